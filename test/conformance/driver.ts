@@ -1,8 +1,9 @@
 /**
- * Owns: the client that the conformance suite tests: the packed connection worker with one server, and a user who agrees
- * to everything and keeps every default, but in a scenario that is about the question. The suite gives the server's
- * address as the last argument, the scenario in `MCP_CONFORMANCE_SCENARIO`, the revision in
- * `MCP_CONFORMANCE_PROTOCOL_VERSION`, and for some scenarios credentials or calls in `MCP_CONFORMANCE_CONTEXT`.
+ * Owns: the client that the conformance suite tests: the packed connection worker with one server at a time, and a user
+ * who agrees to everything and keeps every default, but in a scenario that is about the question. Each scenario is an edit
+ * of `mcp.json`, with a server of a name of its own. The suite gives the server's address as the last argument, the
+ * scenario in `MCP_CONFORMANCE_SCENARIO`, the revision in `MCP_CONFORMANCE_PROTOCOL_VERSION`, and for some scenarios
+ * credentials or calls in `MCP_CONFORMANCE_CONTEXT`.
  * Called by: support.ts, in the process of the tests. As a program: a person who runs one scenario by hand.
  */
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -12,7 +13,6 @@ import { describeError, ThreadsError } from "../../src/shared/protocol/errors.ts
 import { type PlainSession, startPlainSession } from "../support/plain-session.ts";
 import type { User } from "../support/signing-in.ts";
 
-const SERVER = "conformance";
 /** The revision that has a wire of its own. */
 const STATELESS = "2026-07-28";
 
@@ -35,7 +35,7 @@ export interface Asked {
   url: string;
   scenario: string;
   revision: string;
-  /** JSON. */
+  /** JSON, or empty. */
   context: string;
 }
 
@@ -90,22 +90,22 @@ const CALLS: Record<string, Call[]> = {
 };
 
 /** Calls that a scenario gives, or that need what the server has listed. */
-const MORE_CALLS: Record<string, (session: PlainSession, context: Context) => Promise<Call[]>> = {
-  "http-custom-headers": async (_session, { toolCalls = [] }) =>
+const MORE_CALLS: Record<string, (player: Player, context: Context) => Promise<Call[]>> = {
+  "http-custom-headers": async (_player, { toolCalls = [] }) =>
     toolCalls.map((call): Call => [call.name, call.arguments]),
   // A tool that the client keeps is one that a model may call.
-  "http-invalid-tool-headers": async (session) =>
-    (await session.tools(SERVER)).map((tool): Call => [tool, { region: "us-west1" }]),
-  "json-schema-2020-12-preservation": async (session) => {
-    const declared = { server: SERVER, tool: "json_schema_2020_12_tool" };
+  "http-invalid-tool-headers": async ({ session, server }) =>
+    (await session.tools(server)).map((tool): Call => [tool, { region: "us-west1" }]),
+  "json-schema-2020-12-preservation": async ({ session, server }) => {
+    const declared = { server, tool: "json_schema_2020_12_tool" };
     const schema = await session.runtime.ask("declaredSchema", declared);
     return [["json_schema_echo", { schema: JSON.parse(schema ?? "null") }]];
   },
 };
 
 /** Asks for the prompt. The suite answers it without messages, which is an error for a person. */
-async function getPrompt(session: PlainSession): Promise<void> {
-  const asking = session.runtime.ask("getPrompt", { server: SERVER, prompt: "test_prompt", args: {} });
+async function getPrompt({ session, server }: Player): Promise<void> {
+  const asking = session.runtime.ask("getPrompt", { server, prompt: "test_prompt", args: {} });
   const error = await asking.catch((reason: unknown) => reason);
   if (!(error instanceof ThreadsError) || !error.message.endsWith("without messages.")) {
     throw new Error("the prompt is not answered as the suite answers it", { cause: error });
@@ -117,6 +117,8 @@ const USER_DECLINES = ["auth/metadata-issuer-mismatch"];
 
 interface Player {
   session: PlainSession;
+  /** The server's name. */
+  server: string;
   user: User;
   say: Say;
 }
@@ -125,7 +127,7 @@ interface Player {
 async function callSigningIn(player: Player, [tool, args]: Call): Promise<string> {
   for (let signIns = 0; ; signIns += 1) {
     try {
-      return JSON.stringify((await player.session.call(SERVER, tool, args)).content);
+      return JSON.stringify((await player.session.call(player.server, tool, args)).content);
     } catch (error) {
       const mayHelp = error instanceof ThreadsError && error.code === "needs_auth";
       if (!mayHelp || signIns === MOST_SIGN_INS) throw error;
@@ -135,54 +137,82 @@ async function callSigningIn(player: Player, [tool, args]: Call): Promise<string
   }
 }
 
-async function signIn({ session, user, say }: Player): Promise<void> {
-  const { result, says, page } = await session.signIn(SERVER, user);
+async function signIn({ session, server, user, say }: Player): Promise<void> {
+  const { result, says, page } = await session.signIn(server, user);
   say(`sign-in: ${says}${page ? ` (the browser shows status ${page.status})` : ""}`);
   if (!result.ok) throw new Error(says);
 }
 
-async function play({ url, scenario, revision, ...asked }: Asked, say: Say): Promise<void> {
-  const context = JSON.parse(asked.context) as Context;
-  const dir = await mkdtemp(join(tmpdir(), "pmt-conformance-"));
-  const place = { agentDir: join(dir, "agent"), cwd: dir };
-  await mkdir(place.agentDir);
+/** The server's entry, as a user would write it for the scenario. */
+function entryOf({ url, scenario, revision }: Asked, context: Context): Record<string, unknown> {
   const oauth = oauthOf(scenario, context);
-  const entry = {
+  return {
     url,
     lifecycle: "eager",
     ...(revision === STATELESS ? { protocol: STATELESS } : {}),
     ...(Object.keys(oauth).length > 0 ? { oauth } : {}),
   };
-  await writeFile(join(place.agentDir, "mcp.json"), JSON.stringify({ mcpServers: { [SERVER]: entry } }));
-  const session = await startPlainSession(place, { heartbeatMs: HANGS_MS });
-  const player = { session, user: { agrees: !USER_DECLINES.includes(scenario) }, say };
-  try {
-    const { state, error } = await session.settled(SERVER);
-    say(`${state}${error ? `: ${describeError(error)}` : ""}`);
-    if (state === "needs-auth") await signIn(player);
-    const more = (await MORE_CALLS[scenario]?.(session, context)) ?? CALLS[scenario];
-    for (const call of more ?? [["test-tool", {}] satisfies Call]) {
-      say(`${call[0]}: ${await callSigningIn(player, call)}`);
-    }
-    if (scenario === "http-standard-headers") await getPrompt(session);
-    const after = await session.settled(SERVER);
-    if (after.state !== "connected") throw new Error(`the server is ${after.state}`);
-  } finally {
-    await session.runtime.stop();
-    say(await readFile(join(place.agentDir, "mcp-threads.log"), "utf8"));
-    await rm(dir, { recursive: true, force: true });
-  }
 }
 
-/** Resolves with the exit code of the client: 0 if the scenario's tools were called. `say` gets each line about it. */
-export async function drive(asked: Asked, say: Say): Promise<number> {
-  try {
-    await play(asked, say);
-    return 0;
-  } catch (error) {
-    say(error instanceof Error ? error.message : String(error));
-    return 1;
+async function play(player: Player, scenario: string, context: Context): Promise<void> {
+  const { session, server, say } = player;
+  const { state, error } = await session.settled(server);
+  say(`${state}${error ? `: ${describeError(error)}` : ""}`);
+  if (state === "needs-auth") await signIn(player);
+  const more = (await MORE_CALLS[scenario]?.(player, context)) ?? CALLS[scenario];
+  for (const call of more ?? [["test-tool", {}] satisfies Call]) {
+    say(`${call[0]}: ${await callSigningIn(player, call)}`);
   }
+  if (scenario === "http-standard-headers") await getPrompt(player);
+  const after = await session.settled(server);
+  if (after.state !== "connected") throw new Error(`the server is ${after.state}`);
+}
+
+export interface Client {
+  /**
+   * Plays one scenario; one at a time. Resolves with the exit code of the client: 0 if the scenario's tools were called.
+   * `say` gets each line about it.
+   */
+  drive(asked: Asked, say: Say): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** Starts the client, without a server. */
+export async function startClient(): Promise<Client> {
+  const dir = await mkdtemp(join(tmpdir(), "pmt-conformance-"));
+  const place = { agentDir: join(dir, "agent"), cwd: dir };
+  await mkdir(place.agentDir);
+  const configure = (mcpServers: Record<string, unknown>): Promise<void> =>
+    writeFile(join(place.agentDir, "mcp.json"), JSON.stringify({ mcpServers }));
+  const readLog = (): Promise<string> => readFile(join(place.agentDir, "mcp-threads.log"), "utf8");
+  await configure({});
+  const session = await startPlainSession(place, { heartbeatMs: HANGS_MS });
+  let scenarios = 0;
+  return {
+    drive: async (asked, say) => {
+      const server = `conformance-${++scenarios}`;
+      const context = JSON.parse(asked.context || "{}") as Context;
+      const user = { agrees: !USER_DECLINES.includes(asked.scenario) };
+      const before = (await readLog()).length;
+      try {
+        await configure({ [server]: entryOf(asked, context) });
+        await session.begun(server);
+        await play({ session, server, user, say }, asked.scenario, context);
+        return 0;
+      } catch (error) {
+        say(error instanceof Error ? error.message : String(error));
+        return 1;
+      } finally {
+        await configure({});
+        await session.removed(server);
+        say((await readLog()).slice(before));
+      }
+    },
+    close: async () => {
+      await session.runtime.stop();
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
 }
 
 if (import.meta.main) {
@@ -191,10 +221,12 @@ if (import.meta.main) {
     url: argv.at(-1) ?? "",
     scenario: env.MCP_CONFORMANCE_SCENARIO ?? "",
     revision: env.MCP_CONFORMANCE_PROTOCOL_VERSION ?? "",
-    context: env.MCP_CONFORMANCE_CONTEXT ?? "{}",
+    context: env.MCP_CONFORMANCE_CONTEXT ?? "",
   };
   /** The worker keeps no process alive, and this one waits for its events. */
   const awake = setInterval(() => undefined, 60_000);
-  process.exitCode = await drive(asked, (line) => process.stderr.write(`${line}\n`));
+  const client = await startClient();
+  process.exitCode = await client.drive(asked, (line) => process.stderr.write(`${line}\n`));
+  await client.close();
   clearInterval(awake);
 }

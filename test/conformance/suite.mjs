@@ -1,9 +1,8 @@
-// One version of the conformance suite as a process that runs its command line again and again: what the suite imports is
-// loaded once. The path of the suite is the argument. Each message `{args}` is one run, answered with its exit code and
-// what it printed: `{code, printed}`. One run at a time.
+// The conformance suite as a process that runs its command line again and again: what the suite imports is loaded once,
+// for all versions. Each message `{suite, args}` is one run of the version whose file is `suite`, answered with its exit
+// code and what it printed: `{code, printed}`. One run at a time.
 import { pathToFileURL } from "node:url";
 
-const suite = pathToFileURL(process.argv[2]).href;
 let runs = 0;
 let end = () => undefined;
 let printed = [];
@@ -12,7 +11,7 @@ for (const name of ["log", "error", "warn"]) console[name] = (...words) => print
 // The suite ends its process after a run. Its first word counts, as it would for a process.
 process.exit = (code) => end(code ?? 0);
 
-process.on("message", async ({ args }) => {
+process.on("message", async ({ suite, args }) => {
   printed = [];
   const ended = new Promise((resolve) => {
     end = resolve;
@@ -20,7 +19,7 @@ process.on("message", async ({ args }) => {
   process.argv = [process.argv[0], process.argv[1], ...args];
   try {
     // The file reads the command line when it is evaluated; the address with another query is another module.
-    await import(`${suite}?run=${++runs}`);
+    await import(`${pathToFileURL(suite).href}?run=${++runs}`);
     if (args[0] === "list") end(0);
   } catch (error) {
     printed.push(String(error));

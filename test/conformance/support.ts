@@ -1,6 +1,6 @@
 /**
  * Owns: runs scenarios of the conformance suite against the packed connection worker, and tells what failed. The suite is
- * one process for each version (suite.mjs), and the client that it tests runs in the process of the tests (driver.ts).
+ * one process (suite.mjs), and the client that it tests is one worker of the process of the tests (driver.ts).
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -10,9 +10,9 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { expect, inject, test } from "vitest";
+import { describe, expect, inject, test } from "vitest";
 import { forWholeFile, onCleanup } from "../support/cleanup.ts";
-import { type Asked, drive } from "./driver.ts";
+import { startClient } from "./driver.ts";
 import { ALL, EXPECTED_FAILURES, LEFT_OUT, RUN, SUITES } from "./scenarios.ts";
 
 type SuiteName = keyof typeof SUITES;
@@ -22,7 +22,7 @@ const cliOf = (suite: SuiteName): string =>
   join(root, "node_modules", SUITES[suite].folder, "dist", "index.js");
 
 /** The suite passes the command through a shell. */
-const COMMAND = `"${process.execPath}" "${join(import.meta.dirname, "client.mjs")}"`;
+const COMMAND = `bash "${join(import.meta.dirname, "client.sh")}"`;
 
 const COMPILED = join(root, "node_modules", ".cache", "conformance");
 
@@ -47,61 +47,83 @@ interface Ended {
   printed: string;
 }
 
-/** Plays the client for each connection of client.mjs. Resolves with the port. */
-async function playClients(): Promise<number> {
-  // As in Pi, the thread of a scenario finds what Node compiled for an earlier one.
+interface Running {
+  child: ChildProcess;
+  /** What the client has said since the last call, and forgets it. */
+  said(): string;
+}
+
+/** The four lines of client.sh. */
+async function readAsked(socket: Socket) {
+  const lines: string[] = [];
+  for await (const line of createInterface(socket)) {
+    if (lines.push(line) === 4) break;
+  }
+  const [url = "", scenario = "", revision = "", context = ""] = lines;
+  return { url, scenario, revision, context };
+}
+
+/** Plays the client for each connection of client.sh. */
+async function playClients(): Promise<{ port: number; said: Running["said"] }> {
+  // As in Pi, the thread finds what Node compiled for an earlier one.
   enableCompileCache(join(inject("piCaches"), "workers"));
+  const client = await startClient();
+  onCleanup(() => client.close());
+  let lines: string[] = [];
   const answer = async (socket: Socket): Promise<void> => {
-    const [line] = (await once(createInterface(socket), "line")) as [string];
-    const said: string[] = [];
-    const code = await drive(JSON.parse(line) as Asked, (text) => said.push(`${text}\n`));
-    socket.end(JSON.stringify({ code, said: said.join("") }));
+    const code = await client.drive(await readAsked(socket), (line) => lines.push(line));
+    socket.end(`${code}\n`);
   };
   const server = createServer((socket) => void answer(socket));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   onCleanup(() => server.close());
-  return (server.address() as AddressInfo).port;
+  const said = (): string => {
+    const text = lines.join("\n");
+    lines = [];
+    return text;
+  };
+  return { port: (server.address() as AddressInfo).port, said };
 }
 
-async function startSuite(suite: SuiteName): Promise<ChildProcess> {
+async function startSuite(): Promise<Running> {
+  const { port, said } = await playClients();
   // A real browser must never start. The client of each scenario is a program of its own.
   const env = {
     ...process.env,
     BROWSER: "none",
     NODE_OPTIONS: "",
     NODE_COMPILE_CACHE: COMPILED,
-    CONFORMANCE_CLIENT: String(await playClients()),
+    CONFORMANCE_CLIENT: String(port),
   };
-  const child = fork(join(import.meta.dirname, "suite.mjs"), [cliOf(suite)], { env, execArgv: [] });
+  const child = fork(join(import.meta.dirname, "suite.mjs"), { env, execArgv: [] });
   onCleanup(async () => {
     child.kill();
     if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
   });
-  return child;
+  return { child, said };
 }
 
-const running = new Map<SuiteName, Promise<ChildProcess>>();
+let running: Promise<Running> | undefined;
 
-/** Runs the command line of the suite. The process of the suite ends with the file. */
-async function run(suite: SuiteName, args: readonly string[]): Promise<Ended> {
-  let started = running.get(suite);
-  if (!started) {
-    started = forWholeFile(async () => {
-      onCleanup(() => running.delete(suite));
-      return startSuite(suite);
+/** Runs the command line of the suite. The processes end with the file. */
+async function run(suite: SuiteName, args: readonly string[]): Promise<Ended & Pick<Running, "said">> {
+  running ??= forWholeFile(async () => {
+    onCleanup(() => {
+      running = undefined;
     });
-    running.set(suite, started);
-  }
-  const child = await started;
-  child.send({ args });
+    return startSuite();
+  });
+  const { child, said } = await running;
+  child.send({ suite: cliOf(suite), args });
   const ended = new AbortController();
   try {
-    const exit = once(child, "exit", { signal: ended.signal }).then(([code]) => {
+    const { signal } = ended;
+    const exit = once(child, "exit", { signal }).then(([code]) => {
       throw new Error(`the suite ended with ${code}`);
     });
-    const message = once(child, "message", { signal: ended.signal }).then(([answer]) => answer as Ended);
-    return await Promise.race([message, exit]);
+    const message = once(child, "message", { signal }).then(([answer]) => answer as Ended);
+    return { ...(await Promise.race([message, exit])), said };
   } finally {
     ended.abort();
   }
@@ -124,8 +146,8 @@ async function runScenario(suite: SuiteName, scenario: string): Promise<Outcome>
   const results = await mkdtemp(join(tmpdir(), "pmt-conformance-results-"));
   const limits = ["--timeout", String(SCENARIO_MS), "--output-dir", results];
   const args = ["client", "--command", COMMAND, "--scenario", scenario, ...limits, ...SUITES[suite].args];
-  const { code } = await run(suite, args);
-  const report = await readResults(results);
+  const { code, said } = await run(suite, args);
+  const report = [await readResults(results), said()].join("\n");
   await rm(results, { recursive: true, force: true });
   return { passed: code === 0, report };
 }
@@ -136,27 +158,29 @@ async function listed(suite: SuiteName): Promise<string[]> {
   return [...printed.matchAll(/^ +- (\S+)/gm)].map(([, name = ""]) => name);
 }
 
-/** Declares the tests of one version. */
+/** Declares the tests of one version and revision. */
 export function proveConformance(suite: SuiteName): void {
   const { version, folder } = SUITES[suite];
 
-  test(`conformance ${version}: the pinned version is installed`, async () => {
-    const text = await readFile(join(root, "node_modules", folder, "package.json"), "utf8");
-    expect((JSON.parse(text) as { version: string }).version).toBe(version);
-  });
+  describe(`conformance ${version}, ${suite}`, () => {
+    test("the pinned version is installed", async () => {
+      const text = await readFile(join(root, "node_modules", folder, "package.json"), "utf8");
+      expect((JSON.parse(text) as { version: string }).version).toBe(version);
+    });
 
-  test(`conformance ${version}: each scenario of the suite -> it runs, or a reason says why not`, async () => {
-    const known = [...ALL[suite], ...Object.keys(LEFT_OUT[suite])];
-    const names = await listed(suite);
-    expect(names.filter((name) => !known.includes(name))).toEqual([]);
-    expect(ALL[suite].filter((name) => !names.includes(name))).toEqual([]);
-    expect(Object.keys(EXPECTED_FAILURES[suite]).filter((name) => !ALL[suite].includes(name))).toEqual([]);
-  });
+    test("each scenario of the suite -> it runs, or a reason says why not", async () => {
+      const known = [...ALL[suite], ...Object.keys(LEFT_OUT[suite])];
+      const names = await listed(suite);
+      expect(names.filter((name) => !known.includes(name))).toEqual([]);
+      expect(ALL[suite].filter((name) => !names.includes(name))).toEqual([]);
+      expect(Object.keys(EXPECTED_FAILURES[suite]).filter((name) => !ALL[suite].includes(name))).toEqual([]);
+    });
 
-  test.each(RUN[suite])(`conformance ${version}: %s`, async (scenario) => {
-    const { passed, report } = await runScenario(suite, scenario);
-    const expected = EXPECTED_FAILURES[suite][scenario] === undefined;
-    const what = passed ? "it passes now: take it out of EXPECTED_FAILURES" : report;
-    expect(passed, what).toBe(expected);
+    test.each(RUN[suite])("%s", async (scenario) => {
+      const { passed, report } = await runScenario(suite, scenario);
+      const expected = EXPECTED_FAILURES[suite][scenario] === undefined;
+      const what = passed ? "it passes now: take it out of EXPECTED_FAILURES" : report;
+      expect(passed, what).toBe(expected);
+    });
   });
 }

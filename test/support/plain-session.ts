@@ -27,6 +27,10 @@ export interface PlainSession {
   tools(server: string): Promise<string[]>;
   /** Waits for the servers' tools, then answers the server's status. */
   settled(server: string): Promise<ServerStatus>;
+  /** Waits until an edit of mcp.json is applied that adds the server, and the server connects or waits for a sign-in. */
+  begun(server: string): Promise<void>;
+  /** Waits until an edit of mcp.json is applied that removes the server. */
+  removed(server: string): Promise<void>;
   /** Signs in. Default: as a user who agrees to everything. */
   signIn(server: string, user?: User): Promise<SignedIn>;
 }
@@ -69,17 +73,31 @@ export async function startPlainSession(
     onStartFailed: planned.reject,
   });
   await planned.promise;
-  const ended = (id: string): Promise<SignInResult> =>
+  /** Looks again at each event until the look finds something. */
+  const found = <T>(look: () => T | undefined): Promise<T> =>
     new Promise((resolve) => {
-      const look = (): void => {
-        const end = events.find((event) => event.type === "sign-in" && event.id === id);
-        if (end?.type !== "sign-in") return;
-        watchers.delete(look);
-        resolve(end.result);
+      const watcher = (): void => {
+        const value = look();
+        if (value === undefined) return;
+        watchers.delete(watcher);
+        resolve(value);
       };
-      watchers.add(look);
-      look();
+      watchers.add(watcher);
+      watcher();
     });
+  const ended = (id: string): Promise<SignInResult> =>
+    found(() => {
+      const end = events.find((event) => event.type === "sign-in" && event.id === id);
+      return end?.type === "sign-in" ? end.result : undefined;
+    });
+  const isPlanned = (server: string): boolean => {
+    const event = events.findLast(({ type }) => type === "planned");
+    return event?.type === "planned" && event.servers.some(({ name }) => name === server);
+  };
+  const hasBegun = (server: string): boolean =>
+    events.some(
+      (event) => event.type === "server" && event.status.name === server && event.status.state !== "idle",
+    );
   let calls = 0;
   return {
     runtime,
@@ -88,14 +106,18 @@ export async function startPlainSession(
     tools: async (name) => {
       const { checksum } = await runtime.settleTools({ timeoutMs: SETTLE_MS }, undefined);
       // Events and replies use different ports, so the event may arrive after the reply.
-      for (;;) {
+      return found(() => {
         const event = events.findLast(({ type }) => type === "catalog");
         const catalog = event?.type === "catalog" ? catalogFrom(event.snapshot) : undefined;
-        if (catalog && catalog.checksum === checksum) {
-          return catalog.tools.flatMap(({ server, tool }) => (server.name === name ? [tool] : []));
-        }
-        await new Promise<void>((resolve) => watchers.add(resolve));
-      }
+        if (catalog?.checksum !== checksum) return undefined;
+        return catalog?.tools.flatMap(({ server, tool }) => (server.name === name ? [tool] : []));
+      });
+    },
+    begun: async (server) => {
+      await found(() => hasBegun(server) || undefined);
+    },
+    removed: async (server) => {
+      await found(() => !isPlanned(server) || undefined);
     },
     settled: async (name) => {
       await runtime.settleTools({ timeoutMs: SETTLE_MS }, undefined);

@@ -1,6 +1,6 @@
 /**
- * Owns: the client scenarios of the conformance suite, version 0.2.0-alpha.12, on the stateless wire of 2026-07-28. The
- * suite keeps the list of what that revision requires, so that no required scenario can be missing here.
+ * Owns: the client scenarios of the conformance suite, in both versions, and the newer one also on the stateless wire of
+ * 2026-07-28. The suite keeps the list of what that revision requires, so that no required scenario can be missing here.
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -27,4 +27,4 @@ test("conformance 2026-07-28: each scenario that the revision requires -> it run
   expect(scored.filter((scenario) => !ALL.modern.includes(scenario))).toEqual([]);
 });
 
-proveConformance("modern");
+for (const suite of ["stable", "next", "modern"] as const) proveConformance(suite);
