@@ -1,12 +1,12 @@
 /** Owns: the real server-everything over Streamable HTTP and over legacy SSE. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { expect, onTestFinished, test } from "vitest";
 import type { HttpTarget } from "../../workers/connection/config/entry/definition.ts";
 import { connectHttp } from "../../workers/connection/transports/http/http.ts";
+import { freePort } from "../support/free-port.ts";
 import { connectOptions } from "../support/http-server.ts";
 
 const program = join(
@@ -15,14 +15,6 @@ const program = join(
 );
 const never = new AbortController().signal;
 const soon = { termMs: 1, killMs: 1 };
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 async function start(mode: "streamableHttp" | "sse", port: number): Promise<ChildProcess> {
   const server = spawn(process.execPath, [program, mode], {

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { mkdir, mkdtemp, readFile, realpath, rename, rm, writeFile } from "node:fs/promises";
 import { createServer as createHttpServer, type RequestListener } from "node:http";
 import { enableCompileCache } from "node:module";
-import { type AddressInfo, createServer } from "node:net";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -20,10 +20,12 @@ import type { SessionFacts, SessionLimits } from "../../src/shared/protocol/sess
 import type { ServerStatus } from "../../src/shared/protocol/status.ts";
 import { snapshotChecksum } from "../../src/shared/snapshot/snapshot.ts";
 import { forWholeFile, onCleanup } from "../support/cleanup.ts";
+import { freePort } from "../support/free-port.ts";
 import { type OneFile, oneFile } from "../support/one-file.ts";
 import { killMarked, processesWithMarker, waitGone } from "../support/processes.ts";
 
 export { onCleanup } from "../support/cleanup.ts";
+export { freePort } from "../support/free-port.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 export const fixtures = join(root, "test", "fixtures");
@@ -309,15 +311,6 @@ export async function until<T>(check: () => Promise<T | undefined>): Promise<T> 
 }
 
 export const readIfThere = (file: string): Promise<string> => readFile(file, "utf8").catch(() => "");
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}
 
 /** Starts server-everything over HTTP, waits until it listens, and answers its origin. */
 export async function startEverything(mode: "streamableHttp" | "sse"): Promise<string> {

@@ -2,6 +2,7 @@
 import { createServer } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { SignInProblem, type SignInRecord } from "../../../../../../workers/connection/auth/model/model.ts";
+import { freePort } from "../../../../../support/free-port.ts";
 import { browse, partsFor, recordWith, type TargetParts, tinyServer, world } from "./support.ts";
 
 const never = <T>(): Promise<T> => new Promise(() => undefined);
@@ -20,15 +21,6 @@ async function occupied(): Promise<number> {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   onTestFinished(() => void server.close());
   return (server.address() as { port: number }).port;
-}
-
-/** A port at which nothing listens now. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 describe("the stored sign-in", () => {
