@@ -44,9 +44,8 @@ export const GROUPS = {
   catalogs: CATALOGS,
   http: HTTP,
   signIn: SIGN_IN,
-  files: FILES,
   user: [...ELICITATION, ...DOCTOR_ROWS, ...SETUP_ROWS],
-  clone: [...STARTS, ...QUESTIONS, ...STORIES],
+  clone: [...STARTS, ...QUESTIONS, ...FILES, ...STORIES],
 } as const satisfies Record<string, readonly Row[]>;
 
 export const ROWS: readonly Row[] = [...new Set([...Object.values(GROUPS).flat(), ...EACH_TRAP])];

@@ -1,4 +1,4 @@
-/** Owns: the scripts, links and pipes that rows put into a clone. */
+/** Owns: the scripts, links, pipes and variables that rows put into a clone. */
 import { execFile } from "node:child_process";
 import { chmod, mkdir, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -13,6 +13,9 @@ export const script = ({ canaryFile }: Place, then = ""): string =>
 /** Returns a module for Node's `require` that writes to the canary file. */
 export const required = ({ canaryFile }: Place): string =>
   `require("node:fs").appendFileSync(${JSON.stringify(canaryFile)}, "required\\n");\n`;
+
+/** A .env that makes Node run the file `evil.cjs` of the clone. */
+export const ENV_ATTACK = "NODE_OPTIONS=--require=./evil.cjs\nGREETING=hello\n";
 
 export async function executable({ home }: Place, path: string, content: string): Promise<void> {
   await chmod(await home.writeFile(path, content), 0o755);

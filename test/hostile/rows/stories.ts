@@ -1,11 +1,8 @@
-/** Attacks that need several starts of Pi in one home, one after the other or at the same time. */
+/** Attacks that need several sessions in one home, one after the other or at the same time. */
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { callOf } from "../support/arena.ts";
 import { CLONE_CHECKS, type Row } from "../support/row.ts";
-import { link } from "./laying.ts";
-
-const SECRET = "hunter2-of-the-user";
 
 export const STORIES: readonly Row[] = [
   {
@@ -72,7 +69,7 @@ export const STORIES: readonly Row[] = [
   {
     name: "two sessions that switch servers off at the same time: no change is lost",
     finding: "L2",
-    alone: "process",
+    alone: "home",
     checks: CLONE_CHECKS,
     story: async ({ place, start }) => {
       const { home } = place;
@@ -90,29 +87,6 @@ export const STORIES: readonly Row[] = [
         if (wrong.length > 0) lost.push(`round ${count + 1}: ${word} ${wrong} was lost`);
       }
       return lost;
-    },
-  },
-  {
-    name: "a clone whose .mcp.json is a link to a secret file of the user: nothing of the file is shown",
-    finding: "own",
-    alone: "home",
-    checks: CLONE_CHECKS,
-    lay: async (place) => {
-      const secret = await place.file(
-        ".aws/credentials.json",
-        `{"mcpServers": {"a": "${SECRET}", "b": {"command": ["${SECRET}"]}}, "key": "${SECRET}"`,
-      );
-      await link(secret, place, ".mcp.json");
-    },
-    act: async (arena) => {
-      await arena.status();
-    },
-    check: (arena) => {
-      const told = [
-        ...arena.notices.map(({ message }) => message),
-        ...arena.requests.map(({ body }) => body),
-      ];
-      return told.filter((text) => text.includes(SECRET)).map((text) => `shown: ${text.slice(0, 200)}`);
     },
   },
 ];

@@ -59,7 +59,7 @@ export interface Call {
 
 export interface Story {
   place: Place;
-  /** Starts Pi in the project, or in `cwd`. */
+  /** Starts Pi in the project, or in `cwd`: a Pi of its own if another one of the story runs. */
   start(options?: { cwd?: string }): Promise<Arena>;
   /** Ends a Pi before the story is over. */
   end(arena: Arena): Promise<void>;

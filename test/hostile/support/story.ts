@@ -1,5 +1,6 @@
 /**
- * Owns: the rows with several starts of Pi, one after the other in the Pi of other rows, or at the same time in a Pi each.
+ * Owns: the rows with several starts of Pi, one after the other in the Pi of other rows, or at the same time: the second
+ * one in a Pi of its own.
  * Must not: know attacks.
  * Called by: run-row.ts.
  */
@@ -24,22 +25,25 @@ export async function tellStory(
   stage?: Stage,
 ): Promise<void> {
   const open = new Set<Arena>();
+  const isOnStage = (arena: Arena): boolean => arena === stage?.arena;
   const end = async (arena: Arena): Promise<void> => {
     open.delete(arena);
     problems.add("words", ...wordsProblems(arena));
-    problems.add("lives", ...protocolProblems(arena), ...(await (stage ? stage.leave() : arena.end())));
+    const wrong = await (stage && isOnStage(arena) ? stage.leave() : arena.end());
+    problems.add("lives", ...protocolProblems(arena), ...wrong);
   };
   const start = async ({ cwd }: { cwd?: string } = {}): Promise<Arena> => {
-    if (stage && open.size > 0) throw new Error("a story with two sessions at a time needs a Pi for each");
     const options = { place, env: row.env?.(place), cwd };
-    const arena = await (stage ? stage.enter(options) : Arena.start({ ...options, extension }));
+    const isFirst = open.size === 0;
+    const arena = await (stage && isFirst ? stage.enter(options) : Arena.start({ ...options, extension }));
     open.add(arena);
     return arena;
   };
   await problems.step("row", "the story", () => story({ place, start, end }));
   // All Pis end before the first check: the processes of a running Pi would count as left behind by another Pi.
-  if (!stage) await Promise.all([...open].map(({ rpc }) => rpc.stop()));
-  for (const arena of [...open]) await end(arena);
+  const last = [...open].toSorted((a, b) => Number(isOnStage(b)) - Number(isOnStage(a)));
+  await Promise.all(last.filter((arena) => !isOnStage(arena)).map(({ rpc }) => rpc.stop()));
+  for (const arena of last) await end(arena);
   const canaries = await canaryProblems(place);
   problems.add("runs", ...canaries.runs);
   problems.add("leaves", ...canaries.leaves);
