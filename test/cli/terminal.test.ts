@@ -6,7 +6,7 @@ import { forWholeFile } from "../support/cleanup.ts";
 import { makeHome } from "../support/make-home.ts";
 import type { PiHome } from "../support/pi-home.ts";
 import { everything, fixtureServer, runCli } from "./support.ts";
-import { openShell } from "./tmux.ts";
+import { type CommandTerminal, openShell } from "./tmux.ts";
 
 const shows = fixtureServer("shows.mjs");
 /** A home whose project brings a server along. */
@@ -14,6 +14,8 @@ const withProject = (): Promise<PiHome> =>
   makeHome({ files: { ".mcp.json": { mcpServers: { ours: shows } } } });
 
 let home: PiHome;
+/** The terminal of all tests with this home: each command begins with an empty screen. */
+let shell: CommandTerminal;
 beforeAll(async () => {
   home = await forWholeFile(() =>
     makeHome({
@@ -27,12 +29,12 @@ beforeAll(async () => {
       },
     }),
   );
+  shell = await forWholeFile(() => openShell(home));
   expect((await runCli(home, ["list", "--refresh"])).code).toBe(0);
 });
 
 describe("lists", () => {
   test("columns and colours; neither with NO_COLOR nor with --no-color", async () => {
-    const shell = await openShell(home);
     await shell.start("list");
     expect(await shell.until(/exit 0/)).toMatch(/^every +not connected +stdio +15 tools, 9 resources$/m);
     expect(await shell.colours()).toContain("\u001b[1mevery");
@@ -50,14 +52,12 @@ describe("lists", () => {
 describe("a call", () => {
   // test/unit/cli/console.test.ts has --json.
   test("text of a server cannot act on the terminal", async () => {
-    const shell = await openShell(home);
     await home.writeFile("text", "one\u001b]0;forged title\u0007 \u009b31mtwo\u202e");
     await shell.start("call show show text=@text");
     expect(await shell.until(/exit 0/)).toMatch(/^one 31mtwo$/m);
   });
 
   test("progress stands in one line and is gone at the end; Ctrl-C ends a call with code 130", async () => {
-    const shell = await openShell(home);
     const file = join(home.dir, "over");
     await shell.start(`call show count file=${file}`);
     await shell.until(/^count: 66 %/m);
@@ -107,7 +107,6 @@ describe("questions", () => {
   });
 
   test("a rule asks about a tool: no -> code 5, yes -> it runs", async () => {
-    const shell = await openShell(home);
     await shell.start("call careful show text=secret-plan");
     expect(await shell.until(/Allow it\? \[y\/N, a: always\]/)).toContain("secret-plan");
     await shell.type("n");
@@ -119,7 +118,6 @@ describe("questions", () => {
   });
 
   test("a server's question: values are asked, checked, and shown before they are sent", async () => {
-    const shell = await openShell(home);
     const schema = {
       type: "object",
       properties: {

@@ -1,8 +1,8 @@
-/** Attacks on the doctor: by servers that it names or connects, and by a clone that wants it to connect somewhere. */
+/** Attacks on the doctor by servers that it names or connects; questions.ts has a clone that wants it to connect somewhere. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Arena } from "../support/arena.ts";
-import { CLONE_CHECKS, type Row, SERVER_CHECKS } from "../support/row.ts";
+import { type Row, SERVER_CHECKS } from "../support/row.ts";
 
 const reportOf = ({ place }: Arena): Promise<string> =>
   readFile(join(place.home.agentDir, "mcp-doctor.md"), "utf8");
@@ -63,24 +63,5 @@ export const DOCTOR_ROWS: readonly Row[] = [
       const text = `${told.get(arena.place.server)}${await reportOf(arena)}`;
       return text.length <= MOST_CHARS ? [] : [`the doctor said ${text.length} characters`];
     },
-  },
-  {
-    name: "a clone with a server at an address of its choice: the doctor opens no connection to it",
-    finding: "own",
-    alone: "home",
-    trusted: true,
-    checks: CLONE_CHECKS,
-    files: ({ canary }) => ({
-      ".mcp.json": { mcpServers: { theirs: { url: `${canary.origin}/mcp`, lifecycle: "eager" } } },
-    }),
-    act: async (arena) => {
-      for (const words of ["doctor", "doctor theirs"]) await ask(arena, words);
-    },
-    check: ({ place }) => [
-      ...(/theirs: A file of the project names the server/.test(told.get(place.server) ?? "")
-        ? []
-        : [`the doctor said: ${told.get(place.server)}`]),
-      ...(place.canary.connections() === 0 ? [] : ["somebody connected to the address"]),
-    ],
   },
 ];

@@ -2,9 +2,12 @@
 import { plainLines } from "../../../src/shared/text/unprintable.ts";
 import type { Arena } from "../support/arena.ts";
 import { type Check, type Entry, type Place, type Row, SERVER_CHECKS } from "../support/row.ts";
+import { shown, sized } from "./sizes.ts";
 
 const CHECKS: readonly Check[] = [...SERVER_CHECKS, "leaves"];
 const CALL = [{ tool: "work" }];
+/** The server says 3,000 things at a time, as often as this. */
+const TALK = sized(5, 20);
 const ESCAPES = "\u001b]0;owned\u0007\u001b[2J\u202e\u200b\r\u2028";
 
 const asking =
@@ -136,11 +139,11 @@ export const ELICITATION: readonly Row[] = [
     ],
   },
   {
-    name: "a server that says 60,000 things while its question is open: the dialog stays, and Pi is smooth",
+    name: `a server that says ${shown(TALK * 3_000)} things while its question is open: the dialog stays, and Pi is smooth`,
     finding: "own",
     beside: false,
     checks: CHECKS,
-    server: asking(() => form({ f: { type: "boolean" } }), "1", "talk"),
+    server: asking(() => form({ f: { type: "boolean" } }), "1", "talk", `${TALK}`),
     act: async (arena) => {
       arena.rpc.answerUi(() => undefined);
       const used = arena.use(arena.place.server, "work");

@@ -138,9 +138,12 @@ function hiddenBy({ name, begins = `${name}:`, what, shows, isTooLong }: Asking,
   return isTooLong && isTold ? [] : [`the user was not asked about the entry that ${what}`];
 }
 
+/** What the doctor said about the server at an address of the clone's choice. */
+let diagnosis = "";
+
 export const QUESTIONS: readonly Row[] = [
   {
-    name: "a clone with entries that run programs, read files, send secrets and hide what they do: nothing happens before the answer, and each question shows it",
+    name: "a clone with entries that run programs, read files, send secrets and hide what they do: nothing happens before the answer, for the doctor neither, and each question shows it",
     finding: "H4",
     alone: "home",
     checks: CLONE_CHECKS,
@@ -151,8 +154,13 @@ export const QUESTIONS: readonly Row[] = [
       await arena.until(() => arena.dialogs.length > 0);
       await arena.status();
       await readAll(arena);
+      for (const words of ["doctor", "doctor web"]) diagnosis = await arena.status(words);
     },
     check: (arena) => [
+      ...(/web: A file of the project names the server/.test(diagnosis)
+        ? []
+        : [`the doctor said: ${diagnosis}`]),
+      ...(arena.place.canary.connections() === 0 ? [] : ["somebody connected to the clone's address"]),
       ...ASKING.flatMap((asking) => hiddenBy(asking, arena)),
       ...arena.dialogs
         .filter(({ title }) => title.split("\n").length > 2)

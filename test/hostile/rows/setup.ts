@@ -1,11 +1,13 @@
 /** Attacks while servers are set up: by a server that `/mcp add` tries, and by files that `/mcp import` finds. */
-import { mkdir, readFile, truncate } from "node:fs/promises";
+import { mkdir, readFile, rm, truncate } from "node:fs/promises";
 import { join } from "node:path";
+import { amount } from "../../support/long.ts";
 import { processesWithMarker } from "../../support/processes.ts";
 import type { RpcDialog } from "../../support/rpc-events.ts";
 import type { Arena } from "../support/arena.ts";
 import { CLONE_CHECKS, type Place, type Row, SERVER_CHECKS } from "../support/row.ts";
 import { link, pipe } from "./laying.ts";
+import { sized } from "./sizes.ts";
 
 const quoted = (word: unknown): string => `'${String(word).replaceAll("'", `'"'"'`)}'`;
 
@@ -62,13 +64,16 @@ async function leftOf({ place }: Arena, program: string): Promise<string[]> {
   ];
 }
 
+/** More values than `LIMITS.messageValues`. */
+const LIST_MIB = sized(8, 60);
+
 const TRIED: Record<string, Tried> = {
   "dies at once": { program: "no-such-file.mjs", says: /did not connect/ },
   "floods its stderr": { program: "floods-stderr.mjs", says: /answers over stdio|cancelled/ },
-  "lists 60 MiB": {
+  [`lists ${LIST_MIB} MiB`]: {
     program: "floods-list.mjs",
-    args: ["60", "{}"],
-    says: /did not connect|answers over stdio/,
+    args: [`${LIST_MIB}`, "{}"],
+    says: /did not connect/,
   },
   "lists pages without end": { program: "endless-pages.mjs", says: /did not connect|answers over stdio/ },
   "answers one byte at a time": { program: "drips.mjs", until: "drips", says: /cancelled/ },
@@ -80,7 +85,6 @@ const TRIALS: readonly Row[] = Object.entries(TRIED).map(([what, tried]) => {
   return {
     name: `a server that \`/mcp add\` tries and that ${what}: it ends, and nothing is written`,
     finding: "own",
-    beside: false,
     checks: SERVER_CHECKS,
     act: async (arena) => {
       told = await tryIt(arena, tried);
@@ -115,10 +119,13 @@ function looker(): (dialog: RpcDialog) => { value: string } | { cancelled: true 
   };
 }
 
-async function look(arena: Arena): Promise<void> {
+/** Resolves with the dialogs. */
+async function look(arena: Arena): Promise<RpcDialog[]> {
+  const before = arena.dialogs.length;
   arena.rpc.answerUi(looker());
   await arena.status("import");
   arena.rpc.answerUi(() => undefined);
+  return arena.dialogs.slice(before);
 }
 
 const UNPRINTABLE =
@@ -126,10 +133,11 @@ const UNPRINTABLE =
   /[\u0000-\u001f\u007f-\u009f\u2028-\u202e]/;
 
 /** Each choice is one printable line, and the last look found this. */
-const dialogProblems = ({ dialogs }: Arena): string[] => {
+const dialogProblems = (dialogs: readonly RpcDialog[]): string[] => {
   const options = dialogs.flatMap((dialog) => dialog.options ?? []);
   const wrong = options.find((one) => UNPRINTABLE.test(one) || one.length > 400);
   return [
+    ...(options.includes("Leave it") ? [] : ["no server was shown whole"]),
     ...(dialogs.length === 0 ? ["nothing was found"] : []),
     ...(dialogs.length > 200 ? [`there were ${dialogs.length} dialogs`] : []),
     ...(wrong === undefined ? [] : [`a choice is ${JSON.stringify(wrong.slice(0, 200))}`]),
@@ -160,45 +168,63 @@ const FOUND: Record<string, (place: Place) => unknown> = {
   }),
 };
 
-const IMPORTS: readonly Row[] = Object.entries(FOUND).map(([what, content]) => ({
-  name: `a clone whose .cursor/mcp.json has ${what}: \`/mcp import\` shows it, nothing runs, nothing is written`,
-  finding: "own",
-  alone: "home",
-  trusted: true,
-  checks: CLONE_CHECKS,
-  files: (place) => ({ ".cursor/mcp.json": content(place) }),
-  act: look,
-  check: async (arena) => {
-    const text = await readFile(arena.place.home.mcpFile, "utf8");
-    const isShown = arena.dialogs.some(({ options }) => options?.includes("Leave it"));
-    return [
-      ...dialogProblems(arena),
-      ...(isShown ? [] : ["no server was shown whole"]),
-      ...(text.includes("echo ran") ? ["something was written"] : []),
-    ];
-  },
-}));
-
 const FAKES: Record<string, (place: Place, path: string) => Promise<void>> = {
-  "pipes without a writer": pipe,
-  "links to /dev/zero": (place, path) => link("/dev/zero", place, path),
-  folders: async ({ home }, path) => void (await mkdir(join(home.cwd, path), { recursive: true })),
-  "files of 4 GB": async ({ home }, path) => truncate(await home.writeFile(path, ""), 4 * 2 ** 30),
+  "a pipe without a writer": pipe,
+  "a link to /dev/zero": (place, path) => link("/dev/zero", place, path),
+  "a folder": async ({ home }, path) => void (await mkdir(join(home.cwd, path), { recursive: true })),
+  "a file of 4 GB": async ({ home }, path) => truncate(await home.writeFile(path, ""), 4 * 2 ** 30),
+};
+const CURSOR = ".cursor/mcp.json";
+const PLACES = [CURSOR, ".vscode/mcp.json", ".codex/config.toml", "opencode.json"];
+
+/** Looks at each content of Cursor's file. Resolves with a text for each problem. */
+async function lookAtAll(arena: Arena): Promise<string[]> {
+  const { place } = arena;
+  const problems: string[] = [];
+  for (const [what, content] of Object.entries(FOUND)) {
+    await place.home.writeFile(CURSOR, content(place));
+    const dialogs = await look(arena);
+    problems.push(...dialogProblems(dialogs).map((text) => `${what}: ${text}`));
+  }
+  return problems;
+}
+
+/** Looks while the files of all programs are no files, each another kind; by `shift` places further on. */
+async function lookAtFakes(arena: Arena, shift: number): Promise<string[]> {
+  const { place } = arena;
+  const kinds = Object.values(FAKES);
+  for (const [i, path] of PLACES.entries()) {
+    await rm(join(place.home.cwd, path), { recursive: true, force: true });
+    await kinds[(i + shift) % kinds.length]?.(place, path);
+  }
+  const before = arena.notices.length;
+  await look(arena);
+  const told = arena.notices
+    .slice(before)
+    .map(({ message }) => message)
+    .join("\n");
+  return PLACES.filter((path) => !told.includes(path)).map((path) => `${path} was not named: ${told}`);
+}
+
+/** One rule reads all files, and each look reads them again: every content comes in the session of one clone. */
+const imports = (): Row => {
+  let problems: string[] = [];
+  return {
+    name: `a clone with files of other programs that have ${Object.keys(FOUND).join("; ")}; or are ${Object.keys(FAKES).join(", ")}: \`/mcp import\` shows it or says so, nothing runs, nothing is written`,
+    finding: "own",
+    alone: "home",
+    trusted: true,
+    checks: CLONE_CHECKS,
+    act: async (arena) => {
+      problems = await lookAtAll(arena);
+      for (let shift = 0; shift < amount(1, PLACES.length); shift++)
+        problems.push(...(await lookAtFakes(arena, shift)));
+    },
+    check: async ({ place }) => {
+      const text = await readFile(place.home.mcpFile, "utf8");
+      return [...problems, ...(text.includes("echo ran") ? ["something was written"] : [])];
+    },
+  };
 };
 
-const NO_FILES: readonly Row[] = Object.entries(FAKES).map(([what, lay]) => ({
-  name: `a clone in which the files of other programs are ${what}: \`/mcp import\` says so and ends`,
-  finding: "own",
-  alone: "home",
-  trusted: true,
-  checks: CLONE_CHECKS,
-  lay: async (place) => {
-    for (const path of [".cursor/mcp.json", ".vscode/mcp.json", ".codex/config.toml", "opencode.json"])
-      await lay(place, path);
-  },
-  act: look,
-  check: ({ notices }) =>
-    notices.some(({ message }) => message.includes("cannot be read")) ? [] : ["the files were not named"],
-}));
-
-export const SETUP_ROWS: readonly Row[] = [...TRIALS, ...IMPORTS, ...NO_FILES];
+export const SETUP_ROWS: readonly Row[] = [...TRIALS, imports()];

@@ -1,10 +1,11 @@
 // A call asks the user what the file in the first argument holds, as often as the second argument says, all at once or,
 // with `again` as third argument, each one after the answer to the one before. Answers the call after the last one. With
-// `talk` as third argument the server talks without a pause while its questions are open.
+// `talk` as third argument the server talks without a pause while its questions are open, 3,000 messages as often as the
+// fourth argument says.
 import { readFileSync } from "node:fs";
 import { seen, send, serve, text } from "./lib.mjs";
 
-const [file, times = "1", how = "at-once"] = process.argv.slice(2);
+const [file, times = "1", how = "at-once", talks = "0"] = process.argv.slice(2);
 const params = JSON.parse(readFileSync(file, "utf8"));
 const most = Number(times);
 let asked = 0;
@@ -32,7 +33,7 @@ serve({
     if (how === "again") ask();
     else for (let at = 0; at < most; at++) ask();
     seen("asked");
-    if (how === "talk") talk(20);
+    if (how === "talk") talk(Number(talks));
     return undefined;
   },
   // An answer to a request of this server has no method.
