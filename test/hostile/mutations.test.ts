@@ -21,6 +21,7 @@ import { repairInputSchema, repairOutputSchema } from "../../workers/cache/schem
 import { makeSnapshot } from "../../workers/cache/snapshot/make.ts";
 import { HOSTS } from "../../workers/connection/config/entry/choices.ts";
 import { normalizeTools } from "../../workers/shared/listed/tool.ts";
+import { oneFile } from "../support/one-file.ts";
 import { piValidator } from "../support/pi-validator.ts";
 import * as cache from "../unit/workers/cache/mutate.ts";
 import { context } from "../unit/workers/cache/support.ts";
@@ -156,10 +157,11 @@ test(
   "messages over stdio -> every call is answered or fails, and the worker and the healthy server keep working",
   async () => {
     const folder = await createFolder();
+    const { file, env } = oneFile("mutates", serverFile("mutates.ts"));
     const entry = (name: string, at: number) => ({
       command: process.execPath,
-      args: [serverFile("mutates.ts")],
-      env: { SEED: String(SEED), SERVER: String(at), STATE: join(folder, name) },
+      args: [file],
+      env: { ...env, SEED: String(SEED), SERVER: String(at), STATE: join(folder, name) },
       ...SHORT,
     });
     await checkCalls(Object.fromEntries(SERVER_NAMES.map((name, at) => [name, entry(name, at)])), "stdio");

@@ -1,11 +1,13 @@
 /**
- * Attacks that only a real terminal shows: files that take the keyboard, names and results that draw on the screen.
- * The tests need tmux and do not run without it.
+ * Attacks that only a real terminal shows: files that take the keyboard, names and results that draw on the screen. One
+ * Pi has all of them. The tests need tmux and do not run without it.
  */
 import { spawnSync } from "node:child_process";
 import { mkdir, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { describe, expect, inject, test } from "vitest";
+import { beforeAll, describe, expect, inject, test } from "vitest";
+import { forWholeFile, onCleanup } from "../support/cleanup.ts";
+import { ALL_ROWS } from "../support/long.ts";
 import type { ModelTurn } from "../support/model.ts";
 import { startModel } from "../support/model.ts";
 import { packedEntry } from "../support/run-package.ts";
@@ -17,131 +19,131 @@ import type { Entry } from "./support/row.ts";
 
 const hasTmux = spawnSync("tmux", ["-V"]).status === 0;
 const KEYS = "abcdefghijklmnopqrst";
+const LINKS = [".mcp.json", ".pi/mcp.json", ".env", ".cursor/mcp.json"];
+const EVIL =
+  "\u001b]0;OWNED\u0007\u001b]2;OWNED\u001b\\\u001b[2J\u001b[31;1mred\u009b2J\u001bP1;OWNED\u001b\\\u001bc\u202e\u2066";
+const LONG = "x".repeat(10_000);
 
-async function inTerminal(
-  setUp: (place: OpenPlace) => Promise<Record<string, Entry>>,
-  act: (terminal: Terminal, turns: ModelTurn[], place: OpenPlace) => Promise<void>,
-): Promise<void> {
+interface Attacked {
+  terminal: Terminal;
+  /** What the model does next. */
+  turns: ModelTurn[];
+}
+
+/** Starts Pi in a clone in which these paths are links to the terminal. */
+async function attacked(
+  links: readonly string[],
+  servers: (place: OpenPlace) => Promise<Record<string, Entry>> = async () => ({}),
+): Promise<Attacked> {
   const place = await openPlace({ caches: inject("piCaches"), trusted: true });
+  onCleanup(place.dispose);
+  for (const path of links) {
+    const link = join(place.home.cwd, path);
+    await mkdir(dirname(link), { recursive: true });
+    await symlink("/dev/tty", link);
+  }
+  await place.file(".config/mcp/mcp.json", { imports: ["cursor"], mcpServers: {} });
+  const mine = { ...place.hostile("healthy.mjs"), envFile: ".env", lifecycle: "eager" };
+  await place.home.writeMcp({ mcpServers: { healthy: healthyServer(), mine, ...(await servers(place)) } });
   const turns: ModelTurn[] = [];
   const model = await startModel(() => turns.shift());
-  let terminal: Terminal | undefined;
-  try {
-    await place.home.writeMcp({ mcpServers: { healthy: healthyServer(), ...(await setUp(place)) } });
-    const extension = await packedEntry();
-    terminal = await openTerminal({ home: place.home, model, extension, columns: 100 });
-    await act(terminal, turns, place);
-  } finally {
-    await terminal?.close();
-    await model.close();
-    await place.dispose();
+  onCleanup(model.close);
+  const extension = await packedEntry();
+  const terminal = await openTerminal({ home: place.home, model, extension, columns: 100 });
+  onCleanup(terminal.close);
+  return { terminal, turns };
+}
+
+const evilServer = async (place: OpenPlace): Promise<Record<string, Entry>> => ({
+  evil: {
+    ...(await answering(place, {
+      "tools/list": listOf([
+        aTool("work", { description: EVIL, title: EVIL }),
+        aTool(`y${EVIL}`, { description: LONG }),
+        aTool(`z${LONG.slice(0, 900)}`, {
+          inputSchema: { type: "object", properties: { [EVIL]: { description: EVIL } } },
+        }),
+      ]),
+      "tools/call": JSON.stringify({ content: [{ type: "text", text: `before ${EVIL} after` }] }),
+    })),
+    description: "Attacks.",
+    lifecycle: "eager",
+  },
+});
+
+async function keysReachPi({ terminal, turns }: Attacked): Promise<void> {
+  // All code that reads the links has run by the end of the second answer.
+  for (const word of ["first", "second"]) {
+    turns.push({ text: `${word} answer.` });
+    await terminal.prompt(word);
+    await terminal.until(new RegExp(`${word} answer\\.`));
   }
+  for (const key of KEYS) await terminal.press(key);
+  await terminal.until(new RegExp(KEYS));
+  await terminal.press("C-c");
+  await expect.poll(terminal.screen, { timeout: 10_000 }).not.toContainEqual(expect.stringContaining(KEYS));
 }
 
 describe.runIf(hasTmux)("in a real terminal", () => {
-  test.each([".mcp.json", ".pi/mcp.json", ".env", ".cursor/mcp.json"])(
-    "H2: %s is a link to the terminal -> every key reaches Pi, and Ctrl+C too",
+  let shared: Attacked;
+  beforeAll(async () => {
+    shared = await forWholeFile(() => attacked(LINKS, evilServer));
+  });
+
+  test(`H2: ${LINKS.join(", ")} are links to the terminal -> every key reaches Pi, and Ctrl+C too`, () =>
+    keysReachPi(shared));
+
+  // In the one Pi, a link could keep the code from reading the others.
+  test.each(ALL_ROWS ? LINKS : [])(
+    "H2: only %s is a link to the terminal -> every key reaches Pi, and Ctrl+C too",
     async (path) => {
-      await inTerminal(
-        async (place) => {
-          const link = join(place.home.cwd, path);
-          await mkdir(dirname(link), { recursive: true });
-          await symlink("/dev/tty", link);
-          await place.file(".config/mcp/mcp.json", { imports: ["cursor"], mcpServers: {} });
-          return { mine: { ...place.hostile("healthy.mjs"), envFile: ".env", lifecycle: "eager" } };
-        },
-        async (terminal, turns) => {
-          // All code that reads the link has run by the end of the second answer.
-          for (const word of ["first", "second"]) {
-            turns.push({ text: `${word} answer.` });
-            await terminal.prompt(word);
-            await terminal.until(new RegExp(`${word} answer\\.`));
-          }
-          for (const key of KEYS) await terminal.press(key);
-          await terminal.until(new RegExp(KEYS));
-          await terminal.press("C-c");
-          await expect
-            .poll(terminal.screen, { timeout: 10_000 })
-            .not.toContainEqual(expect.stringContaining(KEYS));
-        },
-      );
+      const alone = await attacked([path]);
+      await keysReachPi(alone);
     },
   );
 
   test("own: names, descriptions and results with terminal sequences -> the screen and the title stay Pi's", async () => {
-    const evil =
-      "\u001b]0;OWNED\u0007\u001b]2;OWNED\u001b\\\u001b[2J\u001b[31;1mred\u009b2J\u001bP1;OWNED\u001b\\\u001bc";
-    await inTerminal(
-      async (place) => ({
-        evil: await answering(place, {
-          "tools/list": listOf([aTool("work", { description: evil, title: evil }), aTool(`x${evil}`)]),
-          "tools/call": JSON.stringify({ content: [{ type: "text", text: `before ${evil} after` }] }),
-        }),
-      }),
-      async (terminal, turns) => {
-        turns.push(searchOf("select:evil__work", "evil"), callOf("evil__work"), { text: "first answer." });
-        await terminal.prompt("first");
-        await terminal.until(/first answer\./);
-        await terminal.prompt("/mcp tools");
-        // The first Enter may only accept the editor's proposal.
-        await terminal.press("Enter");
-        await terminal.until(/evil: 2 tools/);
-        turns.push({ text: "second answer." });
-        await terminal.prompt("second");
-        const screen = (await terminal.until(/second answer\./)).join("\n");
-        // The earlier text is still on the screen: nothing has cleared the screen or moved the cursor.
-        for (const part of ["first answer.", "evil: 2 tools", "stub-model"]) expect(screen).toContain(part);
-        expect(await terminal.title()).not.toContain("OWNED");
-      },
-    );
+    const { terminal, turns } = shared;
+    turns.push(searchOf("select:evil__work", "evil"), callOf("evil__work"), { text: "third answer." });
+    await terminal.prompt("third");
+    await terminal.until(/third answer\./);
+    await terminal.prompt("/mcp tools");
+    // The first Enter may only accept the editor's proposal.
+    await terminal.press("Enter");
+    await terminal.until(/evil: 3 tools/);
+    turns.push({ text: "fourth answer." });
+    await terminal.prompt("fourth");
+    const screen = (await terminal.until(/fourth answer\./)).join("\n");
+    // The earlier text is still on the screen: nothing has cleared the screen or moved the cursor.
+    for (const part of ["third answer.", "evil: 3 tools", "stub-model"]) expect(screen).toContain(part);
+    expect(await terminal.title()).not.toContain("OWNED");
   });
 
   test("own: names, descriptions, schemas and log messages with terminal sequences -> the panel's lines stay its own", async () => {
-    const evil =
-      "\u001b]0;OWNED\u0007\u001b]2;OWNED\u001b\\\u001b[2J\u001b[31;1mred\u009b2J\u001bP1;OWNED\u001b\\\u001bc\u202e\u2066";
-    const long = "x".repeat(10_000);
-    await inTerminal(
-      async (place) => ({
-        evil: {
-          ...(await answering(place, {
-            "tools/list": listOf([
-              aTool("work", { description: evil, title: evil }),
-              aTool(`y${evil}`, { description: long }),
-              aTool(`z${long.slice(0, 900)}`, {
-                inputSchema: { type: "object", properties: { [evil]: { description: evil } } },
-              }),
-            ]),
-          })),
-          description: "Attacks.",
-          lifecycle: "eager",
-        },
-      }),
-      async (terminal) => {
-        await terminal.until(/MCP \d\/2/);
-        await terminal.prompt("/mcp");
-        await terminal.until(/[●○◐] evil/);
-        await terminal.type("evil");
-        await terminal.until(/→ ● evil +connected/);
-        await terminal.press("Enter");
-        await terminal.until(/evil {2}● connected[\s\S]*→ Tools +3/);
-        await terminal.press("Enter");
-        await terminal.until(/» All 3 tools[\s\S]*○ work/);
-        for (const nth of [1, 2, 3]) {
-          await terminal.press("Down");
-          await terminal.until(new RegExp(`→ ○ ${["", "work", "y", "zx"][nth]}`));
-          await terminal.press("Enter");
-          const screen = (await terminal.until(/deferred · ~[\d.]+k? tokens[\s\S]*esc back/)).join("\n");
-          expect(screen).toContain("stub-model");
-          await terminal.press("Escape");
-          await terminal.until(/» All 3 tools/);
-        }
-        await terminal.press("Escape");
-        await terminal.until(/→ Tools +3/);
-        await terminal.press("Down");
-        await terminal.press("Enter");
-        await terminal.until(/evil log {2}following/);
-        expect(await terminal.title()).not.toContain("OWNED");
-      },
-    );
+    const { terminal } = shared;
+    await terminal.until(/MCP \d\/3/);
+    await terminal.prompt("/mcp");
+    await terminal.until(/[●○◐] evil/);
+    await terminal.type("evil");
+    await terminal.until(/→ ● evil +connected/);
+    await terminal.press("Enter");
+    await terminal.until(/evil {2}● connected[\s\S]*→ Tools +3/);
+    await terminal.press("Enter");
+    await terminal.until(/» All 3 tools[\s\S]*○ work/);
+    for (const nth of [1, 2, 3]) {
+      await terminal.press("Down");
+      await terminal.until(new RegExp(`→ ○ ${["", "work", "y", "zx"][nth]}`));
+      await terminal.press("Enter");
+      const screen = (await terminal.until(/deferred · ~[\d.]+k? tokens[\s\S]*esc back/)).join("\n");
+      expect(screen).toContain("stub-model");
+      await terminal.press("Escape");
+      await terminal.until(/» All 3 tools/);
+    }
+    await terminal.press("Escape");
+    await terminal.until(/→ Tools +3/);
+    await terminal.press("Down");
+    await terminal.press("Enter");
+    await terminal.until(/evil log {2}following/);
+    expect(await terminal.title()).not.toContain("OWNED");
   });
 });
