@@ -1,8 +1,21 @@
-/** Owns: a session with an unusable cache file: the session works, and the log says once that the file is unusable. */
-import { chmod, mkdir, readdir, writeFile } from "node:fs/promises";
+/**
+ * Owns: sessions with files of the cache that cannot be used: servers and tools work as usual, and the log says once what
+ * is wrong.
+ */
+import { chmod, mkdir, readdir, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { createPlace, fixture, type Place, start, until } from "./support.ts";
+import {
+  configure,
+  createPlace,
+  fixture,
+  type Place,
+  readIfThere,
+  type Started,
+  start,
+  textOf,
+  until,
+} from "./support.ts";
 
 const CASES: [string, (file: string) => Promise<unknown>][] = [
   ["broken", (file) => writeFile(file, '{"version":1,"serv')],
@@ -19,22 +32,90 @@ const CASES: [string, (file: string) => Promise<unknown>][] = [
   ["locked by another process", (file) => writeFile(join(file, "..", ".mcp-cache.json.lock"), "")],
 ];
 
-const cacheLines = (log: string): string[] =>
-  log.split("\n").filter((line) => line.includes("mcp-cache.json") && / (warn|error) /.test(line));
+const cacheFile = ({ agentDir }: Place): string => join(agentDir, "mcp-cache.json");
+const warnings = async (at: Started, problem: (line: string) => boolean): Promise<string[]> =>
+  (await at.log()).split("\n").filter((line) => / (warn|error) +\[/.test(line) && problem(line));
 
-describe("a cache file that is", () => {
-  test.each(CASES)("%s -> servers and tools work as usual, one line in the log", async (_name, spoil) => {
-    const place: Place = await createPlace();
-    await spoil(join(place.agentDir, "mcp-cache.json"));
-    const servers = { one: fixture("pages.mjs"), two: fixture("pages.mjs") };
-    const at = await start(servers, { place });
-    for (const name of ["one", "two"]) expect((await at.settled(name)).toolCount).toBeGreaterThan(0);
+test("a cache file that is broken, empty, of another version, a folder, read-only or locked -> servers and tools work as usual, one line in the log", async () => {
+  const servers = { s: fixture("pages.mjs") };
+  // One worker has a session for each case, each with an agent folder of its own; all write the first one's log.
+  const at = await start({});
+  const lines = ({ agentDir }: Place): Promise<string[]> =>
+    warnings(at, (line) => line.includes(agentDir) && line.includes("mcp-cache.json"));
+  const places: [name: string, place: Place][] = [];
+  for (const [index, [name, spoil]] of CASES.entries()) {
+    const place = await createPlace();
+    places.push([name, place]);
+    await spoil(cacheFile(place));
+    await configure(place, servers);
+    const generation = index + 2;
+    const facts = { generation, projectTrusted: true, configPath: undefined, registered: [], canAsk: true };
+    at.runtime.post("startSession", { ...place, ...facts, snapshotChecksum: undefined });
+    await at.event("planned", (event) => event.generation === generation);
+    expect((await at.settled("s")).toolCount, name).toBeGreaterThan(0);
     // A second store meets the same problem, which must not add a second line.
-    await at.runtime.ask("reconnect", { server: "one" });
+    await at.runtime.ask("reconnect", { server: "s" });
     await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
-    await until(async () => cacheLines(await at.log()).length > 0 || undefined);
+    await until(async () => (await lines(place)).length > 0 || undefined);
+  }
+  await at.runtime.stop();
+  for (const [name, place] of places) {
+    expect(await lines(place), name).toHaveLength(1);
+    expect(
+      (await readdir(place.agentDir)).filter((file) => file.endsWith(".tmp")),
+      name,
+    ).toEqual([]);
+  }
+  expect(at.crashes).toEqual([]);
+}, 120_000);
+
+describe("a cache that cannot be written", () => {
+  /** Starts a session that works as usual, and answers it when its catalog has come. */
+  async function startUsual(place: Place): Promise<Started> {
+    const at = await start({ s: fixture("noisy.mjs") }, { place });
+    const { pending, checksum } = await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
+    expect(pending).toEqual([]);
+    expect(checksum).toBeTypeOf("number");
+    await at.event("catalog");
+    expect(textOf(await at.call("s", "work"))).toBe("through the noise");
+    expect(at.crashes).toEqual([]);
+    return at;
+  }
+
+  test("the folder of snapshots is a file -> the session works, one line in the log", async () => {
+    const place = await createPlace();
+    await writeFile(join(place.agentDir, "mcp-snapshots"), "");
+    const at = await startUsual(place);
     await at.runtime.stop();
-    expect(cacheLines(await at.log())).toHaveLength(1);
-    expect((await readdir(place.agentDir)).filter((name) => name.endsWith(".tmp"))).toEqual([]);
+    const problem = /mcp-snapshots.* could not be written/;
+    expect(await warnings(at, (line) => problem.test(line))).toHaveLength(1);
+  });
+
+  test("a folder, but writable again before the session ends -> one line in the log, contains the learned tools", async () => {
+    const place = await createPlace();
+    await mkdir(cacheFile(place));
+    const at = await startUsual(place);
+    const lines = (): Promise<string[]> =>
+      warnings(at, (line) => /mcp-cache\.json is neither used nor changed: EISDIR/.test(line));
+    await until(async () => (await lines()).length > 0 || undefined);
+    await rmdir(cacheFile(place));
+    await at.runtime.stop();
+    expect(await lines()).toHaveLength(1);
+    const stored = JSON.parse((await readIfThere(cacheFile(place))) || '{"servers":{}}');
+    expect(Object.keys(stored.servers)).toEqual(["s"]);
+  });
+
+  test("writable again before another list arrives -> contains both servers", async () => {
+    const place = await createPlace();
+    await mkdir(cacheFile(place));
+    const at = await start({ s: fixture("noisy.mjs"), grows: fixture("grows.mjs") }, { place });
+    await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
+    await rmdir(cacheFile(place));
+    await at.call("grows", "grow", { method: "notifications/tools/list_changed", ms: 0 });
+    const text = await until(async () => {
+      const found = await readIfThere(cacheFile(place));
+      return found.includes("grown1") ? found : undefined;
+    });
+    expect(Object.keys(JSON.parse(text).servers).sort()).toEqual(["grows", "s"]);
   });
 });
