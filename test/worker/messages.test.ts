@@ -10,6 +10,7 @@ import { describe, expect, it, test } from "vitest";
 import type { WireError } from "../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import { answerWell, type Handler, serve, startEvents } from "../support/http-server.ts";
+import { amount } from "../support/long.ts";
 import { oneFile } from "../support/one-file.ts";
 import {
   builtWorker,
@@ -59,33 +60,62 @@ const dense = (method: string, mebibytes: number, idPlace: string): Entry => {
   return { ...entry, args: [...(args as string[]), method, String(mebibytes), idPlace] };
 };
 
-describe("many MiB of empty objects", () => {
-  const ROWS: [method: string, mebibytes: number, idPlace: string, state: string, words: RegExp][] = [
-    // JSON.parse would make 1.3 GB of objects from this, more than the heap can hold.
-    ["tools/list", 60, "first", "failed", /^bad answered tools\/list with one/],
-    ["tools/list", 8, "last", "failed", /^bad answered tools\/list with one/],
-    ["initialize", 8, "first", "failed", /^bad answered initialize with one/],
-    ["tools/call", 8, "first", "connected", /^bad\/work got no answer: bad sent one/],
-    ["tools/call", 8, "last", "connected", /^bad\/work got no answer: bad sent one/],
-  ];
-  const nameOf = (row: number): string => `bad${row}`;
-  /** One session with a server for each row. */
-  const overStdio = forRows(() => {
-    const servers = ROWS.map(([method, mebibytes, idPlace], i) => [
-      nameOf(i),
-      dense(method, mebibytes, idPlace),
-    ]);
-    return runSession(
-      Object.fromEntries(servers),
-      ROWS.map((_row, i) => [nameOf(i), "work"]),
-    );
-  });
+/** Answers requests with the method with 8 MiB of objects, compressed to about 8 KB. */
+const gzipped =
+  (method: string, type: string): Handler =>
+  (asked, response) => {
+    if (asked.message.method !== method) return answerWell(asked, response);
+    const field = method === "tools/list" ? "tools" : "content";
+    const body = `{"jsonrpc":"2.0","id":${asked.message.id},"result":{"${field}":[${objects(8)}{}]}}`;
+    const packed = gzipSync(type === "text/event-stream" ? `data: ${body}\n\n` : body);
+    response.writeHead(200, { "content-type": type, "content-encoding": "gzip" }).end(packed);
+  };
 
-  it.each(ROWS.map((row, i) => [...row, i] as const))(
+const OVER_STDIO: [method: string, mebibytes: number, idPlace: string, state: string, words: RegExp][] = [
+  // JSON.parse would make 1.3 GB of objects from 60 MiB, more than the heap can hold.
+  ["tools/list", amount(8, 60), "first", "failed", /^bad answered tools\/list with one/],
+  ["tools/list", 8, "last", "failed", /^bad answered tools\/list with one/],
+  ["initialize", 8, "first", "failed", /^bad answered initialize with one/],
+  ["tools/call", 8, "first", "connected", /^bad\/work got no answer: bad sent one/],
+  ["tools/call", 8, "last", "connected", /^bad\/work got no answer: bad sent one/],
+];
+const OVER_HTTP = [
+  ["tools/list", "application/json"],
+  ["tools/call", "application/json"],
+  ["tools/call", "text/event-stream"],
+] as const;
+/** More servers than those whose long messages (of more than 1 MiB) arrive at a time. */
+const LONG = Array.from({ length: 2 * LIMITS.longMessagesAtATime }, (_, i) => `long${i}`);
+const LONG_BYTES = amount(2, 40) * 1024 * 1024;
+
+/** One session for all rows below, each of which has a server of its own. All calls are made at once. */
+const together = forRows(async () => {
+  let streams = 0;
+  const onStream = await serve((asked, response) => {
+    if (asked.http !== "GET") return answerWell(asked, response);
+    streams++;
+    startEvents(response).write(`data: {"jsonrpc":"2.0","method":"x","params":[${objects(8)}{}]}\n\n`);
+  });
+  const servers: Record<string, Entry> = { stream: { url: onStream.url } };
+  for (const [i, row] of OVER_STDIO.entries()) servers[`bad${i}`] = dense(row[0], row[1], row[2]);
+  for (const [i, [method, type]] of OVER_HTTP.entries())
+    servers[`http${i}`] = { url: (await serve(gzipped(method, type))).url };
+  for (const name of LONG) servers[name] = fixture("big-line.mjs", {}, { timeout: 300 });
+  const calls = Object.keys(servers).map((name): Call => {
+    if (name.startsWith("long")) return [name, "work", { bytes: LONG_BYTES }];
+    return [name, name.startsWith("bad") ? "work" : "echo"];
+  });
+  return { report: await runSession(servers, calls), streams };
+});
+
+const resultOf = ({ results }: Report, name: string) => results.find(({ server }) => server === name);
+
+describe("many MiB of empty objects", () => {
+  it.each(OVER_STDIO.map((row, i) => [...row, `bad${i}`] as const))(
     "over stdio to %s, %i MiB, the id %s -> only that request fails, the server is %s",
-    async (_method, _mebibytes, _idPlace, state, words, row) => {
-      const [report, name] = [await overStdio(), nameOf(row)];
-      const failed = report.results[row];
+    async (_method, _mebibytes, _idPlace, state, words, name) => {
+      const { report } = await together();
+      const failed = resultOf(report, name);
       expect(failed).toMatchObject({
         code: "message_too_large",
         data: { server: name, limitValues: 2_000_000 },
@@ -96,39 +126,13 @@ describe("many MiB of empty objects", () => {
     },
   );
 
-  /** Answers requests with the method with 8 MiB of objects, compressed to about 8 KB. */
-  const gzipped =
-    (method: string, type: string): Handler =>
-    (asked, response) => {
-      if (asked.message.method !== method) return answerWell(asked, response);
-      const field = method === "tools/list" ? "tools" : "content";
-      const body = `{"jsonrpc":"2.0","id":${asked.message.id},"result":{"${field}":[${objects(8)}{}]}}`;
-      const packed = gzipSync(type === "text/event-stream" ? `data: ${body}\n\n` : body);
-      response.writeHead(200, { "content-type": type, "content-encoding": "gzip" }).end(packed);
-    };
-
-  const PACKED = [
-    ["tools/list", "application/json"],
-    ["tools/call", "application/json"],
-    ["tools/call", "text/event-stream"],
-  ] as const;
-  const overHttp = forRows(async () => {
-    const servers = PACKED.map(async ([method, type], i) => [
-      nameOf(i),
-      { url: (await serve(gzipped(method, type))).url },
-    ]);
-    return runSession(
-      Object.fromEntries(await Promise.all(servers)),
-      PACKED.map((_row, i) => [nameOf(i), "echo"]),
-    );
-  });
-
-  it.each(PACKED.map((row, i) => [...row, i] as const))(
+  it.each(OVER_HTTP.map((row, i) => [...row, `http${i}`] as const))(
     "over HTTP with gzip to %s as %s -> only that request fails",
-    async (method, _type, row) => {
-      const [report, name] = [await overHttp(), nameOf(row)];
-      expect(report.results[row]).toMatchObject({ code: "message_too_large", data: { server: name } });
-      expect(report.results[row]?.message).toMatch(DENSE);
+    async (method, _type, name) => {
+      const { report } = await together();
+      const failed = resultOf(report, name);
+      expect(failed).toMatchObject({ code: "message_too_large", data: { server: name } });
+      expect(failed?.message).toMatch(DENSE);
       expect(serverOf(report, name)).toMatchObject({
         state: method === "tools/call" ? "connected" : "failed",
       });
@@ -136,33 +140,16 @@ describe("many MiB of empty objects", () => {
   );
 
   test("over HTTP on the notification stream -> the connection continues", async () => {
-    let streams = 0;
-    const server = await serve((asked, response) => {
-      if (asked.http !== "GET") return answerWell(asked, response);
-      streams++;
-      startEvents(response).write(`data: {"jsonrpc":"2.0","method":"x","params":[${objects(8)}{}]}\n\n`);
-    });
-    const report = await runSession({ bad: { url: server.url } }, [["bad", "echo"]]);
-    expect(report.results[0]).toMatchObject({ received: 2 });
+    const { report, streams } = await together();
+    expect(resultOf(report, "stream")).toMatchObject({ received: 2 });
     expect(streams).toBeGreaterThan(0);
   });
 });
 
-describe("messages of many servers at once", () => {
-  test("eight results of 40 MiB, together more than the limit for bytes in flight -> all arrive", async () => {
-    const names = Array.from({ length: 8 }, (_, i) => `s${i}`);
-    const servers = Object.fromEntries(
-      names.map((name) => [name, fixture("big-line.mjs", {}, { timeout: 300 })]),
-    );
-    const bytes = 40 * 1024 * 1024;
-    const { results } = await runSession(
-      servers,
-      names.map((name) => [name, "work", { bytes }]),
-    );
-    expect(results.slice(0, -1).map(({ received = 0 }) => received > bytes - 1_000)).toEqual(
-      names.map(() => true),
-    );
-  });
+test("long results of twice as many servers as may send one at a time -> all arrive", async () => {
+  const { report } = await together();
+  const received = LONG.map((name) => resultOf(report, name)?.received ?? 0);
+  expect(received.map((bytes) => bytes > LONG_BYTES - 1_000)).toEqual(LONG.map(() => true));
 });
 
 describe("messages that are not answers", () => {
@@ -172,76 +159,17 @@ describe("messages that are not answers", () => {
   };
   const mebibyte = "x".repeat(1024 * 1024);
 
-  test("a notification of more than 16 MiB -> the connection closes with a reason; the next call connects", async () => {
-    const at = await start({ s: fixture("sends.mjs"), good: fixture("noisy.mjs") });
-    const error = await at.failedCall("s", "work", { ...notification, piece: mebibyte, times: 16 });
-    expect(error).toMatchObject({
-      code: "message_too_large",
-      message: "s sent a notification or request of 16 MiB, more than 16 MiB; the connection was closed.",
-      data: { server: "s", limitBytes: LIMITS.unaskedBytes },
-    });
-    expect(textOf(await at.call("s", "work", { ...notification, piece: mebibyte, times: 15 }))).toBe("sent");
-    expect(textOf(await at.call("good", "work"))).toBe("through the noise");
-    expect(at.crashes).toEqual([]);
-  });
-
-  test.each([
+  const DEEP: [name: string, before: string][] = [
     ["a value that is not a message", '{"jsonrpc":"2.0","odd":'],
     ["an answer without a request", '{"jsonrpc":"2.0","id":99,"result":{},"odd":'],
     ["a malformed error", '{"jsonrpc":"2.0","id":99,"error":'],
-  ])(
-    "%s, 50,000 levels deep, which the SDK turns into text -> noted in the log, the worker lives",
-    async (_name, before) => {
-      const at = await start({ s: fixture("sends.mjs") });
-      const levels = 50_000;
-      const sent = { before, piece: "[", times: levels, after: `${"]".repeat(levels)}}` };
-      expect(textOf(await at.call("s", "work", sent))).toBe("sent");
-      await until(
-        async () => (await at.log()).includes("sent a message that cannot be handled") || undefined,
-      );
-      expect(at.crashes).toEqual([]);
-    },
-  );
-
-  test("an answer of 40 MiB without an open request -> not parsed", async () => {
-    const at = await start({ s: fixture("sends.mjs") });
-    const controller = new AbortController();
-    await at.settled("s");
-    const bare = { piece: "", times: 0, bare: true };
-    const failed = at.failedCall("s", "work", bare, controller.signal);
-    const before = '{"jsonrpc":"2.0","id":99,"result":{"content":"';
-    expect(textOf(await at.call("s", "work", { before, piece: mebibyte, times: 40, after: '"}}' }))).toBe(
-      "sent",
-    );
-    controller.abort();
-    expect((await failed).code).toBe("cancelled");
-    await until(async () => (await at.log()).includes("answered a request that is not open") || undefined);
-  });
-
-  test.each([
-    [
-      "that never reads the answers",
-      { s: fixture("asks.mjs") },
-      /^s sent more than 1,000 requests that wait/,
-    ],
-  ])(
-    "requests without end from a server %s -> its connection is closed, the worker lives",
-    async (_name, servers, words) => {
-      const at = await start({ ...servers, good: fixture("noisy.mjs") });
-      const error = await at.failedCall("s", "work");
-      expect(error.code).toBe("server_died");
-      expect(error.message).toMatch(words);
-      expect(textOf(await at.call("good", "work"))).toBe("through the noise");
-      expect(await at.settled("s")).toMatchObject({ state: "idle", error: { code: "server_died" } });
-      expect(at.crashes).toEqual([]);
-      expect(await at.log()).not.toContain("MaxListenersExceededWarning");
-    },
-  );
-
-  test("requests without end over HTTP -> closed, with at most ten answers in flight", async () => {
-    let underWay = 0;
-    let most = 0;
-    const origin = await startHttp((request, response) => {
+  ];
+  /** Answers that the server over HTTP has not accepted. */
+  let underWay = 0;
+  let most = 0;
+  /** Never accepts an answer of the client. A call makes it send requests. */
+  const neverAccepts = (): Promise<string> =>
+    startHttp((request, response) => {
       request.setEncoding("utf8");
       let body = "";
       request.on("data", (chunk: string) => {
@@ -250,7 +178,6 @@ describe("messages that are not answers", () => {
       request.on("end", () => {
         const message = body === "" ? {} : JSON.parse(body);
         if (request.method === "POST" && message.method === undefined) {
-          // The server never accepts this answer of the client.
           most = Math.max(most, ++underWay);
           response.once("close", () => underWay--);
         } else if (message.method === "tools/call") {
@@ -260,10 +187,75 @@ describe("messages that are not answers", () => {
         } else answerWell({ http: request.method ?? "", path: "", headers: {}, message }, response);
       });
     });
-    const at = await start({ s: { url: `${origin}/mcp` }, good: fixture("noisy.mjs") });
-    await at.settled("s");
-    const error = await at.failedCall("s", "echo");
-    expect(error.message).toMatch(/^s sent more than 1,000 requests that wait for an answer/);
+  /** One worker with a server for each test. */
+  const worker = forRows(async () => {
+    const names = ["notifies", "unopened", ...DEEP.map((_row, i) => `deep${i}`)];
+    const senders = Object.fromEntries(names.map((name) => [name, fixture("sends.mjs")]));
+    const http = { url: `${await neverAccepts()}/mcp` };
+    return start({ ...senders, asks: fixture("asks.mjs"), http, good: fixture("noisy.mjs") });
+  });
+
+  test("a notification of more than 16 MiB -> the connection closes with a reason; the next call connects", async () => {
+    const at = await worker();
+    const error = await at.failedCall("notifies", "work", { ...notification, piece: mebibyte, times: 16 });
+    expect(error).toMatchObject({
+      code: "message_too_large",
+      message:
+        "notifies sent a notification or request of 16 MiB, more than 16 MiB; the connection was closed.",
+      data: { server: "notifies", limitBytes: LIMITS.unaskedBytes },
+    });
+    const fits = { ...notification, piece: mebibyte, times: 15 };
+    expect(textOf(await at.call("notifies", "work", fits))).toBe("sent");
+    expect(textOf(await at.call("good", "work"))).toBe("through the noise");
+    expect(at.crashes).toEqual([]);
+  });
+
+  test.each(DEEP.map((row, i) => [...row, `deep${i}`] as const))(
+    "%s, 50,000 levels deep, which the SDK turns into text -> noted in the log, the worker lives",
+    async (_name, before, server) => {
+      const at = await worker();
+      const levels = 50_000;
+      const sent = { before, piece: "[", times: levels, after: `${"]".repeat(levels)}}` };
+      expect(textOf(await at.call(server, "work", sent))).toBe("sent");
+      await until(
+        async () => (await at.log()).includes(`${server} sent a message that cannot be handled`) || undefined,
+      );
+      expect(at.crashes).toEqual([]);
+    },
+  );
+
+  test("an answer over the limit of unasked bytes without an open request -> not parsed", async () => {
+    const at = await worker();
+    const controller = new AbortController();
+    await at.settled("unopened");
+    const bare = { piece: "", times: 0, bare: true };
+    const failed = at.failedCall("unopened", "work", bare, controller.signal);
+    const before = '{"jsonrpc":"2.0","id":99,"result":{"content":"';
+    const sent = { before, piece: mebibyte, times: amount(17, 40), after: '"}}' };
+    expect(textOf(await at.call("unopened", "work", sent))).toBe("sent");
+    controller.abort();
+    expect((await failed).code).toBe("cancelled");
+    await until(
+      async () => (await at.log()).includes("unopened answered a request that is not open") || undefined,
+    );
+  });
+
+  test("requests without end from a server that never reads the answers -> its connection is closed, the worker lives", async () => {
+    const at = await worker();
+    const error = await at.failedCall("asks", "work");
+    expect(error.code).toBe("server_died");
+    expect(error.message).toMatch(/^asks sent more than 1,000 requests that wait/);
+    expect(textOf(await at.call("good", "work"))).toBe("through the noise");
+    expect(await at.settled("asks")).toMatchObject({ state: "idle", error: { code: "server_died" } });
+    expect(at.crashes).toEqual([]);
+    expect(await at.log()).not.toContain("MaxListenersExceededWarning");
+  });
+
+  test("requests without end over HTTP -> closed, with at most ten answers in flight", async () => {
+    const at = await worker();
+    await at.settled("http");
+    const error = await at.failedCall("http", "echo");
+    expect(error.message).toMatch(/^http sent more than 1,000 requests that wait for an answer/);
     expect(textOf(await at.call("good", "work"))).toBe("through the noise");
     expect(most).toBeLessThanOrEqual(10);
     expect(at.crashes).toEqual([]);
@@ -271,8 +263,8 @@ describe("messages that are not answers", () => {
 });
 
 describe("a list over the limit of kept bytes", () => {
-  test("four pages of 10 MiB of tools -> the first 32 MiB can be called, the log names the others", async () => {
-    const at = await start({ s: fixture("many-tools.mjs", { PAGES: "4", SIZE: "100" }) });
+  test("four pages of tools, together more than 32 MiB -> the first 32 MiB can be called, the log names the others", async () => {
+    const at = await start({ s: fixture("many-tools.mjs", { PAGES: "4", SIZE: String(amount(88, 100)) }) });
     const { toolCount, state } = await at.settled("s");
     expect(state).toBe("connected");
     expect(toolCount).toBeGreaterThan(300);
