@@ -35,21 +35,45 @@ type Entry = Record<string, unknown>;
 /** An idle timeout of 300 ms, in minutes. */
 const SHORT_IDLE = 0.005;
 
-const countsEntry = (place: Place, more: Entry = {}): Entry =>
-  fixture("counts.mjs", { RECORD: join(place.cwd, "record") }, more);
+const recordOf = (place: Place, name: string): string => join(place.cwd, `${name}.record`);
+const countsEntry = (place: Place, name: string, more: Entry = {}): Entry =>
+  fixture("counts.mjs", { RECORD: recordOf(place, name) }, more);
 
-/** How often the fixture wrote the line. */
-const count = async (place: Place, line: "start" | "list" | "call"): Promise<number> =>
-  (await readIfThere(join(place.cwd, "record"))).split("\n").filter((found) => found === line).length;
+/** How often the server's fixture wrote the line. */
+const count = async (place: Place, name: string, line: "start" | "list" | "call"): Promise<number> =>
+  (await readIfThere(recordOf(place, name))).split("\n").filter((found) => found === line).length;
 
-/** Creates a place where an earlier session has learned the tools of these servers. */
-async function learned(servers: (place: Place) => Record<string, Entry>): Promise<Place> {
+/** One session with a server for each test. An earlier session has learned the tools of `known` and of `knownEager`. */
+const session = forRows(async () => {
   const place = await createPlace();
-  const first = await start(servers(place), { place });
-  expect((await first.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).pending).toEqual([]);
-  await first.runtime.stop();
-  return place;
-}
+  const eager = (name: string): Entry => countsEntry(place, name, { lifecycle: "eager" });
+  const known = { known: countsEntry(place, "known"), knownEager: eager("knownEager") };
+  const earlier = await start(known, { place });
+  expect((await earlier.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).pending).toEqual([]);
+  await earlier.runtime.stop();
+  const idle = { idleTimeout: SHORT_IDLE };
+  const unknown = {
+    unused: fixture("noisy.mjs", {}, idle),
+    busy: fixture("waits.mjs", {}, idle),
+    goes: fixture("noisy.mjs", {}, idle),
+    stays: fixture("noisy.mjs", {}, { idleTimeout: 0 }),
+    cancelled: fixture("waits.mjs", {}, idle),
+    told: eager("told"),
+    called: eager("called"),
+    early: countsEntry(place, "early"),
+    parent: fixture("with-child.mjs", { RECORD: join(place.cwd, "child"), CHILD_STDIO: "ignore" }),
+    stubborn: fixture("ignores-end.mjs"),
+    off: fixture("noisy.mjs", {}, { enabled: false }),
+    progresses: fixture("progresses.mjs", {}, { requestTimeoutMs: 1_000 }),
+    late: fixture("waits.mjs", {}, { requestTimeoutMs: 300 }),
+    many: fixture("waits.mjs"),
+  };
+  const limits = { closeTermMs: 100, closeKillMs: 300 };
+  const at = await start({ ...known, ...unknown }, { place, limits });
+  // The session has just begun, so this server is connecting.
+  await at.runtime.ask("reconnect", { server: "early" });
+  return at;
+});
 
 const inState =
   (name: string, state: ServerState) =>
@@ -82,46 +106,41 @@ async function killServer(at: Started, name: string): Promise<number> {
 
 describe("a lazy server", () => {
   test("tools known -> connects at the first call, once for many calls", async () => {
-    const servers = (place: Place) => ({ s: countsEntry(place) });
-    const place = await learned(servers);
-    const at = await start(servers(place), { place });
-    expect(await at.settled("s")).toMatchObject({ state: "idle", toolsKnown: true, toolCount: 1 });
-    expect(await count(place, "start")).toBe(1);
-    const calls = Array.from({ length: 20 }, (_, i) => at.call("s", "work", { i }));
+    const at = await session();
+    expect(await at.settled("known")).toMatchObject({ state: "idle", toolsKnown: true, toolCount: 1 });
+    expect(await count(at, "known", "start")).toBe(1);
+    const calls = Array.from({ length: 20 }, (_, i) => at.call("known", "work", { i }));
     const texts = (await Promise.all(calls)).map(textOf);
     expect(texts).toEqual(Array.from({ length: 20 }, (_, i) => `{"i":${i}}`));
-    expect(await count(place, "start")).toBe(2);
-    expect(at.events.filter(({ type }) => type === "spawned")).toHaveLength(1);
-    expect(await statusOf(at, "s")).toMatchObject({ state: "connected" });
+    expect(await count(at, "known", "start")).toBe(2);
+    expect(at.events.filter((event) => event.type === "spawned" && event.server === "known")).toHaveLength(1);
+    expect(await statusOf(at, "known")).toMatchObject({ state: "connected" });
   });
 
   test("unused -> closed after its idle timeout, its tools stay; the next call connects again", async () => {
-    const at = await start({ s: fixture("noisy.mjs", {}, { idleTimeout: SHORT_IDLE }) });
-    const { pid } = await connectedPid(at, "s");
-    await at.event("server", unused("s"));
+    const at = await session();
+    const { pid } = await connectedPid(at, "unused");
+    await at.event("server", unused("unused"));
     expect(await waitGone([pid], 10_000)).toEqual([]);
-    const status = await statusOf(at, "s");
+    const status = await statusOf(at, "unused");
     expect(status).toMatchObject({ state: "idle", toolsKnown: true, toolCount: 1 });
     expect(status?.error).toBeUndefined();
-    expect(textOf(await at.call("s", "work"))).toBe("through the noise");
-    expect(await at.log()).toContain("s is closed: nothing used it");
+    expect(textOf(await at.call("unused", "work"))).toBe("through the noise");
+    expect(await at.log()).toContain("unused is closed: nothing used it");
   });
 
   test("a call in flight for longer than the idle timeout -> not closed before it is answered", async () => {
-    const place = await createPlace();
-    const file = join(place.cwd, "go");
-    const idle = { idleTimeout: SHORT_IDLE };
-    const at = await start(
-      { busy: fixture("waits.mjs", {}, idle), unused: fixture("waits.mjs", {}, idle) },
-      { place },
-    );
+    const at = await session();
+    const file = join(at.cwd, "go");
     const called = at.call("busy", "work", { file });
+    await at.event("server", inState("busy", "connected"));
+    let since = 0;
     // The other server's idle timeout ends twice meanwhile; without the open call this one's would end too.
-    await at.event("server", unused("unused"));
-    const since = at.events.length;
-    await at.settled("busy");
-    await at.runtime.ask("reconnect", { server: "unused" });
-    await at.event("server", unused("unused"), since);
+    for (let round = 0; round < 2; round++) {
+      since = at.events.length;
+      await at.runtime.ask("reconnect", { server: "goes" });
+      await at.event("server", unused("goes"), since);
+    }
     expect(await statusOf(at, "busy")).toMatchObject({ state: "connected" });
     await writeFile(file, "");
     expect(JSON.parse(textOf(await called))).toEqual({ file });
@@ -129,10 +148,7 @@ describe("a lazy server", () => {
   });
 
   test("idleTimeout 0 -> stays connected while another server is closed again and again", async () => {
-    const at = await start({
-      stays: fixture("noisy.mjs", {}, { idleTimeout: 0 }),
-      goes: fixture("noisy.mjs", {}, { idleTimeout: SHORT_IDLE }),
-    });
+    const at = await session();
     const { pid } = await at.settled("stays");
     for (let round = 0; round < 3; round++) {
       const since = at.events.length;
@@ -143,134 +159,126 @@ describe("a lazy server", () => {
   });
 
   test("a cancelled call that the server never answers -> no longer counts as use", async () => {
-    const place = await createPlace();
-    const at = await start({ s: fixture("waits.mjs", {}, { idleTimeout: SHORT_IDLE }) }, { place });
+    const at = await session();
     const controller = new AbortController();
-    const arrived = join(place.cwd, "arrived");
-    const file = join(place.cwd, "never");
-    const failed = at.failedCall("s", "work", { file, arrived }, controller.signal);
+    const arrived = join(at.cwd, "arrived");
+    const file = join(at.cwd, "never");
+    const failed = at.failedCall("cancelled", "work", { file, arrived }, controller.signal);
     await until(async () => (await readIfThere(arrived)) || undefined);
     const since = at.events.length;
     controller.abort();
     expect(await failed).toMatchObject({ code: "cancelled" });
-    await at.event("server", inState("s", "idle"), since);
+    await at.event("server", inState("cancelled", "idle"), since);
   });
 });
 
 describe("an eager server", () => {
   test("tools known -> still connects at the session's start", async () => {
-    const servers = (place: Place) => ({ s: countsEntry(place, { lifecycle: "eager" }) });
-    const place = await learned(servers);
-    const at = await start(servers(place), { place });
-    await at.event("server", inState("s", "connected"));
-    expect(await count(place, "start")).toBe(2);
+    const at = await session();
+    await at.event("server", inState("knownEager", "connected"));
+    expect(await count(at, "knownEager", "start")).toBe(2);
   });
 
   test("dropped -> its status says why; connected again once, at the end of a turn", async () => {
-    const place = await createPlace();
-    const at = await start({ s: countsEntry(place, { lifecycle: "eager" }) }, { place });
-    await at.settled("s");
-    await killServer(at, "s");
-    const dropped = await statusOf(at, "s");
+    const at = await session();
+    await at.settled("told");
+    await killServer(at, "told");
+    const dropped = await statusOf(at, "told");
     expect(dropped).toMatchObject({ state: "idle", toolsKnown: true, error: { code: "server_died" } });
-    expect(dropped?.error?.message).toMatch(/^s was ended by SIGKILL/);
+    expect(dropped?.error?.message).toMatch(/^told was ended by SIGKILL/);
     const since = at.events.length;
     for (let i = 0; i < 3; i++) at.runtime.post("turnEnded", {});
-    const { status } = await at.event("server", inState("s", "connected"), since);
+    const { status } = await at.event("server", inState("told", "connected"), since);
     expect(status.error).toBeUndefined();
-    expect(await count(place, "start")).toBe(2);
+    expect(await count(at, "told", "start")).toBe(2);
   });
 
   test("dropped -> connected again at the next call", async () => {
-    const place = await createPlace();
-    const at = await start({ s: countsEntry(place, { lifecycle: "eager" }) }, { place });
-    await at.settled("s");
-    await killServer(at, "s");
-    expect(textOf(await at.call("s", "work", { a: 1 }))).toBe('{"a":1}');
-    expect(await count(place, "start")).toBe(2);
+    const at = await session();
+    await at.settled("called");
+    await killServer(at, "called");
+    expect(textOf(await at.call("called", "work", { a: 1 }))).toBe('{"a":1}');
+    expect(await count(at, "called", "start")).toBe(2);
   });
 
-  test("a turn ends while the eager server is connected and a lazy one is idle -> nothing starts", async () => {
-    const place = await createPlace();
-    const at = await start(
-      {
-        eager: countsEntry(place, { lifecycle: "eager" }),
-        lazy: fixture("noisy.mjs", {}, { idleTimeout: SHORT_IDLE }),
-      },
-      { place },
-    );
-    await at.settled("eager");
-    await at.event("server", unused("lazy"));
+  test("a turn ends while the eager servers are connected and a lazy one is idle -> nothing starts", async () => {
+    const at = await session();
+    await at.settled("knownEager");
+    await until(async () => ((await statusOf(at, "goes"))?.state === "idle" ? true : undefined));
     const since = at.events.length;
     at.runtime.post("turnEnded", {});
     await at.runtime.ask("status", {});
-    // The event for the end of the idle server's process may follow its state.
-    expect(at.events.slice(since).filter(({ type }) => type !== "exited")).toEqual([]);
+    const started = at.events.slice(since).filter((event) => {
+      return event.type === "spawned" || (event.type === "server" && event.status.state === "connecting");
+    });
+    expect(started).toEqual([]);
   });
 });
 
 describe("a keep-alive server", () => {
-  test("its process is killed twice -> connected again each time without a call, as another process", async () => {
+  const keptAlive = forRows(async () => {
     const place = await createPlace();
-    const entry = countsEntry(place, { lifecycle: "keep-alive" });
-    const at = await start({ s: entry }, { place, limits: { reconnectMs: 100 } });
-    await at.settled("s");
-    const pids = new Set<number | undefined>();
-    for (let round = 0; round < 2; round++) {
-      const since = at.events.length;
-      pids.add(await killServer(at, "s"));
-      const { status } = await at.event("server", inState("s", "connected"), since);
-      pids.add(status.pid);
-    }
-    expect(pids.size).toBe(3);
-    expect(await count(place, "start")).toBe(3);
-    expect(textOf(await at.call("s", "work", { a: 1 }))).toBe('{"a":1}');
+    const more = { lifecycle: "keep-alive" };
+    const env = (name: string) => ({ RECORD: recordOf(place, name), READY: join(place.cwd, "ready") });
+    const servers = {
+      dies: fixture("dies-soon.mjs", env("dies"), more),
+      fails: fixture("fails-until.mjs", env("fails"), more),
+      killed: countsEntry(place, "killed", more),
+    };
+    return start(servers, { place, limits: { reconnectMs: 500 } });
   });
 
   test("ends soon after each connect -> connected again after longer and longer pauses, its status says so", async () => {
-    const place = await createPlace();
-    const entry = fixture(
-      "dies-soon.mjs",
-      { RECORD: join(place.cwd, "record") },
-      { lifecycle: "keep-alive" },
-    );
-    const at = await start({ s: entry }, { place, limits: { reconnectMs: 500 } });
-    const dropped = async (failures: number): Promise<ServerStatus> => {
-      const { status } = await at.event("server", ({ status }) => {
-        const { error } = status;
-        return status.state === "idle" && error !== undefined && (error.data?.failures ?? 1) === failures;
+    const at = await keptAlive();
+    const dropped = (failures: number) =>
+      at.event("server", ({ status: { name, state, error } }) => {
+        return (
+          name === "dies" &&
+          state === "idle" &&
+          error !== undefined &&
+          (error.data?.failures ?? 1) === failures
+        );
       });
-      return status;
-    };
-    expect((await dropped(1)).error?.message).toBe("s exited with code 5.");
-    const second = await dropped(2);
-    expect(second.error).toMatchObject({
+    expect((await dropped(1)).status.error?.message).toBe("dies exited with code 5.");
+    expect((await dropped(2)).status.error).toMatchObject({
       code: "server_died",
-      message: "s exited with code 5. That was 2 times in a row, each within 60 s of the connect.",
-      remedy: "It is connected again after 1 s; /mcp reconnect s tries now.",
-      data: { server: "s", failures: 2, retryInMs: 1_000 },
+      message: "dies exited with code 5. That was 2 times in a row, each within 60 s of the connect.",
+      remedy: "It is connected again after 1 s; /mcp reconnect dies tries now.",
+      data: { server: "dies", failures: 2, retryInMs: 1_000 },
     });
-    expect((await dropped(3)).error?.data).toMatchObject({ retryInMs: 2_000 });
-    expect(await count(place, "start")).toBe(3);
+    const third = await dropped(3);
+    expect(third.status.error?.data).toMatchObject({ retryInMs: 2_000 });
+    const before = at.events.slice(0, at.events.indexOf(third));
+    expect(before.filter((event) => event.type === "spawned" && event.server === "dies")).toHaveLength(3);
     // A reconnect by the user does not wait and resets the count.
     const since = at.events.length;
-    await at.runtime.ask("reconnect", { server: "s" });
-    const again = await at.event("server", inState("s", "idle"), since);
+    await at.runtime.ask("reconnect", { server: "dies" });
+    const again = await at.event("server", inState("dies", "idle"), since);
     expect(again.status.error?.data?.failures).toBeUndefined();
   });
 
+  test("its process is killed twice -> connected again each time without a call, as another process", async () => {
+    const at = await keptAlive();
+    await at.settled("killed");
+    const pids = new Set<number | undefined>();
+    for (let round = 0; round < 2; round++) {
+      const since = at.events.length;
+      pids.add(await killServer(at, "killed"));
+      const { status } = await at.event("server", inState("killed", "connected"), since);
+      pids.add(status.pid);
+    }
+    expect(pids.size).toBe(3);
+    expect(await count(at, "killed", "start")).toBe(3);
+    expect(textOf(await at.call("killed", "work", { a: 1 }))).toBe('{"a":1}');
+  });
+
   test("cannot connect -> tried again without a call, connected once possible", async () => {
-    const place = await createPlace();
-    const READY = join(place.cwd, "ready");
-    const RECORD = join(place.cwd, "record");
-    const entry = fixture("fails-until.mjs", { READY, RECORD }, { lifecycle: "keep-alive" });
-    const at = await start({ s: entry }, { place, limits: { reconnectMs: 100 } });
-    await at.event("server", inState("s", "failed"));
-    const since = at.events.length;
-    await at.event("server", inState("s", "failed"), since);
-    await writeFile(READY, "");
-    await at.event("server", inState("s", "connected"));
-    expect(await count(place, "start")).toBeGreaterThanOrEqual(3);
+    const at = await keptAlive();
+    const first = await at.event("server", inState("fails", "failed"));
+    await at.event("server", inState("fails", "failed"), at.events.indexOf(first) + 1);
+    await writeFile(join(at.cwd, "ready"), "");
+    await at.event("server", inState("fails", "connected"));
+    expect(await count(at, "fails", "start")).toBeGreaterThanOrEqual(3);
   });
 
   test("fails its health check -> dropped with the reason, then connected again", async () => {
@@ -309,94 +317,101 @@ describe("a keep-alive server", () => {
 });
 
 describe("a connect that fails", () => {
-  async function failing(more: Entry = {}) {
+  const names = ["calls", "eager", "byName", "again", "byAll"] as const;
+  const readyOf = ({ cwd }: Place, name: string): string => join(cwd, `${name}.ready`);
+  const session = forRows(async () => {
     const place = await createPlace();
-    const READY = join(place.cwd, "ready");
-    const entry = fixture("fails-until.mjs", { READY, RECORD: join(place.cwd, "record") }, more);
-    const at = await start({ s: entry }, { place });
-    expect(await at.settled("s")).toMatchObject({ state: "failed" });
-    return { at, place, repair: () => writeFile(READY, "") };
+    const servers = names.map((name) => {
+      const env = { READY: readyOf(place, name), RECORD: recordOf(place, name) };
+      return [name, fixture("fails-until.mjs", env, name === "eager" ? { lifecycle: "eager" } : {})];
+    });
+    return start(Object.fromEntries(servers), { place });
+  });
+  async function failing(name: (typeof names)[number]) {
+    const at = await session();
+    expect(await at.settled(name)).toMatchObject({ state: "failed" });
+    return { at, repair: () => writeFile(readyOf(at, name), "") };
   }
 
   test("calls within 60 s -> not tried again; the error tells the time of the next attempt and how to try now", async () => {
-    const { at, place, repair } = await failing();
+    const { at, repair } = await failing("calls");
     await repair();
     for (let i = 0; i < 3; i++) {
-      const error = await at.failedCall("s", "work");
-      expect(error).toMatchObject({ code: "connect_failed", data: { server: "s" } });
+      const error = await at.failedCall("calls", "work");
+      expect(error).toMatchObject({ code: "connect_failed", data: { server: "calls" } });
       expect(error.message).toMatch(/exited with code 3.*not ready/s);
-      expect(error.remedy).toMatch(/tried again in \d+ s; \/mcp reconnect s tries now/);
+      expect(error.remedy).toMatch(/tried again in \d+ s; \/mcp reconnect calls tries now/);
       expect(error.data?.retryInMs).toBeGreaterThan(0);
       expect(error.data?.retryInMs).toBeLessThanOrEqual(60_000);
     }
-    expect(await count(place, "start")).toBe(1);
+    expect(await count(at, "calls", "start")).toBe(1);
   });
 
   test("an eager server, turns end within 60 s -> not tried again", async () => {
-    const { at, place } = await failing({ lifecycle: "eager" });
+    const { at } = await failing("eager");
     for (let i = 0; i < 3; i++) at.runtime.post("turnEnded", {});
     await at.runtime.ask("status", {});
-    expect(await count(place, "start")).toBe(1);
-  });
-
-  test.each(["s", undefined])("reconnect %s -> tried at once; then calls work", async (name) => {
-    const { at, place, repair } = await failing();
-    await repair();
-    await at.runtime.ask("reconnect", { server: name });
-    expect(await statusOf(at, "s")).toMatchObject({ state: "connected", toolCount: 1 });
-    expect(textOf(await at.call("s", "work"))).toBe("ready");
-    expect(await count(place, "start")).toBe(2);
+    expect(await count(at, "eager", "start")).toBe(1);
   });
 
   test("reconnect that fails too -> the status says so, with a new pause", async () => {
-    const { at, place } = await failing();
-    await at.runtime.ask("reconnect", { server: "s" });
-    expect(await statusOf(at, "s")).toMatchObject({ state: "failed", error: { code: "connect_failed" } });
-    expect(await count(place, "start")).toBe(2);
+    const { at } = await failing("again");
+    await at.runtime.ask("reconnect", { server: "again" });
+    const error = { code: "connect_failed" };
+    expect(await statusOf(at, "again")).toMatchObject({ state: "failed", error });
+    expect(await count(at, "again", "start")).toBe(2);
+  });
+
+  // The last row reconnects the servers of the other tests, too.
+  test.each([
+    ["byName", "byName"],
+    [undefined, "byAll"],
+  ] as const)("reconnect %s -> tried at once; then calls work", async (server, name) => {
+    const { at, repair } = await failing(name);
+    await repair();
+    await at.runtime.ask("reconnect", { server });
+    expect(await statusOf(at, name)).toMatchObject({ state: "connected", toolCount: 1 });
+    expect(textOf(await at.call(name, "work"))).toBe("ready");
+    expect(await count(at, name, "start")).toBe(2);
   });
 });
 
 describe("reconnect", () => {
+  test("a server that is connecting -> waits for the same attempt", async () => {
+    const at = await session();
+    expect(await statusOf(at, "early")).toMatchObject({ state: "connected" });
+    expect(await count(at, "early", "start")).toBe(1);
+  });
+
   test("a connected server -> another process; the old one and its child are gone", async () => {
-    const place = await createPlace();
-    const RECORD = join(place.cwd, "child");
-    const at = await start({ s: fixture("with-child.mjs", { RECORD, CHILD_STDIO: "ignore" }) }, { place });
-    const { pid = 0 } = await at.settled("s");
-    const child = Number(await until(async () => (await readIfThere(RECORD)) || undefined));
-    await at.runtime.ask("reconnect", { server: "s" });
-    expect((await statusOf(at, "s"))?.pid).not.toBe(pid);
+    const at = await session();
+    const { pid = 0 } = await at.settled("parent");
+    const child = Number(await until(async () => (await readIfThere(join(at.cwd, "child"))) || undefined));
+    await at.runtime.ask("reconnect", { server: "parent" });
+    expect((await statusOf(at, "parent"))?.pid).not.toBe(pid);
     expect(await waitGone([pid, child], 10_000)).toEqual([]);
   });
 
   test("a server that ignores SIGTERM and the end of stdin -> another process; the old one is gone", async () => {
-    const limits = { closeTermMs: 100, closeKillMs: 300 };
-    const at = await start({ s: fixture("ignores-end.mjs") }, { limits });
-    const { pid = 0 } = await at.settled("s");
-    await at.runtime.ask("reconnect", { server: "s" });
-    expect(await statusOf(at, "s")).toMatchObject({ state: "connected" });
-    expect((await statusOf(at, "s"))?.pid).not.toBe(pid);
+    const at = await session();
+    const { pid = 0 } = await at.settled("stubborn");
+    await at.runtime.ask("reconnect", { server: "stubborn" });
+    expect(await statusOf(at, "stubborn")).toMatchObject({ state: "connected" });
+    expect((await statusOf(at, "stubborn"))?.pid).not.toBe(pid);
     expect(await waitGone([pid], 10_000)).toEqual([]);
   });
 
   test("an unknown server -> unknown_server with the names of the known servers", async () => {
-    const at = await start({ s: fixture("noisy.mjs") });
+    const at = await session();
+    const known = (await at.runtime.ask("status", {})).servers.map(({ name }) => name);
+    expect(known).toContain("early");
     const failed = at.runtime.ask("reconnect", { server: "nope" });
-    await expect(failed).rejects.toMatchObject({ code: "unknown_server", data: { known: ["s"] } });
+    await expect(failed).rejects.toMatchObject({ code: "unknown_server", data: { known } });
   });
 
   test("a disabled server, by name -> server_disabled", async () => {
-    const at = await start({ s: fixture("noisy.mjs", {}, { enabled: false }) });
-    await expect(at.runtime.ask("reconnect", { server: "s" })).rejects.toMatchObject({
-      code: "server_disabled",
-    });
-  });
-
-  test("a server that is connecting -> waits for the same attempt", async () => {
-    const place = await createPlace();
-    const at = await start({ s: countsEntry(place) }, { place });
-    await at.runtime.ask("reconnect", { server: "s" });
-    expect(await statusOf(at, "s")).toMatchObject({ state: "connected" });
-    expect(await count(place, "start")).toBe(1);
+    const failed = (await session()).runtime.ask("reconnect", { server: "off" });
+    await expect(failed).rejects.toMatchObject({ code: "server_disabled" });
   });
 });
 
@@ -447,30 +462,48 @@ const newestTool = (at: Started): string | undefined =>
   at.events.some(({ type }) => type === "catalog") ? newestCatalog(at).tools[0]?.name : undefined;
 
 describe("tool lists", () => {
-  it.each(["notifications/tools/list_changed", "notifications/resources/list_changed"])(
-    "%s -> the new tool is found and can be called",
-    async (method) => {
-      const at = await start({ s: fixture("grows.mjs") });
-      await at.settled("s");
+  const refreshIntervalMs = 200;
+  /** One worker whose servers have lists that change, or odd ones. */
+  const listed = forRows(() =>
+    start(
+      {
+        tools: fixture("grows.mjs"),
+        resources: fixture("grows.mjs"),
+        flood: fixture("grows.mjs"),
+        endless: fixture("endless-cursors.mjs"),
+        slow: fixture("endless-cursors.mjs", { DELAY_MS: "50" }, { startupTimeoutMs: 500 }),
+        silent: fixture("never-lists.mjs", {}, { startupTimeoutMs: 500 }),
+        exits: fixture("exits-at-list.mjs"),
+        s: fixture("odd-tools.mjs"),
+        healthy: fixture("noisy.mjs"),
+      },
+      { limits: { refreshIntervalMs } },
+    ),
+  );
+
+  it.each(["tools", "resources"])(
+    "notifications/%s/list_changed -> the new tool is found and can be called",
+    async (server) => {
+      const at = await listed();
+      await at.settled(server);
       await currentCatalog(at);
       const since = at.events.length;
-      await at.call("s", "grow", { method, ms: 0 });
-      await at.event("server", ({ status }) => status.toolCount === 2, since);
-      await at.event("catalog", () => true, since);
-      expect(newestCatalog(at).get("s__grown1")?.tool).toBe("grown1");
-      expect((await at.call("s", "grown1")).isError).toBe(false);
+      await at.call(server, "grow", { method: `notifications/${server}/list_changed`, ms: 0 });
+      await at.event("server", ({ status }) => status.name === server && status.toolCount === 2, since);
+      const grown = await until(async () => newestCatalog(at).get(`${server}__grown1`));
+      expect(grown.tool).toBe("grown1");
+      expect((await at.call(server, "grown1")).isError).toBe(false);
     },
   );
 
   test("a flood of list_changed over three intervals -> one list per interval, and the last change is not lost", async () => {
-    const refreshIntervalMs = 200;
-    const at = await start({ s: fixture("grows.mjs") }, { limits: { refreshIntervalMs } });
-    await at.settled("s");
+    const at = await listed();
+    await at.settled("flood");
     const since = at.events.length;
-    const method = "notifications/tools/list_changed";
-    const { tookMs } = JSON.parse(textOf(await at.call("s", "grow", { method, ms: 3 * refreshIntervalMs })));
-    await at.event("server", ({ status }) => status.toolCount === 2, since);
-    const { lists } = JSON.parse(textOf(await at.call("s", "grown1")));
+    const flood = { method: "notifications/tools/list_changed", ms: 3 * refreshIntervalMs };
+    const { tookMs } = JSON.parse(textOf(await at.call("flood", "grow", flood)));
+    await at.event("server", ({ status }) => status.name === "flood" && status.toolCount === 2, since);
+    const { lists } = JSON.parse(textOf(await at.call("flood", "grown1")));
     // One list at the connect, one per interval during the flood, one for the last change.
     expect(lists).toBeGreaterThanOrEqual(3);
     expect(lists).toBeLessThanOrEqual(3 + Math.ceil(tookMs / refreshIntervalMs));
@@ -479,7 +512,7 @@ describe("tool lists", () => {
   test("a new list each time, each with 1,000 notifications -> listed after longer pauses; the last list arrives", async () => {
     const place = await createPlace();
     const entry = fixture("changes-always.mjs", { RECORD: join(place.cwd, "record"), LISTS: "5" });
-    const at = await start({ s: entry }, { place, limits: { refreshIntervalMs: 200 } });
+    const at = await start({ s: entry }, { place, limits: { refreshIntervalMs } });
     await until(async () => (newestTool(at) === "s__tool5" ? true : undefined));
     const lists = (await readIfThere(join(place.cwd, "record"))).trim().split("\n").map(Number);
     expect(lists).toHaveLength(5);
@@ -488,18 +521,6 @@ describe("tool lists", () => {
     // One catalog for each list, and one before the first list.
     expect(at.events.filter(({ type }) => type === "catalog").length).toBeLessThanOrEqual(6);
   });
-
-  /** One worker whose servers have odd lists. */
-  const listed = forRows(() =>
-    start({
-      endless: fixture("endless-cursors.mjs"),
-      slow: fixture("endless-cursors.mjs", { DELAY_MS: "50" }, { startupTimeoutMs: 500 }),
-      silent: fixture("never-lists.mjs", {}, { startupTimeoutMs: 500 }),
-      exits: fixture("exits-at-list.mjs"),
-      s: fixture("odd-tools.mjs"),
-      healthy: fixture("noisy.mjs"),
-    }),
-  );
 
   test("cursors without end -> the first 200 pages, and the server works", async () => {
     const at = await listed();
@@ -557,32 +578,10 @@ describe("tool lists", () => {
   });
 });
 
-describe("messages of 64 MiB", () => {
-  test("exactly the limit -> arrives, cut for the model", async () => {
-    const at = await start({ s: fixture("big-line.mjs") });
-    const text = textOf(await at.call("s", "work", { bytes: LIMITS.messageBytes }));
-    expect(text.length).toBeLessThan(60_000);
-    expect(/\[\.\.\..*?left out here\./.exec(text)?.[0]).toMatch(/^\[\.\.\. 67,\d{3},\d{3} bytes of /);
-  });
-
-  test("one byte more -> message_too_large with the limit; the process is gone, the next call works", async () => {
-    const at = await start({ s: fixture("big-line.mjs") });
-    const { pid = 0 } = await at.settled("s");
-    const error = await at.failedCall("s", "work", { bytes: LIMITS.messageBytes + 1 });
-    expect(await waitGone([pid], 10_000)).toEqual([]);
-    expect(textOf(await at.call("s", "work", { bytes: 100 }))).toMatch(/^x+$/);
-    expect(error.message).toContain("64 MiB");
-    expect(error).toMatchObject({
-      code: "message_too_large",
-      data: { server: "s", limitBytes: LIMITS.messageBytes },
-    });
-  });
-});
-
 describe("calls under way", () => {
   test("progress for longer than the timeout -> the call continues; the user sees at most 10 steps a second", async () => {
-    const at = await start({ s: fixture("progresses.mjs", {}, { requestTimeoutMs: 1_000 }) });
-    const { progress, tookMs } = JSON.parse(textOf(await at.call("s", "work", { ms: 2_500 })));
+    const at = await session();
+    const { progress, tookMs } = JSON.parse(textOf(await at.call("progresses", "work", { ms: 2_500 })));
     expect(tookMs).toBeGreaterThan(2_000);
     const messages = at.events.flatMap((event) => (event.type === "progress" ? [event.message] : []));
     expect(messages[0]).toBe("step 1");
@@ -593,23 +592,21 @@ describe("calls under way", () => {
   });
 
   test("no progress until the timeout -> call_timeout, the server stays and answers the next call", async () => {
-    const place = await createPlace();
-    const at = await start({ s: fixture("waits.mjs", {}, { requestTimeoutMs: 300 }) }, { place });
-    const { pid } = await at.settled("s");
-    const error = await at.failedCall("s", "work", { file: join(place.cwd, "never") });
-    expect(error).toMatchObject({ code: "call_timeout", data: { server: "s", timeoutMs: 300 } });
+    const at = await session();
+    const { pid } = await at.settled("late");
+    const error = await at.failedCall("late", "work", { file: join(at.cwd, "never") });
+    expect(error).toMatchObject({ code: "call_timeout", data: { server: "late", timeoutMs: 300 } });
     expect(error.remedy).toContain("timeout");
-    expect(textOf(await at.call("s", "work", { file: place.cwd }))).toContain(place.cwd);
-    expect(await statusOf(at, "s")).toMatchObject({ state: "connected", pid });
+    expect(textOf(await at.call("late", "work", { file: at.cwd }))).toContain(at.cwd);
+    expect(await statusOf(at, "late")).toMatchObject({ state: "connected", pid });
   });
 
   test("fifty calls at once and a cancelled call without an answer -> each of the fifty gets its own answer", async () => {
-    const place = await createPlace();
-    const at = await start({ s: fixture("waits.mjs") }, { place });
-    const file = join(place.cwd, "go");
+    const at = await session();
+    const file = join(at.cwd, "go");
     const controller = new AbortController();
-    const cancelled = at.failedCall("s", "work", { file: join(place.cwd, "never") }, controller.signal);
-    const calls = Array.from({ length: 50 }, (_, i) => at.call("s", "work", { file, i }));
+    const cancelled = at.failedCall("many", "work", { file: join(at.cwd, "never") }, controller.signal);
+    const calls = Array.from({ length: 50 }, (_, i) => at.call("many", "work", { file, i }));
     controller.abort();
     expect(await cancelled).toMatchObject({ code: "cancelled" });
     await writeFile(file, "");

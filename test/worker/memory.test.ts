@@ -1,15 +1,32 @@
-/** Owns: that a worker which rests holds nothing of the results that went through it. */
-import { rm } from "node:fs/promises";
+/**
+ * Owns: long messages: one of the longest allowed length, one that is longer, and that a worker which rests holds nothing
+ * of the results that went through it.
+ */
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, test } from "vitest";
-import { breakable, fixture, readIfThere, start, tellWorker, textOf, until } from "./support.ts";
+import { describe, expect, test } from "vitest";
+import { LIMITS } from "../../src/shared/protocol/limits.ts";
+import { ALL_ROWS, amount } from "../support/long.ts";
+import { waitGone } from "../support/processes.ts";
+import {
+  breakable,
+  createPlace,
+  fixture,
+  forRows,
+  readIfThere,
+  start,
+  tellWorker,
+  textOf,
+  until,
+} from "./support.ts";
 
 const MIB = 1024 * 1024;
 /** What the worker needs itself is about 20 MiB, and one of the results would already be more than the rest of this. */
 const RESTING_BYTES = 40 * MIB;
-const RESULT_BYTES = 30 * MIB;
+const RESULT_BYTES = amount(24, 30) * MIB;
+const RESULTS = amount(2, 3);
 
-test("three results of 30 MiB -> the resting worker soon holds none of their memory", async () => {
+test(`${RESULTS} results of ${RESULT_BYTES / MIB} MiB -> the resting worker soon holds none of their memory`, async () => {
   const at = await start(
     { big: fixture("big-line.mjs") },
     { workerUrl: breakable, limits: { heartbeatMs: 30_000 } },
@@ -21,7 +38,7 @@ test("three results of 30 MiB -> the resting worker soon holds none of their mem
     await rm(`${logFile}.heap`);
     return Number(text);
   };
-  for (let i = 0; i < 3; i++) {
+  for (let i = 0; i < RESULTS; i++) {
     expect(textOf(await at.call("big", "work", { bytes: RESULT_BYTES }))).toContain("left out here");
   }
   const rested = await until(async () => {
@@ -30,4 +47,38 @@ test("three results of 30 MiB -> the resting worker soon holds none of their mem
   });
   expect(rested).toBeGreaterThan(0);
   expect(textOf(await at.call("big", "work", { bytes: 1_000 }))).toContain("xxx");
+});
+
+describe("a message", () => {
+  /** Under ALL_ROWS the real limit; else a smaller one from the settings. */
+  const limit = amount(2 * MIB, LIMITS.messageBytes);
+  const limited = forRows(async () => {
+    const place = await createPlace();
+    const configPath = join(place.cwd, "limited.json");
+    const mcpServers = { fits: fixture("big-line.mjs"), over: fixture("big-line.mjs") };
+    const settings = ALL_ROWS ? {} : { maxMessageBytes: limit };
+    await writeFile(configPath, JSON.stringify({ mcpServers, settings }));
+    return start({}, { place, facts: { configPath } });
+  });
+
+  test("of exactly the limit -> arrives, cut for the model", async () => {
+    const at = await limited();
+    const text = textOf(await at.call("fits", "work", { bytes: limit }));
+    expect(text.length).toBeLessThan(60_000);
+    const leftOut = /\[\.\.\. ([\d,]+) bytes of .*?left out here\./.exec(text)?.[1] ?? "";
+    expect(Number(leftOut.replaceAll(",", ""))).toBeGreaterThan(limit - 60_000);
+  });
+
+  test("of one byte more -> message_too_large with the limit; the process is gone, the next call works", async () => {
+    const at = await limited();
+    const { pid = 0 } = await at.settled("over");
+    const error = await at.failedCall("over", "work", { bytes: limit + 1 });
+    expect(await waitGone([pid], 10_000)).toEqual([]);
+    expect(textOf(await at.call("over", "work", { bytes: 100 }))).toMatch(/^x+$/);
+    expect(error.message).toContain(`${limit / MIB} MiB`);
+    expect(error).toMatchObject({
+      code: "message_too_large",
+      data: { server: "over", limitBytes: limit },
+    });
+  });
 });
