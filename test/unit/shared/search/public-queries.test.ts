@@ -4,6 +4,7 @@
  */
 import { describe, expect, it, test } from "vitest";
 import { buildIndex } from "../../../../src/shared/search/build/ranked.ts";
+import { amount } from "../../../support/long.ts";
 import {
   createRanker,
   dataFolder,
@@ -14,6 +15,9 @@ import {
   realTools,
   withServerTexts,
 } from "../../../support/search-data.ts";
+
+/** Of so many tools one is looked for by its name. */
+const EACH = amount(3, 1);
 
 /** Below the measured 91.3 and 89.2. */
 const FLOOR = { natural: 90.5, keyword: 89 };
@@ -39,8 +43,8 @@ describe.skipIf(!hasSearchData)("search on the public queries", () => {
     ["server__tool", (server: string, name: string) => `${server}__${name}`],
     ["mcp__server__tool", (server: string, name: string) => `mcp__${server}__${name}`],
     ["server--tool", (server: string, name: string) => `${server}__${name}`.replaceAll("_", "-")],
-  ])("every tool is found by its name, written as %s", (_form, write) => {
-    const tools = realTools();
+  ])("a tool is found by its name, written as %s", (_form, write) => {
+    const tools = realTools().filter((_tool, at) => at % EACH === 0);
     const rank = rankerOfAll();
     const missed = tools.filter(
       ({ server, name }) => !rank(write(server, name), 5).includes(`${server}/${name}`),
@@ -54,7 +58,7 @@ describe.skipIf(!hasSearchData)("search on the public queries", () => {
   ])("four names in one sentence, each %s, are all found", (_form, between, write) => {
     const tools = realTools();
     const rank = rankerOfAll();
-    for (let at = 0; at + 4 <= tools.length; at += 4) {
+    for (let at = 0; at + 4 <= tools.length; at += 4 * EACH) {
       const four = tools.slice(at, at + 4);
       const names = four.map(({ server, name }) => write(server, name));
       const found = rank(`use ${names.join(between)} for this`, 5);

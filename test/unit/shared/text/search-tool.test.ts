@@ -1,5 +1,6 @@
 /** The declarations of ToolSearch and the proxy tool: their text, and their size in tokens. */
-import { getEncoding } from "js-tiktoken";
+import { Tiktoken } from "js-tiktoken/lite";
+import o200kBase from "js-tiktoken/ranks/o200k_base";
 import { describe, expect, it, test } from "vitest";
 import type { PiTool } from "../../../../src/pi/tools.ts";
 import {
@@ -14,7 +15,7 @@ import type { ToolSearchHost } from "../../../../src/tools/tool-search/host.ts";
 import { createToolSearch } from "../../../../src/tools/tool-search/tool-search.ts";
 import { randomNumbers } from "../../workers/connection/results/support.ts";
 
-const o200k = getEncoding("o200k_base");
+const o200k = new Tiktoken(o200kBase);
 const tokens = (text: string): number => o200k.encode(text).length;
 
 /** The declaration as a provider gets it. */

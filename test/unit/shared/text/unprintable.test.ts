@@ -45,10 +45,12 @@ describe("cleanText: for a model", () => {
   });
 
   test("any character -> the cleaned text needs no second cleaning", () => {
+    const changed: string[] = [];
     for (let code = 0; code < 0xf0000; code += code < 0x3000 ? 1 : 7) {
       const once = cleanText(`a${String.fromCodePoint(code)}b`);
-      expect(cleanText(once), `U+${code.toString(16)}`).toBe(once);
+      if (cleanText(once) !== once) changed.push(`U+${code.toString(16)}`);
     }
+    expect(changed).toEqual([]);
   });
 });
 

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { beforeAll, describe, expect, test } from "vitest";
 import { cutTo, printable, visibleWidth, wrap } from "../../../../src/shared/text/width.ts";
+import { amount } from "../../../support/long.ts";
 import { ensurePi } from "../../../support/pi-host.ts";
 import { randomNumbers } from "../../workers/connection/results/support.ts";
 
@@ -66,7 +67,7 @@ describe("visibleWidth", () => {
       "a",
       " ",
     ];
-    for (let run = 0; run < 3_000; run++) {
+    for (let run = 0; run < amount(1_000, 3_000); run++) {
       const text = Array.from(
         { length: 1 + Math.floor(random() * 8) },
         () => pieces[Math.floor(random() * pieces.length)],
@@ -131,7 +132,7 @@ describe("wrap", () => {
       "word ",
       "long-word-without-end",
     ];
-    for (let run = 0; run < 500; run++) {
+    for (let run = 0; run < amount(200, 500); run++) {
       const text = Array.from(
         { length: Math.floor(random() * 40) },
         () => pieces[Math.floor(random() * pieces.length)],

@@ -23,7 +23,7 @@ import {
 } from "./mutate.ts";
 import { context } from "./support.ts";
 
-const FILES = repeats("FUZZ_FILES", 1_000);
+const FILES = repeats("FUZZ_FILES", 400);
 /** How many of them also go through real files. */
 const REAL_FILES = Math.min(FILES / 50, 200);
 const SEED = 20_260_115;

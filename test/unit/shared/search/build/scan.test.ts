@@ -4,6 +4,7 @@ import { FIELDS, type Scanned, scan } from "../../../../../src/shared/search/bui
 import { type SearchTool, toolFields } from "../../../../../src/shared/search/ranked/fields.ts";
 import { isStopWord } from "../../../../../src/shared/search/words/stop-words.ts";
 import { tokenize } from "../../../../../src/shared/search/words/tokens.ts";
+import { amount } from "../../../../support/long.ts";
 import { createRandom } from "../../../random.ts";
 
 /** Term -> its uses in each field of one tool. */
@@ -49,6 +50,8 @@ function check(tools: readonly SearchTool[]): void {
   });
 }
 
+const CATALOGS = amount(120, 300);
+
 const tool = (description: string, rest: Partial<SearchTool> = {}): SearchTool => ({
   server: "s",
   name: "getHTTPResponse2",
@@ -85,7 +88,7 @@ describe("scan", () => {
     check([tool(words), tool(words), tool("few")]);
   });
 
-  test("300 catalogs of random texts", () => {
+  test(`${CATALOGS} catalogs of random texts`, () => {
     const random = createRandom(7);
     const pieces = [
       "read",
@@ -108,7 +111,7 @@ describe("scan", () => {
     ];
     const text = (): string =>
       Array.from({ length: random.below(40) }, () => pieces[random.below(pieces.length)]).join("");
-    for (let i = 0; i < 300; i++) {
+    for (let i = 0; i < CATALOGS; i++) {
       check(
         Array.from({ length: 1 + random.below(4) }, () =>
           tool(text(), { server: text(), name: text(), serverDescription: text() }),

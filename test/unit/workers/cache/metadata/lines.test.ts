@@ -3,11 +3,12 @@ import { describe, expect, it, test } from "vitest";
 import { changeLines, formatLines } from "../../../../../workers/cache/metadata/lines.ts";
 import { changeSlots, type Slots } from "../../../../../workers/cache/metadata/slots.ts";
 import type { CacheEntry, SlotChanges } from "../../../../../workers/shared/tasks.ts";
+import { amount } from "../../../../support/long.ts";
 import { createRandom } from "../../../random.ts";
 import { entry, NOW } from "../support.ts";
 
 const NAMES = ["a", "ab", "a#b", 'a":b', "ä\n{}", "", "#", "__proto__", "7", "servers", "a\\", "\u2028"];
-const STEPS = 400;
+const STEPS = amount(120, 400);
 
 const changesOf = (entries: Record<string, CacheEntry>): SlotChanges => ({ entries, used: {} });
 /** Of a map, since an object has a prototype and an order of its own. */

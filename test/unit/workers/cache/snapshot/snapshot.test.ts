@@ -112,15 +112,15 @@ function fitted(servers: PublishTask["servers"], limits: Parameters<typeof build
   };
 }
 
-test("tens of thousands of tools of the usual size -> all are kept whole, in a file that main reads", async () => {
+test("13,500 tools of many words -> all are kept whole, in a file that main reads", async () => {
   const description = "Answers with everything that is known of one thing. ".repeat(4);
   const properties = Object.fromEntries(
-    ["first", "second", "third"].map((name) => [name, { type: "string", description: name.repeat(12) }]),
+    ["first", "second", "third"].map((name) => [name, { type: "string", description: name.repeat(30) }]),
   );
   const servers = ["one", "two", "three"].map((name) =>
     serverOf(
       name,
-      Array.from({ length: 7_000 }, (_, at) => ({
+      Array.from({ length: 4_500 }, (_, at) => ({
         name: `tool_${at}`,
         description,
         inputSchema: { type: "object", properties },
@@ -136,8 +136,8 @@ test("tens of thousands of tools of the usual size -> all are kept whole, in a f
   await mkdir(dirname(path), { recursive: true });
   await writeFile(path, snapshot);
   const catalog = readCatalog(key.cwd, key);
-  expect(catalog.count).toBe(21_000);
-  const last = catalog.get("three__tool_6999") as CatalogTool;
+  expect(catalog.count).toBe(13_500);
+  const last = catalog.get("three__tool_4499") as CatalogTool;
   expect(last.description).toBe(description.trim());
   expect(inputSchemaOf(last).properties).toEqual(properties);
   await truncate(path, 1 + LIMITS.snapshotTools * LIMITS.snapshotBytesATool);

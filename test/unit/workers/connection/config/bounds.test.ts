@@ -23,8 +23,11 @@ import { amount } from "../../../../support/long.ts";
 import { definition, facts, PROJECT_FILE, PROJECT_PI, USER } from "./support.ts";
 
 const MEBIBYTE = 2 ** 20;
-/** The quadratic reader took from 6 to 80 s for each of these texts; this one takes at most 0.3 s. */
-const MOST_CPU_MS = 4_000;
+/** By default the texts have half of their size, and quadratic work takes a quarter of its time. */
+const SHARE = amount(2, 1);
+const some = (count: number): number => count / SHARE;
+/** The quadratic reader took from 6 to 80 s for each of the whole texts; this one takes at most 0.3 s. */
+const MOST_CPU_MS = 4_000 / SHARE ** 2;
 
 function cpuMs(work: () => unknown): number {
   const before = process.cpuUsage();
@@ -41,30 +44,30 @@ const merged = (...files: FileConfig[]): Merged => mergeLayers({ registered: [],
 
 describe("a text of a hostile file -> read in a time that grows with its size", () => {
   const texts: [string, string][] = [
-    ["16,000 servers", servers(list(16_000, (i) => `"s${i}":{"command":"x"}`))],
-    ["16,000 servers that are wrong", servers(list(16_000, (i) => `"s${i}":5`))],
-    ["16,000 overrides of nothing", servers(list(16_000, (i) => `"s${i}":{"enabled":false}`))],
-    ["60,000 unknown keys of the file", `{${list(60_000, (i) => `"mcpServrs${i}":1`)}}`],
-    ["40,000 unknown keys of a server", ofA(list(40_000, (i) => `"lifcyle${i}":1`))],
-    ["40,000 unknown settings", `{"settings":{${list(40_000, (i) => `"toolPrefx${i}":1`)}}}`],
-    ["150,000 times the same key", `{${list(150_000, () => '"a":1')}}`],
-    ["16,000 times the same server", servers(list(16_000, () => '"a":{"command":"x"}'))],
-    ["40,000 wrong values of env", ofA(`"env":{${list(40_000, (i) => `"A${i}":1`)}}`)],
-    ["40,000 wrong arguments", ofA(`"args":[${list(40_000, () => "1")}]`)],
+    ["many servers", servers(list(some(16_000), (i) => `"s${i}":{"command":"x"}`))],
+    ["servers that are wrong", servers(list(some(16_000), (i) => `"s${i}":5`))],
+    ["overrides of nothing", servers(list(some(16_000), (i) => `"s${i}":{"enabled":false}`))],
+    ["unknown keys of the file", `{${list(some(60_000), (i) => `"mcpServrs${i}":1`)}}`],
+    ["unknown keys of a server", ofA(list(some(40_000), (i) => `"lifcyle${i}":1`))],
+    ["unknown settings", `{"settings":{${list(some(40_000), (i) => `"toolPrefx${i}":1`)}}}`],
+    ["the same key many times", `{${list(some(150_000), () => '"a":1')}}`],
+    ["the same server many times", servers(list(some(16_000), () => '"a":{"command":"x"}'))],
+    ["wrong values of env", ofA(`"env":{${list(some(40_000), (i) => `"A${i}":1`)}}`)],
+    ["wrong arguments", ofA(`"args":[${list(some(40_000), () => "1")}]`)],
     [
       "500 servers with 90 wrong arguments",
       servers(list(500, (i) => `"s${i}":{"command":"x","args":[${list(90, () => "1")}]}`)),
     ],
-    ["40,000 exposures", ofA(`"toolExposure":{${list(40_000, (i) => `"t${i}":1`)}}`)],
-    ["400,000 numbers", ofA(`"z":[${list(400_000, () => "1")}]`)],
-    ["300,000 objects", ofA(`"z":[${list(300_000, () => "{}")}]`)],
-    ["a million commas", `{"mcpServers":[${",".repeat(MEBIBYTE)}]}`],
-    ["200,000 comments", servers("/**/".repeat(200_000))],
-    ["a million lines", servers("\n".repeat(MEBIBYTE))],
-    ["one string of 1 MiB", servers(`"a":{"command":"${"x".repeat(MEBIBYTE)}"}`)],
-    ["one key of 1 MiB", servers(`"${"k".repeat(MEBIBYTE)}":{"command":5}`)],
-    ["a list in a list, and so on", servers(`"a":${"[".repeat(MEBIBYTE)}`)],
-    ["an object in an object, and so on", servers(`"a":${'{"a":'.repeat(200_000)}`)],
+    ["exposures", ofA(`"toolExposure":{${list(some(40_000), (i) => `"t${i}":1`)}}`)],
+    ["numbers", ofA(`"z":[${list(some(400_000), () => "1")}]`)],
+    ["objects", ofA(`"z":[${list(some(300_000), () => "{}")}]`)],
+    ["commas", `{"mcpServers":[${",".repeat(some(MEBIBYTE))}]}`],
+    ["comments", servers("/**/".repeat(some(200_000)))],
+    ["lines", servers("\n".repeat(some(MEBIBYTE)))],
+    ["one long string", servers(`"a":{"command":"${"x".repeat(some(MEBIBYTE))}"}`)],
+    ["one long key", servers(`"${"k".repeat(some(MEBIBYTE))}":{"command":5}`)],
+    ["a list in a list, and so on", servers(`"a":${"[".repeat(some(MEBIBYTE))}`)],
+    ["an object in an object, and so on", servers(`"a":${'{"a":'.repeat(some(200_000))}`)],
   ];
 
   it.each(texts)("%s", (_what, text) => {
@@ -76,13 +79,13 @@ describe("a text of a hostile file -> read in a time that grows with its size", 
   });
 
   const tomlTexts: [string, string][] = [
-    ["16,000 servers", list(16_000, (i) => `[mcp_servers.s${i}]\ncommand = "x"\n`).replaceAll(",", "")],
+    ["servers", list(some(16_000), (i) => `[mcp_servers.s${i}]\ncommand = "x"\n`).replaceAll(",", "")],
     ["200 keys of 2,000 parts", list(200, (i) => `k${i}.${"a.".repeat(2_000)}b = 1\n`).replaceAll(",", "")],
-    ["one key of 500,000 parts", `${"a.".repeat(MEBIBYTE / 2)}b = 1`],
-    ["a string with a line of many parts", `x = """\n${"a.".repeat(MEBIBYTE / 2)}b\n"""`],
-    ["one key of 1 MiB in quotes", `"${"k".repeat(MEBIBYTE)}" = 1`],
-    ["a list in a list, and so on", `a = ${"[".repeat(MEBIBYTE)}`],
-    ["500,000 comments", "#\n".repeat(MEBIBYTE / 2)],
+    ["one key of many parts", `${"a.".repeat(some(MEBIBYTE / 2))}b = 1`],
+    ["a string with a line of many parts", `x = """\n${"a.".repeat(some(MEBIBYTE / 2))}b\n"""`],
+    ["one long key in quotes", `"${"k".repeat(some(MEBIBYTE))}" = 1`],
+    ["a list in a list, and so on", `a = ${"[".repeat(some(MEBIBYTE))}`],
+    ["comments", "#\n".repeat(some(MEBIBYTE / 2))],
   ];
 
   it.each(tomlTexts)("TOML: %s", (_what, text) => {
@@ -102,7 +105,7 @@ describe("another program's value with many starts of a variable and no end -> r
     ["windsurf", "mcpServers", "${file:"],
     ["claude-code", "mcpServers", "${A:-"],
   ])("%s", (host, key, start) => {
-    const text = JSON.stringify({ [key]: { a: { command: "x", args: [start.repeat(100_000)] } } });
+    const text = JSON.stringify({ [key]: { a: { command: "x", args: [start.repeat(some(100_000))] } } });
     expect(cpuMs(() => readHost(host, text))).toBeLessThan(MOST_CPU_MS);
   });
 });
@@ -116,8 +119,9 @@ describe("rules for tools -> compared with every tool, so bounded", () => {
     excludeTools: Array.from({ length: LIMITS.toolRules }, (_, i) => pattern(i)),
   });
 
+  const TOOLS = amount(150, 1_000);
   /** The work grows with the tools, and so does the limit. */
-  const TOOLS = amount(250, 1_000);
+  const MOST_RULES_MS = 4 * TOOLS;
 
   it.each<[string, (i: number) => string]>([
     ["the longest patterns", () => `*${"a*".repeat(127)}`],
@@ -129,7 +133,7 @@ describe("rules for tools -> compared with every tool, so bounded", () => {
         for (let i = 0; i < TOOLS; i++)
           exposureOf(`get_a_a_a_${i}`, rules, false, namesInRules("server", `get_a_a_a_${i}`, "server"));
       }),
-    ).toBeLessThan((MOST_CPU_MS * TOOLS) / 1_000);
+    ).toBeLessThan(MOST_RULES_MS);
   });
 
   it.each([

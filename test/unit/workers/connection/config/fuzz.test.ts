@@ -11,7 +11,7 @@ import { checkProblem, createMutator, hostTexts, OWN, readHost, readOwn } from "
 import { createRandom, facts, USER } from "./support.ts";
 
 /** The number of files of ours, and of files of other programs. */
-const FILES = repeats("FUZZ_FILES", 1_000) / 2;
+const FILES = repeats("FUZZ_FILES", 400) / 2;
 
 test(`${FILES} files of our own`, () => {
   const mutate = createMutator(createRandom(20_261_121));

@@ -89,7 +89,7 @@ describe("BoundedTransport", () => {
   test("a flood of requests that are all answered -> ended by their number in a time", async () => {
     const flood = async (pauseMs: number): Promise<string[]> => {
       const { asks, answer, take, wait, ended } = bounded();
-      for (let id = 0; id < 3 * serverRequestsInWindow; id++) {
+      for (let id = 0; id < 1.2 * serverRequestsInWindow; id++) {
         asks(id);
         void answer(id).catch(() => undefined);
         if (id % 500 === 0) await take(1_000);

@@ -128,7 +128,7 @@ test("JSON of an embedded resource -> TOON after its label", async () => {
 });
 
 test("too long as TOON, too -> the structure is shown, and the file holds the JSON", async () => {
-  const json = JSON.stringify(Array.from({ length: 10_000 }, (_, id) => ({ id, name: `item ${id}` })));
+  const json = JSON.stringify(Array.from({ length: 4_000 }, (_, id) => ({ id, name: `item ${id}` })));
   const shown = textOf(await shape({ content: [{ type: "text", text: json }] }, { toon: true }));
   expect(shown).toMatch(/^\[[\d,]+ bytes of JSON in 1 line, shown by its structure\. Full text: .*\.json\]/);
   expect(await storedText(shown)).toBe(json);

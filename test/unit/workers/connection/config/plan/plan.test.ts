@@ -16,7 +16,7 @@ import { amount } from "../../../../../support/long.ts";
 import { createRandom, definition, PROJECT_PI, USER } from "../support.ts";
 
 /** Random pairs of configurations. */
-const PAIRS = amount(400, 2_000);
+const PAIRS = amount(150, 2_000);
 
 const configuration = (servers: ServerDefinition[], settings: Partial<Settings> = {}): Configuration => ({
   servers,

@@ -215,7 +215,7 @@ describe("the room of the file", () => {
 
   test("any number of servers put off -> no refusal and no permission is dropped", () => {
     const refused = record(definition("no", RAW, PROJECT_PI), "refused");
-    const all = merge([refused, ...numbered(900, "allowed")], numbered(5_000, "awaiting").slice(900));
+    const all = merge([refused, ...numbered(900, "allowed")], numbered(1_500, "awaiting").slice(900));
     expect(counts(all)).toEqual({ refused: 1, allowed: 900, awaiting: 1 });
     expect(verdict(definition("no", RAW, PROJECT_PI), all)).toBe(REFUSED);
     expect(verdict(definition("unheard", RAW, PROJECT_PI), all)).toBe("ask");

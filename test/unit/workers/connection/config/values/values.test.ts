@@ -64,11 +64,14 @@ test("names the variable that is missing in a used default", () => {
 
 test("20,000 texts of dollars and braces: escaped, each is given back as it was", () => {
   const random = createRandom(7);
+  const changed: string[] = [];
   const parts = ["$", "{", "}", "env:", "A", ":-", "TOKEN", "${", "$env:", "{env:", "$$"];
   for (let i = 0; i < 20_000; i++) {
     const text = Array.from({ length: 8 }, () => parts[Math.floor(random() * parts.length)]).join("");
-    expect(interpolate(escapeVariables(text), ENV)).toEqual({ text, missing: [] });
+    const given = interpolate(escapeVariables(text), ENV);
+    if (given.text !== text || given.missing.length > 0) changed.push(text);
   }
+  expect(changed).toEqual([]);
 });
 
 test("defaults nested however deep, and any number of variables -> linear, and nothing is lost", () => {

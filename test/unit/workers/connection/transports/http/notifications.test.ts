@@ -10,6 +10,8 @@ import {
 import { createResume } from "../../../../../../workers/connection/transports/http/resume.ts";
 
 const HOUR_MS = 60 * 60 * 1_000;
+/** For streams that are opened again each second, all hour long. */
+const MINUTES_MS = 5 * 60 * 1_000;
 
 afterEach(() => {
   vi.useRealTimers();
@@ -17,8 +19,8 @@ afterEach(() => {
 
 type Streams = (nth: number) => { text: string; livesMs?: number } | Error | undefined;
 
-/** Follows the streams for an hour of a clock that only the waits and the streams move. */
-async function followForAnHour(streams: Streams) {
+/** Follows the streams for an hour, or that time, of a clock that only the waits and the streams move. */
+async function follow(streams: Streams, forMs = HOUR_MS) {
   vi.useFakeTimers({ toFake: ["performance"] });
   const startedAt = performance.now();
   const ended = new AbortController();
@@ -27,7 +29,7 @@ async function followForAnHour(streams: Streams) {
   const ids: (string | undefined)[] = [];
   const pass = (ms: number): void => {
     vi.advanceTimersByTime(ms);
-    if (performance.now() - startedAt >= HOUR_MS) ended.abort();
+    if (performance.now() - startedAt >= forMs) ended.abort();
   };
   const options: NotificationOptions = {
     open: async (lastId) => {
@@ -70,7 +72,7 @@ describe("followNotifications, a server that ends its stream", () => {
     ["by breaking it", () => new Error("reset")],
     ["after nine silent seconds", () => ({ text: "", livesMs: 9_000 })],
   ])("%s -> ever more slowly, at last 12 times an hour, with two notes", async (_name, streams) => {
-    const { waits, notes } = await followForAnHour(streams);
+    const { waits, notes } = await follow(streams);
     expect(waits.slice(0, 9)).toEqual([
       2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000, 300_000,
     ]);
@@ -80,35 +82,36 @@ describe("followNotifications, a server that ends its stream", () => {
   });
 
   test("after each event, with retry: 0 -> once a second, with the last id and one note", async () => {
-    const { waits, notes, ids } = await followForAnHour((nth) => ({
-      text: `retry: 0\nid: ${nth}\ndata: x\n\n`,
-    }));
+    const { waits, notes, ids } = await follow(
+      (nth) => ({ text: `retry: 0\nid: ${nth}\ndata: x\n\n` }),
+      MINUTES_MS,
+    );
     expect(new Set(waits)).toEqual(new Set([1_000]));
     expect(notes).toEqual([ONCE]);
     expect(ids.slice(0, 3)).toEqual([undefined, "0", "1"]);
   });
 
   test("after a silent minute, as proxies do -> opened again after a second each time", async () => {
-    const { waits, notes } = await followForAnHour(() => ({ text: "", livesMs: 60_000 }));
+    const { waits, notes } = await follow(() => ({ text: "", livesMs: 60_000 }));
     expect(new Set(waits)).toEqual(new Set([1_000]));
     expect(notes).toEqual([ONCE]);
   });
 
   test("and later sends something -> the waits begin again", async () => {
-    const { waits } = await followForAnHour((nth) => ({ text: nth === 4 ? "data: x\n\n" : "" }));
+    const { waits } = await follow((nth) => ({ text: nth === 4 ? "data: x\n\n" : "" }));
     expect(waits.slice(0, 7)).toEqual([2_000, 4_000, 8_000, 16_000, 1_000, 2_000, 4_000]);
   });
 
   test("and names 3 s -> 3 s; and names 30 years -> 5 minutes", async () => {
     const named = async (retry: string) =>
-      (await followForAnHour(() => ({ text: `retry: ${retry}\ndata: x\n\n` }))).waits[0];
+      (await follow(() => ({ text: `retry: ${retry}\ndata: x\n\n` }), MINUTES_MS)).waits[0];
     expect(await named("3000")).toBe(3_000);
     expect(await named("999999999")).toBe(300_000);
     expect(await named("1000000000000")).toBe(1_000);
   });
 
   test("because a message was refused for its size, each time -> a note each time, ever more slowly", async () => {
-    const { waits, notes } = await followForAnHour(() => ({ text: `data: ${"x".repeat(2_000)}\n\n` }));
+    const { waits, notes } = await follow(() => ({ text: `data: ${"x".repeat(2_000)}\n\n` }));
     expect(waits.slice(0, 3)).toEqual([2_000, 4_000, 8_000]);
     const told =
       "sent one message of more than 1,000 bytes on its notification stream, which is opened again without it. " +
@@ -118,9 +121,10 @@ describe("followNotifications, a server that ends its stream", () => {
   });
 
   test("after a notification that was refused for its size -> one note for each", async () => {
-    const { waits, notes } = await followForAnHour((nth) => ({
-      text: nth === 0 ? "data: refuse\n\n" : "data: x\n\n",
-    }));
+    const { waits, notes } = await follow(
+      (nth) => ({ text: nth === 0 ? "data: refuse\n\n" : "data: x\n\n" }),
+      MINUTES_MS,
+    );
     expect(waits[0]).toBe(1_000);
     expect(notes).toEqual([
       "sent a notification or request of 19.1 MiB, more than 16 MiB on its notification stream, which is opened again " +
@@ -130,7 +134,7 @@ describe("followNotifications, a server that ends its stream", () => {
   });
 
   test("and then offers none -> not asked again", async () => {
-    const { ids } = await followForAnHour((nth) => (nth === 2 ? undefined : { text: "" }));
+    const { ids } = await follow((nth) => (nth === 2 ? undefined : { text: "" }));
     expect(ids).toHaveLength(3);
   });
 });
