@@ -19,17 +19,16 @@ interface Outcome {
   remedy?: string;
 }
 
-async function connectInWorker(
-  url: string,
-  env: Record<string, string>,
-  ca?: readonly string[],
-): Promise<Outcome> {
-  const target = JSON.stringify({ url, ca });
+type Target = string | { url: string; ca: readonly string[] };
+
+/** One process and one thread with these variables for all the targets. */
+async function connectInWorker(env: Record<string, string>, ...targets: Target[]): Promise<Outcome[]> {
+  const given = targets.map((target) => (typeof target === "string" ? { url: target } : target));
   const program = oneFile("connect-in-worker", join(fixtures, "connect-in-worker.mjs"));
-  const { stdout } = await run(process.execPath, [program.file, target], {
+  const { stdout } = await run(process.execPath, [program.file, JSON.stringify(given)], {
     env: { PATH: process.env.PATH, ...program.env, ...env },
   });
-  return JSON.parse(stdout) as Outcome;
+  return JSON.parse(stdout) as Outcome[];
 }
 
 /** Starts a proxy. `log` grows by one line for each request to it. */
@@ -76,121 +75,102 @@ beforeAll(async () => {
 });
 afterAll(() => rm(dir, { recursive: true, force: true }));
 
-test.each(["HTTP_PROXY", "http_proxy"])(
-  "%s -> an http server is reached through the proxy",
-  async (variable) => {
-    const server = await serve(answerWell);
+const WORKS: Outcome = { tools: ["echo"] };
+/** Only the proxy knows this name. */
+const throughProxy = ({ url }: { url: string }): string => url.replace("127.0.0.1", "mcp.test");
+
+test.each([
+  ["HTTP_PROXY and HTTPS_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"],
+  ["http_proxy and https_proxy", "http_proxy", "https_proxy", "no_proxy"],
+])(
+  "%s -> an http server is reached through the proxy, an https server through its tunnel, a host of $3 directly",
+  async (_name, ofHttp, ofHttps, none) => {
+    const [server, secure, direct] = [
+      await serve(answerWell),
+      await serve(answerWell, tls),
+      await serve(answerWell),
+    ];
     const proxy = await startProxy();
-    // Only the proxy knows this name.
-    const url = server.url.replace("127.0.0.1", "mcp.test");
-    expect(await connectInWorker(url, { [variable]: `http://${proxy.host}` })).toEqual({ tools: ["echo"] });
+    const origin = `http://${proxy.host}`;
+    const env = { [ofHttp]: origin, [ofHttps]: origin, [none]: "a.test,127.0.0.1" };
+    const [url, secureUrl] = [throughProxy(server), throughProxy(secure)];
+    expect(
+      await connectInWorker({ ...env, NODE_EXTRA_CA_CERTS: authority() }, url, secureUrl, direct.url),
+    ).toEqual([WORKS, WORKS, WORKS]);
     expect(proxy.log).toContain(`POST ${url}`);
+    expect(proxy.log).toContain(`CONNECT ${new URL(secureUrl).host}`);
+    expect(proxy.log.filter((line) => line.startsWith("POST") && !line.includes(url))).toEqual([]);
+    expect(proxy.log.join()).not.toContain(new URL(direct.url).port);
+    expect(proxy.log.join()).not.toContain(`POST ${secureUrl}`);
   },
 );
 
-test.each(["HTTPS_PROXY", "https_proxy"])(
-  "%s -> an https server is reached through the proxy's tunnel",
-  async (variable) => {
-    const server = await serve(answerWell, tls);
-    const proxy = await startProxy();
-    const url = server.url.replace("127.0.0.1", "mcp.test");
-    const env = { [variable]: `http://${proxy.host}`, NODE_EXTRA_CA_CERTS: authority() };
-    expect(await connectInWorker(url, env)).toEqual({ tools: ["echo"] });
-    expect(proxy.log).toContain(`CONNECT ${new URL(url).host}`);
-    expect(proxy.log.some((line) => line.startsWith("POST"))).toBe(false);
-  },
-);
-
-test("NO_PROXY names the host -> the server is reached directly", async () => {
-  const server = await serve(answerWell);
-  const proxy = await startProxy();
-  const env = { HTTP_PROXY: `http://${proxy.host}`, NO_PROXY: "a.test,127.0.0.1" };
-  expect(await connectInWorker(server.url, env)).toEqual({ tools: ["echo"] });
-  expect(proxy.log).toEqual([]);
+test("a proxy with name and password, http and https -> sent to the proxy only", async () => {
+  const servers = [await serve(answerWell), await serve(answerWell, tls)];
+  const proxy = await startProxy({ PROXY_USER: "me:p@ss" });
+  const origin = `http://me:p%40ss@${proxy.host}`;
+  const env = { HTTP_PROXY: origin, HTTPS_PROXY: origin, NODE_EXTRA_CA_CERTS: authority() };
+  expect(await connectInWorker(env, ...servers.map(({ url }) => url))).toEqual([WORKS, WORKS]);
+  const seen = servers.flatMap(({ asked }) => asked);
+  expect(seen.every(({ headers }) => headers["proxy-authorization"] === undefined)).toBe(true);
 });
 
-test.each(["http", "https"])(
-  "a proxy with name and password, %s -> sent to the proxy only",
-  async (scheme) => {
-    const server = await serve(answerWell, scheme === "https" ? tls : undefined);
-    const proxy = await startProxy({ PROXY_USER: "me:p@ss" });
-    const variable = scheme === "https" ? "HTTPS_PROXY" : "HTTP_PROXY";
-    const env = { [variable]: `http://me:p%40ss@${proxy.host}`, NODE_EXTRA_CA_CERTS: authority() };
-    expect(await connectInWorker(server.url, env)).toEqual({ tools: ["echo"] });
-    expect(server.asked.every(({ headers }) => headers["proxy-authorization"] === undefined)).toBe(true);
-  },
-);
+test("a proxy refuses the password, http and https -> the error says so, without the password", async () => {
+  const proxy = await startProxy({ PROXY_USER: "me:secret" });
+  const origin = `http://you:wrong@${proxy.host}`;
+  const urls = ["http", "https"].map((scheme) => `${scheme}://mcp.test:1/mcp`);
+  const outcomes = await connectInWorker({ HTTP_PROXY: origin, HTTPS_PROXY: origin }, ...urls);
+  expect(outcomes).toHaveLength(2);
+  for (const [at, { message, remedy }] of outcomes.entries()) {
+    expect(message).toMatch(/^web: \S+ could not be reached: the proxy .*answered 407\.$/);
+    expect(message).toContain(`web: ${urls[at]} could`);
+    expect(remedy).toContain("The proxy wants a name and password");
+  }
+  expect(JSON.stringify(outcomes)).not.toContain("wrong");
+});
 
-test.each(["http", "https"])(
-  "a proxy refuses the password, %s -> the error says so, without the password",
-  async (scheme) => {
-    const proxy = await startProxy({ PROXY_USER: "me:secret" });
-    const variable = scheme === "https" ? "HTTPS_PROXY" : "HTTP_PROXY";
-    const url = `${scheme}://mcp.test:1/mcp`;
-    const outcome = await connectInWorker(url, { [variable]: `http://you:wrong@${proxy.host}` });
-    expect(outcome.message).toMatch(
-      /^web: https?:\/\/mcp\.test:1\/mcp could not be reached: the proxy .*answered 407\.$/,
-    );
-    expect(outcome.remedy).toContain("The proxy wants a name and password");
-    expect(JSON.stringify(outcome)).not.toContain("wrong");
-  },
-);
-
-test("a proxy that does not run -> the error names it without its password", async () => {
+test("a proxy that does not run, and a variable that is no URL -> the error names it without its secret", async () => {
   const server = await serve(answerWell);
   await server.close();
   const { host } = new URL(server.url);
-  const outcome = await connectInWorker("http://mcp.test/mcp", { HTTP_PROXY: `http://me:secret@${host}` });
-  expect(outcome.message).toBe(
+  const env = { HTTP_PROXY: `http://me:secret@${host}`, HTTPS_PROXY: "socks5://secret:1" };
+  const [gone, wrong] = await connectInWorker(env, "http://mcp.test/mcp", "https://mcp.test/mcp");
+  expect(gone?.message).toBe(
     `web: http://mcp.test/mcp could not be reached through the proxy ${host} (ECONNREFUSED).`,
   );
+  expect(wrong?.message).toContain("HTTPS_PROXY does not hold an http or https URL");
+  expect(JSON.stringify([gone, wrong])).not.toContain("secret");
 });
 
-test("a proxy variable that is not an http or https URL -> the error names the variable without its value", async () => {
-  const outcome = await connectInWorker("http://mcp.test/mcp", { HTTP_PROXY: "socks5://secret:1" });
-  expect(outcome.message).toContain("HTTP_PROXY does not hold an http or https URL");
-  expect(JSON.stringify(outcome)).not.toContain("secret");
-});
-
-test("NODE_EXTRA_CA_CERTS names the authority -> its server's certificate is trusted", async () => {
-  const server = await serve(answerWell, tls);
-  expect(await connectInWorker(server.url, { NODE_EXTRA_CA_CERTS: authority() })).toEqual({
-    tools: ["echo"],
-  });
-});
-
-test("NODE_EXTRA_CA_CERTS beside the authority of a caFile -> both are trusted", async () => {
+test("NODE_EXTRA_CA_CERTS names the authority -> trusted, alone and beside a caFile's, but for no other host name", async () => {
   const file = join(fixtures, "localhost.pem");
   const own = {
     key: await readFile(join(fixtures, "localhost.key"), "utf8"),
     cert: await readFile(file, "utf8"),
   };
-  for (const each of [tls, own]) {
-    const server = await serve(answerWell, each);
-    const env = { NODE_EXTRA_CA_CERTS: authority() };
-    expect(await connectInWorker(server.url, env, [own.cert])).toEqual({ tools: ["echo"] });
-  }
-});
-
-test("no NODE_EXTRA_CA_CERTS -> the certificate is not trusted, and the error says what to do", async () => {
-  const server = await serve(answerWell, tls);
-  const outcome = await connectInWorker(server.url, {});
-  expect(outcome.code).toBe("connect_failed");
-  expect(outcome.message).toContain("its certificate comes from an authority that is not known here");
-  expect(outcome.remedy).toContain("NODE_EXTRA_CA_CERTS");
-  expect(server.asked).toEqual([]);
-});
-
-test("a certificate for another host name -> the error says so", async () => {
-  const server = await serve(answerWell, otherName);
-  const outcome = await connectInWorker(server.url, { NODE_EXTRA_CA_CERTS: authority() });
-  expect(outcome.message).toContain(
-    "its certificate is for another host name (ERR_TLS_CERT_ALTNAME_INVALID)",
+  const [server, ofFile, other] = [
+    await serve(answerWell, tls),
+    await serve(answerWell, own),
+    await serve(answerWell, otherName),
+  ];
+  const ca = [own.cert];
+  const [alone, beside, fromFile, wrong] = await connectInWorker(
+    { NODE_EXTRA_CA_CERTS: authority() },
+    server.url,
+    { url: server.url, ca },
+    { url: ofFile.url, ca },
+    other.url,
   );
+  expect([alone, beside, fromFile]).toEqual([WORKS, WORKS, WORKS]);
+  expect(wrong?.message).toContain("its certificate is for another host name (ERR_TLS_CERT_ALTNAME_INVALID)");
 });
 
-test("a plain request to a TLS server -> the probe finds that the server speaks TLS", async () => {
+test("no NODE_EXTRA_CA_CERTS -> the certificate is not trusted, a plain request finds that the server speaks TLS", async () => {
   const server = await serve(answerWell, tls);
-  const outcome = await connectInWorker(server.url.replace("https:", "http:"), {});
-  expect(outcome.message).toContain("it speaks TLS, so the url must begin with https://");
+  const [outcome, plain] = await connectInWorker({}, server.url, server.url.replace("https:", "http:"));
+  expect(outcome?.code).toBe("connect_failed");
+  expect(outcome?.message).toContain("its certificate comes from an authority that is not known here");
+  expect(outcome?.remedy).toContain("NODE_EXTRA_CA_CERTS");
+  expect(plain?.message).toContain("it speaks TLS, so the url must begin with https://");
+  expect(server.asked).toEqual([]);
 });

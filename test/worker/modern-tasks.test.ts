@@ -4,26 +4,51 @@
  */
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import type { TestServer } from "../support/http-server.ts";
 import { type Fault, MODERN, metaOf, sentTo, serveTasks } from "../support/modern-http.ts";
-import { fixtures, type Started, start, textOf, until } from "./support.ts";
+import { fixtures, forRows, type Started, start, textOf, until } from "./support.ts";
 
-async function overHttp(fault?: Fault, facts: { canAsk?: boolean } = {}) {
-  const server = await serveTasks(fault);
-  const at = await start({ s: { url: server.url, protocol: MODERN } }, { facts });
-  await at.settled("s");
+/** How often a server of its own lost a poll. */
+let lost = 0;
+const losesPolls: Fault = ({ message }, response) => {
+  if (message.method !== "tasks/get" || lost === 2) return false;
+  lost++;
+  response.destroy();
+  return true;
+};
+const ODD = [
+  "no id",
+  "an id that is no text",
+  "an id with a line break",
+  "an id of 100,000 characters",
+] as const;
+
+/** One worker with a server for each test; `stdio` is the one over stdio. */
+const shared = forRows(async () => {
+  const names = ["done", "asks", "fails", "stays", "loses", "vanishes", ...ODD];
+  const served = names.map(
+    async (name) => [name, await serveTasks(name === "loses" ? losesPolls : undefined)] as const,
+  );
+  const servers = Object.fromEntries(await Promise.all(served));
+  const stdio = { command: process.execPath, args: [join(fixtures, "modern", "tasks.mjs")] };
+  const at = await start({
+    stdio: { ...stdio, protocol: MODERN },
+    ...Object.fromEntries(names.map((name) => [name, { url: servers[name]?.url, protocol: MODERN }])),
+  });
+  await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
+  return { at, servers };
+});
+
+async function overHttp(name: string): Promise<{ at: Started; server: TestServer }> {
+  const { at, servers } = await shared();
+  const server = servers[name];
+  if (!server) throw new Error(`no server ${name}`);
   return { at, server };
 }
 
-async function overStdio(): Promise<Started> {
-  const args = [join(fixtures, "modern", "tasks.mjs")];
-  const at = await start({ s: { command: process.execPath, args, protocol: MODERN } });
-  await at.settled("s");
-  return at;
-}
-
 test("a task -> polled until it is done; its words are progress; each poll names the task in a header", async () => {
-  const { at, server } = await overHttp();
-  expect(textOf(await at.call("s", "slow", { polls: 2 }))).toBe("after 2 polls");
+  const { at, server } = await overHttp("done");
+  expect(textOf(await at.call("done", "slow", { polls: 2 }))).toBe("after 2 polls");
   expect(sentTo(server, "tools/call")).toHaveLength(1);
   const polls = sentTo(server, "tasks/get");
   expect(polls).toHaveLength(2);
@@ -37,13 +62,13 @@ test("a task -> polled until it is done; its words are progress; each poll names
 });
 
 test("a task over stdio -> done", async () => {
-  const at = await overStdio();
-  expect(textOf(await at.call("s", "slow", { polls: 1 }))).toBe("after 1 polls");
+  const { at } = await shared();
+  expect(textOf(await at.call("stdio", "slow", { polls: 1 }))).toBe("after 1 polls");
 });
 
 test("a task that asks -> one question, its answer goes to the task", async () => {
-  const { at, server } = await overHttp();
-  const calling = at.call("s", "asks");
+  const { at, server } = await overHttp("asks");
+  const calling = at.call("asks", "asks");
   const { askId, ask } = await at.event("ask");
   expect(ask.message).toBe("Who are you?");
   await at.runtime.ask("answerAsk", { askId, answer: { action: "accept", values: ["Ann"] } });
@@ -55,17 +80,17 @@ test("a task that asks -> one question, its answer goes to the task", async () =
 });
 
 test("a task that fails, and one that ends with an error result -> told apart", async () => {
-  const { at } = await overHttp();
-  const failed = await at.failedCall("s", "fails");
+  const { at } = await shared();
+  const failed = await at.failedCall("fails", "fails");
   expect(failed).toMatchObject({ code: "call_rejected" });
   expect(failed.message).toContain("the printer is on fire");
-  expect(await at.call("s", "refuses")).toMatchObject({ isError: true });
+  expect(await at.call("fails", "refuses")).toMatchObject({ isError: true });
 });
 
 test("a call that is cancelled -> the task is cancelled, and polled no more", async () => {
-  const { at, server } = await overHttp();
+  const { at, server } = await overHttp("stays");
   const cancel = new AbortController();
-  const failed = at.failedCall("s", "stays", {}, cancel.signal);
+  const failed = at.failedCall("stays", "stays", {}, cancel.signal);
   await until(async () => sentTo(server, "tasks/get").length > 0 || undefined);
   cancel.abort();
   expect(await failed).toMatchObject({ code: "cancelled" });
@@ -76,36 +101,30 @@ test("a call that is cancelled -> the task is cancelled, and polled no more", as
 });
 
 test("polls that get no answer -> polled again; the call itself is sent once", async () => {
-  let lost = 0;
-  const { at, server } = await overHttp(({ message }, response) => {
-    if (message.method !== "tasks/get" || lost === 2) return false;
-    lost++;
-    response.destroy();
-    return true;
-  });
-  expect(textOf(await at.call("s", "slow", { polls: 1 }))).toBe("after 1 polls");
+  const { at, server } = await overHttp("loses");
+  expect(textOf(await at.call("loses", "slow", { polls: 1 }))).toBe("after 1 polls");
   expect(lost).toBe(2);
   expect(sentTo(server, "tools/call")).toHaveLength(1);
 });
 
 test("a task that the server no longer knows -> the call fails, and says so", async () => {
-  const { at, server } = await overHttp();
-  const failed = await at.failedCall("s", "vanishes");
+  const { at, server } = await overHttp("vanishes");
+  const failed = await at.failedCall("vanishes", "vanishes");
   expect(failed.message).toContain("Task not found");
   expect(sentTo(server, "tools/call")).toHaveLength(1);
 });
 
 test.each([
-  ["no id", { resultType: "task", status: "working" }],
-  ["an id that is no text", { resultType: "task", taskId: { a: 1 }, status: "working" }],
-  ["an id with a line break", { resultType: "task", taskId: "a\r\nx-header: b", status: "working" }],
-  ["an id of 100,000 characters", { resultType: "task", taskId: "x".repeat(100_000), status: "working" }],
-])(
+  [ODD[0], { resultType: "task", status: "working" }],
+  [ODD[1], { resultType: "task", taskId: { a: 1 }, status: "working" }],
+  [ODD[2], { resultType: "task", taskId: "a\r\nx-header: b", status: "working" }],
+  [ODD[3], { resultType: "task", taskId: "x".repeat(100_000), status: "working" }],
+] as const)(
   "a task with %s -> the call fails or the id stays one value, and no header is made of it",
-  async (_name, result) => {
-    const { at, server } = await overHttp();
-    await at.failedCall("s", "odd", { result });
+  async (name, result) => {
+    const { at, server } = await overHttp(name);
+    await at.failedCall(name, "odd", { result });
     expect(server.asked.filter(({ headers }) => "x-header" in headers)).toEqual([]);
-    expect(textOf(await at.call("s", "seen"))).toContain("tools/call");
+    expect(textOf(await at.call(name, "seen"))).toContain("tools/call");
   },
 );

@@ -9,24 +9,47 @@ import {
   currentCatalog,
   everything,
   fixture,
+  forRows,
   type Started,
   start,
   textOf,
   until,
 } from "./support.ts";
 
-/** Names of the tools in the current catalog. */
-const catalogOf = async (started: Started): Promise<string[]> =>
-  (await currentCatalog(started)).tools.map(({ name }) => name);
+/** Names of the server's tools in the current catalog. */
+const catalogOf = async (started: Started, server: string): Promise<string[]> =>
+  (await currentCatalog(started)).tools.filter((tool) => tool.server.name === server).map(({ name }) => name);
 
 interface StoredCache {
   servers: Record<string, { resources: unknown[]; resourceTemplates: unknown[]; prompts: unknown[] }>;
 }
 
+/** Rules for the resources of a server whose result links to them. */
+const LINKING = { plain: {}, prefixed: { toolPrefix: "mcp" }, some: { excludeTools: ["get_row"] } };
+const RULES = { excludeTools: ["get_note*", "ruled__get_x_bare"], toolExposure: { "get_b*": "hidden" } };
+
+/** One worker with the servers of nearly all tests. */
+const shared = forRows(async () => {
+  const resources = (more: Record<string, unknown> = {}) => fixture("resources.mjs", {}, more);
+  const started = await start({
+    everything: everything(),
+    s: resources(),
+    off: resources({ exposeResources: false }),
+    ruled: resources(RULES),
+    ...Object.fromEntries(Object.entries(LINKING).map(([name, rules]) => [name, resources(rules)])),
+    "a-b": resources(),
+    a_b: resources(),
+    none: fixture("resources.mjs", { RESOURCES: "none" }),
+    hang: fixture("resources.mjs", { RESOURCES: "hang" }),
+    many: fixture("resources.mjs", { COUNT: "300" }),
+  });
+  await started.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
+  return started;
+});
+
 test("server-everything has resources and templates -> tools that read them", async () => {
-  const started = await start({ everything: everything() });
-  await started.settled("everything");
-  const names = await catalogOf(started);
+  const started = await shared();
+  const names = await catalogOf(started, "everything");
   expect(names).toContain("everything__echo");
   expect(names).toContain("everything__get_architecture_md");
   expect(names).toContain("everything__get_dynamic_text_resource");
@@ -47,9 +70,8 @@ test("server-everything has resources and templates -> tools that read them", as
 });
 
 test("resources on several pages -> tools; same names get a hash, malformed ones are left out, a new one appears", async () => {
-  const started = await start({ s: fixture("resources.mjs") });
-  await started.settled("s");
-  const names = await catalogOf(started);
+  const started = await shared();
+  const names = await catalogOf(started, "s");
   expect(names.map((name) => name.replace(/_[0-9a-z]{6}$/, "_HASH"))).toEqual([
     "s__add",
     "s__get_row",
@@ -68,13 +90,11 @@ test("resources on several pages -> tools; same names get a hash, malformed ones
     "text of db://a%2Fb/1",
   );
 
-  const before = started.events.length;
   await started.call("s", "add");
-  await started.event("catalog", () => true, before);
-  expect(await catalogOf(started)).toContain("s__get_added");
+  await until(async () => (await catalogOf(started, "s")).includes("s__get_added") || undefined);
   expect(textOf(await started.call("s", "get_added"))).toContain("text of x://added");
   // The template was listed twice but is reported once.
-  const told = "s has resource templates that nobody could fill in, so they are no tools: ";
+  const told = " s has resource templates that nobody could fill in, so they are no tools: ";
   const lines = (await started.log()).split("\n").filter((line) => line.includes(told));
   expect(lines.map((line) => line.slice(line.indexOf(told) + told.length))).toEqual(['"{"']);
 });
@@ -83,14 +103,10 @@ const mentions = async ({ runtime }: Started, typed: string): Promise<string[]> 
   (await runtime.ask("suggestResources", { typed })).map(({ mention }) => mention);
 
 test("a person lists, finds and reads resources by hand -> as part of a message; listing and finding start no server", async () => {
-  const started = await start({
-    everything: everything(),
-    off: { ...fixture("resources.mjs"), exposeResources: false },
-  });
+  const started = await shared();
   expect(await started.runtime.ask("listResources", { server: "off" })).toEqual([
     { server: "off", resources: undefined, templates: [] },
   ]);
-  await started.settled("everything");
   const [listed] = await started.runtime.ask("listResources", { server: "everything" });
   expect(listed?.resources?.[0]).toEqual({
     uri: "demo://resource/static/document/architecture.md",
@@ -137,76 +153,70 @@ test("the next start -> knows the resources from the cache without connecting", 
   const second = await start(servers, { place });
   const { state } = await second.settled("s");
   expect(state).toBe("idle");
-  expect(await catalogOf(second)).toContain("s__get_pixel");
+  expect(await catalogOf(second, "s")).toContain("s__get_pixel");
   expect(textOf(await second.call("s", "get_row", { table: "t", id: "1" }))).toContain("db://t/1");
 });
 
 test("exposeResources: false -> no resource is a tool, and no list is requested", async () => {
-  const started = await start({ s: fixture("resources.mjs", {}, { exposeResources: false }) });
-  await started.settled("s");
-  expect(await catalogOf(started)).toEqual(["s__add"]);
-  expect((await started.failedCall("s", "get_pixel")).code).toBe("unknown_tool");
+  const started = await shared();
+  expect(await catalogOf(started, "off")).toEqual(["off__add"]);
+  expect((await started.failedCall("off", "get_pixel")).code).toBe("unknown_tool");
 });
 
 test("excludeTools and toolExposure name resources -> the rules apply as to tools", async () => {
-  const rules = { excludeTools: ["get_note*", "s__get_x_bare"], toolExposure: { "get_b*": "hidden" } };
-  const started = await start({ s: fixture("resources.mjs", {}, rules) });
-  await started.settled("s");
-  expect(await catalogOf(started)).toEqual(["s__add", "s__get_row", "s__get_pixel"]);
+  expect(await catalogOf(await shared(), "ruled")).toEqual([
+    "ruled__add",
+    "ruled__get_row",
+    "ruled__get_pixel",
+  ]);
 });
 
 describe("a link in a result", () => {
   const links = ["x://pixel/2", "db://a%2Fb/1", "x://gone", "https://a.test/x"];
-  const CANNOT = "It cannot be read here: no tool of the MCP server s reads it.";
+  const cannot = (server: string): string =>
+    `It cannot be read here: no tool of the MCP server ${server} reads it.`;
 
-  test.each<[string, Record<string, unknown>, string[]]>([
+  test.each<[string, string, string[]]>([
     [
       "names the tool that reads it, for a template with the arguments",
-      {},
+      "plain",
       [
-        "Read it with the tool s__get_pixel.",
-        'Read it with the tool s__get_row and {"table":"a/b","id":"1"}.',
-        CANNOT,
+        "Read it with the tool plain__get_pixel.",
+        'Read it with the tool plain__get_row and {"table":"a/b","id":"1"}.',
+        cannot("plain"),
         "Fetch it by its URI.",
       ],
     ],
     [
       "names the tool with toolPrefix",
-      { toolPrefix: "mcp" },
+      "prefixed",
       [
-        "Read it with the tool mcp__s__get_pixel.",
-        'Read it with the tool mcp__s__get_row and {"table":"a/b","id":"1"}.',
-        CANNOT,
+        "Read it with the tool mcp__prefixed__get_pixel.",
+        'Read it with the tool mcp__prefixed__get_row and {"table":"a/b","id":"1"}.',
+        cannot("prefixed"),
         "Fetch it by its URI.",
       ],
     ],
     [
       "does not name an excluded tool",
-      { excludeTools: ["get_row"] },
-      ["Read it with the tool s__get_pixel.", CANNOT, CANNOT, "Fetch it by its URI."],
+      "some",
+      ["Read it with the tool some__get_pixel.", cannot("some"), cannot("some"), "Fetch it by its URI."],
     ],
     [
       "names no tool if resources are off",
-      { exposeResources: false },
-      [CANNOT, CANNOT, CANNOT, "Fetch it by its URI."],
+      "off",
+      [cannot("off"), cannot("off"), cannot("off"), "Fetch it by its URI."],
     ],
-  ])("%s", async (_name, rules, expected) => {
-    const started = await start({ s: fixture("resources.mjs", {}, rules) });
-    await started.settled("s");
-    const text = textOf(await started.call("s", "add", { links }));
+  ])("%s", async (_name, server, expected) => {
+    const text = textOf(await (await shared()).call(server, "add", { links }));
     expect(text.split("\n").filter((line) => !line.startsWith("[Resource link:"))).toEqual(expected);
   });
 
   test("two servers whose tools have the same name -> the link uses the tool's final name", async () => {
-    const started = await start({
-      "a-b": fixture("resources.mjs"),
-      a_b: fixture("resources.mjs"),
-    });
-    await started.settled("a-b");
-    await started.settled("a_b");
+    const started = await shared();
     const text = textOf(await started.call("a_b", "add", { links: ["x://pixel/2"] }));
     const name = /tool (a_b__get_pixel_\w{6})\.$/.exec(text)?.[1];
-    await until(async () => ((await catalogOf(started)).includes(name ?? "") ? true : undefined));
+    await until(async () => ((await catalogOf(started, "a_b")).includes(name ?? "") ? true : undefined));
     const other = textOf(await started.call("a-b", "add", { links: ["x://pixel/2"] }));
     expect(other).toMatch(/tool a_b__get_pixel_\w{6}\.$/);
     expect(other).not.toBe(text);
@@ -214,20 +224,16 @@ describe("a link in a result", () => {
 });
 
 test("resource lists that fail or never come -> the tools work, the failure is in the log", async () => {
-  const started = await start({
-    none: fixture("resources.mjs", { RESOURCES: "none" }),
-    hang: fixture("resources.mjs", { RESOURCES: "hang" }),
-  });
-  await started.settled("hang");
-  expect(await catalogOf(started)).toEqual(["none__add", "hang__add"]);
+  const started = await shared();
+  expect(await catalogOf(started, "none")).toEqual(["none__add"]);
+  expect(await catalogOf(started, "hang")).toEqual(["hang__add"]);
   expect(await started.log()).toContain("none does not list its resources: MCP error -32603: broken");
 });
 
 test("300 resources -> 200 tools, and one line in the log", async () => {
-  const started = await start({ s: fixture("resources.mjs", { COUNT: "300" }) });
-  await started.settled("s");
+  const started = await shared();
   // The broken template counts too.
-  expect(await catalogOf(started)).toHaveLength(200);
-  const line = "s has more than 200 resources: only the first 200 are offered as tools";
+  expect(await catalogOf(started, "many")).toHaveLength(200);
+  const line = "many has more than 200 resources: only the first 200 are offered as tools";
   await until(async () => ((await started.log()).includes(line) ? true : undefined));
 });

@@ -4,8 +4,17 @@ import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
-import { answerWell, resultOf, serve, startEvents } from "../support/http-server.ts";
-import { everything, fixture, type Started, start, startEverything, textOf, until } from "./support.ts";
+import { answerWell, type Handler, resultOf, serve, startEvents } from "../support/http-server.ts";
+import {
+  everything,
+  fixture,
+  forRows,
+  type Started,
+  start,
+  startEverything,
+  textOf,
+  until,
+} from "./support.ts";
 
 const SECRET = "s3cr3t-of-the-test";
 /** Messages of 3,000 characters: more than the whole log may hold. */
@@ -21,9 +30,43 @@ const lines = (started: Started, text: string): Promise<string[]> =>
 const logs = (env: Record<string, string> = {}, more: Record<string, unknown> = {}) =>
   fixture("logs.mjs", { ...env, TOKEN: SECRET }, more);
 
+/** Servers with the logging capability: what they do when they are asked for a level, and the level. */
+const CAPABLE: [name: string, capable: string, more: object, level: string][] = [
+  ["capable", "answers", {}, "info"],
+  ["capable-debug", "answers", { debug: true }, "debug"],
+  ["refusing", "refuses", {}, "info"],
+  ["silent", "is silent", {}, "info"],
+];
+/** It writes a secret to stderr in pieces. */
+const PIECES = `
+  const key = process.env.TOKEN, rest = key.slice(9) + " was refused\\n";
+  process.stderr.write("key " + key.slice(0, 9), () =>
+    setTimeout(() => process.stderr.write(rest + "last " + key, () => process.exit(1)), 200));`;
+
+/** One worker with a server for each test, except those that count all lines. */
+const shared = forRows(async () =>
+  start({
+    tells: logs(),
+    incapable: logs(),
+    ...Object.fromEntries(
+      CAPABLE.map(([name, capable, more]) => [name, logs({ CAPABLE: capable }, { ...more })]),
+    ),
+    pieces: { command: process.execPath, args: ["-e", PIECES], env: { TOKEN: SECRET }, debug: true },
+    everything: { ...everything(), debug: true },
+    keyed: { url: `${(await serve(repeatsKey)).url}?key=${SECRET}` },
+  }),
+);
+
+const repeatsKey: Handler = (asked, response) => {
+  if (asked.message.method !== "tools/call") return answerWell(asked, response);
+  const params = { level: "error", logger: "web", data: `refused key ${SECRET}` };
+  const notification = JSON.stringify({ jsonrpc: "2.0", method: "notifications/message", params });
+  startEvents(response).end(`data: ${notification}\n\ndata: ${resultOf(asked.message)}\n\n`);
+};
+
 describe("over stdio", () => {
   test("each message -> a line at its level, with server and logger, without secrets or forged lines", async () => {
-    const started = await start({ s: logs() });
+    const started = await shared();
     const forged = `2026-01-01T00:00:00.000Z error [main] ${SECRET}`;
     const messages = [
       { level: "debug", data: "one" },
@@ -31,15 +74,15 @@ describe("over stdio", () => {
       { level: "emergency", logger: "a\nb", data: `two\r\n${forged}\u2028${forged}\u001b[2J` },
       { level: "nonsense", data: "three" },
     ];
-    expect(textOf(await started.call("s", "say", { messages }))).toBe("said");
+    expect(textOf(await started.call("tells", "say", { messages }))).toBe("said");
     await lines(started, "three");
     const log = await started.log();
-    expect(log).toMatch(/Z debug \[connection#\d+\] s debug: one\n/);
-    expect(log).toMatch(/Z warn {2}\[connection#\d+\] s\/pool warning: \{"left":2\}\n/);
+    expect(log).toMatch(/Z debug \[connection#\d+\] tells debug: one\n/);
+    expect(log).toMatch(/Z warn {2}\[connection#\d+\] tells\/pool warning: \{"left":2\}\n/);
     expect(log).toMatch(
-      /Z error \[connection#\d+\] s\/a b emergency: two\n {4}2026-01-01T.*\[redacted\]\\u2028/,
+      /Z error \[connection#\d+\] tells\/a b emergency: two\n {4}2026-01-01T.*\[redacted\]\\u2028/,
     );
-    expect(log).toMatch(/Z info {2}\[connection#\d+\] s of an unknown level: three\n/);
+    expect(log).toMatch(/Z info {2}\[connection#\d+\] tells of an unknown level: three\n/);
     expect(log).toContain("\\x1b[2J");
     expect(log).not.toContain(SECRET);
     expect(log.match(/^2026-01-01/gm)).toBeNull();
@@ -47,28 +90,23 @@ describe("over stdio", () => {
     expect(JSON.stringify(started.events)).not.toContain("pool");
   });
 
-  test.each([
-    ["answers", {}, "info"],
-    ["answers", { debug: true }, "debug"],
-    ["refuses", {}, "info"],
-    ["is silent", {}, "info"],
-  ])(
-    "a server with the logging capability that %s, %j -> asked for level %s, and works",
-    async (capable, more, level) => {
-      const started = await start({ s: logs({ CAPABLE: capable }, more) });
-      expect(textOf(await started.call("s", "say", { messages: [] }))).toBe("said");
-      expect(await lines(started, "asked for")).toEqual([
-        expect.stringMatching(`s notice: asked for ${level}$`),
+  test.each(CAPABLE)(
+    "a server with the logging capability ($0) that $1, $2 -> asked for level $3, and works",
+    async (name, capable, _more, level) => {
+      const started = await shared();
+      expect(textOf(await started.call(name, "say", { messages: [] }))).toBe("said");
+      expect(await lines(started, ` ${name} notice: asked for`)).toEqual([
+        expect.stringMatching(`asked for ${level}$`),
       ]);
-      if (capable === "refuses") await lines(started, "does not take a log level");
+      if (capable === "refuses") await lines(started, ` ${name} does not take a log level`);
     },
   );
 
   test("a server without the logging capability -> not asked for a level, its messages are still kept", async () => {
-    const started = await start({ s: logs() });
-    await started.call("s", "say", { messages: [{ level: "info", data: "hello" }] });
+    const started = await shared();
+    await started.call("incapable", "say", { messages: [{ level: "info", data: "hello" }] });
     await lines(started, "hello");
-    expect(await started.log()).not.toContain("asked for");
+    expect(await started.log()).not.toMatch(/ incapable .*asked for/);
   });
 
   test("a flood of messages -> limited, the log counts the dropped ones, other servers' messages are kept", async () => {
@@ -93,25 +131,22 @@ describe("over stdio", () => {
   });
 
   test("debug: the server writes a secret to stderr in pieces -> whole lines, without the secret", async () => {
-    const script = `
-      const key = process.env.TOKEN, rest = key.slice(9) + " was refused\\n";
-      process.stderr.write("key " + key.slice(0, 9), () =>
-        setTimeout(() => process.stderr.write(rest + "last " + key, () => process.exit(1)), 200));`;
-    const entry = { command: process.execPath, args: ["-e", script], env: { TOKEN: SECRET } };
-    const started = await start({ s: { ...entry, debug: true } });
-    const status = await started.settled("s");
+    const started = await shared();
+    const status = await started.settled("pieces");
     expect(status.error?.message).toMatch(/It wrote:\nkey \[redacted\] was refused\nlast \[redacted\]\.?$/);
-    expect(await lines(started, "s stderr: ")).toEqual([
-      expect.stringMatching(/ s stderr: key \[redacted\] was refused$/),
-      expect.stringMatching(/ s stderr: last \[redacted\]$/),
+    expect(await lines(started, " pieces stderr: ")).toEqual([
+      expect.stringMatching(/ pieces stderr: key \[redacted\] was refused$/),
+      expect.stringMatching(/ pieces stderr: last \[redacted\]$/),
     ]);
     expect(await started.log()).not.toMatch(/s3cr3t|of-the-test/);
   });
 
   test("server-everything -> its simulated messages", async () => {
-    const started = await start({ everything: { ...everything(), debug: true } });
+    const started = await shared();
     await started.call("everything", "toggle-simulated-logging");
-    expect((await lines(started, "evel")).join("\n")).toMatch(/ everything \w+: \w+[- ]level[- ]message/);
+    await until(
+      async () => / everything \w+: \w+[- ]level[- ]message/.test(await started.log()) || undefined,
+    );
   });
 });
 
@@ -124,16 +159,10 @@ describe("over HTTP", () => {
   });
 
   test("a message that repeats the key of the URL -> shown without the key", async () => {
-    const server = await serve((asked, response) => {
-      if (asked.message.method !== "tools/call") return answerWell(asked, response);
-      const params = { level: "error", logger: "web", data: `refused key ${SECRET}` };
-      const notification = JSON.stringify({ jsonrpc: "2.0", method: "notifications/message", params });
-      startEvents(response).end(`data: ${notification}\n\ndata: ${resultOf(asked.message)}\n\n`);
-    });
-    const started = await start({ web: { url: `${server.url}?key=${SECRET}` } });
-    await started.call("web", "echo", {});
-    expect(await lines(started, "refused")).toEqual([
-      expect.stringMatching(/ error \[connection#\d+\] web\/web error: refused key \[redacted\]$/),
+    const started = await shared();
+    await started.call("keyed", "echo", {});
+    expect(await lines(started, "keyed/web error: refused")).toEqual([
+      expect.stringMatching(/ error \[connection#\d+\] keyed\/web error: refused key \[redacted\]$/),
     ]);
   });
 });
