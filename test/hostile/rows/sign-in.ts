@@ -1,12 +1,13 @@
 /** Attacks by authorization servers and protected resources: each row begins with `/mcp auth`, as the user does. */
 import { execFile } from "node:child_process";
-import { mkdir, symlink, truncate, writeFile } from "node:fs/promises";
+import { mkdir, rm, symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { family } from "../../support/long.ts";
 import type { Arena } from "../support/arena.ts";
 import { type Check, type Row, SERVER_CHECKS } from "../support/row.ts";
-import { flooded, leaks, SECRET, signIn, tells } from "./signing-in.ts";
+import { FOREIGN_REQUESTS, flooded, leaks, SECRET, signIn, tells } from "./signing-in.ts";
+import { shown } from "./sizes.ts";
 
 const CHECKS: readonly Check[] = [...SERVER_CHECKS, "leaves"];
 
@@ -97,7 +98,7 @@ const ANSWERS: readonly Row[] = [
   row("answer: another state", /the sign-in is cancelled\.$/),
   {
     ...row("none", SIGNED_IN),
-    name: "2,000 foreign requests to the listener of a sign-in: the right answer still counts",
+    name: `${shown(FOREIGN_REQUESTS)} foreign requests to the listener of a sign-in: the right answer still counts`,
     act: (arena) => signIn(arena, flooded),
   },
 ];
@@ -173,19 +174,18 @@ const TOKEN_FILES: Record<string, (path: string) => Promise<unknown>> = {
   other_types: (path) => writeFile(path, JSON.stringify({ access_token: { a: `${SECRET}-access` } })),
 };
 
+/** Its notices come when its servers do, so no row of its round may come before it. */
 const FILES: Row = {
   name: `tokens.json of six servers: ${Object.keys(TOKEN_FILES).join(", ")}`,
   finding: "own",
-  alone: "home",
   checks: CHECKS,
-  lay: async ({ home }) => {
+  servers: async (place) => {
     for (const [name, put] of Object.entries(TOKEN_FILES)) {
-      const folder = join(home.agentDir, "mcp-oauth", name);
+      const folder = join(place.home.agentDir, "mcp-oauth", name);
+      await rm(folder, { recursive: true, force: true });
       await mkdir(folder, { recursive: true, mode: 0o700 });
       await put(join(folder, "tokens.json"));
     }
-  },
-  servers: async (place) => {
     const { url } = await place.sharedHttp("sign-in.mjs", "none", SECRET);
     return Object.fromEntries(Object.keys(TOKEN_FILES).map((name) => [name, { url, lifecycle: "eager" }]));
   },
@@ -209,6 +209,7 @@ const FILES: Row = {
 };
 
 export const SIGN_IN: readonly Row[] = [
+  FILES,
   row("none", SIGNED_IN),
   ...DOCUMENTS,
   ...METADATA,
@@ -217,5 +218,4 @@ export const SIGN_IN: readonly Row[] = [
   ...TOKENS,
   SLOW,
   ...CALLS,
-  FILES,
 ];

@@ -4,6 +4,7 @@ import { request } from "node:http";
 import { browse } from "../../support/browser.ts";
 import { filesBelow, unlessGone } from "../../support/files-below.ts";
 import type { Arena } from "../support/arena.ts";
+import { sized } from "./sizes.ts";
 
 /** Every code, token and secret of the attackers begins with this. */
 export const SECRET = "t0p-s3cret-of-the-user";
@@ -48,7 +49,8 @@ const FOREIGN: [path: (own: URL) => string, method: string, host: (own: URL) => 
   [({ pathname }) => `${pathname}?${"x".repeat(20_000)}`, "GET", ({ host }) => host],
   [() => "http://evil.example/callback", "GET", ({ host }) => host],
 ];
-const REQUESTS = 2_000;
+/** More than any one program sends by mistake. */
+export const FOREIGN_REQUESTS = sized(200, 2_000);
 const AT_A_TIME = 10;
 
 /** What web pages and programs of this machine may send to the listener. Each request ends, however it is answered. */
@@ -69,7 +71,7 @@ export async function flooded(redirectUri: string): Promise<void> {
       sent.on("error", () => resolve()).on("close", () => resolve());
       sent.end();
     });
-  for (let nth = 0; nth < REQUESTS; nth += AT_A_TIME) {
+  for (let nth = 0; nth < FOREIGN_REQUESTS; nth += AT_A_TIME) {
     await Promise.all(Array.from({ length: AT_A_TIME }, (_, i) => send(nth + i)));
   }
 }
