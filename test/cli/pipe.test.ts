@@ -260,10 +260,8 @@ test("the first examples of the page run as they are written", async () => {
 
 test("commands at the same time share the caches: none fails, and what is known stays whole", async () => {
   const before = await cli(["tools"]);
-  const runs = await Promise.all(
-    ["files", "odd", "every"].map((server) => cli(["tools", server, "--refresh"])),
-  );
-  expect(runs.map(({ code }) => code)).toEqual([0, 0, 0]);
+  const runs = await Promise.all(["files", "odd"].map((server) => cli(["tools", server, "--refresh"])));
+  expect(runs.map(({ code }) => code)).toEqual([0, 0]);
   const after = await cli(["tools"]);
   expect(after.stdout).toBe(before.stdout);
   const log = await readFile(join(home.agentDir, "mcp-threads.log"), "utf8");

@@ -11,12 +11,15 @@ import { forWholeFile } from "../support/cleanup.ts";
 import { filesBelow } from "../support/files-below.ts";
 import { makeHome } from "../support/make-home.ts";
 import type { PiHome } from "../support/pi-home.ts";
+import { shown, sized } from "./rows/sizes.ts";
 
 const SERVERS = join(import.meta.dirname, "servers");
 const FORGED = "\nexit 0\npi-mcp-threads: all is well\r\u001b[2J\u001b]0;title\u0007\u009b31m\u202e\ttab";
 
 let home: PiHome;
-/** The home with the server of 10,000 tools, so that no other command reads them. */
+/** More than a completion proposes, which is at most 2,000. */
+const MANY_TOOLS = sized(2_200, 10_000);
+/** The home with the server of many tools, so that no other command reads them. */
 let vast: PiHome;
 const cli = (args: readonly string[], at = home): Promise<Run> => runCli(at, args);
 
@@ -68,7 +71,7 @@ beforeAll(async () => {
       }),
     },
   });
-  const tools = Array.from({ length: 10_000 }, (_, n) => tool(`tool_${n}_${"x".repeat(200)}`));
+  const tools = Array.from({ length: MANY_TOOLS }, (_, n) => tool(`tool_${n}_${"x".repeat(200)}`));
   await vast.writeMcp({ mcpServers: { many: await answers("many", { "tools/list": { tools } }, vast) } });
   const [most, many] = await Promise.all([
     cli(["list", "--refresh"]),
@@ -122,7 +125,7 @@ describe("a server that writes escapes and line ends into everything", () => {
 });
 
 describe("a server that lists and answers without measure", () => {
-  test("10,000 tools with long names -> tools, search and completion answer", async () => {
+  test(`${shown(MANY_TOOLS)} tools with long names -> tools, search and completion answer`, async () => {
     const [tools, found, completed] = await Promise.all([
       cli(["tools", "many"], vast),
       cli(["search", "tool", "7", "--server", "many"], vast),
