@@ -186,7 +186,7 @@ export async function startClient(): Promise<Client> {
     writeFile(join(place.agentDir, "mcp.json"), JSON.stringify({ mcpServers }));
   const readLog = (): Promise<string> => readFile(join(place.agentDir, "mcp-threads.log"), "utf8");
   await configure({});
-  const session = await startPlainSession(place, { heartbeatMs: HANGS_MS });
+  const session = await startPlainSession(place, { limits: { heartbeatMs: HANGS_MS } });
   let scenarios = 0;
   return {
     drive: async (asked, say) => {

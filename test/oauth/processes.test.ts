@@ -7,17 +7,25 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { OddAnswer } from "../support/authorization-server.ts";
-import { compiledEnv } from "../support/compiled-env.ts";
 import { repeats } from "../support/long.ts";
 import { startOidc } from "../support/oidc.ts";
+import { oneFile } from "../support/one-file.ts";
 import { startProtectedServer } from "../support/protected-server.ts";
 import { signInAs } from "../support/signing-in.ts";
-import { configure, createPlace, fixtures, type Place, start, textOf } from "../worker/support.ts";
+import {
+  builtWorker,
+  configure,
+  createPlace,
+  fixtures,
+  type Place,
+  start,
+  textOf,
+} from "../worker/support.ts";
 import { onCleanup, SERVER, type Story, saysOfCall, signedIn, theStored } from "./support.ts";
 
 const PROCESSES = 4;
 const TOKEN_MS = 300;
-const SHARED_MS = repeats("OAUTH_PROCESSES_MS", 1_500);
+const SHARED_MS = repeats("OAUTH_PROCESSES_MS", 700);
 /** Longer than any test. */
 const ENDLESS_MS = 3_600_000;
 
@@ -31,9 +39,10 @@ interface Caller {
 
 /** Starts a process that calls the server for so long. */
 function startCaller({ agentDir, cwd }: Place, ms: number): Caller {
-  const child = spawn(process.execPath, [join(fixtures, "oauth", "calls.ts"), agentDir, cwd, String(ms)], {
+  const { file, env } = oneFile("calls-with-sign-in", join(fixtures, "oauth", "calls.ts"));
+  const child = spawn(process.execPath, [file, agentDir, cwd, builtWorker.href, String(ms)], {
     stdio: ["ignore", "pipe", "pipe"],
-    env: { ...compiledEnv(), PMT_PLACE: agentDir },
+    env: { ...process.env, ...env, PMT_PLACE: agentDir },
   });
   let out = "";
   let errors = "";

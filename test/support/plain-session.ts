@@ -16,7 +16,9 @@ import type { SignInResult } from "../../src/shared/protocol/sign-in.ts";
 import type { ServerStatus } from "../../src/shared/protocol/status.ts";
 import { type SignedIn, signInAs, type User } from "./signing-in.ts";
 
-const worker = pathToFileURL(join(import.meta.dirname, "..", "..", "dist", "workers", "connection.js"));
+/** A bundled program has another place than this file, and names the worker itself. */
+const worker = (): URL =>
+  pathToFileURL(join(import.meta.dirname, "..", "..", "dist", "workers", "connection.js"));
 
 const SETTLE_MS = 20_000;
 
@@ -35,17 +37,22 @@ export interface PlainSession {
   signIn(server: string, user?: User): Promise<SignedIn>;
 }
 
+interface PlainOptions {
+  limits?: KeepLimits;
+  workerUrl?: URL;
+}
+
 /** Starts the worker with the `mcp.json` of the agent folder, and waits until its session is planned. */
 export async function startPlainSession(
   place: { agentDir: string; cwd: string },
-  limits: KeepLimits = {},
+  { limits = {}, workerUrl = worker() }: PlainOptions = {},
 ): Promise<PlainSession> {
   const events: WorkerEvent[] = [];
   const watchers = new Set<() => void>();
   const planned = Promise.withResolvers<void>();
   const runtime = startRuntime({
     logFile: join(place.agentDir, "mcp-threads.log"),
-    workerUrl: worker,
+    workerUrl,
     limits,
     facts: () => ({
       generation: 1,
