@@ -1,16 +1,17 @@
 /**
  * Owns: tests of a cache that the real pi-mcp-adapter wrote in the real Pi: the extension reads it and keeps its own
- * fields.
+ * fields. By default the cache is a fixture; under `ALL_ROWS=1` the adapter writes another one, which equals the fixture.
  */
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, it, test } from "vitest";
 import { hashesOf } from "../../workers/cache/metadata/adapter-hash.ts";
 import { readCache } from "../../workers/cache/metadata/metadata.ts";
 import { ADAPTER_VERSION, ensureAdapter } from "../support/adapter.ts";
-import { runPrint } from "../support/pi-run.ts";
-import { call, ENTRY, home, model, readLog, SERVERS, searchFor } from "./support.ts";
+import { family } from "../support/long.ts";
+import { type PiHome, runPrint } from "../support/pi-run.ts";
+import { call, ENTRY, home, model, readLog, root, SERVERS, searchFor } from "./support.ts";
 
 /** A variable in the environment of both clients; the second definition's hash depends on it. */
 const SECRET = { PMT_ADAPTER_SECRET: "between us" };
@@ -20,16 +21,48 @@ const DEFINITIONS = { everything: SERVERS.everything, memory: WITH_SECRET };
 
 interface StoredServer {
   configHash: string;
+  cachedAt: number;
   tools: { name: string }[];
 }
 
-const stored = async (agentDir: string): Promise<Record<string, StoredServer>> => {
-  const cache = JSON.parse(await readFile(join(agentDir, "mcp-cache.json"), "utf8"));
-  return (cache as { servers: Record<string, StoredServer> }).servers;
-};
+interface Stored {
+  servers: Record<string, StoredServer>;
+}
 
-test(`a cache that pi-mcp-adapter ${ADAPTER_VERSION} wrote -> it is read, used without a connect, and not damaged`, async () => {
-  const at = await home({ mcp: { mcpServers: DEFINITIONS } });
+type ComputeServerHash = (definition: unknown, environment: NodeJS.ProcessEnv) => string;
+
+/** The adapter's own function. */
+async function adapterHash(): Promise<ComputeServerHash> {
+  const module = pathToFileURL(join(await ensureAdapter(), "dist", "metadata-cache.js")).href;
+  return ((await import(module)) as { computeServerHash: ComputeServerHash }).computeServerHash;
+}
+
+const pathIn = (agentDir: string): string => join(agentDir, "mcp-cache.json");
+const readStored = async (path: string): Promise<Stored> => JSON.parse(await readFile(path, "utf8"));
+const stored = async (agentDir: string): Promise<Stored["servers"]> =>
+  (await readStored(pathIn(agentDir))).servers;
+
+/**
+ * What the adapter wrote once about these servers. Paths and the time are different on each machine, so the hashes are
+ * empty and the times 0.
+ */
+const FIXTURE = join(root, `test/fixtures/cache/pi-mcp-adapter-${ADAPTER_VERSION}.json`);
+
+/** Gives the home the cache of the fixture, with the hashes that the adapter computes here. */
+async function storedOnce({ agentDir }: PiHome): Promise<void> {
+  const hashOf = await adapterHash();
+  const cache = await readStored(FIXTURE);
+  for (const [name, definition] of Object.entries(DEFINITIONS)) {
+    Object.assign(cache.servers[name] ?? {}, {
+      configHash: hashOf(definition, { ...process.env, ...SECRET }),
+      cachedAt: Date.now(),
+    });
+  }
+  await writeFile(pathIn(agentDir), JSON.stringify(cache));
+}
+
+/** Runs the adapter in Pi, which takes three seconds of processor time, and compares its cache with the fixture. */
+async function writtenNow(at: PiHome): Promise<void> {
   const theirs = await runPrint({
     home: at,
     model: await model([{ text: "ok" }]),
@@ -39,32 +72,52 @@ test(`a cache that pi-mcp-adapter ${ADAPTER_VERSION} wrote -> it is read, used w
     timeoutMs: 60_000,
   });
   expect(theirs).toMatchObject({ code: 0, stdout: "ok\n" });
-  const before = await stored(at.agentDir);
-  expect(Object.keys(before).sort()).toEqual(["everything", "memory"]);
-
-  Object.assign(process.env, SECRET);
-  const path = join(at.agentDir, "mcp-cache.json");
-  const { entries, problems } = await readCache({ path, definitions: DEFINITIONS });
-  delete process.env.PMT_ADAPTER_SECRET;
-  expect(problems).toEqual([]);
-  for (const [name, entry] of Object.entries(before)) {
-    expect(
-      entries[name]?.tools.map((tool) => tool.name),
-      name,
-    ).toEqual(entry.tools.map((tool) => tool.name));
+  const cache = await readStored(pathIn(at.agentDir));
+  const hashOf = await adapterHash();
+  for (const [name, definition] of Object.entries(DEFINITIONS)) {
+    const server = cache.servers[name] as StoredServer;
+    expect(server.configHash).toBe(hashOf(definition, { ...process.env, ...SECRET }));
+    Object.assign(server, { configHash: "", cachedAt: 0 });
   }
+  expect(cache).toEqual(await readStored(FIXTURE));
+}
 
-  const ours = await model([
-    searchFor("select:memory__read_graph"),
-    call("everything__echo", { message: "x" }),
-  ]);
-  const run = await runPrint({ home: at, model: ours, extensions: ENTRY, prompt: "go", env: SECRET });
-  expect(run.code).toBe(0);
-  expect(ours.requests[1]?.toolNames).toContain("memory__read_graph");
-  expect(await readLog(at)).not.toContain("memory connected over");
-  const after = await stored(at.agentDir);
-  expect(after.memory).toEqual(before.memory);
-});
+test.each(
+  family<[string, (at: PiHome) => Promise<void>]>([
+    ["wrote once", storedOnce],
+    ["has just written", writtenNow],
+  ]),
+)(
+  `a cache that pi-mcp-adapter ${ADAPTER_VERSION} %s -> it is read, used without a connect, and not damaged`,
+  async (_when, write) => {
+    const at = await home({ mcp: { mcpServers: DEFINITIONS } });
+    await write(at);
+    const before = await stored(at.agentDir);
+    expect(Object.keys(before).sort()).toEqual(["everything", "memory"]);
+
+    Object.assign(process.env, SECRET);
+    const { entries, problems } = await readCache({ path: pathIn(at.agentDir), definitions: DEFINITIONS });
+    delete process.env.PMT_ADAPTER_SECRET;
+    expect(problems).toEqual([]);
+    for (const [name, entry] of Object.entries(before)) {
+      expect(
+        entries[name]?.tools.map((tool) => tool.name),
+        name,
+      ).toEqual(entry.tools.map((tool) => tool.name));
+    }
+
+    const ours = await model([
+      searchFor("select:memory__read_graph"),
+      call("everything__echo", { message: "x" }),
+    ]);
+    const run = await runPrint({ home: at, model: ours, extensions: ENTRY, prompt: "go", env: SECRET });
+    expect(run.code).toBe(0);
+    expect(ours.requests[1]?.toolNames).toContain("memory__read_graph");
+    expect(await readLog(at)).not.toContain("memory connected over");
+    const after = await stored(at.agentDir);
+    expect(after.memory).toEqual(before.memory);
+  },
+);
 
 describe("a definition -> hashesOf includes the hash that the real adapter computes", () => {
   // biome-ignore-start lint/suspicious/noTemplateCurlyInString: the text is the content of a file.
@@ -92,12 +145,9 @@ describe("a definition -> hashesOf includes the hash that the real adapter compu
       { command: "a", env: { A: "!echo $PMT_A", B: "!!${PMT_A}" } },
     ],
   ])("%s", async (_name, definition) => {
-    const module = pathToFileURL(join(await ensureAdapter(), "dist", "metadata-cache.js")).href;
-    const { computeServerHash } = (await import(module)) as {
-      computeServerHash: (definition: unknown, environment: NodeJS.ProcessEnv) => string;
-    };
+    const hashOf = await adapterHash();
     const environment = { PMT_A: "1" };
-    expect(hashesOf(definition, environment)).toContain(computeServerHash(definition, environment));
+    expect(hashesOf(definition, environment)).toContain(hashOf(definition, environment));
   });
   // biome-ignore-end lint/suspicious/noTemplateCurlyInString: the text is the content of a file.
 });
