@@ -3,20 +3,21 @@
  * that name from the path of the file that it loads.
  */
 import { execFile } from "node:child_process";
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { family } from "../support/long.ts";
 import { startRegistry } from "../support/npm-registry.ts";
 import { ensurePi } from "../support/pi-host.ts";
-import { type PiHome, startRpc } from "../support/pi-run.ts";
+import type { PiHome } from "../support/pi-run.ts";
 import { packedEntry, packedTarball } from "../support/run-package.ts";
 import { openTerminal } from "../support/terminal.ts";
 import { home, model, onCleanup, root } from "./support.ts";
 
-interface CommandInfo {
-  name: string;
-  sourceInfo: { path: string; source: string };
+interface SourceInfo {
+  path: string;
+  source: string;
 }
 
 /** Runs `pi <args>` to its end and resolves with its output. */
@@ -27,49 +28,60 @@ async function pi(at: PiHome, args: string[], env: Record<string, string> = {}):
   return stdout;
 }
 
-/** Resolves with the names below "[Extensions]" of Pi's first screen. */
-async function listedExtensions(at: PiHome): Promise<string[]> {
-  const terminal = await openTerminal({ home: at, model: await model([]), columns: 100 });
+/** An extension that writes down what Pi tells of the source of `/mcp`. */
+const TELLS_SOURCE = `
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+export default (pi) => pi.on("session_start", () => {
+  const mcp = pi.getCommands().find(({ name }) => name === "mcp");
+  writeFileSync(join(import.meta.dirname, "source.json"), JSON.stringify(mcp?.sourceInfo ?? {}));
+});`;
+
+/** Resolves with the names below "[Extensions]" of Pi's first screen, and with the source of `/mcp`. */
+async function listed(at: PiHome): Promise<{ extensions: string[]; source: SourceInfo }> {
+  const extension = join(at.tmpDir, "tells-source.mjs");
+  await writeFile(extension, TELLS_SOURCE);
+  const terminal = await openTerminal({ home: at, model: await model([]), extension, columns: 100 });
   onCleanup(() => terminal.close());
   const screen = await terminal.until(/^\[Extensions\]$/m);
   const line = screen[screen.indexOf("[Extensions]") + 1] ?? "";
-  return line.trim().split(/, /);
+  const names = line.trim().split(/, /);
+  const extensions = names.filter((name) => !name.includes("tells-source"));
+  expect(extensions).toHaveLength(names.length - 1);
+  return { extensions, source: JSON.parse(await readFile(join(at.tmpDir, "source.json"), "utf8")) };
 }
 
-/** Resolves with what Pi tells of the source of `/mcp`. */
-async function sourceOfMcp(at: PiHome): Promise<CommandInfo["sourceInfo"] | undefined> {
-  const rpc = await startRpc({ home: at, model: await model([]) });
-  onCleanup(() => rpc.kill("SIGKILL"));
-  const { data } = await rpc.request({ type: "get_commands" });
-  await rpc.stop();
-  return (data as { commands: CommandInfo[] }).commands.find(({ name }) => name === "mcp")?.sourceInfo;
-}
-
-test("pi install npm:pi-mcp-threads -> Pi lists pi-mcp-threads", async () => {
-  const at = await home({});
+async function fromRegistry(at: PiHome): Promise<SourceInfo> {
   const tarball = await readFile(await packedTarball());
   const { devDependencies, scripts, ...manifest } = JSON.parse(
     await readFile(join(root, "package.json"), "utf8"),
   );
   const registry = await startRegistry({ manifest, tarball });
   onCleanup(() => registry.close());
-
   await pi(at, ["install", "npm:pi-mcp-threads"], { npm_config_registry: registry.url });
   const folder = join(at.agentDir, "npm", "node_modules", "pi-mcp-threads");
   expect((await pi(at, ["list"])).split("\n").map((line) => line.trim())).toEqual(
     expect.arrayContaining(["npm:pi-mcp-threads", folder]),
   );
-  expect(await listedExtensions(at)).toEqual(["pi-mcp-threads"]);
-  expect(await sourceOfMcp(at)).toMatchObject({
-    path: join(folder, "index.js"),
-    source: "npm:pi-mcp-threads",
-  });
-});
+  return { path: join(folder, "index.js"), source: "npm:pi-mcp-threads" };
+}
 
-test("pi install of the package's folder -> Pi lists pi-mcp-threads", async () => {
-  const at = await home({});
+async function fromFolder(at: PiHome): Promise<Partial<SourceInfo>> {
   const folder = dirname(await packedEntry());
   await pi(at, ["install", folder]);
-  expect(await listedExtensions(at)).toEqual(["pi-mcp-threads"]);
-  expect((await sourceOfMcp(at))?.path).toBe(join(folder, "index.js"));
+  return { path: join(folder, "index.js") };
+}
+
+// Pi makes both names from the package's folder in the same way.
+test.each(
+  family<[string, (at: PiHome) => Promise<Partial<SourceInfo>>]>([
+    ["npm:pi-mcp-threads", fromRegistry],
+    ["of the package's folder", fromFolder],
+  ]),
+)("pi install %s -> Pi lists pi-mcp-threads", async (_what, install) => {
+  const at = await home({});
+  const expected = await install(at);
+  const { extensions, source } = await listed(at);
+  expect(extensions).toEqual(["pi-mcp-threads"]);
+  expect(source).toMatchObject(expected);
 });
