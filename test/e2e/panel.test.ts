@@ -9,89 +9,123 @@ import { expect, test } from "vitest";
 import { startAuthorizationServer } from "../support/authorization-server.ts";
 import type { PiHome } from "../support/pi-run.ts";
 import { startProtectedServer } from "../support/protected-server.ts";
-import { openTerminal, type Terminal } from "../support/terminal.ts";
-import { call, ENTRY, fixtureServer, home, model, onCleanup, root, SERVERS } from "./support.ts";
-import { type Screen, terminalInTurn } from "./terminal-in-turn.ts";
+import type { Terminal } from "../support/terminal.ts";
+import { live } from "./rpc-support.ts";
+import { call, fixtureServer, onCleanup, once, root, SERVERS } from "./support.ts";
+import { leavePanel, type Screen, terminalInTurn } from "./terminal-in-turn.ts";
 
 const EAGER = { lifecycle: "eager" };
 
+/** Breaks a connection worker that reads the message of breaks-worker.mjs, and nothing else. */
+const fault = pathToFileURL(join(root, "test/fixtures/break-on-message.mjs")).href;
 // As over SSH, so that no browser of this machine is started.
-const turn = terminalInTurn({ SSH_CONNECTION: "10.0.0.1 1 10.0.0.2 22" });
-
-async function open(
-  mcpServers: Record<string, unknown> | undefined,
-  size: { columns: number; rows: number },
-  files: Record<string, unknown> = {},
-): Promise<Screen> {
-  return turn({ ...(mcpServers ? { mcp: { mcpServers } } : {}), files }, size);
-}
+const turn = terminalInTurn({
+  SSH_CONNECTION: "10.0.0.1 1 10.0.0.2 22",
+  NODE_OPTIONS: `--import=${fault}`,
+});
 
 const press = async (terminal: Terminal, ...keys: string[]): Promise<void> => {
   for (const key of keys) await terminal.press(key);
 };
 
-test.each([
-  { columns: 60, rows: 24 },
-  { columns: 120, rows: 45 },
-])("$columns x $rows -> the servers; one is switched off and on; Escape closes", async (size) => {
+/** Resolves with the screen once no list of servers is on it. */
+const closed = (terminal: Terminal): Promise<string[]> => terminal.until(/^(?![\s\S]*MCP servers {2})/);
+
+test("no servers -> how to begin; then servers, 60 x 24 and 120 x 45 -> they are shown; one is switched off and on; Escape closes, and the screen is the same to the letter", async () => {
   const mcpServers = {
-    everything: { ...SERVERS.everything, ...EAGER, directTools: ["echo"] },
+    works: live([], { TOOLS: "echo,other" }, { ...EAGER, directTools: ["echo"] }),
     broken: { command: "no-such-program-of-a-test", ...EAGER },
     idle: SERVERS.memory,
   };
-  const { at, terminal } = await open(mcpServers, size);
+  const { at, terminal } = await turn({}, { columns: 60, rows: 24 });
+  await terminal.prompt("/mcp");
+  await terminal.until(
+    /No servers are configured\.[\s\S]*\/mcp add[\s\S]*\/mcp import[\s\S]*~\/\.pi\/agent\/mcp\.json/,
+  );
+  await press(terminal, "Escape");
+  await terminal.until(/^(?![\s\S]*No servers are configured\.)/);
+  await at.writeMcp({ mcpServers });
   await terminal.until(/was not found/);
-  await terminal.until(/MCP \d\/3/);
-  await terminal.prompt("/mcp");
-  const screen = (await terminal.until(/● everything +connected[\s\S]*✗ broken +failed/)).join("\n");
-  expect(screen).toMatch(/^ MCP servers {2}\d of 3 connected · \d+ tools/m);
-  expect(screen).toContain("esc close");
+  await terminal.until(/mcp\.json: \+ works \(2 tools\)/);
+  await terminal.until(/MCP 2\/3 · 11 tools/);
 
-  await press(terminal, "Down");
-  await terminal.until(/→ ✗ broken[\s\S]*no-such-program-of-a-test/);
-  await press(terminal, "Up", "Enter");
-  await terminal.until(/^ everything {2}● connected[\s\S]*→ Tools/m);
-  await press(terminal, "End", "Up", "Up", "Up", "Enter");
-  await terminal.until(/Disable everything\?[\s\S]*→ No, go back/);
-  await press(terminal, "Down", "Enter");
-  await terminal.until(/everything is disabled in ~\/\.pi\/agent\/mcp\.json\./);
-  await terminal.until(/^ everything {2}– disabled/m);
-  expect(await readFile(at.mcpFile, "utf8")).toContain('"enabled": false');
-  await press(terminal, "Home", "Enter");
-  await terminal.until(/everything is enabled in/);
-  await terminal.until(/^ everything {2}● connected/m);
+  for (const rows of [24, 45]) {
+    if (rows === 45) await terminal.resize(120, rows);
+    await terminal.prompt("/mcp");
+    const screen = (await terminal.until(/● works +connected[\s\S]*✗ broken +failed/)).join("\n");
+    expect(screen).toMatch(/^ MCP servers {2}\d of 3 connected · \d+ tools/m);
+    expect(screen).toContain("esc close");
 
-  await press(terminal, "Escape");
-  await terminal.until(/→ ● everything/);
-  await press(terminal, "Escape");
-  await terminal.until(/^(?![\s\S]*MCP servers {2})/);
-  await terminal.type("still here");
-  await terminal.until(/still here/);
+    await press(terminal, "Down");
+    await terminal.until(/→ ✗ broken[\s\S]*no-such-program-of-a-test/);
+    await press(terminal, "Up", "Enter");
+    await terminal.until(/^ works {2}● connected[\s\S]*→ Tools/m);
+    await press(terminal, "End", "Up", "Up", "Up", "Enter");
+    await terminal.until(/Disable works\?[\s\S]*→ No, go back/);
+    await press(terminal, "Down", "Enter");
+    await terminal.until(/works is disabled in ~\/\.pi\/agent\/mcp\.json\./);
+    await terminal.until(/^ works {2}– disabled/m);
+    expect(await readFile(at.mcpFile, "utf8")).toContain('"enabled": false');
+    await press(terminal, "Home", "Enter");
+    await terminal.until(/works is enabled in/);
+    await terminal.until(/^ works {2}● connected/m);
+
+    await press(terminal, "Escape");
+    await terminal.until(/→ ● works/);
+    await press(terminal, "Escape");
+    // The line of the status changes until the server has listed its tools again.
+    await closed(terminal);
+    const before = (await terminal.until(/MCP 2\/3 · 11 tools/)).join("\n");
+    await terminal.prompt("/mcp");
+    await terminal.until(/→ ● works/);
+    await press(terminal, "Escape");
+    expect((await closed(terminal)).join("\n")).toBe(before);
+    await terminal.type("still here");
+    await terminal.until(/still here/);
+    await press(terminal, "C-u");
+  }
 });
 
-test("nothing is pressed but Escape -> the screen is the same to the letter", async () => {
-  const { terminal } = await open({ idle: SERVERS.memory }, { columns: 80, rows: 24 });
-  // The line of the status changes once the server has listed its tools.
-  await terminal.until(/MCP 1\/1 · 9 tools/);
-  await terminal.prompt("/mcp");
-  await terminal.until(/→ . idle/);
-  await press(terminal, "Escape");
-  const before = (await terminal.until(/^(?![\s\S]*MCP servers {2})/)).join("\n");
-  await terminal.prompt("/mcp");
-  await terminal.until(/→ . idle/);
-  await press(terminal, "Escape");
-  expect((await terminal.until(/^(?![\s\S]*MCP servers {2})/)).join("\n")).toBe(before);
-});
+const STEPS_END = "steps-end";
 
-test("tools: a filter, Space writes the file, the schema, a search, the log", async () => {
+/** One session of the following tests. Each of them opens the panel and leaves it closed. */
+const shared = once(async () => {
+  const trusted = await startAuthorizationServer({});
+  onCleanup(() => trusted.close());
+  const guarded = await startProtectedServer({
+    issuers: [trusted.issuer],
+    check: (token, resource) => trusted.book.check(token, resource),
+  });
+  onCleanup(() => guarded.close());
+  const mcpServers = {
+    everything: { ...SERVERS.everything, ...EAGER },
+    own: { ...fixtureServer("shows.mjs"), directTools: true, approve: { show: "ask" } },
+    web: { url: guarded.url, ...EAGER },
+  };
   const mcp = `{
   // Kept.
-  "mcpServers": { "everything": ${JSON.stringify({ ...SERVERS.everything, ...EAGER })} }
+  "mcpServers": ${JSON.stringify(mcpServers)}
 }`;
-  const { at, terminal } = await turn({ mcp }, { columns: 100, rows: 40 });
-  await terminal.until(/MCP 1\/1/);
-  await terminal.prompt("/mcp");
-  await terminal.until(/→ ● everything/);
+  const script = (at: PiHome) => [
+    call("own__steps", { file: join(at.cwd, STEPS_END) }),
+    call("own__show", { text: "shown" }),
+    { text: "done." },
+  ];
+  const screen = await turn({ mcp }, { columns: 100, rows: 40 }, script);
+  await screen.terminal.until(/MCP 2\/3/);
+  return screen;
+});
+
+/** Opens the panel of the session. */
+async function opened(): Promise<Screen> {
+  const screen = await shared();
+  await screen.terminal.prompt("/mcp");
+  await screen.terminal.until(/→ ● everything/);
+  return screen;
+}
+
+test("tools: a filter, Space writes the file, the schema, a search, the log", async () => {
+  const { at, terminal } = await opened();
   await press(terminal, "Enter");
   await terminal.until(/runs +\S+[\s\S]*process +stdio · up[\s\S]*→ Tools/);
   await press(terminal, "Enter");
@@ -126,80 +160,25 @@ test("tools: a filter, Space writes the file, the schema, a search, the log", as
   await press(terminal, "End", "Up", "Up", "Up", "Up", "Enter");
   await terminal.type("add two numbers");
   await terminal.until(/tools ranked in [\d.]+ ms[\s\S]*→ ● 1 +everything__get-sum/);
-});
-
-test("no servers -> how to begin", async () => {
-  const { terminal } = await open(undefined, { columns: 60, rows: 24 });
-  await terminal.prompt("/mcp");
-  await terminal.until(
-    /No servers are configured\.[\s\S]*\/mcp add[\s\S]*\/mcp import[\s\S]*~\/\.pi\/agent\/mcp\.json/,
-  );
-});
-
-test("a server dies, another comes and goes while one looks -> the panel follows", async () => {
-  const dying = fixtureServer("dies-soon.mjs");
-  const { at, terminal } = await open(
-    { idle: SERVERS.memory, mortal: { ...dying, ...EAGER } },
-    { columns: 80, rows: 24 },
-  );
-  await terminal.prompt("/mcp");
-  await terminal.until(/[●◐] mortal/);
-  await terminal.until(/[✗○] mortal/);
-  await at.writeMcp({ mcpServers: { idle: SERVERS.memory, fresh: SERVERS.memory } });
-  await terminal.until(/fresh/);
-  await terminal.until(/^(?![\s\S]*mortal +(failed|idle))/);
-  await press(terminal, "Down");
-  await terminal.until(/→ . fresh/);
-  await press(terminal, "Enter");
-  await terminal.until(/^ fresh {2}/m);
-  await at.writeMcp({ mcpServers: { idle: SERVERS.memory } });
-  await terminal.until(/fresh is no longer configured\./);
-  await terminal.until(/MCP servers/);
-});
-
-test("a project's server asks for consent while the panel is open -> the question covers it, and it comes back", async () => {
-  const files = { ".mcp.json": { mcpServers: { site: SERVERS.memory } } };
-  const { at, terminal } = await open({ idle: SERVERS.memory }, { columns: 100, rows: 40 });
-  await terminal.prompt("/mcp");
-  await terminal.until(/→ . idle/);
-  await at.writeFile(".mcp.json", files[".mcp.json"]);
-  await terminal.until(/This project wants to run an MCP server\.[\s\S]*→ Allow/);
-  await press(terminal, "Enter");
-  await terminal.until(/MCP servers[\s\S]*[○◐●] site/);
+  await leavePanel(terminal);
 });
 
 test("a call asks while the panel is open -> the question covers the panel, is answered, and the panel comes back", async () => {
-  const own = { ...fixtureServer("shows.mjs"), directTools: true, approve: { show: "ask" } };
-  const ends = "steps-end";
-  const script = (at: PiHome) => [
-    call("own__steps", { file: join(at.cwd, ends) }),
-    call("own__show", { text: "shown" }),
-    { text: "done." },
-  ];
-  const { at, terminal } = await turn({ mcp: { mcpServers: { own } } }, { columns: 100, rows: 40 }, script);
+  const { at, terminal } = await shared();
   await terminal.prompt("go");
   await terminal.until(/step \d+ of unknown/);
-  await terminal.prompt("/mcp");
-  await terminal.until(/→ ● own/);
-  await at.writeFile(ends, "");
+  await opened();
+  await at.writeFile(STEPS_END, "");
   await terminal.until(/Run show of the MCP server own\?[\s\S]*→ Allow once/);
   await press(terminal, "Enter");
-  await terminal.until(/done\.[\s\S]*→ ● own/);
+  await terminal.until(/done\.[\s\S]*→ ● everything/);
   await press(terminal, "Escape");
-  await terminal.until(/^(?![\s\S]*MCP servers {2})/);
+  await closed(terminal);
 });
 
 test("a sign-in from the panel -> its dialog covers the panel, and the panel comes back", async () => {
-  const trusted = await startAuthorizationServer({});
-  onCleanup(() => trusted.close());
-  const guarded = await startProtectedServer({
-    issuers: [trusted.issuer],
-    check: (token, resource) => trusted.book.check(token, resource),
-  });
-  onCleanup(() => guarded.close());
-  const mcpServers = { web: { url: guarded.url, ...EAGER } };
-  const { terminal } = await open(mcpServers, { columns: 100, rows: 40 });
-  await terminal.prompt("/mcp");
+  const { terminal } = await opened();
+  await press(terminal, "Down", "Down");
   await terminal.until(/→ ! web +needs sign-in/);
   await press(terminal, "Enter");
   await terminal.until(/web {2}! needs sign-in[\s\S]*Sign in/);
@@ -207,21 +186,45 @@ test("a sign-in from the panel -> its dialog covers the panel, and the panel com
   await terminal.until(/Open the sign-in page[\s\S]*escape\/ctrl\+c cancel/);
   await press(terminal, "Escape");
   await terminal.until(/web: the sign-in is cancelled\.[\s\S]*web {2}! needs sign-in/);
+  await leavePanel(terminal);
+});
+
+test("a server dies, another comes and goes while one looks -> the panel follows", async () => {
+  const { at, terminal } = await opened();
+  await terminal.resize(80, 24);
+  const dying = fixtureServer("dies-soon.mjs", { RECORD: join(at.dir, "starts") });
+  await at.writeMcp({ mcpServers: { idle: SERVERS.memory, mortal: { ...dying, ...EAGER } } });
+  await terminal.until(/[●◐] mortal/);
+  await terminal.until(/[✗○] mortal/);
+  await at.writeMcp({ mcpServers: { idle: SERVERS.memory, fresh: SERVERS.memory } });
+  await terminal.until(/fresh/);
+  await terminal.until(/^(?![\s\S]*mortal +(failed|idle))/);
+  await press(terminal, "Home", "Down");
+  await terminal.until(/→ . fresh/);
+  await press(terminal, "Enter");
+  await terminal.until(/^ fresh {2}/m);
+  await at.writeMcp({ mcpServers: { idle: SERVERS.memory } });
+  await terminal.until(/fresh is no longer configured\./);
+  await terminal.until(/MCP servers/);
+  await press(terminal, "Escape");
+  await closed(terminal);
+});
+
+test("a project's server asks for consent while the panel is open -> the question covers it, and it comes back", async () => {
+  const { at, terminal } = await shared();
+  await terminal.resize(100, 40);
+  await at.writeMcp({ mcpServers: { idle: SERVERS.memory } });
+  await terminal.prompt("/mcp");
+  await terminal.until(/→ . idle/);
+  await at.writeFile(".mcp.json", { mcpServers: { site: SERVERS.memory } });
+  await terminal.until(/This project wants to run an MCP server\.[\s\S]*→ Allow/);
+  await press(terminal, "Enter");
+  await terminal.until(/MCP servers[\s\S]*[○◐●] site/);
 });
 
 test("a server breaks the connection worker while one looks at it -> the panel says so and goes on with the next worker", async () => {
   const mcpServers = { bad: fixtureServer("breaks-worker.mjs"), good: { ...SERVERS.memory, ...EAGER } };
-  const made = await home({ mcp: { mcpServers } });
-  const fault = pathToFileURL(join(root, "test/fixtures/break-on-message.mjs")).href;
-  const at = { ...made, env: (extra = {}) => made.env({ NODE_OPTIONS: `--import=${fault}`, ...extra }) };
-  const terminal = await openTerminal({
-    home: at,
-    model: await model([]),
-    extension: ENTRY,
-    columns: 100,
-    rows: 45,
-  });
-  onCleanup(() => terminal.close());
+  const { terminal } = await turn({ mcp: { mcpServers } }, { columns: 100, rows: 45 });
   await terminal.prompt("/mcp");
   await terminal.until(/→ ✗ bad +failed[\s\S]*● good +connected/);
   await press(terminal, "Enter");

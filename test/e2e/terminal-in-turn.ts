@@ -84,7 +84,7 @@ const LEAVE_TRIES = 20;
 const LOST_KEY_MS = 1_500;
 
 /** Goes back until no page of the panel is on the screen: each of them says what Escape does. */
-async function leavePanel(terminal: Terminal): Promise<void> {
+export async function leavePanel(terminal: Terminal): Promise<void> {
   const shown = async (): Promise<string> => (await terminal.screen()).join("\n");
   let before = await shown();
   for (let tries = 0; / {2}esc (close|back|clear)|^ esc back/m.test(before); tries++) {
