@@ -1,12 +1,12 @@
 /** Owns: tests of the results of calls in the real Pi: every kind of result of server-everything, and each setting. */
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { toolResultTexts } from "../support/model.ts";
 import { extensionErrors, notices, type RpcToolEnd } from "../support/rpc-events.ts";
 import { inTurn } from "./in-turn.ts";
 import type { Opened } from "./rpc-support.ts";
-import { call, fixtureServer, SERVERS, searchFor } from "./support.ts";
+import { call, fixtureServer, once, SERVERS, searchFor } from "./support.ts";
 
 type Json = Record<string, unknown>;
 type Call = readonly [tool: string, args: Json];
@@ -25,8 +25,18 @@ async function readsOf({ prompt, rpc, scripted }: Opened, calls: readonly Call[]
   });
   expect(rpc.stderr).toBe("");
   const last = scripted.requests.at(-1);
-  return last ? toolResultTexts(last).slice(1) : [];
+  return last ? toolResultTexts(last).slice(-calls.length) : [];
 }
+
+/** A session of real and of odd results, which are whole. */
+const whole = once(() =>
+  turn({
+    mcp: {
+      settings: { toonEncode: ["toon"], outputGuard: false },
+      mcpServers: { everything: SERVERS.everything, toon: own, json: own },
+    },
+  }),
+);
 
 describe("server-everything", () => {
   const LONG = "everything__trigger-long-running-operation";
@@ -39,7 +49,7 @@ describe("server-everything", () => {
       ["everything__get-structured-content", { location: "Chicago" }],
       ["everything__get-resource-reference", { resourceType: "Text", resourceId: 1 }],
     ];
-    const pi = await turn({ mcp: { mcpServers: { everything: SERVERS.everything } } });
+    const pi = await whole();
     const ends = await pi.prompt(
       searchFor(`select:${calls.map(([tool]) => tool).join(",")}`),
       { toolCalls: calls.map(([name, args]) => ({ name, args })) },
@@ -75,7 +85,7 @@ describe("server-everything", () => {
   });
 
   test("a long-running operation -> it shows its progress; a cancelled operation ends, and the next call works", async () => {
-    const { rpc, prompt } = await turn({ mcp: { mcpServers: { everything: SERVERS.everything } } });
+    const { rpc, prompt } = await whole();
     const since = rpc.events.length;
     const stopped = prompt(
       searchFor(`select:${LONG},everything__echo`),
@@ -103,23 +113,42 @@ describe("server-everything", () => {
   });
 });
 
+test("settings.toonEncode -> JSON of the named server becomes TOON; settings.outputGuard false -> nothing of 100 KB is left out", async () => {
+  const json = JSON.stringify(ROWS);
+  const text = "a line of text\n".repeat(7_000);
+  const shown = await readsOf(await whole(), [
+    ["toon__answer", answerOf(json)],
+    ["toon__answer", answerOf("no JSON")],
+    ["json__answer", answerOf(json)],
+    ["json__answer", answerOf(text)],
+  ]);
+  expect(shown[0]).toMatch(/^TOON:\n\[20\]\{id,name\}:\n {2}0,item 0\n/);
+  expect(shown.slice(1)).toEqual(["no JSON", json, text]);
+});
+
+/** A session of results that are cut and counted. */
+const guarded = once(() =>
+  turn({
+    mcp: {
+      settings: { outputGuard: { maxBytes: 2_000 }, captureStats: { path: "stats/calls.jsonl" } },
+      mcpServers: {
+        plain: own,
+        short: { ...own, outputGuard: { maxLines: 10 } },
+        whole: { ...own, outputGuard: false },
+        own: { ...own, outputGuard: { maxBytes: 51_200 } },
+      },
+    },
+  }),
+);
+
 describe("settings.outputGuard", () => {
   const lines = answerOf("a line of text\n".repeat(500));
   const CUT = /^(a line of text\n)+\[\.\.\. .* left out here\. Full text: .*\]\n(a line of text\n)+$/;
 
   test("outputGuard of the settings and of one server, which wins -> fewer lines, or all lines", async () => {
-    const mcp = {
-      settings: { outputGuard: { maxBytes: 2_000 } },
-      mcpServers: {
-        plain: own,
-        short: { ...own, outputGuard: { maxLines: 10 } },
-        whole: { ...own, outputGuard: false },
-      },
-    };
     const names = ["plain", "short", "whole"];
-    const pi = await turn({ mcp });
     const [plain = "", short = "", whole = ""] = await readsOf(
-      pi,
+      await guarded(),
       names.map((name) => [`${name}__answer`, lines]),
     );
     expect(plain).toMatch(CUT);
@@ -133,42 +162,27 @@ describe("settings.outputGuard", () => {
   });
 
   test("the full text cannot be stored -> the start and the end arrive, with the reason", async () => {
-    const pi = await turn({
-      mcp: { mcpServers: { own } },
-      // No user, not even root, can make a folder below a file.
-      fill: (folder) => writeFile(join(folder, ".pi", "agent", "mcp-results"), ""),
-    });
+    const pi = await guarded();
+    // No user, not even root, can make a folder below a file.
+    const folder = join(pi.at.agentDir, "mcp-results");
+    await rm(folder, { recursive: true, force: true });
+    await writeFile(folder, "");
     const [shown = ""] = await readsOf(pi, [["own__big", { piece: "a line of text\n", times: 10_000 }]]);
+    await rm(folder);
     expect(shown).toMatch(/^(a line of text\n)+\[\.\.\. [\d,]+ bytes of 150,000 bytes .* left out here\. /);
     expect(shown).toMatch(/The full text could not be stored: E[A-Z]+: .*\]\n(a line of text\n)+$/);
     expect(Buffer.byteLength(shown)).toBeLessThanOrEqual(51_200);
   });
 });
 
-test("settings.toonEncode -> JSON of the named server becomes TOON; settings.outputGuard false -> nothing of 100 KB is left out", async () => {
-  const settings = { toonEncode: ["toon"], outputGuard: false };
-  const json = JSON.stringify(ROWS);
-  const text = "a line of text\n".repeat(7_000);
-  const pi = await turn({ mcp: { settings, mcpServers: { toon: own, json: own } } });
-  const shown = await readsOf(pi, [
-    ["toon__answer", answerOf(json)],
-    ["toon__answer", answerOf("no JSON")],
-    ["json__answer", answerOf(json)],
-    ["json__answer", answerOf(text)],
-  ]);
-  expect(shown[0]).toMatch(/^TOON:\n\[20\]\{id,name\}:\n {2}0,item 0\n/);
-  expect(shown.slice(1)).toEqual(["no JSON", json, text]);
-});
-
 test("settings.captureStats -> the file and /mcp stats hold calls, errors and bytes", async () => {
-  const mcp = { settings: { captureStats: { path: "stats/calls.jsonl" } }, mcpServers: { own } };
   const audio = { type: "audio", mimeType: "audio/wav", data: Buffer.alloc(3_000).toString("base64") };
   const calls: Call[] = [
     ["own__answer", answerOf("12345")],
     ["own__answer", { content: [audio] }],
     ["own__fail", { code: 7 }],
   ];
-  const { at, rpc, prompt } = await turn({ mcp });
+  const { at, rpc, prompt } = await guarded();
   await prompt(searchFor("select:own__answer,own__fail"), {
     toolCalls: calls.map(([name, args]) => ({ name, args })),
   });
@@ -176,8 +190,13 @@ test("settings.captureStats -> the file and /mcp stats hold calls, errors and by
   expect(shown?.message).toMatch(/own\W+answer\D+2\D+0\b/);
   expect(shown?.message).toMatch(/own\W+fail\D+1\D+1\b/);
   const file = await readFile(join(at.agentDir, "stats", "calls.jsonl"), "utf8");
-  const entries = file.trimEnd().split("\n");
-  expect(entries.map((line) => JSON.parse(line) as Json)).toEqual(
+  const entries = file
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Json)
+    // The other calls of the session are those of the tests before.
+    .filter(({ server, tool }) => server === "own" && tool !== "big");
+  expect(entries).toEqual(
     expect.arrayContaining([
       expect.objectContaining({ tool: "answer", failed: false, receivedBytes: 5, shownBytes: 5 }),
       expect.objectContaining({ tool: "answer", failed: false, receivedBytes: 4_000, savedTextBytes: 0 }),
