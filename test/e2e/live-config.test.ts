@@ -1,9 +1,9 @@
 /**
  * Owns: tests of edits of the configuration while the real Pi runs: the changes, the kept servers, the user's commands.
- * project-limits.test.ts tests the consent to a project's files.
+ * config-flag.test.ts tests a file that `--mcp-config` names, and project-limits.test.ts the consent to a project's files.
  */
 import { createHash } from "node:crypto";
-import { readFile, stat, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { filesBelow, unlessGone } from "../support/files-below.ts";
@@ -19,19 +19,12 @@ import {
   type LiveAnswer,
   live,
   type Opened,
-  open,
   PATIENCE_MS,
   serversOf,
 } from "./rpc-support.ts";
 import { call, fixtureServer, once, searchFor } from "./support.ts";
 
 const answerOf = (end: RpcToolEnd | undefined): LiveAnswer => JSON.parse(end?.text ?? "") as LiveAnswer;
-
-const exists = (path: string): Promise<boolean> =>
-  stat(path).then(
-    () => true,
-    () => false,
-  );
 
 const SECRET = "pmt-s3cret-of-the-environment";
 
@@ -317,65 +310,23 @@ describe("commands about a project's servers", () => {
   });
 });
 
-describe("--mcp-config ~/x.json", () => {
-  const withConfigFile = once(() =>
-    open({
-      args: ["--mcp-config", "~/x.json"],
-      mcp: { mcpServers: { usual: live() } },
-      trusted: false,
-    }),
-  );
-
-  test("no such file at first -> a notice names the path; /mcp edit opens the file, the BOM stays; it takes the place of the agent folder's file, and an edit of it applies", async () => {
-    const pi = await withConfigFile();
-    const file = join(pi.at.dir, "x.json");
-    expect(await pi.notice(/there is no such file/)).toContain(file);
-    await writeFile(file, '\uFEFF{"mcpServers": {}}');
-    await expect.poll(() => pi.status(), { timeout: PATIENCE_MS }).not.toContain("no such file");
-    const edited = JSON.stringify({ mcpServers: { mine: live(["one"]) } });
-    pi.rpc.answerUi({ value: edited });
-    let since = pi.rpc.events.length;
-    await pi.rpc.command("/mcp edit", PATIENCE_MS);
-    expect(dialogsOf(pi.rpc)).toMatchObject([
-      { method: "editor", title: file, prefill: '{"mcpServers": {}}' },
-    ]);
-    pi.rpc.answerUi(() => undefined);
-    await pi.notice(/^mcp\.json: \+ mine/, since);
-    expect(await readFile(file, "utf8")).toBe(`\uFEFF${edited}`);
-    expect(await pi.status()).not.toContain("usual");
-    await pi.prompt(searchFor("select:mine__work"));
-    expect((await pi.ask("mine__work")).argv).toEqual(["one"]);
-
-    since = pi.rpc.events.length;
-    await writeFile(file, edited.replace('"one"', '"two"'));
-    await pi.notice(/~ mine \(args\)/, since);
-    expect((await pi.ask("mine__work")).argv).toEqual(["two"]);
-    expectClean(pi);
-  });
-
-  test("an unknown server, a project that is not trusted -> an error, nothing is written", async () => {
-    const pi = await withConfigFile();
-    const since = pi.rpc.events.length;
-    const errors = async (command: string): Promise<string[]> =>
-      notices(await pi.rpc.command(command, PATIENCE_MS))
-        .filter(({ level }) => level === "error")
-        .map(({ message }) => message);
-    expect(await errors("/mcp disable nope")).toEqual([
-      expect.stringContaining("No server named nope is configured."),
-    ]);
-    expect(await errors("/mcp disable mine --project")).toEqual([expect.stringContaining("is not trusted")]);
-    expect(await errors("/mcp edit --project")).toEqual([expect.stringContaining("is not trusted")]);
-    expect(dialogsOf(pi.rpc, since)).toEqual([]);
-    expect(await exists(join(pi.at.cwd, ".pi"))).toBe(false);
-    expectClean(pi);
-  });
-});
-
 describe("other sources", () => {
-  test("servers that another extension registers -> they connect, change and end with its registrations", async () => {
+  // The form of variables in the files of other programs.
+  const variable = (name: string): string => `$\{${name}}`;
+  const hash = (text: string): string => createHash("sha256").update(text).digest("hex");
+  const token = `$${variable("X")} $env:X !x`;
+
+  const sources = once(async () => {
+    const { command, args } = live([`~/${variable("X")}`]) as { command: string; args: string[] };
+    const codex = `[mcp_servers.codex]\ncommand = ${JSON.stringify(command)}\nargs = ${JSON.stringify(args)}\nenv = { TOKEN = ${JSON.stringify(token)} }\n`;
+    const vscode = { type: "stdio", ...live(), envFile: `${variable("workspaceFolder")}/.env` };
     const pi = await turn((at) => ({
-      mcp: { mcpServers: { own: live() } },
+      mcp: { imports: ["codex", "vscode"], mcpServers: { own: live() } },
+      trusted: true,
       files: {
+        ".env": `TOKEN='from ${variable("X")}'\n`,
+        ".codex/config.toml": codex,
+        ".vscode/mcp.json": { servers: { vscode, asks: { command: variable("input:x") } } },
         "other.mjs": `export default (pi) => {
           const entry = (args) => ({ ...${JSON.stringify(live())}, args: [...${JSON.stringify(live().args)}, ...args] });
           pi.registerMcpServer("first", entry(["one"]));
@@ -388,7 +339,27 @@ describe("other sources", () => {
       },
       settings: withExtension(at, "other.mjs"),
     }));
-    await pi.statusLine("MCP 2/2 · 2 tools");
+    for (let answered = 0; answered < 2; answered++) {
+      await expect.poll(() => dialogsOf(pi.rpc).length, { timeout: PATIENCE_MS }).toBeGreaterThan(answered);
+      pi.answer(dialogsOf(pi.rpc)[answered] as RpcDialog, { value: "Allow" });
+    }
+    await pi.statusLine("MCP 4/4 · 4 tools");
+    return pi;
+  });
+
+  test("imported servers -> they get the values that their own program would give", async () => {
+    const pi = await sources();
+    await pi.prompt(searchFor("select:codex__work,vscode__work"));
+    expect(await pi.ask("codex__work")).toMatchObject({ argv: [`~/${variable("X")}`], token: hash(token) });
+    expect((await pi.ask("vscode__work")).token).toBe(hash(`from ${variable("X")}`));
+    expect(await pi.status()).toContain(
+      `servers.asks: cannot be imported: it asks for an ${variable("input:...")}`,
+    );
+    expectClean(pi);
+  });
+
+  test("servers that another extension registers -> they connect, change and end with its registrations", async () => {
+    const pi = await sources();
     await pi.prompt(searchFor("select:first__work,own__work"));
     expect((await pi.ask("first__work")).argv).toEqual(["one"]);
     const own = await pi.ask("own__work");
@@ -396,44 +367,13 @@ describe("other sources", () => {
 
     const since = pi.rpc.events.length;
     await pi.rpc.command("/change", PATIENCE_MS);
-    await pi.statusLine("MCP 2/2 · 2 tools", since);
+    await pi.statusLine("MCP 4/4 · 4 tools", since);
     await pi.notice(/\+ second \(1 tool\)/, since);
     await pi.prompt(searchFor("select:second__work"));
     expect((await pi.ask("second__work")).argv).toEqual(["two"]);
     const [gone] = await pi.prompt(call("first__work", {}));
     expect(gone?.isError).toBe(true);
     expect(await pi.ask("own__work")).toEqual(own);
-    expectClean(pi);
-  });
-
-  test("imported servers -> they get the values that their own program would give", async () => {
-    // The form of variables in the files of other programs.
-    const variable = (name: string): string => `$\{${name}}`;
-    const hash = (text: string): string => createHash("sha256").update(text).digest("hex");
-    const token = `$${variable("X")} $env:X !x`;
-    const { command, args } = live([`~/${variable("X")}`]) as { command: string; args: string[] };
-    const text = `[mcp_servers.codex]\ncommand = ${JSON.stringify(command)}\nargs = ${JSON.stringify(args)}\nenv = { TOKEN = ${JSON.stringify(token)} }\n`;
-    const vscode = { type: "stdio", ...live(), envFile: `${variable("workspaceFolder")}/.env` };
-    const pi = await turn({
-      mcp: { imports: ["codex", "vscode"] },
-      trusted: true,
-      files: {
-        ".env": `TOKEN='from ${variable("X")}'\n`,
-        ".codex/config.toml": text,
-        ".vscode/mcp.json": { servers: { vscode, asks: { command: variable("input:x") } } },
-      },
-    });
-    for (let answered = 0; answered < 2; answered++) {
-      await expect.poll(() => dialogsOf(pi.rpc).length, { timeout: PATIENCE_MS }).toBeGreaterThan(answered);
-      pi.answer(dialogsOf(pi.rpc)[answered] as RpcDialog, { value: "Allow" });
-    }
-    await pi.statusLine("MCP 2/2 · 2 tools");
-    await pi.prompt(searchFor("select:codex__work,vscode__work"));
-    expect(await pi.ask("codex__work")).toMatchObject({ argv: [`~/${variable("X")}`], token: hash(token) });
-    expect((await pi.ask("vscode__work")).token).toBe(hash(`from ${variable("X")}`));
-    expect(await pi.status()).toContain(
-      `servers.asks: cannot be imported: it asks for an ${variable("input:...")}`,
-    );
     expectClean(pi);
   });
 });
@@ -488,8 +428,8 @@ describe("secrets", () => {
     await pi.notice(/~ variable \(args\)/, since);
     expectClean(pi);
     const said = JSON.stringify([pi.rpc.events, pi.scripted.requests]);
-    // What is written at the end of a session is written then.
-    await pi.again();
+    // What is written at the end of a session is written then. This test is the last one of this Pi.
+    expect(await pi.rpc.stop()).toMatchObject({ code: 0 });
     const secret = new RegExp(`${SECRET}|${PRINTED}`, "g");
     expect(await linesWith(pi.at, secret)).toEqual([]);
     expect(said).not.toMatch(secret);

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { toolResultTexts } from "../support/model.ts";
 import { extensionErrors, notices, type RpcToolEnd } from "../support/rpc-events.ts";
-import { inTurn } from "./in-turn.ts";
-import type { Opened } from "./rpc-support.ts";
+import { type InTurn, inTurn } from "./in-turn.ts";
+import { type Opened, PATIENCE_MS } from "./rpc-support.ts";
 import { call, fixtureServer, once, SERVERS, searchFor } from "./support.ts";
 
 type Json = Record<string, unknown>;
@@ -28,13 +28,20 @@ async function readsOf({ prompt, rpc, scripted }: Opened, calls: readonly Call[]
   return last ? toolResultTexts(last).slice(-calls.length) : [];
 }
 
+/** A search waits only a limited time for servers that start. */
+async function connected(mcp: Json): Promise<InTurn> {
+  const pi = await turn({ mcp });
+  await expect
+    .poll(() => pi.status(), { timeout: PATIENCE_MS, interval: 200 })
+    .toMatch(/^MCP: (\d+) of \1 servers connected/);
+  return pi;
+}
+
 /** A session of real and of odd results, which are whole. */
 const whole = once(() =>
-  turn({
-    mcp: {
-      settings: { toonEncode: ["toon"], outputGuard: false },
-      mcpServers: { everything: SERVERS.everything, toon: own, json: own },
-    },
+  connected({
+    settings: { toonEncode: ["toon"], outputGuard: false },
+    mcpServers: { everything: SERVERS.everything, toon: own, json: own },
   }),
 );
 
@@ -128,15 +135,13 @@ test("settings.toonEncode -> JSON of the named server becomes TOON; settings.out
 
 /** A session of results that are cut and counted. */
 const guarded = once(() =>
-  turn({
-    mcp: {
-      settings: { outputGuard: { maxBytes: 2_000 }, captureStats: { path: "stats/calls.jsonl" } },
-      mcpServers: {
-        plain: own,
-        short: { ...own, outputGuard: { maxLines: 10 } },
-        whole: { ...own, outputGuard: false },
-        own: { ...own, outputGuard: { maxBytes: 51_200 } },
-      },
+  connected({
+    settings: { outputGuard: { maxBytes: 2_000 }, captureStats: { path: "stats/calls.jsonl" } },
+    mcpServers: {
+      plain: own,
+      short: { ...own, outputGuard: { maxLines: 10 } },
+      whole: { ...own, outputGuard: false },
+      own: { ...own, outputGuard: { maxBytes: 51_200 } },
     },
   }),
 );

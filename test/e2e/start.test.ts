@@ -134,30 +134,19 @@ describe("direct tools", () => {
     expect(log).not.toContain("connected over");
   });
 
-  test("servers that are new since the snapshot, in the file and of an imported host -> waited for, their tools are in the first request beside the known tools", async () => {
+  test("servers that are new since the snapshot, in the file, of an imported host and of another extension, one removed and one disabled -> the new ones are waited for, and their tools are in the first request beside the known tools; those of the others are not", async () => {
+    const { gone, ...left } = DIRECT.mcpServers;
     const added = live([], { TOOLS: "e" }, { directTools: true });
     const imported = { mcpServers: { cur: live([], { TOOLS: "f" }) } };
-    const mcp = { ...DIRECT, mcpServers: { ...DIRECT.mcpServers, z: added } };
-    const { requests } = await askLearned({ files: { [MCP_FILE]: mcp, ".cursor/mcp.json": imported } });
-    expect(namesIn(requests[0]).sort()).toEqual([...DECLARED, "cur__f", "z__e"].sort());
-  });
-
-  test("a server of another extension that is new since the snapshot -> its tools are in the first request too", async () => {
-    const entry = JSON.stringify(live([], { TOOLS: "e" }));
-    const { requests } = await askLearned({
-      files: {
-        "project/other.mjs": `export default (pi) => pi.registerMcpServer("ext", { ...${entry}, exposure: "direct" });`,
-        ".pi/agent/settings.json": { extensions: ["-builtin:mcp", "~/project/other.mjs"] },
-      },
-    });
-    expect(namesIn(requests[0]).sort()).toEqual([...DECLARED, "ext__e"].sort());
-  });
-
-  test("a server removed and another disabled since the snapshot -> their tools are not in the first request", async () => {
-    const { gone, ...left } = DIRECT.mcpServers;
-    const mcp = { ...DIRECT, mcpServers: { ...left, off: { ...OFF, enabled: false } } };
-    const { requests, answers } = await askLearned({ files: { [MCP_FILE]: mcp } }, call("gone__c", {}));
-    expect(namesIn(requests[0]).sort()).toEqual(["x__a", "x__b"]);
+    const entry = JSON.stringify(live([], { TOOLS: "g" }));
+    const files = {
+      [MCP_FILE]: { ...DIRECT, mcpServers: { ...left, z: added, off: { ...OFF, enabled: false } } },
+      ".cursor/mcp.json": imported,
+      "project/other.mjs": `export default (pi) => pi.registerMcpServer("ext", { ...${entry}, exposure: "direct" });`,
+      ".pi/agent/settings.json": { extensions: ["-builtin:mcp", "~/project/other.mjs"] },
+    };
+    const { requests, answers } = await askLearned({ files }, call("gone__c", {}));
+    expect(namesIn(requests[0]).sort()).toEqual(["cur__f", "ext__g", "x__a", "x__b", "z__e"]);
     expect(answers[0]).toMatch(/^Tool gone__c not found: its server gone was removed/);
   });
 
@@ -265,15 +254,6 @@ describe("a session that had activated tools, resumed", () => {
     },
   );
 
-  test("its servers down, snapshot and cache deleted -> the first request declares the tools byte for byte; a call says why it fails", async () => {
-    const { pi, made } = await afterActivating({ removed: [...UNPLUGGED, SNAPSHOTS, CACHE] }, true);
-    const { requests, answers } = await ask(pi, call("everything__echo", { message: "x" }));
-    expect(requests[0]?.messages.length).toBeGreaterThan(3);
-    expect(declared(requests[0])).toEqual(declared(made.last));
-    expect(namesIn(requests[1])).toContain("everything__echo");
-    expect(answers.at(-1)).toMatch(/^everything .*exited with code 1/);
-  });
-
   test("names that are cut or repaired, with each toolPrefix, snapshot and cache deleted -> declared, and called by the server's own names", async () => {
     const tools = ["my.dotted tool", "plain", `long_${"x".repeat(195)}`];
     const prefixes = { "a-mcp": "server", "b-mcp": "short", "c-mcp": "mcp", "d-mcp": "none" } as const;
@@ -304,7 +284,7 @@ describe("a session that had activated tools, resumed", () => {
   });
 });
 
-test("new_session, switch_session back, clone, fork from a later and from the first message, then without snapshot, cache and servers -> the tools of each branch byte for byte", async () => {
+test("new_session, switch_session back, clone, fork from a later and from the first message, then without snapshot, cache and servers -> the tools of each branch byte for byte; a call says why it fails", async () => {
   const { pi, made } = await afterActivating({}, true);
   const { rpc, scripted } = pi;
   const before = declared(made.last);
@@ -343,71 +323,32 @@ test("new_session, switch_session back, clone, fork from a later and from the fi
   await pi.prompt({ text: "new" });
   expect(declared(scripted.requests.at(-1))).toEqual([]);
   expect(await after({ type: "switch_session", sessionPath: cloned })).toEqual(before);
+  const { requests, answers } = await ask(pi, call("everything__echo", { message: "x" }));
+  expect(namesIn(requests.at(-1))).toContain("everything__echo");
+  expect(answers.at(-1)).toMatch(/^everything .*exited with code 1/);
 });
 
-describe("tools of a project's own servers", () => {
-  const distrust = (at: PiHome): Promise<void> =>
-    writeFile(join(at.agentDir, "trust.json"), JSON.stringify({ [at.cwd]: false }));
-
-  // Pi asks once in its life whether it trusts a project, so another Pi runs without that trust.
-  test("tools in the snapshot or activated in a session, the project no longer trusted -> not declared, not found, nothing runs", async () => {
-    const proj = live([], { TOOLS: "work,more" }, { directTools: ["work"] });
-    const first = await open({
-      trusted: true,
-      files: { ".pi/mcp.json": { mcpServers: { proj } } },
-      mcp: { mcpServers: { own: live() } },
-    });
-    const { at } = first;
-    await first.prompt(searchFor("select:proj__more,own__work"));
-    expect(namesIn(first.scripted.requests.at(-1)).sort()).toEqual(["own__work", "proj__more", "proj__work"]);
-    const { sessionFile } = await stateOf(first);
-    const fresh = (pi: Opened) => pi.rpc.request({ type: "new_session" }, PATIENCE_MS);
-    await fresh(first);
-    first.scripted.forget();
-    expect(namesIn((await ask(first)).requests[0])).toEqual(["proj__work"]);
-    expect(await first.rpc.stop()).toMatchObject({ code: 0 });
-
-    await distrust(at);
-    const second = await open({ at });
-    const searches = [searchFor("select:proj__work,own__work"), searchFor("work")];
-    const { requests, answers, log } = await ask(second, ...searches);
-    expect(namesIn(requests[0])).toEqual([]);
-    expect(requests[0]?.body).not.toContain("proj__work");
-    expect(namesIn(requests.at(-1))).toEqual(["own__work"]);
-    expect(answers[0]).toContain("No such tool: proj__work");
-
-    await second.rpc.request({ type: "switch_session", sessionPath: sessionFile }, PATIENCE_MS);
-    second.scripted.forget();
-    const resumed = await ask(second);
-    expect(resumed.requests[0]?.messages.length).toBeGreaterThan(3);
-    expect(namesIn(resumed.requests[0])).toEqual(["own__work"]);
-    expect(await second.rpc.stop()).toMatchObject({ code: 0 });
-    expect(log + resumed.log).not.toContain("proj connected");
-    expect(await processesWithMarker(at.dir)).toEqual([]);
+/** Each start of Pi costs half a second of processor time, so the tests of a start are steps of one test. */
+test("starts of Pi itself: cold, anew, the project no longer trusted, and resumed without servers, snapshot and cache; MCP_DIRECT_TOOLS from the second start on -> the first request declares what it should, and nothing of a project without trust is declared, found or run", async () => {
+  const proj = live([], { TOOLS: "work,more" }, { directTools: ["work"] });
+  const at = await home({
+    mcp: { ...MCP, mcpServers: { ...MCP.mcpServers, x: live([], AB, { directTools: true }) } },
+    trusted: true,
+    files: { ...PROGRAMS, ".pi/mcp.json": { mcpServers: { proj } } },
   });
-});
-
-test("starts of Pi itself: cold, with --mcp-config, anew, resumed without servers, snapshot and cache; MCP_DIRECT_TOOLS from the second start on -> the first request declares what it should", async () => {
-  const mcp = { ...MCP, mcpServers: { ...MCP.mcpServers, x: live([], AB, { directTools: true }) } };
-  const mine = live([], { TOOLS: "m,n" }, { directTools: ["m"] });
-  const at = await home({ mcp, files: { ...PROGRAMS, "my.json": { mcpServers: { mine } } } });
-  const cold = await runOnce(at, [searchFor(`select:${TOOLS},x__a`)], { args: ["--no-session"] });
-  expect(namesIn(cold.requests[0]).sort()).toEqual(["x__a", "x__b"]);
+  const names = `${TOOLS},proj__more`;
+  const cold = await runOnce(at, [searchFor(`select:${names},x__a`)], { args: ["--no-session"] });
+  expect(namesIn(cold.requests[0]).sort()).toEqual(["proj__work", "x__a", "x__b"]);
   expect(cold.run.stderr).toBe("");
 
-  // The variable wins over the files, without and from a snapshot.
-  const env = { MCP_DIRECT_TOOLS: "mine/n,x/b" };
-  // A file of its own has a snapshot of its own; the usual snapshot stays as it is.
-  const other = await runOnce(at, [], { args: ["--mcp-config=my.json", "--no-session"], env });
-  expect(namesIn(other.requests[0])).toEqual(["mine__n"]);
-  expect(JSON.stringify(other.requests[0]?.tools)).not.toContain("- x");
-
-  const anew = await runOnce(at, [call("x__b", {}), searchFor(`select:${TOOLS}`)], { env });
-  expect(namesIn(anew.requests[0])).toEqual(["x__b"]);
+  // The variable wins over the files, from a snapshot. config-flag.test.ts tests it without one.
+  const env = { MCP_DIRECT_TOOLS: "x/b,proj/work" };
+  const anew = await runOnce(at, [call("x__b", {}), searchFor(`select:${names}`)], { env });
+  expect(namesIn(anew.requests[0]).sort()).toEqual(["proj__work", "x__b"]);
   expect(JSON.parse(answersIn(anew.requests)[0] ?? "")).toMatchObject({ argv: [] });
   expect(anew.log.match(/\w+ connected over/g)).toEqual(["x connected over"]);
   const last = anew.requests.at(-1);
-  expect(namesIn(last)).toEqual(["x__b", ...TOOLS.split(",")]);
+  expect(namesIn(last).sort()).toEqual(["proj__work", "x__b", ...names.split(",")].sort());
 
   if (ALL_ROWS) {
     // The other member of the family of resumed starts.
@@ -420,13 +361,35 @@ test("starts of Pi itself: cold, with --mcp-config, anew, resumed without server
   const folder = join(at.agentDir, "sessions");
   const sessions = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith(".jsonl"));
   expect(sessions).toHaveLength(1);
+  const sessionPath = join(folder, sessions[0] ?? "");
+
+  // Pi asks once in its life whether it trusts a project, so another Pi runs without that trust.
+  await writeFile(join(at.agentDir, "trust.json"), JSON.stringify({ [at.cwd]: false }));
+  const theirs = (name: string): boolean => name.startsWith("proj__");
+  const second = await open({ at, env });
+  const searches = [searchFor("select:proj__work,s__work"), searchFor("work")];
+  const { requests, answers, log } = await ask(second, ...searches);
+  expect(namesIn(requests[0])).toEqual(["x__b"]);
+  expect(requests[0]?.body).not.toContain("proj__work");
+  expect(namesIn(requests.at(-1))).toContain("s__work");
+  expect(namesIn(requests.at(-1)).filter(theirs)).toEqual([]);
+  expect(answers[0]).toContain("No such tool: proj__work");
+
+  await second.rpc.request({ type: "switch_session", sessionPath }, PATIENCE_MS);
+  second.scripted.forget();
+  const switched = await ask(second);
+  expect(switched.requests[0]?.messages.length).toBeGreaterThan(3);
+  const kept = namesIn(last).filter((name) => !theirs(name));
+  expect(namesIn(switched.requests[0])).toEqual(kept);
+  expect(await second.rpc.stop()).toMatchObject({ code: 0 });
+  expect(log + switched.log).not.toContain("proj connected");
+  expect(await processesWithMarker(at.dir)).toEqual([]);
+
   for (const path of UNPLUGGED) await rm(join(at.dir, path));
   for (const path of [SNAPSHOTS, CACHE]) await rm(join(at.dir, path), { recursive: true });
-  const resumed = await runOnce(at, [call("everything__echo", { message: "x" })], {
-    args: ["--session", join(folder, sessions[0] ?? "")],
-    env,
-  });
-  expect(namesIn(resumed.requests[0])).toEqual(namesIn(last));
-  expect(declared(resumed.requests[0])).toEqual(declared(last));
+  const args = ["--session", sessionPath];
+  const resumed = await runOnce(at, [call("everything__echo", { message: "x" })], { args, env });
+  expect(namesIn(resumed.requests[0])).toEqual(kept);
+  expect(declared(resumed.requests[0])).toEqual(declared(last, /^(?!proj__).*__/));
   expect(answersIn(resumed.requests).at(-1)).toMatch(/^everything .*exited with code 1/);
 });

@@ -1,0 +1,76 @@
+/**
+ * Owns: tests of a file that `--mcp-config` names, in the real Pi: it takes the place of the user's own file, with a
+ * snapshot of its own, and commands read and write it.
+ */
+import { existsSync } from "node:fs";
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
+import { expect, test } from "vitest";
+import { snapshotPath } from "../../src/catalog/file.ts";
+import type { PiHome } from "../support/pi-run.ts";
+import { notices } from "../support/rpc-events.ts";
+import { writeFiles } from "./in-turn.ts";
+import { dialogsOf, expectClean, live, type Opened, open, PATIENCE_MS } from "./rpc-support.ts";
+import { home, once, searchFor } from "./support.ts";
+
+const usualSnapshot = ({ agentDir, cwd }: PiHome): string => snapshotPath(agentDir, { cwd });
+const direct = ({ scripted }: Opened): string[] | undefined =>
+  scripted.requests[0]?.toolNames.filter((name) => name.includes("__"));
+const withConfigFile = once(async () => {
+  const mcp = { mcpServers: { usual: live([], {}, { directTools: true }) } };
+  const at = await home({ mcp, trusted: false });
+  await writeFiles(at.agentDir, { [relative(at.agentDir, usualSnapshot(at))]: "kept" });
+  const env = { MCP_DIRECT_TOOLS: "mine/extra,usual/work" };
+  return open({ at, args: ["--mcp-config", "~/x.json"], env });
+});
+
+test("--mcp-config ~/x.json, no such file at first -> a notice names the path; /mcp edit opens the file, the BOM stays; it takes the place of the agent folder's file, also for MCP_DIRECT_TOOLS; an edit of it applies; a new session has a snapshot of the file's own, and the usual snapshot stays", async () => {
+  const pi = await withConfigFile();
+  const file = join(pi.at.dir, "x.json");
+  expect(await pi.notice(/there is no such file/)).toContain(file);
+  await writeFile(file, '\uFEFF{"mcpServers": {}}');
+  await expect.poll(() => pi.status(), { timeout: PATIENCE_MS }).not.toContain("no such file");
+  const edited = JSON.stringify({ mcpServers: { mine: live(["one"], { TOOLS: "work,extra" }) } });
+  pi.rpc.answerUi({ value: edited });
+  let since = pi.rpc.events.length;
+  await pi.rpc.command("/mcp edit", PATIENCE_MS);
+  expect(dialogsOf(pi.rpc)).toMatchObject([{ method: "editor", title: file, prefill: '{"mcpServers": {}}' }]);
+  pi.rpc.answerUi(() => undefined);
+  await pi.notice(/^mcp\.json: \+ mine/, since);
+  expect(await readFile(file, "utf8")).toBe(`\uFEFF${edited}`);
+  expect(await pi.status()).not.toContain("usual");
+  await pi.prompt(searchFor("select:mine__work"));
+  expect(direct(pi)).toEqual(["mine__extra"]);
+  expect((await pi.ask("mine__work")).argv).toEqual(["one"]);
+
+  since = pi.rpc.events.length;
+  await writeFile(file, edited.replace('"one"', '"two"'));
+  await pi.notice(/~ mine \(args\)/, since);
+  expect((await pi.ask("mine__work")).argv).toEqual(["two"]);
+
+  await pi.rpc.request({ type: "new_session" }, PATIENCE_MS);
+  pi.scripted.forget();
+  await pi.prompt();
+  expect(direct(pi)).toEqual(["mine__extra"]);
+  expect(JSON.stringify(pi.scripted.requests[0]?.tools)).toMatch(/- mine\b(?![\s\S]*- usual\b)/);
+  expect(await readFile(usualSnapshot(pi.at), "utf8")).toBe("kept");
+  expect(await readdir(dirname(usualSnapshot(pi.at)))).toHaveLength(2);
+  expectClean(pi);
+});
+
+test("--mcp-config ~/x.json, an unknown server, a project that is not trusted -> an error, nothing is written", async () => {
+  const pi = await withConfigFile();
+  const since = pi.rpc.events.length;
+  const errors = async (command: string): Promise<string[]> =>
+    notices(await pi.rpc.command(command, PATIENCE_MS))
+      .filter(({ level }) => level === "error")
+      .map(({ message }) => message);
+  expect(await errors("/mcp disable nope")).toEqual([
+    expect.stringContaining("No server named nope is configured."),
+  ]);
+  expect(await errors("/mcp disable mine --project")).toEqual([expect.stringContaining("is not trusted")]);
+  expect(await errors("/mcp edit --project")).toEqual([expect.stringContaining("is not trusted")]);
+  expect(dialogsOf(pi.rpc, since)).toEqual([]);
+  expect(existsSync(join(pi.at.cwd, ".pi"))).toBe(false);
+  expectClean(pi);
+});
