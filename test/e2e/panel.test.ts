@@ -49,8 +49,11 @@ test("no servers -> how to begin; then servers, 60 x 24 and 120 x 45 -> they are
   await terminal.until(/mcp\.json: \+ works \(2 tools\)/);
   await terminal.until(/MCP 2\/3 · 11 tools/);
 
-  for (const rows of [24, 45]) {
-    if (rows === 45) await terminal.resize(120, rows);
+  for (const [columns, rows] of [
+    [60, 24],
+    [120, 45],
+  ] as const) {
+    await terminal.resize(columns, rows);
     await terminal.prompt("/mcp");
     const screen = (await terminal.until(/● works +connected[\s\S]*✗ broken +failed/)).join("\n");
     expect(screen).toMatch(/^ MCP servers {2}\d of 3 connected · \d+ tools/m);
@@ -73,13 +76,15 @@ test("no servers -> how to begin; then servers, 60 x 24 and 120 x 45 -> they are
     await press(terminal, "Escape");
     await terminal.until(/→ ● works/);
     await press(terminal, "Escape");
-    // The line of the status changes until the server has listed its tools again.
     await closed(terminal);
-    const before = (await terminal.until(/MCP 2\/3 · 11 tools/)).join("\n");
+    // Pi has drawn the editor's last line, and the server has listed its tools again.
+    const whole = new RegExp(`^─{${columns}}\\n~/project\\n.*\\nMCP 2/3 · 11 tools$`, "m");
+    const before = (await terminal.until(whole)).join("\n");
     await terminal.prompt("/mcp");
     await terminal.until(/→ ● works/);
     await press(terminal, "Escape");
-    expect((await closed(terminal)).join("\n")).toBe(before);
+    await closed(terminal);
+    expect((await terminal.until(whole)).join("\n")).toBe(before);
     await terminal.type("still here");
     await terminal.until(/still here/);
     await press(terminal, "C-u");
