@@ -183,7 +183,9 @@ test("a call asks while the panel is open -> the question covers the panel, is a
 
 test("a sign-in from the panel -> its dialog covers the panel, and the panel comes back", async () => {
   const { terminal } = await opened();
-  await press(terminal, "Down", "Down");
+  await press(terminal, "Down");
+  await terminal.until(/→ ● own/);
+  await press(terminal, "Down");
   await terminal.until(/→ ! web +needs sign-in/);
   await press(terminal, "Enter");
   await terminal.until(/web {2}! needs sign-in[\s\S]*Sign in/);
@@ -204,7 +206,9 @@ test("a server dies, another comes and goes while one looks -> the panel follows
   await at.writeMcp({ mcpServers: { idle: SERVERS.memory, fresh: SERVERS.memory } });
   await terminal.until(/fresh/);
   await terminal.until(/^(?![\s\S]*mortal +(failed|idle))/);
-  await press(terminal, "Home", "Down");
+  await press(terminal, "Home");
+  await terminal.until(/→ . idle/);
+  await press(terminal, "Down");
   await terminal.until(/→ . fresh/);
   await press(terminal, "Enter");
   await terminal.until(/^ fresh {2}/m);
