@@ -7,7 +7,6 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { PiToolContext } from "../../src/pi/tools.ts";
 import type { CallResult } from "../../src/shared/protocol/calls.ts";
-import type { SessionFacts } from "../../src/shared/protocol/session.ts";
 import { createMcpTool } from "../../src/tools/definition/definition.ts";
 import { makeCatalog } from "../unit/make-catalog.ts";
 import {
@@ -29,6 +28,27 @@ type Entry = Record<string, unknown>;
 
 const schema = { type: "object", properties: { path: { type: "string" } }, required: ["path"] };
 
+const SECRET = "s3cr3t-of-the-test";
+/** It ends after it has written a secret that is cut. */
+const WRITES_CUT_SECRET = `process.stdin.once("data", () => {
+  process.stderr.write(process.env.SECRET.repeat(8) + "x".repeat(8_300), () => process.exit(1));
+});`;
+
+/** One worker with a server for each test that needs no session of its own. */
+const others = forRows(async () => {
+  const results = fixture("results.mjs");
+  const at = await start({
+    waits: fixture("waits.mjs"),
+    live: { ...fixture("live.mjs", { TOOLS: "work,drop-all" }), excludeTools: ["drop*"] },
+    "my-off": { ...fixture("live.mjs"), disabled: true },
+    secret: fixture("results.mjs", { SECRET }),
+    cuts: { command: process.execPath, args: ["-e", WRITES_CUT_SECRET], env: { SECRET } },
+    short: { ...results, args: [...(results.args as string[]), "--token", "hunt2"] },
+  });
+  await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
+  return at;
+});
+
 /** The text of a failed call of `<server>__<tool>` that the model reads, and the call's `details`. */
 async function failedResult(
   at: Started,
@@ -47,7 +67,8 @@ async function failedResult(
   return { text: content?.type === "text" ? content.text : "", code, data };
 }
 
-const EXPECTED = "\nExpected parameters: s__work(path: string)";
+const expected = (server = "s"): string => `\nExpected parameters: ${server}__work(path: string)`;
+const EXPECTED = expected();
 
 describe("a call to a server that", () => {
   const ROWS: [string, Entry | (() => Promise<Entry>), string, RegExp][] = [
@@ -150,10 +171,12 @@ describe("a call to a server that", () => {
   );
 
   test("does not answer before the user cancels -> cancelled", async () => {
-    const at = await start({ s: fixture("waits.mjs") });
-    await at.settled("s");
-    const failed = await failedResult(at, "work", { signal: AbortSignal.timeout(50) });
-    expect([failed.code, failed.text]).toEqual(["cancelled", `s/work was cancelled.${EXPECTED}`]);
+    const at = await others();
+    const failed = await failedResult(at, "work", { server: "waits", signal: AbortSignal.timeout(50) });
+    expect([failed.code, failed.text]).toEqual([
+      "cancelled",
+      `waits/work was cancelled.${expected("waits")}`,
+    ]);
   });
 
   test("was removed -> server_removed", async () => {
@@ -171,8 +194,7 @@ describe("a call to a server that", () => {
   });
 
   test("is not configured -> unknown_server", async () => {
-    const at = await start({});
-    const failed = await failedResult(at, "work");
+    const failed = await failedResult(await others(), "work");
     expect([failed.code, failed.text]).toEqual([
       "unknown_server",
       `No server named s is configured. /mcp lists the servers.${EXPECTED}`,
@@ -205,28 +227,27 @@ describe("a server of the project that is not trusted", () => {
   };
   const ONLY = `Only the user can allow it.${EXPECTED}`;
 
-  test.each<[string, Partial<SessionFacts>, string]>([
-    ["waits for consent", {}, "it waits for the user's consent"],
-    ["nobody can be asked", { canAsk: false }, "nobody can be asked for consent here"],
-  ])("$0 -> server_not_trusted with the reason", async (_name, facts, reason) => {
-    const at = await start({}, { place: await project(".mcp.json"), facts });
+  const notStarted = async (at: Started, reason: string): Promise<void> => {
     const failed = await failedResult(at, "work");
     expect([failed.code, failed.text]).toEqual([
       "server_not_trusted",
       `s is not started: ${reason}. ${ONLY}`,
     ]);
     expect(at.events.filter(({ type }) => type === "spawned")).toEqual([]);
+  };
+
+  test("nobody can be asked -> server_not_trusted with the reason", async () => {
+    const at = await start({}, { place: await project(".mcp.json"), facts: { canAsk: false } });
+    await notStarted(at, "nobody can be asked for consent here");
   });
 
-  test("was refused, then allowed -> not started, then connected", async () => {
+  test("waits for consent, was refused, then allowed -> not started with the reason, then connected", async () => {
     const at = await start({}, { place: await project(".mcp.json") });
+    await notStarted(at, "it waits for the user's consent");
     const { questions } = await at.runtime.ask("status", {});
     const hash = questions[0]?.hash ?? "";
     await at.runtime.ask("answerConsent", { hash, allow: false });
-    expect(await failedResult(at, "work")).toMatchObject({
-      code: "server_not_trusted",
-      text: `s is not started: it was refused before; /mcp trust asks again. ${ONLY}`,
-    });
+    await notStarted(at, "it was refused before; /mcp trust asks again");
     await at.runtime.ask("answerConsent", { hash, allow: true });
     expect(await at.runtime.ask("explainMissing", { name: "s__work" })).toMatchObject({
       code: "server_not_trusted",
@@ -239,29 +260,22 @@ describe("a server of the project that is not trusted", () => {
 });
 
 test("explainMissing: a name -> the reason why the configuration allows no such tool", async () => {
-  const at = await start({
-    s: { ...fixture("live.mjs", { TOOLS: "work,drop-all" }), excludeTools: ["drop*"] },
-    "my-off": { ...fixture("live.mjs"), disabled: true },
-  });
-  await at.settled("s");
+  const at = await others();
   const why = async (name: string): Promise<string | undefined> =>
     (await at.runtime.ask("explainMissing", { name }))?.code;
-  expect(await why("s__drop-all")).toBe("tool_excluded");
-  expect(await why("mcp__S__DROP-ALL")).toBe("tool_excluded");
+  expect(await why("live__drop-all")).toBe("tool_excluded");
+  expect(await why("mcp__LIVE__DROP-ALL")).toBe("tool_excluded");
   expect(await why("my_off__work")).toBe("server_disabled");
-  for (const name of ["s__work", "s__nothing", "other__work", "work", ""])
+  for (const name of ["live__work", "live__nothing", "other__work", "work", ""])
     expect(await why(name)).toBeUndefined();
 });
 
 describe("the text of a server's error", () => {
-  const SECRET = "s3cr3t-of-the-test";
-  const at = () => start({ s: fixture("results.mjs", { SECRET }) });
-
   test("data that is cut within a secret -> no part of the secret stays, at most 4 KB", async () => {
-    const started = await at();
+    const started = await others();
     for (let before = 640; before < 680; before += 4) {
       const args = { code: 7, reason: `${"x".repeat(before)}${SECRET}`, more: "y".repeat(9_000) };
-      const { code, data, text } = await failedResult(started, "fail", { args });
+      const { code, data, text } = await failedResult(started, "fail", { args, server: "secret" });
       expect(code).toBe("call_rejected");
       expect(JSON.stringify(data) + text).not.toMatch(/s3c/);
       expect(JSON.stringify(data)).toContain("truncated");
@@ -270,18 +284,18 @@ describe("the text of a server's error", () => {
   });
 
   test("a message of megabytes -> cut, with its length", async () => {
-    const started = await at();
-    const { text } = await failedResult(started, "fail", { args: { code: 7, words: 3_000_000 } });
+    const started = await others();
+    const { text } = await failedResult(started, "fail", {
+      args: { code: 7, words: 3_000_000 },
+      server: "secret",
+    });
     expect(text.length).toBeLessThan(4_500);
-    expect(text).toMatch(/^s rejected fail: no: \[redacted\]w+… \(3,000,014 characters\)\nExpected/);
+    expect(text).toMatch(/^secret rejected fail: no: \[redacted\]w+… \(3,000,014 characters\)\nExpected/);
   });
 
   test("stderr that is cut within a secret -> no part of the secret stays", async () => {
-    const script = `process.stdin.once("data", () => {
-      process.stderr.write(process.env.SECRET.repeat(8) + "x".repeat(8_300), () => process.exit(1));
-    });`;
-    const started = await start({ s: { command: process.execPath, args: ["-e", script], env: { SECRET } } });
-    const status = await started.settled("s");
+    const started = await others();
+    const status = await started.settled("cuts");
     expect(status.error?.message).toContain("xxx");
     expect(JSON.stringify(status)).not.toMatch(/s3c|-test/);
     expect(await until(async () => (await started.log()).includes("xxx") || undefined)).toBe(true);
@@ -290,20 +304,18 @@ describe("the text of a server's error", () => {
 });
 
 test("a result with isError -> shown without the definition's secrets; any other result -> unchanged", async () => {
-  const SECRET = "s3cr3t-of-the-test";
-  const started = await start({ s: fixture("results.mjs", { SECRET }) });
+  const started = await others();
   const content = [{ type: "text", text: `the key ${SECRET} is not valid` }];
   const textIn = ({ content: [first] }: CallResult): string => (first?.type === "text" ? first.text : "");
-  expect(textIn(await started.call("s", "answer", { content, isError: true }))).toBe(
+  expect(textIn(await started.call("secret", "answer", { content, isError: true }))).toBe(
     "the key [redacted] is not valid",
   );
-  expect(textIn(await started.call("s", "answer", { content }))).toBe(`the key ${SECRET} is not valid`);
+  expect(textIn(await started.call("secret", "answer", { content }))).toBe(`the key ${SECRET} is not valid`);
 });
 
 test("a result with isError that repeats a short secret of the command line -> shown without the secret", async () => {
-  const entry = fixture("results.mjs");
-  const started = await start({ s: { ...entry, args: [...(entry.args as string[]), "--token", "hunt2"] } });
+  const started = await others();
   const content = [{ type: "text", text: "hunt2 is not valid, hunt23 would be" }];
-  const { content: shown } = await started.call("s", "answer", { content, isError: true });
+  const { content: shown } = await started.call("short", "answer", { content, isError: true });
   expect(shown[0]).toEqual({ type: "text", text: "[redacted] is not valid, hunt23 would be" });
 });

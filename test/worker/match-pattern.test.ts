@@ -5,6 +5,7 @@ import { afterEach, describe, expect, it, test } from "vitest";
 import { createRpc } from "../../src/runtime/rpc.ts";
 import { type RuntimeThread, startThread } from "../../src/runtime/thread.ts";
 import { createPatternMatcher, type Matches } from "../../workers/connection/session/match-pattern.ts";
+import { family } from "../support/long.ts";
 import { builtWorker } from "./support.ts";
 
 const TEXTS = [
@@ -93,10 +94,13 @@ describe("refuses a pattern, with the reason and the place", () => {
   });
 
   it.each([
-    ["^(([a-z])+.)+$", `${"a".repeat(60)}\n`],
-    ["(a|a)*b", "a".repeat(60)],
-    ["(a*)*b", "a".repeat(60)],
-    ["(x+x+)+y", "x".repeat(60)],
+    ...family([
+      ["^(([a-z])+.)+$", `${"a".repeat(60)}\n`],
+      ["(a|a)*b", "a".repeat(60)],
+      ["(a*)*b", "a".repeat(60)],
+      ["(x+x+)+y", "x".repeat(60)],
+    ]),
+    // V8 refuses this one itself.
     ["((((((a?){50}){50}){50}){50}){50})\\x01", "b".repeat(250)],
   ])("%j, for which an engine needs years -> refused with the reason", async (source, text) => {
     expect(await match(source, [[text]])).toEqual({
@@ -124,7 +128,7 @@ describe("in the connection worker", () => {
     }
   });
 
-  test("four patterns that never end at once -> the worker answers a ping before all of them", async () => {
+  test("two patterns that never end at once -> the worker answers a ping before all of them", async () => {
     const thread = startThread({
       logFile: "/dev/null",
       url: builtWorker,
@@ -133,7 +137,7 @@ describe("in the connection worker", () => {
     threads.push(thread);
     const rpc = createRpc(thread);
     const done: string[] = [];
-    const slow = Array.from({ length: 4 }, () =>
+    const slow = Array.from({ length: 2 }, () =>
       rpc
         .request("matchTools", { pattern: "(a|a)*b", columns: ["a".repeat(60)] }, { deadlineMs })
         .then((matches) => {
@@ -146,6 +150,6 @@ describe("in the connection worker", () => {
     for (const matches of await Promise.all(slow)) {
       expect(matches).toEqual({ problem: expect.stringContaining("it took longer than 200 ms") });
     }
-    expect(done).toEqual(["ping", "pattern", "pattern", "pattern", "pattern"]);
+    expect(done).toEqual(["ping", "pattern", "pattern"]);
   });
 });

@@ -6,7 +6,7 @@ import { ThreadsError } from "../../src/shared/protocol/errors.ts";
 import type { FoundImports, FoundServer, ServerEntry } from "../../src/shared/protocol/setup.ts";
 import { onCleanup } from "../support/cleanup.ts";
 import { processesWithMarker, waitGone } from "../support/processes.ts";
-import { createPlace, fixture, type Place, type Started, start, startHttp } from "./support.ts";
+import { createPlace, fixture, forRows, type Place, type Started, start, startHttp } from "./support.ts";
 
 const asEntry = (entry: object): ServerEntry => entry as ServerEntry;
 /** A fixture that is found if it is left running. */
@@ -79,15 +79,19 @@ describe("preview", () => {
 });
 
 describe("trial", () => {
+  /** One worker for the trials, which leave nothing behind; all but the one that its end ends. */
+  const shared = forRows(() => start({}));
+
   test.each(["echoes.mjs", "ignores-end.mjs"])(
     "%s -> its tools are counted, and its process is gone",
     async (name) => {
-      const at = await start({});
+      const at = await shared();
+      const before = pidsOf(at).length;
       const entry = marked(at, name);
       const tried = await at.runtime.ask("tryServer", { name: "new", entry, project: false });
       expect(tried).toMatchObject({ outcome: "connected", transport: "stdio", tools: expect.any(Array) });
       expect(await processesWithMarker(at.agentDir)).toEqual([]);
-      expect(pidsOf(at)).toHaveLength(1);
+      expect(pidsOf(at)).toHaveLength(before + 1);
       expect((await at.runtime.ask("status", {})).servers).toEqual([]);
       expect(await readFile(userFile(at), "utf8")).not.toContain("new");
     },
@@ -98,7 +102,7 @@ describe("trial", () => {
     ["garbage.mjs", ""],
     ["exits-at-list.mjs", ""],
   ])("%s -> the error, and nothing runs", async (name, words) => {
-    const at = await start({});
+    const at = await shared();
     const tried = await at.runtime.ask("tryServer", { name: "new", entry: marked(at, name), project: false });
     if (tried.outcome !== "failed") throw new Error(`it has ${tried.outcome}`);
     expect(`${tried.error.message} ${JSON.stringify(tried.error.data)}`).toContain(words);
@@ -106,11 +110,12 @@ describe("trial", () => {
   });
 
   test("a server that hangs -> one trial at a time, cancelled at once, its process is gone", async () => {
-    const at = await start({});
+    const at = await shared();
     const proposal = { name: "new", entry: marked(at, "hangs.mjs"), project: false };
     const cancel = new AbortController();
+    const before = at.events.length;
     const trial = failure(at.runtime.ask("tryServer", proposal, cancel.signal));
-    await at.event("spawned");
+    await at.event("spawned", () => true, before);
     expect((await failure(at.runtime.ask("tryServer", proposal))).message).toBe(
       "Another server is being tried.",
     );
@@ -137,7 +142,7 @@ describe("trial", () => {
     const url = await startHttp((_request, response) => {
       response.writeHead(401, { "www-authenticate": "Bearer" }).end();
     });
-    const at = await start({});
+    const at = await shared();
     const tryUrl = (entry: object) =>
       at.runtime.ask("tryServer", {
         name: "new",
@@ -151,7 +156,7 @@ describe("trial", () => {
   });
 
   test("an entry with a mistake, or a program that does not exist", async () => {
-    const at = await start({});
+    const at = await shared();
     const tryEntry = (entry: object) =>
       at.runtime.ask("tryServer", { name: "new", entry: asEntry(entry), project: false });
     expect(await failure(tryEntry({ command: 7 }))).toMatchObject({ code: "bad_config" });
@@ -188,7 +193,7 @@ describe("add and remove", () => {
     expect((await failure(at.runtime.ask("removeServer", { server: "new" }))).code).toBe("unknown_server");
   });
 
-  test("the project's file: private, runs without another question, and only in a trusted project", async () => {
+  test("the project's file: private, and runs without another question", async () => {
     const at = await start({ own: marked(await createPlace(), "echoes.mjs") as never });
     const entry = marked(at, "echoes.mjs");
     expect(await at.runtime.ask("addServer", { name: "new", entry, project: true })).toEqual({
@@ -203,10 +208,6 @@ describe("add and remove", () => {
       file: projectFile(at),
       still: { file: userFile(at), by: "user" },
     });
-    const clone = await start({}, { facts: { projectTrusted: false } });
-    const refused = await failure(clone.runtime.ask("addServer", { name: "new", entry, project: true }));
-    expect(refused.message).toContain("not trusted");
-    await expect(readdir(clone.cwd)).resolves.toEqual([]);
   });
 
   test("what hides it is told; what it overrides goes with it", async () => {
@@ -262,6 +263,7 @@ describe("add and remove", () => {
 
 describe("imports", () => {
   const SECRET = "sk-very-secret-0123456789";
+  const shared = forRows(() => withHosts());
   async function withHosts() {
     const place = await emptyHome();
     await put(
@@ -296,7 +298,7 @@ describe("imports", () => {
     serversOf(found, host).find((server) => server.name === name)?.id ?? "";
 
   test("each file, what would run, whether it is new, and no secret of the user's own files", async () => {
-    const { at, home, cwd } = await withHosts();
+    const { at, home, cwd } = await shared();
     const found = await at.runtime.ask("findImports", {});
     expect(found.file).toBe(userFile(at));
     expect(
@@ -326,8 +328,9 @@ describe("imports", () => {
     expect(JSON.stringify(claude)).not.toContain(SECRET);
   });
 
+  // It looks at the same files, and then changes them.
   test("copies what was chosen, in our keys; what changed since, or has a name that is taken, is left", async () => {
-    const { at, home } = await withHosts();
+    const { at, home } = await shared();
     const found = await at.runtime.ask("findImports", {});
     const ids = ["docs", "mine", "tool"].map((name) => idOf(found, "claude-code", name));
     const own = JSON.parse(await readFile(join(home, ".claude.json"), "utf8"));
@@ -383,11 +386,14 @@ describe("imports", () => {
     expect(again.left).toEqual([{ name: "cursor", reason: "it is imported already" }]);
   });
 
-  test("an untrusted project's files are not looked for", async () => {
+  test("an untrusted project's files are neither looked for nor written", async () => {
     const place = await emptyHome();
     await put(join(place.cwd, ".vscode", "mcp.json"), { servers: { clone: { command: "x" } } });
     const at = await start({}, { place, facts: { projectTrusted: false } });
     expect((await at.runtime.ask("findImports", {})).hosts).toEqual([]);
+    const proposal = { name: "new", entry: marked(at, "echoes.mjs"), project: true };
+    expect((await failure(at.runtime.ask("addServer", proposal))).message).toContain("not trusted");
+    expect(await readdir(at.cwd)).toEqual([".vscode"]);
   });
 });
 
