@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { expect, test } from "vitest";
 import type { ThreadsError } from "../../src/shared/protocol/errors.ts";
 import type { HttpTarget } from "../../workers/connection/config/entry/definition.ts";
-import type { Connection } from "../../workers/connection/mcp/connection.ts";
+import type { Connection, ConnectOptions } from "../../workers/connection/mcp/connection.ts";
 import { connectHttp } from "../../workers/connection/transports/http/http.ts";
 import {
   answerWell,
@@ -14,16 +14,19 @@ import {
   startEvents,
   type TestServer,
 } from "../support/http-server.ts";
+import { amount } from "../support/long.ts";
 
 const never = new AbortController().signal;
 const soon = { termMs: 1, killMs: 1 };
+/** Of an event that arrives, and the limit of one that has no end. */
+const MEBIBYTES = amount(8, 32);
 
-async function connect(server: TestServer, entry = {}) {
+async function connect(server: TestServer, entry = {}, more: Partial<ConnectOptions> = {}) {
   let onClosed = (): void => undefined;
   const closed = new Promise<void>((resolve) => {
     onClosed = resolve;
   });
-  const options = connectOptions({ url: server.url, ...entry }, { onClosed });
+  const options = connectOptions({ url: server.url, ...entry }, { onClosed, ...more });
   const connection = await connectHttp(options.definition.target as HttpTarget & { kind: "http" }, options);
   return { connection, notes: options.notes, closed };
 }
@@ -229,19 +232,19 @@ test.each([
   await connection.close(soon);
 });
 
-test("an event of 32 MiB in small pieces -> arrives", async () => {
+test(`an event of ${MEBIBYTES} MiB in small pieces -> arrives`, async () => {
   const text = "x".repeat(1024 * 1024);
   const server = await serve(
     onCall((response, id) => {
       const stream = startEvents(response);
       stream.write(`data: {"jsonrpc":"2.0","id":${id},"result":{"content":[{"type":"text","text":"`);
-      for (let i = 0; i < 32; i++) stream.write(text);
+      for (let i = 0; i < MEBIBYTES; i++) stream.write(text);
       stream.end('"}]}}\n\n');
     }),
   );
   const { connection } = await connect(server);
   const { content } = await call(connection);
-  expect((content[0] as { text: string }).text).toHaveLength(32 * text.length);
+  expect((content[0] as { text: string }).text).toHaveLength(MEBIBYTES * text.length);
   await connection.close(soon);
 });
 
@@ -262,9 +265,10 @@ test.each([
       more();
     }),
   );
-  const { connection } = await connect(server);
+  const { connection } = await connect(server, {}, { maxMessageBytes: MEBIBYTES * 1024 * 1024 });
   const error = await failed(call(connection));
-  expect(error).toMatchObject({ code: "message_too_large", data: { server: "web", limitBytes: 67_108_864 } });
+  const limitBytes = MEBIBYTES * 1024 * 1024;
+  expect(error).toMatchObject({ code: "message_too_large", data: { server: "web", limitBytes } });
   expect(await connection.listTools(never)).toHaveLength(1);
   await connection.close(soon);
 });

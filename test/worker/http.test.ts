@@ -3,23 +3,28 @@ import { describe, expect, it, test } from "vitest";
 import { forRows, freePort, start, startEverything, startHttp, textOf } from "./support.ts";
 
 describe("connection worker: server-everything over HTTP", () => {
+  const shared = forRows(async () => {
+    const [streamable, sse] = [await startEverything("streamableHttp"), await startEverything("sse")];
+    return start({
+      streamable: { url: `${streamable}/mcp` },
+      sse: { url: `${sse}/sse`, type: "sse" },
+      "sse found": { url: `${sse}/sse` },
+    });
+  });
+
   it.each([
-    ["streamableHttp", "/mcp", {}, "http"],
-    ["sse", "/sse", { type: "sse" }, "sse"],
-    ["sse", "/sse", {}, "sse"],
-  ] as const)(
-    "%s at %s with %j -> connected over %s, tools and a call",
-    async (mode, path, more, transport) => {
-      const url = `${await startEverything(mode)}${path}`;
-      const at = await start({ remote: { url, ...more } });
-      const status = await at.settled("remote");
-      expect(status).toMatchObject({ state: "connected", transport });
-      expect(status.toolCount).toBeGreaterThan(5);
-      expect(textOf(await at.call("remote", "echo", { message: "hi" }))).toBe("Echo: hi");
-      const image = await at.call("remote", "get-tiny-image");
-      expect(image.content.map(({ type }) => type)).toEqual(["text", "image", "text"]);
-    },
-  );
+    ["streamable", "http"],
+    ["sse", "sse"],
+    ["sse found", "sse"],
+  ])("%s -> connected over %s, tools and a call", async (name, transport) => {
+    const at = await shared();
+    const status = await at.settled(name);
+    expect(status).toMatchObject({ state: "connected", transport });
+    expect(status.toolCount).toBeGreaterThan(5);
+    expect(textOf(await at.call(name, "echo", { message: "hi" }))).toBe("Echo: hi");
+    const image = await at.call(name, "get-tiny-image");
+    expect(image.content.map(({ type }) => type)).toEqual(["text", "image", "text"]);
+  });
 });
 
 describe("connection worker: addresses without an MCP server", () => {
@@ -41,8 +46,20 @@ describe("connection worker: addresses without an MCP server", () => {
       });
       return [nameOf(title), { url: `${origin}/mcp?key=secret` }];
     });
-    return start(Object.fromEntries(await Promise.all(servers)));
+    const silent = await startHttp(() => undefined);
+    const keyed = await startHttp((request, response) => {
+      seen.push(request.headers.authorization);
+      response.writeHead(401).end();
+    });
+    return start({
+      ...Object.fromEntries(await Promise.all(servers)),
+      refused: { url: `http://127.0.0.1:${await freePort()}/mcp` },
+      silent: { url: `${silent}/mcp`, startupTimeoutMs: 100 },
+      keyed: { url: `${keyed}/mcp`, headers: { authorization: "Bearer t0ken" } },
+    });
   });
+  /** What the server with headers was sent. */
+  const seen: (string | undefined)[] = [];
 
   it.each(ADDRESSES)("$0 -> $4", async (title, _status, _type, _body, code, message) => {
     const at = await shared();
@@ -55,26 +72,19 @@ describe("connection worker: addresses without an MCP server", () => {
   });
 
   test("connection refused -> connect_failed with ECONNREFUSED", async () => {
-    const at = await start({ remote: { url: `http://127.0.0.1:${await freePort()}/mcp` } });
-    const status = await at.settled("remote");
+    const status = await (await shared()).settled("refused");
     expect(status).toMatchObject({ state: "failed", error: { code: "connect_failed" } });
     expect(status.error?.message).toContain("ECONNREFUSED");
   });
 
   test("a server that never answers -> connect_timeout after startupTimeoutMs", async () => {
-    const origin = await startHttp(() => undefined);
-    const at = await start({ remote: { url: `${origin}/mcp`, startupTimeoutMs: 100 } });
-    expect(await at.settled("remote")).toMatchObject({ state: "failed", error: { code: "connect_timeout" } });
+    const at = await shared();
+    expect(await at.settled("silent")).toMatchObject({ state: "failed", error: { code: "connect_timeout" } });
   });
 
   test("headers of the definition -> sent with each request", async () => {
-    const seen: (string | undefined)[] = [];
-    const origin = await startHttp((request, response) => {
-      seen.push(request.headers.authorization);
-      response.writeHead(401).end();
-    });
-    const at = await start({ remote: { url: `${origin}/mcp`, headers: { authorization: "Bearer t0ken" } } });
-    await at.settled("remote");
+    const at = await shared();
+    await at.settled("keyed");
     expect(new Set(seen)).toEqual(new Set(["Bearer t0ken"]));
     expect(await at.log()).not.toContain("t0ken");
   });

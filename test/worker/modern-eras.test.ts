@@ -37,7 +37,13 @@ const shared = forRows(async () => {
     nameOf(transport, eras, protocol),
     { ...(await ENTRIES[transport](eras)), protocol },
   ]);
-  return start(Object.fromEntries(await Promise.all(servers)));
+  const forbidden = TRANSPORTS.map(async (transport) => [
+    [`${transport} new`, { ...(await ENTRIES[transport]("modern")), protocol: "legacy" }],
+    [`${transport} old`, { ...(await ENTRIES[transport]("legacy")), protocol: MODERN }],
+  ]);
+  return start(
+    Object.fromEntries([...(await Promise.all(servers)), ...(await Promise.all(forbidden)).flat()]),
+  );
 });
 
 test.each(WAYS)(
@@ -72,11 +78,8 @@ test.each(WAYS)(
 test.each(TRANSPORTS)(
   "over %s, a server that the protocol forbids -> an error that names both",
   async (transport) => {
-    const at = await start({
-      new: { ...(await ENTRIES[transport]("modern")), protocol: "legacy" },
-      old: { ...(await ENTRIES[transport]("legacy")), protocol: MODERN },
-    });
-    const [newer, older] = [await at.settled("new"), await at.settled("old")];
+    const at = await shared();
+    const [newer, older] = [await at.settled(`${transport} new`), await at.settled(`${transport} old`)];
     expect(newer).toMatchObject({ state: "failed", error: { code: "connect_failed" } });
     expect(newer.error?.message).toContain('"protocol": "legacy" forbids');
     expect(older).toMatchObject({ state: "failed", error: { code: "connect_failed" } });
@@ -86,8 +89,10 @@ test.each(TRANSPORTS)(
 );
 
 test("auto over stdio, a server of the new era alone -> one process speaks both attempts", async () => {
-  const at = await start({ s: stdio("modern") });
-  await at.settled("s");
-  expect(await revisionSeen(at, "s")).toBe(MODERN);
-  expect(at.events.filter(({ type }) => type === "spawned")).toHaveLength(1);
+  const at = await shared();
+  const name = nameOf("stdio", "modern", "auto");
+  await at.settled(name);
+  expect(await revisionSeen(at, name)).toBe(MODERN);
+  const spawned = at.events.filter((event) => event.type === "spawned" && event.server === name);
+  expect(spawned).toHaveLength(1);
 });

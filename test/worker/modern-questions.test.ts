@@ -7,31 +7,37 @@ import type { AskAnswer } from "../../src/shared/protocol/ask.ts";
 import { MODERN, sentTo, serveFixture } from "../support/modern-http.ts";
 import { forRows, modernProgram, type Started, start, textOf } from "./support.ts";
 
-const WAYS = [
-  ["stdio", MODERN],
-  ["stdio", "legacy"],
-  ["http", MODERN],
-] as const;
+const HTTP = ["rounds", "for-ever", "cancelled"];
+/** One worker for all but the session in which nobody can answer: a server for each way, and for each test over HTTP. */
+const shared = forRows(async () => {
+  const names = ["http modern", ...HTTP];
+  const served = names.map(async (name) => [name, await serveFixture("both")] as const);
+  const servers = Object.fromEntries(await Promise.all(served));
+  const at = await start({
+    "stdio modern": { ...modernProgram(), protocol: MODERN },
+    "stdio legacy": { ...modernProgram(), protocol: "legacy" },
+    ...Object.fromEntries(names.map((name) => [name, { url: servers[name]?.url, protocol: MODERN }])),
+  });
+  await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
+  return { at, servers };
+});
 
-async function open(transport: "stdio" | "http", protocol: string, canAsk = true) {
-  const server = await serveFixture("both");
-  const over = {
-    stdio: modernProgram(),
-    http: { url: server.url },
-  };
-  const at = await start({ s: { ...over[transport], protocol } }, { facts: { canAsk } });
-  await at.settled("s");
+async function overHttp(name: string) {
+  const { at, servers } = await shared();
+  const server = servers[name];
+  if (!server) throw new Error(`no server ${name}`);
   return { at, server };
 }
 
 /** Answers the questions of one call in order, and tells what they said. */
 async function called(
   at: Started,
+  server: string,
   tool: string,
   ...answers: AskAnswer[]
 ): Promise<{ text: string; said: string[] }> {
   let since = at.events.length;
-  const calling = at.call("s", tool);
+  const calling = at.call(server, tool);
   const said: string[] = [];
   for (const answer of answers) {
     const event = await Promise.race([at.event("ask", () => true, since), calling.then(() => undefined)]);
@@ -45,12 +51,10 @@ async function called(
 
 const accept = (...values: string[]): AskAnswer => ({ action: "accept", values });
 
-describe.each(WAYS)("over %s, protocol %s", (transport, protocol) => {
-  const shared = forRows(async () => (await open(transport, protocol)).at);
-
+describe.each(["stdio modern", "stdio legacy", "http modern"])("over %s", (way) => {
   test("a form -> the answer arrives, and the state comes back as it was", async () => {
-    const at = await shared();
-    const { text, said } = await called(at, "ask", accept("Ann"));
+    const { at } = await shared();
+    const { text, said } = await called(at, way, "ask", accept("Ann"));
     expect(said).toEqual(["Who are you?"]);
     expect(JSON.parse(text)).toEqual({
       answer: { kind: "elicit", action: "accept", content: { name: "Ann" } },
@@ -59,24 +63,24 @@ describe.each(WAYS)("over %s, protocol %s", (transport, protocol) => {
   });
 
   test.each(["decline", "cancel"] as const)("%s -> the server is told", async (action) => {
-    const at = await shared();
-    const { text } = await called(at, "ask", { action });
+    const { at } = await shared();
+    const { text } = await called(at, way, "ask", { action });
     expect(JSON.parse(text).answer).toMatchObject({ action });
   });
 
   test("two rounds and a page -> each question is asked once", async () => {
-    const at = await shared();
-    const twice = await called(at, "ask-twice", accept("Ann"), accept("Bob"));
+    const { at } = await shared();
+    const twice = await called(at, way, "ask-twice", accept("Ann"), accept("Bob"));
     expect(twice).toEqual({ text: "Ann and Bob", said: ["Who is the first?", "Who is the second?"] });
-    const page = await called(at, "ask-page", { action: "accept", open: false });
+    const page = await called(at, way, "ask-page", { action: "accept", open: false });
     expect(page.said).toEqual(["Sign in."]);
     expect(JSON.parse(page.text).answer).toMatchObject({ action: "accept" });
   });
 });
 
 test("each round over HTTP -> a new id, the same arguments, the state of the last answer", async () => {
-  const { at, server } = await open("http", MODERN);
-  await called(at, "ask-twice", accept("Ann"), accept("Bob"));
+  const { at, server } = await overHttp("rounds");
+  await called(at, "rounds", "ask-twice", accept("Ann"), accept("Bob"));
   const sent = sentTo(server, "tools/call").map(({ message }) => message);
   expect(sent.map(({ params }) => params?.requestState)).toEqual([undefined, undefined, "Ann"]);
   expect(sent.map(({ params }) => params?.inputResponses)).toEqual([
@@ -91,9 +95,9 @@ test("each round over HTTP -> a new id, the same arguments, the state of the las
 });
 
 test("a server that never has enough answers -> the call ends after ten rounds, and says so", async () => {
-  const { at, server } = await open("http", MODERN);
-  const calling = at.failedCall("s", "ask-for-ever");
-  let since = 0;
+  const { at, server } = await overHttp("for-ever");
+  let since = at.events.length;
+  const calling = at.failedCall("for-ever", "ask-for-ever");
   for (let round = 0; round < 20; round++) {
     const event = await Promise.race([at.event("ask", () => true, since), calling.then(() => undefined)]);
     if (!event) break;
@@ -105,7 +109,9 @@ test("a server that never has enough answers -> the call ends after ten rounds, 
 });
 
 test("nobody can answer -> no server is told that it may ask, and its question fails the call", async () => {
-  const { at, server } = await open("http", MODERN, false);
+  const server = await serveFixture("both");
+  const at = await start({ s: { url: server.url, protocol: MODERN } }, { facts: { canAsk: false } });
+  await at.settled("s");
   const { envelope } = JSON.parse(textOf(await at.call("s", "sees")));
   expect(envelope["io.modelcontextprotocol/clientCapabilities"]).not.toHaveProperty("elicitation");
   const calling = await at.call("s", "ask").catch((error: unknown) => error);
@@ -117,10 +123,11 @@ test("nobody can answer -> no server is told that it may ask, and its question f
 });
 
 test("a call that is cancelled while it asks -> the question is withdrawn, and the call is not repeated", async () => {
-  const { at, server } = await open("http", MODERN);
+  const { at, server } = await overHttp("cancelled");
   const cancel = new AbortController();
-  const failed = at.failedCall("s", "ask", {}, cancel.signal);
-  const { askId } = await at.event("ask");
+  const since = at.events.length;
+  const failed = at.failedCall("cancelled", "ask", {}, cancel.signal);
+  const { askId } = await at.event("ask", () => true, since);
   cancel.abort();
   expect(await failed).toMatchObject({ code: "cancelled" });
   await at.event("ask-over", (event) => event.askId === askId);

@@ -3,7 +3,16 @@ import { expect, test } from "vitest";
 import type { CallResult } from "../../src/shared/protocol/calls.ts";
 import { decode } from "../../src/shared/protocol/codec.ts";
 import type { ThreadsError } from "../../src/shared/protocol/errors.ts";
-import { createPlace, currentCatalog, everything, fixture, type Started, start, textOf } from "./support.ts";
+import {
+  createPlace,
+  currentCatalog,
+  everything,
+  fixture,
+  forRows,
+  type Started,
+  start,
+  textOf,
+} from "./support.ts";
 
 const promptsOf = async (started: Started, server: string) =>
   (await currentCatalog(started)).servers.find(({ name }) => name === server)?.prompts ?? [];
@@ -29,9 +38,18 @@ const complete = (
     context,
   });
 
+const shared = forRows(async () => {
+  const started = await start({
+    everything: everything(),
+    s: fixture("prompts.mjs", ODD),
+    off: { ...fixture("prompts.mjs", ODD), exposePrompts: false },
+  });
+  await started.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
+  return started;
+});
+
 test("server-everything -> its prompts with their arguments; each answers its messages; suggestions follow the context", async () => {
-  const started = await start({ everything: everything() });
-  await started.settled("everything");
+  const started = await shared();
   const prompts = await promptsOf(started, "everything");
   expect(prompts.map(({ command }) => command)).toContain("mcp__everything__simple-prompt");
   expect(prompts.find(({ prompt }) => prompt === "args-prompt")?.arguments).toMatchObject([
@@ -68,8 +86,7 @@ const ODD = {
 };
 
 test("messages of both roles with images, resources and nonsense -> one bounded message, whose lines tell the role", async () => {
-  const started = await start({ s: fixture("prompts.mjs", ODD) });
-  await started.settled("s");
+  const started = await shared();
   expect((await promptsOf(started, "s")).map(({ prompt }) => prompt)).toEqual(["odd", "none"]);
   const { content, storedAt } = await get(started, "s", "odd");
   const texts = content.map((part) => (part.type === "text" ? part.text : "[image]")).join("\n");
@@ -98,7 +115,5 @@ test("suggestions of a server that is not connected -> none, and the server is n
 });
 
 test("exposePrompts: false -> no commands", async () => {
-  const started = await start({ s: { ...fixture("prompts.mjs", ODD), exposePrompts: false } });
-  await started.settled("s");
-  expect(await promptsOf(started, "s")).toEqual([]);
+  expect(await promptsOf(await shared(), "off")).toEqual([]);
 });

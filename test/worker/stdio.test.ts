@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
 import { readCatalog } from "../../src/catalog/file.ts";
 import { searchCatalog } from "../../src/catalog/search/query.ts";
+import { amount } from "../support/long.ts";
 import { waitGone } from "../support/processes.ts";
 import {
   BUILDS,
@@ -245,17 +246,6 @@ describe("connection worker: servers that fail", () => {
     });
   });
 
-  test("a server that hangs in initialize -> a call to another server returns, the first is listed as pending; gone after stop", async () => {
-    const at = await start({ hangs: fixture("hangs.mjs"), noisy: fixture("noisy.mjs") });
-    expect(textOf(await at.call("noisy", "work"))).toBe("through the noise");
-    const { servers } = await at.runtime.ask("status", {});
-    expect(servers.find(({ name }) => name === "hangs")).toMatchObject({ state: "connecting" });
-    expect((await at.runtime.settleTools({ timeoutMs: 1 }, undefined)).pending).toEqual(["hangs"]);
-    const { pid } = await at.event("spawned", ({ server }) => server === "hangs");
-    await at.runtime.stop();
-    expect(await waitGone([pid], 10_000)).toEqual([]);
-  });
-
   test("a server that hangs longer than startupTimeoutMs -> connect_timeout, its process is gone", async () => {
     const { at } = await shared();
     expect(await at.settled("hangs")).toMatchObject({
@@ -303,13 +293,21 @@ describe("connection worker: a call under way", () => {
     });
   });
 
-  test("stop -> the open call fails, later calls fail with runtime_stopped; a second stop settles", async () => {
+  test("a server hangs in initialize -> another one is called; at stop the open call fails, and both are gone", async () => {
     const place = await createPlace();
     const RECORD = join(place.cwd, "record");
-    const at = await start({ records: fixture("records.mjs", { RECORD }) }, { place });
+    const at = await start(
+      { hangs: fixture("hangs.mjs"), records: fixture("records.mjs", { RECORD }) },
+      { place },
+    );
     const failed = at.failedCall("records", "work");
     await until(async () => (await readIfThere(RECORD)).includes("tools/call") || undefined);
+    const { servers } = await at.runtime.ask("status", {});
+    expect(servers.find(({ name }) => name === "hangs")).toMatchObject({ state: "connecting" });
+    expect((await at.runtime.settleTools({ timeoutMs: 1 }, undefined)).pending).toEqual(["hangs"]);
+    const { pid } = await at.event("spawned", ({ server }) => server === "hangs");
     await at.runtime.stop();
+    expect(await waitGone([pid], 10_000)).toEqual([]);
     expect((await failed).code).toMatch(/^(server_died|runtime_restarted)$/);
     expect(await at.failedCall("records", "work")).toMatchObject({ code: "runtime_stopped" });
     // A second stop settles too.
@@ -320,6 +318,7 @@ describe("connection worker: a call under way", () => {
 });
 
 describe("runtime.stop: no process is left", () => {
+  const MANY = amount(8, 20);
   const childPid = async (file: string): Promise<number> =>
     Number(await until(async () => (await readIfThere(file)) || undefined));
 
@@ -374,16 +373,16 @@ describe("runtime.stop: no process is left", () => {
     }
   });
 
-  test("twenty servers, one of which ignores SIGTERM and the end of stdin -> all gone", async () => {
-    const plain = Array.from({ length: 19 }, (_, i) => [`s${i}`, fixture("noisy.mjs")]);
+  test(`${MANY} servers, one of which ignores SIGTERM and the end of stdin -> all gone`, async () => {
+    const plain = Array.from({ length: MANY - 1 }, (_, i) => [`s${i}`, fixture("noisy.mjs")]);
     const at = await start({ ...Object.fromEntries(plain), stays: fixture("ignores-end.mjs") });
     expect((await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).pending).toEqual([]);
     const pids = at.events.flatMap((event) => (event.type === "spawned" ? [event.pid] : []));
-    expect(pids).toHaveLength(20);
+    expect(pids).toHaveLength(MANY);
     const startedAt = performance.now();
     await at.runtime.stop();
     // The target is less than 1 s. A busy machine may take longer, so the time is printed but not asserted.
-    process.stdout.write(`stop of 20 servers: ${Math.round(performance.now() - startedAt)} ms\n`);
+    process.stdout.write(`stop of ${MANY} servers: ${Math.round(performance.now() - startedAt)} ms\n`);
     expect(await waitGone(pids, 0)).toEqual([]);
   });
 });
