@@ -12,6 +12,7 @@ import {
   createPlace,
   everything,
   fixture,
+  forRows,
   freePort,
   onCleanup,
   type Started,
@@ -28,14 +29,86 @@ const about = ({ findings }: DoctorReport, server: string): Finding[] =>
 const told = (findings: readonly Finding[]): string[] =>
   findings.map(({ severity, id, title }) => `${severity} ${id}: ${title}`);
 
-test("a command that is not on PATH, an unset variable, a folder that is missing -> one error each, and what to do", async () => {
-  const at = await start({
-    gone: { command: "pmt-no-such-program" },
-    unset: { ...fixture("echoes.mjs"), args: [`\${PMT_UNSET_VARIABLE}`] },
-    nowhere: { ...fixture("echoes.mjs"), cwd: "/pmt/no/such/folder" },
+const fixtures = join(import.meta.dirname, "..", "fixtures");
+
+/** An https server with a certificate that nobody signed, and how many requests and connections it got. */
+async function startSelfSigned(): Promise<{ url: string; requests: () => number }> {
+  const [key, cert] = await Promise.all(
+    ["localhost.key", "localhost.pem"].map((name) => readFile(join(fixtures, "http", name), "utf8")),
+  );
+  let requests = 0;
+  const server = createTlsServer({ key: key ?? "", cert: cert ?? "" }, (_request, response) => {
+    requests++;
+    response.end();
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onCleanup(async () => {
+    server.closeAllConnections();
+    server.close();
   });
+  return {
+    url: `https://localhost:${(server.address() as AddressInfo).port}/mcp`,
+    requests: () => (server.listening ? requests : -1),
+  };
+}
+
+const listed = (tools: unknown[], more: object = {}) =>
+  fixture("listed.mjs", { TOOLS: JSON.stringify(tools) }, { ...more });
+const OBJECT = { type: "object" };
+const LONG_SCHEMA = {
+  ...OBJECT,
+  properties: Object.fromEntries(
+    Array.from({ length: 400 }, (_, i) => [
+      `property_${i}`,
+      { type: "string", description: "a longer description of it" },
+    ]),
+  ),
+};
+
+/** One worker with the servers of nearly all faults, and the report about all of them. */
+const shared = forRows(async () => {
+  const place = await createPlace();
+  const tokens = join(place.agentDir, "mcp-oauth", "s");
+  await mkdir(tokens, { recursive: true });
+  await writeFile(join(tokens, "t.json"), "{}");
+  await chmod(join(tokens, "t.json"), 0o644);
+  const tls = await startSelfSigned();
+  const origin = await startHttp((request, response) => {
+    if (request.url === "/401") response.writeHead(401).end();
+    else if (request.url === "/page")
+      response.writeHead(200, { "content-type": "text/html" }).end("<p>hi</p>");
+    else response.writeHead(404).end("no");
+  });
+  const off = { lifecycle: "lazy" };
+  const at = await start(
+    {
+      gone: { command: "pmt-no-such-program" },
+      unset: { ...fixture("echoes.mjs"), args: [`\${PMT_UNSET_VARIABLE}`] },
+      nowhere: { ...fixture("echoes.mjs"), cwd: "/pmt/no/such/folder" },
+      name: { url: "https://pmt.invalid/mcp?key=sk-pmt-0a1b2c3d4e5f", ...off },
+      port: { url: `http://127.0.0.1:${await freePort()}/mcp`, ...off },
+      tls: { url: tls.url, ...off },
+      trusted: { url: tls.url, caFile: join(fixtures, "http", "localhost.pem"), ...off },
+      key: { url: `${origin}/401`, headers: { Authorization: "Bearer sk-pmt-9f8e7d6c5b4a" } },
+      page: { url: `${origin}/page` },
+      path: { url: `${origin}/none` },
+      much: listed([{ name: "t", description: "word ".repeat(1_500), inputSchema: LONG_SCHEMA }], {
+        directTools: true,
+      }),
+      long: listed([{ name: "n".repeat(70), inputSchema: OBJECT }]),
+      odd: listed([{ name: "t", inputSchema: { ...OBJECT, properties: { a: { $ref: "#/nowhere" } } } }]),
+      slow: fixture("hangs.mjs", {}, { startupTimeoutMs: 300 }),
+      old: { ...everything(), protocol: "2026-07-28" },
+    },
+    { place },
+  );
   await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
-  const report = await diagnose(at);
+  const before = tls.requests();
+  return { at, report: await diagnose(at), requests: tls.requests() - before };
+});
+
+test("a command that is not on PATH, an unset variable, a folder that is missing -> one error each, and what to do", async () => {
+  const { report } = await shared();
   expect(told(about(report, "gone"))).toEqual([
     'error command: The command "pmt-no-such-program" is not on PATH.',
   ]);
@@ -77,41 +150,8 @@ test("servers that work -> nothing is wrong, and the report names them without t
   });
 });
 
-const fixtures = join(import.meta.dirname, "..", "fixtures");
-
-/** An https server with a certificate that nobody signed, and how many requests and connections it got. */
-async function startSelfSigned(): Promise<{ url: string; requests: () => number }> {
-  const [key, cert] = await Promise.all(
-    ["localhost.key", "localhost.pem"].map((name) => readFile(join(fixtures, "http", name), "utf8")),
-  );
-  let requests = 0;
-  const server = createTlsServer({ key: key ?? "", cert: cert ?? "" }, (_request, response) => {
-    requests++;
-    response.end();
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onCleanup(async () => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return {
-    url: `https://localhost:${(server.address() as AddressInfo).port}/mcp`,
-    requests: () => (server.listening ? requests : -1),
-  };
-}
-
 test("addresses that cannot be reached -> the name, the port, the certificate, without a request", async () => {
-  const tls = await startSelfSigned();
-  const off = { lifecycle: "lazy" };
-  const at = await start({
-    name: { url: "https://pmt.invalid/mcp?key=sk-pmt-0a1b2c3d4e5f", ...off },
-    port: { url: `http://127.0.0.1:${await freePort()}/mcp`, ...off },
-    tls: { url: tls.url, ...off },
-    trusted: { url: tls.url, caFile: join(fixtures, "http", "localhost.pem"), ...off },
-  });
-  await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
-  const before = tls.requests();
-  const report = await diagnose(at);
+  const { report, requests } = await shared();
   const firsts = ["name", "port", "tls"].map((server) => about(report, server)[0]);
   expect(firsts.map((found) => `${found?.severity} ${found?.id}`)).toEqual([
     "error dns",
@@ -121,24 +161,12 @@ test("addresses that cannot be reached -> the name, the port, the certificate, w
   expect(firsts[2]?.title).toMatch(/self-signed/);
   expect(about(report, "tls")).toHaveLength(1);
   expect(about(report, "trusted").map(({ id }) => id)).not.toContain("tls");
-  expect(tls.requests()).toBe(before);
+  expect(requests).toBe(0);
   expect(JSON.stringify(report)).not.toContain("sk-pmt-0a1b2c3d4e5f");
 });
 
 test("answers of other kinds -> a sign-in, a web page, a wrong path; the named server tells its steps", async () => {
-  const origin = await startHttp((request, response) => {
-    if (request.url === "/401") response.writeHead(401).end();
-    else if (request.url === "/page")
-      response.writeHead(200, { "content-type": "text/html" }).end("<p>hi</p>");
-    else response.writeHead(404).end("no");
-  });
-  const at = await start({
-    key: { url: `${origin}/401`, headers: { Authorization: "Bearer sk-pmt-9f8e7d6c5b4a" } },
-    page: { url: `${origin}/page` },
-    path: { url: `${origin}/none` },
-  });
-  await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
-  const report = await diagnose(at);
+  const { at, report } = await shared();
   const ids = ["key", "page", "path"].map((server) => about(report, server).map(({ id }) => id));
   expect(ids).toEqual([["sign-in"], ["address"], ["address"]]);
   expect(about(report, "path")[0]?.remedy).toMatch(/path of the url/);
@@ -169,43 +197,7 @@ test("a server of the project -> nobody connects to its address before the user 
 });
 
 test("tools that cost much, long names, schemas that are repaired, tokens that others can read -> each is told", async () => {
-  const place = await createPlace();
-  await mkdir(join(place.agentDir, "mcp-oauth", "s"), { recursive: true });
-  await writeFile(join(place.agentDir, "mcp-oauth", "s", "t.json"), "{}");
-  await chmod(join(place.agentDir, "mcp-oauth", "s", "t.json"), 0o644);
-  const listed = (tools: unknown[]): Record<string, string> => ({ TOOLS: JSON.stringify(tools) });
-  const object = { type: "object" };
-  const at = await start(
-    {
-      much: fixture(
-        "listed.mjs",
-        listed([
-          {
-            name: "t",
-            description: "word ".repeat(1_500),
-            inputSchema: {
-              ...object,
-              properties: Object.fromEntries(
-                Array.from({ length: 400 }, (_, i) => [
-                  `property_${i}`,
-                  { type: "string", description: "a longer description of it" },
-                ]),
-              ),
-            },
-          },
-        ]),
-        { directTools: true },
-      ),
-      long: fixture("listed.mjs", listed([{ name: "n".repeat(70), inputSchema: object }])),
-      odd: fixture(
-        "listed.mjs",
-        listed([{ name: "t", inputSchema: { ...object, properties: { a: { $ref: "#/nowhere" } } } }]),
-      ),
-    },
-    { place },
-  );
-  await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
-  const report = await diagnose(at);
+  const { report } = await shared();
   expect(about(report, "much").map(({ severity, id }) => `${severity} ${id}`)).toEqual(["warning tokens"]);
   expect(about(report, "long").map(({ severity, id }) => `${severity} ${id}`)).toEqual(["note tool-names"]);
   expect(about(report, "odd").map(({ severity, id }) => `${severity} ${id}`)).toEqual(["note schemas"]);
@@ -213,16 +205,13 @@ test("tools that cost much, long names, schemas that are repaired, tokens that o
 });
 
 test("a server that never answers -> the limit of its start, and the step that took so long", async () => {
-  const at = await start({ slow: fixture("hangs.mjs", {}, { startupTimeoutMs: 300 }) });
-  const report = await diagnose(at, "slow");
+  const report = await diagnose((await shared()).at, "slow");
   expect(about(report, "slow").map(({ severity, id }) => `${severity} ${id}`)).toEqual(["error time-out"]);
   expect(report.stages.at(-1)).toMatchObject({ name: "start, handshake and list of tools", ok: false });
 });
 
 test("a file that pins a revision which the server refuses -> told, with the key to change", async () => {
-  const at = await start({ old: { ...everything(), protocol: "2026-07-28" } });
-  await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
-  const [found] = about(await diagnose(at), "old");
+  const [found] = about((await shared()).report, "old");
   expect(found).toMatchObject({ id: "protocol", severity: "error" });
   expect(found?.remedy).toContain('"protocol"');
 });

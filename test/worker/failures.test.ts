@@ -28,6 +28,7 @@ type Entry = Record<string, unknown>;
 
 const schema = { type: "object", properties: { path: { type: "string" } }, required: ["path"] };
 
+const RESULTS = fixture("results.mjs");
 const SECRET = "s3cr3t-of-the-test";
 /** It ends after it has written a secret that is cut. */
 const WRITES_CUT_SECRET = `process.stdin.once("data", () => {
@@ -36,14 +37,13 @@ const WRITES_CUT_SECRET = `process.stdin.once("data", () => {
 
 /** One worker with a server for each test that needs no session of its own. */
 const others = forRows(async () => {
-  const results = fixture("results.mjs");
   const at = await start({
     waits: fixture("waits.mjs"),
     live: { ...fixture("live.mjs", { TOOLS: "work,drop-all" }), excludeTools: ["drop*"] },
     "my-off": { ...fixture("live.mjs"), disabled: true },
     secret: fixture("results.mjs", { SECRET }),
     cuts: { command: process.execPath, args: ["-e", WRITES_CUT_SECRET], env: { SECRET } },
-    short: { ...results, args: [...(results.args as string[]), "--token", "hunt2"] },
+    short: { ...RESULTS, args: [...(RESULTS.args as string[]), "--token", "hunt2"] },
   });
   await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
   return at;
@@ -194,11 +194,8 @@ describe("a call to a server that", () => {
   });
 
   test("is not configured -> unknown_server", async () => {
-    const failed = await failedResult(await others(), "work");
-    expect([failed.code, failed.text]).toEqual([
-      "unknown_server",
-      `No server named s is configured. /mcp lists the servers.${EXPECTED}`,
-    ]);
+    const text = `No server named s is configured. /mcp lists the servers.${EXPECTED}`;
+    expect(await failedResult(await others(), "work")).toMatchObject({ code: "unknown_server", text });
   });
 
   test("does not answer before the worker ends -> runtime_restarted; after a stop -> runtime_stopped", async () => {
@@ -219,39 +216,32 @@ describe("a call to a server that", () => {
 });
 
 describe("a server of the project that is not trusted", () => {
-  const project = async (file: string): Promise<Place> => {
+  const project = async (): Promise<Place> => {
     const place = await createPlace();
     const { command, args } = fixture("live.mjs");
-    await writeFile(join(place.cwd, file), JSON.stringify({ mcpServers: { s: { command, args } } }));
+    await writeFile(join(place.cwd, ".mcp.json"), JSON.stringify({ mcpServers: { s: { command, args } } }));
     return place;
   };
-  const ONLY = `Only the user can allow it.${EXPECTED}`;
-
   const notStarted = async (at: Started, reason: string): Promise<void> => {
-    const failed = await failedResult(at, "work");
-    expect([failed.code, failed.text]).toEqual([
-      "server_not_trusted",
-      `s is not started: ${reason}. ${ONLY}`,
-    ]);
+    const text = `s is not started: ${reason}. Only the user can allow it.${EXPECTED}`;
+    expect(await failedResult(at, "work")).toMatchObject({ code: "server_not_trusted", text });
     expect(at.events.filter(({ type }) => type === "spawned")).toEqual([]);
   };
 
   test("nobody can be asked -> server_not_trusted with the reason", async () => {
-    const at = await start({}, { place: await project(".mcp.json"), facts: { canAsk: false } });
+    const at = await start({}, { place: await project(), facts: { canAsk: false } });
     await notStarted(at, "nobody can be asked for consent here");
   });
 
   test("waits for consent, was refused, then allowed -> not started with the reason, then connected", async () => {
-    const at = await start({}, { place: await project(".mcp.json") });
+    const at = await start({}, { place: await project() });
     await notStarted(at, "it waits for the user's consent");
     const { questions } = await at.runtime.ask("status", {});
     const hash = questions[0]?.hash ?? "";
     await at.runtime.ask("answerConsent", { hash, allow: false });
     await notStarted(at, "it was refused before; /mcp trust asks again");
     await at.runtime.ask("answerConsent", { hash, allow: true });
-    expect(await at.runtime.ask("explainMissing", { name: "s__work" })).toMatchObject({
-      code: "server_not_trusted",
-    });
+    expect((await at.runtime.ask("explainMissing", { name: "s__work" }))?.code).toBe("server_not_trusted");
     await at.runtime.ask("askAgain", {});
     await at.runtime.ask("answerConsent", { hash, allow: true });
     await at.settled("s");
@@ -285,10 +275,8 @@ describe("the text of a server's error", () => {
 
   test("a message of megabytes -> cut, with its length", async () => {
     const started = await others();
-    const { text } = await failedResult(started, "fail", {
-      args: { code: 7, words: 3_000_000 },
-      server: "secret",
-    });
+    const args = { code: 7, words: 3_000_000 };
+    const { text } = await failedResult(started, "fail", { args, server: "secret" });
     expect(text.length).toBeLessThan(4_500);
     expect(text).toMatch(/^secret rejected fail: no: \[redacted\]w+… \(3,000,014 characters\)\nExpected/);
   });

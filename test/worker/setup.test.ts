@@ -86,8 +86,7 @@ describe("trial", () => {
     "%s -> its tools are counted, and its process is gone",
     async (name) => {
       const at = await shared();
-      const before = pidsOf(at).length;
-      const entry = marked(at, name);
+      const [before, entry] = [pidsOf(at).length, marked(at, name)];
       const tried = await at.runtime.ask("tryServer", { name: "new", entry, project: false });
       expect(tried).toMatchObject({ outcome: "connected", transport: "stdio", tools: expect.any(Array) });
       expect(await processesWithMarker(at.agentDir)).toEqual([]);
@@ -178,15 +177,10 @@ describe("add and remove", () => {
     expect((await at.settled("new")).state).toBe("connected");
     const again = await failure(at.runtime.ask("addServer", { name: "new", entry, project: false }));
     expect(again).toMatchObject({ code: "bad_config", message: expect.stringContaining("already") });
-    await at.runtime.ask("addServer", {
-      name: "new",
-      entry: { ...entry, description: "other" },
-      project: false,
-      replace: true,
-    });
-    expect((await at.runtime.ask("status", {})).servers).toMatchObject([
-      { name: "new", description: "other" },
-    ]);
+    const other = { name: "new", entry: { ...entry, description: "other" }, project: false };
+    await at.runtime.ask("addServer", { ...other, replace: true });
+    const { servers } = await at.runtime.ask("status", {});
+    expect(servers).toMatchObject([{ name: "new", description: "other" }]);
     expect(await at.runtime.ask("removeServer", { server: "new" })).toEqual({ file: userFile(at) });
     expect(await readFile(userFile(at), "utf8")).toBe('{\n  // mine\n  "mcpServers": {\n  }\n}\n');
     expect((await at.runtime.ask("status", {})).servers).toEqual([]);
