@@ -21,9 +21,13 @@ import { copyExtension, home, onCleanup, root } from "./support.ts";
 export const SERVER = "web";
 const POLL_MS = 25;
 
-export interface Story {
+/** An MCP server, and the authorization server that it trusts. */
+export interface Servers {
   trusted: AuthorizationServer;
   guarded: ProtectedServer;
+}
+
+export interface Story extends Servers {
   at: PiHome;
   /** The environment of every run. */
   env: Record<string, string>;
@@ -44,14 +48,7 @@ export interface StoryOptions {
   browserAgrees?: boolean;
 }
 
-/** Starts both servers and makes a home. Nobody is signed in, and Pi does not run. */
-export async function begin({
-  behaviour = {},
-  entry = {},
-  others = [],
-  settings = {},
-  browserAgrees = false,
-}: StoryOptions = {}): Promise<Story> {
+export async function startServers(behaviour: Behaviour = {}): Promise<Servers> {
   const trusted = await startAuthorizationServer(behaviour);
   onCleanup(() => trusted.close());
   const guarded = await startProtectedServer({
@@ -60,6 +57,18 @@ export async function begin({
     challengeScope: "read",
   });
   onCleanup(() => guarded.close());
+  return { trusted, guarded };
+}
+
+/** Starts both servers and makes a home. Nobody is signed in, and Pi does not run. */
+export async function begin({
+  behaviour = {},
+  entry = {},
+  others = [],
+  settings = {},
+  browserAgrees = false,
+}: StoryOptions = {}): Promise<Story> {
+  const { trusted, guarded } = await startServers(behaviour);
   const names = [SERVER, ...others];
   const mcpServers = Object.fromEntries(names.map((name) => [name, { url: guarded.url, ...entry }]));
   const at = await home({ mcp: { mcpServers, settings } });
@@ -175,22 +184,32 @@ export async function stored(story: Story): Promise<string[]> {
   return names.filter((name) => /^[0-9a-f]{16}\.json$/.test(name)).map((name) => join(folder, name));
 }
 
+interface Sought {
+  /** Whether the store has the server's secrets. */
+  isStored: boolean;
+  /** Default: the story's own. */
+  server?: string;
+  trusted?: AuthorizationServer;
+}
+
 /**
  * Fails if a secret that the authorization server knows stands anywhere but in the store: in a file of the home, in its
  * name, in an argument of a process or in what Pi said. Fails as well if the search looks past the store's secrets or
  * past a process, because then it proves nothing.
  */
-export async function expectNoSecret(story: Story, { isStored }: { isStored: boolean }): Promise<void> {
-  const { trusted, at, said } = story;
+export async function expectNoSecret(
+  story: Story,
+  { isStored, server = SERVER, trusted = story.trusted }: Sought,
+): Promise<void> {
+  const { at, said } = story;
   const { secrets } = trusted.book;
   expect(secrets.size).toBeGreaterThan(0);
   const files = await readBelow(at.dir, [storeOf(story)]);
   expect(findSecrets([...files, ...said], secrets)).toEqual([]);
   const all = findSecrets(await readBelow(at.dir), secrets);
   expect(all.length > 0).toBe(isStored);
-  expect(
-    all.filter((line) => !/ in \.pi\/agent\/mcp-oauth\/web\/([0-9a-f]{16}|tokens)\.json$/.test(line)),
-  ).toEqual([]);
+  const own = new RegExp(` in \\.pi/agent/mcp-oauth/${server}/([0-9a-f]{16}|tokens)\\.json$`);
+  expect(all.filter((line) => !own.test(line))).toEqual([]);
   const names = files.map(({ name }) => name);
   expect(names).toEqual(expect.arrayContaining([".pi/agent/mcp-threads.log"]));
   expect(said.some(({ name, text }) => name === COMMAND_LINE && text.includes("--model"))).toBe(true);
