@@ -1,5 +1,5 @@
 /**
- * Owns: tests of servers that a model wrote into `.pi/mcp.json`, across starts of the real Pi: such a server never runs
+ * Owns: tests of servers that a model wrote into `.pi/mcp.json`, across sessions and starts of the real Pi: such a server never runs
  * without consent. Also tests of an open question when the connection worker ends.
  */
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
@@ -8,7 +8,7 @@ import { describe, expect, test } from "vitest";
 import { type PiHome, runPrint } from "../support/pi-run.ts";
 import { processesWithMarker } from "../support/processes.ts";
 import { notices } from "../support/rpc-events.ts";
-import { inTurn } from "./in-turn.ts";
+import { inTurn, NEXT_HOME, nextSession } from "./in-turn.ts";
 import {
   breakableEntry,
   breakWorker,
@@ -40,12 +40,16 @@ const trustOf = async (at: PiHome): Promise<{ server: string; decision: string }
   return (JSON.parse(text) as { consents: { server: string; decision: string }[] }).consents;
 };
 
-/** Starts Pi again with the same home and checks that the server is asked for and has not run. */
-async function isAskedAgain(at: PiHome): Promise<Opened> {
-  const pi = await open({ at });
-  const asked = await pi.dialog();
-  expect(asked.title).toContain("live.mjs evil");
+/** Checks that the server is asked for and has not run. */
+async function expectAsked({ at, dialog }: Opened): Promise<void> {
+  expect((await dialog()).title).toContain("live.mjs evil");
   expect(await hasRun(at)).toBe(false);
+}
+
+/** Starts Pi again with the same home. */
+async function isAskedAgain(at: PiHome): Promise<Opened> {
+  const pi = await open({ at, extensions: [ENTRY, NEXT_HOME] });
+  await expectAsked(pi);
   return pi;
 }
 
@@ -64,14 +68,17 @@ async function renamed(at: PiHome): Promise<PiHome> {
   return moved;
 }
 
-test("a model writes .pi/mcp.json as the last act of a print run, and Pi starts again and again, at last in a renamed folder -> asked for until the user allows it, then it runs without a question", async () => {
+test("a model writes .pi/mcp.json as the last act of a print run, and session follows session, at last in a renamed folder -> asked for until the user allows it, then it runs without a question", async () => {
   const at = await home({ trusted: true });
   expect(await print(at, writesEvil(at))).toMatchObject({ code: 0, stdout: "ok\n" });
   expect(await trustOf(at)).toMatchObject([{ server: "evil", decision: "awaiting" }]);
 
   const asked = await isAskedAgain(at);
   asked.answer(await asked.dialog(), { value: "Not now" });
-  await asked.rpc.stop();
+  await nextSession(asked);
+  await expectAsked(asked);
+  asked.rpc.kill("SIGKILL");
+  await asked.rpc.exited;
 
   // The search waits for the configuration; a run without a search may end before that.
   expect(await print(at, searchFor("select:evil__work"))).toMatchObject({
@@ -79,10 +86,6 @@ test("a model writes .pi/mcp.json as the last act of a print run, and Pi starts 
     stdout: "ok\n",
     stderr: "MCP server evil of this project is not started: nobody can be asked for consent here.\n",
   });
-
-  const killed = await isAskedAgain(at);
-  killed.rpc.kill("SIGKILL");
-  await killed.rpc.exited;
 
   const moved = await renamed(at);
   const allowing = await isAskedAgain(moved);
@@ -93,12 +96,11 @@ test("a model writes .pi/mcp.json as the last act of a print run, and Pi starts 
   expect(await trustOf(moved)).toContainEqual(
     expect.objectContaining({ server: "evil", decision: "allowed" }),
   );
-  await allowing.rpc.stop();
 
-  const last = await open({ at: moved });
-  await last.prompt(searchFor("select:evil__work"));
-  expect((await last.ask("evil__work")).argv).toEqual(["evil"]);
-  expect(dialogsOf(last.rpc)).toEqual([]);
+  await nextSession(allowing);
+  await allowing.prompt(searchFor("select:evil__work"));
+  expect((await allowing.ask("evil__work")).argv).toEqual(["evil"]);
+  expect(dialogsOf(allowing.rpc)).toEqual([]);
 });
 
 describe("the connection worker ends while a question is open", () => {

@@ -106,8 +106,11 @@ export async function writeFiles(folder: string, files: Readonly<Record<string, 
   }
 }
 
-/** Resolves when the new session has started and no process of the old one is left. */
-async function nextSession({ at, rpc, scripted }: Opened, resumed?: string): Promise<void> {
+/**
+ * Begins another session of a Pi that has loaded NEXT_HOME. Resolves when it has started and no process of the old one is
+ * left.
+ */
+export async function nextSession({ at, rpc, scripted }: Opened, resumed?: string): Promise<void> {
   const old = (await processesWithMarker(`HOME=${at.dir}`)).filter(({ pid }) => pid !== rpc.pid);
   const since = rpc.events.length;
   await rpc.request(
