@@ -2,18 +2,18 @@
 import { family } from "../../support/long.ts";
 import { type Row, SERVER_CHECKS } from "../support/row.ts";
 import { failsForValues, isGone, isShort, refusesValues, workerEnds } from "./seeing.ts";
-import { aloneIfWhole, besideIfSmall, shown, sized } from "./sizes.ts";
+import { besideIfSmall, besideOrHome, PAUSE_MS, shown, sized } from "./sizes.ts";
 
 const WORK = [{ tool: "work" }];
 /** More values than `LIMITS.messageValues`. */
-const LIST_MIB = sized(16, 60);
+const LIST_MIB = sized(6, 60);
 /** Longer than `LIMITS.unaskedBytes`, which does not count for an answer. */
 const TEXT_MIB = sized(17, 60);
 /** Many times what main, the log and the model's notices may get. */
 const RESPONSES = sized(10_000, 60_000);
 const STEPS = sized(6_000, 30_000);
 const NOTIFICATIONS = sized(3_000, 10_000);
-/** More than `LIMITS.serverRequestsOpen`, with some ids of 1 MB: their answers have more than `LIMITS.unsentReplyBytes`. */
+/** More than `LIMITS.serverRequestsOpen`, with some long ids: their answers have more than `LIMITS.unsentReplyBytes`. */
 const REQUEST_ROUNDS = sized(140, 200);
 const REQUESTS = shown(REQUEST_ROUNDS * 8);
 
@@ -21,11 +21,11 @@ export const FLOODS: readonly Row[] = [
   {
     name: `a server that answers tools/list with ${LIST_MIB} MiB of empty objects`,
     finding: "C2",
-    ...aloneIfWhole,
+    ...besideOrHome,
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("floods-list.mjs", `${LIST_MIB}`, "{}"),
     happened: "sent",
-    watchMs: 1_000,
+    watchMs: sized(0, 1_000),
     act: (arena) => arena.connected(),
     check: async (arena) => [...workerEnds(arena), ...(await failsForValues(arena))],
   },
@@ -36,7 +36,7 @@ export const FLOODS: readonly Row[] = [
     ({ what, args }): Row => ({
       name: `a server that answers a call with ${LIST_MIB} MiB of ${what}`,
       finding: "C2",
-      ...aloneIfWhole,
+      ...besideOrHome,
       checks: SERVER_CHECKS,
       server: ({ hostile }) => hostile("floods-result.mjs", `${LIST_MIB}`, ...args),
       calls: WORK,
@@ -47,7 +47,7 @@ export const FLOODS: readonly Row[] = [
   {
     name: `no attack: a server answers a call with ${TEXT_MIB} MiB of plain text, and the model gets the start and the end`,
     finding: "C2",
-    ...aloneIfWhole,
+    ...besideOrHome,
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("big-text.mjs", `${TEXT_MIB}`),
     act: async (arena) => {
@@ -61,7 +61,6 @@ export const FLOODS: readonly Row[] = [
     name: "a server that asks without end and never reads an answer",
     anyClient: true,
     finding: "M5",
-    beside: false,
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("asks-never-reads.mjs"),
     happened: "asks",
@@ -75,30 +74,30 @@ export const FLOODS: readonly Row[] = [
   {
     name: "a server that writes to stderr without end",
     finding: "own",
-    beside: false,
+    ...besideIfSmall,
     checks: SERVER_CHECKS,
-    server: ({ hostile }) => hostile("floods-stderr.mjs"),
+    server: ({ hostile }) => hostile("floods-stderr.mjs", `${PAUSE_MS}`),
     calls: WORK,
   },
   {
     name: "a server that writes garbage in a line that never ends",
     finding: "own",
-    beside: false,
     checks: SERVER_CHECKS,
+    // The client ends it after `LIMITS.messageBytes`.
     server: ({ hostile }) => hostile("garbage-without-end.mjs"),
   },
   {
     name: "a server that writes empty lines without end",
     finding: "own",
-    beside: false,
+    ...besideIfSmall,
     checks: SERVER_CHECKS,
-    server: ({ hostile }) => hostile("empty-lines.mjs"),
+    server: ({ hostile }) => hostile("empty-lines.mjs", `${PAUSE_MS}`),
     calls: WORK,
   },
   {
     name: `a server that sends ${shown(RESPONSES)} responses without any request`,
     finding: "own",
-    beside: false,
+    ...besideIfSmall,
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("unasked-responses.mjs", `${RESPONSES}`),
     calls: WORK,
@@ -106,13 +105,13 @@ export const FLOODS: readonly Row[] = [
   {
     name: `a server that reports ${shown(STEPS)} steps of progress in one call`,
     finding: "own",
-    beside: false,
+    ...besideIfSmall,
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("floods-progress.mjs", `${STEPS}`),
     calls: WORK,
-    check: ({ rpc }) => {
+    check: ({ rpc, place }) => {
       const told = rpc.events.filter(
-        ({ type, toolName }) => type === "tool_execution_update" && String(toolName).endsWith("__work"),
+        ({ type, toolName }) => type === "tool_execution_update" && toolName === `${place.server}__work`,
       ).length;
       return told > STEPS / 10 ? [`main was told ${told} steps`] : [];
     },
@@ -139,7 +138,6 @@ export const FLOODS: readonly Row[] = [
   {
     name: "a server that sends a batch of 200,000 messages, an empty batch, and a batch of nested batches",
     finding: "own",
-    beside: false,
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("batches.mjs"),
     happened: "sent",

@@ -4,13 +4,13 @@ import { family } from "../../support/long.ts";
 import type { Arena } from "../support/arena.ts";
 import { type Check, type Entry, type Place, type Row, SERVER_CHECKS } from "../support/row.ts";
 import { failsForValues, refusesValues } from "./seeing.ts";
-import { aloneIfWhole, sized } from "./sizes.ts";
+import { besideOrHome, sized } from "./sizes.ts";
 
 /** A client without a pause sends hundreds of requests in this time. */
 const WATCH_MS = 500;
 const WORK = [{ tool: "work" }];
 /** More values than `LIMITS.messageValues`. */
-const LIST_MIB = sized(16, 60);
+const LIST_MIB = sized(6, 60);
 /** An event may have 64 MiB, so it takes 64,000 such lines, or 800,000. */
 const LINE_CHARS = sized(1_000, 80);
 const SECRET = "t0p-s3cret";
@@ -51,7 +51,7 @@ const VALUES: readonly Row[] = family<Row>([
   {
     name: `a server that answers tools/list with ${LIST_MIB} MiB of empty objects in ${LIST_MIB} KB of gzip`,
     finding: "C2",
-    ...aloneIfWhole,
+    ...besideOrHome,
     checks: HTTP_CHECKS,
     server: over("floods-gzip.mjs", "tools/list", `${LIST_MIB}`, "{}"),
     happened: "sent",
@@ -61,7 +61,7 @@ const VALUES: readonly Row[] = family<Row>([
   {
     name: `a server that answers a call with ${LIST_MIB} MiB of empty objects in ${LIST_MIB} KB of gzip`,
     finding: "C2",
-    ...aloneIfWhole,
+    ...besideOrHome,
     checks: HTTP_CHECKS,
     server: over("floods-gzip.mjs", "tools/call", `${LIST_MIB}`, "{}"),
     calls: WORK,
@@ -70,12 +70,12 @@ const VALUES: readonly Row[] = family<Row>([
   },
 ]);
 
+/** The client ends a body or an event that is longer than `LIMITS.messageBytes`. */
 const BODIES: readonly Row[] = [
   ...VALUES,
   {
     name: "a server that sends zeros without end in gzip",
     finding: "own",
-    beside: false,
     checks: HTTP_CHECKS,
     server: over("gzip-bomb.mjs"),
     happened: "sends",
@@ -96,7 +96,6 @@ const BODIES: readonly Row[] = [
     (kind): Row => ({
       name: `a server that sends one event without end, in ${kind === "line" ? "one line" : "many lines"}`,
       finding: "own",
-      beside: false,
       checks: HTTP_CHECKS,
       server: over("endless-event.mjs", "tools/list", kind, `${LINE_CHARS}`),
       happened: "floods",
@@ -106,7 +105,6 @@ const BODIES: readonly Row[] = [
   {
     name: "a server that answers everything with a web page without end",
     finding: "own",
-    beside: false,
     checks: HTTP_CHECKS,
     server: over("endless-page.mjs"),
     happened: "floods",

@@ -41,7 +41,6 @@ export const MANNERS: readonly Row[] = [
   {
     name: "a keep-alive server that ends after each start: the pauses between the starts double",
     finding: "L5",
-    beside: false,
     checks: SERVER_CHECKS,
     server: ({ hostile }) => ({ ...hostile("drops.mjs"), lifecycle: "keep-alive" }),
     act: async (arena) => {

@@ -7,6 +7,7 @@ import { messageText } from "../../support/model.ts";
 import type { Arena } from "../support/arena.ts";
 import { type Row, SERVER_CHECKS } from "../support/row.ts";
 import { answered, aTool, helloOf, listOf } from "./answering.ts";
+import { sized } from "./sizes.ts";
 
 const EVIL = "\u001b]0;OWNED\u0007\u001b[2J\u202e\u0000\u009b31m\u{e0041}";
 const PROMPTS = [
@@ -15,10 +16,12 @@ const PROMPTS = [
   { name: "typed", arguments: [{ name: `${EVIL}a` }, { name: "__proto__", description: EVIL }] },
   ...Array.from({ length: 1_000 }, (_, i) => ({ name: `p${i}`, description: "d".repeat(2_000) })),
 ];
+/** Ten times what a message may have. */
+const PARTS = sized(500, 5_000);
 /** The first text looks like a skill and like a command; the others are too long and too many. */
 const MESSAGES = [
   { role: "user", content: { type: "text", text: `/skill:x /mcp__healthy__p ${EVIL}` } },
-  ...Array.from({ length: 5_000 }, () => ({
+  ...Array.from({ length: PARTS }, () => ({
     role: "assistant",
     content: { type: "text", text: `${EVIL}${"long ".repeat(200)}` },
   })),

@@ -4,7 +4,7 @@ import { callOf } from "../support/arena.ts";
 import { type Row, SERVER_CHECKS } from "../support/row.ts";
 import { answered, aTool, helloOf, nested } from "./answering.ts";
 import { isShort, workerEnds } from "./seeing.ts";
-import { shown, sized } from "./sizes.ts";
+import { besideIfSmall, shown, sized } from "./sizes.ts";
 
 const WORK = [{ tool: "work" }];
 /** More than `LIMITS.imageChars`, and more images than `LIMITS.filesPerResult`. */
@@ -12,10 +12,10 @@ const IMAGE_MB = sized(5, 8);
 const IMAGES = sized(1_000, 10_000);
 /** Words and data of an error: hundreds of times what may be kept of them. */
 const ERROR_MB = sized(1, 10);
-const ERROR_DATA_MB = sized(2, 20);
+const ERROR_DATA_MB = sized(1, 20);
 /** Small, the pages end with the 200th; whole, they end with the 10,000th tool. */
 const PAGE_TOOLS = sized(10, 100);
-const INSTRUCTIONS_MB = sized(5, 50);
+const INSTRUCTIONS_MB = sized(1, 50);
 /** More than `LIMITS.scriptResultBytes`. */
 const SCRIPT_MIB = sized(5, 16);
 
@@ -131,7 +131,7 @@ export const SHAPES: readonly Row[] = [
   {
     name: `a server that gives pages of ${PAGE_TOOLS} tools without end`,
     finding: "own",
-    beside: false,
+    ...besideIfSmall,
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("endless-pages.mjs", `${PAGE_TOOLS}`),
     happened: "twentieth page",
@@ -141,7 +141,7 @@ export const SHAPES: readonly Row[] = [
     {
       name: "a server that gives pages of 10 MB without end: the client gives up the list before its memory is full",
       finding: "M5",
-      alone: "home",
+      beside: false,
       checks: SERVER_CHECKS,
       server: ({ hostile }) => hostile("heavy-pages.mjs"),
       happened: "third page",

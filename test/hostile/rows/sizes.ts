@@ -14,6 +14,10 @@ export const aloneIfWhole: Partial<Row> = sized({ beside: false }, { alone: "hom
 
 /** Small, such attacks take no more than others and run beside them. */
 export const besideIfSmall: Partial<Row> = sized({}, { beside: false });
+export const besideOrHome: Partial<Row> = sized({}, { alone: "home" });
+
+/** The pause, in ms, between the pieces of a flood without end: without one, it takes as much of a core as it gets. */
+export const PAUSE_MS = sized(100, 0);
 
 /** The number as a row's name shows it. */
 export const shown = (count: number): string => count.toLocaleString("en-US");

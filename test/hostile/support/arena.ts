@@ -210,7 +210,7 @@ export class Arena {
   }
 
   /** Waits until the attacking server has connected or failed. */
-  async connected(timeoutMs = 20_000): Promise<void> {
+  async connected(timeoutMs = 40_000): Promise<void> {
     const { server } = this.place;
     const isOver = async (): Promise<boolean> => !(await this.status()).includes(`${server}: connecting`);
     if (!(await this.until(isOver, timeoutMs, ASK_MS))) throw new Error(`${server} still connects`);

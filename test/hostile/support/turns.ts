@@ -9,7 +9,7 @@ import { type FilePi, prepare, type RowContext, runAlone, startFilePi } from "./
 import type { Round } from "./together.ts";
 
 /** Attacks that are in the configuration at the same time, unless the file says otherwise. */
-const BESIDE = 8;
+const BESIDE = 20;
 const NOTHING = { callMs: 0, mainCpuMs: 0, mainGapMs: 0 };
 
 /** True if the row's own session is the first thing that needs its home, so that the row before may start it. */
