@@ -1,13 +1,16 @@
 /** Attacks by the number and size of tools, and by the cost of a search over them on the main thread. */
+import { family } from "../../support/long.ts";
 import { type Arena, callOf, searchOf } from "../support/arena.ts";
 import { type Row, SERVER_CHECKS } from "../support/row.ts";
 import { aTool, listing } from "./answering.ts";
-import { aloneIfWhole, shown, sized } from "./sizes.ts";
+import { besideOrHome, shown, sized } from "./sizes.ts";
 
 /** Enough that a comparison of each name with an unknown one holds main up. */
 const MANY_TOOLS = sized(3_000, 10_000);
 /** More than `LIMITS.toolsPerServer`. */
 const TOO_MANY_TOOLS = sized(11_000, 100_000);
+/** Their descriptions together are longer than `LIMITS.snapshotBytes`, unless each is cut. */
+const LONG = 640;
 /** A request to the model that held it would break the limit of the row. */
 const HUGE_DESCRIPTION_MB = sized(3, 10);
 
@@ -22,10 +25,11 @@ const select = (names: readonly string[]): ReturnType<typeof searchOf> =>
 const unknownNames = ({ place }: Arena, length: number): string[] =>
   Array.from({ length: 5 }, (_, i) => `${place.server}__${"n".repeat(length - 5)}x${i}xyz`);
 
+const PUNCTUATED = sized(3_000, 10_000);
 const PUNCTUATION = ["_", "-", ".", "__", "-_", "_-", "--", "._", "_.", "-."];
-/** Returns 10,000 tools whose names differ only in their punctuation. */
+/** Returns tools whose names differ only in their punctuation. */
 const punctuated = (): Record<string, unknown>[] =>
-  Array.from({ length: 10_000 }, (_, i) => {
+  Array.from({ length: PUNCTUATED }, (_, i) => {
     const digits = String(i).padStart(4, "0").split("");
     return aTool(`read${digits.map((digit) => PUNCTUATION[Number(digit)]).join("file")}`);
   });
@@ -50,7 +54,7 @@ const SEARCHES: readonly Row[] = [
   unknownRow(
     `a server with ${shown(MANY_TOOLS)} names of 64 characters that share 54: the model asks for five unknown names`,
     [MANY_TOOLS, 57],
-    aloneIfWhole,
+    besideOrHome,
   ),
   unknownRow(
     "a server with 100 names of 1,000 characters: the model asks for five unknown names",
@@ -68,9 +72,9 @@ const SEARCHES: readonly Row[] = [
     },
   },
   {
-    name: "a server with 10,000 names that differ in punctuation: the model repeats one name 256 times in a query",
+    name: `a server with ${shown(PUNCTUATED)} names that differ in punctuation: the model repeats one name 256 times in a query`,
     finding: "H5",
-    alone: "home",
+    ...besideOrHome,
     checks: SERVER_CHECKS,
     server: listing(punctuated()),
     act: async (arena) => {
@@ -92,14 +96,10 @@ const SEARCHES: readonly Row[] = [
     ]),
     act: async (arena) => {
       const set = Array.from({ length: 450 }, (_, i) => String.fromCodePoint(0x4e00 + 2 * i)).join("");
-      const patterns = [
-        `(([^${set}]?){100}){4}\u0001`,
-        "^((n+)+)+$",
-        "(a|a)*b",
-        "((a*)*)*\\d{500}",
-        "(?=(a+))a*b",
-      ];
-      for (const search of patterns) await arena.prompt(callOf("mcp", { search, regex: true }));
+      // Each of them takes all the time that it gets; the worker's own tests try more.
+      const backtracks = family(["^((n+)+)+$", "(a|a)*b", "((a*)*)*\\d{500}", "(?=(a+))a*b"]);
+      for (const search of [`(([^${set}]?){100}){4}\u0001`, ...backtracks])
+        await arena.prompt(callOf("mcp", { search, regex: true }));
     },
   },
 ];
@@ -110,17 +110,24 @@ const changed = async (arena: Arena): Promise<void> => {
   if (!(await arena.until(isChanged))) throw new Error("the changed list was never asked for");
 };
 
+/** Each list costs the client as much as the first one. */
+const MORE_CHANGES = sized(5, 15);
+
 /** Returns a row in which the model calls tools and the user opens `/mcp tools` while the list changes. */
 const changingRow = (
   name: string,
-  { tools, ...more }: { tools: () => readonly Record<string, unknown>[] } & Pick<Row, "calls">,
+  { tools, ...more }: { tools: () => readonly Record<string, unknown>[] } & Pick<Row, "calls" | "check">,
 ): Row => ({
   name,
   finding: "M9",
   alone: "home",
   checks: SERVER_CHECKS,
   server: async (place) =>
-    place.hostile("changes-list.mjs", await place.file("tools.json", JSON.stringify(tools()))),
+    place.hostile(
+      "changes-list.mjs",
+      await place.file("tools.json", JSON.stringify(tools())),
+      `${MORE_CHANGES}`,
+    ),
   ...more,
   act: async (arena) => {
     await changed(arena);
@@ -128,28 +135,57 @@ const changingRow = (
   },
 });
 
+const longDescriptions = (count: number): Record<string, unknown>[] =>
+  Array.from({ length: count }, (_, i) =>
+    aTool(`long_${i}`, { description: `Tool ${i}: ${"many words ".repeat(1_800)}` }),
+  );
+const manyTools = (count: number): Record<string, unknown>[] =>
+  Array.from({ length: count }, (_, i) => aTool(`tool_${i}`));
+
+const isTold = async (arena: Arena): Promise<string[]> => {
+  const told = [await arena.status(), ...arena.notices.map(({ message }) => message)].join("\n");
+  return /100,?000|90,?000|10,?000/.test(told)
+    ? []
+    : [`the user is not told that tools are left out: ${told}`];
+};
+
+const TOO_MANY: Row = {
+  name: `a server with ${shown(TOO_MANY_TOOLS)} tools: the list is cut, and the user is told`,
+  finding: "own",
+  alone: "home",
+  checks: SERVER_CHECKS,
+  server: listing(manyTools(TOO_MANY_TOOLS)),
+  calls: [{ tool: "tool_7" }],
+  check: isTold,
+};
+
+/** By default one server has both lists: each change costs the client all of it again. */
+const CHANGING: readonly Row[] = sized(
+  [
+    changingRow(
+      `a server with ${shown(TOO_MANY_TOOLS)} tools and ${LONG} descriptions of 19.8 KB whose list changes five times a second: it is cut, and the user is told`,
+      {
+        tools: () => [...longDescriptions(LONG), ...manyTools(TOO_MANY_TOOLS)],
+        calls: [{ tool: "long_7" }, { tool: "tool_7" }],
+        check: isTold,
+      },
+    ),
+  ],
+  [
+    TOO_MANY,
+    changingRow("a server with 1,250 descriptions of 19.8 KB whose list changes five times a second", {
+      tools: () => longDescriptions(1_250),
+      calls: [{ tool: "long_7" }, { tool: "long_8" }],
+    }),
+    changingRow("a server with 10,000 tools whose list changes five times a second", {
+      tools: () => manyTools(10_000),
+      calls: [{ tool: "tool_7" }],
+    }),
+  ],
+);
+
 const MANY: readonly Row[] = [
-  {
-    name: `a server with ${shown(TOO_MANY_TOOLS)} tools: the list is cut, and the user is told`,
-    finding: "own",
-    alone: "home",
-    checks: SERVER_CHECKS,
-    server: listing(Array.from({ length: TOO_MANY_TOOLS }, (_, i) => aTool(`tool_${i}`))),
-    calls: [{ tool: "tool_7" }],
-    check: async (arena) => {
-      const told = [await arena.status(), ...arena.notices.map(({ message }) => message)].join("\n");
-      return /100,?000|90,?000|10,?000/.test(told)
-        ? []
-        : [`the user is not told that tools are left out: ${told}`];
-    },
-  },
-  changingRow("a server with 1,250 descriptions of 19.8 KB whose list changes five times a second", {
-    tools: () =>
-      Array.from({ length: 1_250 }, (_, i) =>
-        aTool(`tool_${i}`, { description: `Tool ${i}: ${"many words ".repeat(1_800)}` }),
-      ),
-    calls: [{ tool: "tool_7" }, { tool: "tool_8" }],
-  }),
+  ...CHANGING,
   {
     name: `a server whose tool has a description of ${HUGE_DESCRIPTION_MB} MB`,
     finding: "M9",
@@ -166,10 +202,6 @@ const MANY: readonly Row[] = [
       return most > 2_000_000 ? [`a request to the model has ${most} characters`] : [];
     },
   },
-  changingRow("a server with 10,000 tools whose list changes five times a second", {
-    tools: () => Array.from({ length: 10_000 }, (_, i) => aTool(`tool_${i}`)),
-    calls: [{ tool: "tool_7" }],
-  }),
   {
     name: "a server with a tool name of 1 MB, an empty name and names that are not text",
     finding: "own",

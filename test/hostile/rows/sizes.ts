@@ -9,11 +9,9 @@ const IS_WHOLE = repeats("HOSTILE_WHOLE", 0) > 0;
 
 export const sized = <T>(small: T, whole: T): T => (IS_WHOLE ? whole : small);
 
-/** Whole, such an attack would disturb the next row of its session. */
-export const aloneIfWhole: Partial<Row> = sized({ beside: false }, { alone: "home" });
-
 /** Small, such attacks take no more than others and run beside them. */
 export const besideIfSmall: Partial<Row> = sized({}, { beside: false });
+/** Whole, such an attack would also disturb the next row of its session. */
 export const besideOrHome: Partial<Row> = sized({}, { alone: "home" });
 
 /** The pause, in ms, between the pieces of a flood without end: without one, it takes as much of a core as it gets. */

@@ -1,5 +1,5 @@
-// Lists the tools of a file and changes the first tool's description every 200 ms: `changes-list.mjs /path`. Once a list
-// was asked for after several changes and a tool was called, the changes end after some more.
+// Lists the tools of a file and changes the first tool's description every 200 ms: `changes-list.mjs /path 15`. Once a list
+// was asked for after several changes and a tool was called, the changes end after so many more.
 import { readFileSync } from "node:fs";
 import { seen, send, serve, text } from "./lib.mjs";
 
@@ -7,11 +7,10 @@ const [first, ...others] = JSON.parse(readFileSync(process.argv[2], "utf8"));
 /** The rest of each answer, made once: making it costs as much as reading it. */
 const rest = `${JSON.stringify(others).slice(1)}}}`;
 const CHANGES = 3;
-const MORE = 15;
 let count = 0;
 let isTold = false;
 let isCalled = false;
-let left = MORE;
+let left = Number(process.argv[3]);
 serve({
   "tools/list": ({ id }) => {
     // A client may skip changes, so the record needs several changes before a list.
