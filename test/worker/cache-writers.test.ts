@@ -18,7 +18,7 @@ import { createRandom } from "../unit/random.ts";
 import { tempFolder } from "../unit/temp-folder.ts";
 
 const ROUNDS = repeats("CACHE_WRITER_ROUNDS", 1);
-const KILLS = repeats("CACHE_KILLS", 8);
+const KILLS = repeats("CACHE_KILLS", 4);
 /**
  * These limits are very long: if the next writer had to wait until a killed writer counts as silent, the test would
  * fail.

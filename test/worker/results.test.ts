@@ -8,8 +8,9 @@ import { startRuntime } from "../../src/runtime/run.ts";
 import type { CallResult } from "../../src/shared/protocol/calls.ts";
 import { ThreadsError } from "../../src/shared/protocol/errors.ts";
 import type { WorkerEvent } from "../../src/shared/protocol/events.ts";
+import { amount } from "../support/long.ts";
 import { waitGone } from "../support/processes.ts";
-import { everything } from "./support.ts";
+import { builtWorker, everything } from "./support.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 const SECRET = "s3cr3t-of-the-test";
@@ -45,6 +46,7 @@ beforeAll(async () => {
   await utimes(old, 0, 0);
   runtime = startRuntime({
     logFile: join(agentDir, "mcp-threads.log"),
+    workerUrl: builtWorker,
     onEvent: (event) => events.push(event),
     onCrash: ({ reason }) => events.push({ type: "progress", callId: "crash", message: reason }),
     onStartFailed: (error) => events.push({ type: "progress", callId: "start", message: error.message }),
@@ -138,11 +140,12 @@ test("a thousand progress steps at once -> a few reach main, the last one among 
   expect(told.length).toBeLessThan(20);
 });
 
-test("20 MB of text -> start and end reach main, a private file of the session holds all", async () => {
+test("megabytes of text -> start and end reach main, a private file of the session holds all", async () => {
   const piece = "a line of the log\n";
-  const result = await call("own", "big", { piece, times: 1_165_084 });
+  const times = amount(233_017, 1_165_084);
+  const result = await call("own", "big", { piece, times });
   const { storedAt = "", bytes } = result;
-  expect(bytes?.received).toBe(1_165_084 * piece.length);
+  expect(bytes?.received).toBe(times * piece.length);
   expect(Buffer.byteLength(textOf(result))).toBeLessThanOrEqual(51_200);
   expect((await stat(storedAt)).size).toBe(bytes?.received);
   expect((await stat(storedAt)).mode & 0o777).toBe(0o600);
@@ -193,8 +196,13 @@ test.each<[string, Record<string, unknown>, RegExp]>([
     /^x$/,
   ],
   [
-    "100,000 items",
-    { around: ['{"content":[', "0]}"], open: '{"type":"text","text":"x"},', close: "", times: 100_000 },
+    "more items than lines are shown",
+    {
+      around: ['{"content":[', "0]}"],
+      open: '{"type":"text","text":"x"},',
+      close: "",
+      times: amount(30_000, 100_000),
+    },
     /^(x\n)+\[\.\.\. .* left out here\. Full text: .*\]\n/,
   ],
 ])("%s -> arrives as text, and the next call works", async (_name, args, expected) => {
