@@ -11,6 +11,7 @@ import type { Connection } from "../../workers/connection/mcp/connection.ts";
 import { neutralFolder } from "../../workers/connection/npx/neutral-folder.ts";
 import { type NpxLaunch, resolveNpx } from "../../workers/connection/npx/npx.ts";
 import { FILESYSTEM, filesystemSpec, fillNpmCache, whatRan } from "../support/hostile-clone.ts";
+import { family } from "../support/long.ts";
 import { descendants } from "../support/processes.ts";
 import { type ClonePlace, hostilePlace } from "./clone-support.ts";
 import { fixtures } from "./support.ts";
@@ -39,38 +40,41 @@ async function outputOf({ command, args, env, cwd }: NpxLaunch): Promise<string>
   return text;
 }
 
-test("the user's own server -> npm's cache decides which program starts, and the server runs in the clone", async () => {
-  await fillNpmCache(at.npmCache);
-  const entry = {
-    command: "npx",
-    args: ["-y", await filesystemSpec(), "."],
-    env: { PATH: at.PATH, ...at.npmSettings },
-  };
-  const connection = await at.start(entry, "user");
-  expect(await listFolder(connection, ".")).toContain("clone-tool");
-  expect(await whatRan(at.ran)).toBe("");
-  // The only note is about PATH: the server was not started through npm itself.
-  expect(at.notes).toEqual([expect.stringMatching(/PATH.*: "", "\.", "node_modules\/\.bin"$/)]);
-  const ours = (await descendants(process.pid)).filter(({ pid }) => pid === connection.pid);
-  expect(ours[0]?.command).toContain(join(at.npmCache, "_npx"));
-});
-
-test("a `node` whose version the current folder chooses -> the clone chooses nothing", async () => {
-  await fillNpmCache(at.npmCache);
-  // Version managers do the same with a file such as .tool-versions.
+/** Puts first on the PATH a `node` whose version the current folder chooses, as version managers do. */
+async function nodeByFolder(): Promise<string> {
   const bin = join(at.root, "bin");
   await mkdir(bin);
   const chooses = `#!/bin/sh\nif [ -e .node-choice ]; then exec ./sh.sh; fi\nexec "${process.execPath}" "$@"\n`;
   await writeFile(join(bin, "node"), chooses, { mode: 0o755 });
   await writeFile(join(at.clone, ".node-choice"), "");
-  const env = { PATH: `${bin}:${process.env.PATH}`, ...at.npmSettings };
-  const connection = await at.start(
-    { command: "npx", args: ["-y", await filesystemSpec(), "."], env },
-    "user",
-  );
-  expect(await listFolder(connection, ".")).toContain("clone-tool");
-  expect(await whatRan(at.ran)).toBe("");
-});
+  return bin;
+}
+
+// Both traps are in one clone; under ALL_ROWS each is alone, too.
+test.each(
+  family([
+    { inPath: true, byFolder: true },
+    { inPath: true, byFolder: false },
+    { inPath: false, byFolder: true },
+  ]),
+)(
+  "the user's own server, with the clone in the PATH: $inPath, a `node` that the clone chooses: $byFolder -> npm's cache decides which program starts, and the server runs in the clone",
+  async ({ inPath, byFolder }) => {
+    await fillNpmCache(at.npmCache);
+    const folders = [inPath ? ":.:node_modules/.bin" : "", byFolder ? await nodeByFolder() : ""];
+    const PATH = [...folders.filter((folder) => folder !== ""), process.env.PATH].join(":");
+    const env = { PATH, ...at.npmSettings };
+    const entry = { command: "npx", args: ["-y", await filesystemSpec(), "."], env };
+    const connection = await at.start(entry, "user");
+    expect(await listFolder(connection, ".")).toContain("clone-tool");
+    expect(await whatRan(at.ran)).toBe("");
+    // The only note is about PATH: the server was not started through npm itself.
+    const told = expect.stringMatching(/PATH.*: "", "\.", "node_modules\/\.bin"$/);
+    expect(at.notes).toEqual(inPath ? [told] : []);
+    const ours = (await descendants(process.pid)).filter(({ pid }) => pid === connection.pid);
+    expect(ours[0]?.command).toContain(join(at.npmCache, "_npx"));
+  },
+);
 
 test("the project's own server -> the project's own package runs", async () => {
   // A project may have npm settings of its own; npm reads none of them for a package in the project.
@@ -121,9 +125,10 @@ test("npm finds a package in the project -> not used for the user's own server",
   const neutral = join(at.agentDir, "mcp-npm");
   for (const place of [neutral, undefined]) {
     asked = 0;
+    await fillNpmCache(join(place ?? elsewhere, "npm-cache"));
     const target = { command: "npx", args, env, cwd: elsewhere, neutral: place };
-    expect(JSON.stringify(await resolveNpx(target, options)) ?? "").not.toContain(at.clone);
-    expect(asked).toBeGreaterThan(0);
+    expect((await resolveNpx(target, options))?.args[0]).toContain(join(place ?? elsewhere, "npm-cache"));
+    expect(asked).toBe(1);
   }
 });
 

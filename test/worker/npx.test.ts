@@ -14,7 +14,7 @@ import { parseEntry } from "../../workers/connection/config/entry/definition.ts"
 import { type NpxLaunch, resolveNpx } from "../../workers/connection/npx/npx.ts";
 import { connect } from "../../workers/connection/transports/transports.ts";
 import { forWholeFile } from "../support/cleanup.ts";
-import { repeats } from "../support/long.ts";
+import { ALL_ROWS, amount, repeats } from "../support/long.ts";
 import { descendants, waitGone } from "../support/processes.ts";
 import { MEMORY, startNpxRegistry } from "./npx-registry.ts";
 
@@ -99,179 +99,8 @@ async function outputOf(command: string, args: string[], more: Record<string, st
   return text;
 }
 
-test("an empty npm cache -> the server is installed and found at the path that npx itself starts, then for 24 hours without npm", async () => {
-  const launch = await npx(["-y", MEMORY, "an argument", "--", "-x"]);
-  expect(notes).toEqual([]);
-  expect(fileOf(launch)).toBe(".bin/mcp-server-memory");
-  expect(launch?.args.slice(1)).toEqual(["an argument", "--", "-x"]);
-  expect(exited).toEqual(spawned);
-
-  const child = spawn("npx", ["-y", MEMORY, "an argument", "--", "-x"], {
-    cwd,
-    env: { ...process.env, ...env },
-    detached: true,
-  });
-  try {
-    // The server reports on stderr that it runs.
-    await new Promise((resolve) => child.stderr.on("data", (text) => /running/i.test(text) && resolve(0)));
-    const server = (await descendants(child.pid ?? 0)).at(-1);
-    const [program, ...rest] = server?.command.split(" ") ?? [];
-    expect(program).toMatch(/(^|\/)node$/);
-    expect(rest.join(" ")).toBe(launch?.args.join(" "));
-  } finally {
-    process.kill(-(child.pid ?? 0), "SIGKILL");
-  }
-  await secondResolutions(await npx(["-y", MEMORY]));
-});
-
-/** A second resolution runs no npm, for the user's own servers also in another project. */
-async function secondResolutions(first: NpxLaunch | undefined): Promise<void> {
-  const users = await npx(["-y", MEMORY], { neutral: neutralFolder });
-  spawned = [];
-  expect(await npx(["-y", MEMORY])).toEqual(first);
-  expect(await npx(["-y", MEMORY], { neutral: neutralFolder })).toEqual(users);
-  const own = cwd;
-  cwd = join(root, "another");
-  await mkdir(cwd);
-  expect((await npx(["-y", MEMORY], { neutral: neutralFolder }))?.args).toEqual(first?.args);
-  expect(spawned).toEqual([]);
-
-  // npm looks for the newest version again.
-  cwd = own;
-  const later = Date.now() + DAY_MS + 60_000;
-  expect(await npx(["-y", MEMORY], { now: () => later })).toBeDefined();
-  expect(spawned).toHaveLength(2);
-  spawned = [];
-  expect(await npx(["-y", MEMORY], { now: () => later })).toBeDefined();
-  expect(spawned).toEqual([]);
-}
-
-const modulesOf = (launch: NpxLaunch | undefined): string => join(launch?.args[0] ?? "", "..", "..");
-
-async function versionOf(launch: NpxLaunch | undefined): Promise<string> {
-  const manifest = await readFile(join(modulesOf(launch), "semver", "package.json"), "utf8");
-  return (JSON.parse(manifest) as { version: string }).version;
-}
-
-/** How many of the lines npx itself runs as well. A run of npx takes half a second of processor time. */
-const COMPARED = repeats("NPX_COMPARED", 1);
-
-const LINES = [
-  { line: "-y semver@7.7.2 1.2.3 -i minor", output: "1.3.0", version: /^7\.7\.2$/ },
-  { line: "-y semver@^6 1.2.3 2.0.0 -r ^2", output: "2.0.0", version: /^6\./ },
-  { line: "--package=semver@~7.6 semver 1.2.3", output: "1.2.3", version: /^7\.6\./ },
-  { line: "semver@latest 3.2.1", output: "3.2.1", version: /^7\.\d+\.\d+$/ },
-  { line: "-y -p semver@7.7.2 -- semver v1.2.3", output: "1.2.3", version: /^7\.7\.2$/ },
-];
-
-test("lines of npx -> each program is the one that npx itself starts, in a version of the range or none", async () => {
-  const resolved = (list: typeof LINES) => Promise.all(list.map(({ line }) => npx(line.split(" "))));
-  // The last line takes what the first one has installed; the others share one run that tells npm's folders.
-  const launches = [...(await resolved(LINES.slice(0, -1))), ...(await resolved(LINES.slice(-1)))];
-  expect(notes).toEqual([]);
-  for (const [row, { line, output, version }] of LINES.entries()) {
-    const launch = launches[row];
-    expect(fileOf(launch)).toBe(".bin/semver");
-    expect(await versionOf(launch)).toMatch(version);
-    const ours = await outputOf(launch?.command ?? "", launch?.args ?? [], launch?.env);
-    expect({ line, output: ours.trim() }).toEqual({ line, output });
-    if (row < COMPARED) expect(await outputOf("npx", line.split(" "))).toBe(ours);
-  }
-
-  // An installed version outside of the range is not used.
-  const file = join(modulesOf(launches[1]), "semver", "package.json");
-  const manifest = JSON.parse(await readFile(file, "utf8")) as Record<string, unknown>;
-  await writeFile(file, JSON.stringify({ ...manifest, version: "5.0.0" }));
-  expect(await npx(["-y", "semver@^6"])).toBeUndefined();
-  expect(notes).toEqual([expect.stringMatching(/semver 5\.0\.0 is installed, \^6 is wanted$/)]);
-});
-
-test("npm exec -> resolved like npx", async () => {
-  const options = { cacheFile, signal: live, onNote: () => {}, onSpawn: () => {}, onExit: () => {} };
-  const args = ["exec", "--yes", "--", "semver@7.7.2", "1.0.0"];
-  const launch = await resolveNpx(
-    { command: "npm", args, env: environment(), cwd, neutral: undefined },
-    options,
-  );
-  expect(fileOf(launch)).toBe(".bin/semver");
-});
-
-test("an exact version in npm's cache -> no install, as long as the package is there", async () => {
-  const args = ["-y", "semver@7.7.2"];
-  const first = await npx(args);
-  await rm(cacheFile);
-  spawned = [];
-  // npm is asked for its folders only: it cannot reach a registry.
-  const reached = env;
-  env = { ...env, npm_config_registry: "http://127.0.0.1:9/" };
-  expect(fileOf(await npx(args))).toBe(".bin/semver");
-  expect(spawned).toHaveLength(1);
-
-  // A corrupt cache file: one run of npm, and the file is replaced.
-  await writeFile(cacheFile, '{"version":1,"entries":{"x":');
-  spawned = [];
-  expect(await npx(args)).toBeDefined();
-  expect(spawned).toHaveLength(1);
-  expect(JSON.parse(await readFile(cacheFile, "utf8"))).toMatchObject({ version: 1 });
-  spawned = [];
-  expect(await npx(args)).toBeDefined();
-  expect(spawned).toEqual([]);
-
-  // A package was deleted: installed again.
-  env = reached;
-  await rm(modulesOf(first), { recursive: true });
-  expect(await npx(args)).toEqual(first);
-  expect(spawned).toHaveLength(2);
-
-  // A binary was deleted but not its package, which npx does not repair: npx itself is started.
-  await rm(first?.args[0] ?? "");
-  expect(notes).toEqual([]);
-  expect(await npx(args)).toBeUndefined();
-  expect(notes).toEqual([expect.stringMatching(/is missing$/)]);
-  await rm(modulesOf(first), { recursive: true });
-});
-
-test("npm's settings refuse installs -> no install without -y", async () => {
-  await writeFile(join(cwd, ".npmrc"), "yes=false\n");
-  expect(await npx(["semver@7.5.3"])).toBeUndefined();
-  expect(notes[0]).toMatch(/npx canceled due to missing packages/);
-  expect(await npx(["-y", "semver@7.5.3"])).toBeDefined();
-});
-
-test("resolutions of two specs at once -> one shared run that tells npm's folders, one shared install each", async () => {
-  const versions = [...Array.from({ length: 5 }, () => "7.7.1"), "7.5.1"];
-  const launches = await Promise.all(versions.map((version) => npx(["-y", `semver@${version}`])));
-  expect(await Promise.all(launches.map(versionOf))).toEqual(versions);
-  expect(new Set(launches.map((launch) => launch?.args[0])).size).toBe(2);
-  expect(spawned).toHaveLength(3);
-});
-
-test.each([
-  ["is asked for its folders", 1],
-  ["installs", 2],
-])("an abort while npm %s -> npm's whole process group ends before the rejection", async (_title, runs) => {
-  const aborting = new AbortController();
-  const resolving = npx(["-y", `semver@7.3.${runs}`], {
-    signal: aborting.signal,
-    onSpawn: () => {
-      if (spawned.length === runs) aborting.abort(new Error("stop"));
-    },
-  });
-  await expect(resolving).rejects.toThrow("stop");
-  expect(spawned).toHaveLength(runs);
-  expect(exited).toEqual(spawned);
-  expect(await waitGone(spawned, 0)).toEqual([]);
-});
-
-test("a package that does not exist, or npm_config_package -> npx itself is started, with a note", async () => {
-  expect(await npx(["-y", "pi-mcp-threads-no-such-package@1.0.0"])).toBeUndefined();
-  expect(notes[0]).toMatch(/^is started through npm itself: npm ended with code 1: .*404/);
-  env.npm_config_package = "semver";
-  expect(await npx(["-y", "semver"])).toBeUndefined();
-  expect(notes[1]).toMatch(/npm_config_package is set/);
-});
-
-test("a server with the command npx -> its process is node, and no npm process stays", async () => {
+/** Connects the server of the package, as the worker does for the user's own server, and ends it. */
+async function connectServer(): Promise<void> {
   const entry = { command: "npx", args: ["-y", MEMORY], env };
   const { definition } = parseEntry("memory", entry, { file: "mcp.json", origin: "user" });
   if (!definition) throw new Error("the entry is wrong");
@@ -304,4 +133,175 @@ test("a server with the command npx -> its process is node, and no npm process s
     await connection.close({ termMs: 250, killMs: 800 });
   }
   expect(exited).toEqual(spawned);
+}
+
+test("an empty npm cache, a server with the command npx -> installed, its process is node, and no npm process stays; npx itself starts the same path; for 24 hours without npm", async () => {
+  await connectServer();
+  const launch = await npx(["-y", MEMORY, "an argument", "--", "-x"]);
+  expect(notes).toEqual([]);
+  expect(fileOf(launch)).toBe(".bin/mcp-server-memory");
+  expect(launch?.args.slice(1)).toEqual(["an argument", "--", "-x"]);
+  expect(exited).toEqual(spawned);
+
+  const child = spawn("npx", ["-y", MEMORY, "an argument", "--", "-x"], {
+    cwd,
+    env: { ...process.env, ...env },
+    detached: true,
+  });
+  try {
+    // The server reports on stderr that it runs.
+    await new Promise((resolve) => child.stderr.on("data", (text) => /running/i.test(text) && resolve(0)));
+    const server = (await descendants(child.pid ?? 0)).at(-1);
+    const [program, ...rest] = server?.command.split(" ") ?? [];
+    expect(program).toMatch(/(^|\/)node$/);
+    expect(rest.join(" ")).toBe(launch?.args.join(" "));
+  } finally {
+    process.kill(-(child.pid ?? 0), "SIGKILL");
+  }
+  await secondResolutions(await npx(["-y", MEMORY]));
+});
+
+/** A second resolution runs no npm, for the user's own servers also in another project. */
+async function secondResolutions(first: NpxLaunch | undefined): Promise<void> {
+  // What the connection of the user's own server has found.
+  const users = await npx(["-y", MEMORY], { neutral: neutralFolder });
+  spawned = [];
+  expect(await npx(["-y", MEMORY])).toEqual(first);
+  expect(await npx(["-y", MEMORY], { neutral: neutralFolder })).toEqual(users);
+  const own = cwd;
+  cwd = join(root, "another");
+  await mkdir(cwd);
+  expect((await npx(["-y", MEMORY], { neutral: neutralFolder }))?.args).toEqual(first?.args);
+  expect(spawned).toEqual([]);
+
+  // npm looks for the newest version again.
+  cwd = own;
+  const later = Date.now() + DAY_MS + 60_000;
+  expect(await npx(["-y", MEMORY], { now: () => later })).toBeDefined();
+  expect(spawned).toHaveLength(2);
+  spawned = [];
+  expect(await npx(["-y", MEMORY], { now: () => later })).toBeDefined();
+  expect(spawned).toEqual([]);
+}
+
+const modulesOf = (launch: NpxLaunch | undefined): string => join(launch?.args[0] ?? "", "..", "..");
+
+async function versionOf(launch: NpxLaunch | undefined): Promise<string> {
+  const manifest = await readFile(join(modulesOf(launch), "semver", "package.json"), "utf8");
+  return (JSON.parse(manifest) as { version: string }).version;
+}
+
+/** How many of the lines npx itself runs as well. A run of npx takes half a second of processor time. */
+const COMPARED = repeats("NPX_COMPARED", amount(0, 1));
+
+const LINES = [
+  { line: "-y semver@7.7.2 1.2.3 -i minor", output: "1.3.0", version: /^7\.7\.2$/ },
+  { line: "--package=semver@~7.6 semver 1.2.3", output: "1.2.3", version: /^7\.6\./ },
+  ...[
+    { line: "-y semver@^6 1.2.3 2.0.0 -r ^2", output: "2.0.0", version: /^6\./ },
+    { line: "semver@latest 3.2.1", output: "3.2.1", version: /^7\.\d+\.\d+$/ },
+  ].slice(0, amount(0, 2)),
+  { line: "-y -p semver@7.7.2 -- semver v1.2.3", output: "1.2.3", version: /^7\.7\.2$/ },
+];
+
+test("lines of npx -> each program is in a version of the range or none, and the same as npx itself starts if that is compared", async () => {
+  const resolved = (list: typeof LINES) => Promise.all(list.map(({ line }) => npx(line.split(" "))));
+  // The last line takes what the first one has installed; the others share one run that tells npm's folders.
+  const launches = [...(await resolved(LINES.slice(0, -1))), ...(await resolved(LINES.slice(-1)))];
+  expect(notes).toEqual([]);
+  for (const [row, { line, output, version }] of LINES.entries()) {
+    const launch = launches[row];
+    expect(fileOf(launch)).toBe(".bin/semver");
+    expect(await versionOf(launch)).toMatch(version);
+    const ours = await outputOf(launch?.command ?? "", launch?.args ?? [], launch?.env);
+    expect({ line, output: ours.trim() }).toEqual({ line, output });
+    if (row < COMPARED) expect(await outputOf("npx", line.split(" "))).toBe(ours);
+  }
+  if (!ALL_ROWS) return;
+
+  // An installed version outside of the range is not used. A unit test of the tree proves that, too.
+  const file = join(modulesOf(launches[2]), "semver", "package.json");
+  const manifest = JSON.parse(await readFile(file, "utf8")) as Record<string, unknown>;
+  await writeFile(file, JSON.stringify({ ...manifest, version: "5.0.0" }));
+  expect(await npx(["-y", "semver@^6"])).toBeUndefined();
+  expect(notes).toEqual([expect.stringMatching(/semver 5\.0\.0 is installed, \^6 is wanted$/)]);
+});
+
+test("npm exec -> resolved like npx", async () => {
+  const options = { cacheFile, signal: live, onNote: () => {}, onSpawn: () => {}, onExit: () => {} };
+  const args = ["exec", "--yes", "--", "semver@7.7.2", "1.0.0"];
+  const launch = await resolveNpx(
+    { command: "npm", args, env: environment(), cwd, neutral: undefined },
+    options,
+  );
+  expect(fileOf(launch)).toBe(".bin/semver");
+});
+
+test("an exact version in npm's cache -> no install, as long as the package is there", async () => {
+  const args = ["-y", "semver@7.7.2"];
+  const first = await npx(args);
+  // A corrupt cache file: one run of npm, and the file is replaced.
+  await writeFile(cacheFile, '{"version":1,"entries":{"x":');
+  spawned = [];
+  // npm is asked for its folders only: it cannot reach a registry.
+  const reached = env;
+  env = { ...env, npm_config_registry: "http://127.0.0.1:9/" };
+  expect(fileOf(await npx(args))).toBe(".bin/semver");
+  expect(spawned).toHaveLength(1);
+  expect(JSON.parse(await readFile(cacheFile, "utf8"))).toMatchObject({ version: 1 });
+  spawned = [];
+  expect(await npx(args)).toBeDefined();
+  expect(spawned).toEqual([]);
+
+  // A package was deleted: installed again.
+  env = reached;
+  await rm(modulesOf(first), { recursive: true });
+  expect(await npx(args)).toEqual(first);
+  expect(spawned).toHaveLength(2);
+
+  // A binary was deleted but not its package, which npx does not repair: npx itself is started.
+  await rm(first?.args[0] ?? "");
+  expect(notes).toEqual([]);
+  expect(await npx(args)).toBeUndefined();
+  expect(notes).toEqual([expect.stringMatching(/is missing$/)]);
+  await rm(modulesOf(first), { recursive: true });
+});
+
+test("resolutions at once -> one shared run that tells npm's folders, one shared install for each spec, none without -y if npm's settings refuse it", async () => {
+  await writeFile(join(cwd, ".npmrc"), "yes=false\n");
+  const installing = Promise.all(Array.from({ length: 5 }, () => npx(["-y", "semver@7.7.1"])));
+  const others = [npx(["semver@7.5.3"]), npx(["-y", "pi-mcp-threads-no-such-package@1.0.0"])];
+  const launches = await installing;
+  expect(await Promise.all(launches.map(versionOf))).toEqual(launches.map(() => "7.7.1"));
+  expect(new Set(launches.map((launch) => launch?.args[0])).size).toBe(1);
+  // The refused package and the one that does not exist: npx itself is started.
+  expect(await Promise.all(others)).toEqual([undefined, undefined]);
+  expect(notes).toHaveLength(2);
+  expect(notes).toContainEqual(expect.stringMatching(/npx canceled due to missing packages/));
+  const missing = /^is started through npm itself: npm ended with code 1: .*404/;
+  expect(notes).toContainEqual(expect.stringMatching(missing));
+  expect(spawned).toHaveLength(4);
+});
+
+test.each([
+  ["is asked for its folders", 1],
+  ["installs", 2],
+])("an abort while npm %s -> npm's whole process group ends before the rejection", async (_title, runs) => {
+  const aborting = new AbortController();
+  const resolving = npx(["-y", `semver@7.3.${runs}`], {
+    signal: aborting.signal,
+    onSpawn: () => {
+      if (spawned.length === runs) aborting.abort(new Error("stop"));
+    },
+  });
+  await expect(resolving).rejects.toThrow("stop");
+  expect(spawned).toHaveLength(runs);
+  expect(exited).toEqual(spawned);
+  expect(await waitGone(spawned, 0)).toEqual([]);
+});
+
+test("npm_config_package is set -> npx itself is started, with a note", async () => {
+  env.npm_config_package = "semver";
+  expect(await npx(["-y", "semver"])).toBeUndefined();
+  expect(notes).toEqual([expect.stringMatching(/npm_config_package is set/)]);
 });
