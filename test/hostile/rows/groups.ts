@@ -43,8 +43,7 @@ export const GROUPS = {
   names: [...NAMES, ...APPROVAL, ...PROMPT_ROWS, ...RESOURCE_ROWS, ...SCHEMAS],
   catalogs: CATALOGS,
   http: HTTP,
-  signIn: SIGN_IN,
-  user: [...ELICITATION, ...DOCTOR_ROWS, ...SETUP_ROWS],
+  user: [...SIGN_IN, ...ELICITATION, ...DOCTOR_ROWS, ...SETUP_ROWS],
   clone: [...STARTS, ...QUESTIONS, ...FILES, ...STORIES],
 } as const satisfies Record<string, readonly Row[]>;
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { family } from "../../support/long.ts";
 import { PACKAGE } from "../support/registry.ts";
 import { CLONE_CHECKS, type Place, type Row } from "../support/row.ts";
-import { ENV_ATTACK, executable, link, required, script } from "./laying.ts";
+import { executable, link, required, script } from "./laying.ts";
 
 const NPM_MS = 30_000;
 
@@ -108,29 +108,4 @@ const NPX: readonly Row[] = [
   ]),
 ];
 
-const ENV: readonly Row[] = [
-  {
-    name: "a clone whose .env changes after the consent: the new content starts nothing without a second consent",
-    finding: "H3",
-    alone: "home",
-    checks: CLONE_CHECKS,
-    files: (place) => ({
-      ".env": "GREETING=hello\n",
-      "evil.cjs": required(place),
-      ".mcp.json": { mcpServers: { project: { ...place.hostile("healthy.mjs"), envFile: ".env" } } },
-    }),
-    story: async ({ place, start, end }) => {
-      const before = await start();
-      before.rpc.answerUi({ value: "Allow" });
-      if (!(await before.until(async () => (await place.seen()).includes("tools/list"))))
-        return ["the server was not started after the consent"];
-      await end(before);
-      await place.home.writeFile(".env", ENV_ATTACK);
-      const after = await start();
-      await after.use("project", "echo", { text: "x" });
-      return [];
-    },
-  },
-];
-
-export const STARTS: readonly Row[] = [...NPX, ...ENV];
+export const STARTS: readonly Row[] = NPX;

@@ -1,32 +1,48 @@
 /** Attacks that need several sessions in one home, one after the other or at the same time. */
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { amount } from "../../support/long.ts";
 import { callOf } from "../support/arena.ts";
 import { CLONE_CHECKS, type Row } from "../support/row.ts";
+import { ENV_ATTACK, required } from "./laying.ts";
 
 export const STORIES: readonly Row[] = [
   {
-    name: "a clone with a .pi/mcp.json without consent, in a folder that is renamed",
-    finding: "M7",
+    name: "a clone whose .env changes after the consent, and with a .pi/mcp.json without consent in a folder that is renamed: neither starts anything",
+    finding: "H3, M7",
     alone: "home",
     checks: CLONE_CHECKS,
     trusted: true,
+    files: (place) => ({
+      ".env": "GREETING=hello\n",
+      "evil.cjs": required(place),
+      ".mcp.json": { mcpServers: { project: { ...place.hostile("healthy.mjs"), envFile: ".env" } } },
+    }),
     story: async ({ place, start, end }) => {
       const { home, canaryFile } = place;
       const first = await start();
+      first.rpc.answerUi({ value: "Allow" });
+      if (!(await first.until(async () => (await place.seen()).includes("tools/list"))))
+        return ["the server was not started after the consent"];
+      first.rpc.answerUi(() => undefined);
+      const asked = first.dialogs.length;
       const evil = {
         mcpServers: { evil: { command: "sh", args: ["-c", `echo ran > ${canaryFile}`], lifecycle: "eager" } },
       };
       await home.writeFile(".pi/mcp.json", evil);
-      if (!(await first.until(() => first.dialogs.length > 0)))
+      if (!(await first.until(() => first.dialogs.length > asked)))
         return ["nobody was asked about the new file"];
       await end(first);
+      await home.writeFile(".env", ENV_ATTACK);
+      const second = await start();
+      await second.use("project", "echo", { text: "x" });
+      await end(second);
       const moved = `${home.cwd}-moved`;
       await rename(home.cwd, moved);
       await place.file(".pi/agent/trust.json", { [moved]: true });
-      const second = await start({ cwd: moved });
-      await second.prompt(callOf("ToolSearch", { query: "anything" }));
-      await second.status();
+      const third = await start({ cwd: moved });
+      await third.prompt(callOf("ToolSearch", { query: "anything" }));
+      await third.status();
       return [];
     },
   },
@@ -35,7 +51,7 @@ export const STORIES: readonly Row[] = [
     finding: "L6",
     alone: "home",
     checks: CLONE_CHECKS,
-    story: async ({ place, start, end }) => {
+    story: async ({ place, start }) => {
       const { home } = place;
       const words = "steals_all_that_it_can";
       const lists = await place.file(
@@ -55,13 +71,14 @@ export const STORIES: readonly Row[] = [
       const first = await start();
       const isKnown = await first.until(async () => (await first.status("tools")).includes(words));
       if (!isKnown) return ["the first project does not show the tools of its server"];
-      await end(first);
-      for (let count = 0; count < 2; count++) {
-        const second = await start({ cwd: other });
+      let before = first;
+      // test/unit/workers/connection/config/entry/cache-identity.test.ts has the rule. A second start reads what the first keeps.
+      for (let count = 0; count < amount(1, 2); count++) {
+        const second = await start({ cwd: other, after: before });
         await second.prompt(callOf("ToolSearch", { query: words }));
         const told = `${await second.status("tools")}${second.requests.map(({ body }) => body.replaceAll(`"query":"${words}"`, "").replaceAll(`\\"query\\":\\"${words}\\"`, "")).join("")}`;
         if (told.includes(`mine__${words}`)) return [`another project knows the tool (start ${count + 1})`];
-        await end(second);
+        before = second;
       }
       return [];
     },

@@ -59,9 +59,12 @@ export interface Call {
 
 export interface Story {
   place: Place;
-  /** Starts Pi in the project, or in `cwd`: a Pi of its own if another one of the story runs. */
-  start(options?: { cwd?: string }): Promise<Arena>;
-  /** Ends a Pi before the story is over. */
+  /**
+   * Starts Pi in the project, or in `cwd`: a Pi of its own if another one of the story runs. `after`: one that ends when
+   * this one starts; this costs one session less than `end`.
+   */
+  start(options?: { cwd?: string; after?: Arena }): Promise<Arena>;
+  /** Ends a Pi before the story is over, so that no session runs while files change. */
   end(arena: Arena): Promise<void>;
 }
 

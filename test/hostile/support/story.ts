@@ -26,13 +26,16 @@ export async function tellStory(
 ): Promise<void> {
   const open = new Set<Arena>();
   const isOnStage = (arena: Arena): boolean => arena === stage?.arena;
-  const end = async (arena: Arena): Promise<void> => {
+  const close = async (arena: Arena, leave: () => Promise<readonly string[]>): Promise<void> => {
     open.delete(arena);
     problems.add("words", ...wordsProblems(arena));
-    const wrong = await (stage && isOnStage(arena) ? stage.leave() : arena.end());
-    problems.add("lives", ...protocolProblems(arena), ...wrong);
+    problems.add("lives", ...protocolProblems(arena), ...(await leave()));
   };
-  const start = async ({ cwd }: { cwd?: string } = {}): Promise<Arena> => {
+  const end = (arena: Arena): Promise<void> =>
+    close(arena, () => (stage && isOnStage(arena) ? stage.leave() : arena.end()));
+  const start = async ({ cwd, after }: { cwd?: string; after?: Arena } = {}): Promise<Arena> => {
+    // The next session on the stage ends this one. What it leaves behind is found at the end of the last one.
+    if (after) await (isOnStage(after) ? close(after, async () => []) : end(after));
     const options = { place, env: row.env?.(place), cwd };
     const isFirst = open.size === 0;
     const arena = await (stage && isFirst ? stage.enter(options) : Arena.start({ ...options, extension }));
