@@ -236,9 +236,9 @@ describe("buildSnapshot: more than the limit", () => {
   });
 
   test("far too much of everything -> within the limits, and every tool is there", () => {
-    const evil = Array.from({ length: 200 }, (_, i) => ({
+    const evil = Array.from({ length: 100 }, (_, i) => ({
       name: `tool_${i}`,
-      description: `word${i} `.repeat(3_000),
+      description: `word${i} `.repeat(1_500),
       inputSchema: {
         type: "object",
         properties: Object.fromEntries(
@@ -248,11 +248,11 @@ describe("buildSnapshot: more than the limit", () => {
     }));
     const { bytes, bare, whole, problems } = fitted(
       [serverOf("good", [ECHO]), serverOf("evil", normalizeTools(evil))],
-      { limitBytes: 800_000, textBytes: 300_000 },
+      { limitBytes: 400_000, textBytes: 150_000 },
     );
-    expect(bytes).toBeLessThanOrEqual(800_000);
+    expect(bytes).toBeLessThanOrEqual(400_000);
     expect(whole).toContain("good__echo");
-    expect(bare.length + whole.length).toBe(201);
+    expect(bare.length + whole.length).toBe(101);
     expect(problems.join()).not.toContain("good");
   });
 });

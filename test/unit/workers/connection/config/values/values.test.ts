@@ -75,13 +75,13 @@ test("20,000 texts of dollars and braces: escaped, each is given back as it was"
 });
 
 test("defaults nested however deep, and any number of variables -> linear, and nothing is lost", () => {
-  const nested = "${A:-${B}".repeat(40_000);
-  expect(interpolate(nested, ENV).missing).toHaveLength(40_000);
-  expect(interpolate(`${nested}${"}".repeat(40_000)}`, { ...ENV, A: "a" })).toEqual({
+  const nested = "${A:-${B}".repeat(15_000);
+  expect(interpolate(nested, ENV).missing).toHaveLength(15_000);
+  expect(interpolate(`${nested}${"}".repeat(15_000)}`, { ...ENV, A: "a" })).toEqual({
     text: "a",
     missing: [],
   });
-  expect(interpolate(`\${A:-${"${B}".repeat(300_000)}`, ENV).missing).toHaveLength(300_000);
+  expect(interpolate(`\${A:-${"${B}".repeat(60_000)}`, ENV).missing).toHaveLength(60_000);
   expect(variablesIn(nested)).toEqual({ names: ["B"], hasText: true, hasDefault: false });
 });
 
