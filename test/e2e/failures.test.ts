@@ -5,15 +5,13 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
-import { type ModelRequest, toolResultTexts } from "../support/model.ts";
-import { runPrint, startRpc } from "../support/pi-run.ts";
+import { startRpc } from "../support/pi-run.ts";
 import { notices, toolEnds } from "../support/rpc-events.ts";
 import { inTurn } from "./in-turn.ts";
-import { PATIENCE_MS } from "./rpc-support.ts";
-import { inPrintMode, inSession, tellTogether } from "./stories.ts";
+import { live, PATIENCE_MS } from "./rpc-support.ts";
+import { tellTogether } from "./stories.ts";
 import {
   call,
-  ENTRY,
   entryOf,
   fixtureServer,
   home,
@@ -52,7 +50,7 @@ test("a configuration file that cannot be used -> one clear line in /mcp with fi
   expect(pi.rpc.stderr).toBe("");
 });
 
-describe("entries and servers that do not work, beside a server that works", () => {
+describe("entries, servers and calls that do not work, beside a server that works, in one session", () => {
   const ENTRIES: [name: string, written: unknown, expected: RegExp][] = [
     ["number", 12, /number: expected an object, found a number/],
     ["nothing", {}, /nothing: neither command nor url is given/],
@@ -69,7 +67,7 @@ describe("entries and servers that do not work, beside a server that works", () 
     ["garbage", fixtureServer("garbage.mjs"), /garbage: failed .*exited with code 0/],
   ];
 
-  /** Resolves with the texts of `/mcp`, the log and the search after each server has connected or failed. */
+  /** Begins the session. Resolves with the texts of `/mcp`, the log and the search after each server has settled. */
   const learned = once(async () => {
     const web = createServer((_request, response) => {
       response.writeHead(200, { "content-type": "text/html" }).end("<!doctype html><h1>Welcome</h1>");
@@ -78,12 +76,22 @@ describe("entries and servers that do not work, beside a server that works", () 
     onCleanup(async () => web.close());
     const url = `http://127.0.0.1:${(web.address() as AddressInfo).port}/?key=secret`;
     const bad = [...ENTRIES, ...SERVERS_THAT_FAIL].map(([name, entry]) => [name, entry] as const);
-    const mcpServers = { ...Object.fromEntries(bad), html: { url }, memory: SERVERS.memory };
-    const pi = await turn({ mcp: { mcpServers } });
-    const [searched] = await pi.prompt(searchFor("read graph"));
+    const others = {
+      html: { url },
+      fs: SERVERS.filesystem,
+      dies: fixtureServer("dies-in-call.mjs"),
+      rejects: fixtureServer("rejects.mjs"),
+    };
+    const pi = await turn({ mcp: { mcpServers: { ...Object.fromEntries(bad), ...others } } });
+    // A search waits only a limited time for servers that start.
+    for (const name of [...SERVERS_THAT_FAIL.map(([failing]) => failing), ...Object.keys(others)]) {
+      const settled = new RegExp(`^${name}: (connected|failed)`, "m");
+      await expect.poll(() => pi.status(), { timeout: PATIENCE_MS }).toMatch(settled);
+    }
+    const [searched] = await pi.prompt(searchFor("read text file"));
     const status = (await pi.status()).replaceAll(pi.at.agentDir, "<agent>");
     expect(pi.rpc.stderr).toBe("");
-    return { status, log: await readLog(pi.at), search: searched?.text ?? "" };
+    return { pi, status, log: await readLog(pi.at), search: searched?.text ?? "" };
   });
 
   test.each(ENTRIES)(
@@ -94,7 +102,7 @@ describe("entries and servers that do not work, beside a server that works", () 
       expect(lines, status).toHaveLength(1);
       expect(lines[0]).toMatch(/^<agent>\/mcp\.json:\d+:\d+: /);
       expect(log).toMatch(expected);
-      expect(status).toContain("memory: connected");
+      expect(status).toContain("fs: connected");
     },
   );
 
@@ -105,8 +113,8 @@ describe("entries and servers that do not work, beside a server that works", () 
       const lines = status.split("\n").filter((line) => expected.test(line));
       expect(lines, status).toHaveLength(1);
       expect(log).toContain(name);
-      expect(status).toContain("memory: connected");
-      expect(search).toContain("memory__read_graph");
+      expect(status).toContain("fs: connected");
+      expect(search).toContain("fs__read_text_file");
       expect(search).toMatch(new RegExp(`Not available: (.|\\n)*\\b${name}: `));
     },
   );
@@ -114,33 +122,28 @@ describe("entries and servers that do not work, beside a server that works", () 
   test("an HTTP server that answers HTML -> the line says so, without the key in the URL", async () => {
     const { status, log } = await learned();
     expect(status).toMatch(/^html: failed \(http, tools unknown\): .*web page \(HTML\)/m);
-    expect(status).toContain("memory: connected");
+    expect(status).toContain("fs: connected");
     expect(status + log).not.toContain("key=secret");
   });
-});
 
-describe("calls that fail, in one session", () => {
   const told = tellTogether(
     {
       isError: [searchFor("select:fs__read_text_file"), call("fs__read_text_file", { path: "no-such-file" })],
       dies: [searchFor("select:dies__work"), call("dies__work", {})],
       rejects: [searchFor("select:rejects__work"), call("rejects__work", {})],
-      unknown: [searchFor("select:real__echo,real__ecko")],
-      refused: [call("real__echo", { massage: "hi" })],
+      unknown: [searchFor("select:fs__read_text_file,fs__read_text_fiel")],
+      refused: [call("fs__read_text_file", { paht: "hi" })],
     },
-    inSession(turn, {
-      mcp: {
-        mcpServers: {
-          fs: SERVERS.filesystem,
-          dies: fixtureServer("dies-in-call.mjs"),
-          rejects: fixtureServer("rejects.mjs"),
-          real: SERVERS.everything,
-        },
-      },
-    }),
+    async (script) => {
+      const { pi } = await learned();
+      const before = pi.scripted.requests.length;
+      await pi.prompt(...script);
+      const requests = pi.scripted.requests.slice(before);
+      return { stderr: pi.rpc.stderr, log: await readLog(pi.at), requests };
+    },
   );
 
-  test("isError of a real server -> the text ends with the expected parameters", async () => {
+  test("a call, isError of a real server -> the text ends with the expected parameters", async () => {
     const { answers, stderr } = await told("isError");
     expect(answers[1]).toMatch(/ENOENT|no such file/i);
     expect(answers[1]).toMatch(/Expected parameters: fs__read_text_file\(path: string, .*\)$/);
@@ -162,69 +165,16 @@ describe("calls that fail, in one session", () => {
 
   test("unknown names in select -> they are named, the other tools are loaded", async () => {
     const { answers, requests } = await told("unknown");
-    expect(answers[0]).toContain("real__echo(message: string)");
-    expect(answers[0]).toContain("No such tool: real__ecko");
-    expect(requests[1]?.toolNames).toContain("real__echo");
+    expect(answers[0]).toContain("fs__read_text_file(path: string");
+    expect(answers[0]).toContain("No such tool: fs__read_text_fiel");
+    expect(requests[1]?.toolNames).toContain("fs__read_text_file");
   });
 
   test("arguments that do not fit the declared schema -> Pi refuses them, and the extension adds the expected parameters", async () => {
     const { answers } = await told("refused");
     expect(answers[0]).toMatch(
-      /^Validation failed for tool "real__echo".*Expected parameters: real__echo\(message: string\)$/s,
+      /^Validation failed for tool "fs__read_text_file".*Expected parameters: fs__read_text_file\(path: string, .*\)$/s,
     );
-  });
-});
-
-describe("a call of a tool that is not available", () => {
-  const ROWS: [server: string, why: string, expected: RegExp][] = [
-    [
-      "less",
-      "excluded",
-      /^Tool less__echo not found: less offers echo, but the configuration excludes it\. Only the user can allow it: excludeTools, .*mcp\.json\.$/,
-    ],
-    [
-      "off",
-      "of a server that is switched off",
-      /^Tool off__echo not found: off is disabled in .*mcp\.json\. Set "enabled": true for it there\.$/,
-    ],
-    [
-      "theirs",
-      "of a server that is not trusted",
-      /^Tool theirs__echo not found: theirs is not started: nobody can be asked for consent here\. Only the user can allow it\.$/,
-    ],
-  ];
-  const told = tellTogether(
-    Object.fromEntries(
-      ROWS.map(([server]) => [
-        server,
-        [searchFor(`select:${server}__echo`), call(`${server}__echo`, { message: "hi" })],
-      ]),
-    ),
-    // Over RPC, somebody could be asked for consent.
-    inPrintMode({
-      trusted: true,
-      files: { ".mcp.json": { mcpServers: { theirs: SERVERS.everything } } },
-      mcp: {
-        mcpServers: {
-          less: { ...SERVERS.everything, excludeTools: ["echo"] },
-          off: { ...SERVERS.everything, enabled: false },
-        },
-      },
-    }),
-  );
-
-  test.each(ROWS)("%s__echo, %s -> the answer and the search say why", async (server, _why, expected) => {
-    const [search = "", answer = ""] = (await told(server)).answers;
-    expect(answer).toMatch(expected);
-    expect(search).toContain(`${server}__echo: ${answer.replace(`Tool ${server}__echo not found: `, "")}`);
-  });
-
-  test("print mode, a project's server -> refused with one line on stderr, no server runs", async () => {
-    const { stderr, log } = await told("theirs");
-    expect(stderr).toBe(
-      "MCP server theirs of this project is not started: nobody can be asked for consent here.\n",
-    );
-    expect(log).not.toContain("theirs connected over");
   });
 });
 
@@ -266,65 +216,11 @@ describe("a server whose message ends the connection worker", () => {
   });
 });
 
-describe("other extensions and projects", () => {
-  const memoryOfProject = { ".pi/mcp.json": { mcpServers: { project: SERVERS.memory } } };
-  /** Resolves with the name of the project's tool that a search finds. */
-  const found = (requests: readonly ModelRequest[]): string | undefined =>
-    requests[1]?.toolNames.find((name) => name.startsWith("project__read_graph"));
-
-  test("print mode, a second copy of the extension, another extension with /mcp, a project that is not trusted -> one line for each extension, the second copy does nothing, the project's .pi/mcp.json does not count", async () => {
-    const scripted = await model([
-      searchFor("read graph"),
-      searchFor("echo"),
-      call("everything__echo", { message: "one" }),
-    ]);
-    const at = await home({
-      mcp: { mcpServers: { everything: SERVERS.everything } },
-      trusted: false,
-      files: memoryOfProject,
-    });
-    const packed = await entryOf("packed package");
-    const other = await at.writeFile(
-      "other.mjs",
-      'export default (pi) => pi.registerCommand("mcp", { description: "x", handler: async () => {} });',
-    );
-    const run = await runPrint({
-      home: at,
-      model: scripted,
-      extensions: [ENTRY, packed, other],
-      prompt: "go",
-    });
-    expect(run).toMatchObject({ code: 0, stdout: "done\n" });
-    const lines = run.stderr.trimEnd().split("\n");
-    expect(lines).toHaveLength(2);
-    expect(lines).toContain(
-      `pi-mcp-threads is loaded twice: ${ENTRY} is in use, ${packed} does nothing. Remove one.`,
-    );
-    const [told, ...others] = lines.filter((line) => line.includes(other));
-    expect(told).toContain("also provides /mcp");
-    expect(others).toEqual([]);
-    expect(scripted.requests[3] && toolResultTexts(scripted.requests[3])[2]).toBe("Echo: one");
-    expect(found(scripted.requests)).toBeUndefined();
-    expect(await readLog(at)).not.toContain("server-memory");
+test("a project's .pi/mcp.json, trusted: true -> it counts", async () => {
+  const pi = await turn({
+    trusted: true,
+    files: { ".pi/mcp.json": { mcpServers: { project: live([], { TOOLS: "read_graph" }) } } },
   });
-
-  test("a second copy over RPC, and new sessions -> it says so once", async () => {
-    const at = await home({ mcp: { mcpServers: {} } });
-    const packed = await entryOf("packed package");
-    const rpc = await startRpc({ home: at, model: await model([]), extensions: [ENTRY, packed] });
-    onCleanup(() => rpc.stop());
-    await rpc.ready();
-    for (let session = 0; session < 2; session++) {
-      await rpc.request({ type: "new_session" });
-      await rpc.ready();
-    }
-    const told = notices(rpc.events).filter(({ message }) => message.includes("is loaded twice"));
-    expect(told).toHaveLength(1);
-  });
-
-  test("a project's .pi/mcp.json, trusted: true -> it counts", async () => {
-    const pi = await turn({ trusted: true, files: memoryOfProject });
-    await pi.prompt(searchFor("read graph"));
-    expect(found(pi.scripted.requests)).toBe("project__read_graph");
-  });
+  await pi.prompt(searchFor("read graph"));
+  expect(pi.scripted.requests[1]?.toolNames).toContain("project__read_graph");
 });

@@ -15,7 +15,7 @@ import { BUILDS, call, entryOf, home, model, onCleanup, readLog, SERVERS, search
 
 describe("the main flow", () => {
   test.each(family(BUILDS))(
-    "%s, print mode, the model finds, loads and calls a tool of a real server, also in parallel -> each call is answered; the next start knows the tools from the snapshot and connects nothing until a call",
+    "%s, the model finds, loads and calls a tool of a real server, also in parallel, in print mode; then RPC, a call with an image, /mcp and a new session -> each call is answered; the next start knows the tools from the snapshot and connects nothing until a call; the image arrives, /mcp shows the state, no old process is left; a project that is not trusted does not count",
     async (build) => {
       const scripted = await model([
         searchFor("echo"),
@@ -32,7 +32,12 @@ describe("the main flow", () => {
         { text: "finished" },
       ]);
       const everything = { ...SERVERS.everything, directTools: ["get-sum"] };
-      const at = await home({ mcp: { mcpServers: { ...SERVERS, everything } } });
+      const { memory } = SERVERS;
+      const at = await home({
+        mcp: { mcpServers: { everything, memory } },
+        trusted: false,
+        files: { ".pi/mcp.json": { mcpServers: { project: SERVERS.memory } } },
+      });
       const entry = await entryOf(build);
       const run = await runPrint({ home: at, model: scripted, extensions: entry, prompt: "go" });
 
@@ -50,6 +55,7 @@ describe("the main flow", () => {
       const last = scripted.requests.at(-1);
       const [searched, echoed, ...sideBySide] = last ? toolResultTexts(last) : [];
       expect(searched).toContain("everything__echo(message: string)");
+      expect(await readLog(at)).not.toContain("project connected over");
       // The server's instructions come once, with the answer that loads its first tool, and in no declaration.
       expect(searched).toMatch(
         /\nInstructions of the MCP server everything, in the server's own words .*\n> #/,
@@ -64,44 +70,31 @@ describe("the main flow", () => {
 
       const before = (await readLog(at)).length;
       const later = await model([
-        searchFor("select:memory__read_graph"),
         // A direct tool of the snapshot is called without a search.
         call("everything__get-sum", { a: 1, b: 2 }),
-        { text: "ok" },
-      ]);
-      const next = await runPrint({ home: at, model: later, extensions: entry, prompt: "go" });
-      expect(next.code).toBe(0);
-      expect(later.requests[0]?.toolNames).toEqual([...builtIn, "everything__get-sum"]);
-      expect(later.requests[1]?.toolNames).toContain("memory__read_graph");
-      const [, sum] = later.requests[2] ? toolResultTexts(later.requests[2]) : [];
-      expect(sum).toMatch(/\b3\b[\s\S]*\nInstructions of the MCP server everything, .*\n> #/);
-      const log = (await readLog(at)).slice(before);
-      expect(log).toContain("started");
-      expect(log.match(/\w+ connected over/g)).toEqual(["everything connected over"]);
-    },
-  );
-
-  test.each(family(BUILDS))(
-    "%s, RPC, a call with an image, /mcp and a new session -> the image arrives, /mcp shows the state, no old process is left",
-    async (build) => {
-      const scripted = await model([
-        searchFor("select:everything__get-tiny-image"),
+        searchFor("select:memory__read_graph,everything__get-tiny-image,project__read_graph"),
         call("everything__get-tiny-image", {}),
         { text: "seen" },
         call("everything__get-tiny-image", {}),
       ]);
-      const at = await home({ mcp: { mcpServers: { everything: SERVERS.everything } } });
-      const rpc = await startRpc({ home: at, model: scripted, extensions: await entryOf(build) });
+      const rpc = await startRpc({ home: at, model: later, extensions: entry });
       onCleanup(() => rpc.stop());
-
       const ends = toolEnds(await rpc.prompt("show me"));
+      expect(later.requests[0]?.toolNames).toEqual([...builtIn, "everything__get-sum"]);
+      expect(later.requests[2]?.toolNames).toContain("memory__read_graph");
+      const [sum, found] = later.requests[2] ? toolResultTexts(later.requests[2]) : [];
+      expect(sum).toMatch(/\b3\b[\s\S]*\nInstructions of the MCP server everything, .*\n> #/);
+      expect(found).toContain("No such tool: project__read_graph");
       const image = ends.find((end) => end.toolName === "everything__get-tiny-image");
       expect(image?.isError).toBe(false);
       expect(JSON.stringify(image?.result)).toContain('"mimeType":"image/png"');
+      const log = (await readLog(at)).slice(before);
+      expect(log).toContain("started");
+      expect(log.match(/\w+ connected over/g)).toEqual(["everything connected over"]);
 
       const [status] = notices(await rpc.command("/mcp"));
       expect(status?.message).toMatch(
-        /^MCP: 1 of 1 server connected, \d+ tools known\neverything: connected \(stdio, \d+ tools, \d+ resources, MCP [\d-]+\)$/,
+        /^MCP: 1 of 2 servers connected, \d+ tools known\neverything: connected \(stdio, \d+ tools, \d+ resources, MCP [\d-]+\)\n/,
       );
 
       await rpc.request({ type: "new_session" });

@@ -4,9 +4,8 @@
  */
 import type { ModelRequest, ModelTurn } from "../support/model.ts";
 import { toolResultTexts } from "../support/model.ts";
-import { type HomeOptions, runPrint } from "../support/pi-run.ts";
 import type { InTurn, Turn } from "./in-turn.ts";
-import { ENTRY, home, model, once, readLog } from "./support.ts";
+import { once, readLog } from "./support.ts";
 
 type StoryTurn = ModelTurn | ((request: ModelRequest) => ModelTurn);
 
@@ -27,14 +26,6 @@ export interface Told extends Session {
   /** The answers of the story's calls, in order. */
   answers: string[];
 }
-
-/** Runs Pi in print mode, to its end. */
-export const inPrintMode = (options: HomeOptions) => async (script: Story) => {
-  const at = await home(options);
-  const scripted = await model(script);
-  const { stderr } = await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
-  return { stderr, log: await readLog(at), requests: scripted.requests };
-};
 
 /** Begins a session of a Pi that several sessions share. */
 export const inSession = (turn: (home: Turn) => Promise<InTurn>, options: Turn) => async (script: Story) => {
