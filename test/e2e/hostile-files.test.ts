@@ -7,6 +7,7 @@ import { symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
+import { family } from "../support/long.ts";
 import { notices } from "../support/rpc-events.ts";
 import { openTerminal } from "../support/terminal.ts";
 import { inTurn } from "./in-turn.ts";
@@ -16,15 +17,18 @@ import { ENTRY, home, model, onCleanup, readLog, searchFor } from "./support.ts"
 const turn = inTurn();
 const own = { mcpServers: { own: live([], {}, { lifecycle: "eager" }) } };
 
-/** Name of the trap, a function that puts it at `.mcp.json`, and the notice to the user. */
-const TRAPS: [string, (file: string) => Promise<unknown>, RegExp][] = [
+/**
+ * Name of the trap, a function that puts it at `.mcp.json`, and the notice to the user. The last test below opens a device
+ * in any case, and read-regular.test.ts of test/unit tests each kind of file.
+ */
+const TRAPS = family<[string, (file: string) => Promise<unknown>, RegExp]>([
   ["a named pipe", (file) => promisify(execFile)("mkfifo", [file]), /it is a named pipe, not a regular file/],
   [
     "a link to a device without an end",
     (file) => symlink("/dev/zero", file),
     /it is a terminal or another device, not a regular file/,
   ],
-];
+]);
 
 describe(".mcp.json of a clone", () => {
   test.each(TRAPS)(

@@ -1,10 +1,13 @@
 /** Owns: tests of MCP tools as Pi tools, in the real Pi: names, resources, schemas, and codemode scripts. */
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
 import { assignToolNames } from "../../src/shared/naming/names.ts";
 import { type ModelRequest, toolResultTexts } from "../support/model.ts";
+import type { PiHome } from "../support/pi-run.ts";
 import { extensionErrors, notices } from "../support/rpc-events.ts";
-import { inTurn } from "./in-turn.ts";
+import { type InTurn, inTurn } from "./in-turn.ts";
 import type { Opened } from "./rpc-support.ts";
 import { inSession, tellTogether } from "./stories.ts";
 import { call, ENTRY, fixtureServer, readLog, root, SERVERS, searchFor } from "./support.ts";
@@ -16,11 +19,24 @@ const results = (request: ModelRequest | undefined): string[] => (request ? tool
 /** The answers that the model has read last. */
 const read = ({ scripted }: Opened): string[] => results(scripted.requests.at(-1));
 
-const turn = inTurn();
+/** An extension before ours, which registers the tool of `OTHER` if the project has this file. */
+const THEIRS_FIRST = "theirs-first";
+const firstExtension = (at: PiHome): string => `
+import { existsSync } from "node:fs";
+import theirs from ${JSON.stringify(pathToFileURL(OTHER).href)};
+export default (pi) => existsSync(${JSON.stringify(join(at.cwd, THEIRS_FIRST))}) && theirs(pi);`;
+
+const turn = inTurn({
+  extensions: async (at) => {
+    const first = join(at.tmpDir, "first.mjs");
+    await writeFile(first, firstExtension(at));
+    return [first, ENTRY];
+  },
+});
 const withExtension = (path: string) => ({ extensions: ["-builtin:mcp", path] });
 
 describe("toolPrefix", () => {
-  test("a server's toolPrefix beside the settings' toolPrefix, with names that Pi and another server have -> loaded and called by the assigned names, cold and from the snapshot", async () => {
+  test("a server's toolPrefix beside the settings' toolPrefix, with names that Pi and another server have -> loaded and called by the assigned names, cold and from the snapshot; changed while Pi runs -> the loaded tools have their new names, and the old names are gone", async () => {
     const mcpServers = {
       a: shapes,
       b: shapes,
@@ -49,17 +65,27 @@ describe("toolPrefix", () => {
       expect(log).toContain("search (of a) is b__search");
       await pi.again();
     }
+
+    await pi.at.writeMcp({ settings: { toolPrefix: "mcp" }, mcpServers });
+    await pi.notice(/toolPrefix/);
+    const since = pi.scripted.requests.length;
+    const ends = await pi.prompt(call("mcp__b__search", { q: "renamed" }));
+    const renamed = pi.scripted.requests[since]?.toolNames ?? [];
+    expect(renamed).toEqual(expect.arrayContaining(["mcp__a__search", "mcp__b__search", "one_mcp__search"]));
+    expect(renamed.filter((name) => /^(search|b__search)$/.test(name))).toEqual([]);
+    expect(ends).toMatchObject([{ toolName: "mcp__b__search", isError: false }]);
+    expect(extensionErrors(pi.rpc.events)).toEqual([]);
   });
 
   test.each([
-    ["ours first", turn, withExtension(OTHER)],
-    ["theirs first", inTurn({ extensions: async () => [OTHER, ENTRY] }), {}],
+    ["ours first", { settings: withExtension(OTHER) }],
+    ["theirs first", { files: { [THEIRS_FIRST]: "" } }],
   ])(
     "none, another extension has a tool of the same name, %s -> Pi starts, both tools are declared",
-    async (_order, begin, more) => {
+    async (_order, more) => {
       const server = { ...shapes, directTools: ["search", "measure"] };
       const settings = { toolPrefix: "none" };
-      const pi = await begin({ mcp: { settings, mcpServers: { s: server } }, settings: more });
+      const pi = await turn({ mcp: { settings, mcpServers: { s: server } }, ...more });
       const declared = ["search", "s__search", "measure"];
       const calls = {
         toolCalls: [...call("search", {}).toolCalls, ...call("s__search", { q: "x" }).toolCalls],
@@ -73,20 +99,6 @@ describe("toolPrefix", () => {
       expect(await readLog(pi.at)).toContain("another extension has a tool search");
     },
   );
-
-  test("changed while Pi runs -> the loaded tool has its new name, and the old name is gone", async () => {
-    const config = (toolPrefix: string) => ({ settings: { toolPrefix }, mcpServers: { s: shapes } });
-    const pi = await turn({ mcp: config("server") });
-    await pi.prompt(searchFor("select:s__search"));
-    await pi.at.writeMcp(config("mcp"));
-    await pi.notice(/toolPrefix/);
-    const since = pi.scripted.requests.length;
-    const ends = await pi.prompt(call("mcp__s__search", { q: "renamed" }));
-    expect(pi.scripted.requests[since]?.toolNames).toContain("mcp__s__search");
-    expect(pi.scripted.requests[since]?.toolNames).not.toContain("s__search");
-    expect(ends.map(({ toolName, isError }) => [toolName, isError])).toEqual([["mcp__s__search", false]]);
-    expect(extensionErrors(pi.rpc.events)).toEqual([]);
-  });
 });
 
 const LONG = `long_${"x".repeat(195)}`;
@@ -277,23 +289,20 @@ test("codemode and the built-in tool_search active, cold and warm -> a script fi
   }
 });
 
-/** Begins a session with the proxy tool, after a session that has learned the server's tools. */
-async function proxied(begin: typeof turn, settings: Record<string, unknown> = {}): Promise<Opened> {
-  const pi = await begin({ mcp: { mcpServers: { s: shapes }, settings: { proxyTool: true } }, settings });
+const one = (settings = {}) => ({ settings, mcpServers: { s: shapes } });
+/** Begins the next session, which has the proxy tool. It knows the tools from the cache: a snapshot has the settings too. */
+async function withProxy(pi: InTurn): Promise<void> {
+  const files = { ".pi/agent/mcp.json": one({ proxyTool: true }) };
+  await pi.again({ files, removed: [".pi/agent/mcp-snapshots"] });
   // `/mcp` answers when the configuration has been read; the first prompt waits for that only a limited time.
   await pi.status();
-  await pi.prompt(call("mcp", { search: "measure" }));
-  expect(read(pi)[0]).toContain("s__measure");
-  await pi.again();
-  return pi;
 }
 
 describe("a permission extension that reads the hints of tools", () => {
   const BLOCKED = /s__search was not approved/;
-  const settings = withExtension(PERMISSION);
 
-  test("a read-only tool, another tool and a search -> the other tool is blocked, the rest runs", async () => {
-    const pi = await turn({ mcp: { mcpServers: { s: shapes } }, settings });
+  test("a read-only tool, another tool and a search, then calls through the proxy tool -> the other tool is blocked, the rest runs", async () => {
+    const pi = await turn({ mcp: one(), settings: withExtension(PERMISSION) });
     await pi.prompt(
       searchFor("select:s__measure,s__search"),
       call("s__measure", {}),
@@ -302,35 +311,26 @@ describe("a permission extension that reads the hints of tools", () => {
     const [, measured, searched] = read(pi);
     expect(measured).toMatch(/^measure \{\}/);
     expect(searched).toMatch(BLOCKED);
-  });
 
-  test("calls through the proxy tool -> the read-only tool runs, the other tool is blocked", async () => {
-    const pi = await proxied(turn, settings);
-    await pi.prompt(
-      call("mcp", { tool: "s__measure" }),
-      call("mcp", { tool: "s__search", args: { q: "x" } }),
-    );
-    const [measured, searched] = read(pi);
-    expect(measured).toMatch(/^measure \{\}/);
-    expect(searched).toMatch(BLOCKED);
+    await withProxy(pi);
+    const search = call("mcp", { tool: "s__search", args: { q: "x" } });
+    await pi.prompt(call("mcp", { tool: "s__measure" }), search);
+    expect(read(pi)).toEqual([expect.stringMatching(/^measure \{\}/), expect.stringMatching(BLOCKED)]);
   });
 });
 
 describe("a tool that --tools leaves out", () => {
   const limited = inTurn({ args: ["--tools", "read,ToolSearch,mcp"] });
 
-  test("a call through the proxy tool -> the answer says that Pi does not allow the tool", async () => {
-    const pi = await proxied(limited);
+  test("a search that finds it -> the answer says so, and the tool is not loaded; a call through the proxy tool -> Pi does not allow the tool", async () => {
+    const pi = await limited({ mcp: one() });
+    await pi.prompt(searchFor("measure"));
+    const refused = /Found, but Pi does not allow them in this session \(--tools\): .*s__measure/;
+    expect(read(pi)[0]).toMatch(refused);
+    expect(pi.scripted.requests[1]?.toolNames).toEqual(["read", "ToolSearch"]);
+
+    await withProxy(pi);
     await pi.prompt(call("mcp", { tool: "s__measure" }));
     expect(read(pi)[0]).toMatch(/^Pi does not allow s__measure in this session/);
-  });
-
-  test("a search that finds it -> the answer says so, and the tool is not loaded", async () => {
-    const pi = await limited({ mcp: { mcpServers: { s: shapes } } });
-    await pi.prompt(searchFor("measure"));
-    expect(read(pi)[0]).toMatch(
-      /Found, but Pi does not allow them in this session \(--tools\): .*s__measure/,
-    );
-    expect(pi.scripted.requests[1]?.toolNames).toEqual(["read", "ToolSearch"]);
   });
 });
