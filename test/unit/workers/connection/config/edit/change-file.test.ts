@@ -14,7 +14,7 @@ import {
 import { oneFile } from "../../../../../support/one-file.ts";
 import { put, temporaryFolder } from "../support.ts";
 
-const EDITS = 8;
+const EDITS = 12;
 const PROGRAM = join(import.meta.dirname, "../../../../../fixtures/edits/switches-servers.ts");
 
 const read = (file: string): Promise<string> => readFile(file, "utf8");
@@ -27,7 +27,7 @@ async function switchedOff(file: string): Promise<string[]> {
   return Object.keys(mcpServers).filter((name) => mcpServers[name]?.enabled === false);
 }
 
-test("two processes that each disable eight servers at once -> all sixteen are disabled", async () => {
+test("two processes that each disable twelve servers at once -> all twenty-four are disabled", async () => {
   const folder = await temporaryFolder();
   const file = join(folder, "mcp.json");
   const names = ["a", "b"].flatMap((prefix) => Array.from({ length: EDITS }, (_, i) => `${prefix}${i}`));
