@@ -7,7 +7,7 @@ import { family } from "../support/long.ts";
 import { makeHome } from "../support/make-home.ts";
 import type { PiHome } from "../support/pi-home.ts";
 import { processesWithMarker, waitGone } from "../support/processes.ts";
-import { fixtureServer, type Running, runCli, startCli } from "./support.ts";
+import { fixtureServer, type Running, startCli } from "./support.ts";
 
 const PATIENCE_MS = 30_000;
 
@@ -19,7 +19,6 @@ beforeAll(async () => {
     stays: fixtureServer("ignores-end.mjs"),
   };
   await home.writeMcp({ mcpServers });
-  expect((await runCli(home, ["list", "--refresh"])).code).toBe(0);
 });
 
 let calls = 0;

@@ -2,7 +2,7 @@
 import { plainLines } from "../../../src/shared/text/unprintable.ts";
 import type { Arena } from "../support/arena.ts";
 import { type Check, type Entry, type Place, type Row, SERVER_CHECKS } from "../support/row.ts";
-import { shown, sized } from "./sizes.ts";
+import { besideIfSmall, shown, sized } from "./sizes.ts";
 
 const CHECKS: readonly Check[] = [...SERVER_CHECKS, "leaves"];
 const CALL = [{ tool: "work" }];
@@ -141,7 +141,7 @@ export const ELICITATION: readonly Row[] = [
   {
     name: `a server that says ${shown(TALK * 3_000)} things while its question is open: the dialog stays, and Pi is smooth`,
     finding: "own",
-    beside: false,
+    ...besideIfSmall,
     checks: CHECKS,
     server: asking(() => form({ f: { type: "boolean" } }), "1", "talk", `${TALK}`),
     act: async (arena) => {
