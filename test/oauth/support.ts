@@ -16,6 +16,7 @@ import { type ProtectedServer, type Protection, startProtectedServer } from "../
 import { type SignedIn, signInAs, type User } from "../support/signing-in.ts";
 import {
   createPlace,
+  forRows,
   onCleanup,
   type Place,
   type Started,
@@ -53,10 +54,16 @@ export interface Servers {
   guarded: ProtectedServer;
 }
 
-export interface Story extends Servers {
+/** A story that may share its worker with others. */
+export interface StoryBeside extends Servers {
+  /** The server's name. */
+  name: string;
   at: Started;
   place: Place;
   signIn(user?: User): Promise<SignedIn>;
+}
+
+export interface Story extends StoryBeside {
   /** Ends the session and starts another one in the same place. */
   again(options?: StartOptions): Promise<Story>;
 }
@@ -68,6 +75,48 @@ export interface StoryOptions {
   entry?: Record<string, unknown>;
   start?: StartOptions;
 }
+
+export interface OptionsBeside extends Omit<StoryOptions, "start"> {
+  /** Runs before the worker starts. */
+  prepare?: (servers: Servers) => void;
+}
+
+/**
+ * Stories that do not disturb each other share one worker, which starts when a test asks for the first story. Each has
+ * servers of its own. Nobody is signed in.
+ */
+export function sideBySide<K extends string>(
+  rows: Record<K, OptionsBeside>,
+): (key: K) => Promise<StoryBeside> {
+  const all = forRows(async () => {
+    const stories = new Map<K, Servers>();
+    const entries: [string, Record<string, unknown>][] = [];
+    for (const [key, row] of Object.entries(rows) as [K, OptionsBeside][]) {
+      const trusted = await authorization(row.behaviour);
+      const servers = { trusted, guarded: await guarded(trusted, row.protection) };
+      row.prepare?.(servers);
+      stories.set(key, servers);
+      entries.push([nameBeside(key), { url: servers.guarded.url, ...row.entry }]);
+    }
+    const place = await createPlace();
+    return { stories, place, at: await start(Object.fromEntries(entries), { place }) };
+  });
+  return async (key) => {
+    const { stories, place, at } = await all();
+    const servers = stories.get(key);
+    if (!servers) throw new Error(`no story ${key}`);
+    const name = nameBeside(key);
+    const signIn = async (user: User = {}): Promise<SignedIn> => {
+      const ended = await signInAs(user, { runtime: at.runtime, ended: endedIn(at) }, name);
+      return { ...ended, says: withUsualName(ended.says, name) };
+    };
+    return { ...servers, name, at, place, signIn };
+  };
+}
+
+/** No part of any sentence, so that a test can put the usual name in its place. */
+const nameBeside = (key: string): string => `qx-${key}-z`;
+const withUsualName = (text: string, name: string): string => text.replaceAll(name, SERVER);
 
 /** Starts both servers and the worker. Nobody is signed in. */
 export async function begin(options: StoryOptions = {}): Promise<Story> {
@@ -86,6 +135,7 @@ export async function follow(
   return {
     trusted,
     guarded: server,
+    name: SERVER,
     at,
     place,
     signIn: (user = {}) => signInAs(user, { runtime: at.runtime, ended: endedIn(at) }, SERVER),
@@ -129,17 +179,24 @@ export async function stored(place: Place): Promise<StoredFile[]> {
 }
 
 /** Writes the server's `tokens.json`, as another program would, and answers its path. */
-export async function writeGiven(place: Place, text: string): Promise<string> {
-  const folder = join(storeOf(place), SERVER);
+export async function writeGiven(
+  { place, name }: Pick<Story, "place" | "name">,
+  text: string,
+): Promise<string> {
+  const folder = join(storeOf(place), name);
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const path = join(folder, "tokens.json");
   await writeFile(path, text, { mode: 0o600 });
   return path;
 }
 
-/** The one stored sign-in. */
-export async function theStored(place: Place): Promise<StoredFile> {
-  const all = await stored(place);
+/** The stored sign-ins of the story's server. */
+export const storedOf = async ({ place, name }: Pick<Story, "place" | "name">): Promise<StoredFile[]> =>
+  (await stored(place)).filter(({ record }) => record.server === name);
+
+/** The one stored sign-in, of the server if it is named. */
+export async function theStored(place: Place, server?: string): Promise<StoredFile> {
+  const all = server === undefined ? await stored(place) : await storedOf({ place, name: server });
   const [only] = all;
   if (!only || all.length > 1) throw new Error(`${all.length} sign-ins are stored`);
   return only;
@@ -160,7 +217,7 @@ export async function expectNoSecret(
 }
 
 /** What the user reads when the call fails. */
-export async function saysOfCall({ at }: Story, tool = "echo"): Promise<string> {
-  const { message, remedy } = await at.failedCall(SERVER, tool);
-  return remedy ? `${message} ${remedy}` : message;
+export async function saysOfCall({ at, name }: Pick<Story, "at" | "name">, tool = "echo"): Promise<string> {
+  const { message, remedy } = await at.failedCall(name, tool);
+  return withUsualName(remedy ? `${message} ${remedy}` : message, name);
 }
