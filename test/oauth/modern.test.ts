@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { answering } from "../fixtures/modern/http.mjs";
 import type { Answer } from "../support/recording-server.ts";
 import { textOf } from "../worker/support.ts";
-import { begin, SERVER, saysOfCall, signedIn } from "./support.ts";
+import { SERVER, saysOfCall, sideBySide, signedIn } from "./support.ts";
 
 function modern(): Answer {
   const answer = answering("modern");
@@ -11,17 +11,22 @@ function modern(): Answer {
 }
 const entry = { protocol: "2026-07-28" };
 
-test.each([
-  ["auto", {}],
-  ["named", entry],
-])(
+/** One worker for all stories that need no second session. */
+const beside = sideBySide({
+  auto: { protection: { answerMcp: modern() } },
+  named: { protection: { answerMcp: modern() }, entry },
+  refusing: { protection: { answerMcp: modern() }, entry },
+});
+
+test.each(["auto", "named"] as const)(
   "the era is %s, nobody is signed in -> needs-auth; after the sign-in a call works",
-  async (_name, keys) => {
-    const story = await begin({ protection: { answerMcp: modern() }, entry: keys });
-    expect(await story.at.settled(SERVER)).toMatchObject({ state: "needs-auth" });
+  async (key) => {
+    const story = await beside(key);
+    const { at, name } = story;
+    expect(await at.settled(name)).toMatchObject({ state: "needs-auth" });
     expect(await saysOfCall(story)).toBe("web: it needs a sign-in. Run /mcp auth web in Pi.");
     expect((await story.signIn()).says).toBe("signed in");
-    expect(textOf(await story.at.call(SERVER, "echo", { text: "hi" }))).toBe("hi");
+    expect(textOf(await at.call(name, "echo", { text: "hi" }))).toBe("hi");
     const revisions = story.guarded.requests.map(({ headers }) => headers["mcp-protocol-version"]);
     expect(revisions.at(-1)).toBe("2026-07-28");
   },
@@ -41,11 +46,12 @@ test("a stored sign-in and a known server -> the first call of the next session 
 });
 
 test("the token is no longer taken in a call -> renewed, and the call runs once", async () => {
-  const { at, guarded, trusted } = await signedIn({ protection: { answerMcp: modern() }, entry });
-  await at.settled(SERVER);
+  const { at, name, guarded, trusted, signIn } = await beside("refusing");
+  expect((await signIn()).says).toBe("signed in");
+  await at.settled(name);
   const before = guarded.requests.length;
   trusted.book.expireAll();
-  expect(textOf(await at.call(SERVER, "echo", { text: "b" }))).toBe("b");
+  expect(textOf(await at.call(name, "echo", { text: "b" }))).toBe("b");
   const calls = guarded.requests
     .slice(before)
     .filter(({ headers }) => headers["mcp-method"] === "tools/call");

@@ -17,7 +17,9 @@ import {
   onCleanup,
   SERVER,
   type Servers,
+  sideBySide,
   stored,
+  storedOf,
 } from "./support.ts";
 
 const ROWS = Object.values(ODDITIES);
@@ -64,14 +66,19 @@ test.each(Object.keys(ODDITIES).map((title, index) => [title, index] as const))(
   },
 );
 
-test("the user does not trust another issuer -> nothing is asked there, nothing is stored", async () => {
-  const story = await begin({
+const beside = sideBySide({
+  distrusted: {
     behaviour: { metadata: (metadata) => ({ ...metadata, issuer: "https://login.example.test" }) },
-  });
+  },
+  visited: {},
+});
+
+test("the user does not trust another issuer -> nothing is asked there, nothing is stored", async () => {
+  const story = await beside("distrusted");
   const { says } = await story.signIn({ agrees: false });
   expect(says).toMatch(/Trust it\?$/);
   expect(story.trusted.book.registrations).toBe(0);
-  expect(await stored(story.place)).toEqual([]);
+  expect(await storedOf(story)).toEqual([]);
 });
 
 test("another program uses the port of oauth.callbackPort -> the sentence names the port", async () => {
@@ -90,7 +97,7 @@ test("another program uses the port of oauth.callbackPort -> the sentence names 
 });
 
 test("the address of the answer is opened by a page of another site -> the sign-in waits on", async () => {
-  const story = await begin();
+  const story = await beside("visited");
   const statuses: number[] = [];
   const { says } = await story.signIn({
     open: async ({ redirectUri, url }) => {

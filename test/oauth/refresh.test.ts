@@ -12,19 +12,19 @@ import {
   follow,
   SERVER,
   type Story,
+  type StoryBeside,
   saysOfCall,
+  sideBySide,
   signedIn,
-  stored,
+  storedOf,
   theStored,
 } from "./support.ts";
 
 const CALLS = 20;
 const REFRESHED = ["authorization_code", "refresh_token"];
 
-const callTimes = (story: Story, times: number): Promise<string[]> =>
-  Promise.all(
-    Array.from({ length: times }, async (_, i) => textOf(await story.at.call(SERVER, "echo", { i }))),
-  );
+const callTimes = ({ at, name }: StoryBeside, times: number): Promise<string[]> =>
+  Promise.all(Array.from({ length: times }, async (_, i) => textOf(await at.call(name, "echo", { i }))));
 const answers = (times: number): string[] => Array.from({ length: times }, (_, i) => `{"i":${i}}`);
 
 /** Writes into the stored sign-in that its token ended long ago. */
@@ -33,11 +33,27 @@ async function endStored(story: Story): Promise<void> {
   await writeFile(path, JSON.stringify({ ...record, obtainedAt: 1, expiresAt: 2 }));
 }
 
+/** One worker for all stories that need no second session. */
+const beside = sideBySide({
+  shared: {},
+  timeless: { behaviour: { tokens: ({ expires_in: _, ...answer }) => answer } },
+  ended: {},
+  forgotten: {},
+  refusing: {},
+  moved: {},
+});
+
+async function signedInTo(key: Parameters<typeof beside>[0]): Promise<StoryBeside> {
+  const story = await beside(key);
+  expect((await story.signIn()).says).toBe("signed in");
+  return story;
+}
+
 /** Signed in. Each test that takes it leaves a sign-in that can be renewed, and both servers as they were. */
-const shared = forRows(() => signedIn());
+const shared = forRows(() => signedInTo("shared"));
 
 /** No renewal opens a browser or registers a client. */
-function expectOneSignIn({ trusted }: Story): void {
+function expectOneSignIn({ trusted }: StoryBeside): void {
   expect(trusted.asked("/authorize")).toHaveLength(1);
   expect(trusted.book.registrations).toBe(1);
 }
@@ -68,7 +84,7 @@ test.each([true, false])("refresh tokens that rotate: %s -> three renewals, no r
   story.trusted.behaviour.rotates = rotates;
   for (const i of [0, 1, 2]) {
     story.trusted.book.expireAll();
-    expect(textOf(await story.at.call(SERVER, "echo", { i }))).toBe(`{"i":${i}}`);
+    expect(textOf(await story.at.call(story.name, "echo", { i }))).toBe(`{"i":${i}}`);
   }
   delete story.trusted.behaviour.rotates;
   expect(story.trusted.grants.slice(grants)).toEqual(Array(3).fill("refresh_token"));
@@ -77,19 +93,19 @@ test.each([true, false])("refresh tokens that rotate: %s -> three renewals, no r
 });
 
 test("tokens that do not say when they end -> renewed each time the server refuses one", async () => {
-  const story = await signedIn({ behaviour: { tokens: ({ expires_in: _, ...answer }) => answer } });
+  const story = await signedInTo("timeless");
   for (const i of [0, 1, 2]) {
     story.trusted.book.expireAll();
-    expect(textOf(await story.at.call(SERVER, "echo", { i }))).toBe(`{"i":${i}}`);
-    expect(textOf(await story.at.call(SERVER, "echo", { i }))).toBe(`{"i":${i}}`);
+    expect(textOf(await story.at.call(story.name, "echo", { i }))).toBe(`{"i":${i}}`);
+    expect(textOf(await story.at.call(story.name, "echo", { i }))).toBe(`{"i":${i}}`);
   }
   expect(story.trusted.grants).toHaveLength(4);
 });
 
-const tokenUrl = ({ trusted }: Story): string => `${trusted.origin}/token`;
+const tokenUrl = ({ trusted }: StoryBeside): string => `${trusted.origin}/token`;
 
 /** A fault of the token endpoint, and what the user reads. */
-const FAULTS: Record<string, { answer: OddAnswer; says: (story: Story) => string | RegExp }> = {
+const FAULTS: Record<string, { answer: OddAnswer; says: (story: StoryBeside) => string | RegExp }> = {
   "status 503": {
     answer: (_request, response) => response.writeHead(503).end(),
     says: (story) =>
@@ -125,14 +141,14 @@ test.each(Object.entries(FAULTS))(
   "the token endpoint answers with %s -> nothing is lost",
   async (_name, { answer, says }) => {
     const story = await shared();
-    const { record } = await theStored(story.place);
+    const { record } = await theStored(story.place, story.name);
     story.trusted.book.expireAll();
     story.trusted.behaviour.answer = { token: answer };
     const expected = says(story);
     const heard = await saysOfCall(story);
     if (typeof expected === "string") expect(heard).toBe(expected);
     else expect(heard).toMatch(expected);
-    expect((await theStored(story.place)).record).toEqual(record);
+    expect((await theStored(story.place, story.name)).record).toEqual(record);
 
     story.trusted.behaviour.answer = {};
     expect(await callTimes(story, 1)).toEqual(answers(1));
@@ -161,13 +177,13 @@ test("the connection breaks once -> the same request goes out again", async () =
 });
 
 test("the sign-in was ended at the server -> one sentence, no browser, the client is kept", async () => {
-  const story = await signedIn();
+  const story = await signedInTo("ended");
   story.trusted.book.revokeAll();
   expect(await saysOfCall(story)).toBe(
     "web: the authorization server ended the sign-in. Run /mcp auth web in Pi.",
   );
-  expect((await story.at.settled(SERVER)).state).toBe("needs-auth");
-  const [file] = await stored(story.place);
+  expect((await story.at.settled(story.name)).state).toBe("needs-auth");
+  const [file] = await storedOf(story);
   expect(file?.record).not.toHaveProperty("refresh_token");
   expectOneSignIn(story);
   expect((await story.signIn()).says).toBe("signed in");
@@ -176,7 +192,7 @@ test("the sign-in was ended at the server -> one sentence, no browser, the clien
 });
 
 test("the client was deleted at the server -> one sentence, and the next sign-in registers another", async () => {
-  const story = await signedIn();
+  const story = await signedInTo("forgotten");
   story.trusted.book.expireAll();
   story.trusted.book.forgetClients();
   expect(await saysOfCall(story)).toBe(
@@ -188,7 +204,7 @@ test("the client was deleted at the server -> one sentence, and the next sign-in
 });
 
 test("the server refuses a new token, too -> one renewal, one repetition, one sentence", async () => {
-  const story = await signedIn();
+  const story = await signedInTo("refusing");
   story.guarded.protection.check = () => undefined;
   expect(await saysOfCall(story)).toBe(
     "web: it refused a token that was just issued for it. Run /mcp auth web in Pi. If that does not help, its operator must look at the token's audience.",
@@ -197,7 +213,7 @@ test("the server refuses a new token, too -> one renewal, one repetition, one se
 });
 
 test("the server has moved -> no token and no client of the old one reaches the new one", async () => {
-  const story = await signedIn();
+  const story = await signedInTo("moved");
   const other = await authorization();
   story.guarded.protection.issuers = [other.issuer];
   story.guarded.protection.check = (token, resource) => other.book.check(token, resource);
