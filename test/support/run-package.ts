@@ -2,7 +2,7 @@
  * Owns: the packed package of a whole test run. The first test that asks packs it; the files of all processes share it,
  * and with it the code that Node compiled for its path.
  * Must not: be changed by a test. The global setup removes it after the run.
- * Called by: the end-to-end tests and the hostile tests.
+ * Called by: the end-to-end tests, the hostile tests and the boundary test of the package.
  */
 import { mkdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
