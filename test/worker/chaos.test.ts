@@ -19,7 +19,7 @@ const FEW = CALLS < 2_000;
 const SERVERS = FEW ? 10 : 20;
 const IN_FLIGHT = FEW ? 25 : 50;
 /** A server is killed once per this many calls. */
-const CALLS_A_KILL = 40;
+const CALLS_A_KILL = FEW ? 20 : 40;
 /** One of this many calls is cancelled. */
 const CALLS_A_CANCEL = 50;
 
