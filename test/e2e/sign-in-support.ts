@@ -43,6 +43,8 @@ export interface StoryOptions {
   entry?: Record<string, unknown>;
   /** Names of further servers with the same url. */
   others?: string[];
+  /** Further servers by name. */
+  beside?: Record<string, Servers>;
   settings?: Record<string, unknown>;
   /** Whether the browser signs in by itself. Without it, it only notes that it was started. */
   browserAgrees?: boolean;
@@ -65,12 +67,15 @@ export async function begin({
   behaviour = {},
   entry = {},
   others = [],
+  beside = {},
   settings = {},
   browserAgrees = false,
 }: StoryOptions = {}): Promise<Story> {
   const { trusted, guarded } = await startServers(behaviour);
   const names = [SERVER, ...others];
-  const mcpServers = Object.fromEntries(names.map((name) => [name, { url: guarded.url, ...entry }]));
+  const entries: [string, object][] = names.map((name) => [name, { url: guarded.url, ...entry }]);
+  for (const [name, servers] of Object.entries(beside)) entries.push([name, { url: servers.guarded.url }]);
+  const mcpServers = Object.fromEntries(entries);
   const at = await home({ mcp: { mcpServers, settings } });
   const openedFile = join(at.dir, "opened");
   const said: Said[] = [];

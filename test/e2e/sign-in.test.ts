@@ -13,6 +13,7 @@ import {
   expectNoSecret,
   type Story,
   type StoryOptions,
+  startServers,
   stored,
 } from "./sign-in-support.ts";
 import { call, ENTRY, onCleanup } from "./support.ts";
@@ -83,8 +84,14 @@ const NEEDS = "web: it needs a sign-in. Run /mcp auth web in Pi.";
 const echo = (a: number) => call("web__echo", { a });
 const find = call("ToolSearch", { query: "select:web__echo" });
 
-test("a pasted address -> signed in with one line; a call works; /mcp logout ends it", async () => {
+test("a pasted address -> signed in with one line; a call works; /mcp logout ends it; a pasted code, where the answer need not name the authorization server -> signed in", async () => {
+  // The answer of its authorization server does not name the issuer.
+  const code = await startServers({
+    iss: false,
+    metadata: ({ authorization_response_iss_parameter_supported: _, ...rest }) => rest,
+  });
   const pi = await host({
+    beside: { code },
     // So that the authorization server issues a secret for the client as well.
     behaviour: {
       metadata: (usual) => ({ ...usual, token_endpoint_auth_methods_supported: ["client_secret_basic"] }),
@@ -123,23 +130,14 @@ test("a pasted address -> signed in with one line; a call works; /mcp logout end
   expect(pi.trusted.asked("/revoke").length).toBeGreaterThan(0);
   const [refused] = await pi.prompt(echo(2));
   expect(refused).toMatchObject({ text: expect.stringContaining(NEEDS), isError: true });
+
+  const second = pi.command("/mcp-auth code");
+  const only = await second.dialog(0);
+  pi.answer(only, { value: (await lastAddress(only)).searchParams.get("code") ?? "" });
+  expect((await second.ended).at(-1)).toEqual(infos("code: signed in, 1 tool."));
   await pi.rpc.stop();
   await expectSaidNoSecret(pi, false);
-});
-
-test("a pasted code -> signed in, where the answer need not name the authorization server", async () => {
-  const pi = await host({
-    behaviour: {
-      iss: false,
-      metadata: ({ authorization_response_iss_parameter_supported: _, ...rest }) => rest,
-    },
-  });
-  const { dialog, ended } = pi.command("/mcp-auth web");
-  const only = await dialog(0);
-  pi.answer(only, { value: (await lastAddress(only)).searchParams.get("code") ?? "" });
-  expect((await ended).at(-1)).toEqual(SIGNED_IN);
-  await pi.rpc.stop();
-  await expectSaidNoSecret(pi, true);
+  await expectNoSecret(pi, { isStored: true, server: "code", trusted: code.trusted });
 });
 
 test("Cancel -> nothing is stored and nothing listens; the browser's own answer signs in and leaves the dialog", async () => {
