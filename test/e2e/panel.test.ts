@@ -76,14 +76,13 @@ test("no servers -> how to begin; then servers, 60 x 24 and 120 x 45 -> they are
     await press(terminal, "Escape");
     await terminal.until(/→ ● works/);
     await press(terminal, "Escape");
-    await closed(terminal);
-    // Pi has drawn the editor's last line, and the server has listed its tools again.
-    const whole = new RegExp(`^─{${columns}}\\n~/project\\n.*\\nMCP 2/3 · 11 tools$`, "m");
+    // Pi draws from the top, so the screen is whole once the empty editor, the footer and the status are below it.
+    const line = `─{${columns}}\\n`;
+    const whole = new RegExp(`^${line}\\n${line}~/project\\n.*\\nMCP 2/3 · 11 tools$`, "m");
     const before = (await terminal.until(whole)).join("\n");
     await terminal.prompt("/mcp");
     await terminal.until(/→ ● works/);
     await press(terminal, "Escape");
-    await closed(terminal);
     expect((await terminal.until(whole)).join("\n")).toBe(before);
     await terminal.type("still here");
     await terminal.until(/still here/);
