@@ -25,11 +25,10 @@ const select = (names: readonly string[]): ReturnType<typeof searchOf> =>
 const unknownNames = ({ place }: Arena, length: number): string[] =>
   Array.from({ length: 5 }, (_, i) => `${place.server}__${"n".repeat(length - 5)}x${i}xyz`);
 
-const PUNCTUATED = sized(3_000, 10_000);
 const PUNCTUATION = ["_", "-", ".", "__", "-_", "_-", "--", "._", "_.", "-."];
-/** Returns tools whose names differ only in their punctuation. */
+/** Returns 10,000 tools whose names differ only in their punctuation. */
 const punctuated = (): Record<string, unknown>[] =>
-  Array.from({ length: PUNCTUATED }, (_, i) => {
+  Array.from({ length: 10_000 }, (_, i) => {
     const digits = String(i).padStart(4, "0").split("");
     return aTool(`read${digits.map((digit) => PUNCTUATION[Number(digit)]).join("file")}`);
   });
@@ -72,9 +71,9 @@ const SEARCHES: readonly Row[] = [
     },
   },
   {
-    name: `a server with ${shown(PUNCTUATED)} names that differ in punctuation: the model repeats one name 256 times in a query`,
+    name: "a server with 10,000 names that differ in punctuation: the model repeats one name 256 times in a query",
     finding: "H5",
-    ...besideOrHome,
+    beside: false,
     checks: SERVER_CHECKS,
     server: listing(punctuated()),
     act: async (arena) => {
@@ -116,11 +115,13 @@ const MORE_CHANGES = sized(5, 15);
 /** Returns a row in which the model calls tools and the user opens `/mcp tools` while the list changes. */
 const changingRow = (
   name: string,
-  { tools, ...more }: { tools: () => readonly Record<string, unknown>[] } & Pick<Row, "calls" | "check">,
+  {
+    tools,
+    ...more
+  }: { tools: () => readonly Record<string, unknown>[] } & Pick<Row, "alone" | "calls" | "check">,
 ): Row => ({
   name,
   finding: "M9",
-  alone: "home",
   checks: SERVER_CHECKS,
   server: async (place) =>
     place.hostile(
@@ -159,14 +160,20 @@ const TOO_MANY: Row = {
   check: isTold,
 };
 
-/** By default one server has both lists: each change costs the client all of it again. */
+/** By default the server with too many tools also changes them: each change costs the client the whole list again. */
 const CHANGING: readonly Row[] = sized(
   [
+    changingRow(`a server with ${LONG} descriptions of 19.8 KB whose list changes five times a second`, {
+      alone: "home",
+      tools: () => longDescriptions(LONG),
+      calls: [{ tool: "long_7" }, { tool: "long_8" }],
+    }),
     changingRow(
-      `a server with ${shown(TOO_MANY_TOOLS)} tools and ${LONG} descriptions of 19.8 KB whose list changes five times a second: it is cut, and the user is told`,
+      `a server with ${shown(TOO_MANY_TOOLS)} tools whose list changes five times a second: it is cut, and the user is told`,
       {
-        tools: () => [...longDescriptions(LONG), ...manyTools(TOO_MANY_TOOLS)],
-        calls: [{ tool: "long_7" }, { tool: "tool_7" }],
+        alone: "home",
+        tools: () => manyTools(TOO_MANY_TOOLS),
+        calls: [{ tool: "tool_7" }],
         check: isTold,
       },
     ),
@@ -174,10 +181,12 @@ const CHANGING: readonly Row[] = sized(
   [
     TOO_MANY,
     changingRow("a server with 1,250 descriptions of 19.8 KB whose list changes five times a second", {
+      alone: "home",
       tools: () => longDescriptions(1_250),
       calls: [{ tool: "long_7" }, { tool: "long_8" }],
     }),
     changingRow("a server with 10,000 tools whose list changes five times a second", {
+      alone: "home",
       tools: () => manyTools(10_000),
       calls: [{ tool: "tool_7" }],
     }),
