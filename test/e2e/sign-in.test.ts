@@ -72,7 +72,8 @@ function addressIn({ title }: RpcDialog): string {
 
 /** Opens the address in a browser that cannot reach this machine, and answers the address on which it ends. */
 async function lastAddress(dialog: RpcDialog): Promise<URL> {
-  const { url } = await browse(addressIn(dialog), (at) => at.pathname === "/callback");
+  // Where the answer names no issuer, the path tells the sign-ins apart.
+  const { url } = await browse(addressIn(dialog), (at) => at.pathname.startsWith("/callback"));
   return new URL(url);
 }
 
