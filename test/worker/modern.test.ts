@@ -184,7 +184,7 @@ const overStdio = forRows(async () => {
   const place = await createPlace();
   const file = (name: string): string => join(place.cwd, name);
   const entry = (ERA: string, more: object = {}) => [ERA, odd({ ERA, LOG: file(ERA) }, more)] as const;
-  const names = ["modern", "modern-exits", "legacy-exits"];
+  const names = ["modern", "modern-exits", "modern-exits-first", "legacy-exits"];
   const at = await start(
     {
       ...Object.fromEntries(names.map((name) => entry(name))),
@@ -210,6 +210,13 @@ test("stdio, auto, a server that ends after it has refused the handshake -> one 
     line.replace(/^initialize server\/discover$/, "initialize"),
   );
   expect(processes).toEqual(["initialize", "server/discover tools/list"]);
+});
+
+test("stdio, auto, a server that has ended when its refusal arrives -> one new start", async () => {
+  const { at, file } = await overStdio();
+  const status = await at.settled("modern-exits-first");
+  expect(status).toMatchObject({ state: "connected", protocol: VERSION });
+  expect(await askedOver(file("modern-exits-first"))).toEqual(["initialize", "server/discover tools/list"]);
 });
 
 test("stdio, auto, a server of the old era -> nothing is asked before its handshake", async () => {

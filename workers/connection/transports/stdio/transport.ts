@@ -160,7 +160,10 @@ export class StdioTransport implements Transport {
   async send(message: JSONRPCMessage): Promise<void> {
     const stdin = this.#process?.stdin;
     if (!stdin?.writable || !this.#end) {
-      throw new Error(`${this.#options.server} ${this.exit || "is not running"}`);
+      // As the system reports a write that comes a moment later.
+      throw Object.assign(new Error(`${this.#options.server} ${this.exit || "is not running"}`), {
+        code: "EPIPE",
+      });
     }
     this.#inbox.sent(message);
     // The callback of this write is enough: a listener for "drain" would be one more for each message that waits.

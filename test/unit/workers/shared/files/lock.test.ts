@@ -12,8 +12,11 @@ import { oneFile } from "../../../../support/one-file.ts";
 import { tempFolder } from "../../../temp-folder.ts";
 import { failingFiles } from "../../cache/support.ts";
 
-/** Long enough for any machine: only an event that must never happen would wait so long. */
-const PATIENT: LockTimes = { waitMs: 50_000, beatMs: 1_000, silentMs: 45_000 };
+/**
+ * Long enough for any machine: only an event that must never happen would wait so long. No wait is as long as the silence,
+ * so only the end of its process can end a holder.
+ */
+const PATIENT: LockTimes = { waitMs: 50_000, beatMs: 1_000, silentMs: 500_000 };
 
 const lockOf = (times: LockTimes = PATIENT, files = nodeFiles): Parameters<typeof withLock>[1] => ({
   files,
