@@ -6,7 +6,10 @@
 import type { TestSpecification } from "vitest/node";
 import { BaseSequencer } from "vitest/node";
 
-/** Projects one after the other, each slowest first. A folder stands for all of its files that have no entry of their own. */
+/**
+ * Projects one after the other, each slowest first. Files that wait for most of their time stand between files that
+ * compute, so that the cores always have work. A folder stands for all of its files that have no entry of their own.
+ */
 const SLOWEST: readonly string[] = [
   "hostile/user",
   "hostile/catalogs",
@@ -24,11 +27,15 @@ const SLOWEST: readonly string[] = [
   "worker/compile-cache",
   "oauth/refresh",
   "worker/respawn",
+  "worker/npx",
+  "worker/messages",
   "conformance/",
-  "worker/http-hostile",
-  "worker/lifecycle",
-  "worker/modern-tasks",
   "worker/stdio",
+  "worker/http-hostile",
+  "worker/setup",
+  "worker/lifecycle",
+  "worker/hostile-npx",
+  "worker/modern-tasks",
   "worker/",
   "oauth/",
   "unit/workers/shared/files/lock",
