@@ -2,7 +2,7 @@
 import { family } from "../../support/long.ts";
 import { type Row, SERVER_CHECKS } from "../support/row.ts";
 import { failsForValues, isGone, isShort, refusesValues, workerEnds } from "./seeing.ts";
-import { besideIfSmall, besideOrHome, PAUSE_MS, shown, sized } from "./sizes.ts";
+import { besideIfPaused, besideIfSmall, besideOrHome, PAUSE_MS, shown, sized } from "./sizes.ts";
 
 const WORK = [{ tool: "work" }];
 /** More values than `LIMITS.messageValues`. */
@@ -74,7 +74,7 @@ export const FLOODS: readonly Row[] = [
   {
     name: "a server that writes to stderr without end",
     finding: "own",
-    ...besideIfSmall,
+    ...besideIfPaused,
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("floods-stderr.mjs", `${PAUSE_MS}`),
     calls: WORK,
@@ -89,7 +89,7 @@ export const FLOODS: readonly Row[] = [
   {
     name: "a server that writes empty lines without end",
     finding: "own",
-    ...besideIfSmall,
+    ...besideIfPaused,
     checks: SERVER_CHECKS,
     server: ({ hostile }) => hostile("empty-lines.mjs", `${PAUSE_MS}`),
     calls: WORK,

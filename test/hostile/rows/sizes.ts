@@ -2,7 +2,7 @@
  * Owns: how large the attacks are. Under `npm run test:long` each has its whole size. By default it is
  * just above the limit that the row is about.
  */
-import { repeats } from "../../support/long.ts";
+import { ALL_ROWS, repeats } from "../../support/long.ts";
 import type { Row } from "../support/row.ts";
 
 const IS_WHOLE = repeats("HOSTILE_WHOLE", 0) > 0;
@@ -14,8 +14,9 @@ export const besideIfSmall: Partial<Row> = sized({}, { beside: false });
 /** Whole, such an attack would also disturb the next row of its session. */
 export const besideOrHome: Partial<Row> = sized({}, { alone: "home" });
 
-/** The pause, in ms, between the pieces of a flood without end: without one, it takes as much of a core as it gets. */
-export const PAUSE_MS = sized(100, 0);
+/** The pause between the pieces of a flood without end. Without one, which `.ci/run` tries, it fills a core. */
+export const PAUSE_MS = IS_WHOLE || ALL_ROWS ? 0 : 100;
+export const besideIfPaused: Partial<Row> = PAUSE_MS > 0 ? {} : { beside: false };
 
 /** The number as a row's name shows it. */
 export const shown = (count: number): string => count.toLocaleString("en-US");
