@@ -6,12 +6,11 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
-import { startAuthorizationServer } from "../support/authorization-server.ts";
 import type { PiHome } from "../support/pi-run.ts";
-import { startProtectedServer } from "../support/protected-server.ts";
 import type { Terminal } from "../support/terminal.ts";
 import { live } from "./rpc-support.ts";
-import { call, fixtureServer, onCleanup, once, root, SERVERS } from "./support.ts";
+import { startServers } from "./sign-in-support.ts";
+import { call, fixtureServer, once, root, SERVERS } from "./support.ts";
 import { leavePanel, type Screen, terminalInTurn } from "./terminal-in-turn.ts";
 
 const EAGER = { lifecycle: "eager" };
@@ -94,13 +93,7 @@ const STEPS_END = "steps-end";
 
 /** One session of the following tests. Each of them opens the panel and leaves it closed. */
 const shared = once(async () => {
-  const trusted = await startAuthorizationServer({});
-  onCleanup(() => trusted.close());
-  const guarded = await startProtectedServer({
-    issuers: [trusted.issuer],
-    check: (token, resource) => trusted.book.check(token, resource),
-  });
-  onCleanup(() => guarded.close());
+  const { guarded } = await startServers();
   const mcpServers = {
     everything: { ...SERVERS.everything, ...EAGER },
     own: { ...fixtureServer("shows.mjs"), directTools: true, approve: { show: "ask" } },

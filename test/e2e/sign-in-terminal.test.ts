@@ -5,10 +5,9 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { startAuthorizationServer } from "../support/authorization-server.ts";
 import { browse } from "../support/browser.ts";
-import { startProtectedServer } from "../support/protected-server.ts";
 import { openTerminal } from "../support/terminal.ts";
+import { startServers } from "./sign-in-support.ts";
 import { call, ENTRY, home, model, onCleanup, searchFor } from "./support.ts";
 
 /** The address of the dialog: its rows, each with a free cell at both ends, joined. */
@@ -26,13 +25,7 @@ function addressOn(screen: readonly string[]): string {
 const WIDTHS = [60, 80, 120];
 
 test("60, 80 and 120 columns -> the link is whole, and Esc cancels; a sign-in; a call that waits", async () => {
-  const trusted = await startAuthorizationServer({});
-  onCleanup(() => trusted.close());
-  const guarded = await startProtectedServer({
-    issuers: [trusted.issuer],
-    check: (token, resource) => trusted.book.check(token, resource),
-  });
-  onCleanup(() => guarded.close());
+  const { guarded } = await startServers();
   const mcp = { mcpServers: { web: { url: guarded.url } }, settings: { autoAuth: true } };
   const made = await home({ mcp });
   const written = join(made.tmpDir, "written.log");

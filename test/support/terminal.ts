@@ -3,15 +3,11 @@
  * Must not: interpret the screen.
  * Called by: end-to-end tests of the text that a person sees.
  */
-import { basename } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { ScriptedModel } from "./model.ts";
 import { type PiHome, STUB_MODEL, STUB_PROVIDER } from "./pi-home.ts";
 import { ensurePi } from "./pi-host.ts";
 import { ROOM_AT_START } from "./pi-process.ts";
-import { openTmux } from "./tmux.ts";
-
-const PATIENCE_MS = 30_000;
+import { openTmux, untilShown } from "./tmux.ts";
 
 export interface TerminalOptions {
   home: PiHome;
@@ -53,25 +49,15 @@ export async function openTerminal(options: TerminalOptions): Promise<Terminal> 
   const { home, model, extension, columns, rows = 50 } = options;
   const { cli } = await ensurePi();
   await home.useModel(model.url);
-  const socket = `${basename(home.dir)}-${Math.random().toString(36).slice(2, 8)}`;
   const env = home.env({ LANG: "C.UTF-8", TMUX: undefined, ...options.env });
   const pi = [process.execPath, ...ROOM_AT_START, cli, "--provider", STUB_PROVIDER, "--model", STUB_MODEL];
   pi.push(...[extension ?? []].flat().flatMap((path) => ["-e", path]));
   const program = [...pi, ...(options.args ?? [])];
-  const tmux = await openTmux({ socket, columns, rows, cwd: home.cwd, env, program });
+  const tmux = await openTmux({ columns, rows, cwd: home.cwd, env, program });
 
   const screen = async (): Promise<string[]> =>
     (await tmux.run("capture-pane", "-p")).map((line) => line.trimEnd());
-  const until = async (expected: RegExp): Promise<string[]> => {
-    const endsAt = performance.now() + PATIENCE_MS;
-    for (;;) {
-      const lines = await screen();
-      const text = lines.join("\n");
-      if (expected.test(text)) return lines;
-      if (performance.now() > endsAt) throw new Error(`the screen never showed ${expected}:\n${text}`);
-      await sleep(50);
-    }
-  };
+  const until = (expected: RegExp): Promise<string[]> => untilShown(screen, expected);
   const prompt = async (text: string): Promise<void> => {
     await tmux.run("send-keys", "-l", text);
     await tmux.run("send-keys", "Enter");

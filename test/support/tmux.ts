@@ -5,11 +5,14 @@
  * Called by: terminal.ts for Pi, and cli/tmux.ts for a shell.
  */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 
+const PATIENCE_MS = 30_000;
+const POLL_MS = 50;
+
 export interface TmuxOptions {
-  /** Names the server's socket; unique among all that run. */
-  socket: string;
   columns: number;
   rows: number;
   cwd: string;
@@ -85,8 +88,8 @@ class Answers {
 }
 
 /** Starts a server with one terminal, in which the program runs. */
-export async function openTmux({ socket, columns, rows, cwd, env, program }: TmuxOptions): Promise<Tmux> {
-  const server = ["-u", "-L", socket, "-f", "/dev/null"];
+export async function openTmux({ columns, rows, cwd, env, program }: TmuxOptions): Promise<Tmux> {
+  const server = ["-u", "-L", `pmt-${randomBytes(8).toString("hex")}`, "-f", "/dev/null"];
   const size = ["-x", String(columns), "-y", String(rows)];
   await promisify(execFile)("tmux", [...server, "new-session", "-d", ...size, "-c", cwd, ...program], {
     env,
@@ -121,4 +124,16 @@ export async function openTmux({ socket, columns, rows, cwd, env, program }: Tmu
       await closed;
     },
   };
+}
+
+/** Looks until the screen matches, then answers its lines. After 30 s it throws an error with the screen's text. */
+export async function untilShown(look: () => Promise<string[]>, expected: RegExp): Promise<string[]> {
+  const endsAt = performance.now() + PATIENCE_MS;
+  for (;;) {
+    const lines = await look();
+    const text = lines.join("\n");
+    if (expected.test(text)) return lines;
+    if (performance.now() > endsAt) throw new Error(`the screen never showed ${expected}:\n${text}`);
+    await sleep(POLL_MS);
+  }
 }

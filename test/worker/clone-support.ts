@@ -5,7 +5,6 @@
 import { mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import {
   type Origin,
   parseEntry,
@@ -15,8 +14,8 @@ import type { Connection } from "../../workers/connection/mcp/connection.ts";
 import { connect } from "../../workers/connection/transports/transports.ts";
 import { onCleanup } from "../support/cleanup.ts";
 import { fillHostileClone } from "../support/hostile-clone.ts";
+import { connectOptions } from "../support/http-server.ts";
 
-const live = new AbortController().signal;
 type Entry = Record<string, unknown>;
 
 export interface ClonePlace {
@@ -55,21 +54,14 @@ export async function hostilePlace(): Promise<ClonePlace> {
   await mkdir(agentDir);
   await fillHostileClone(clone, ran);
   const start: ClonePlace["start"] = async (entry, origin) => {
-    const connection = await connect({
+    const options = connectOptions(entry, {
       definition: definitionOf(entry, origin),
       cwd: clone,
       npxCacheFile: join(agentDir, "mcp-npx-cache.json"),
-      signal: live,
-      maxMessageBytes: LIMITS.messageBytes,
-      onSpawn: () => {},
-      onExit: () => {},
       onNote: (note) => notes.push(note),
-      onClosed: () => {},
-      onListChanged: () => {},
-      onLogMessage: () => {},
       redact: (text) => text,
-      onSecrets: () => {},
     });
+    const connection = await connect(options);
     onCleanup(() => connection.close({ termMs: 250, killMs: 800 }));
     return connection;
   };

@@ -9,11 +9,10 @@ import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promi
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { LIMITS } from "../../src/shared/protocol/limits.ts";
-import { parseEntry } from "../../workers/connection/config/entry/definition.ts";
 import { type NpxLaunch, resolveNpx } from "../../workers/connection/npx/npx.ts";
 import { connect } from "../../workers/connection/transports/transports.ts";
 import { forWholeFile } from "../support/cleanup.ts";
+import { connectOptions } from "../support/http-server.ts";
 import { ALL_ROWS, amount, repeats } from "../support/long.ts";
 import { descendants, waitGone } from "../support/processes.ts";
 import { MEMORY, startNpxRegistry } from "./npx-registry.ts";
@@ -102,23 +101,14 @@ async function outputOf(command: string, args: string[], more: Record<string, st
 /** Connects the server of the package, as the worker does for the user's own server, and ends it. */
 async function connectServer(): Promise<void> {
   const entry = { command: "npx", args: ["-y", MEMORY], env };
-  const { definition } = parseEntry("memory", entry, { file: "mcp.json", origin: "user" });
-  if (!definition) throw new Error("the entry is wrong");
-  const connection = await connect({
-    definition,
+  const options = connectOptions(entry, {
     cwd,
     npxCacheFile: cacheFile,
-    signal: live,
-    maxMessageBytes: LIMITS.messageBytes,
     onSpawn: (pid) => spawned.push(pid),
     onExit: (pid) => exited.push(pid),
     onNote: (note) => notes.push(note),
-    onClosed: () => {},
-    onListChanged: () => {},
-    onLogMessage: () => {},
-    redact: (text) => text,
-    onSecrets: () => {},
   });
+  const connection = await connect(options);
   try {
     expect((await connection.listTools(live)).length).toBeGreaterThan(5);
     const running = await descendants(process.pid);
