@@ -1,11 +1,28 @@
 import { spawnSync } from "node:child_process";
+import { delimiter, relative, sep } from "node:path";
 import { configDefaults, defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
 import { SlowestFirst } from "./test/support/slowest-first.ts";
 import { SummaryReporter } from "./test/support/summary-reporter.ts";
 
+/** Whether this checkout lies below the folder. */
+const isAbove = (folder: string): boolean => {
+  const way = relative(folder, import.meta.dirname);
+  return way !== "" && !way.startsWith("..");
+};
+
 /** What a person sees is tested in a real terminal, which is the one tool that the tests do not bring along. */
 const hasTmux = spawnSync("tmux", ["-V"]).status === 0;
 if (!hasTmux) process.stderr.write("No tmux here: test/e2e/*terminal.test.ts do not run.\n");
+
+/**
+ * npm puts `node_modules/.bin` of all folders above the checkout into PATH. If the checkout is below the temp folder, those
+ * are folders above the tests' clones as well, which this package rightly keeps from a server: a person's PATH has none.
+ */
+const PACKAGES = `${sep}node_modules${sep}.bin`;
+process.env.PATH = (process.env.PATH ?? "")
+  .split(delimiter)
+  .filter((entry) => !entry.endsWith(PACKAGES) || !isAbove(entry.slice(0, -PACKAGES.length)))
+  .join(delimiter);
 
 /**
  * Tests of real threads, processes and Pi runs wait more than they compute: two cores run five files at a time. With

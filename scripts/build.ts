@@ -4,7 +4,7 @@
  * command: `dist/cli.js`, `dist/cli-main.js`, and `dist/cli-later-*.js`, which loads if a worker is needed. The screens
  * and the command share `dist/chunk-*.js`. `index.js` lies in the package's own folder, since Pi shows an extension
  * under the name of the folder of its `index.js`.
- * `dist/workers` holds `connection.js` and `cache.js`, a file for each `import()` of the connection worker, and chunks
+ * `dist/workers` holds `connection.js`, `heavy.js` and `cache.js`, a file for each `import()` of the connection worker, and chunks
  * that these share.
  * The files import only `node:` modules and each other, so they run below `node_modules`, elsewhere, and in Pi's Bun
  * build.
@@ -100,6 +100,12 @@ const builds: BuildOptions[] = [
     outdir: "dist",
     chunkNames: "[name]-[hash]",
     plugins: [leaveOut, pureMsgpackr, oneLaterCommandFile, ownManifest],
+  },
+  // Apart: what it shared with the connection worker would become chunks that each start had to load.
+  {
+    entryPoints: ["workers/heavy.ts"],
+    outfile: "dist/workers/heavy.js",
+    ...worker,
   },
   // piscina starts its threads from a separate file, which it expects beside the bundle.
   {

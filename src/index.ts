@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import type { Pi } from "./pi/api.ts";
 import { claim } from "./pi/claim.ts";
 import { CONFIG_FLAG, configFileOf, flagOnCommandLine } from "./pi/config-flag.ts";
+import { guardHandlers } from "./pi/guarded.ts";
 import { notify } from "./pi/notices.ts";
 import { warnOfOtherOwner } from "./pi/other-client.ts";
 import { createSession } from "./session/session.ts";
@@ -17,7 +18,8 @@ import { createMcpAuthCommand, createMcpCommand } from "./ui/command/command.ts"
 /** Pi's own rule: `$PI_CODING_AGENT_DIR`, else `~/.pi/agent`. */
 const agentDirectory = (): string => process.env.PI_CODING_AGENT_DIR || join(homedir(), ".pi", "agent");
 
-export default function piMcpThreads(pi: Pi): void {
+export default function piMcpThreads(host: Pi): void {
+  const pi = guardHandlers(host);
   const location = fileURLToPath(import.meta.url);
   const owner = claim(pi, location);
   if (owner !== undefined) {
@@ -49,6 +51,7 @@ export default function piMcpThreads(pi: Pi): void {
   });
   pi.on("before_agent_start", (_event, ctx) => session.beforeAgentStart(ctx));
   pi.on("session_tree", () => session.branchChanged());
+  pi.on("session_compact", () => session.branchChanged());
   pi.on("mcp_servers_change", ({ servers }) => session.registeredServersChanged(servers));
   pi.on("tool_call", ({ toolName, input }) => session.toolCalled(toolName, input));
   pi.on("input", (event, ctx) => session.onInput(event, ctx));

@@ -1,11 +1,25 @@
 /**
  * The command `pi-mcp-threads`: the MCP servers of Pi without Pi, on the same worker. Owns: the check that Node is new
- * enough, in a syntax that an old Node reads, before anything else is loaded. Must not: import anything, for the same
+ * enough, in a syntax that an old Node reads, before anything else is loaded. Must not: import what loads a module, for the same
  * reason. Started by: the shell (`bin` in package.json).
  * Layers, each knows only those behind it: main | commands | session | state, arguments, words, place, console.
  * To add a command: a row in words/table.ts, a file in commands and its line in commands.ts, a row in docs/command-line.md.
  */
+import { codeFolder } from "../shared/process/code-folder.ts";
+
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+
+/** Before the import, so that its code comes from the cache. A folder that NODE_COMPILE_CACHE names is the user's choice. */
+function useCompiledCode(): void {
+  const builtin = process.getBuiltinModule;
+  if (process.env.NODE_COMPILE_CACHE !== undefined) return;
+  const path = builtin("node:path");
+  // As place.ts. A relative folder may change its meaning with `--cwd`.
+  const agentDir = process.env.PI_CODING_AGENT_DIR || path.join(builtin("node:os").homedir(), ".pi", "agent");
+  if (!path.isAbsolute(agentDir)) return;
+  const folder = codeFolder(agentDir, { fs: builtin("node:fs"), path, uid: process.getuid?.() });
+  if (folder !== undefined) builtin("node:module").enableCompileCache(folder);
+}
 
 /** The same as `engines` in package.json. */
 if (major < 22 || (major === 22 && minor < 19)) {
@@ -14,9 +28,6 @@ if (major < 22 || (major === 22 && minor < 19)) {
   );
   process.exitCode = 7;
 } else {
-  // Before the import, so that its code comes from the cache: the same folder as Pi's.
-  process.getBuiltinModule("node:module").enableCompileCache();
+  useCompiledCode();
   import("./main.ts").then(({ main }) => main());
 }
-
-export {};

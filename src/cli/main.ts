@@ -4,7 +4,16 @@
  */
 import manifest from "../../package.json" with { type: "json" };
 import { type Context, candidates, loadCommand } from "./commands/commands.ts";
-import { asFailure, type Console, createConsole, EXIT, type ExitCode, Failure } from "./console/console.ts";
+import {
+  asFailure,
+  type Console,
+  createConsole,
+  EXIT,
+  type ExitCode,
+  Failure,
+  unwritten,
+  writeWhole,
+} from "./console/console.ts";
 import { ARGUMENT_BYTES, findPlace, leftOutNote, makeAgentFolder } from "./place/place.ts";
 import type { CliSession } from "./session/session.ts";
 import {
@@ -21,8 +30,6 @@ import {
 /** The end before the command is done. */
 interface Early {
   signal: AbortSignal;
-  /** Whether nobody reads stdout any more. */
-  isUnread(): boolean;
   /** Rejects with the failure that ends the command. */
   failed: Promise<never>;
 }
@@ -37,6 +44,24 @@ const SIGNALS = {
   SIGHUP: EXIT.hangUp,
   SIGQUIT: EXIT.quit,
 } as const;
+
+/**
+ * Before the first write. A write to a file throws its failure; a pipe or a terminal tells it afterwards: then the answer
+ * holds it. The stream itself forgets it, as Node opens stdout again after each error.
+ */
+function openOutput({ stdout, stderr }: NodeJS.Process): { failure?: Failure } {
+  const output: { failure?: Failure } = {};
+  writeWhole(stdout, (error) => {
+    throw unwritten(error);
+  });
+  // Notes that nobody can read: the result still counts, and there is no other place for a word about it.
+  writeWhole(stderr, () => undefined);
+  stderr.on("error", () => undefined);
+  stdout.on("error", (error) => {
+    output.failure ??= unwritten(error);
+  });
+  return output;
+}
 
 /** A signal, the end of whoever reads stdout, or the end of the time. A second signal ends the process at once. */
 function watchForEnd(timeout: number | undefined): Early {
@@ -54,20 +79,14 @@ function watchForEnd(timeout: number | undefined): Early {
       end(new Failure(code, "", { code: "cancelled" }));
     });
   }
-  let isUnread = false;
-  process.stdout.on("error", () => {
-    isUnread = true;
-    end(new Failure(EXIT.closedOutput, "", { code: "cancelled" }));
-  });
-  // Nobody reads the notes any more: the result still counts.
-  process.stderr.on("error", () => undefined);
+  process.stdout.on("error", (error) => end(unwritten(error)));
   if (timeout !== undefined) {
     setTimeout(
       () => end(new Failure(EXIT.timeout, `It was not done within ${timeout / 1_000} s (--timeout).`)),
       timeout,
     ).unref();
   }
-  return { signal: controller.signal, failed, isUnread: () => isUnread };
+  return { signal: controller.signal, failed };
 }
 
 async function readStdin(): Promise<Buffer | undefined> {
@@ -81,21 +100,31 @@ async function readStdin(): Promise<Buffer | undefined> {
   return Buffer.concat(chunks);
 }
 
-function reportFailure(failure: Failure, console: Console): void {
-  const { message, remedy, code, data } = failure;
-  if (message === "" || failure.exitCode === EXIT.closedOutput) return;
-  if (console.json) {
-    console.document({ error: { code, message, ...(remedy ? { remedy } : {}), ...(data ? { data } : {}) } });
-    return;
+/** Answers the code of the end. */
+function reportFailure(failure: Failure, console: Console): ExitCode {
+  const { message, remedy, code, data, exitCode } = failure;
+  if (message === "") return exitCode;
+  const lines = [`pi-mcp-threads: ${message}`, ...(remedy ? [remedy] : [])].join("\n");
+  if (!console.json || exitCode === EXIT.unwritten) {
+    console.warn(lines);
+    return exitCode;
   }
-  console.warn([`pi-mcp-threads: ${message}`, ...(remedy ? [remedy] : [])].join("\n"));
+  try {
+    console.document({ error: { code, message, ...(remedy ? { remedy } : {}), ...(data ? { data } : {}) } });
+    return exitCode;
+  } catch (error) {
+    // stdout does not take the error either.
+    console.warn(lines);
+    return asFailure(error).exitCode;
+  }
 }
 
-/** What was written reaches its reader before the process ends. */
+/** What was written reaches its reader before the process ends, or its error is told. */
 const flushed = (stream: NodeJS.WriteStream): Promise<void> =>
   new Promise((resolve) => {
-    if (stream.destroyed || stream.writableLength === 0) resolve();
-    else stream.write("", () => resolve());
+    if (stream.destroyed || stream.writableLength === 0) setImmediate(resolve);
+    // The error event follows the callback.
+    else stream.write("", () => setImmediate(resolve));
   });
 
 async function run(line: CommandLine, console: Console): Promise<ExitCode> {
@@ -110,7 +139,7 @@ async function run(line: CommandLine, console: Console): Promise<ExitCode> {
     return EXIT.ok;
   }
   checkArguments(line);
-  const { signal, failed, isUnread } = watchForEnd(timeoutMs(options));
+  const { signal, failed } = watchForEnd(timeoutMs(options));
   const { cwd, config, "trust-project": trustProject } = options;
   const place = findPlace({ cwd, config, trustProject });
   let session: Promise<CliSession> | undefined;
@@ -123,7 +152,7 @@ async function run(line: CommandLine, console: Console): Promise<ExitCode> {
     session: () => {
       makeAgentFolder(place.agentDir);
       session ??= import("./session/session.ts").then(({ openSession }) =>
-        openSession({ place, console, yes: options.yes, signal }),
+        openSession({ place, console, yes: options.yes, signal, timeoutMs: timeoutMs(options) }),
       );
       return session;
     },
@@ -145,13 +174,13 @@ async function run(line: CommandLine, console: Console): Promise<ExitCode> {
     clearInterval(alive);
     await (await session?.catch(() => undefined))?.stop();
   }
-  // A last line into a closed pipe fails after the command is done.
-  return isUnread() ? EXIT.closedOutput : code;
+  return code;
 }
 
 export async function main(argv: readonly string[] = process.argv.slice(2)): Promise<void> {
   let options = { ...NO_OPTIONS, json: wantsJson(argv) };
   const { stdin, stdout, stderr, env } = process;
+  const output = openOutput(process);
   const consoleOf = (): Console =>
     createConsole({
       stdin,
@@ -167,15 +196,18 @@ export async function main(argv: readonly string[] = process.argv.slice(2)): Pro
     if (argv[0] === "__complete") {
       const place = findPlace({ trustProject: false });
       consoleOf().lines(candidates(argv[1] ?? "", place));
-      process.exit(EXIT.ok);
+      code = EXIT.ok;
+    } else {
+      const line = readCommandLine(argv);
+      options = line.options;
+      code = await run(line, consoleOf());
     }
-    const line = readCommandLine(argv);
-    options = line.options;
-    code = await run(line, consoleOf());
+    await flushed(stdout);
+    // A last line into a closed pipe fails after the command is done.
+    if (output.failure) throw output.failure;
   } catch (error) {
     const failure = asFailure(error);
-    reportFailure(failure, consoleOf());
-    code = failure.exitCode;
+    code = reportFailure(failure, consoleOf());
   }
   await Promise.all([flushed(stdout), flushed(stderr)]);
   // Nothing that is still open, such as a terminal that is read, may keep the process alive.

@@ -6,7 +6,7 @@
  * To use more of Pi: add it there.
  */
 
-import type { Completion, PiCommandContext, PiContext } from "./context.ts";
+import type { AddedMessage, Completion, PiCommandContext, PiContext } from "./context.ts";
 import type { ImageContent, PiTool, RegisteredTool, TextContent, ToolRenderers } from "./tools.ts";
 
 export interface PiCommand {
@@ -37,6 +37,7 @@ export interface McpRegistration {
 export interface FinishedMessage {
   role: string;
   toolName?: string;
+  toolCallId?: string;
   isError?: boolean;
   content?: unknown;
 }
@@ -54,9 +55,10 @@ export interface Pi {
   ): () => void;
   on(
     event: "before_agent_start",
-    handler: (event: { type: string }, ctx: PiContext) => Promise<void>,
+    handler: (event: { type: string }, ctx: PiContext) => Promise<{ message: AddedMessage } | undefined>,
   ): () => void;
   on(event: "before_provider_request", handler: () => void): () => void;
+  on(event: "session_compact", handler: (event: { type: string }, ctx: PiContext) => void): () => void;
   on(event: "session_tree", handler: (event: { type: string }, ctx: PiContext) => void): () => void;
   on(
     event: "mcp_servers_change",

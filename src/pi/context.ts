@@ -40,7 +40,18 @@ export interface PiContext {
   sessionManager: {
     /** The entries of the transcript from its root to the current leaf. */
     getBranch(): readonly unknown[];
+    /** Those of them that the model reads: without what the latest compaction has taken away. */
+    buildContextEntries(): readonly unknown[];
   };
+}
+
+/** A message that an extension adds to the user's: the model reads `content`, the transcript keeps `details`. */
+export interface AddedMessage {
+  customType: string;
+  content: string;
+  /** Whether the person sees it. */
+  display: boolean;
+  details: unknown;
 }
 
 /** The context of a command. */

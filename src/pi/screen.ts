@@ -48,6 +48,8 @@ export interface Keybindings {
 
 /** A component that takes the keys while it is shown. */
 export interface ScreenComponent extends Component {
+  /** In tuiMode fullscreen the keys that scroll the transcript come to the component, too. */
+  readonly capturesViewportInput: true;
   handleInput(data: string): void;
   dispose(): void;
 }

@@ -3,6 +3,7 @@ import type { DoctorReport, Finding } from "../shared/protocol/doctor.ts";
 import { counted } from "../shared/text/counts.ts";
 import { formatMs } from "../shared/text/size.ts";
 import { oneLine } from "../shared/text/unprintable.ts";
+import { mostCells } from "../shared/text/width.ts";
 import { isTrouble, worstFirst } from "../shared/text/worst-first.ts";
 import { serverName } from "./server-name.ts";
 
@@ -12,12 +13,12 @@ const INDENT = "  ";
 const NAME_CHARS = 40;
 const REASON_CHARS = 300;
 
-/** Lines of at most `columns` characters, broken at spaces; a longer word stays whole. */
+/** Lines of at most `columns` cells, broken at spaces; a longer word stays whole. */
 function wrap(text: string, columns: number): string[] {
   const lines: string[] = [];
   let line = "";
   for (const word of text.split(" ")) {
-    if (line !== "" && line.length + 1 + word.length > columns) {
+    if (line !== "" && mostCells(line) + 1 + mostCells(word) > columns) {
       lines.push(line);
       line = word;
     } else line = line === "" ? word : `${line} ${word}`;

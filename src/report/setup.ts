@@ -2,7 +2,7 @@
  * What a person reads while servers are set up: what would run, how a trial ended, what was written, what other programs
  * have. `commands`: how the reader asks for more, in `/mcp` or on the command line. Pure.
  */
-import { describeErrorOf } from "../shared/protocol/errors.ts";
+import { describeErrorOf, wantsKey, withoutServer } from "../shared/protocol/errors.ts";
 import type {
   AddedServer,
   DefinedIn,
@@ -73,6 +73,10 @@ export function triedText(name: string, tried: TriedServer, { signIn }: SetupCom
     case "needs-sign-in":
       return `${shown} answers and needs a sign-in. Once it is added: ${signIn} ${shown}`;
     case "failed":
+      if (wantsKey(tried.error)) {
+        const what = oneLine(withoutServer(name, tried.error.message), ERROR_CHARS);
+        return `${shown} answers and wants a key: ${what} Once it is added: ${signIn} ${shown}`;
+      }
       return `${shown} did not connect: ${oneLine(describeErrorOf(name, tried.error), ERROR_CHARS)}`;
   }
 }

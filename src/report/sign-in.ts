@@ -1,4 +1,5 @@
 /** A server's sign-in in words. Pure. */
+import { wantsKey } from "../shared/protocol/errors.ts";
 import type { SignInStatus } from "../shared/protocol/sign-in.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
 import { durationText } from "../shared/text/duration.ts";
@@ -14,6 +15,16 @@ export function signInText(signIn: SignInStatus, now: number): string {
   return `signed in, ${expiry}, ${renewal}`;
 }
 
+/** What a server that answers 401 needs. */
+export function needsText({ error }: Pick<ServerStatus, "error">): string {
+  if (!error || !wantsKey(error)) return "needs sign-in";
+  return error.data?.reason === "key-refused" ? "key refused" : "needs a key";
+}
+
 /** Whether a sign-in would help the server now. A server that takes none, or whose own header it refuses, is not one. */
 export const canSignIn = ({ state, signIn }: ServerStatus): boolean =>
   signIn !== undefined && (signIn.state === "needed" || state === "needs-auth");
+
+/** Whether the person has to say where the server's key is. */
+export const lacksKey = ({ state, error }: ServerStatus): boolean =>
+  state === "needs-auth" && error !== undefined && wantsKey(error);

@@ -2,7 +2,7 @@
 
 import type { StatsReport, StatsSummary, ToolStats } from "../shared/protocol/calls.ts";
 import { formatBytes, formatMs } from "../shared/text/size.ts";
-import { cutTo, printable, visibleWidth } from "../shared/text/width.ts";
+import { cutTo, padded, printable, visibleWidth } from "../shared/text/width.ts";
 
 const NAME_CELLS = 48;
 /** If fewer cells than this are left for the names, each name stands on a line of its own. */
@@ -23,9 +23,6 @@ const numbersOf = (stats: ToolStats): string[] => [
 const nameOf = ({ server, tool }: ToolStats): string =>
   printable(`${server} · ${tool}`).replaceAll("\n", " ");
 
-const padEnd = (text: string, cells: number): string =>
-  text + " ".repeat(Math.max(0, cells - visibleWidth(text)));
-
 function lines(tools: readonly ToolStats[], columns: number): string[] {
   const numbers = [HEAD, ...tools.map(numbersOf)];
   const widths = HEAD.map((_, column) => Math.max(...numbers.map((cells) => cells[column]?.length ?? 0)));
@@ -37,7 +34,7 @@ function lines(tools: readonly ToolStats[], columns: number): string[] {
   );
   const nameCells = Math.max(...names.map(visibleWidth));
   return names.flatMap((name, i) =>
-    beside ? [`${padEnd(name, nameCells)}${GAP}${rows[i]}`] : [name, `${GAP}${rows[i]}`],
+    beside ? [`${padded(name, nameCells)}${GAP}${rows[i]}`] : [name, `${GAP}${rows[i]}`],
   );
 }
 

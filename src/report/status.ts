@@ -9,7 +9,7 @@ import { cleanText } from "../shared/text/unprintable.ts";
 import { failureText } from "./failure-text.ts";
 import { refusedLine } from "./refused.ts";
 import { serverName } from "./server-name.ts";
-import { signInText } from "./sign-in.ts";
+import { needsText, signInText } from "./sign-in.ts";
 
 /** Longest list of tools in a notice: of all servers together, and of one server. */
 const TOOL_LINES = 300;
@@ -25,7 +25,7 @@ function serverLine(server: ServerStatus, now: number): string {
   const { name, state, lifecycle, signIn } = server;
   const words = signIn && signInText(signIn, now);
   // A server that refuses its sign-in, for example for want of rights, needs another one.
-  const needs = signIn?.state === "signed-in" ? "needs sign-in" : words;
+  const needs = words === undefined || signIn?.state === "signed-in" ? needsText(server) : words;
   const details = [
     server.transport,
     offerText(server),
@@ -33,8 +33,12 @@ function serverLine(server: ServerStatus, now: number): string {
     ...(lifecycle === "lazy" ? [] : [lifecycle]),
     ...(words === undefined || state === "needs-auth" ? [] : [words]),
   ];
-  const error = server.error ? `: ${oneErrorLine(name, server.error)}` : "";
-  return `${serverName(name)}: ${(state === "needs-auth" && needs) || state} (${details.join(", ")})${error}`;
+  const error = server.error
+    ? `: ${oneErrorLine(name, server.error)}`
+    : server.waits
+      ? `: ${server.waits}`
+      : "";
+  return `${serverName(name)}: ${state === "needs-auth" ? needs : state} (${details.join(", ")})${error}`;
 }
 
 /** The question, cut: only `/mcp trust` asks it, and shows it whole. */

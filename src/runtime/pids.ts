@@ -3,6 +3,8 @@
  * worker, and no exit hook of a worker runs. Every pid leads a process group of its own (on Windows, a tree).
  */
 import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { fromPs, fromStat, type ProcessRow, PS_COLUMNS, straysOf } from "../shared/process/strays.ts";
 import { systemProgram } from "../shared/process/windows-programs.ts";
 
 export interface PidRegistry {
@@ -31,6 +33,40 @@ function killGroup(pid: number): void {
   }
 }
 
+const PS = "/bin/ps";
+const PS_MS = 1_000;
+
+function statOf(pid: string): ProcessRow[] {
+  try {
+    return [fromStat(readFileSync(`/proc/${pid}/stat`, "latin1"))].filter((row) => row !== undefined);
+  } catch {
+    // It has ended meanwhile.
+    return [];
+  }
+}
+
+/** All processes. None where the system does not tell. */
+function processRows(): ProcessRow[] {
+  if (process.platform === "darwin") {
+    const { stdout } = spawnSync(PS, ["-ax", "-o", PS_COLUMNS], { timeout: PS_MS, encoding: "utf8" });
+    return fromPs(stdout ?? "");
+  }
+  if (process.platform !== "linux") return [];
+  try {
+    return readdirSync("/proc").flatMap((name) => (/^\d+$/.test(name) ? statOf(name) : []));
+  } catch {
+    return [];
+  }
+}
+
+function killStray(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // As for a group.
+  }
+}
+
 /**
  * Counts the listeners of the package signal-exit, which Pi bundles. Each of them waits until only listeners of
  * signal-exit are left, and then raises the signal again. If onSignal waited for them too, both sides would wait for
@@ -47,7 +83,12 @@ function signalExitListeners(): number {
 export function createPidRegistry(): PidRegistry {
   const pids = new Set<number>();
   const killAll = (): void => {
+    if (pids.size === 0) return;
+    // Children of a process that has ended have lost it as their parent, so they are looked for before.
+    const rows = processRows();
+    const strays = [...pids].flatMap((pid) => straysOf(pid, rows));
     for (const pid of pids) killGroup(pid);
+    for (const { pid } of strays) killStray(pid);
     pids.clear();
   };
   const onSignal = (signal: NodeJS.Signals): void => {

@@ -20,8 +20,19 @@ import { connectionWorkerUrl, createWorkerFiles } from "./worker-files.ts";
 
 export { prepareWorker } from "./prepared.ts";
 
-/** Above every limit of the worker's own, such as a server's start and the cap of a call. */
-const CALL_DEADLINE_MS = LIMITS.requestCapMs * 24;
+/** Above every limit of the worker's own, such as a server's start, npm's for its package, and the cap of a call. */
+const SERVER_DEADLINE_MS = LIMITS.requestCapMs * 24;
+/** Requests that connect a server. The worker ends each by the server's own limits; a worker that hangs is replaced. */
+const CONNECTING: ReadonlySet<ConnectionMethod> = new Set([
+  "reconnect",
+  "tryServer",
+  "getPrompt",
+  "readResource",
+]);
+
+/** Milliseconds until main gives the request of a person up. */
+export const deadlineOf = (method: ConnectionMethod): number =>
+  CONNECTING.has(method) ? SERVER_DEADLINE_MS : LIMITS.startupTimeoutMs + LIMITS.rpcGraceMs;
 
 /** Puts the call's name into an error of the runtime itself: requests do not know which call they carry. */
 function nameCall({ server, tool }: CallToolParams, error: unknown): unknown {
@@ -111,7 +122,7 @@ export function startRuntime(options: RuntimeOptions): Runtime {
   return {
     callTool: async (params, signal) => {
       try {
-        const bytes = await request("callTool", params, { deadlineMs: CALL_DEADLINE_MS, signal });
+        const bytes = await request("callTool", params, { deadlineMs: SERVER_DEADLINE_MS, signal });
         return decode(bytes) as CallResult;
       } catch (error) {
         throw nameCall(params, error);
@@ -119,11 +130,7 @@ export function startRuntime(options: RuntimeOptions): Runtime {
     },
     settleTools: (params, signal) =>
       request("settleTools", params, { deadlineMs: params.timeoutMs + LIMITS.rpcGraceMs, signal }),
-    // `reconnect` and an applied edit wait for servers, so the deadline is that of a server's start.
-    ask: (method, params, signal) => {
-      const longestMs = method === "tryServer" ? LIMITS.tryMs : LIMITS.startupTimeoutMs;
-      return request(method, params, { deadlineMs: longestMs + LIMITS.rpcGraceMs, signal });
-    },
+    ask: (method, params, signal) => request(method, params, { deadlineMs: deadlineOf(method), signal }),
     post,
     log: (level, message) => post("log", { level, message }),
     stop: async () => {

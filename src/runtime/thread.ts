@@ -2,10 +2,12 @@
  * The connection worker as a thread: starts it, passes its events on, and reports its end. Knows nothing about the
  * content of messages. The thread keeps Pi alive only while a request is open.
  */
+import * as fs from "node:fs";
 import * as nodeModule from "node:module";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { MessageChannel, receiveMessageOnPort, Worker } from "node:worker_threads";
 import { type Remote, wrap } from "comlink";
+import { codeFolder } from "../shared/process/code-folder.ts";
 import type { ConnectionApi } from "../shared/protocol/api.ts";
 import type { WorkerBoot } from "../shared/protocol/boot.ts";
 import { messageOf } from "../shared/protocol/errors.ts";
@@ -34,14 +36,15 @@ export interface ThreadEnd {
 }
 
 /**
- * The folder of the compile cache that Pi uses. A worker does not inherit the cache, which saves a third of the worker's
- * start. Undefined if the worker gets the folder from the environment, or if Pi uses no cache (Bun has none).
+ * The folder of the worker's compiled code, which saves a third of its start: a worker does not inherit the cache of its
+ * process. Pi's own folder is not used, since it lies in the temp folder. Undefined if the worker gets a folder from the
+ * environment, or if Pi uses no cache (Bun has none), or if the folder would not be the user's alone.
  */
-function compileCacheFolder(): string | undefined {
-  if (process.env.NODE_COMPILE_CACHE !== undefined) return undefined;
-  const folder = nodeModule.getCompileCacheDir?.();
-  // Node makes a folder for each of its versions below the folder that NODE_COMPILE_CACHE names.
-  return folder && dirname(folder);
+function compileCacheFolder(agentDir: string): string | undefined {
+  if (process.env.NODE_COMPILE_CACHE !== undefined || nodeModule.getCompileCacheDir?.() === undefined) {
+    return undefined;
+  }
+  return codeFolder(agentDir, { fs, path: { dirname, join }, uid: process.getuid?.() });
 }
 
 export function startThread(options: {
@@ -54,9 +57,9 @@ export function startThread(options: {
   talk?: SharedArrayBuffer;
 }): RuntimeThread {
   const { port1: events, port2 } = new MessageChannel();
-  const compileCache = compileCacheFolder();
   const talk = options.talk ?? createTalkMemory();
   const { logFile, commands = "pi" } = options;
+  const compileCache = compileCacheFolder(dirname(logFile));
   const boot = { events: port2, logFile, commands, compileCache, talk } satisfies WorkerBoot;
   const worker = new Worker(options.url, {
     name: "pi-mcp-threads connection",

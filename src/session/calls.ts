@@ -1,8 +1,11 @@
 /**
- * The calls that are open: sends them to the worker and hands their progress on. Scripts read the server's own result;
+ * The calls that are open: sends them to the worker and hands their progress on. Scripts read the server's own result,
+ * every character of it, and the model reads what they print, which is cleaned;
  * our proxy tool calls tools for the model, and its nested calls get the result that is shaped for the model.
  */
 
+import type { FinishedMessage } from "../pi/api.ts";
+import type { ResultContent } from "../shared/protocol/calls.ts";
 import type { WorkerEvent } from "../shared/protocol/events.ts";
 import type { CallTool, ToldResult, ToolCall } from "../tools/definition/definition.ts";
 import type { Instructions } from "../tools/instructions/instructions.ts";
@@ -14,6 +17,8 @@ export interface SessionCalls {
   onProgress(event: Extract<WorkerEvent, { type: "progress" }>): void;
   /** While the task runs, the nested calls of the tool call `callId` get results for the model, not for a script. */
   forModel<T>(callId: string, task: () => Promise<T>): Promise<T>;
+  /** For `message_end`: what a script printed that called tools, cleaned; undefined to leave the message as it is. */
+  cleanScript<M extends FinishedMessage>(message: M): Promise<M | undefined> | undefined;
 }
 
 /** Pi gives a nested call the id `<id of the calling call>/<n>`. */
@@ -26,6 +31,8 @@ export function createSessionCalls(
 ): SessionCalls {
   const progress = new Map<string, ToolCall["onProgress"]>();
   const forModel = new Set<string>();
+  /** Ids of the calls whose scripts got results as the servers sent them. */
+  const scripts = new Set<string>();
   return {
     call: async ({ signal, onProgress, branch, ...request }): Promise<ToldResult> => {
       const session = runningOrThrow();
@@ -38,6 +45,7 @@ export function createSessionCalls(
         return { ...result, instructions: await instructions.tell([server], branch) };
       };
       session.called.add(server);
+      if (wantsStructured) scripts.add(callerOf(callId));
       progress.set(callId, onProgress);
       try {
         return await send();
@@ -58,6 +66,14 @@ export function createSessionCalls(
       } finally {
         forModel.delete(callId);
       }
+    },
+    cleanScript: (message) => {
+      const { toolCallId, content } = message;
+      if (toolCallId === undefined || !scripts.delete(toolCallId) || !Array.isArray(content))
+        return undefined;
+      return import("./run.ts")
+        .then(({ cleanPrinted }) => cleanPrinted(content as ResultContent[]))
+        .then((clean) => clean && { ...message, content: clean });
     },
   };
 }

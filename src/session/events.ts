@@ -5,6 +5,7 @@ import { guardStale } from "../pi/guarded.ts";
 import { notify } from "../pi/notices.ts";
 import { refusedLine } from "../report/refused.ts";
 import type { WorkerEvent } from "../shared/protocol/events.ts";
+import type { ServerStatus } from "../shared/protocol/status.ts";
 import { describeProblem } from "../shared/text/problem.ts";
 import type { Registrar } from "../tools/registry/registry.ts";
 import type { Asks } from "../ui/asks/asks.ts";
@@ -31,9 +32,12 @@ export interface EventTargets {
   onProgress: (event: Extract<WorkerEvent, { type: "progress" }>) => void;
 }
 
-export function createEventHandler(targets: EventTargets): (event: WorkerEvent) => void {
-  const { ctx, store, registrar, dialogs, signIns, asks } = targets;
-  const statusLine = createStatusLine(ctx);
+/** What a change of a server's status does: the line below the editor, and a notice if the person must know. */
+function createServerEvents(
+  targets: Pick<EventTargets, "ctx" | "state" | "signIns">,
+  statusLine: ReturnType<typeof createStatusLine>,
+) {
+  const { ctx, signIns } = targets;
   const health = createHealthNotices();
   const gathering = createGathering(
     ({ text, level }) => {
@@ -48,6 +52,25 @@ export function createEventHandler(targets: EventTargets): (event: WorkerEvent) 
     // Without a UI each notice is a line on stderr, and the process may end at any time.
     ctx.hasUI,
   );
+  return (state: NonNullable<ReturnType<EventTargets["state"]>>, status: ServerStatus): void => {
+    const { name } = status;
+    state.statuses.set(name, status);
+    statusLine.show(serversOf(state));
+    const notice = health.onStatus(status, {
+      isCalled: state.called.has(name),
+      isSigningIn: signIns.isRunning(name),
+      isSignedOut: state.signedOut.has(name),
+    });
+    if (status.state === "connected") state.signedOut.delete(name);
+    const isBusy = serversOf(state).some((server) => server.state === "connecting");
+    gathering.add(name, notice, isBusy);
+  };
+}
+
+export function createEventHandler(targets: EventTargets): (event: WorkerEvent) => void {
+  const { ctx, store, registrar, dialogs, signIns, asks } = targets;
+  const statusLine = createStatusLine(ctx);
+  const onServer = createServerEvents(targets, statusLine);
   const configNotices = createConfigNotices(ctx);
 
   const onPlanned = (state: SessionState, report: Extract<WorkerEvent, { type: "planned" }>): void => {
@@ -93,6 +116,9 @@ export function createEventHandler(targets: EventTargets): (event: WorkerEvent) 
       case "held":
         dialogs.held(event.id, event.text);
         break;
+      case "trying":
+        statusLine.show(serversOf(state), event);
+        break;
       case "approval":
         dialogs.approval(event);
         break;
@@ -103,20 +129,9 @@ export function createEventHandler(targets: EventTargets): (event: WorkerEvent) 
       case "ask-over":
         asks.on(event);
         break;
-      case "server": {
-        state.statuses.set(event.status.name, event.status);
-        statusLine.show(serversOf(state));
-        const { name } = event.status;
-        const notice = health.onStatus(event.status, {
-          isCalled: state.called.has(name),
-          isSigningIn: signIns.isRunning(name),
-          isSignedOut: state.signedOut.has(name),
-        });
-        if (event.status.state === "connected") state.signedOut.delete(name);
-        const isBusy = serversOf(state).some((server) => server.state === "connecting");
-        gathering.add(name, notice, isBusy);
+      case "server":
+        onServer(state, event.status);
         break;
-      }
     }
   };
 }

@@ -3,14 +3,8 @@
  * the end of `before_agent_start`, or Pi drops them for good.
  */
 import type { CatalogStore } from "../catalog/catalog.ts";
-import type { PiContext } from "../pi/context.ts";
 import type { SnapshotServer } from "../shared/snapshot/contract.ts";
-import {
-  type DeclaredTool,
-  declaredTools,
-  type Registrar,
-  serverByName,
-} from "../tools/registry/registry.ts";
+import { type DeclaredTool, type Registrar, serverByName } from "../tools/registry/registry.ts";
 import { planWithin, type SessionState, type SessionWaits, serversOf, type WhileRunning } from "./running.ts";
 
 export interface RestoreOptions {
@@ -39,10 +33,12 @@ export function ownerOf(
   return owner ? known.find(({ name }) => name === owner.server) : serverByName(toolName, known);
 }
 
-export async function restoreBranch(ctx: PiContext, options: RestoreOptions): Promise<void> {
+export async function restoreBranch(
+  declared: ReadonlyMap<string, DeclaredTool>,
+  options: RestoreOptions,
+): Promise<void> {
   const { store, registrar, running, waits } = options;
   registrar.registerDirect(store.current());
-  const declared = declaredTools(ctx.sessionManager.getBranch());
   const serverOf = (tool: DeclaredTool) => ownerOf(tool, options);
   const restore = (): number => registrar.restore(store.current(), { declared, serverOf });
   if (restore() > 0) {

@@ -7,7 +7,7 @@
  */
 import { join } from "node:path";
 import type { FinishedMessage, InputEvent, InputResult, McpRegistration, Pi } from "../pi/api.ts";
-import type { PiContext } from "../pi/context.ts";
+import type { AddedMessage, PiContext } from "../pi/context.ts";
 import { becomeOnlySession, leaveOnlySession } from "../pi/one-session.ts";
 import { otherClients } from "../pi/other-client.ts";
 import { prepareRuntime, STOPPED, startRuntimeLater } from "../runtime/runtime.ts";
@@ -26,9 +26,12 @@ export interface Session extends McpCommandHost {
   /** For the factory: registers everything that is known before Pi has bound. */
   register(): void;
   start(ctx: PiContext): void;
-  /** Waits, within limits, for what the first request must hold; then the branch's tools are registered. */
-  beforeAgentStart(ctx: PiContext): Promise<void>;
-  /** The user moved to another branch, which may have declared other tools. */
+  /**
+   * Waits, within limits, for what the first request must hold; then the branch's tools are registered. Answers what the
+   * model reads beside the prompt.
+   */
+  beforeAgentStart(ctx: PiContext): Promise<{ message: AddedMessage } | undefined>;
+  /** The user moved to another branch, which may have declared other tools, or this one was compacted. */
   branchChanged(): void;
   registeredServersChanged(servers: readonly McpRegistration[]): void;
   /** A tool is about to run. Settles when our tools that the call may reach are registered. */
@@ -144,7 +147,10 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
       const count = `${tools} tools of ${servers.length} servers`;
       current.runtime.log("info", `registered ${count} from the snapshot in ${registeredInMs.toFixed(1)} ms`);
     },
-    beforeAgentStart: firstRequest.prepare,
+    beforeAgentStart: async (ctx) => {
+      const message = await firstRequest.prepare(ctx);
+      return message && { message };
+    },
     branchChanged: () => {
       firstRequest.branchChanged();
       instructions.branchChanged();
@@ -159,14 +165,14 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
       if (!current) return undefined;
       const refused = explainRefusedArguments(message, store.current);
       if (refused) return Promise.resolve({ message: refused });
-      return explainUnknownCall(message, parts.unknownCallHost)?.then(
-        (explained) => explained && { message: explained },
-      );
+      const better = calls.cleanScript(message) ?? explainUnknownCall(message, parts.unknownCallHost);
+      return better?.then((explained) => explained && { message: explained });
     },
     onInput: (event, ctx) => prompts.onInput(event, ctx) ?? resources.onInput(event, ctx),
     turnEnded: () => current?.runtime.post("turnEnded", {}),
     stop,
-    ask: (...request) => {
+    // A rejection where no session runs: the completion of an editor catches nothing that is thrown.
+    ask: async (...request) => {
       const session = runningOrThrow();
       const [method, params] = request;
       const answer = session.runtime.ask(...request);

@@ -34,8 +34,8 @@ export function createToolHost(options: ToolHostOptions): ToolHost {
     provide: registrar.provide,
     forModel: calls.forModel,
     tell: instructions.tell,
-    connect: async (server) => {
-      await runningOrThrow().runtime.ask("reconnect", { server });
+    connect: async (server, signal) => {
+      await runningOrThrow().runtime.ask("reconnect", { server }, signal);
     },
     matchTools: async (params) => runningOrThrow().runtime.ask("matchTools", params),
     log: (message) => running()?.runtime.log("info", message),

@@ -1,54 +1,128 @@
 /**
  * The tool through which the model reaches all other tools: ToolSearch, or `mcp` if the settings ask for it. Owns: which
  * of the two is declared, and with which description. Must not: search or call. Called by: session.
- * The declaration is made once per session: from the snapshot in the factory, else from what is known before the first
- * prompt. Answers tell later changes, because any changed byte of a declaration costs the user their prompt cache.
+ * The declaration is made from the snapshot in the factory, and again from what is known before the first prompt. From
+ * the first request on it stays as the branch has it, also when a session is resumed, because any changed byte costs the
+ * user their prompt cache: later changes are told beside the next prompt (news).
  * To add such a tool: a folder here with its definition and its run.ts, a setting, a case in `register`.
  */
 import type { Catalog } from "../catalog/catalog.ts";
 import type { Pi } from "../pi/api.ts";
+import type { AddedMessage } from "../pi/context.ts";
 import type { PiTool } from "../pi/tools.ts";
-import { TOOL_SEARCH } from "../shared/naming/own-tools.ts";
+import { PROXY_TOOL, TOOL_SEARCH } from "../shared/naming/own-tools.ts";
 import type { CatalogSettings } from "../shared/protocol/catalog.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
 import { searchToolDescription } from "../shared/text/search-tool.ts";
+import { describePlan, type NewsBranch, newsOf } from "./news/news.ts";
 import type { ProxyHost } from "./proxy/proxy.ts";
 import { createProxyTool } from "./proxy/proxy.ts";
+import type { DeclaredTool } from "./registry/registry.ts";
 import type { ToolSearchHost } from "./tool-search/tool-search.ts";
 import { createToolSearch } from "./tool-search/tool-search.ts";
 
+/**
+ * The servers of the configuration and its settings; undefined: no plan has told them yet. The catalog may be behind: it
+ * lacks servers that have just come, and holds some that are gone.
+ */
+export interface Planned {
+  servers: readonly ServerStatus[];
+  settings: CatalogSettings;
+}
+
 export interface SearchTools {
   declare(catalog: Catalog): void;
-  /** Declares the servers that the configuration names, before there is a catalog. */
-  declarePlan(servers: readonly ServerStatus[], settings: CatalogSettings): void;
+  /**
+   * Before a prompt: declares what there is now, unless the model has a declaration already. `planned`: the servers of the
+   * configuration and its settings, if they are known; the catalog may lack servers that have just come.
+   */
+  describe(
+    planned: { servers: readonly ServerStatus[]; settings: CatalogSettings } | undefined,
+  ): Promise<void>;
+  /** Goes on with the declaration of a branch, byte for byte. Without one in the branch, `describe` makes one. */
+  keep(branch: ReadonlyMap<string, DeclaredTool>): void;
+  /** For each prompt, after `describe`: what the model has not been told yet, if there is anything. */
+  news(branch: NewsBranch, planned: Planned | undefined): Promise<AddedMessage | undefined>;
   /** Whether the declaration holds the servers: those of a snapshot or of the plan. */
   complete(): boolean;
   /** Name of the declared tool. */
   name(): string;
 }
 
+const isEnabled = ({ state }: ServerStatus): boolean => state !== "disabled";
+
 export function createSearchTools(pi: Pi, host: ToolSearchHost & ProxyHost): SearchTools {
   let declared: PiTool | undefined;
+  /** Names of the servers that were known when the description was made. */
+  let named: readonly string[] = [];
   let complete = false;
+  /** The model has the declaration: from now on it stays. */
+  let isTold = false;
+  /** The catalog of which the model has been told. */
+  let toldOf: Catalog | undefined;
 
-  const register = (description: string, { proxyTool }: CatalogSettings): void => {
-    const tool = proxyTool ? createProxyTool(description, host) : createToolSearch(description, host);
+  const create = (description: string, isProxy: boolean): PiTool =>
+    isProxy ? createProxyTool(description, host) : createToolSearch(description, host);
+  const register = (tool: PiTool): void => {
     if (declared?.name === tool.name && declared.description === tool.description) return;
     // Pi cannot take a tool back; the model does not see a hidden one.
     if (declared && declared.name !== tool.name) pi.registerTool({ ...declared, exposure: "hidden" });
     declared = tool;
     pi.registerTool(tool);
   };
+  const declare = ({ checksum, servers, description, settings }: Catalog): void => {
+    complete = checksum !== undefined;
+    named = servers.map(({ name }) => name);
+    register(create(description, settings.proxyTool));
+  };
 
   return {
-    declare: (catalog) => {
-      complete = catalog.checksum !== undefined;
-      register(catalog.description, catalog.settings);
-    },
-    declarePlan: (servers, settings) => {
+    declare,
+    describe: async (planned) => {
+      if (isTold) return;
+      const catalog = host.catalog();
+      const servers = planned?.servers.filter(isEnabled) ?? [];
+      const known = new Set(catalog.servers.map(({ name }) => name));
+      const isSame =
+        known.size === servers.length &&
+        servers.every(({ name }) => known.has(name)) &&
+        planned?.settings.proxyTool === catalog.settings.proxyTool &&
+        planned.settings.catalog === catalog.settings.catalog;
+      if (!planned || (catalog.checksum !== undefined && isSame)) return declare(catalog);
+      const { settings } = planned;
+      // Without a tool there is nothing to join, and nothing to load before a first request.
+      const description =
+        catalog.count === 0
+          ? searchToolDescription(servers, settings)
+          : await describePlan(servers, { catalog, settings });
       complete = true;
-      const enabled = servers.filter(({ state }) => state !== "disabled");
-      register(searchToolDescription(enabled, settings), settings);
+      named = servers.map(({ name }) => name);
+      register(create(description, settings.proxyTool));
+    },
+    keep: (branch) => {
+      toldOf = undefined;
+      const before = declared && branch.get(declared.name);
+      isTold =
+        before !== undefined && JSON.stringify(before.parameters) === JSON.stringify(declared?.parameters);
+      if (before && isTold) register(create(before.description, before.name === PROXY_TOOL));
+    },
+    news: async (branch, planned) => {
+      const catalog = host.catalog();
+      const { name, description } = declared ?? {};
+      const isFirst = !isTold;
+      isTold = true;
+      if (toldOf === catalog || name === undefined || description === undefined) return undefined;
+      toldOf = catalog;
+      // What has just been declared is what there is, unless the catalog is behind the plan.
+      if (isFirst) return undefined;
+      const servers = planned ? planned.servers.filter(isEnabled) : catalog.servers;
+      return newsOf({
+        declared: { name, description, servers: named },
+        catalog,
+        settings: planned?.settings ?? catalog.settings,
+        servers: servers.map((server) => server.name),
+        branch,
+      });
     },
     complete: () => complete,
     name: () => declared?.name ?? TOOL_SEARCH,

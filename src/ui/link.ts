@@ -1,4 +1,5 @@
 /** The address of a page that the user is to open: which ones are shown, and how a terminal makes a link of one. Pure. */
+import { mostCells } from "../shared/text/width.ts";
 
 /** Longer addresses are refused by servers and browsers as well. */
 const URL_CHARS = 8 * 1024;
@@ -21,4 +22,4 @@ export const terminalLink = (url: string, text: string): string =>
 
 /** Rows of a terminal that the text takes. Pi keeps a cell free on both sides. */
 export const rowsOf = (text: string, columns: number): number =>
-  Math.ceil(text.length / Math.max(columns - 2, 1));
+  Math.ceil(mostCells(text) / Math.max(columns - 2, 1));

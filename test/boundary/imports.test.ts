@@ -14,10 +14,10 @@ const root = join(import.meta.dirname, "..", "..");
 /** The files that Pi's main thread loads before its first paint, and all files that it loads. */
 const FIRST = ["index.js", "dist/chunk.js"];
 const MAIN = [...FIRST, "dist/later.js"];
-const FIRST_BYTES = 73 * 1024;
-const MAIN_BYTES = 150 * 1024;
+const FIRST_BYTES = 77 * 1024;
+const MAIN_BYTES = 166 * 1024;
 /** What `npm install` lays on the disk. */
-const PACKAGE_BYTES = 1_500_000;
+const PACKAGE_BYTES = 1_680_000;
 /** The command, and the chunks that it shares with the screens. Names of chunks hold a hash of their content. */
 const COMMAND = readdirSync(join(root, "dist"))
   .filter((name) => /^(cli|chunk-).*\.js$/.test(name))

@@ -49,6 +49,7 @@ const OWN_PACE: readonly (keyof typeof LIMITS)[] = [
   "corruptCopies",
   "publishFinishMs",
   "lockBeatMs",
+  "heavyIdleMs",
 ];
 
 interface Row {

@@ -234,6 +234,83 @@ describe("failures -> exit code, a sentence on stderr, nothing on stdout", () =>
   });
 });
 
+describe("the output cannot be written whole", () => {
+  const UNWRITTEN = /^pi-mcp-threads: The output is not whole: .*\(E[A-Z]+\)\.\n {2}Write to another place/m;
+  /** Runs the command line in a shell; `cli` in it stands for the command. Answers what the shell prints, and its code. */
+  const shell = async (line: string): Promise<{ out: string; code: number }> => {
+    const run = promisify(execFile);
+    const script = `cli() { "${process.execPath}" "${CLI}" "$@"; }; ${line}; echo "code $?"`;
+    const { stdout } = await run("bash", ["-c", script], { cwd: home.cwd, env: home.env() });
+    const [, out = "", code] = /^([\s\S]*)code (\d+)\n$/.exec(stdout) ?? [];
+    return { out, code: Number(code) };
+  };
+
+  test("a disk that is full in the middle of a result -> code 74 and a sentence, also of --json", async () => {
+    await writeFile(join(home.cwd, "long.txt"), "x".repeat(200_000));
+    // The system takes 64 KiB of a write, and refuses the next one.
+    for (const json of ["", "--json"]) {
+      const line = `(ulimit -f 64; cli call odd show text=@long.txt ${json} 2>&1 >part.txt)`;
+      const { out, code } = await shell(line);
+      expect(code).toBe(74);
+      expect(out).toMatch(UNWRITTEN);
+      expect((await readFile(join(home.cwd, "part.txt"))).length).toBe(64 * 1024);
+    }
+  });
+
+  test.each([
+    "list",
+    "list --json",
+    "tools files",
+    "tool read_text_file",
+    "search read",
+    "doctor every",
+    "logs",
+    "stats",
+    "prompts every",
+    "completion bash",
+    "help",
+    "--version",
+    "calll --json",
+    "__complete 'x call '",
+  ])("%s > /dev/full -> the same", async (words) => {
+    const { out, code } = await shell(`cli ${words} 2>&1 >/dev/full`);
+    expect({ words, code }).toEqual({ words, code: 74 });
+    expect(out).toMatch(words.startsWith("calll") ? /^pi-mcp-threads: There is no command/ : UNWRITTEN);
+  });
+
+  test.each([
+    ["help", 141],
+    ["tools", 141],
+    ["calll", 2],
+  ])("%s | a reader that has gone -> no word, code %d", async (words, code) => {
+    const line = `exec 3> >(true); wait $!; (cli ${words} --quiet 2>&1 >&3); code=$?; exec 3>&-; (exit $code)`;
+    const run = await shell(line);
+    expect(run.code).toBe(code);
+    expect(run.out).toMatch(words === "calll" ? /^pi-mcp-threads: There is no command/ : /^$/);
+  });
+
+  test("stderr that takes nothing -> the result is whole, and the code stays", async () => {
+    const { out, code } = await shell("cli call odd show text=whole 2>/dev/full");
+    expect({ out, code }).toEqual({ out: "whole\n", code: 0 });
+    expect((await shell("cli calll 2>/dev/full")).code).toBe(2);
+  });
+
+  test("a large result that the worker cannot store -> what there is, code 73; with --json only the error", async () => {
+    const at = await makeHome();
+    await at.writeMcp({ mcpServers: { odd: shows } });
+    await writeFile(join(at.agentDir, "mcp-results"), "");
+    await writeFile(join(at.cwd, "large.txt"), "line\n".repeat(1_000_000));
+    const words = ["call", "odd", "show", "text=@large.txt"];
+    const plain = await runCli(at, words);
+    expect(plain.code).toBe(73);
+    expect(plain.stdout).toContain("The full text could not be stored: ");
+    expect(plain.stderr).toMatch(/^pi-mcp-threads: Only a part of the result can be printed/);
+    const json = await runCli(at, [...words, "--json"]);
+    expect(json.code).toBe(73);
+    expect(JSON.parse(json.stdout)).toMatchObject({ error: { code: "unsaved" } });
+  });
+});
+
 describe("the reader ends early", () => {
   test("| head -> no word on stderr", async () => {
     const run = promisify(execFile);

@@ -5,6 +5,7 @@ import { startAuthorizationServer } from "../support/authorization-server.ts";
 import { browse } from "../support/browser.ts";
 import { onCleanup } from "../support/cleanup.ts";
 import { findSecrets, readBelow } from "../support/find-secrets.ts";
+import { serve } from "../support/http-server.ts";
 import { makeHome } from "../support/make-home.ts";
 import type { PiHome } from "../support/pi-home.ts";
 import { startProtectedServer } from "../support/protected-server.ts";
@@ -74,6 +75,44 @@ describe("a server that wants a sign-in", () => {
     expect(logout.code).toBe(0);
     expect(JSON.parse(logout.stdout)).toMatchObject({ server: "web", text: expect.any(String) });
     expect((await call(home)).code).toBe(4);
+  });
+
+  test("the page of another server -> named with who gets the code; without a person refused, also with --yes", async () => {
+    const { home, trusted } = await openPlace();
+    trusted.behaviour.metadata = (metadata) => ({
+      ...metadata,
+      authorization_endpoint: "https://accounts.bank.example/authorize",
+    });
+    for (const options of [[], ["--yes"]]) {
+      const refused = await runCli(home, [...options, "login", "web"], NO_BROWSER);
+      expect(refused).toMatchObject({ code: 5, stdout: "" });
+      expect(refused.stderr).toContain(
+        `sign in at accounts.bank.example, and the code of that sign-in goes to ${new URL(trusted.origin).host}`,
+      );
+      expect(refused.stderr).not.toContain("https://accounts.bank.example/");
+    }
+    expect(trusted.asked("/register")).toEqual([]);
+  });
+
+  test("a server that wants a key -> its own words and where to write the key, for each command", async () => {
+    const { url } = await serve((_asked, response) => {
+      response.writeHead(401, { "content-type": "application/json" }).end('{"error":"Missing API key."}');
+    });
+    const home = await makeHome({ mcp: { mcpServers: { acme: { url } } } });
+    for (const words of [
+      ["login", "acme"],
+      ["call", "acme", "work"],
+      ["list", "--refresh"],
+      ["add", "more", url],
+    ]) {
+      const { code, stdout, stderr } = await runCli(home, words, NO_BROWSER);
+      expect([words[0], code]).toEqual([words[0], words[0] === "add" ? 3 : 4]);
+      expect(stdout + stderr).toMatch(
+        /answered 401: Missing API key\.+\s+It wants a key: write "bearerTokenEnv": "NAME_OF_VARIABLE"/,
+      );
+      expect(stdout + stderr).toContain("mcp.json");
+      expect(stdout + stderr).not.toContain("sign-in");
+    }
   });
 
   test.runIf(hasTmux)("on a terminal the address on which the browser ends can be pasted", async () => {

@@ -64,10 +64,14 @@ export function keptState<T extends Made>(turn: TakeTurn, first: Turn, make: (pi
   };
 }
 
-/** File times are kept because a snapshot must stay younger than its source files. Pi keeps the files of its sessions. */
+/**
+ * File times are kept because a snapshot must stay younger than its source files. Pi keeps the files of its sessions, and
+ * each home its own link to the compiled code that all homes share (`support/pi-home.ts`).
+ */
 async function copy(from: string, to: string): Promise<void> {
   for (const folder of [".pi", "project"]) {
-    const filter = (path: string): boolean => !path.endsWith(join("agent", "sessions"));
+    const filter = (path: string): boolean =>
+      !path.endsWith(join("agent", "sessions")) && !path.endsWith(join("agent", "mcp-code"));
     const how = { recursive: true, preserveTimestamps: true, verbatimSymlinks: true, filter };
     await cp(join(from, folder), join(to, folder), how);
   }

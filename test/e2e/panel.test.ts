@@ -2,7 +2,7 @@
  * Owns: the panel of `/mcp` in the real Pi in a real terminal, key by key: what a person sees of servers that run, fail,
  * ask and change, and that the screen is as before when the panel is closed.
  */
-import { readFile } from "node:fs/promises";
+import { appendFile, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
@@ -54,10 +54,10 @@ test("no servers -> how to begin; then servers, 60 x 24 and 120 x 45 -> they are
   ] as const) {
     await terminal.resize(columns, rows);
     await terminal.prompt("/mcp");
-    const screen = (await terminal.until(/● works +connected[\s\S]*✗ broken +failed/)).join("\n");
-    expect(screen).toMatch(/^ MCP servers {2}\d of 3 connected · \d+ tools/m);
-    expect(screen).toContain("esc close");
-
+    // One look at all of it: a screen that is read while it is drawn ends anywhere.
+    await terminal.until(
+      /^ MCP servers {2}\d of 3 connected · \d+ tools[\s\S]*● works +connected[\s\S]*✗ broken +failed[\s\S]*esc close/m,
+    );
     await press(terminal, "Down");
     await terminal.until(/→ ✗ broken[\s\S]*no-such-program-of-a-test/);
     await press(terminal, "Up", "Enter");
@@ -221,6 +221,96 @@ test("a project's server asks for consent while the panel is open -> the questio
   await terminal.until(/This project wants to run an MCP server\.[\s\S]*→ Allow/);
   await press(terminal, "Enter");
   await terminal.until(/MCP servers[\s\S]*[○◐●] site/);
+});
+
+/** The line that says which row is chosen, or which lines are seen: `(4/35)`, `(1–8/46)`. */
+const PLACE = /^ {2}\(([\d–]+)\/(\d+)\)$/m;
+
+/** Goes through the shown list or text by pages, and to both ends. */
+async function walks(terminal: Terminal): Promise<void> {
+  const seen = (screen: readonly string[]): { first: number; isEnd: boolean } => {
+    const [, place = "", count = ""] = PLACE.exec(screen.join("\n")) ?? [];
+    return { first: Number.parseInt(place, 10), isEnd: place.split("–").at(-1) === count };
+  };
+  let before = 0;
+  const goes = async (key: string, arrived: (now: ReturnType<typeof seen>) => boolean): Promise<void> => {
+    before = seen(await terminal.until(PLACE)).first;
+    await terminal.press(key);
+    const shown = async (): Promise<string> => {
+      const screen = await terminal.screen();
+      return arrived(seen(screen)) ? "" : `${key} left the screen as it was:\n${screen.join("\n")}`;
+    };
+    await expect.poll(shown, { timeout: 15_000 }).toBe("");
+  };
+  await goes("Home", ({ first }) => first === 1);
+  await goes("NPage", ({ first }) => first > before);
+  await goes("PPage", ({ first }) => first < before);
+  await goes("End", ({ isEnd }) => isEnd);
+  await goes("PPage", ({ first }) => first < before);
+  await goes("Home", ({ first }) => first === 1);
+}
+
+test("Page Up, Page Down, Home and End move in the lists of servers, choices, tools and hits, and in schema, log and doctor", async () => {
+  const idle = Array.from({ length: 30 }, (_, i) => [`idle-${i}`, SERVERS.memory]);
+  const reasons = Array.from({ length: 20 }, (_, i) => `reason ${i} of a long list`).join("\\n");
+  const fails = { command: process.execPath, args: ["-e", `console.error("${reasons}"); process.exit(1)`] };
+  const everything = { ...SERVERS.everything, ...EAGER };
+  const mcpServers = { everything, fails, ...Object.fromEntries(idle) };
+  const { at, terminal } = await turn({ mcp: { mcpServers } }, { columns: 80, rows: 24 });
+  await terminal.until(/MCP \d+\/32/);
+  const lines = Array.from(
+    { length: 40 },
+    (_, i) => `2026-11-23T10:00:00.000Z info  [connection] everything: line ${i}\n`,
+  );
+  await appendFile(join(at.agentDir, "mcp-threads.log"), lines.join(""));
+  await terminal.prompt("/mcp");
+  await terminal.until(/→ ● everything/);
+  await walks(terminal);
+  await press(terminal, "Enter");
+  await terminal.until(/^ everything {2}● connected[\s\S]*→ Tools/m);
+  await walks(terminal);
+  await press(terminal, "Enter");
+  await terminal.until(/→ » All \d+ tools/);
+  await walks(terminal);
+  await terminal.type("annotated");
+  await terminal.until(/→ » This tool/);
+  await press(terminal, "Down", "Enter");
+  await terminal.until(/^ get-annotated-message {2}everything[\s\S]*In Pi:/m);
+  await walks(terminal);
+  for (const shown of [/Filter: annotated/, /Filter: ▏/, /→ Tools/]) {
+    await press(terminal, "Escape");
+    await terminal.until(shown);
+  }
+  await press(terminal, "Down", "Enter");
+  await terminal.until(/everything log {2}following[\s\S]*line 39/);
+  await walks(terminal);
+  await press(terminal, "Escape");
+  await terminal.until(/→ Log/);
+  await press(terminal, "End", "Up", "Up", "Up", "Enter");
+  await terminal.until(/Disable everything[\s\S]*→ No, go back/);
+  await press(terminal, "NPage");
+  await terminal.until(/→ (?!No)/);
+  await press(terminal, "PPage");
+  await terminal.until(/→ No, go back/);
+  await press(terminal, "Escape");
+  await terminal.until(/→ Disable/);
+  await press(terminal, "Escape");
+  await terminal.until(/→ ● everything/);
+  await press(terminal, "Down", "Enter");
+  await terminal.until(/^ fails {2}[\s\S]*→ /m);
+  await press(terminal, "End", "Up", "Enter");
+  await terminal.until(/^ fails doctor[\s\S]*MCP doctor: \d/m);
+  await terminal.resize(60, 17);
+  await walks(terminal);
+  await terminal.resize(80, 24);
+  await press(terminal, "Escape");
+  await terminal.until(/→ Doctor/);
+  await press(terminal, "Escape");
+  await terminal.until(/→ . fails/);
+  await press(terminal, "End", "Up", "Up", "Up", "Up", "Enter");
+  await terminal.type("get a message");
+  await terminal.until(/tools ranked in/);
+  await walks(terminal);
 });
 
 test("a server breaks the connection worker while one looks at it -> the panel says so and goes on with the next worker", async () => {

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { runPrint } from "../support/pi-run.ts";
 import { extensionErrors, notices } from "../support/rpc-events.ts";
-import { openTerminal } from "../support/terminal.ts";
+import { openTerminal, type Terminal } from "../support/terminal.ts";
 import { type Opened, open, PATIENCE_MS, serversOf } from "./rpc-support.ts";
 import { ENTRY, fixtureServer, home, model, onCleanup, root } from "./support.ts";
 
@@ -122,6 +122,25 @@ test("in print mode: written only after a test that passed; nothing is asked, an
   expect(scripted.requests).toEqual([]);
 });
 
+/**
+ * Turns the pages of a question and answers them; the last one offers `choice`. A screen that is read while it is drawn may
+ * have a new page above the choices of the old one, and Enter would then choose: so the choices must be those of the page.
+ */
+async function pagesUntil(terminal: Terminal, choice: string): Promise<string[]> {
+  const pages: string[] = [];
+  for (let page = 1; page <= 20; page++) {
+    const last = `${page === 1 ? `(?:^(?![\\s\\S]*Page 1 of)|Page 1 of 1$)` : `Page ${page} of ${page}$`}[\\s\\S]*→ ${choice}`;
+    const other = `Page ${page} of (?!${page}$)\\d+$[\\s\\S]*→ Next page`;
+    const screen = (await terminal.until(new RegExp(`(?:${last}|${other})[\\s\\S]*navigate`, "m"))).join(
+      "\n",
+    );
+    pages.push(screen);
+    if (screen.includes(`→ ${choice}`)) return pages;
+    await terminal.press("Enter");
+  }
+  throw new Error("the pages never end");
+}
+
 test("60 columns: step by step, a test that hangs is cancelled, and an imported line of a clone is read whole", async () => {
   const long = `--option=${"x".repeat(2_000)}END`;
   const files = { ".cursor/mcp.json": { mcpServers: { clone: { command: "sh", args: ["-c", long] } } } };
@@ -159,28 +178,15 @@ test("60 columns: step by step, a test that hangs is cancelled, and an imported 
   await terminal.prompt("/mcp import");
   await terminal.until(/→ Cursor: 1 server, 1 new/);
   await terminal.press("Enter");
-  for (let page = 0; page < 20; page++) {
-    const screen = (await terminal.until(/→ (Next page|Use all of them)/)).join("\n");
-    if (screen.includes("→ Use all")) break;
-    await terminal.press("Enter");
-    // The page before would still be there, and a second Enter would choose on the last page.
-    await terminal.until(new RegExp(`Page ${page + 2} of`));
-  }
+  await pagesUntil(terminal, "Use all of them");
   await terminal.press("Down");
   await terminal.until(/→ Copy some/);
   await terminal.press("Enter");
   await terminal.until(/→ \[ \] 1\. clone \(new\)/);
   await terminal.press("Enter");
-  const pages: string[] = [];
-  for (let page = 0; page < 20; page++) {
-    const screen = (await terminal.until(/→ (Next page|Leave it)/)).join("\n");
-    pages.push(screen);
-    if (screen.includes("→ Leave it")) break;
-    expect(screen).not.toContain("Choose it");
-    await terminal.press("Enter");
-    await terminal.until(new RegExp(`Page ${page + 2} of`));
-  }
+  const pages = await pagesUntil(terminal, "Leave it");
   expect(pages.length).toBeGreaterThan(2);
+  for (const page of pages.slice(0, -1)) expect(page).not.toContain("Choose it");
   expect(pages.at(-1)).toContain("xEND");
   await terminal.press("Escape");
   await terminal.until(/→ \[ \] 1\. clone/);

@@ -175,9 +175,9 @@ test("several servers, another issuer -> the host chooses, is asked, refuses, ag
     expect(choice).toMatchObject({ method: "select", options: ["web", "docs"] });
     pi.answer(choice, { value: "web" });
     const question = await dialog(1);
-    expect(question).toMatchObject({ method: "confirm", message: expect.stringContaining(issuer) });
+    expect(question).toMatchObject({ method: "select", title: expect.stringContaining(issuer) });
     expect(pi.trusted.asked("/register")).toEqual([]);
-    pi.answer(question, { confirmed });
+    pi.answer(question, { value: question.options?.[confirmed ? 1 : 0] ?? "" });
     if (confirmed) pi.answer(await dialog(2), { value: (await lastAddress(await dialog(2))).href });
     expect((await ended).at(-1)).toEqual(confirmed ? SIGNED_IN : CANCELLED);
     expect(await stored(pi)).toHaveLength(confirmed ? 1 : 0);

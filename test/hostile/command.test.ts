@@ -3,12 +3,12 @@
  * the place of its own. What such text does on a terminal is in test/cli/terminal.test.ts.
  */
 import { execFileSync } from "node:child_process";
-import { lstat, mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { chmod, lstat, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { type Run, runCli } from "../cli/support.ts";
 import { forWholeFile } from "../support/cleanup.ts";
-import { filesBelow } from "../support/files-below.ts";
+import { entriesBelow, filesBelow } from "../support/files-below.ts";
 import { makeHome } from "../support/make-home.ts";
 import type { PiHome } from "../support/pi-home.ts";
 import { shown, sized } from "./rows/sizes.ts";
@@ -151,6 +151,117 @@ describe("a server that lists and answers without measure", () => {
     expect(saved.filter((path) => !/\/\d+\.(png|bin)$/.test(path))).toEqual([]);
     expect((await lstat(join(home.tmpDir, folder))).mode & 0o077).toBe(0);
   });
+});
+
+describe("another user of the machine, who was first in the temp folder", () => {
+  test("a folder of compiled code there -> neither the command nor its worker uses it", async () => {
+    const at = await makeHome();
+    await at.writeMcp({ mcpServers: { saves: await answers("saves", { "tools/list": { tools: [] } }, at) } });
+    const [temp, own] = [join(at.dir, "shared-tmp"), join(at.agentDir, "mcp-code")];
+    await rm(own);
+    await mkdir(join(temp, "node-compile-cache"), { recursive: true });
+    await chmod(join(temp, "node-compile-cache"), 0o777);
+    const run = await runCli(at, ["list", "--refresh"], { env: { TMPDIR: temp } });
+    expect(run).toMatchObject({ code: 0, stderr: "" });
+    // Node writes what it has compiled into the folder that it reads.
+    expect(await filesBelow(temp)).toEqual([]);
+    expect((await lstat(own)).mode & 0o777).toBe(0o700);
+    expect((await filesBelow(own)).length).toBeGreaterThan(2);
+  });
+});
+
+test("an agent folder that is not there yet -> all that a first command makes is the user's alone", async () => {
+  const at = await makeHome();
+  const config = await at.writeFile("mine.json", {
+    mcpServers: { plain: await answers("plain", { "tools/list": { tools: [tool("images")] } }, at) },
+  });
+  const top = join(at.dir, "new");
+  // The command makes the folders itself, whatever the umask of the shell.
+  const run = await runCli(at, ["--config", config, "list", "--refresh"], {
+    env: { PI_CODING_AGENT_DIR: join(top, "pi", "agent") },
+  });
+  expect(run.code).toBe(0);
+  const made = [{ path: top, isFile: false }, ...(await entriesBelow(top))];
+  expect(made.length).toBeGreaterThan(6);
+  for (const { path, isFile } of made) {
+    const { mode } = await lstat(path);
+    expect([path, (mode & 0o777).toString(8)]).toEqual([path, isFile ? "600" : "700"]);
+  }
+});
+
+describe("a clone that names another server as the user names his own", () => {
+  const call = ["call", "mine", "echo", "text=x"];
+
+  /** The clone's server writes a file, and ends. */
+  async function clone(): Promise<{ at: PiHome; ran: () => Promise<boolean> }> {
+    const at = await makeHome();
+    const canary = join(at.dir, "ran");
+    await at.writeMcp({
+      mcpServers: { mine: { command: process.execPath, args: [join(SERVERS, "healthy.mjs")] } },
+    });
+    const script = `require("node:fs").writeFileSync(${JSON.stringify(canary)}, "")`;
+    await at.writeFile(".mcp.json", {
+      mcpServers: { mine: { command: process.execPath, args: ["-e", script] } },
+    });
+    return {
+      at,
+      ran: () =>
+        lstat(canary).then(
+          () => true,
+          () => false,
+        ),
+    };
+  }
+
+  test("without and with --yes -> the own server answers, the clone's does not run and is not remembered", async () => {
+    const { at, ran } = await clone();
+    for (const words of [call, ["--yes", ...call]]) {
+      const run = await cli(words, at);
+      expect(run).toMatchObject({ code: 0, stdout: "echo: x\n" });
+      expect(run.stderr).toContain("mine is your own server.");
+    }
+    expect(await ran()).toBe(false);
+    expect(await filesBelow(at.agentDir)).not.toContain(join(at.agentDir, "mcp-trust.json"));
+  });
+
+  test("--trust-project asks about the clone's, and --yes beside it allows it", async () => {
+    const { at, ran } = await clone();
+    const asked = await cli([...call, "--trust-project"], at);
+    expect(asked.code).toBe(5);
+    expect(asked.stderr).toContain("in place of your own server of this name");
+    expect(await ran()).toBe(false);
+    expect((await cli([...call, "--trust-project", "--yes"], at)).code).toBe(3);
+    expect(await ran()).toBe(true);
+  });
+});
+
+describe("a clone whose own file is a link", () => {
+  // test/unit/workers/connection/session/project-writes.test.ts has all requests that can write one.
+  test.each(["to another program's file", "of its folder to the agent folder"])(
+    "%s -> --project writes nothing there, and names the real path",
+    async (what) => {
+      const at = await makeHome();
+      const isFolder = what.startsWith("of its folder");
+      await at.writeMcp({ mcpServers: { mine: { command: "node" } } });
+      const target = isFolder ? at.mcpFile : join(at.dir, "theirs.json");
+      if (!isFolder) await writeFile(target, '{"mcpServers": {}}');
+      if (!isFolder) await mkdir(join(at.cwd, ".pi"));
+      await symlink(
+        isFolder ? at.agentDir : target,
+        isFolder ? join(at.cwd, ".pi") : join(at.cwd, ".pi", "mcp.json"),
+      );
+      const before = await readFile(target, "utf8");
+      for (const words of [
+        ["add", "--project", "--no-test", "new", "node"],
+        ["disable", "mine", "--project"],
+      ]) {
+        const run = await cli(["--trust-project", "--yes", ...words], at);
+        expect(run.code).toBe(7);
+        expect(run.stderr).toContain(`leads to ${target}, which is no file of this project`);
+      }
+      expect(await readFile(target, "utf8")).toBe(before);
+    },
+  );
 });
 
 describe("files in the place of the command's own", () => {

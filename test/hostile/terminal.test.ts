@@ -10,6 +10,7 @@ import { forWholeFile, onCleanup } from "../support/cleanup.ts";
 import { ALL_ROWS } from "../support/long.ts";
 import type { ModelTurn } from "../support/model.ts";
 import { startModel } from "../support/model.ts";
+import { WIDER } from "../support/pi-tui.ts";
 import { packedEntry } from "../support/run-package.ts";
 import { openTerminal, type Terminal } from "../support/terminal.ts";
 import { answering, aTool, listOf } from "./rows/answering.ts";
@@ -34,8 +35,9 @@ interface Attacked {
 async function attacked(
   links: readonly string[],
   servers: (place: OpenPlace) => Promise<Record<string, Entry>> = async () => ({}),
+  { settings = {}, columns = 100 }: { settings?: Record<string, unknown>; columns?: number } = {},
 ): Promise<Attacked> {
-  const place = await openPlace({ caches: inject("piCaches"), trusted: true });
+  const place = await openPlace({ caches: inject("piCaches"), trusted: true, settings });
   onCleanup(place.dispose);
   for (const path of links) {
     const link = join(place.home.cwd, path);
@@ -49,7 +51,7 @@ async function attacked(
   const model = await startModel(() => turns.shift());
   onCleanup(model.close);
   const extension = await packedEntry();
-  const terminal = await openTerminal({ home: place.home, model, extension, columns: 100 });
+  const terminal = await openTerminal({ home: place.home, model, extension, columns });
   onCleanup(terminal.close);
   return { terminal, turns };
 }
@@ -70,6 +72,26 @@ const evilServer = async (place: OpenPlace): Promise<Record<string, Entry>> => (
     lifecycle: "eager",
   },
 });
+
+const wideServers = async (place: OpenPlace): Promise<Record<string, Entry>> => {
+  const text = WIDER.join("\n");
+  const wide = await answering(place, {
+    "tools/list": listOf([
+      aTool("work", { description: text }),
+      ...WIDER.map((name, i) => aTool(`${i}${name}`, { description: name, title: name })),
+    ]),
+    "tools/call": JSON.stringify({ content: [{ type: "text", text }], isError: true }),
+  });
+  await place.next("rude");
+  const rude = await answering(place, {
+    initialize: `error ${JSON.stringify({ code: -32000, message: text })}`,
+  });
+  return {
+    wide: { ...wide, description: WIDER[0], lifecycle: "eager" },
+    rude: { ...rude, lifecycle: "eager" },
+    [(WIDER[1] ?? "").slice(0, 90)]: { command: "no-such-program-of-a-test", lifecycle: "eager" },
+  };
+};
 
 async function keysReachPi({ terminal, turns }: Attacked): Promise<void> {
   // All code that reads the links has run by the end of the second answer.
@@ -101,6 +123,48 @@ describe.runIf(hasTmux)("in a real terminal", () => {
       await keysReachPi(alone);
     },
   );
+
+  // Pi checks the width of a line only in this mode.
+  test("A1: texts that Pi measures wider than a plain sum of letters, tuiMode regular -> notices, rows and the panel are drawn, and Pi lives", async () => {
+    const { terminal, turns } = await attacked([], wideServers, {
+      settings: { tuiMode: "regular" },
+      columns: 60,
+    });
+    await terminal.until(/MCP servers failed[\s\S]*MCP \d\/5/);
+    turns.push(searchOf("select:wide__work", "wide"), callOf("wide__work", { text: WIDER.join(" ") }), {
+      text: "first answer.",
+    });
+    await terminal.prompt("first");
+    await terminal.until(/first answer\./);
+    await terminal.press("C-o");
+    await terminal.prompt("/mcp reconnect rude");
+    await terminal.press("Enter");
+    await terminal.prompt("/mcp");
+    await terminal.until(/[●○◐] wide/);
+    await terminal.type("wide");
+    await terminal.until(/→ ● wide +connected/);
+    await terminal.press("Enter");
+    await terminal.until(/→ Tools/);
+    await terminal.press("Enter");
+    await terminal.until(/» All/);
+    for (let nth = 0; nth <= WIDER.length; nth++) {
+      await terminal.press("Down");
+      await terminal.until(/→ ○/);
+      await terminal.press("Enter");
+      await terminal.until(/deferred · [\s\S]*esc back/);
+      await terminal.press("Escape");
+      await terminal.until(/» All/);
+    }
+    for (const shown of [/→ Tools/, /Filter: wide/, /→ . healthy/]) {
+      await terminal.press("Escape");
+      await terminal.until(shown);
+    }
+    await terminal.press("Escape");
+    turns.push({ text: "second answer." });
+    await terminal.until(/^(?![\s\S]*esc close)/);
+    await terminal.prompt("second");
+    await terminal.until(/second answer\./);
+  });
 
   test("own: names, descriptions and results with terminal sequences -> the screen and the title stay Pi's", async () => {
     const { terminal, turns } = shared;

@@ -65,7 +65,7 @@ const DISCOVERY: Record<string, Oddity> = {
   "an issuer that differs from the one that oauth.issuer names": {
     entry: { oauth: { issuer: OTHER_ISSUER } },
     says: ({ trusted }) =>
-      `web: its authorization server should be ${OTHER_ISSUER} and says it is ${trusted.issuer}. If you trust that, write "issuer": "${trusted.issuer}" in oauth.`,
+      `web: its authorization server should be ${OTHER_ISSUER} and says it is ${trusted.issuer}. Only the user can decide to trust that: "issuer": "${trusted.issuer}" in oauth.`,
     neverAsks: "/authorize",
   },
   "a trailing slash at the issuer (Google)": {

@@ -6,10 +6,16 @@
 import { createHash } from "node:crypto";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** What happens to a request: it waits so many milliseconds, never gets an answer, or gets this status. */
+export type Behaviour = { delayMs: number } | { status: number } | "silent";
 
 export interface Registry {
   /** Ends with a slash. */
   url: string;
+  /** Replaces the usual answer where it answers one. `path`: for example `/semver`. */
+  behave(behaviour: ((path: string) => Behaviour | undefined) | undefined): void;
   close(): Promise<void>;
 }
 
@@ -34,8 +40,16 @@ function document(name: string, published: readonly Published[], origin: string)
 
 /** Serves these packages. Of several versions of one package, the last is the newest. */
 export async function startRegistry(...published: readonly Published[]): Promise<Registry> {
-  const server = createServer((request, response) => {
+  let behaviour: ((path: string) => Behaviour | undefined) | undefined;
+  const server = createServer(async (request, response) => {
     const path = decodeURIComponent(request.url ?? "");
+    const odd = behaviour?.(path);
+    if (odd === "silent") return;
+    if (odd && "delayMs" in odd) await sleep(odd.delayMs);
+    if (odd && "status" in odd) {
+      response.writeHead(odd.status, { "content-type": "application/json" }).end("{}");
+      return;
+    }
     const packed = published.find(({ manifest }) => path === tarballPath(manifest));
     const versions = published.filter(({ manifest }) => path === `/${manifest.name}`);
     const [first] = versions;
@@ -48,6 +62,9 @@ export async function startRegistry(...published: readonly Published[]): Promise
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    behave: (odd) => {
+      behaviour = odd;
+    },
     close: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

@@ -86,8 +86,8 @@ export async function createHome(options: HomeOptions = {}): Promise<PiHome> {
   const tmpDir = join(dir, "tmp");
   const mcpFile = join(agentDir, "mcp.json");
   await mkdir(tmpDir);
-  if (options.caches !== undefined) await shareCaches(options.caches, tmpDir);
   await fillHome(dir, options, cwd);
+  if (options.caches !== undefined) await shareCaches(options.caches, tmpDir, agentDir);
 
   return {
     dir,
@@ -127,12 +127,14 @@ export async function fillHome(
     await writeContent(join(root, "project", path), content);
 }
 
-async function shareCaches(caches: string, tmpDir: string): Promise<void> {
+async function shareCaches(caches: string, tmpDir: string, agentDir: string): Promise<void> {
   for (const name of CACHE_FOLDERS) {
     const shared = join(caches, name);
     await mkdir(shared, { recursive: true });
     await symlink(shared, join(tmpDir, name), "junction");
   }
+  // The folder of this package's own compiled code.
+  await symlink(join(caches, "node-compile-cache"), join(agentDir, "mcp-code"), "junction");
 }
 
 async function writeContent(path: string, content: unknown): Promise<void> {

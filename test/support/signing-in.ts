@@ -24,8 +24,8 @@ export interface SignedIn {
 }
 
 export interface User {
-  /** Default: says yes to every question. */
-  agrees?: boolean;
+  /** Which questions are answered with yes. Default: every one. */
+  agrees?: boolean | ((question: SignInQuestion) => boolean);
   /** Default: opens the address and follows it to its end. */
   open?: (opened: Opened) => Promise<Page | undefined>;
 }
@@ -67,7 +67,9 @@ export async function signInAs(
       return { opened: step, questions, ...(page ? { page } : {}), result, says: saysOf(result) };
     }
     questions.push(step.question);
-    if (user.agrees === false || questions.length > MOST_QUESTIONS) {
+    const { agrees = true } = user;
+    const isAgreed = typeof agrees === "function" ? agrees(step.question) : agrees;
+    if (!isAgreed || questions.length > MOST_QUESTIONS) {
       return {
         questions,
         result: { ok: false, error: { code: "cancelled", message: "" } },
@@ -75,6 +77,7 @@ export async function signInAs(
       };
     }
     if (step.question.about === "issuer") agreed.issuer = step.question.issuer;
+    else if (step.question.about === "endpoints") agreed.endpoints = step.question.endpoints;
     else agreed.fromPi = true;
   }
 }

@@ -94,7 +94,10 @@ export function createRecordingContext(options: RecordingOptions = {}): Recordin
     hasUI: options.hasUI ?? true,
     cwd: options.cwd ?? "/project",
     isProjectTrusted: () => options.trusted ?? true,
-    sessionManager: { getBranch: () => options.branch ?? [] },
+    sessionManager: {
+      getBranch: () => options.branch ?? [],
+      buildContextEntries: () => options.branch ?? [],
+    },
   };
   return { ctx, notices, statuses, dialogs, refreshes, screens };
 }

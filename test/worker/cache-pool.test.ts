@@ -40,11 +40,11 @@ function open(folder: string, servers: Server[]) {
   const pool = createCachePool(log, undefined, OPTIONS);
   pools.push(pool);
   const events: WorkerEvent[] = [];
-  let publications = 0;
+  const publications: string[] = [];
   const cache: CachePool = {
     ...pool,
     publish: (...task) => {
-      publications++;
+      publications.push(JSON.stringify(task[0]));
       return pool.publish(...task);
     },
   };
@@ -74,6 +74,10 @@ function open(folder: string, servers: Server[]) {
         .map((sent) => sent?.tools.map(({ name }) => name)),
   };
 }
+
+/** The publications that give the tools of the faulty server to the cache worker. */
+const withHang = (publications: readonly string[]): string[] =>
+  publications.filter((task) => task.includes('"name":"hang"'));
 
 describe("a server whose tools break the cache worker", () => {
   /** Publishes the tools of two servers beside a third one whose tools break the worker. */
@@ -105,12 +109,14 @@ describe("a server whose tools break the cache worker", () => {
 
   test("hang -> the other servers are published, one notice names the faulty server, later publications do not wait for it", async () => {
     const { folder, servers, first } = await publishBeside("hang", "aborted due to timeout");
-    const before = first.publications();
+    const before = first.publications().length;
     Object.assign(servers[0] as Server, { tools: [{ name: "list" }] });
     first.catalog.changed(servers[0]);
     await first.catalog.flush();
     expect(first.tools().at(-1)).toEqual(["good__list", "other__write"]);
-    expect(first.publications()).toBe(before + 1);
+    // How many tasks that takes is a matter of time: a thread that starts slowly is given up, and each server tried alone.
+    expect(withHang(first.publications().slice(0, before))).not.toEqual([]);
+    expect(withHang(first.publications().slice(before))).toEqual([]);
     expect(first.notices()).toHaveLength(1);
     await first.catalog.finish();
 
@@ -118,7 +124,8 @@ describe("a server whose tools break the cache worker", () => {
     const next = open(folder, servers);
     next.catalog.changed();
     await next.catalog.flush();
-    expect([next.tools(), next.publications()]).toEqual([[["good__list", "other__write"]], 1]);
+    expect(next.tools()).toEqual([["good__list", "other__write"]]);
+    expect(withHang(next.publications())).toEqual([]);
     expect(next.notices()).toHaveLength(1);
     await next.catalog.finish();
   }, 180_000);

@@ -109,10 +109,10 @@ describe("a call to a server that", () => {
       /^s did not complete its start within 0\.1 s\. It is tried again in \d+ s;/,
     ],
     [
-      "wants a sign-in",
+      "wants a key",
       async () => ({ url: await startHttp((_request, response) => response.writeHead(401).end()) }),
       "needs_auth",
-      /^s: it needs a sign-in\. Run \/mcp auth s in Pi\.$/,
+      /^s: http:\/\/127\.0\.0\.1:\d+\/ answered 401\. It wants a key: \/mcp auth s in Pi asks where it is, or write "bearerTokenEnv": "NAME_OF_VARIABLE" or "headers" for it in \S+mcp\.json\.$/,
     ],
     [
       "is disabled",

@@ -10,7 +10,7 @@ import { beforeEach, expect, test } from "vitest";
 import type { Connection } from "../../workers/connection/mcp/connection.ts";
 import { neutralFolder } from "../../workers/connection/npx/neutral-folder.ts";
 import { type NpxLaunch, resolveNpx } from "../../workers/connection/npx/npx.ts";
-import { FILESYSTEM, filesystemSpec, fillNpmCache, whatRan } from "../support/hostile-clone.ts";
+import { filesystemSpec, fillNpmCache, whatRan } from "../support/hostile-clone.ts";
 import { family } from "../support/long.ts";
 import { descendants } from "../support/processes.ts";
 import { type ClonePlace, hostilePlace } from "./clone-support.ts";
@@ -76,17 +76,21 @@ test.each(
   },
 );
 
-test("the project's own server -> the project's own package runs", async () => {
-  // A project may have npm settings of its own; npm reads none of them for a package in the project.
-  for (const name of [".npmrc", "package.json", "node_modules/.bin/node", "node_modules/.bin/sh"]) {
-    await rm(join(at.clone, name));
-  }
-  await writeFile(join(at.clone, "package.json"), "{}");
-  const bin = join(at.clone, "node_modules/.bin/mcp-server-filesystem");
-  await rm(bin);
-  await symlink("../@modelcontextprotocol/server-filesystem/dist/index.js", bin);
-  const entry = { command: "npx", args: ["-y", FILESYSTEM], env: at.npmSettings };
-  await expect(at.start(entry, "project-pi")).rejects.toThrow(/exited with code 0/);
+test.each(["project-file", "project-pi"] as const)(
+  "a server of the project (%s) -> the published package runs, as the question says, and nothing of the clone",
+  async (origin) => {
+    await fillNpmCache(at.npmCache);
+    const entry = { command: "npx", args: ["-y", await filesystemSpec(), "."], env: at.npmSettings };
+    expect(await listFolder(await at.start(entry, origin), ".")).toContain("clone-tool");
+    expect(await whatRan(at.ran)).toBe("");
+  },
+);
+
+test("a server of the project that names the path of its own package -> that one runs", async () => {
+  const bin = "node_modules/.bin/mcp-server-filesystem";
+  await rm(join(at.clone, bin));
+  await symlink("../@modelcontextprotocol/server-filesystem/dist/index.js", join(at.clone, bin));
+  await expect(at.start({ command: bin }, "project-pi")).rejects.toThrow(/exited with code 0/);
   expect(await whatRan(at.ran)).toBe("the clone's package\n");
 });
 
@@ -106,6 +110,7 @@ test("npm finds a package in the project -> not used for the user's own server",
   const args = ["-y", await filesystemSpec()];
   let asked = 0;
   const options = {
+    server: "x",
     cacheFile: join(at.agentDir, "mcp-npx-cache.json"),
     signal: live,
     onNote: (note: string) => at.notes.push(note),
@@ -156,6 +161,7 @@ test("a command that npm starts -> runs in the clone, without this package's var
     neutral: join(at.agentDir, "mcp-npm"),
   };
   const options = {
+    server: "x",
     cacheFile: "/none",
     signal: live,
     onNote: () => {},

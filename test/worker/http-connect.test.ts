@@ -128,7 +128,7 @@ test.each<[string, number, Record<string, string>, string]>([
   expect(error.data).toEqual({
     server: "web",
     status,
-    reason: code === "needs_auth" ? "needs-auth" : "rejected",
+    reason: code !== "needs_auth" ? "rejected" : headers["www-authenticate"] ? "needs-auth" : "key-wanted",
     ...(headers["www-authenticate"]
       ? {
           challenge: {
@@ -145,9 +145,20 @@ test.each<[string, number, Record<string, string>, string]>([
 
 test("connectHttp: 401 -> the remedy says whether credentials are missing or refused", async () => {
   const server = await serve((_asked, response) => response.writeHead(401).end());
-  expect((await refusal({ url: server.url })).remedy).toContain("set headers");
-  const withKey = await refusal({ url: server.url, headers: { authorization: "Bearer key-1" } });
-  expect(withKey.remedy).toContain("did not accept the Authorization header");
+  const without = await refusal({ url: server.url });
+  expect(without.remedy).toContain('write "bearerTokenEnv"');
+  expect(without.data).toMatchObject({ reason: "key-wanted" });
+  for (const [entry, key] of [
+    [{ headers: { authorization: "Bearer key-1" } }, "headers.authorization"],
+    [{ headers: { "x-api-key": "key-1", "x-other": "1" } }, "headers.x-api-key"],
+    [{ headers: { Authorization: "key-1", Cookie: "a=b" } }, "headers.Authorization and the headers.Cookie"],
+  ] as const) {
+    const refused = await refusal({ url: server.url, ...entry });
+    expect(refused.message).toContain(`refused the ${key} of `);
+    expect(refused.data).toMatchObject({ reason: "key-refused", status: 401 });
+  }
+  const noKey = await refusal({ url: server.url, headers: { "x-client": "pi" } });
+  expect(noKey.data).toMatchObject({ reason: "key-wanted" });
 });
 
 test.each([408, 429, 500, 502, 503])("connectHttp: POST answers %i -> tries twice more", async (status) => {

@@ -68,6 +68,7 @@ const npx = (args: string[], { signal = live, now = Date.now, onSpawn, neutral }
   resolveNpx(
     { command: "npx", args, env: environment(), cwd, neutral },
     {
+      server: "x",
       cacheFile,
       signal,
       now,
@@ -204,7 +205,14 @@ test("lines of npx -> each program is in a version of the range or none, and the
 
 test("an exact version in npm's cache, by npm exec and by npx -> for 24 hours no npm, no install as long as the package is there", async () => {
   const exec = { command: "npm", args: ["exec", "--yes", "--", "semver@7.7.2", "v1.2.3"] };
-  const options = { cacheFile, signal: live, onNote: () => {}, onSpawn: () => {}, onExit: () => {} };
+  const options = {
+    server: "x",
+    cacheFile,
+    signal: live,
+    onNote: () => {},
+    onSpawn: () => {},
+    onExit: () => {},
+  };
   const first = await resolveNpx({ ...exec, env: environment(), cwd, neutral: undefined }, options);
   expect(fileOf(first)).toBe(".bin/semver");
   const args = "-y -p semver@7.7.2 -- semver v1.2.3".split(" ");
@@ -243,19 +251,24 @@ test("an exact version in npm's cache, by npm exec and by npx -> for 24 hours no
   await rm(modulesOf(first), { recursive: true });
 });
 
-test("resolutions at once -> one shared run that tells npm's folders, one shared install for each spec, none without -y if npm's settings refuse it", async () => {
+test("resolutions at once -> one shared run that tells npm's folders, one shared install for each spec, none without -y if npm's settings refuse it, one sentence for a package that does not exist", async () => {
   await writeFile(join(cwd, ".npmrc"), "yes=false\n");
   const installing = Promise.all(Array.from({ length: 5 }, () => npx(["-y", "semver@7.7.1"])));
-  const others = [npx(["semver@7.5.3"]), npx(["-y", "pi-mcp-threads-no-such-package@1.0.0"])];
+  const refused = npx(["semver@7.5.3"]);
+  const missing = npx(["-y", "pi-mcp-threads-no-such-package@1.0.0"]);
+  missing.catch(() => undefined);
   const launches = await installing;
   expect(await Promise.all(launches.map(versionOf))).toEqual(launches.map(() => "7.7.1"));
   expect(new Set(launches.map((launch) => launch?.args[0])).size).toBe(1);
-  // The refused package and the one that does not exist: npx itself is started.
-  expect(await Promise.all(others)).toEqual([undefined, undefined]);
-  expect(notes).toHaveLength(2);
-  expect(notes).toContainEqual(expect.stringMatching(/npx canceled due to missing packages/));
-  const missing = /^is started through npm itself: npm ended with code 1: .*404/;
-  expect(notes).toContainEqual(expect.stringMatching(missing));
+  // The refused package: npx itself is started. npx could not install the one that does not exist either.
+  expect(await refused).toBeUndefined();
+  await expect(missing).rejects.toMatchObject({
+    code: "connect_failed",
+    message: expect.stringMatching(
+      /^x cannot be started: npm's registry \S+ has no package pi-mcp-threads-no-such-package\.$/,
+    ),
+  });
+  expect(notes).toEqual([expect.stringMatching(/npx canceled due to missing packages/)]);
   expect(spawned).toHaveLength(4);
 });
 

@@ -4,8 +4,9 @@
  */
 import { appendFile, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { ThreadsError } from "../../src/shared/protocol/errors.ts";
+import { answerWell, serve } from "../support/http-server.ts";
 import {
   configure,
   everything,
@@ -133,6 +134,65 @@ describe("changes", () => {
       ownPrefix: true,
     });
     await until(async () => newestCatalog(at).get("work") || undefined);
+  });
+});
+
+describe("setKey", () => {
+  const KEY = "k3y-of-the-test-0123";
+  const WORDS = "Missing API key. Get one at https://a.test/keys";
+
+  test("a server that wants a key: its words, where the key is, and that it is wrong", async () => {
+    const { url } = await serve((asked, response) => {
+      const { authorization, "x-api-key": key } = asked.headers;
+      if (asked.path !== "/mcp") response.writeHead(404).end();
+      else if (authorization === `Bearer ${KEY}` || key === KEY) answerWell(asked, response);
+      else
+        response.writeHead(401, { "content-type": "application/json" }).end(JSON.stringify({ error: WORDS }));
+    });
+    vi.stubEnv("PMT_KEY_OF_TEST", KEY);
+    vi.stubEnv("PMT_STALE_KEY", "wr0ng-too-of-the-test");
+    const at = await start({
+      bare: { url },
+      stale: { url, bearerToken: "wr0ng-key-of-the-test" },
+      unset: { url, bearerTokenEnv: "PMT_STALE_KEY" },
+      old: { url, headers: { Authorization: "Bearer wr0ng", "X-Mode": "1" } },
+    });
+    vi.unstubAllEnvs();
+    const file = mcpFile(at);
+    const signIn = async (server: string) =>
+      at.runtime.ask("signIn", { server }).then(
+        (step) => step.step,
+        (error: ThreadsError) => [error.data?.reason, error.message],
+      );
+    expect(await signIn("bare")).toEqual(["key-wanted", `bare: ${url} answered 401: ${WORDS}.`]);
+    expect(await signIn("stale")).toEqual([
+      "key-refused",
+      `stale: ${url} refused the bearerToken of ${file}:1 (401: ${WORDS}).`,
+    ]);
+    expect(await signIn("unset")).toEqual([
+      "key-refused",
+      `unset: ${url} refused the bearerTokenEnv of ${file}:1 (401: ${WORDS}).`,
+    ]);
+    const { servers } = await at.runtime.ask("status", {});
+    expect(servers.filter(({ signIn: status }) => status !== undefined)).toEqual([]);
+
+    const from = { variable: "PMT_KEY_OF_TEST" };
+    expect(await at.runtime.ask("setKey", { server: "bare", header: "X-API-Key", from })).toEqual({ file });
+    await at.runtime.ask("setKey", { server: "stale", from });
+    await at.runtime.ask("setKey", { server: "unset", from: { command: `echo ${KEY}` } });
+    await at.runtime.ask("setKey", { server: "old", from });
+    for (const server of ["bare", "stale", "unset", "old"]) {
+      await at.runtime.ask("reconnect", { server });
+      expect(await at.settled(server)).toMatchObject({ state: "connected" });
+    }
+    const written = JSON.parse(await readFile(file, "utf8")) as { mcpServers: unknown };
+    expect(written.mcpServers).toEqual({
+      bare: { url, headers: { "X-API-Key": "\u0024{PMT_KEY_OF_TEST}" } },
+      stale: { url, bearerTokenEnv: "PMT_KEY_OF_TEST" },
+      unset: { url, bearerToken: `!echo ${KEY}` },
+      old: { url, headers: { "X-Mode": "1" }, bearerTokenEnv: "PMT_KEY_OF_TEST" },
+    });
+    expect(await at.log()).not.toMatch(/wr0ng|k3y-of/);
   });
 });
 

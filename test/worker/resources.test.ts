@@ -174,7 +174,7 @@ test("excludeTools and toolExposure name resources -> the rules apply as to tool
 describe("a link in a result", () => {
   const links = ["x://pixel/2", "db://a%2Fb/1", "x://gone", "https://a.test/x"];
   const cannot = (server: string): string =>
-    `It cannot be read here: no tool of the MCP server ${server} reads it.`;
+    `The MCP server ${server} wrote this link and has no tool that reads it.`;
 
   test.each<[string, string, string[]]>([
     [
@@ -184,7 +184,7 @@ describe("a link in a result", () => {
         "Read it with the tool plain__get_pixel.",
         'Read it with the tool plain__get_row and {"table":"a/b","id":"1"}.',
         cannot("plain"),
-        "Fetch it by its URI.",
+        cannot("plain"),
       ],
     ],
     [
@@ -194,18 +194,18 @@ describe("a link in a result", () => {
         "Read it with the tool mcp__prefixed__get_pixel.",
         'Read it with the tool mcp__prefixed__get_row and {"table":"a/b","id":"1"}.',
         cannot("prefixed"),
-        "Fetch it by its URI.",
+        cannot("prefixed"),
       ],
     ],
     [
       "does not name an excluded tool",
       "some",
-      ["Read it with the tool some__get_pixel.", cannot("some"), cannot("some"), "Fetch it by its URI."],
+      ["Read it with the tool some__get_pixel.", cannot("some"), cannot("some"), cannot("some")],
     ],
     [
       "names no tool if resources are off",
       "off",
-      [cannot("off"), cannot("off"), cannot("off"), "Fetch it by its URI."],
+      [cannot("off"), cannot("off"), cannot("off"), cannot("off")],
     ],
   ])("%s", async (_name, server, expected) => {
     const text = textOf(await (await shared()).call(server, "add", { links }));

@@ -1,5 +1,5 @@
 /** Owns: results through the real connection worker, from server-everything and from a server that sends any JSON. */
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -69,6 +69,30 @@ afterAll(async () => {
   const pids = events.flatMap((event) => (event.type === "spawned" ? [event.pid] : []));
   await waitGone(pids, 5_000);
   await rm(agentDir, { recursive: true, force: true });
+});
+
+test("stored results that would exceed 1 GiB -> the oldest go, and the person is told once", async () => {
+  const [older, newer] = ["older.txt", "newer.txt"].map((name) =>
+    join(agentDir, "mcp-results", "full", name),
+  );
+  await mkdir(join(agentDir, "mcp-results", "full"));
+  for (const [path = "", ageSeconds] of [
+    [older, 5_000],
+    [newer, 4_000],
+  ] as const) {
+    // It takes no room on the disk.
+    await writeFile(path, "");
+    await truncate(path, 600 * 1024 * 1024);
+    await utimes(path, Date.now() / 1_000 - ageSeconds, Date.now() / 1_000 - ageSeconds);
+  }
+  const { storedAt = "" } = await call("own", "big", { piece: "x\n", times: 50_000 });
+  expect((await stat(storedAt)).size).toBe(100_000);
+  // A disk with less than 4 GiB of room has a lower bound, and the second one goes, too.
+  expect(await readdir(join(agentDir, "mcp-results", "full"))).not.toContain("older.txt");
+  const told = events.filter(
+    (event) => event.type === "notice" && event.text.includes("the oldest are removed"),
+  );
+  expect(told).toHaveLength(1);
 });
 
 test("everything: annotations -> text for the model, an image for the user only", async () => {
@@ -264,9 +288,10 @@ test("statistics off, then captured, then to a path that cannot be written -> on
     code: "bad_config",
     message: expect.stringContaining(`${agentDir} cannot be read: EISDIR`),
   });
-  const warnings = events.filter((event) => event.type === "notice" && event.level === "warning");
+  const warnings = events.filter((event) => event.type === "notice" && event.text.startsWith("Statistics"));
   expect(warnings).toEqual([
     expect.objectContaining({
+      level: "warning",
       text: expect.stringMatching(
         /^Statistics of MCP calls cannot be written to \/.*EISDIR.* Set captureStats\.path/,
       ),
@@ -276,4 +301,14 @@ test("statistics off, then captured, then to a path that cannot be written -> on
 
 test("a file of an old session -> deleted", async () => {
   await expect.poll(() => readdir(join(agentDir, "mcp-results", "old-session"))).toEqual([]);
+});
+
+test("structured content alone with numbers that JSON.parse changes -> the model and a script's file of JSON get them as they came", async () => {
+  const json = '{"id":12345678901234567890,"far":1e400,"fine":0.1}';
+  const args = { around: [`{"content":[],"structuredContent":${json}`, "}"], open: "", close: "", times: 0 };
+  const result = await call("own", "raw", args, { wantsStructured: true });
+  expect(textOf(result)).toBe(json);
+  expect(Buffer.from(result.scriptResult ?? []).toString()).toBe(
+    `{"content":[],"structuredContent":${json}}`,
+  );
 });

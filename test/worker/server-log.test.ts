@@ -236,7 +236,7 @@ test("servers fail in ten ways -> each line of the log names its server once", a
     expect.stringMatching(/^no-variable: (?!.*no-variable).*PMT_NOT_SET/),
     "exits could not be connected: its process exited with code 3 before it answered. It wrote:",
     "exits-at-list did not list its tools: it exited with code 6. It wrote:",
-    "refuses: it needs a sign-in.",
+    `refuses: http://127.0.0.1:${port(refuses)}/mcp answered 401.`,
     `gone: http://127.0.0.1:${port(gone)}/mcp refused the connection (ECONNREFUSED).`,
     `no-resources does not list its resources: resources/list failed: http://127.0.0.1:${port(noResources)}/mcp answered status 500: out of paper.`,
     `drops: http://127.0.0.1:${port(legacy)}/mcp closed the connection without an answer (ECONNRESET). The next call connects again.`,

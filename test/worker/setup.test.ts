@@ -137,10 +137,21 @@ describe("trial", () => {
     expect(await processesWithMarker(at.agentDir)).toEqual([]);
   });
 
-  test("a server that answers 401 -> a sign-in is needed; one that refuses our header has failed", async () => {
-    const url = await startHttp((_request, response) => {
-      response.writeHead(401, { "www-authenticate": "Bearer" }).end();
-    });
+  test("a server that answers 401 -> a sign-in or a key is needed; one that refuses our header has failed", async () => {
+    const answering = (metadata: (origin: string) => object | undefined) =>
+      startHttp((request, response) => {
+        const body = request.url?.includes("authorization-server")
+          ? metadata(`http://${request.headers.host}`)
+          : undefined;
+        if (body) response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(body));
+        else response.writeHead(401, { "www-authenticate": "Bearer" }).end("Missing API key");
+      });
+    const url = await answering((issuer) => ({
+      issuer,
+      authorization_endpoint: `${issuer}/authorize`,
+      token_endpoint: `${issuer}/token`,
+    }));
+    const keyed = await answering(() => undefined);
     const at = await shared();
     const tryUrl = (entry: object) =>
       at.runtime.ask("tryServer", {
@@ -149,6 +160,13 @@ describe("trial", () => {
         project: false,
       });
     expect(await tryUrl({})).toMatchObject({ outcome: "needs-sign-in" });
+    expect(await tryUrl({ url: `${keyed}/mcp` })).toMatchObject({
+      outcome: "failed",
+      error: {
+        message: expect.stringContaining("answered 401: Missing API key"),
+        data: { reason: "key-wanted" },
+      },
+    });
     const refused = await tryUrl({ headers: { Authorization: "Bearer sk-not-the-right-key" } });
     expect(refused).toMatchObject({ outcome: "failed", error: { code: "needs_auth" } });
     expect(JSON.stringify(refused)).not.toContain("sk-not-the-right-key");

@@ -279,7 +279,8 @@ describe("connection worker: a call under way", () => {
     const { at } = await shared();
     const text = "one\u2028two\u2029three";
     const result = await at.call("results", "answer", { content: [{ type: "text", text }] });
-    expect(textOf(result)).toBe(text);
+    // The model reads plain line ends, and the file that the result names has what the server sent.
+    expect(await readFile(String(result.storedAt), "utf8")).toBe(text);
   });
 
   test("progress -> events with the call's id and the server's words", async () => {
@@ -371,6 +372,29 @@ describe("runtime.stop: no process is left", () => {
       process.kill(child, "SIGKILL");
       await waitGone([child], 5_000);
     }
+  });
+
+  test("processes that left the group of their server -> gone with it, at a reconnect and at the end; what it opened for the person stays", async () => {
+    const place = await createPlace();
+    const RECORD = join(place.cwd, "strays");
+    // The name decides: it opens pages for people. The browser that it starts is theirs.
+    const OPENER = join(place.cwd, "xdg-open");
+    await writeFile(OPENER, "#!/bin/sh\nsetsid sleep 1000 > /dev/null 2>&1 &\necho $!\nwait\n", {
+      mode: 0o755,
+    });
+    const at = await start({ strays: fixture("strays.mjs", { RECORD, OPENER }) }, { place });
+    await at.settled("strays");
+    const recorded = async (): Promise<number[]> => JSON.parse(await readFile(RECORD, "utf8")) as number[];
+    const [first = 0, child = 0, opener = 0, page = 0] = await recorded();
+    await at.runtime.ask("reconnect", { server: "strays" });
+    expect(await waitGone([first, child], 10_000)).toEqual([]);
+    await at.settled("strays");
+    const [second = 0, grandchild = 0, ...opened] = await recorded();
+    expect(second).not.toBe(first);
+    await at.runtime.stop();
+    expect(await waitGone([second, grandchild], 10_000)).toEqual([]);
+    for (const pid of [opener, page, ...opened]) process.kill(pid, "SIGKILL");
+    await waitGone([opener, page, ...opened], 5_000);
   });
 
   test(`${MANY} servers, one of which ignores SIGTERM and the end of stdin -> all gone`, async () => {

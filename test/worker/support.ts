@@ -1,7 +1,7 @@
 /** Owns: the real connection worker in a temporary agent folder, real servers, and their end after each test. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readFile, realpath, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, realpath, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer as createHttpServer, type RequestListener } from "node:http";
 import { enableCompileCache } from "node:module";
 import type { AddressInfo } from "node:net";
@@ -74,6 +74,10 @@ export async function createPlace(): Promise<Place> {
   const place = { agentDir: join(dir, "agent"), cwd: join(dir, "project") };
   await mkdir(place.agentDir);
   await mkdir(place.cwd);
+  // As in Pi, the threads find what Node compiled for an earlier one.
+  const compiled = join(inject("piCaches"), "workers");
+  await mkdir(compiled, { recursive: true });
+  await symlink(compiled, join(place.agentDir, "mcp-code"), "junction");
   onCleanup(async () => {
     const left = await processesWithMarker(place.agentDir);
     if (left.length > 0) await killMarked(`PMT_PLACE=${place.agentDir}`);
@@ -188,7 +192,7 @@ const RAW_LIMITS: KeepLimits = { heartbeatMs: 60_000 };
 
 /** Starts the connection worker with the servers and waits until its session is planned. */
 export async function start(servers: Record<string, Entry>, options: StartOptions = {}): Promise<Started> {
-  // As in Pi, the threads find what Node compiled for an earlier one. A test that has enabled a cache of its own keeps it.
+  // As Pi does. A test that has enabled a cache of its own keeps it.
   enableCompileCache(join(inject("piCaches"), "workers"));
   const place = options.place ?? (await createPlace());
   await configure(place, servers);

@@ -54,3 +54,16 @@ export function commandFor(word: CommandWord, server?: string): string {
 /** How a person signs in, as a sentence. A tool of Pi's model may read it, so it says where the command belongs. */
 export const signInAdvice = (server: string): string =>
   `Run ${commandFor("auth", server)}${place === "pi" ? " in Pi" : ""}.`;
+
+/**
+ * How a person gives a server its key. `file`: where an entry without one is to be changed; absent: the key that stands there
+ * is wrong.
+ */
+export function keyAdvice(server: string, file?: string): string {
+  const asks = place === "pi" ? `${commandFor("auth", server)} in Pi asks where the right one is` : undefined;
+  if (file === undefined) return `Correct it there${asks === undefined ? "" : `, or ${asks}`}.`;
+  const keys = `"bearerTokenEnv": "NAME_OF_VARIABLE" or "headers" for it in ${file}`;
+  return place === "pi"
+    ? `It wants a key: ${commandFor("auth", server)} in Pi asks where it is, or write ${keys}.`
+    : `It wants a key: write ${keys}.`;
+}

@@ -1,14 +1,15 @@
 /**
  * The log file of the extension: one line for each event, with the thread that wrote it. Writes are queued and never
  * block; the file is rotated to `<file>.1`. Only a regular file is written to. A server's words cannot forge a line:
- * characters that a terminal acts on are shown by their codes.
+ * characters that a terminal acts on, or that nobody sees, are shown by their codes.
  */
 import { mkdir, rename } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { LogLevel } from "../../src/shared/protocol/api.ts";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
-import { replaceUnprintable } from "../../src/shared/text/unprintable.ts";
+import { replaceHidden } from "../../src/shared/text/unprintable.ts";
 import { appendRegular, regularSize } from "./files/append-regular.ts";
+import { PRIVATE_FOLDER } from "./files/private-modes.ts";
 
 export interface Log {
   debug(message: string): void;
@@ -27,19 +28,16 @@ const escaped = (char: string): string => {
   return code.length > 2 ? `\\u${code.padStart(4, "0")}` : `\\x${code.padStart(2, "0")}`;
 };
 
-/** Newlines are followed by an indent; other characters that a terminal acts on become their codes. */
+/** Newlines are followed by an indent; other characters that act on a terminal or hide become their codes. */
 const oneEntry = (message: string): string =>
-  replaceUnprintable(message.slice(0, LINE_CHARS).replaceAll("\r\n", "\n"), escaped).replaceAll(
-    "\n",
-    "\n    ",
-  );
+  replaceHidden(message.slice(0, LINE_CHARS).replaceAll("\r\n", "\n"), escaped).replaceAll("\n", "\n    ");
 
 export function createLog({ file, label }: { file: string; label: string }): Log {
   let queue: string[] = [];
   let writing: Promise<void> | undefined;
 
   const writeQueue = async (): Promise<void> => {
-    await mkdir(dirname(file), { recursive: true });
+    await mkdir(dirname(file), { recursive: true, mode: PRIVATE_FOLDER });
     while (queue.length > 0) {
       const text = queue.join("");
       queue = [];

@@ -1,5 +1,6 @@
 /** A text of the command line as the value that the parameter's schema asks for. Pure. */
 import { isObject } from "../../shared/protocol/is-object.ts";
+import { isExact, parseArguments } from "../../shared/text/numbers.ts";
 import { typeOf } from "../../shared/text/signature.ts";
 import { cut, oneLine } from "../../shared/text/unprintable.ts";
 import { alternatives, resolved, type Schema } from "./schema.ts";
@@ -19,7 +20,7 @@ export const quoted = (text: string): string => JSON.stringify(cut(text, SHOWN_C
 
 export function parseJson(text: string): Typed {
   try {
-    return { value: JSON.parse(text) };
+    return { value: parseArguments(text) };
   } catch (error) {
     return { problem: oneLine((error as Error).message, TYPE_CHARS) };
   }
@@ -43,7 +44,7 @@ function fitting(text: string, schema: Schema): { value: unknown } | undefined {
   switch (schema.type) {
     case "integer":
     case "number": {
-      const number = NUMBER.test(text.trim()) ? Number(text) : Number.NaN;
+      const number = NUMBER.test(text.trim()) && isExact(text.trim()) ? Number(text) : Number.NaN;
       const fits = Number.isFinite(number) && (schema.type === "number" || Number.isInteger(number));
       return fits ? { value: number } : undefined;
     }
@@ -79,5 +80,7 @@ export function typed(text: string, schema: unknown, root: Schema): Typed {
     const found = fitting(text, member);
     if (found) return found;
   }
-  return { problem: `takes ${takes(schema, root)}, not ${quoted(text)}` };
+  const isOther = NUMBER.test(text.trim()) && !isExact(text.trim());
+  const why = isOther ? `, which would be sent as ${JSON.stringify(Number(text))}` : "";
+  return { problem: `takes ${takes(schema, root)}, not ${quoted(text)}${why}` };
 }

@@ -82,8 +82,7 @@ async function fromServers(context: Context, written: string | undefined, naming
   else for (const line of leftOutServers(planned)) console.note(line);
   const unknown = planned.servers.filter(({ toolsKnown, state }) => !toolsKnown && state !== "disabled");
   if (server !== undefined) await connectNamed(session, server, planned);
-  else if (options.refresh) await session.connect(undefined);
-  else await Promise.all(unknown.map(({ name }) => session.connect(name)));
+  else await session.connectAll(options.refresh ? undefined : unknown.map(({ name }) => name));
   const report = await session.status();
   const asked = server === undefined ? report.servers : [];
   for (const { name } of asked) {
@@ -188,7 +187,8 @@ export async function asked(
   const planned = await session.planned();
   if (written === undefined) {
     for (const line of leftOutServers(planned)) context.console.note(line);
-    await Promise.all(planned.servers.filter(wants).map(({ name }) => session.connect(name)));
+    const wanted = planned.servers.filter(wants).map(({ name }) => name);
+    if (wanted.length > 0) await session.connectAll(wanted);
     return { session, server: undefined, report: await session.status() };
   }
   const { server } = await configured(context, written, naming);

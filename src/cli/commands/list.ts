@@ -1,12 +1,12 @@
 /** `list`: the servers with state, transport, tools and last error. Connects to none without `--refresh`. */
 import { serverName } from "../../report/server-name.ts";
-import { signInText } from "../../report/sign-in.ts";
+import { needsText, signInText } from "../../report/sign-in.ts";
 import { describeErrorOf } from "../../shared/protocol/errors.ts";
 import type { ServerStatus, StatusReport } from "../../shared/protocol/status.ts";
 import { offerText } from "../../shared/text/counts.ts";
 import { describeProblem } from "../../shared/text/problem.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
-import { cutTo, visibleWidth } from "../../shared/text/width.ts";
+import { cutTo, padded, visibleWidth } from "../../shared/text/width.ts";
 import { type Colour, type Console, EXIT, type ExitCode } from "../console/console.ts";
 import { leftOutNote } from "../place/place.ts";
 import { leftOutServers } from "../state/state.ts";
@@ -26,15 +26,15 @@ const STATES: Readonly<Record<ServerStatus["state"], readonly [word: string, col
   disabled: ["disabled", "dim"],
 };
 
-const errorText = ({ name, error }: ServerStatus): string =>
-  error ? oneLine(describeErrorOf(name, error), ERROR_CHARS) : "";
+const errorText = ({ name, error, waits = "" }: ServerStatus): string =>
+  error ? oneLine(describeErrorOf(name, error), ERROR_CHARS) : waits;
 
 /** Name, state, transport, tools, sign-in, error. */
 function cellsOf(server: ServerStatus, now: number): string[] {
   const signIn = server.signIn && server.state !== "needs-auth" ? signInText(server.signIn, now) : "";
   return [
     cutTo(serverName(server.name), NAME_CELLS),
-    STATES[server.state][0],
+    server.state === "needs-auth" ? needsText(server) : STATES[server.state][0],
     server.transport,
     [offerText(server), signIn].filter(Boolean).join(", "),
     errorText(server),
@@ -48,19 +48,19 @@ function linesOf(servers: readonly ServerStatus[], console: Console): string[] {
     Math.max(...rows.map((cells) => visibleWidth(cells[column] ?? ""))),
   );
   return rows.map((cells, at) => {
-    const padded = cells.map(
-      (cell, column) => cell + " ".repeat(Math.max(0, (widths[column] ?? 0) - visibleWidth(cell))),
+    const [name = "", state = "", transport = "", offer = "", error = ""] = cells.map((cell, column) =>
+      padded(cell, widths[column] ?? 0),
     );
-    const [name = "", state = "", transport = "", offer = "", error = ""] = padded;
     const colour = STATES[servers[at]?.state ?? "idle"][1];
     const line = `${console.paint("bold", name)}  ${console.paint(colour, state)}  ${transport}  ${offer}`;
-    return error === "" ? line.trimEnd() : `${line}\n  ${console.paint("red", error)}`;
+    const paint = servers[at]?.error ? "red" : "yellow";
+    return error === "" ? line.trimEnd() : `${line}\n  ${console.paint(paint, error)}`;
   });
 }
 
 const outcome = ({ servers }: StatusReport, asked: boolean): ExitCode => {
   if (!asked) return EXIT.ok;
-  if (servers.some(({ state }) => state === "failed")) return EXIT.unreachable;
+  if (servers.some(({ state }) => state === "failed" || state === "connecting")) return EXIT.unreachable;
   return servers.some(({ state }) => state === "needs-auth") ? EXIT.signIn : EXIT.ok;
 };
 
@@ -68,7 +68,7 @@ export const list: Command = async (context) => {
   const { console, options } = context;
   const session = await context.session();
   await session.planned();
-  if (options.refresh) await session.connect(undefined);
+  if (options.refresh) await session.connectAll();
   const report = await session.status();
   const { servers, problems, questions, refused, files } = report;
   const leftOut = leftOutNote(context.place);

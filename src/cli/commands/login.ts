@@ -5,7 +5,12 @@
 import { serverName } from "../../report/server-name.ts";
 import { ThreadsError } from "../../shared/protocol/errors.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
-import type { SignInAgreed, SignInResult, SignInStep } from "../../shared/protocol/sign-in.ts";
+import type {
+  SignInAgreed,
+  SignInQuestion,
+  SignInResult,
+  SignInStep,
+} from "../../shared/protocol/sign-in.ts";
 import { counted } from "../../shared/text/counts.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { asFailure, EXIT, type ExitCode, Failure, usage } from "../console/console.ts";
@@ -13,7 +18,7 @@ import type { CliSession } from "../session/session.ts";
 import type { Command, Context } from "./context.ts";
 import { asked } from "./known.ts";
 
-/** The worker asks two different questions. More would mean that it does not take the answers. */
+/** The worker asks three different questions. More would mean that it does not take the answers. */
 const QUESTIONS = 4;
 const PASTES = 10;
 const URL_CHARS = 8 * 1024;
@@ -28,9 +33,13 @@ type Opened = Extract<SignInStep, { step: "open" }>;
 const isOpenable = (url: string): boolean =>
   url.length <= URL_CHARS && /^https?:\/\/[!-~]+$/i.test(url) && URL.canParse(url);
 
-async function agrees({ console, options, signal }: Context, text: string): Promise<boolean> {
+/** `--yes` was written before anybody saw the addresses that a server chose, so it agrees to none. */
+async function agrees(
+  { console, options, signal }: Context,
+  { about, text }: SignInQuestion,
+): Promise<boolean> {
   console.warn(oneLine(text, QUESTION_CHARS));
-  if (options.yes) return true;
+  if (options.yes && about === "pi") return true;
   if (!console.canAsk) return false;
   return /^y(es)?$/i.test((await console.ask("Agree? [y/N] ", signal))?.trim() ?? "");
 }
@@ -41,14 +50,14 @@ async function begin(context: Context, session: CliSession, server: string): Pro
     const step = await session.runtime.ask("signIn", { server, ...(agreed ? { agreed } : {}) });
     if (step.step !== "ask") return step;
     const { question } = step;
-    const yes = await agrees(context, question.text);
+    const yes = await agrees(context, question);
     if (question.about === "pi") agreed = { ...agreed, fromPi: yes };
-    else if (yes) agreed = { ...agreed, issuer: question.issuer };
-    else {
+    else if (!yes) {
       throw new Failure(EXIT.consent, `${serverName(server)}: the sign-in needs your yes.`, {
-        remedy: context.console.canAsk ? undefined : "Run it in a terminal, or add --yes.",
+        remedy: context.console.canAsk ? undefined : "Run it in a terminal.",
       });
-    }
+    } else if (question.about === "issuer") agreed = { ...agreed, issuer: question.issuer };
+    else agreed = { ...agreed, endpoints: question.endpoints };
   }
   throw new Failure(EXIT.internal, "The sign-in asks the same question again and again.");
 }
@@ -66,7 +75,7 @@ async function paste(context: Context, session: CliSession, id: string, closing:
   }
 }
 
-function showPage({ console }: Context, server: string, { url, browser, listens }: Opened): void {
+function showPage({ console }: Context, server: string, { url, browser, listens, codeGoesTo }: Opened): void {
   if (!isOpenable(url)) {
     throw new Failure(
       EXIT.signIn,
@@ -82,7 +91,8 @@ function showPage({ console }: Context, server: string, { url, browser, listens 
         "If the browser ends on a page that it cannot show, paste the address of that page, or the code that it shows.",
       ]
     : [];
-  for (const line of [head, url, ...canPaste]) console.warn(line);
+  const goesTo = `The code of this sign-in goes to ${oneLine(codeGoesTo, QUESTION_CHARS)}.`;
+  for (const line of [head, url, goesTo, ...canPaste]) console.warn(line);
   if (!listens && !console.canAsk) {
     throw new Failure(
       EXIT.signIn,

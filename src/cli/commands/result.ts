@@ -12,6 +12,7 @@ import { messageOf } from "../../shared/protocol/errors.ts";
 import { isObject } from "../../shared/protocol/is-object.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
 import { counted } from "../../shared/text/counts.ts";
+import { parseToPrint } from "../../shared/text/numbers.ts";
 import { formatBytes } from "../../shared/text/size.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { type Console, EXIT, Failure } from "../console/console.ts";
@@ -51,18 +52,26 @@ function asResult(value: unknown): ServerResult | undefined {
 
 function parse(bytes: Uint8Array): ServerResult | undefined {
   try {
-    return asResult(JSON.parse(new TextDecoder().decode(bytes)));
+    return asResult(parseToPrint(new TextDecoder().decode(bytes)));
   } catch {
     return undefined;
   }
 }
 
-/** What the server sent; what the model would read if that cannot be had. */
-function serverResult({ scriptResult, scriptStoredAt, content, isError }: CallResult): ServerResult {
+/** What the server sent; what the model would read if that is too large and could not be stored (`isPart`). */
+function serverResult({ scriptResult, scriptProblem, scriptStoredAt, content, isError }: CallResult): {
+  result: ServerResult;
+  isPart: boolean;
+} {
   const stored =
     scriptStoredAt === undefined ? undefined : readRegular(scriptStoredAt, 2 * LIMITS.messageBytes);
   const bytes = scriptResult ?? (stored && "bytes" in stored ? stored.bytes : undefined);
-  return (bytes && parse(bytes)) ?? { content: content.map((block) => ({ ...block })), isError };
+  const whole = bytes && parse(bytes);
+  if (whole) return { result: whole, isPart: false };
+  return {
+    result: { content: content.map((block) => ({ ...block })), isError },
+    isPart: scriptProblem !== undefined,
+  };
 }
 
 /** Saves what is no text, each in a file of a folder that only this user may read. */
@@ -125,8 +134,18 @@ async function blockText(block: Block, files: Files): Promise<string | undefined
 
 /** Prints the result. Texts follow each other, each on lines of its own. */
 export async function printResult(answer: CallResult, console: Console): Promise<void> {
-  const result = serverResult(answer);
+  const { result, isPart } = serverResult(answer);
+  const part = new Failure(
+    EXIT.unsaved,
+    "Only a part of the result can be printed: all of it could not be stored.",
+    {
+      remedy: "Make room on the disk of Pi's agent folder. The tool has run.",
+      code: "unsaved",
+    },
+  );
   if (console.json) {
+    // A document that is not the server's would pass for it.
+    if (isPart) throw part;
     console.document(result);
     return;
   }
@@ -141,6 +160,7 @@ export async function printResult(answer: CallResult, console: Console): Promise
   if (texts === 0 && result.structuredContent !== undefined) {
     console.result(JSON.stringify(result.structuredContent, undefined, 2));
   }
+  if (isPart) throw part;
   if (files.unsaved > 0) {
     throw new Failure(EXIT.unsaved, `${counted(files.unsaved, "file")} of the result could not be saved.`, {
       remedy: "--json prints all of a result.",

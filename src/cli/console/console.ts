@@ -5,12 +5,13 @@
  * stdout holds results alone. Text of servers is cleaned where it could act on a terminal: on a terminal always, in
  * lists and on stderr always, and in a result that goes into a pipe or a file never.
  */
+import { fstatSync, writeSync } from "node:fs";
 import { replaceUnprintable } from "../../shared/text/unprintable.ts";
 import { cutTo, printable } from "../../shared/text/width.ts";
 import { askLine } from "./prompt.ts";
 
 export { EXIT, type ExitCode, exitCodeOf } from "./exit-codes.ts";
-export { asFailure, Failure, usage } from "./failure.ts";
+export { asFailure, Failure, unwritten, usage } from "./failure.ts";
 
 export type Colour = "bold" | "dim" | "red" | "green" | "yellow";
 
@@ -57,6 +58,34 @@ export interface Console {
   progress(text: string): void;
   /** Asks for a line; undefined if there is none. */
   ask(question: string, signal?: AbortSignal): Promise<string | undefined>;
+}
+
+/**
+ * Makes each write to a file a whole one: Node writes once, and neither goes on after a short write nor tells of it. Pipes
+ * and terminals do so by themselves, and tell of errors by an event. `onError` throws, or the error is passed over.
+ */
+export function writeWhole(
+  stream: NodeJS.WriteStream & { fd: number },
+  onError: (error: unknown) => void,
+): void {
+  const { fd } = stream;
+  let kind: { isFIFO(): boolean; isSocket(): boolean };
+  try {
+    kind = fstatSync(fd);
+  } catch {
+    // A closed stream has no file. Node has put another one in its place, or says so with the first write.
+    return;
+  }
+  if (stream.isTTY || kind.isFIFO() || kind.isSocket()) return;
+  stream.write = (chunk: string | Uint8Array): boolean => {
+    const bytes = typeof chunk === "string" ? Buffer.from(chunk) : chunk;
+    try {
+      for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
+    } catch (error) {
+      onError(error);
+    }
+    return true;
+  };
 }
 
 const escaped = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;

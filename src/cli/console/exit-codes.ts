@@ -15,6 +15,8 @@ export const EXIT = {
   internal: 70,
   /** As `EX_CANTCREAT` of sysexits.h. */
   unsaved: 73,
+  /** As `EX_IOERR` of sysexits.h. */
+  unwritten: 74,
   hangUp: 129,
   interrupted: 130,
   quit: 131,

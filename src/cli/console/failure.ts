@@ -33,6 +33,26 @@ const CODES: Partial<Record<ExitCode, string>> = {
   [EXIT.interrupted]: "cancelled",
 };
 
+const WHY_UNWRITTEN: Readonly<Record<string, string>> = {
+  ENOSPC: "no space is left on the device",
+  EDQUOT: "your quota of the disk is used up",
+  EFBIG: "the file would be larger than the system allows",
+  EIO: "the device failed",
+};
+
+/** What ends a command whose stdout takes no more. A reader that has gone, as of `| head`, ends it quietly. */
+export function unwritten(error: unknown): Failure {
+  const { code = "" } = error as NodeJS.ErrnoException;
+  if (code === "EPIPE" || code === "ECONNRESET") {
+    return new Failure(EXIT.closedOutput, "", { code: "cancelled" });
+  }
+  const why = Object.hasOwn(WHY_UNWRITTEN, code) ? `${WHY_UNWRITTEN[code]} (${code})` : messageOf(error);
+  return new Failure(EXIT.unwritten, `The output is not whole: ${why}.`, {
+    remedy: "Write to another place. A tool that was called has run all the same.",
+    code: "unwritten",
+  });
+}
+
 export const usage = (message: string, remedy?: string): Failure =>
   new Failure(EXIT.usage, message, { remedy });
 

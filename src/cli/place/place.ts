@@ -58,11 +58,11 @@ export function findPlace(options: {
   return { agentDir, key: { cwd, configFile }, trust };
 }
 
-/** Node's recursive `mkdir` never ends in a file system that takes no folder, such as /proc. */
+/** For this user alone. Node's recursive `mkdir` never ends in a file system that takes no folder, such as /proc. */
 function makeFolder(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
   if (dirname(path) !== path) makeFolder(dirname(path));
-  mkdirSync(path);
+  mkdirSync(path, { mode: 0o700 });
 }
 
 /** Makes Pi's agent folder, which the worker needs. A folder that this user may not make is left to the worker's errors. */

@@ -1,6 +1,7 @@
 /**
  * The consent to a project's server: asked on the terminal with everything that would run, given by `--yes` after showing
- * it, and otherwise missing. The worker remembers the answer.
+ * it, and otherwise missing. The worker remembers the answer. A project's server with the name of an own one is asked about
+ * with `--trust-project` alone: the name means the own server, as in Pi until the person allows the other one.
  */
 import { refusedLine } from "../../report/refused.ts";
 import { serverName } from "../../report/server-name.ts";
@@ -11,6 +12,8 @@ import { HOW_TO_CONSENT } from "../state/state.ts";
 interface ConsentsOptions {
   console: Console;
   yes: boolean;
+  /** `--trust-project`. */
+  trustProject: boolean;
   signal: AbortSignal;
   answer: (hash: string, allow: boolean) => Promise<unknown>;
   /** Opens the questions that were answered with no; answers what there is to ask then. */
@@ -18,15 +21,22 @@ interface ConsentsOptions {
 }
 
 const PROJECT_WANTS = "This project wants to run an MCP server.";
+const OTHER_ONE =
+  "A file of this project names another one so, which --trust-project shows and asks about, also beside --yes.";
 const HOW_TO_ASK_AGAIN =
   "In a terminal the command shows what would run, and asks again. --yes takes back no refusal.";
 
 const isYes = (line: string | undefined): boolean => /^y(es)?$/i.test(line?.trim() ?? "");
 
-export function createConsents({ console, yes, signal, answer, again }: ConsentsOptions) {
+export function createConsents({ console, yes, trustProject, signal, answer, again }: ConsentsOptions) {
   return {
     allow: async (server: string, report: StatusReport): Promise<void> => {
       const refusalIn = ({ refused }: StatusReport) => refused.find(({ name }) => name === server);
+      const withheld = report.questions.find((one) => one.server === server) ?? refusalIn(report);
+      if (withheld?.inPlace && !trustProject) {
+        console.note(`${serverName(server)} is your own server. ${OTHER_ONE}`);
+        return;
+      }
       const wasRefused = refusalIn(report)?.byPerson === true;
       const now = wasRefused && console.canAsk ? await again() : report;
       const question = now.questions.find((one) => one.server === server);

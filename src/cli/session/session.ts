@@ -6,6 +6,7 @@
  */
 import { join } from "node:path";
 import { type CatalogStore, createCatalogStore } from "../../catalog/catalog.ts";
+import { serverName } from "../../report/server-name.ts";
 import { type Runtime, startRuntimeLater } from "../../runtime/runtime.ts";
 import { messageOf } from "../../shared/protocol/errors.ts";
 import type { WorkerEvent } from "../../shared/protocol/events.ts";
@@ -26,6 +27,8 @@ export interface SessionOptions {
   yes: boolean;
   /** Aborts when the command ends before its time. */
   signal: AbortSignal;
+  /** `--timeout`, in milliseconds. */
+  timeoutMs: number | undefined;
 }
 
 export interface CliSession {
@@ -36,14 +39,23 @@ export interface CliSession {
   status(): Promise<StatusReport>;
   /** Settles when the project's server of this name may run. Does nothing for any other. Rejects with a failure. */
   allow(server: string): Promise<void>;
-  /** Connects the server, or all. Settles when each has listed its tools or failed, and the catalog holds them. */
-  connect(server: string | undefined): Promise<void>;
+  /** Connects the server. Settles when it has listed its tools or failed, and the catalog holds them. */
+  connect(server: string): Promise<void>;
+  /**
+   * Connects these servers, or all that are on, side by side. Settles when each has listed its tools or failed, or after
+   * the time of a start: one that waits for npm must not hide the others. `status` says how far each is.
+   */
+  connectAll(servers?: readonly string[]): Promise<void>;
   /** Shows the progress of the call with this id until the function that it returns is called. */
   onProgress(callId: string, show: (event: Extract<WorkerEvent, { type: "progress" }>) => void): () => void;
   /** The end of the sign-in with this id. */
   signInEnd(id: string): Promise<SignInResult>;
   stop(): Promise<void>;
 }
+
+/** All servers together have the time of one start, and a moment; the last moment of `--timeout` is for the answer. */
+const ALL_MS = LIMITS.startupTimeoutMs + LIMITS.rpcGraceMs;
+const LAST_MS = 1_000;
 
 class Session implements CliSession {
   readonly runtime: Runtime;
@@ -54,6 +66,7 @@ class Session implements CliSession {
   readonly #consents: ReturnType<typeof createConsents>;
   readonly #progress = new Map<string, (event: Extract<WorkerEvent, { type: "progress" }>) => void>();
   readonly #signIns = new Map<string, PromiseWithResolvers<SignInResult>>();
+  readonly #waits = new Map<string, string>();
   #report: StatusReport | undefined;
 
   constructor(options: SessionOptions) {
@@ -78,6 +91,7 @@ class Session implements CliSession {
     this.#asks = createAsks({ ...options, answer: (askId, answer) => ask("answerAsk", { askId, answer }) });
     this.#consents = createConsents({
       ...options,
+      trustProject: place.trust.trust === "by-option",
       answer: (hash, allow) => ask("answerConsent", { hash, allow }),
       again: () => ask("askAgain", {}).then(() => ask("status", {})),
     });
@@ -99,6 +113,12 @@ class Session implements CliSession {
       case "notice":
         if (event.level === "warning") console.warn(event.text);
         break;
+      case "server":
+        this.#waiting(event.status.name, event.status.waits);
+        break;
+      case "trying":
+        this.#waiting(event.server, event.waits);
+        break;
       case "progress":
         this.#progress.get(event.callId)?.(event);
         break;
@@ -119,6 +139,15 @@ class Session implements CliSession {
     }
   }
 
+  /** Shows in one line what the start of a server waits for, as long as it does. */
+  #waiting(server: string, waits: string | undefined): void {
+    if (waits === undefined && !this.#waits.delete(server)) return;
+    if (waits !== undefined) this.#waits.set(server, waits);
+    const [first, ...others] = this.#waits;
+    const more = others.length > 0 ? ` (and ${others.length} more)` : "";
+    this.#options.console.progress(first ? `${serverName(first[0])}: ${first[1]}${more}` : "");
+  }
+
   async planned(): Promise<StatusReport> {
     await this.#plan.promise;
     if (!this.#report) throw new Failure(EXIT.internal, "The worker has told no plan.");
@@ -134,11 +163,28 @@ class Session implements CliSession {
     await this.#consents.allow(server, await this.planned());
   }
 
-  async connect(server: string | undefined): Promise<void> {
+  async connect(server: string): Promise<void> {
     await this.#plan.promise;
-    await this.runtime.ask("reconnect", { server });
+    await this.runtime.ask("reconnect", { server }, this.#options.signal);
+    await this.#settle([server], LIMITS.startupTimeoutMs);
+  }
+
+  async connectAll(servers?: readonly string[]): Promise<void> {
+    await this.#plan.promise;
+    const { signal, timeoutMs } = this.#options;
+    const mostMs = timeoutMs === undefined ? ALL_MS : timeoutMs - Math.min(LAST_MS, timeoutMs / 2);
+    const over = AbortSignal.timeout(mostMs);
+    const until = AbortSignal.any([signal, over]);
+    const asked = (servers ?? [undefined]).map((server) => this.runtime.ask("reconnect", { server }, until));
+    // What is wrong with a server stands in its state. Without a worker `settleTools` fails, too.
+    await Promise.allSettled(asked);
+    await this.#settle(servers, over.aborted ? 0 : LIMITS.startupTimeoutMs);
+  }
+
+  /** Waits until the catalog holds what the servers have listed. */
+  async #settle(servers: readonly string[] | undefined, timeoutMs: number): Promise<void> {
     const { checksum } = await this.runtime.settleTools(
-      { timeoutMs: LIMITS.startupTimeoutMs, ...(server === undefined ? {} : { servers: [server] }) },
+      { timeoutMs, ...(servers === undefined ? {} : { servers: [...servers] }) },
       this.#options.signal,
     );
     await this.store.reached(checksum);

@@ -4,6 +4,7 @@
  */
 import type { Field, FieldValue, TextFormat } from "../protocol/ask.ts";
 import { counted } from "../text/counts.ts";
+import { isExact } from "../text/numbers.ts";
 
 /** Longest text of one field. A pasted page is longer, and no form needs it. */
 export const VALUE_CHARS = 10_000;
@@ -62,7 +63,9 @@ function problemOfText({ format, minLength = 0, maxLength }: Of<"text">, text: s
 function problemOfNumber({ integer, minimum, maximum }: Of<"number">, text: string): string | undefined {
   const number = numberOf(text);
   if (number === undefined) return "A number is needed.";
-  if (integer && !Number.isSafeInteger(number)) return "A whole number is needed.";
+  if (integer && !Number.isInteger(number)) return "A whole number is needed.";
+  if (!isExact(text.trim()))
+    return `The server would get ${number} in its place: this number has too many digits.`;
   if (minimum !== undefined && number < minimum) return `At least ${minimum} is needed.`;
   if (maximum !== undefined && number > maximum) return `At most ${maximum} is possible.`;
   return undefined;

@@ -157,6 +157,7 @@ const METHODS: Record<ConnectionMethod, true> = {
   declaredSchema: true,
   serverDetails: true,
   setServer: true,
+  setKey: true,
   setExposure: true,
   serverLog: true,
   reconnect: true,

@@ -26,7 +26,8 @@
  *   reason?}`; `reason`: the kind of failure in one word, such as `certificate` or `ECONNREFUSED`
  * - `connect_timeout`: `initialize` or the tool list took longer than the limit. `{server, timeoutMs}`
  * - `needs_auth`: the server answered 401, or 403 with an OAuth challenge that a sign-in cures. `{server, status,
- *   challenge?: {scheme, realm?, scope?, error?, errorDescription?, resourceMetadata?}}`
+ *   challenge?: {scheme, realm?, scope?, error?, errorDescription?, resourceMetadata?}}`; `reason`: `key-wanted` or
+ *   `key-refused` if no sign-in helps, else the kind of problem of its sign-in
  * - `server_died`: the connection closed while a request was open. `{server, stderrTail?}`; if the
  *   connection drops soon after each connect, also `{failures, retryInMs?}`
  * - `call_timeout`: the server did not answer a tool call in time. `{server, timeoutMs}`
@@ -137,6 +138,10 @@ export function describeError(error: { message: string; remedy?: string | undefi
 /** What a person reads of anything thrown: its message, and the remedy of a `ThreadsError`. */
 export const describeThrown = (error: unknown): string =>
   error instanceof ThreadsError ? describeError(error) : messageOf(error);
+
+/** Whether the server wants a key of the person, or refuses the one that it was sent: then no sign-in helps. */
+export const wantsKey = ({ data }: { data?: ErrorData | undefined }): boolean =>
+  data?.reason === "key-wanted" || data?.reason === "key-refused";
 
 /** The message without the server's name at its start, for use below a heading that names the server. */
 export const withoutServer = (server: string, message: string): string =>

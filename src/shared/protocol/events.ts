@@ -36,6 +36,8 @@ export type WorkerEvent =
   | { type: "approval"; generation: number; id: string; question?: ApprovalQuestion }
   /** Sent at each change of a server's status. */
   | { type: "server"; generation: number; status: ServerStatus }
+  /** Sent each second while the trial of a server waits, for npm, and once when it does no longer (without `waits`). */
+  | { type: "trying"; server: string; waits?: string }
   /** Sent when a sign-in has ended, after the server has connected with it. */
   | { type: "sign-in"; generation: number; id: string; server: string; result: SignInResult }
   /** Sent when a server asks the user something. One question of a server is open at a time. */

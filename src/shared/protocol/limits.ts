@@ -13,6 +13,10 @@ export const LIMITS = {
   searchNamesMore: 10,
   /** Tokens for servers and their tools in the description of ToolSearch. */
   catalogTokens: 1_000,
+  /** The text that tells the model of changed servers: tokens, names of tools that it remembers, texts about one server. */
+  newsTokens: 200,
+  newsTools: 100,
+  newsAServer: 5,
   /** A regular expression of the proxy tool: its length, and the time that it may take for all tools. */
   patternChars: 500,
   patternMs: 200,
@@ -71,6 +75,13 @@ export const LIMITS = {
   /** Size and number of envFiles that are read for a question: a question cannot show more, and a clone may name many. */
   envFileShownBytes: 256 * 1024,
   envFilesLookedAt: 20,
+  /**
+   * Files of a project to whose content a yes is bound: bytes of one, how many are read whole, and the words of all its
+   * servers that may be files.
+   */
+  scriptBytes: 1024 * 1024,
+  scriptsRead: 50,
+  scriptWords: 5_000,
 
   /** The trial of a server that is to be added: a package may have to be downloaded first. The names that it tells. */
   tryMs: 60_000,
@@ -83,8 +94,11 @@ export const LIMITS = {
 
   /** The version that npm installed for an npx command counts as the newest for this long. */
   npxFreshMs: 24 * 60 * 60 * 1_000,
-  /** One run of npm for an npx command. */
-  npxRunMs: 60_000,
+  /** One run of npm for an npx command, and how long it may say nothing: it says each answer of its registry. */
+  npxRunMs: 10 * 60 * 1_000,
+  npxSilentMs: 2 * 60 * 1_000,
+  /** What a start waits for, in words: the names of packages come from the configuration. */
+  waitsChars: 200,
 
   /** Pages of one `tools/list`. */
   listPages: 200,
@@ -101,8 +115,14 @@ export const LIMITS = {
   /** A notification or a request of a server. Real ones have a few KB. */
   unaskedBytes: 16 * 1024 * 1024,
   unaskedDepth: 1_000,
-  /** Keys and values of one message. Each takes up to 100 bytes of the worker's heap, so all take a fifth of it. */
+  /** Keys and values of one message. Each takes up to 100 bytes of a thread's heap, so all take a fifth of it. */
   messageValues: 2_000_000,
+  /** Messages that come as one array (MCP 2025-03-26). */
+  batchMessages: 100,
+  /** Processor time in which the thread for long messages reads one, and again in which it makes a result of one. */
+  heavyWorkMs: 2_000,
+  /** That thread ends after this time without a long message. */
+  heavyIdleMs: 5_000,
   /** Messages of more than 1 MiB that arrive at a time, from all servers: at most 256 MiB outside of the heap. */
   longMessagesAtATime: 4,
   /** Requests of one server that wait for our answers, and bytes of answers that the server has not read. */
@@ -111,6 +131,14 @@ export const LIMITS = {
   /** Requests of one server within a window of time. Real servers send a ping now and then. */
   serverRequestsInWindow: 10_000,
   serverRequestsWindowMs: 10_000,
+  /**
+   * Lines of one connection within a window of time that hold no message, and their bytes. Beyond the first number they are
+   * dropped without being parsed or told, beyond the others the connection or the stream is closed.
+   */
+  noiseLinesRead: 1_000,
+  noiseLines: 100_000,
+  noiseBytes: 64 * 1024 * 1024,
+  noiseWindowMs: 10_000,
   /** The end of a server's stderr that is kept. */
   stderrTailBytes: 8 * 1024,
   /** Prompts of all servers that become commands. */
@@ -237,6 +265,12 @@ export const LIMITS = {
    * whatever their programs keep in them.
    */
   projectFileBytes: 1024 * 1024,
+  /** Files that a project decides are waited for so long: their file system may be another machine. */
+  projectReadMs: 2_000,
+  /** What a project's settings leave the user's own servers at least: of one message, and of a result for the model. */
+  projectMessageBytes: 1024 * 1024,
+  projectGuardBytes: 4_000,
+  projectGuardLines: 50,
   projectFileValues: 50_000,
   serversPerProjectFile: 500,
   configFileBytes: 32 * 1024 * 1024,

@@ -55,6 +55,14 @@ export type ServerKey =
   | { key: "approve"; value: ApproveWord }
   | { key: "toolPrefix"; value: ServerDetails["toolPrefix"] };
 
+/** Where a server's key is. The key itself is written nowhere. */
+export interface KeySource {
+  /** The header that it is sent in; absent: as `Authorization: Bearer`. */
+  header?: string;
+  /** The environment variable that holds it, or the command that prints it. */
+  from: { variable: string } | { command: string };
+}
+
 export interface LogLines {
   /** Oldest first, each printable in one line. */
   lines: string[];
@@ -69,6 +77,8 @@ export interface PanelRequests {
    * is applied at once. Fails if another file decides, and names it.
    */
   setServer: { params: { server: string; project: boolean } & ServerKey; value: { file: string } };
+  /** Writes where the server's key is, in the place of the one that it has, and applies it at once. */
+  setKey: { params: { server: string } & KeySource; value: { file: string } };
   /**
    * Decides what becomes of tools of a server; of all its tools without `tools`. Fails if a rule of another file or a
    * pattern forbids it, and names the rule with file and line. `tools`: the server's own names.

@@ -5,6 +5,8 @@ import type { WireError } from "./errors.ts";
 export interface SignInAgreed {
   /** The issuer that the user accepts although it differs from the address under which it was found. */
   issuer?: string;
+  /** The endpoints that the user accepted although they are of different sites, as the question named them. */
+  endpoints?: string;
   /** Whether Pi's own sign-in may be moved into this extension's store. */
   fromPi?: boolean;
 }
@@ -12,6 +14,7 @@ export interface SignInAgreed {
 /** A question to the user before the sign-in goes on. `text`: all that the user must know, in one line. */
 export type SignInQuestion =
   | { about: "issuer"; issuer: string; text: string }
+  | { about: "endpoints"; endpoints: string; text: string }
   | { about: "pi"; text: string };
 
 /** How a sign-in goes on. */
@@ -26,6 +29,8 @@ export type SignInStep =
       id: string;
       url: string;
       redirectUri: string;
+      /** Host of the token endpoint, to which the code of this sign-in is sent. */
+      codeGoesTo: string;
       /** `started`: a browser was told to open the address. `none`: there is none here, for example over SSH. */
       browser: "started" | "none";
       /** False: nothing listens at the redirect URI, so the user must paste the address. */

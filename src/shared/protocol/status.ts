@@ -34,6 +34,8 @@ export interface ServerStatus {
   /** Revision of MCP that is spoken, for example `2026-07-28`. Absent: the server is not connected. */
   protocol?: string;
   error?: WireError;
+  /** What its start waits for, each second anew, for example `npm fetches semver, 12 s, 3 files`. Absent: nothing unusual. */
+  waits?: string;
   pid?: number;
   /** Absent: the server takes no sign-in, or none was needed yet. */
   signIn?: SignInStatus;
@@ -61,6 +63,8 @@ export interface ConsentQuestion {
   hash: string;
   /** Everything that would run and be sent, in one line of at most `LIMITS.consentChars`, never cut. */
   question: string;
+  /** It would take the place of the user's own server of this name, which counts until then. */
+  inPlace?: true;
 }
 
 export interface StatusReport {
@@ -69,6 +73,9 @@ export interface StatusReport {
   /** Files that were read or looked for, in order of precedence, lowest first. */
   files: string[];
   questions: ConsentQuestion[];
-  /** The project's servers that may not run, each with the reason. `byPerson`: a person refused it, and can be asked again. */
-  refused: { name: string; reason: string; byPerson?: true }[];
+  /**
+   * The project's servers that may not run, each with the reason. `byPerson`: a person refused it, and can be asked again.
+   * `inPlace`: the user's own server of this name counts.
+   */
+  refused: { name: string; reason: string; byPerson?: true; inPlace?: true }[];
 }

@@ -27,7 +27,7 @@ const DESCRIPTION_CHARS = [160, 90, 50, 0];
 const DESCRIPTIONS_SHARE = 0.4;
 
 /** Tokens of the brackets around a list of names and of the count of the rest. */
-const FRAME_TOKENS = 6;
+export const FRAME_TOKENS = 6;
 
 /** White space, which costs nothing; a word with the mark before it, as tokenizers cut; three digits; any other mark alone. */
 const TOKEN_RUNS = /\s+|[_\-./]?(?:[A-Z]?[a-z]+|[A-Z]+(?![a-z]))|[0-9]{1,3}|[^\sA-Za-z0-9]/g;
@@ -86,7 +86,7 @@ function headLines(servers: readonly DescribedServer[], budget: number): HeadLin
  * The number of names that each list may show: equal shares, where longer lists get what short lists leave. Tokens are
  * estimated only for names that are considered.
  */
-function namesThatFit(lists: readonly (readonly string[])[], budget: number): number[] {
+export function namesThatFit(lists: readonly (readonly string[])[], budget: number): number[] {
   const shown = lists.map(() => 0);
   let left = budget;
   for (let open = lists.map((_, at) => at); open.length > 0; ) {
@@ -106,7 +106,7 @@ function namesThatFit(lists: readonly (readonly string[])[], budget: number): nu
   return shown;
 }
 
-function withTools(line: string, shown: readonly string[], count: number): string {
+export function withTools(line: string, shown: readonly string[], count: number): string {
   if (shown.length === 0) return line;
   const rest = count - shown.length;
   return `${line} [${shown.join(", ")}${rest > 0 ? `, ${rest} more` : ""}]`;

@@ -6,37 +6,98 @@
 import { withoutHalfAtEnd } from "./surrogates.ts";
 
 /**
- * CSI and OSC sequences, and the other escapes of two characters. A sequence that takes a text (OSC and its like) counts
+ * CSI and OSC sequences, and the other escapes of two characters. All repetitions are bounded: V8 gives up with an error
+ * on one over tens of millions of characters. A sequence that takes a text (OSC and its like) counts
  * only if it ends on the same line: otherwise a server could hide text from the person that the model still reads.
  */
-const ESCAPES =
+export const ESCAPES =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression finds control characters.
-  /\u001b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\u0007\u001b\n]{0,2048}(?:\u0007|\u001b\\)|[ -/]*[0-~])/g;
+  /\u001b(?:\[[0-?]{0,256}[ -/]{0,16}[@-~]|[\]PX^_][^\u0007\u001b\n]{0,2048}(?:\u0007|\u001b\\)|[ -/]{0,16}[0-~])/g;
 
 /** All C0 and C1 controls except tab and newline, and the marks of interlinear notes. */
-const CONTROLS = "\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\ufff9-\\ufffb";
+export const CONTROLS = "\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\ufff9-\\ufffb";
 
 /** Line ends that only some programs know: the line separator and the paragraph separator. */
-const FOREIGN_LINE_ENDS = "\\u2028\\u2029";
+export const FOREIGN_LINE_ENDS = "\\u2028\\u2029";
 const LINE_ENDS = new RegExp(`\\r\\n|[${FOREIGN_LINE_ENDS}]`, "g");
 
 /** Marks that change the order of letters, some of them beyond their own line. */
-const DIRECTIONS = "\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069";
+export const DIRECTIONS = "\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069";
 
 const REMOVED = new RegExp(`[${CONTROLS}${DIRECTIONS}]`, "g");
 const UNPRINTABLE = new RegExp(`[${CONTROLS}${DIRECTIONS}${FOREIGN_LINE_ENDS}]`, "g");
 
 /** Characters without a shape, such as the tags U+E0000 to U+E007F: a person sees nothing, but a model reads them. */
-const INVISIBLE =
+export const INVISIBLE =
   /[\u034f\u00ad\u115f\u1160\u17b4\u17b5\u180e\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0\ufff0-\ufff8\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e00ff}\u{e01f0}-\u{e0fff}]/gu;
 
 /** Joiners and variation selectors have no shape either, but scripts and emoji need one or two behind a character. */
 const JOINERS = "\\u180b-\\u180d\\u180f\\u200c\\u200d\\ufe00-\\ufe0f\\u{e0100}-\\u{e01ef}";
 /** Joiners that only carry hidden text: three in a row, or any behind ASCII except keycaps of `0` to `9`, `#`, `*`. */
-const HIDDEN_JOINERS = new RegExp(`[${JOINERS}]{3,}|(?<=^|[\\0-"$-)+-/:-\\x7f])[${JOINERS}]+`, "gmu");
+export const HIDDEN_JOINERS = new RegExp(
+  `[${JOINERS}]{3,1000}|(?<=[${JOINERS}]{3}|^|[\\0-"$-)+-/:-\\x7f])[${JOINERS}]{1,1000}`,
+  "gmu",
+);
+
+/** Marks that take a cell: base letters have them behind or before them. */
+const SPACING = "\\p{Mc}\\u065f\\u1033-\\u1035\\u103a\\u103d\\u103e";
+/** What joins the letter before it to one cluster. */
+const JOINING = "\\p{M}\\p{Grapheme_Extend}\\p{Emoji_Modifier}\\u200d";
+/** Thai and Lao AM, which Pi draws as two characters. */
+const AM = "\\u0e33\\u0eb3";
+/** Pi takes signs of Markdown out of a message before it measures: what stood apart is then one cluster. */
+const SIGNS = "!-\\/:-@\\[-`\\{-~";
+/** The sign that Unicode gives a mark to stand on. */
+const DOTTED = "\u25cc";
+/** No emoji and no letter of any language is a cluster of more characters. */
+const CLUSTER_CHARS = 16;
+
+/** Where marks and Thai are. Most texts have none of these, and the engine takes milliseconds for the sets below. */
+const MAYBE_MARKED = /[\u0300-\u1fff]|\u200c|\u200d|[\u20d0-\u20ff]|[\u2c00-\uffff]/;
+
+interface Marks {
+  lone: RegExp;
+  many: RegExp;
+  signs: RegExp;
+  segmenter: Intl.Segmenter;
+}
+let made: Marks | undefined;
+const marks = (): Marks => {
+  made ??= {
+    lone: new RegExp(
+      `(?<=^|[[\\p{Z}\\p{C}\\p{P}\\s${SIGNS}]--[${JOINING}]])(?=[${JOINING}]*[${SPACING}])|` +
+        `(?=[${AM}])(?<=\\p{RI}[${JOINING}${SIGNS}]*)`,
+      "gmv",
+    ),
+    many: new RegExp(
+      `(?:[${SIGNS}]{0,9}(?:[^\\s${JOINING}${AM}${SIGNS}][${SIGNS}]{0,9})?[${JOINING}${AM}]){${CLUSTER_CHARS / 2},}`,
+      "gu",
+    ),
+    signs: new RegExp(`[${SIGNS}]`, "g"),
+    segmenter: new Intl.Segmenter(undefined, { granularity: "grapheme" }),
+  };
+  return made;
+};
+
+/**
+ * The text as Pi's own components may draw it. A mark without a letter, and a cluster without end, gets a dotted circle:
+ * Pi measures such a mark otherwise behind the margin of a notice, and no line takes such a cluster. Either ends Pi, which
+ * refuses a line that is too wide.
+ */
+export function withBases(text: string): string {
+  if (!MAYBE_MARKED.test(text)) return text;
+  const { lone, many, signs, segmenter } = marks();
+  const isEndless = (run: string): boolean =>
+    Array.from(segmenter.segment(run.replace(signs, ""))).some(
+      ({ segment }) => [...segment].length > CLUSTER_CHARS,
+    );
+  const divided = (run: string): string =>
+    [...run].map((char, at) => (at > 0 && at % (CLUSTER_CHARS - 1) === 0 ? DOTTED + char : char)).join("");
+  return text.replace(lone, DOTTED).replace(many, (run) => (isEndless(run) ? divided(run) : run));
+}
 
 /** Matches most texts: no character in them can need a change. */
-const PLAIN = /^[ -~\n\t]*$/;
+export const PLAIN = /^[ -~\n\t]*$/;
 
 /** The text without escape sequences. */
 export const withoutEscapes = (text: string): string => text.replace(ESCAPES, "");
@@ -45,12 +106,19 @@ export const withoutEscapes = (text: string): string => text.replace(ESCAPES, ""
 export const plainLines = (text: string): string =>
   PLAIN.test(text) ? text : withoutEscapes(text).replace(LINE_ENDS, "\n").replace(REMOVED, "").toWellFormed();
 
-/**
- * Replaces each character that a terminal acts on; tabs and newlines stay. For the log, which shows such characters by
- * their codes instead of removing them.
- */
+/** Replaces each character that a terminal acts on; tabs and newlines stay. */
 export const replaceUnprintable = (text: string, replacement: (char: string) => string): string =>
   PLAIN.test(text) ? text : text.replace(UNPRINTABLE, replacement);
+
+/**
+ * Replaces these and each UTF-16 unit of what nobody sees. For the log, which shows such characters by their codes instead
+ * of removing them, and which a model may read, too.
+ */
+export function replaceHidden(text: string, replacement: (unit: string) => string): string {
+  if (PLAIN.test(text)) return text;
+  const each = (found: string): string => found.split("").map(replacement).join("");
+  return replaceUnprintable(text, replacement).replace(INVISIBLE, each).replace(HIDDEN_JOINERS, each);
+}
 
 /** Foreign text of one or several lines as a model may read it, with no hidden characters. */
 export function cleanText(text: string): string {
@@ -73,7 +141,7 @@ export function oneLine(text: string, chars: number): string {
   if (text.length <= chars && PLAIN_WORD.test(text)) return text;
   // A long text is cut before it is searched. Removed characters may then make the line shorter than `chars`.
   const start = text.slice(0, 4 * chars);
-  const line = cleanText(start.replace(RARE_LINE_ENDS, " ")).replace(/\s+/g, " ").trim();
+  const line = withBases(cleanText(start.replace(RARE_LINE_ENDS, " ")).replace(/\s+/g, " ").trim());
   return start.length < text.length && line.length <= chars ? `${line}…` : cut(line, chars);
 }
 

@@ -1,10 +1,11 @@
 /**
  * Measures text in terminal cells. Pi ends with an error if a line is wider than the terminal by Pi's own measure
- * (pi-tui 1.5.2, `visibleWidth`), so this file follows the same rules: a grapheme cluster is as wide as its base, an
- * emoji takes two cells, a mark takes none unless terminals give it one. Pure.
+ * (pi-tui 1.5.2, `visibleWidth`), so this file owns two measures. `visibleWidth` is Pi's, for texts that stand in columns.
+ * `mostCells` is never less than Pi's and cuts every line: it adds up characters, so that parts of a line take no more
+ * cells together than one by one, whatever Pi joins to one cluster, and whatever margin stands before the line. Pure.
  */
 import { eastAsianWidth } from "get-east-asian-width";
-import { plainLines, withoutEscapes } from "./unprintable.ts";
+import { plainLines, withBases, withoutEscapes } from "./unprintable.ts";
 
 /** Made when a row first has more than ASCII: the set of all emoji alone takes 4 ms, too much for a start. */
 interface Unicode {
@@ -14,6 +15,9 @@ interface Unicode {
   /** Marks that a terminal gives a cell. */
   spacingMark: RegExp;
   emoji: RegExp;
+  /** A half of a flag. */
+  regional: RegExp;
+  unassigned: RegExp;
 }
 
 let made: Unicode | undefined;
@@ -24,7 +28,9 @@ const unicode = (): Unicode => {
     mark: /^\p{Mark}$/u,
     spacingMark:
       /^(?:(?![\u1734\u302e\u302f])\p{Spacing_Mark}|[\u065f\u0f7f\u102b\u102c\u1031\u1033-\u1035\u1038\u103a-\u103e])$/u,
-    emoji: /^(?:\p{RGI_Emoji}|\p{Regional_Indicator}.*)$/v,
+    emoji: /^\p{RGI_Emoji}$/v,
+    regional: /^\p{Regional_Indicator}$/u,
+    unassigned: /^\p{Unassigned}$/u,
   };
   return made;
 };
@@ -39,21 +45,21 @@ function followerWidth(char: string, afterMark: boolean): number {
   if (spacingMark.test(char)) return 1;
   if (noCell.test(char)) return 0;
   const isForm = code >= 0xff00 && code <= 0xffef;
-  if (afterMark || isForm) return eastAsianWidth(code);
-  // Thai and Lao AM are drawn as two characters.
-  return code === 0x0e33 || code === 0x0eb3 ? 1 : 0;
+  return afterMark || isForm ? eastAsianWidth(code) : 0;
 }
 
 function clusterWidth(cluster: string): number {
-  const { emoji, spacingMark, noCell, mark } = unicode();
-  if (emoji.test(cluster)) return 2;
+  const { emoji, spacingMark, noCell, mark, regional } = unicode();
   const chars = [...cluster];
   if (chars.every((char) => spacingMark.test(char))) return chars.length;
-  const base = chars.findIndex((char) => !noCell.test(char));
-  if (base === -1) return 0;
-  let width = eastAsianWidth(chars[base]?.codePointAt(0) ?? 0);
+  if (emoji.test(cluster)) return 2;
+  const at = chars.findIndex((char) => !noCell.test(char));
+  const base = chars[at];
+  if (base === undefined) return 0;
+  if (regional.test(base)) return 2;
+  let width = eastAsianWidth(base.codePointAt(0) ?? 0);
   let afterMark = false;
-  for (const char of chars.slice(base + 1)) {
+  for (const char of chars.slice(at + 1)) {
     width += followerWidth(char, afterMark);
     if (spacingMark.test(char)) afterMark = false;
     else if (mark.test(char)) afterMark = true;
@@ -62,17 +68,51 @@ function clusterWidth(cluster: string): number {
   return width;
 }
 
-/** Foreign text as a terminal may show it: newlines stay, tabs become spaces, other controls and escapes are removed. */
-export const printable = (text: string): string => plainLines(text).replaceAll("\t", "   ");
+/**
+ * Foreign text as a terminal and Pi's own components may show it: newlines stay, tabs become spaces, other controls and
+ * escapes are removed.
+ */
+export const printable = (text: string): string => withBases(plainLines(text)).replaceAll("\t", "   ");
 
-/** Cells of one line. Escape sequences take none. */
+/**
+ * The text with its tabs and its Thai and Lao AM as Pi draws them. Pi measures a finished line after that, but fills it up
+ * to the width before, which is too much for an AM behind a flag.
+ */
+export const asDrawn = (line: string): string =>
+  line.replaceAll("\u0e33", "\u0e4d\u0e32").replaceAll("\u0eb3", "\u0ecd\u0eb2").replaceAll("\t", "   ");
+
+/** Cells of one line, as Pi counts them. Escape sequences take none. */
 export function visibleWidth(line: string): number {
   if (NARROW.test(line)) return line.length;
   const plain = withoutEscapes(line);
   if (NARROW.test(plain)) return plain.length;
   let width = 0;
-  for (const { segment } of unicode().segmenter.segment(plain)) width += clusterWidth(segment);
+  for (const { segment } of unicode().segmenter.segment(asDrawn(plain))) width += clusterWidth(segment);
   return width;
+}
+
+/** The text with spaces behind it up to so many cells. */
+export const padded = (text: string, cells: number): string =>
+  text + " ".repeat(Math.max(0, cells - visibleWidth(text)));
+
+/** The most cells that Pi gives the character, whatever stands around it. */
+function mostOf(char: string): number {
+  if (char <= "~") return char === "\t" ? 3 : char < " " ? 0 : 1;
+  const { spacingMark, noCell, regional, unassigned } = unicode();
+  // The selector makes an emoji of a letter or a sign that takes one cell.
+  if (char === "\ufe0f" || spacingMark.test(char)) return 1;
+  if (regional.test(char)) return 2;
+  if (noCell.test(char)) return 0;
+  // A later Unicode may make an emoji of it, and Pi may know that Unicode.
+  return unassigned.test(char) ? 2 : eastAsianWidth(char.codePointAt(0) ?? 0);
+}
+
+/** The most cells that Pi gives the text, wherever in a line it stands. Escape sequences take none. */
+export function mostCells(text: string): number {
+  if (NARROW.test(text)) return text.length;
+  let cells = 0;
+  for (const char of withoutEscapes(text)) cells += mostOf(char);
+  return cells;
 }
 
 /** The position where a line of printable text must end to take at most `width` cells. */
@@ -82,21 +122,22 @@ function endWithin(line: string, from: number, width: number): number {
     return Math.min(line.length, from + Math.max(0, width));
   let used = 0;
   let end = from;
-  // A cluster can have any length, so only a part of the line is segmented, which is enough for any usual width.
+  // A cluster is never divided. It can have any length, so only a part of the line is segmented, which is enough for any usual width.
   for (const { segment } of unicode().segmenter.segment(line.slice(from, from + width * 16 + 64))) {
-    used += clusterWidth(segment);
+    used += mostCells(segment);
     if (used > width) break;
     end += segment.length;
   }
   return end;
 }
 
+/** The start of a printable line with an ellipsis, in at most `width` cells. For a line that more text follows. */
+export const cutOff = (line: string, width: number): string =>
+  width < 1 ? "" : `${line.slice(0, endWithin(line, 0, width - 1))}…`;
+
 /** One printable line of at most `width` cells; it ends with an ellipsis if any text is left out. */
-export function cutTo(line: string, width: number): string {
-  const end = endWithin(line, 0, width);
-  if (end >= line.length) return line;
-  return width < 1 ? "" : `${line.slice(0, endWithin(line, 0, width - 1))}…`;
-}
+export const cutTo = (line: string, width: number): string =>
+  endWithin(line, 0, width) >= line.length ? line : cutOff(line, width);
 
 /**
  * Breaks a printable text into at most `maxLines` lines of the screen, at spaces if that leaves most of a line. `rest`:

@@ -15,6 +15,7 @@ import type { PiToolContext, ToolUpdate } from "../../pi/tools.ts";
 import { nameLine, noServer, stateNote } from "../../report/search.ts";
 import { plainToolName } from "../../shared/naming/names.ts";
 import { fromWireError } from "../../shared/protocol/errors.ts";
+import { parseArguments } from "../../shared/text/numbers.ts";
 import type { ProxyHost } from "./host.ts";
 
 export interface ProxyCall {
@@ -36,9 +37,10 @@ export function parseArgs(args: unknown): Record<string, unknown> {
   let value = args;
   if (typeof value === "string") {
     try {
-      value = value.trim() === "" ? {} : JSON.parse(value);
+      value = value.trim() === "" ? {} : parseArguments(value);
     } catch (error) {
-      throw new Refusal(`args is not valid JSON: ${error instanceof Error ? error.message : String(error)}`);
+      const what = error instanceof SyntaxError ? "is not valid JSON" : "cannot be sent";
+      throw new Refusal(`args ${what}: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
   if (value === undefined || value === null) return {};

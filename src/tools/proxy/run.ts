@@ -46,9 +46,13 @@ function statusMode(host: ProxyHost): string {
   return [head, ...servers.map(serverLine)].join("\n");
 }
 
-async function connectMode(host: ProxyHost, written: string): Promise<string> {
+async function connectMode(
+  host: ProxyHost,
+  written: string,
+  signal: AbortSignal | undefined,
+): Promise<string> {
   const server = knownServer(host, written);
-  await host.connect(server);
+  await host.connect(server, signal);
   const status = host.servers().find(({ name }) => name === server);
   if (status?.state !== "connected")
     throw new Refusal(status ? serverLine(status) : `${server}: not connected`);
@@ -69,7 +73,7 @@ async function run(host: ProxyHost, call: ProxyCall): Promise<ToolResult> {
     (key) => text(params[key]),
   );
   if (tool !== undefined) return callMode(host, tool, call);
-  if (connect !== undefined) return answer(await connectMode(host, connect));
+  if (connect !== undefined) return answer(await connectMode(host, connect, signal));
   if (describe !== undefined) {
     const within = server === undefined ? undefined : knownServer(host, server);
     const found = await toolNamed(host, describe, within, signal);

@@ -7,7 +7,8 @@
 import type { Component, RenderTheme } from "../../pi/screen.ts";
 import type { DrawnResult, RenderContext, ToolRenderers } from "../../pi/tools.ts";
 import { formatBytes, formatMs } from "../../shared/text/size.ts";
-import { cutTo, printable, visibleWidth, wrap } from "../../shared/text/width.ts";
+import { plainLines } from "../../shared/text/unprintable.ts";
+import { asDrawn, cutTo, mostCells, printable, wrap } from "../../shared/text/width.ts";
 import { argumentsLine, argumentsText, progressLine, shareOf } from "./text.ts";
 
 /** Lines of a result in a row that is not expanded; Pi's own tools show as many. */
@@ -58,7 +59,7 @@ function drawCall(
     const more = rest < text.length ? ["…"] : [];
     return [styledTitle, ...[...lines, ...more].map((line) => theme.fg("muted", cutTo(`  ${line}`, width)))];
   }
-  const left = width - visibleWidth(title) - 2;
+  const left = width - mostCells(title) - 2;
   const line = left > 3 ? cutTo(argumentsLine(args), left) : "";
   return [line === "" ? styledTitle : `${styledTitle}  ${theme.fg("muted", line)}`];
 }
@@ -92,7 +93,8 @@ function outputText(result: DrawnResult, { forUser }: Partial<RowDetails>): Outp
     left -= text.length;
   }
   return {
-    text: printable(shown.join("\n")).trimEnd(),
+    // Only our own lines show it, and those are cut to any width: `printable` would take 50 ms for half a megabyte.
+    text: asDrawn(plainLines(shown.join("\n"))).trimEnd(),
     isCut: left < 0 || shown.length < own.length + texts.length,
   };
 }
@@ -113,7 +115,7 @@ function moreLine(
   const count = `${isCut ? "over " : ""}${lines.toLocaleString("en")}`;
   const more = `… ${count} more line${lines === 1 ? "" : "s"}`;
   const styled = `${theme.fg("muted", `${more} (`)}${hint}${theme.fg("muted", ")")}`;
-  return hint !== "" && visibleWidth(styled) <= width ? styled : theme.fg("muted", cutTo(more, width));
+  return hint !== "" && mostCells(styled) <= width ? styled : theme.fg("muted", cutTo(more, width));
 }
 
 function footer({ durationMs, bytes, storedAt }: Partial<RowDetails>, width: number): string[] {

@@ -25,7 +25,7 @@ export interface ToolHost {
     params: ConnectionMethods["matchTools"]["params"],
   ): Promise<ConnectionMethods["matchTools"]["value"]>;
   /** Settles when the server has connected or failed. */
-  connect(server: string): Promise<void>;
+  connect(server: string, signal: AbortSignal | undefined): Promise<void>;
   /** Answers what servers say about their use, as far as the model has not read it yet. */
   tell: Instructions["tell"];
   log(message: string): void;

@@ -6,8 +6,8 @@ import type { PiContext } from "../../pi/context.ts";
 import { serverName } from "../../report/server-name.ts";
 import type { Ask, AskForm, AskUrl, Field, FieldValue } from "../../shared/protocol/ask.ts";
 import { counted } from "../../shared/text/counts.ts";
-import { cut, oneLine } from "../../shared/text/unprintable.ts";
-import { printable } from "../../shared/text/width.ts";
+import { oneLine } from "../../shared/text/unprintable.ts";
+import { cutTo, mostCells, printable } from "../../shared/text/width.ts";
 import { rowsOf, terminalLink } from "../link.ts";
 import { type Screen, screenOf } from "../screen.ts";
 
@@ -38,7 +38,7 @@ function shownMessage(message: string, at: Shown): string {
   for (const line of message.split("\n")) {
     // A line takes at least one row.
     const rows = rowsOf(`│ ${line}`, screen.columns);
-    lines.push(room >= line.length ? line : cut(line, Math.max(room, 1)));
+    lines.push(room >= mostCells(line) ? line : cutTo(line, Math.max(room, 1)));
     room -= rows * (screen.columns - 4);
     if (room <= 0) break;
   }

@@ -1,14 +1,16 @@
 /** What each subcommand of `/mcp` does: a file of its own in the build, which main loads with the first command. */
 import type { PiContext } from "../../pi/context.ts";
+import { guardStale } from "../../pi/guarded.ts";
 import { notify } from "../../pi/notices.ts";
 import { renderResources } from "../../report/resources.ts";
+import { serverName } from "../../report/server-name.ts";
 import { renderStats } from "../../report/stats.ts";
 import { absentText, renderStatus, renderTools, unknownText } from "../../report/status.ts";
 import { renderTool, unknownToolText } from "../../report/tool.ts";
 import { describeThrown } from "../../shared/protocol/errors.ts";
 import { editConfig } from "../edit-config.ts";
 import { openPanel } from "../panel/panel.ts";
-import { runSetup } from "../setup/setup.ts";
+import { askedKey, runSetup } from "../setup/setup.ts";
 import { runDoctor } from "./doctor.ts";
 import type { McpCommandHost } from "./host.ts";
 import { splitWord, subcommand, WORDS } from "./words.ts";
@@ -40,6 +42,36 @@ const columnsOf = ({ mode }: PiContext): number =>
 async function absent(server: string | undefined, host: McpCommandHost): Promise<string | undefined> {
   if (server === undefined || host.servers().some(({ name }) => name === server)) return undefined;
   return absentText(server, await host.ask("status", {}));
+}
+
+/** Pi takes no other command while one runs, and npm may fetch a package for minutes. */
+const RECONNECT_MS = 4_000;
+
+/** Without a person it waits to the end. */
+async function reconnect(server: string | undefined, ctx: PiContext, host: McpCommandHost): Promise<void> {
+  const done = host
+    .ask("reconnect", { server })
+    .then(() => host.ask("status", {}))
+    .then((report) => notify(ctx, renderStatus(report), "info"));
+  if (!ctx.hasUI) return done;
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<"late">((resolve) => {
+    timer = setTimeout(() => resolve("late"), RECONNECT_MS).unref();
+  });
+  if ((await Promise.race([done, late]).finally(() => clearTimeout(timer))) !== "late") return;
+  // The session may be another one by then, and Pi refuses its old objects.
+  done.catch((error: unknown) =>
+    guardStale(
+      () => notify(ctx, `/mcp: ${describeThrown(error)}`, "error"),
+      () => undefined,
+    ),
+  );
+  const waits = host
+    .servers()
+    .flatMap(({ name, waits: text }) =>
+      text && (server === undefined || name === server) ? [`${serverName(name)}: ${text}.`] : [],
+    );
+  notify(ctx, [...waits, "It goes on, and its end is told. /mcp shows it."].join(" "), "info");
 }
 
 async function run(args: string, ctx: PiContext, host: McpCommandHost): Promise<void> {
@@ -80,10 +112,9 @@ async function run(args: string, ctx: PiContext, host: McpCommandHost): Promise<
     case "tool":
       return notify(ctx, await tool(server ?? "", host), "info");
     case "reconnect":
-      await host.ask("reconnect", { server });
-      return notify(ctx, renderStatus(await host.ask("status", {})), "info");
+      return reconnect(server, ctx, host);
     case "auth":
-      return host.signIn(server);
+      return askedKey(await host.signIn(server), ctx, host);
     case "logout": {
       const { text } = await host.ask("signOut", { server: server ?? "" });
       return notify(ctx, text, "info");

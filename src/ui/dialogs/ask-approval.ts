@@ -4,7 +4,7 @@
  */
 import type { PiContext } from "../../pi/context.ts";
 import type { ApprovalAnswer, ApprovalQuestion } from "../../shared/protocol/approval.ts";
-import { cutTo } from "../../shared/text/width.ts";
+import { cutTo, printable } from "../../shared/text/width.ts";
 import { pagesOf, shortOf } from "../pages.ts";
 import { screenOf } from "../screen.ts";
 
@@ -23,11 +23,11 @@ const BACK = "Previous page";
 const NAME_CELLS = 200;
 
 const headOf = ({ server, tool }: ApprovalQuestion): string =>
-  `Run ${cutTo(tool, NAME_CELLS)} of the MCP server ${cutTo(server, NAME_CELLS)}?`;
+  printable(`Run ${cutTo(tool, NAME_CELLS)} of the MCP server ${cutTo(server, NAME_CELLS)}?`);
 
 /** The first view, and the pages behind it if it does not hold everything. */
 function viewsOf(ctx: PiContext, question: ApprovalQuestion): { short: string; pages: string[] } {
-  const { args } = question;
+  const args = printable(question.args);
   const screen = screenOf(ctx);
   const short = args === "" ? "It gets no arguments." : shortOf(args, screen);
   return { short, pages: args === "" || short === args ? [] : pagesOf(args, screen) };

@@ -3,6 +3,7 @@
  * page, and the user can allow nothing before its last page.
  */
 import type { PiContext } from "../../pi/context.ts";
+import { printable } from "../../shared/text/width.ts";
 import { pagesOf } from "../pages.ts";
 import { screenOf } from "../screen.ts";
 
@@ -28,7 +29,7 @@ async function askPaged(
   question: string,
   { more, over }: { more: readonly string[]; over: () => boolean },
 ): Promise<string | undefined> {
-  const pages = pagesOf(question, screenOf(ctx));
+  const pages = pagesOf(printable(question), screenOf(ctx));
   for (let at = 0; !over(); ) {
     const page = pages.length === 1 ? "" : ` Page ${at + 1} of ${pages.length}:`;
     const title = `This project wants to run an MCP server.${page}\n${pages[at]}`;

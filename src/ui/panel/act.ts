@@ -2,7 +2,7 @@
 import type { PiContext } from "../../pi/context.ts";
 import { counted } from "../../shared/text/counts.ts";
 import { editConfig } from "../edit-config.ts";
-import { runSetup } from "../setup/setup.ts";
+import { askedKey, runSetup } from "../setup/setup.ts";
 import type { PanelHost } from "./host.ts";
 import { type Effect, EXPOSURE_WORDS } from "./model/model.ts";
 
@@ -22,12 +22,16 @@ export function busyText(effect: Act): string | undefined {
   }
 }
 
+const isConnected = (server: string, host: PanelHost): boolean =>
+  host.servers().some(({ name, state }) => name === server && state === "connected");
+
 /** Answers one sentence for the person, or nothing if the screen shows the effect. Rejects with what went wrong. */
 export async function act(effect: Act, ctx: PiContext, host: PanelHost): Promise<string | undefined> {
   switch (effect.type) {
     case "reconnect":
       await host.ask("reconnect", { server: effect.server });
-      return `${effect.server} is connected.`;
+      // A failure stands in the server's state, which the panel shows.
+      return isConnected(effect.server, host) ? `${effect.server} is connected.` : undefined;
     case "enable": {
       const { server, enabled, project } = effect;
       const { file, but } = await host.ask("setEnabled", { server, enabled, project });
@@ -36,7 +40,7 @@ export async function act(effect: Act, ctx: PiContext, host: PanelHost): Promise
       );
     }
     case "sign-in":
-      await host.signIn(effect.server);
+      await askedKey(await host.signIn(effect.server), ctx, host);
       return undefined;
     case "sign-out":
       return (await host.ask("signOut", { server: effect.server })).text;

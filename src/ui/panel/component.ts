@@ -3,7 +3,7 @@
  * the person is; world-source.ts holds what is known of the session.
  */
 import type { PiContext } from "../../pi/context.ts";
-import type { Keybindings, PanelTui, RenderTheme } from "../../pi/screen.ts";
+import type { Keybindings, PanelTui, RenderTheme, ScreenComponent } from "../../pi/screen.ts";
 import { describeThrown } from "../../shared/protocol/errors.ts";
 import { type Act, act, busyText } from "./act.ts";
 import { createChoices } from "./choices.ts";
@@ -27,14 +27,7 @@ export interface PanelOptions {
   done: () => void;
 }
 
-export interface PanelComponent {
-  render(width: number): string[];
-  handleInput(data: string): void;
-  invalidate(): void;
-  dispose(): void;
-}
-
-export function createPanel({ ctx, host, tui, theme, keybindings, done }: PanelOptions): PanelComponent {
+export function createPanel({ ctx, host, tui, theme, keybindings, done }: PanelOptions): ScreenComponent {
   let isOpen = true;
   let state: State = START;
   let width = tui.terminal.columns;
@@ -119,6 +112,7 @@ export function createPanel({ ctx, host, tui, theme, keybindings, done }: PanelO
       width = cells;
       return draw(state, source.now(), area());
     },
+    capturesViewportInput: true,
     handleInput: onInput,
     invalidate: () => undefined,
     dispose,

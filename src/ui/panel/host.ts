@@ -1,8 +1,10 @@
 /** The part of the session that the panel needs. Types only. */
+
 import type { Catalog, CatalogTool } from "../../catalog/catalog.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { WorkerEvent } from "../../shared/protocol/events.ts";
 import type { ServerStatus } from "../../shared/protocol/status.ts";
+import type { SignIns } from "../sign-in/sign-in.ts";
 
 /** What ToolSearch would find. */
 export interface TriedSearch {
@@ -18,7 +20,7 @@ export interface PanelHost {
   /** Asks the user again about the project's servers that were refused or put off. */
   askConsents(): Promise<void>;
   /** Signs in to a server; without a name to the one that needs it. Resolves when the user has read how it ended. */
-  signIn(server: string | undefined): Promise<void>;
+  signIn(server: string | undefined): ReturnType<SignIns["byUser"]>;
   catalog(): Catalog;
   servers(): readonly ServerStatus[];
   /** Ranks the known tools as ToolSearch does. */

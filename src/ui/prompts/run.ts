@@ -7,6 +7,7 @@ import { decode } from "../../shared/protocol/codec.ts";
 import { describeThrown } from "../../shared/protocol/errors.ts";
 import { isTextBlock } from "../../shared/text/text-block.ts";
 import { oneLine, shownName } from "../../shared/text/unprintable.ts";
+import { printable } from "../../shared/text/width.ts";
 import { readArguments, usageOf } from "./arguments.ts";
 import type { NamedPrompt, PromptHost, TypedCommand } from "./contract.ts";
 import { promptNamed } from "./named.ts";
@@ -29,7 +30,7 @@ async function allArguments(
     if (!required || values[name] !== undefined) continue;
     if (!ctx.hasUI) throw new Refusal(`the argument ${name} is missing. Usage: ${usageOf(prompt)}`);
     const title = `${shownName(server)} asks for ${name}${description === undefined ? "" : `: ${description}`}`;
-    const value = await ctx.ui.input(title);
+    const value = await ctx.ui.input(printable(title));
     if (typeof value !== "string") throw new Refusal("cancelled.");
     values[name] = value;
   }

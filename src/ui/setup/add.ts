@@ -8,6 +8,7 @@ import type { ProposedServer, ServerPreview, TriedServer } from "../../shared/pr
 import type { AddWords } from "../../shared/setup/add-words.ts";
 import { choose, whileWaiting } from "./dialog.ts";
 import type { SetupHost } from "./host.ts";
+import { askKey } from "./key.ts";
 
 const TEST = "Test it, then add it";
 const NO_TEST = "Add it without a test";
@@ -15,6 +16,7 @@ const CANCEL = "Cancel";
 const REPLACE = "Replace it";
 const KEEP = "Keep what is there";
 const ANYWAY = "Add it anyway";
+const WITH_KEY = "Add it, and say where its key is";
 const NOT = "Do not add it";
 
 const unchanged = (ctx: PiContext, name: string): void =>
@@ -49,7 +51,7 @@ async function tryIt(
   host: SetupHost,
 ): Promise<TriedServer | undefined> {
   if (!ctx.hasUI) return host.ask("tryServer", proposal);
-  const text = `Testing ${serverName(proposal.name)}. A package that is not installed yet may take a minute.`;
+  const text = `Testing ${serverName(proposal.name)}. A package that npm must fetch first may take minutes: the lowest line says how far it is.`;
   try {
     return await whileWaiting(ctx, text, (signal) => host.ask("tryServer", proposal, signal));
   } catch (error) {
@@ -58,11 +60,18 @@ async function tryIt(
   }
 }
 
+/** Whether the server has answered, and wants a key that its entry does not have. */
+const lacksKey = (tried: TriedServer): boolean =>
+  tried.outcome === "failed" && tried.error.data?.reason === "key-wanted";
+
 /** Whether the server is to be written after this test. `tried`: undefined if the person cancelled it. */
 async function goesOn(ctx: PiContext, name: string, tried: TriedServer | undefined): Promise<boolean> {
   if (tried && tried.outcome !== "failed") return true;
   const text = tried ? triedText(name, tried, MCP_COMMANDS) : `The test of ${serverName(name)} is cancelled.`;
-  if (ctx.hasUI) return (await choose(ctx, text, [NOT, ANYWAY])) === ANYWAY;
+  if (ctx.hasUI) {
+    const yes = tried && lacksKey(tried) ? WITH_KEY : ANYWAY;
+    return (await choose(ctx, text, [NOT, yes])) === yes;
+  }
   notify(ctx, text, "error");
   return false;
 }
@@ -123,4 +132,6 @@ export async function add(ctx: PiContext, words: AddWords, host: SetupHost): Pro
     ...(replace ? { replace } : {}),
   });
   notify(ctx, [addedText(name, added), ...(result === "" ? [] : [result])].join("\n"), "info");
+  if (!ctx.hasUI || tried === "untested" || !lacksKey(tried)) return;
+  await askKey(ctx, name, `${serverName(name)} is added.`, host);
 }

@@ -41,6 +41,30 @@ export async function type(ctx: PiContext, title: string, placeholder: string): 
   return typeof text === "string" ? text.trim() : undefined;
 }
 
+export type Read<T> = { value: T } | { problem: string };
+
+/** Over RPC a program may answer every dialog at once, with anything. */
+export const ATTEMPTS = 10;
+
+/**
+ * Asks until the answer fits. `read`: a problem in words, or the value. Undefined: the person closed the dialog.
+ */
+export async function until<T>(
+  ctx: PiContext,
+  [title, placeholder]: [title: string, placeholder: string],
+  read: (text: string) => Read<T>,
+): Promise<T | undefined> {
+  let problem = "";
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const text = await type(ctx, problem === "" ? title : `${problem}\n${title}`, placeholder);
+    if (text === undefined) return undefined;
+    const result = read(text);
+    if ("value" in result) return result.value;
+    problem = result.problem;
+  }
+  return undefined;
+}
+
 const CANCEL = "Cancel";
 
 /**

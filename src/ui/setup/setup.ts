@@ -16,6 +16,7 @@ import { importServers } from "./import.ts";
 import { askWords } from "./steps.ts";
 
 export type { SetupHost } from "./host.ts";
+export { askedKey } from "./key.ts";
 
 const USAGE = ADD_USAGE.replace(/^add /gm, "/mcp add ");
 

@@ -4,35 +4,11 @@ import { notify } from "../../pi/notices.ts";
 import { type AddWords, parseAdd } from "../../shared/setup/add-words.ts";
 import { proposedName } from "../../shared/setup/proposed-name.ts";
 import { splitWords } from "../../shared/setup/split-words.ts";
-import { choose, type } from "./dialog.ts";
+import { ATTEMPTS, choose, type Read, until } from "./dialog.ts";
 
 const LOCAL = "A program on this machine: a command";
 const REMOTE = "A server on the net: a URL";
 const JSON_TEXT = "The JSON that its README shows";
-
-/** Over RPC a program may answer every dialog at once, with anything. */
-const ATTEMPTS = 10;
-
-/**
- * Asks until the answer fits. `read`: a problem in words, or the value. Undefined: the person closed the dialog.
- */
-async function until<T>(
-  ctx: PiContext,
-  [title, placeholder]: [title: string, placeholder: string],
-  read: (text: string) => { value: T } | { problem: string },
-): Promise<T | undefined> {
-  let problem = "";
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const text = await type(ctx, problem === "" ? title : `${problem}\n${title}`, placeholder);
-    if (text === undefined) return undefined;
-    const result = read(text);
-    if ("value" in result) return result.value;
-    problem = result.problem;
-  }
-  return undefined;
-}
-
-type Read<T> = { value: T } | { problem: string };
 
 const wordsOf = (text: string): Read<string[]> => {
   const split = splitWords(text);

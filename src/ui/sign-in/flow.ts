@@ -6,12 +6,26 @@ import type { PiContext } from "../../pi/context.ts";
 import { notify } from "../../pi/notices.ts";
 import { messageOf, ThreadsError } from "../../shared/protocol/errors.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
-import type { SignInAgreed, SignInResult, SignInStep } from "../../shared/protocol/sign-in.ts";
+import type {
+  SignInAgreed,
+  SignInQuestion,
+  SignInResult,
+  SignInStep,
+} from "../../shared/protocol/sign-in.ts";
 import { openableUrl } from "../link.ts";
 import { orAborted } from "../or-aborted.ts";
 import { screenOf } from "../screen.ts";
 import type { SignInHost } from "./host.ts";
-import { again, dialogText, endText, fitsDialog, noticeText, problemText, questionText } from "./words.ts";
+import {
+  again,
+  dialogText,
+  endText,
+  fitsDialog,
+  noticeText,
+  problemText,
+  questionText,
+  TRUST,
+} from "./words.ts";
 
 /** `declined`: the user did not want it. */
 export type Outcome = "signed-in" | "declined" | "failed";
@@ -25,7 +39,7 @@ export interface FlowOptions {
   cut: AbortSignal;
 }
 
-/** The worker asks two different questions. More would mean that it does not take the answers. */
+/** The worker asks three different questions. More would mean that it does not take the answers. */
 const QUESTIONS = 4;
 /** Over RPC a program may answer every dialog at once, with anything. */
 const PASTES = 10;
@@ -35,6 +49,18 @@ const LONGEST_MS = 15 * 60 * 1_000;
 const GRACE_MS = LIMITS.startupTimeoutMs + LIMITS.rpcGraceMs;
 
 const cutOff = (): ThreadsError => new ThreadsError("runtime_restarted", "The connection worker ended.");
+
+/** Over RPC the other program may answer anything. Where a server chose the addresses, Enter at once means no. */
+async function agrees(
+  server: string,
+  question: SignInQuestion,
+  { ctx, cut }: Pick<FlowOptions, "ctx" | "cut">,
+): Promise<boolean> {
+  const [title, text] = questionText(server, question);
+  if (question.about === "pi")
+    return (await orAborted(ctx.ui.confirm(title, text, { signal: cut }), cut)) === true;
+  return (await orAborted(ctx.ui.select(`${title}\n${text}`, [...TRUST], { signal: cut }), cut)) === TRUST[1];
+}
 
 /** Begins the sign-in and hands the user's answers on. Undefined: the user refused. */
 async function begin(
@@ -47,13 +73,12 @@ async function begin(
     if (step === undefined) throw cutOff();
     if (step.step !== "ask") return step;
     const { question } = step;
-    const [title, text] = questionText(server, question);
-    // Over RPC the other program may answer anything.
-    const yes = (await orAborted(ctx.ui.confirm(title, text, { signal: cut }), cut)) === true;
+    const yes = await agrees(server, question, { ctx, cut });
     if (cut.aborted) throw cutOff();
     if (question.about === "pi") agreed = { ...agreed, fromPi: yes };
-    else if (yes) agreed = { ...agreed, issuer: question.issuer };
-    else return undefined;
+    else if (!yes) return undefined;
+    else if (question.about === "issuer") agreed = { ...agreed, issuer: question.issuer };
+    else agreed = { ...agreed, endpoints: question.endpoints };
   }
   throw new ThreadsError("internal", "The sign-in asks the same question again and again.");
 }

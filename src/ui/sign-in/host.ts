@@ -15,12 +15,18 @@ export interface SignInHost {
   graceMs?: number;
 }
 
+/** A server that has nothing to sign in to, but may take a key. `why`: its own words, for the person. */
+export interface KeyWish {
+  server: string;
+  why: string;
+}
+
 export interface SignIns {
   /**
    * Signs in to the server that the user named; without a name to the one that needs it, or to the user's choice of
-   * several. Resolves when the sign-in has ended and the user has read how.
+   * several. Resolves when the sign-in has ended and the user has read how, or with a wish that the caller asks about.
    */
-  byUser(server: string | undefined): Promise<void>;
+  byUser(server: string | undefined): Promise<KeyWish | undefined>;
   /**
    * Signs in if a call to the server has failed for want of it. Answers whether the call may be repeated, and false as
    * soon as `signal` aborts; the sign-in then goes on. Does not reject.

@@ -6,9 +6,9 @@ import type { PiContext } from "../../pi/context.ts";
 import { notify } from "../../pi/notices.ts";
 import { nameLine } from "../../report/search.ts";
 import { serverName } from "../../report/server-name.ts";
-import { canSignIn } from "../../report/sign-in.ts";
+import { canSignIn, lacksKey } from "../../report/sign-in.ts";
 import { absentText, unknownText } from "../../report/status.ts";
-import { messageOf, ThreadsError } from "../../shared/protocol/errors.ts";
+import { messageOf, ThreadsError, wantsKey } from "../../shared/protocol/errors.ts";
 import type { SignInResult } from "../../shared/protocol/sign-in.ts";
 import type { ServerStatus } from "../../shared/protocol/status.ts";
 import { orAborted } from "../or-aborted.ts";
@@ -38,10 +38,24 @@ const needsAuth = (failure: unknown): boolean =>
 const wantsRights = (failure: unknown): boolean =>
   failure instanceof ThreadsError && failure.data?.reason === "scope-wanted";
 
+const namesOf = (servers: readonly ServerStatus[]): string[] =>
+  servers.filter((one) => canSignIn(one) || lacksKey(one)).map(({ name }) => name);
+
+function withoutPerson(server: string, servers: readonly ServerStatus[]): string {
+  const status = servers.find(({ name }) => name === server);
+  if (status?.error && lacksKey(status)) return failureText(server, status.error);
+  return `A sign-in needs a person: run pi and /mcp auth ${server}.`;
+}
+
+const isAboutKey = (failure: unknown): boolean =>
+  failure instanceof ThreadsError && (wantsKey(failure) || failure.data?.reason === "no-sign-in");
+
 export function createSignInFlows(ctx: PiContext, host: SignInHost): SignIns {
   const running = new Map<string, Promise<Outcome>>();
   /** Servers whose last sign-in brought nothing. A call does not begin another one; the user can. */
   const refused = new Set<string>();
+  /** Servers with nothing to sign in to, and what they say. */
+  const whys = new Map<string, string>();
   const ends = createEnds();
   let cut = new AbortController();
 
@@ -50,7 +64,8 @@ export function createSignInFlows(ctx: PiContext, host: SignInHost): SignIns {
     try {
       return await runFlow(server, { ctx, host, resultOf: ends.of, cut: cut.signal });
     } catch (error) {
-      host.failed(failureText(server, error));
+      if (isAboutKey(error)) whys.set(server, failureText(server, error));
+      else host.failed(failureText(server, error));
       return "failed";
     }
   };
@@ -71,10 +86,9 @@ export function createSignInFlows(ctx: PiContext, host: SignInHost): SignIns {
   };
 
   /** The server that needs a sign-in, or the user's choice of several. Undefined: none, and the user knows why. */
-  const choose = async (servers: readonly ServerStatus[]): Promise<string | undefined> => {
-    const names = servers.filter(canSignIn).map(({ name }) => name);
+  const choose = async (names: readonly string[]): Promise<string | undefined> => {
     if (names.length === 0) {
-      notify(ctx, "No MCP server needs a sign-in. /mcp auth <server> signs in again.", "info");
+      notify(ctx, "No MCP server needs a sign-in or a key. /mcp auth <server> signs in again.", "info");
       return undefined;
     }
     if (names.length === 1) return names[0];
@@ -98,12 +112,19 @@ export function createSignInFlows(ctx: PiContext, host: SignInHost): SignIns {
       const { servers } = report;
       if (server !== undefined && !servers.some(({ name }) => name === server)) {
         const names = servers.map(({ name }) => name);
-        return notify(ctx, absentText(server, report) ?? unknownText(server, names), "warning");
+        notify(ctx, absentText(server, report) ?? unknownText(server, names), "warning");
+        return undefined;
       }
-      const name = server ?? (await choose(servers));
-      if (name === undefined || host.over()) return;
-      if (ctx.hasUI) await begin(name);
-      else notify(ctx, `A sign-in needs a person: run pi and /mcp auth ${name}.`, "warning");
+      const name = server ?? (await choose(namesOf(servers)));
+      if (name === undefined || host.over()) return undefined;
+      if (!ctx.hasUI) {
+        notify(ctx, withoutPerson(name, servers), "warning");
+        return undefined;
+      }
+      whys.delete(name);
+      await begin(name);
+      const why = whys.get(name);
+      return why === undefined || host.over() ? undefined : { server: name, why };
     },
     forCall: async (server, failure, signal) => {
       if (!needsAuth(failure) || refused.has(server)) return false;

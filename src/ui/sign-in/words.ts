@@ -12,20 +12,27 @@ import type { Screen } from "../screen.ts";
 /** Two screens of a small terminal. A question is longer only if a server wrote a very long address. */
 const QUESTION_CHARS = 2_000;
 const PROBLEM_CHARS = 500;
+/** The longest name of DNS, with a port. */
+const HOST_CHARS = 260;
 /** Rows that the dialog needs beside the address: its frame, its sentences, and Pi's footer. */
-const AROUND_ROWS = 17;
+const AROUND_ROWS = 18;
 const FEWEST_ROWS = 3;
 
 type OpenStep = Extract<SignInStep, { step: "open" }>;
 
 export const again = (server: string): string => `/mcp auth ${serverName(server)} begins it again.`;
 
+/** The answers where a server chose the addresses, with the safe one first. */
+export const TRUST = ["No, do not sign in", "Yes, I trust that"] as const;
+
+const TITLES: Readonly<Record<SignInQuestion["about"], string>> = {
+  issuer: "Sign in to $ with this authorization server?",
+  endpoints: "Sign in to $ at the page of another server?",
+  pi: "Take over Pi's sign-in to $?",
+};
+
 export function questionText(server: string, { about, text }: SignInQuestion): [title: string, text: string] {
-  const title =
-    about === "issuer"
-      ? `Sign in to ${serverName(server)} with this authorization server?`
-      : `Take over Pi's sign-in to ${serverName(server)}?`;
-  return [title, oneLine(text, QUESTION_CHARS)];
+  return [TITLES[about].replace("$", () => serverName(server)), oneLine(text, QUESTION_CHARS)];
 }
 
 /** Whether the whole address fits into the dialog. If it does not, a notice shows it. */
@@ -43,7 +50,7 @@ export function noticeText(server: string, url: string, screen: Screen | undefin
  */
 export function dialogText(
   server: string,
-  { browser, listens }: OpenStep,
+  { browser, listens, codeGoesTo }: OpenStep,
   url: string,
   screen: Screen | undefined,
 ): string {
@@ -57,6 +64,7 @@ export function dialogText(
   if (screen) lines.push(terminalLink(url, `Open the sign-in page${whole ? "" : " (its address is above)"}`));
   if (whole) lines.push(screen ? terminalLink(url, url) : url);
   lines.push(
+    `The code of this sign-in goes to ${oneLine(codeGoesTo, HOST_CHARS)}.`,
     listens
       ? "If the browser ends on a page that it cannot show, paste the address of that page here, or a code that it shows."
       : "Then paste here the address of the page on which the browser ends, or the code that it shows.",

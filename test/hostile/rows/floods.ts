@@ -87,14 +87,6 @@ export const FLOODS: readonly Row[] = [
     server: ({ hostile }) => hostile("garbage-without-end.mjs"),
   },
   {
-    name: "a server that writes empty lines without end",
-    finding: "own",
-    ...besideIfPaused,
-    checks: SERVER_CHECKS,
-    server: ({ hostile }) => hostile("empty-lines.mjs", `${PAUSE_MS}`),
-    calls: WORK,
-  },
-  {
     name: `a server that sends ${shown(RESPONSES)} responses without any request`,
     finding: "own",
     ...besideIfSmall,

@@ -12,6 +12,7 @@ import { MANNERS } from "./manners.ts";
 import { MODERN } from "./modern.ts";
 import { NAMES } from "./names.ts";
 import { EACH_TRAP, STARTS } from "./npx.ts";
+import { POWERS } from "./powers.ts";
 import { PROMPT_ROWS } from "./prompts.ts";
 import { QUESTIONS } from "./questions.ts";
 import { RESOURCE_ROWS } from "./resources.ts";
@@ -20,6 +21,7 @@ import { SETUP_ROWS } from "./setup.ts";
 import { SHAPES } from "./shapes.ts";
 import { SIGN_IN } from "./sign-in.ts";
 import { STORIES } from "./stories.ts";
+import { TEXTS } from "./texts.ts";
 
 /** Rows without an attack, one in each kind of session. If they fail, no other row proves anything. */
 const CONTROLS: readonly Row[] = [
@@ -39,12 +41,12 @@ const CONTROLS: readonly Row[] = [
 
 export const GROUPS = {
   floods: [...CONTROLS, ...FLOODS],
-  messages: [...SHAPES, ...MANNERS, ...MODERN],
+  messages: [...SHAPES, ...TEXTS, ...MANNERS, ...MODERN],
   names: [...NAMES, ...APPROVAL, ...PROMPT_ROWS, ...RESOURCE_ROWS, ...SCHEMAS],
   catalogs: CATALOGS,
   http: HTTP,
   user: [...SIGN_IN, ...ELICITATION, ...DOCTOR_ROWS, ...SETUP_ROWS],
-  clone: [...STARTS, ...QUESTIONS, ...FILES, ...STORIES],
+  clone: [...STARTS, ...QUESTIONS, ...FILES, ...POWERS, ...STORIES],
 } as const satisfies Record<string, readonly Row[]>;
 
 export const ROWS: readonly Row[] = [...new Set([...Object.values(GROUPS).flat(), ...EACH_TRAP])];

@@ -44,6 +44,30 @@ const INJECTIONS: readonly Row[] = [
     check: isFree,
   },
   {
+    name: "a server that comes while the session runs, with tool names that hold lines for the model",
+    finding: "own",
+    checks: SERVER_CHECKS,
+    server: listing([...EVIL_NAMES, "work"].map((name) => aTool(name))),
+    // The model is told of it beside a later prompt of the session that the rows share.
+    calls: [{ tool: "work" }],
+    check: (arena) => {
+      const { server } = arena.place;
+      const notes = arena.requests
+        .flatMap(({ messages }) => messages)
+        .filter(({ role }) => role === "user")
+        .map(messageText)
+        .filter((text) => text.startsWith("Note of the MCP extension"));
+      const told = [...new Set(notes)].filter((text) => text.includes(server));
+      return [
+        // The first row of a session comes before the first request, whose description names the server.
+        ...(told.length === 0 && !searchWords(arena).includes(server) ? ["no line tells of the server"] : []),
+        ...isFree(arena),
+        ...told.filter((text) => INJECTED.test(text) || /[\n\r\u2028\u2029]/.test(text)),
+        ...told.filter((text) => text.length > 2_000).map((text) => `${text.length} characters`),
+      ];
+    },
+  },
+  {
     name: "a server with instructions that end their own mark and go on as the user",
     finding: "own",
     checks: SERVER_CHECKS,

@@ -6,7 +6,7 @@ import { PACKAGE } from "../support/registry.ts";
 import { CLONE_CHECKS, type Place, type Row } from "../support/row.ts";
 import { executable, link, required, script } from "./laying.ts";
 
-const NPM_MS = 30_000;
+export const NPM_MS = 30_000;
 
 interface Trap {
   /** What the clone has. */
@@ -39,7 +39,7 @@ const npxRow = (what: string, traps: readonly Trap[], trusted?: boolean): Row =>
   },
 });
 
-const commitsPackage = async (place: Place): Promise<void> => {
+export const commitsPackage = async (place: Place): Promise<void> => {
   const { home } = place;
   const folder = `node_modules/${PACKAGE}`;
   const manifest = { name: PACKAGE, version: "1.0.0", bin: { [PACKAGE]: "evil.cjs" } };

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { family } from "../../support/long.ts";
 import type { Arena } from "../support/arena.ts";
 import { type Check, type Row, SERVER_CHECKS } from "../support/row.ts";
-import { FOREIGN_REQUESTS, flooded, leaks, SECRET, signIn, tells } from "./signing-in.ts";
+import { FOREIGN_REQUESTS, flooded, leaks, SECRET, SENTENCE_CHARS, signIn, tells } from "./signing-in.ts";
 import { shown } from "./sizes.ts";
 
 const CHECKS: readonly Check[] = [...SERVER_CHECKS, "leaves"];
@@ -52,7 +52,20 @@ const DOCUMENTS: readonly Row[] = [
   ...oneOf(UNUSABLE, ["token: a redirect to another server", "register: a redirect to another server"]),
 ];
 
+/** The person, who cancels it, reads where the page is and where the code goes. */
+const namesBoth = async (arena: Arena): Promise<string[]> => {
+  const asked = arena.dialogs.filter(({ method }) => method === "select").map(({ title }) => String(title));
+  const says = /sign in at accounts\.bank\.example, and the code of that sign-in goes to 127\.0\.0\.1:\d+/;
+  return [
+    ...(asked.length === 1 && says.test(asked[0] ?? "")
+      ? []
+      : [`the questions are ${JSON.stringify(asked)}`]),
+    ...(await tells(/: the sign-in is cancelled\.$/)(arena)),
+  ];
+};
+
 const METADATA: readonly Row[] = [
+  row("authorization endpoint: of another server", /cancelled/, { finding: "A14", check: namesBoth }),
   // The server's own origin is asked in place of metadata that cannot be used, and nothing else.
   ...oneOf(SIGNED_IN, ["resource: deep", "resource: 20,000 fields"]),
   ...oneOf(SIGNED_IN, [
@@ -150,6 +163,58 @@ const refusedCalls =
     ];
   };
 
+/** One notice for all calls, and none that the server is signed in. */
+const toldOnce = async (arena: Arena): Promise<string[]> => {
+  const { server } = arena.place;
+  for (let count = 0; count < 4; count++) await arena.use(server, "work");
+  await arena.until(async () => arena.notices.some(({ message }) => message.includes("needs a sign-in")));
+  const about = arena.notices
+    .map(({ message }) => message)
+    .filter((message) => message.includes(server) && !message.startsWith("mcp.json: "));
+  const isRight = about.length === 1 && about[0]?.includes("needs a sign-in");
+  return isRight ? [] : [`the notices are ${JSON.stringify(about)}`];
+};
+
+const KEY = "an-api-key-of-the-user-77";
+const WORDS =
+  /refused the headers\.X-API-Key of \S+mcp\.json:\d+ \(401: Missing API key, you sent \[redacted\]\. Get one! /;
+
+/** The server's words reach the model and the person: cleaned, bounded, without the key; and no sign-in is offered. */
+const saysItsWords = async (arena: Arena): Promise<string[]> => {
+  const { server } = arena.place;
+  const { text } = await arena.use(server, "work");
+  await signIn(arena);
+  const asked = arena.dialogs.map(({ title }) => String(title)).filter((title) => title.includes(server));
+  const status = await arena.status();
+  const shown = JSON.stringify([arena.notices, arena.dialogs, arena.requests, status, text]);
+  return [
+    ...(WORDS.test(text) && text.length < SENTENCE_CHARS ? [] : [`the model reads ${JSON.stringify(text)}`]),
+    ...(asked.length === 1 && asked[0]?.includes("Where is the key of")
+      ? []
+      : [`the dialogs are ${JSON.stringify(asked)}`]),
+    ...(status.includes(`${server}: key refused`) ? [] : [`the status is ${status}`]),
+    ...(shown.includes(KEY) || shown.includes("\\u001b") || shown.includes("\u202e")
+      ? ["Pi shows the key or what acts on a terminal"]
+      : []),
+  ];
+};
+
+const KEYS: readonly Row[] = [
+  row("a key: its words", /key/, {
+    server: async (place) => ({
+      ...(await place.sharedHttp("sign-in.mjs", "a key: its words", SECRET)),
+      headers: { "X-API-Key": KEY },
+    }),
+    act: async () => undefined,
+    check: saysItsWords,
+  }),
+  row("calls: 401 without a sign-in", /sign-in/, {
+    finding: "A18",
+    act: async () => undefined,
+    check: toldOnce,
+  }),
+];
+
 const CALLS: readonly Row[] = [
   row("calls: 401 for ever", SIGNED_IN, {
     check: refusedCalls(/refused a token that was just issued|needs a sign-in/),
@@ -218,4 +283,5 @@ export const SIGN_IN: readonly Row[] = [
   ...TOKENS,
   SLOW,
   ...CALLS,
+  ...KEYS,
 ];

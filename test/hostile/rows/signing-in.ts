@@ -11,7 +11,7 @@ export const SECRET = "t0p-s3cret-of-the-user";
 /** A sign-in gives up after 20 s before the browser, and again after it. */
 const SIGN_IN_MS = 60_000;
 /** Longer sentences are not read. */
-const SENTENCE_CHARS = 700;
+export const SENTENCE_CHARS = 700;
 const OK = 200;
 
 /**

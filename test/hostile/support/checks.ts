@@ -4,6 +4,7 @@
  * Called by: run-row.ts.
  */
 import { readFile } from "node:fs/promises";
+import { toolResultTexts } from "../../support/model.ts";
 import { extensionErrors } from "../../support/rpc-events.ts";
 import type { Answered, Arena, Spent } from "./arena.ts";
 import type { Waited } from "./calls.ts";
@@ -28,11 +29,16 @@ const NOTICE_CHARS = 8_000;
 const ASKED_CHARS = 100_000;
 const SEARCH_DESCRIPTION_CHARS = 12_000;
 const SHOWN_CHARS = 160;
+/** Far more than one result with its notices and instructions may have, and less than twice as much. */
+const RESULT_CHARS = 80_000;
 
 /** Control characters except tab and line feed, marks of writing direction, and Unicode line separators. */
 const UNPRINTABLE =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern finds control characters.
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
+
+/** Tags, variation selectors of the supplement, and the zero-width space: what carries hidden text. */
+const UNSEEN = /[\u200b\u{e0000}-\u{e0fff}]/u;
 
 const shown = (text: string): string => JSON.stringify(text.slice(0, SHOWN_CHARS));
 
@@ -111,7 +117,7 @@ function textProblems(what: string, text: string, most: number): string[] {
   ];
 }
 
-/** Judges texts that the user and the model did not ask for. */
+/** Judges texts that the user and the model did not ask for, and the results that the model reads. */
 export function wordsProblems(arena: Arena): string[] {
   const { notices, dialogs, requests } = arena;
   const search = new Set(
@@ -126,8 +132,13 @@ export function wordsProblems(arena: Arena): string[] {
     unasked.length > NOTICES
       ? [`${unasked.length} notices, the last: ${shown(unasked.at(-1)?.message ?? "")}`]
       : [];
+  const results = new Set(requests.flatMap(toolResultTexts));
   return [
     ...many,
+    ...[...results].flatMap((text) => [
+      ...textProblems("a result for the model", text.replaceAll("\r\n", "\n"), RESULT_CHARS),
+      ...(UNSEEN.test(text) ? [`a result for the model holds hidden characters: ${shown(text)}`] : []),
+    ]),
     ...notices
       .slice(0, NOTICES)
       .flatMap(({ message }) =>

@@ -14,7 +14,8 @@ import type { Canary } from "./canary.ts";
  * `main`       no turn of the main thread's loop computes 50 ms longer than bare Pi's longest in the same kind of run
  * `runs`       nothing runs: the file `place.canaryFile`, which the attack's program would write, does not exist
  * `leaves`     nothing leaves the machine: the server `place.canary`, which the attack would call, got no request
- * `words`      text that the user and the model get unasked holds no control characters and is bounded
+ * `words`      text that the user and the model get unasked, and results for the model, hold no control characters and are
+ *             bounded
  */
 export type Check = "lives" | "neighbour" | "main" | "runs" | "leaves" | "words";
 

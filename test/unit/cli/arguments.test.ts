@@ -117,7 +117,7 @@ describe("words that do not fit -> the parameter, what it takes, the nearest nam
     [["count=1.5"], 'count takes integer, not "1.5".'],
     [["count=x"], 'count takes integer, not "x".'],
     [["count="], 'count takes integer, not "".'],
-    [["count=1e999"], 'count takes integer, not "1e999".'],
+    [["count=1e999"], 'count takes integer, not "1e999", which would be sent as null.'],
     [["deep=yes"], 'deep takes boolean, not "yes".'],
     [["sort=up"], 'sort takes "asc" | "desc" | 3, not "up".'],
     [["ids=a"], 'An item of ids takes integer, not "a".'],

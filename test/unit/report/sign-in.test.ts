@@ -1,6 +1,6 @@
 /** Owns: a server's sign-in in words, and which servers a sign-in would help. */
 import { describe, expect, it, test } from "vitest";
-import { canSignIn, signInText } from "../../../src/report/sign-in.ts";
+import { canSignIn, lacksKey, needsText, signInText } from "../../../src/report/sign-in.ts";
 import { renderStatus } from "../../../src/report/status.ts";
 import type { SignInStatus } from "../../../src/shared/protocol/sign-in.ts";
 import type { ServerState } from "../../../src/shared/protocol/status.ts";
@@ -59,7 +59,7 @@ describe("/mcp", () => {
     ["needs-auth", { state: "needed" }, "s: needs sign-in (http, 2 tools)"],
     ["needs-auth", { state: "running" }, "s: signing in (http, 2 tools)"],
     ["needs-auth", signedIn(MINUTE, true), "s: needs sign-in (http, 2 tools)"],
-    ["needs-auth", undefined, "s: needs-auth (http, 2 tools)"],
+    ["needs-auth", undefined, "s: needs sign-in (http, 2 tools)"],
     ["idle", { state: "needed" }, "s: idle (http, 2 tools, needs sign-in)"],
     [
       "connected",
@@ -79,4 +79,20 @@ describe("/mcp", () => {
       "s: needs sign-in (stdio, 2 tools): it needs a sign-in. Run pi and /mcp auth s.",
     );
   });
+});
+
+test.each<[reason: string | undefined, words: string, isKey: boolean]>([
+  ["key-wanted", "needs a key", true],
+  ["key-refused", "key refused", true],
+  ["not-signed-in", "needs sign-in", false],
+  [undefined, "needs sign-in", false],
+])("a server that answers 401, for the reason %s -> %s", (reason, words, isKey) => {
+  const error = {
+    code: "needs_auth",
+    message: "s: answered 401.",
+    ...(reason && { data: { reason } }),
+  } as const;
+  const status = makeStatus("s", { state: "needs-auth", error });
+  expect([needsText(status), lacksKey(status)]).toEqual([words, isKey]);
+  expect(lacksKey(makeStatus("s", { state: "failed", error }))).toBe(false);
 });

@@ -2,7 +2,9 @@
 import { getEventListeners } from "node:events";
 import { expect, it, test } from "vitest";
 import { createRpc } from "../../../src/runtime/rpc.ts";
+import { deadlineOf } from "../../../src/runtime/run.ts";
 import type { RuntimeThread } from "../../../src/runtime/thread.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 
 type Ping = () => Promise<unknown>;
 
@@ -60,3 +62,18 @@ test("many requests of one method -> one proxy of comlink", async () => {
   for (let index = 0; index < 5; index++) await rpc.request("ping", {}, { deadlineMs: 60_000 });
   expect(counts.named).toBe(1);
 });
+
+it.each([
+  ["reconnect", true],
+  ["tryServer", true],
+  ["getPrompt", true],
+  ["readResource", true],
+  ["status", false],
+  ["diagnose", false],
+] as const)(
+  "%s connects a server: %s -> only then its deadline is beyond npm's and every start's limit",
+  (method, connects) => {
+    // A server's own startupTimeoutMs may be minutes, and npm may fetch its package before.
+    expect(deadlineOf(method) > LIMITS.npxRunMs + 10 * LIMITS.startupTimeoutMs).toBe(connects);
+  },
+);

@@ -1,6 +1,6 @@
 /** Owns: what Pi has before the first request is made, and how long a prompt waits for it. The clock is a fake. */
 import { join } from "node:path";
-import { afterEach, describe, expect, it, test, vi } from "vitest";
+import { afterEach, beforeAll, describe, expect, it, test, vi } from "vitest";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import type { ServerStatus } from "../../../src/shared/protocol/status.ts";
 import { snapshotChecksum } from "../../../src/shared/snapshot/snapshot.ts";
@@ -18,6 +18,8 @@ import {
   writeNewer,
 } from "./support.ts";
 
+// Loaded by a prompt whose clock stands still.
+beforeAll(() => import("../../../src/tools/news/run.ts"));
 afterEach(() => {
   vi.useRealTimers();
   vi.unstubAllEnvs();

@@ -91,7 +91,7 @@ describe("the end", () => {
     await session.stop();
     expect(runtimes[0]?.isStopped).toBe(true);
     const stopped = { code: "runtime_stopped", remedy: "/reload starts them again." };
-    expect(() => session.ask("status", {})).toThrow(expect.objectContaining(stopped));
+    await expect(session.ask("status", {})).rejects.toMatchObject(stopped);
     await expect(session.askConsents()).rejects.toMatchObject(stopped);
   });
 
@@ -176,7 +176,7 @@ describe("the end", () => {
     const two = await openSession();
     await settled();
     expect(one.runtimes[0]?.isStopped).toBe(true);
-    expect(() => one.session.ask("status", {})).toThrow("stopped");
+    await expect(one.session.ask("status", {})).rejects.toThrow("stopped");
     await one.session.stop();
     const three = await openSession();
     await settled();

@@ -14,6 +14,7 @@ const step = {
   id: "7",
   url: "https://auth.example.com/authorize",
   redirectUri: "http://127.0.0.1:5000/callback",
+  codeGoesTo: "auth.example.com",
   browser: "none",
   listens: true,
   endsInMs: 300_000,
@@ -170,7 +171,8 @@ test("/mcp logout -> no notice that the server needs a sign-in, until it has con
   await at.session.ask("signOut", { server: "own" });
   at.send({ type: "server", generation: 0, status: needed });
   expect(at.notices).toEqual([]);
-  at.send({ type: "server", generation: 0, status: makeStatus("own", { lifecycle: "eager" }) });
+  const signIn = { state: "signed-in", renews: true } as const;
+  at.send({ type: "server", generation: 0, status: makeStatus("own", { lifecycle: "eager", signIn }) });
   at.send({ type: "server", generation: 0, status: needed });
   expect(at.notices.map(([text]) => text)).toEqual([
     "MCP server own is signed in.",

@@ -6,6 +6,7 @@ import { makeStatus } from "../server-status.ts";
 
 const error = { code: "connect_failed" as const, message: "s: no answer.", remedy: "Look." };
 const FAILED: Notice = { level: "error", text: "MCP server s: no answer. Look." };
+const often = (times: number): Notice => ({ ...FAILED, text: `${FAILED.text} (${times} times)` });
 const RECOVERED: Notice = { level: "info", text: "MCP server s works again." };
 
 const UNCALLED = { isCalled: false, isSigningIn: false, isSignedOut: false };
@@ -34,7 +35,12 @@ describe("createHealthNotices", () => {
     ["fails again and again", ["failed", "connecting", "failed"], [FAILED, undefined, undefined]],
     ["fails, comes back", ["failed", "connecting", "connected"], [FAILED, undefined, RECOVERED]],
     ["comes back, goes on", ["failed", "connected", "connected"], [FAILED, RECOVERED, undefined]],
-    ["fails, comes back, fails", ["failed", "connected", "failed"], [FAILED, RECOVERED, FAILED]],
+    ["fails, comes back, fails", ["failed", "connected", "failed"], [FAILED, RECOVERED, often(2)]],
+    [
+      "fails at every second call",
+      ["failed", "connected", "failed", "connected", "failed", "connected", "failed"],
+      [FAILED, RECOVERED, often(2), RECOVERED, undefined, undefined, often(4)],
+    ],
   ])("a server that %s: %j -> %j", (_name, states, notices) => {
     expect(told(states)).toEqual(notices);
   });
@@ -97,7 +103,8 @@ describe("a server that takes a sign-in", () => {
   test("needs it again and again, for other reasons too -> one notice; signed in elsewhere -> one more", () => {
     const health = createHealthNotices();
     const other = { code: "needs_auth" as const, message: "s: it has moved.", data: { reason: "moved" } };
-    const notices = [needing(), needing({ error: other }), makeStatus("s"), makeStatus("s")].map((status) =>
+    const signedIn = makeStatus("s", { signIn: { state: "signed-in", renews: true } });
+    const notices = [needing(), needing({ error: other }), signedIn, signedIn].map((status) =>
       health.onStatus(status, UNCALLED),
     );
     expect(notices).toEqual([
@@ -106,6 +113,23 @@ describe("a server that takes a sign-in", () => {
       { level: "info", text: "MCP server s is signed in." },
       undefined,
     ]);
+  });
+
+  test("connects without a sign-in and wants one for each call -> one notice, and none that is false", () => {
+    const health = createHealthNotices();
+    const calls = Array.from({ length: 10 }, () => [needing(), makeStatus("s", { signIn })]).flat();
+    const notices = calls.map((status) => health.onStatus(status, { ...UNCALLED, isCalled: true }));
+    expect(notices.filter((notice) => notice !== undefined)).toEqual([NEEDS]);
+  });
+
+  test("loses each token that it was given -> both notices become rare", () => {
+    const health = createHealthNotices();
+    const signedIn = makeStatus("s", { signIn: { state: "signed-in", renews: true } });
+    const calls = Array.from({ length: 64 }, () => [needing(), signedIn]).flat();
+    const texts = calls.map((status) => health.onStatus(status, { ...UNCALLED, isCalled: true })?.text);
+    const told = texts.filter((text) => text !== undefined);
+    expect(told).toHaveLength(14);
+    expect(told.at(-2)).toBe(`${NEEDS.text} (64 times)`);
   });
 
   test("signed in by the user of this session -> no notice beside the sign-in's own line", () => {
@@ -123,4 +147,16 @@ describe("a server that takes a sign-in", () => {
       health.onStatus(makeStatus("s", { state: "failed", error }), { ...UNCALLED, isSigningIn: true }),
     ).toEqual(FAILED);
   });
+});
+
+test("npm fetches a package for seconds -> one notice; at the next start another one", () => {
+  const health = createHealthNotices();
+  const text = (waits?: string): string | undefined =>
+    health.onStatus(makeStatus("a", { state: "connecting", ...(waits ? { waits } : {}) }), UNCALLED)?.text;
+  expect(text("npm fetches x, 2 s")).toBe(
+    "MCP server a: npm fetches x, 2 s. A first start may take minutes; /mcp shows it.",
+  );
+  expect(text("npm fetches x, 3 s")).toBeUndefined();
+  expect(text()).toBeUndefined();
+  expect(text("npm fetches x, 2 s")).toBeDefined();
 });

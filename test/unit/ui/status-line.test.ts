@@ -51,3 +51,11 @@ describe("createStatusLine", () => {
     expect(statuses).toEqual([]);
   });
 });
+
+test("npm fetches a package -> in place of the tools, also of a server that is only tried", () => {
+  const waits = "npm fetches x, 12 s, 3 files";
+  const servers = [makeStatus("a"), makeStatus("b", { state: "connecting", waits })];
+  expect(statusText(servers)).toBe(`MCP 1/2 · b: ${waits}`);
+  expect(statusText([], { server: "new", waits })).toBe(`new: ${waits}`);
+  expect(statusText(servers, { server: "new", waits })).toBe(`MCP 1/2 · new: ${waits} and 1 more`);
+});

@@ -93,7 +93,10 @@ function textKind(schema: Schema): Kind {
 
 function numberKind(schema: Schema, integer: boolean): Kind {
   const [minimum, maximum] = [number(schema.minimum), number(schema.maximum)];
-  return plain({ kind: "number", integer, minimum, maximum, default: number(schema.default) });
+  const start = number(schema.default);
+  // Parsing has perhaps changed such a default, and the answer would send back another number.
+  const isSure = start === undefined || !Number.isInteger(start) || Number.isSafeInteger(start);
+  return plain({ kind: "number", integer, minimum, maximum, default: isSure ? start : undefined });
 }
 
 function choiceKind({ choices, values }: Listed, wanted: unknown): Kind {

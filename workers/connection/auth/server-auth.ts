@@ -5,8 +5,9 @@
 import { join } from "node:path";
 import type { SignInAgreed, SignInStatus, SignInStep } from "../../../src/shared/protocol/sign-in.ts";
 import { isFolder } from "../../shared/files/is-folder.ts";
+import { abortable } from "../../shared/pace/abort.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
-import type { OAuthPlan } from "../config/entry/oauth-plan.ts";
+import { isDefaultOAuth, type OAuthPlan } from "../config/entry/oauth-plan.ts";
 import { oauthSecrets, type Redactor } from "../secrets/secrets.ts";
 import type { HttpClient } from "../web/web.ts";
 import type { RequestAuth } from "./authorized-client.ts";
@@ -62,11 +63,16 @@ export interface SignInWish {
   signal: AbortSignal;
 }
 
+/** A server that refuses each call is not asked each time what it publishes. */
+const OFFER_MS = 60_000;
+
 /** The authorization of a `Bearer` challenge is a token. A server that wants a password wants a header of the user. */
 const wantsToken = (challenge: AuthChallenge | undefined): boolean =>
   challenge === undefined || /^(bearer|dpop)$/i.test(challenge.scheme);
 
 export class ServerAuth implements RequestAuth {
+  /** Whether the server offers a sign-in, as it was found at `foundMs`, by `performance.now()`. */
+  #offer: { offers: boolean; foundMs: number } | undefined;
   readonly #context: ServerAuthContext;
   readonly #lifetime = new AbortController();
   #server: AuthServer;
@@ -105,8 +111,32 @@ export class ServerAuth implements RequestAuth {
   }
 
   async afterRefusal(refused: RefusedRequest, signal: AbortSignal): Promise<string | undefined> {
-    if (refused.sent === undefined && !wantsToken(refused.challenge)) return undefined;
+    if (refused.sent === undefined && !(await this.#takes(refused, signal))) return undefined;
     return this.#explained(async () => (await this.#open()).tokens.afterRefusal(refused, signal));
+  }
+
+  /** For a server that is only tried: rejects as for a user who never signed in if it takes a sign-in. Reads no tokens. */
+  async afterTrial(refused: RefusedRequest, signal: AbortSignal): Promise<undefined> {
+    if (await this.#takes(refused, signal)) throw this.#explain(new SignInProblem("not-signed-in"));
+  }
+
+  /**
+   * Whether a sign-in can answer the refusal. A server that wants a key answers 401 as well, so there must be evidence:
+   * the challenge, the configuration, or what the server publishes. Otherwise its own words stand.
+   */
+  async #takes({ status, challenge }: RefusedRequest, signal: AbortSignal): Promise<boolean> {
+    if (!wantsToken(challenge)) return false;
+    const { auth, oauth } = this.#server.definition;
+    const isConfigured = auth.scheme === "oauth" || !isDefaultOAuth(oauth);
+    if (status !== 401 || challenge?.resourceMetadata !== undefined || isConfigured) return true;
+    const nowMs = performance.now();
+    if (this.#offer && nowMs - this.#offer.foundMs < OFFER_MS) return this.#offer.offers;
+    const { offersSignIn } = await import("./discovery/discovery.ts");
+    const url = new URL(this.#server.url);
+    const asking = this.#grant().then((grant) => offersSignIn({ url, challenge, ...grant }));
+    const offers = await this.#explained(() => abortable(asking, signal, "The look for a sign-in"));
+    this.#offer = { offers, foundMs: nowMs };
+    return offers;
   }
 
   async signIn(signIns: SignIns, { agreed, signedIn, signal }: SignInWish): Promise<SignInStep> {
@@ -123,6 +153,7 @@ export class ServerAuth implements RequestAuth {
         url: new URL(url),
         store,
         challenge: tokens.challenge,
+        isOwnPlan: !definition.project,
         renew: (signal) => tokens.renew(signal),
         onSecret,
         redact,

@@ -19,6 +19,11 @@ export interface SessionAuthContext extends ServerAuthContext {
 export interface SessionAuth {
   /** What the requests to a server ask. Undefined: no sign-in applies, and the requests go out as configured. */
   of(server: AuthServer): RequestAuth | undefined;
+  /**
+   * What the requests to a server ask that is only tried. No stored token goes there, and nothing is remembered: they
+   * fail as for a user who never signed in, or with the server's own words.
+   */
+  forTrial(server: AuthServer): RequestAuth | undefined;
   status(server: string): SignInStatus | undefined;
   /** Whether someone has signed in to the server, in this process or another one, since it refused its last token. */
   hasOther(server: string): Promise<boolean>;
@@ -72,6 +77,16 @@ export function createSessionAuth(context: SessionAuthContext): SessionAuth {
 
   return {
     of: (server) => (takesSignIn(server.definition, server.headers) ? of(server) : undefined),
+    forTrial: (server) => {
+      if (!takesSignIn(server.definition, server.headers)) return undefined;
+      return {
+        token: async () => undefined,
+        afterRefusal: async (refused, signal) => {
+          const auth = new ServerAuth(server, context);
+          return auth.afterTrial(refused, signal).finally(() => leave(auth));
+        },
+      };
+    },
     status: (server) => {
       if (signIns?.isRunning(server)) return { state: "running" };
       return servers.get(server)?.auth.status;

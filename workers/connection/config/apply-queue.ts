@@ -10,7 +10,7 @@ import { DEFAULT_SETTINGS } from "./entry/settings.ts";
 import { textsToKeep } from "./live/live.ts";
 import type { LoadedConfig } from "./merge/merge.ts";
 import { type Configuration, type Plan, plan } from "./plan/plan.ts";
-import type { Consents, PendingConsent, TrustDecision } from "./trust/trust.ts";
+import { type Consents, isInPlace, type PendingConsent, type TrustDecision } from "./trust/trust.ts";
 
 /** What the user hears and is asked, beside what the plan does. */
 export interface ConfigState {
@@ -108,11 +108,13 @@ export class ApplyQueue {
         server: definition.name,
         hash,
         question,
+        ...(isInPlace(definition) && { inPlace: true }),
       })),
-      refused: refused.map(({ definition: { name }, reason, byPerson }) => ({
-        name,
+      refused: refused.map(({ definition, reason, byPerson }) => ({
+        name: definition.name,
         reason,
         ...(byPerson && { byPerson }),
+        ...(isInPlace(definition) && { inPlace: true }),
       })),
     };
   }

@@ -212,7 +212,7 @@ export async function runConfiguration(options: ConfigurationOptions): Promise<R
   const kept = session.accepted?.texts;
   const first = await loadConfig(facts, undefined, kept && asKept(kept));
   // A text written between the start of the session and this read is an edit like any other: the user is asked.
-  if (await changedSinceStart(session)) consents.distrustStart();
+  if (await changedSinceStart(session, first)) consents.distrustStart();
   const running = new Running(options, { facts, first, consents });
   await running.start();
   return running;

@@ -10,11 +10,13 @@ import { CONNECT_MS } from "./limits.ts";
 
 const PING_MS = 5_000;
 
-const slow = (server: string, ms: number): Finding => ({
-  id: "time-out",
+const slow = (server: string, ms: number, waits: string | undefined): Finding => ({
+  id: waits === undefined ? "time-out" : "npx",
   severity: "warning",
   server,
-  title: `The server has not started within ${formatMs(ms)}; the attempt goes on.`,
+  title: waits
+    ? `The server waits for its package: ${waits}.`
+    : `The server has not started within ${formatMs(ms)}; the attempt goes on.`,
   remedy: `${commandFor("doctor")} once more in a moment tells how it ended. A first start may have to download a package.`,
 });
 
@@ -63,7 +65,7 @@ export async function attempt(
     () => undefined,
     (error: unknown) => error,
   );
-  if (!(await settledWithin(step, ms))) return [slow(server.name, ms)];
+  if (!(await settledWithin(step, ms))) return [slow(server.name, ms, server.status().waits)];
   const error = await outcome;
   // Anything but the errors of the servers is a mistake of our own.
   if (error !== undefined && !(error instanceof ThreadsError)) throw error;

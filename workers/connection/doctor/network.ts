@@ -90,7 +90,8 @@ export async function probe(
     server,
     url: new URL(url.origin),
     proxy: undefined,
-    hasCredentials: false,
+    credentials: [],
+    keyPlace: definition.file,
     redact,
   });
   let address: HttpAddress | undefined;

@@ -4,7 +4,7 @@ import { counted } from "../../../src/shared/text/counts.ts";
 import { fillPath } from "../config/entry/fill-path.ts";
 import { isLate } from "../config/entry/interpolate.ts";
 import { serverEnvironment } from "../config/entry/server-environment.ts";
-import { type NpxState, npxState } from "../npx/npx.ts";
+import { NO_REGISTRY_REMEDY, type NpxState, npxState } from "../npx/npx.ts";
 import { proxyFor } from "../web/web.ts";
 import { allWell, type DoctorInput, type Examined } from "./check.ts";
 import type { Machine } from "./machine.ts";
@@ -83,8 +83,7 @@ export function judgePackages(
     severity: "warning",
     server,
     title: `${packages.join(" ")} is not in npx's cache, and npm's registry cannot be found.`,
-    remedy:
-      "Connect to the network for the first start, or install the package and name its program as the command.",
+    remedy: NO_REGISTRY_REMEDY,
   };
 }
 

@@ -43,7 +43,9 @@ const BY_CODE: Readonly<Partial<Record<WireError["code"], FindingId>>> = {
 
 /** What the error of a server is about. */
 export const idOf = (error: WireError): FindingId =>
-  BY_REASON.get(reasonOf(error) ?? "") ?? BY_CODE[error.code] ?? "connect";
+  (reasonOf(error)?.startsWith("npm-") ? "npx" : BY_REASON.get(reasonOf(error) ?? "")) ??
+  BY_CODE[error.code] ??
+  "connect";
 
 /** Words that point to the one thing to change, for answers whose own remedy is general. */
 function remedyOf(error: WireError): string | undefined {

@@ -4,6 +4,7 @@
  */
 import { type CallToolResult, ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { asToolResult } from "../messages/messages.ts";
 import { type CallClock, startCallClock } from "./call-clock.ts";
 import type { CallRequest, Connection, ConnectionParts, ReadRequest } from "./connection.ts";
 import { callFailure, listFailure, startLimitMs, urlRequiredFailure } from "./failures.ts";
@@ -12,7 +13,7 @@ import { listResources } from "./list-resources.ts";
 import { listTools } from "./list-tools.ts";
 import type { Peer } from "./peer.ts";
 import { readProgress } from "./progress.ts";
-import { complete, readMessages } from "./prompts.ts";
+import { complete } from "./prompts.ts";
 import { urlRequired } from "./questions.ts";
 import { isClosed, isTimeout } from "./sdk-errors.ts";
 
@@ -48,7 +49,8 @@ export function toConnection(peer: Peer, parts: ConnectionParts): Connection {
     getPrompt: async ({ prompt, args, signal }) => {
       const call = { tool: prompt, signal, timeoutMs: LIMITS.promptTimeoutMs, onProgress: () => undefined };
       const params = { name: prompt, arguments: args };
-      return readMessages(await requestFor(peer, parts, call, { method: "prompts/get", params }));
+      const result = await requestFor(peer, parts, call, { method: "prompts/get", params });
+      return asToolResult("prompt", result);
     },
     complete: (request) => complete(peer, request),
     ping: (timeoutMs) => peer.ping(timeoutMs),
@@ -116,10 +118,5 @@ async function callTool(peer: Peer, parts: ConnectionParts, call: CallRequest): 
 /** Reads a resource (MCP 2025-11-25, server/resources) and answers like a tool that embeds the resource. */
 async function readResource(peer: Peer, parts: ConnectionParts, call: ReadRequest): Promise<CallToolResult> {
   const params = { uri: call.uri };
-  const { contents } = await requestFor(peer, parts, call, { method: "resources/read", params });
-  const blocks = (Array.isArray(contents) ? contents : []).map((resource) => ({
-    type: "resource",
-    resource,
-  }));
-  return { content: blocks as CallToolResult["content"] };
+  return asToolResult("resource", await requestFor(peer, parts, call, { method: "resources/read", params }));
 }

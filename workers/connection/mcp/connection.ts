@@ -8,6 +8,7 @@ import type { TransportKind } from "../../../src/shared/protocol/status.ts";
 import type { CachedPrompt } from "../../shared/listed/prompt.ts";
 import type { CachedResources } from "../../shared/listed/resource.ts";
 import type { CachedTool } from "../../shared/listed/tool.ts";
+import type { Reader } from "../../shared/pace/turns.ts";
 import type { CloseTimes } from "../../shared/programs/close-times.ts";
 import type { StoredProtocol } from "../../shared/tasks.ts";
 import type { ServerAsks } from "../asks/asks.ts";
@@ -52,6 +53,8 @@ export interface ConnectOptions {
   onSpawn: (pid: number) => void;
   onExit: (pid: number) => void;
   onNote: (note: string) => void;
+  /** What the start waits for, in words and each second anew: npm that fetches a package; undefined: nothing any more. */
+  onWait?: ((text: string | undefined) => void) | undefined;
   /** `params` of a logging notification, as the server sent them. */
   onLogMessage: (params: unknown) => void;
   /** Takes the values of the resolved definition that no text may show. */
@@ -72,8 +75,8 @@ export interface ConnectOptions {
   onListChanged: () => void;
   /** Absent: nothing is known, or the server is of the old era. */
   remembered?: RememberedServer | undefined;
-  /** Called with a number of bytes from the server before they are read. */
-  onBytes?: ((bytes: number) => void) | undefined;
+  /** Under whom all that the server sends is read. */
+  reader?: Reader | undefined;
 }
 
 export interface Connection {
@@ -95,8 +98,8 @@ export interface Connection {
   listPrompts(signal: AbortSignal): Promise<CachedPrompt[] | undefined>;
   callTool(call: CallRequest): Promise<CallToolResult>;
   readResource(call: ReadRequest): Promise<CallToolResult>;
-  /** Rejects with `ThreadsError`. */
-  getPrompt(request: PromptRequest): Promise<PromptMessage[]>;
+  /** The messages as the contents of one result. Rejects with `ThreadsError`. */
+  getPrompt(request: PromptRequest): Promise<CallToolResult>;
   /** Rejects with what the server answers, or after `LIMITS.completionMs`. */
   complete(request: CompleteRequest): Promise<string[]>;
   /** Settles when the server answers; rejects when it does not within `timeoutMs`. */
@@ -120,12 +123,6 @@ export interface PromptRequest {
   prompt: string;
   args: Record<string, string>;
   signal: AbortSignal;
-}
-
-/** A message as the server sent it. Nothing in its blocks has been checked. */
-export interface PromptMessage {
-  role: "user" | "assistant";
-  blocks: unknown[];
 }
 
 /** `context`: the arguments that have values already. */

@@ -9,7 +9,7 @@ import { boundJson } from "../../../src/shared/text/failure.ts";
 import { asReason } from "../../shared/server-name.ts";
 import type { RequiredOutcome } from "../asks/asks.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
-import type { TooLarge } from "../messages/messages.ts";
+import { callTooLarge, type TooLarge } from "../messages/messages.ts";
 import { boundText } from "../secrets/secrets.ts";
 import type { CallRequest, ConnectionParts } from "./connection.ts";
 import { isTimeout, refusedAnswer } from "./sdk-errors.ts";
@@ -71,11 +71,7 @@ interface FailedCall {
 export function callFailure(server: string, { parts, call, error, answered }: FailedCall): ThreadsError {
   if (call.signal.aborted) return new ThreadsError("cancelled", `${server}/${call.tool} was cancelled.`);
   const refused = refusedAnswer(error);
-  if (refused) {
-    const { what, remedy, data } = refused.excess;
-    const text = `${server}/${call.tool} got no answer: ${server} sent ${what}.`;
-    return new ThreadsError("message_too_large", text, { remedy, data: { server, ...data } });
-  }
+  if (refused) return callTooLarge(server, call.tool, refused);
   // The transport knows the reason and has put it into words.
   if (error instanceof ThreadsError) return error;
   const failure = parts.failure?.();

@@ -16,7 +16,7 @@ export interface ListRequest {
   limitMs: number;
   signal: AbortSignal;
   /** Takes the result of one page; answers false if no further page is wanted. */
-  onPage: (result: Record<string, unknown>) => boolean;
+  onPage: (result: Record<string, unknown>) => boolean | Promise<boolean>;
 }
 
 export async function listPages(
@@ -30,7 +30,7 @@ export async function listPages(
     const request = { method, ...(cursor === undefined ? {} : { params: { cursor } }) };
     const timeout = Math.max(1, limitMs - (performance.now() - startedAt));
     const result = await send(request, { signal, timeout });
-    if (!onPage(result)) return;
+    if (!(await onPage(result))) return;
     const next = result.nextCursor;
     if (typeof next !== "string" || next === "" || seen.has(next)) return;
     seen.add(next);

@@ -1,10 +1,13 @@
 /** Lists the tools of a server over all pages. A malformed tool costs the server only that tool. */
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { type CachedTool, normalizeTools, unboundedTools } from "../../shared/listed/tool.ts";
+import { type CachedTool, normalizeTool, unboundedTools } from "../../shared/listed/tool.ts";
+import { createReader, inTurn } from "../../shared/pace/turns.ts";
 import { createKeptList } from "./kept-list.ts";
 import { listPages, type SendRequest } from "./list-pages.ts";
 
 const NOTED_TOOLS = 20;
+/** Tools between two looks at the time: the largest takes as long as a hundred usual ones. */
+const TOOLS_A_STEP = 10;
 
 export async function listTools(
   send: SendRequest,
@@ -16,13 +19,17 @@ export async function listTools(
   });
   const names = new Set<string>();
   const unbounded: string[] = [];
-  const onPage = (result: Record<string, unknown>): boolean => {
-    for (const tool of normalizeTools(result.tools)) {
-      if (names.has(tool.name)) continue;
+  const reader = createReader();
+  const onPage = async (result: Record<string, unknown>): Promise<boolean> => {
+    const listed: unknown[] = Array.isArray(result.tools) ? result.tools : [];
+    for (const [index, raw] of listed.entries()) {
+      if (index % TOOLS_A_STEP === 0) await inTurn(reader);
+      const tool = normalizeTool(raw);
+      if (unbounded.length < NOTED_TOOLS) unbounded.push(...unboundedTools([raw]));
+      if (!tool || names.has(tool.name)) continue;
       names.add(tool.name);
       tools.add(tool);
     }
-    if (unbounded.length < NOTED_TOOLS) unbounded.push(...unboundedTools(result.tools).slice(0, NOTED_TOOLS));
     if (tools.isFull && result.nextCursor !== undefined) tools.stopEarly();
     return !tools.isFull;
   };

@@ -10,7 +10,6 @@ export type {
   Connection,
   ConnectOptions,
   ListedResources,
-  PromptMessage,
   RememberedServer,
   SpokenProtocol,
 } from "./connection.ts";

@@ -1,23 +1,13 @@
 /**
- * `prompts/get` and `completion/complete` (MCP 2025-11-25, server/prompts and server/utilities/completion). Whatever shape
- * a server answers is read loosely: what is no message, and what is no text, is left out.
+ * `completion/complete` (MCP 2025-11-25, server/utilities/completion). Whatever shape a server answers is read loosely:
+ * what is no text is left out.
  */
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import type { CompleteRequest, PromptMessage } from "./connection.ts";
+import type { CompleteRequest } from "./connection.ts";
 import type { Peer } from "./peer.ts";
 
 const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
-
-/** The messages of an answer, in order. A message may hold one block or, from some servers, a list of blocks. */
-export function readMessages({ messages }: Record<string, unknown>): PromptMessage[] {
-  return list(messages).flatMap((message) => {
-    if (!isObject(message)) return [];
-    const { role, content } = message;
-    const blocks = Array.isArray(content) ? content : [content];
-    return [{ role: role === "assistant" ? ("assistant" as const) : ("user" as const), blocks }];
-  });
-}
 
 /** No values from a server that does not complete. Rejects with what the request rejects with. */
 export async function complete(

@@ -1,21 +1,18 @@
 /**
- * Turns text of a server into JSON-RPC messages. This is the only place that parses such text. A long text is measured
- * first, and refused if it would cost more than the limits or than the memory that is left: `JSON.parse` is native and
- * cannot be stopped, and a heap that becomes full in it ends the whole of Pi.
+ * Turns text of a server into JSON-RPC messages. This is the only place that parses such text: a short one in the
+ * connection worker, a long one in a thread of its own (heavy.ts). A long text is measured first, and refused if it has
+ * more values than a heap can hold: `JSON.parse` is native and cannot be stopped, and a heap that becomes full in it ends
+ * the whole of Pi. How long the text may take is bounded by time alone.
  */
-import { getHeapStatistics } from "node:v8";
-import { resourceLimits } from "node:worker_threads";
+import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { keepSource } from "../../shared/json/lossless.ts";
 import type { JSONRPCErrorResponse, JSONRPCMessage, RequestId } from "../mcp/wire/wire.ts";
-import { type JsonSize, measureJson } from "./json-size.ts";
-import { noMemoryFor, type TooLarge, tooDeep, tooManyValues, unaskedTooLong } from "./too-large.ts";
+import { measureJson } from "./json-size.ts";
+import { type TooLarge, tooDeep, tooManyMessages, tooManyValues, unaskedTooLong } from "./too-large.ts";
 
-/** A shorter text is not measured: it cannot hold more values than bytes, which is some 25 MB of heap. */
-export const MEASURED_BYTES = 256 * 1024;
-/** Heap that a key or value takes at most while it is parsed. Measured with Node 24 over all kinds: 20 to 95. */
-const VALUE_HEAP_BYTES = 100;
-/** The rest of the heap is for the results made from the message, and for an error in the estimate. */
-const USED_HEAP_SHARE = 0.75;
+/** A longer text goes to the thread. One of this length takes some milliseconds, whatever it holds. */
+export const LONG_BYTES = 256 * 1024;
 
 export type Incoming =
   | { kind: "messages"; messages: JSONRPCMessage[] }
@@ -29,8 +26,6 @@ export type Incoming =
 export interface IncomingOptions {
   /** Whether several messages may come as one array (MCP 2025-03-26, basic/transports, over HTTP only). */
   batches: boolean;
-  /** Whether a request with this id is open. Absent: not known. */
-  isAsked?: (id: RequestId) => boolean;
 }
 
 /**
@@ -47,9 +42,53 @@ export const isMessage = (value: unknown): value is JSONRPCMessage => {
 };
 
 const NOISE: Incoming = { kind: "noise" };
-/** Enough for a byte order mark and some white space. */
+/** White space in front of a message that is looked through. */
 const START_BYTES = 100;
-const CONTAINER = /^\s*([[{]|$)/;
+const [OPENS_OBJECT, OPENS_LIST, SPACE] = [0x7b, 0x5b, 0x20];
+
+/** Whether the text begins as a message does. All else is dropped without being parsed: an error costs more than a message. */
+export function mayBeMessage(bytes: Buffer, { batches }: IncomingOptions): boolean {
+  let at = 0;
+  while (at < START_BYTES && (bytes[at] ?? OPENS_OBJECT) <= SPACE) at++;
+  return at === START_BYTES || bytes[at] === OPENS_OBJECT || (batches && bytes[at] === OPENS_LIST);
+}
+
+const refused = (error: TooLarge, id?: RequestId): Incoming => ({ kind: "refused", error, id });
+
+const STRUCTURED = "structuredContent";
+
+/** Results for scripts may hold 64-bit integers. No revision of MCP has both them and batches. */
+function keepNumbers(text: string, message: unknown): void {
+  const result = isObject(message) ? message.result : undefined;
+  const structured = isObject(result) ? result[STRUCTURED] : undefined;
+  if (typeof structured === "object" && structured !== null) keepSource(text, STRUCTURED, structured);
+}
+
+function parse(bytes: Buffer, { batches }: IncomingOptions): Incoming {
+  const text = bytes.toString("utf8");
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return NOISE;
+  }
+  keepNumbers(text, value);
+  const messages = batches && Array.isArray(value) ? value : [value];
+  if (messages.length > LIMITS.batchMessages) return refused(tooManyMessages(messages.length));
+  if (!messages.every(isMessage)) return NOISE;
+  if (!messages.some((message) => "method" in message)) return { kind: "messages", messages };
+  if (bytes.length > LIMITS.unaskedBytes) return refused(unaskedTooLong(bytes.length, LIMITS.unaskedBytes));
+  // Answers may nest to any depth: every reader of them either does not recurse or survives a full stack.
+  const depth = bytes.length > LIMITS.unaskedDepth ? measureJson(bytes).depth : 0;
+  return depth > LIMITS.unaskedDepth ? refused(tooDeep(depth)) : { kind: "messages", messages };
+}
+
+export interface LongOptions extends IncomingOptions {
+  /** Our open requests: ids as texts, and their methods. */
+  asked: ReadonlyMap<string, string>;
+  /** Gets the request that the message answers, before the message is parsed. */
+  onId: (id: RequestId) => void;
+}
 
 function readId(text: string | undefined): RequestId | undefined {
   if (text === undefined) return undefined;
@@ -61,67 +100,31 @@ function readId(text: string | undefined): RequestId | undefined {
   }
 }
 
-/** Heap for the text as a string, for the strings in it, which are copies, and for all values. */
-function heapBytes(bytes: Buffer, text: string, values: number): number {
-  // One character beyond Latin-1 may make all characters two bytes wide.
-  const width = text.length === bytes.length ? 1 : 2;
-  return 2 * width * text.length + values * VALUE_HEAP_BYTES;
-}
-
-function fitsHeap(neededBytes: number): boolean {
-  const { heap_size_limit, used_heap_size } = getHeapStatistics();
-  // A worker's limit is that of its old space. The heap's limit includes the young space, which holds nothing long.
-  const oldMebibytes = resourceLimits.maxOldGenerationSizeMb ?? 0;
-  const limitBytes = oldMebibytes > 0 ? oldMebibytes * 1024 * 1024 : heap_size_limit;
-  return used_heap_size + neededBytes <= limitBytes * USED_HEAP_SHARE;
-}
-
-/** Why a text of this size is refused before it is decoded; undefined if it is not. */
-function excessOf(bytes: Buffer, { values, depth, hasMethod }: JsonSize): TooLarge | undefined {
-  if (hasMethod && bytes.length > LIMITS.unaskedBytes) {
-    return unaskedTooLong(bytes.length, LIMITS.unaskedBytes);
-  }
-  // Answers may nest to any depth: every reader of them either does not recurse or survives a full stack.
-  if (hasMethod && depth > LIMITS.unaskedDepth) return tooDeep(depth);
-  return values > LIMITS.messageValues ? tooManyValues(values) : undefined;
-}
-
-function parse(text: string, { batches }: IncomingOptions): Incoming {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return NOISE;
-  }
-  const messages = batches && Array.isArray(value) ? value : [value];
-  return messages.every(isMessage) ? { kind: "messages", messages } : NOISE;
-}
-
-function readLong(bytes: Buffer, options: IncomingOptions): Incoming {
-  if (!CONTAINER.test(bytes.toString("latin1", 0, START_BYTES))) return NOISE;
-  const size = measureJson(bytes);
-  const id = size.hasMethod ? undefined : readId(size.id);
-  if (id !== undefined && options.isAsked?.(id) === false) return { kind: "stray", id };
-  const excess = excessOf(bytes, size);
-  if (excess) return { kind: "refused", error: excess, id };
-  const text = bytes.toString("utf8");
-  if (!fitsHeap(heapBytes(bytes, text, size.values))) {
-    return { kind: "refused", error: noMemoryFor(bytes.length), id };
-  }
-  return parse(text, options);
+/** Reads a long text, in the thread for it. */
+export function readLong(bytes: Buffer, options: LongOptions): Incoming {
+  const { values, depth, hasMethod, id: idText } = measureJson(bytes);
+  const id = hasMethod ? undefined : readId(idText);
+  if (id !== undefined && !options.asked.has(String(id))) return { kind: "stray", id };
+  if (id !== undefined) options.onId(id);
+  if (hasMethod && bytes.length > LIMITS.unaskedBytes)
+    return refused(unaskedTooLong(bytes.length, LIMITS.unaskedBytes));
+  if (hasMethod && depth > LIMITS.unaskedDepth) return refused(tooDeep(depth));
+  if (values > LIMITS.messageValues) return refused(tooManyValues(values), id);
+  return parse(bytes, options);
 }
 
 let readSoFar = 0;
 
-/** Length of all messages that this thread has read so far. */
+/** Length of all messages that this thread has read or handed on so far. */
 export const bytesRead = (): number => readSoFar;
+export const countRead = (bytes: number): void => {
+  readSoFar += bytes;
+};
 
-export function readIncoming(received: Buffer | string, options: IncomingOptions): Incoming {
-  readSoFar += received.length;
-  if (received.length > MEASURED_BYTES) {
-    return readLong(typeof received === "string" ? Buffer.from(received) : received, options);
-  }
-  return parse(typeof received === "string" ? received : received.toString("utf8"), options);
+/** Reads a text of at most `LONG_BYTES`. */
+export function readShort(bytes: Buffer, options: IncomingOptions): Incoming {
+  countRead(bytes.length);
+  return mayBeMessage(bytes, options) ? parse(bytes, options) : NOISE;
 }
 
 /** JSON-RPC 2.0 leaves the codes from -32000 to -32099 to implementations. */

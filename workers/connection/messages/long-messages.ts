@@ -4,6 +4,8 @@
  * loses the slot to readers that wait.
  */
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { warmHeavy } from "./heavy.ts";
+import { LONG_BYTES as READ_APART_BYTES } from "./incoming.ts";
 import { type TooLarge, tooSlow } from "./too-large.ts";
 
 /** The reader of one stream of messages. */
@@ -13,6 +15,8 @@ export interface LongReader {
    * read until the promise settles.
    */
   hold(bytes: number): Promise<void> | undefined;
+  /** Nothing more comes, so the reader waits for nothing any more. It may still hold what came. */
+  closed(): void;
   /** The reader holds nothing and waits for nothing any more. */
   end(): void;
 }
@@ -38,7 +42,11 @@ interface State {
   isOver: boolean;
 }
 
-export function createLongMessages(slots: number, now: () => number = () => performance.now()): LongMessages {
+export function createLongMessages(
+  slots: number,
+  now: () => number = () => performance.now(),
+  onLong: () => void = () => undefined,
+): LongMessages {
   const withSlot = new Set<State>();
   const waiting = new Set<State>();
   let timer: NodeJS.Timeout | undefined;
@@ -91,6 +99,7 @@ export function createLongMessages(slots: number, now: () => number = () => perf
       const state: State = { giveUp, bytes: 0, slot: undefined, resume: undefined, isOver: false };
       return {
         hold: (bytes) => {
+          if (bytes > READ_APART_BYTES && state.bytes <= READ_APART_BYTES) onLong();
           state.bytes = bytes;
           if (state.isOver) return undefined;
           if (bytes < LONG_BYTES) {
@@ -102,13 +111,20 @@ export function createLongMessages(slots: number, now: () => number = () => perf
           take(state);
           return undefined;
         },
-        end: () => {
-          if (!state.isOver) end(state);
+        closed: () => {
+          state.isOver = true;
+          waiting.delete(state);
+          state.resume?.();
         },
+        end: () => end(state),
       };
     },
   };
 }
 
 /** The one of this thread: it guards the memory of the thread. */
-export const longMessages: LongMessages = createLongMessages(LIMITS.longMessagesAtATime);
+export const longMessages: LongMessages = createLongMessages(
+  LIMITS.longMessagesAtATime,
+  undefined,
+  warmHeavy,
+);

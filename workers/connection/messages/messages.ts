@@ -1,13 +1,20 @@
 /**
- * JSON-RPC messages as they come from an untrusted server, before anything trusts them. Owns: measuring a message
- * before it is parsed, the limits on long messages and the order of parsing them, the reasons of a refusal, and the
- * bounds on requests of the server. Must not: know the meaning of a message.
- * Called by: the transports and mcp. To bound another kind of message: incoming.ts and a row in docs/security.md.
+ * JSON-RPC messages as they come from an untrusted server, before anything trusts them. Owns: where a message is parsed,
+ * the limits on long messages and their thread, what of a long message the others get, the reasons of a refusal, and the
+ * bounds on requests of the server and on what is no message. Must not: know the meaning of a message, but for prune.ts
+ * and contents.ts, which know it for the thread.
+ * Called by: the transports, mcp, results and workers/heavy.ts. To bound another kind of message: incoming.ts and a row in
+ * docs/security.md. To let the connection worker read more of a long message: prune.ts.
  */
-export { bytesRead, MEASURED_BYTES, readIncoming, refusalOf } from "./incoming.ts";
-export { cancelledRequest, isAnswer, isRequest, parseMessages } from "./kinds.ts";
+export { asToolResult, heldIn, type ResultKind } from "./contents.ts";
+export type { ReadLong } from "./heavy.ts";
+export type { FromHeavy, ToHeavy } from "./heavy-thread.ts";
+export { bytesRead, readLong } from "./incoming.ts";
+export { cancelledRequest, isAnswer, isRequest } from "./kinds.ts";
 export { type LongMessages, longMessages } from "./long-messages.ts";
-export { longTurn } from "./long-turn.ts";
-export { createPieces } from "./pieces.ts";
+export { Noise } from "./noise.ts";
+export { Blocks, createPieces, type Received, startOf } from "./pieces.ts";
+export { prune } from "./prune.ts";
+export { type MessageStream, type Receiver, receive } from "./receive.ts";
 export { BoundedTransport } from "./server-requests.ts";
-export { type Excess, TooLarge } from "./too-large.ts";
+export { callTooLarge, type Excess, TooLarge } from "./too-large.ts";

@@ -1,8 +1,10 @@
 /** Owns: the reasons for which a message is refused because of its size, with the numbers and the remedy. */
-import type { ErrorData } from "../../../src/shared/protocol/errors.ts";
+import { type ErrorCode, type ErrorData, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 
 export interface Excess {
+  /** Absent: `message_too_large`. */
+  code?: ErrorCode;
   /** Follows "sent". */
   what: string;
   remedy: string;
@@ -30,11 +32,16 @@ export class TooLarge extends Error {
     this.name = "TooLarge";
     this.excess = known;
   }
+
+  /** Whether it is no message that is refused, but too much of what is none. */
+  get isNoise(): boolean {
+    return this.excess.code !== undefined;
+  }
 }
 
 const moreBytesThan = (limitBytes: number): Excess => ({
   what: `one message of more than ${mebibytesOf(limitBytes)}`,
-  remedy: `${ASK_LESS}, or raise maxMessageBytes in the settings of mcp.json.`,
+  remedy: `${ASK_LESS}, or raise maxMessageBytes in the settings of mcp.json${limitBytes < LIMITS.messageBytes ? ", or of the project's .mcp.json or .pi/mcp.json, which may have lowered it" : ""}.`,
   data: { limitBytes },
 });
 
@@ -60,11 +67,26 @@ export const tooDeep = (depth: number): TooLarge =>
     data: { limitDepth: LIMITS.unaskedDepth, depth },
   });
 
-/** The message itself is within the limits, but would not fit beside the results that the worker holds already. */
-export const noMemoryFor = (bytes: number): TooLarge =>
+export const tooManyMessages = (messages: number): TooLarge =>
   new TooLarge({
-    what: `one message of ${mebibytesOf(bytes)}, for which the MCP worker has no memory left beside other results`,
-    remedy: "Call it again when fewer large calls run at the same time.",
+    what: `${messages.toLocaleString("en")} messages at once, more than ${LIMITS.batchMessages}`,
+    remedy: "This is a fault of the server.",
+    data: { limitMessages: LIMITS.batchMessages, messages },
+  });
+
+/** The message is within the limits of size, and the thread that read it was ended after the limit of time. */
+export const tooLaborious = (bytes: number): TooLarge =>
+  new TooLarge({
+    what: `one message of ${mebibytesOf(bytes)} that takes more than ${LIMITS.heavyWorkMs / 1_000} s to read`,
+    remedy: `${ASK_LESS}.`,
+    data: { limitMs: LIMITS.heavyWorkMs, bytes },
+  });
+
+/** The thread for long messages ended under this message. `why`: for example what the system says. */
+export const unreadable = (bytes: number, why: string): TooLarge =>
+  new TooLarge({
+    what: `one message of ${mebibytesOf(bytes)}, and the thread that reads long messages ended: ${why}`,
+    remedy: `${ASK_LESS}.`,
     data: { bytes },
   });
 
@@ -75,3 +97,14 @@ export const tooSlow = (bytes: number): TooLarge =>
     remedy: "Call it again when fewer large calls run at the same time.",
     data: { bytes },
   });
+
+/** The error of a call whose answer was refused. */
+export const callTooLarge = (server: string, tool: string, { excess }: TooLarge): ThreadsError =>
+  new ThreadsError(
+    excess.code ?? "message_too_large",
+    `${server}/${tool} got no answer: ${server} sent ${excess.what}.`,
+    {
+      remedy: excess.remedy,
+      data: { server, ...excess.data },
+    },
+  );

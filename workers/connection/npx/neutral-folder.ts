@@ -1,5 +1,5 @@
 /**
- * Owns the folder in which npm runs for a server that no file of the project defines. npm reads the `.npmrc`, the
+ * Owns the folder in which npm runs for a server whose folder the user did not choose. npm reads the `.npmrc`, the
  * packages and the workspaces of the folder in which it runs and of the folders above, so it must not run in a clone.
  * Its own package.json makes this folder a project for npm, and npm looks no further up.
  */
@@ -32,7 +32,7 @@ const EXECUTABLE_FILE = 0o700;
 
 const MANIFEST = `${JSON.stringify({
   private: true,
-  description: "npm runs here for the servers of your own mcp.json, so that no project decides what it runs.",
+  description: "npm runs here for npx servers, so that no project decides what it runs.",
 })}\n`;
 
 /**

@@ -6,6 +6,7 @@ import { resolve } from "node:path";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { killTree, onWindows, spawnServer } from "../../shared/programs/processes.ts";
+import { type NpmFailure, type NpmProgress, npmFailure, RETRY_SOON, TALKATIVE } from "./npm-words.ts";
 import type { Declined, NpmFacts } from "./tree.ts";
 
 export interface NpmRunOptions {
@@ -17,10 +18,19 @@ export interface NpmRunOptions {
   /** The whole environment. */
   env: Record<string, string>;
   cwd: string;
-  timeoutMs: number;
+  /** As the command line writes them. */
+  packages: readonly string[];
+  /** The longest run, and the longest time in which npm says nothing. */
+  limits: NpmLimits;
+  progress: NpmProgress;
   signal: AbortSignal;
   onSpawn: (pid: number) => void;
   onExit: (pid: number) => void;
+}
+
+export interface NpmLimits {
+  npxRunMs: number;
+  npxSilentMs: number;
 }
 
 export type NpmAnswer = NpmFacts & { projectPrefix: string };
@@ -45,28 +55,40 @@ export const fitsShell = (node: string): boolean =>
 
 /** Throws the signal's reason if the signal is aborted. Whatever the outcome, nothing is left running. */
 export async function runNpm(options: NpmRunOptions): Promise<NpmAnswer | Declined> {
-  const { npm, flags, node, signal, timeoutMs } = options;
+  const { npm, flags, node, signal, packages, env } = options;
   signal.throwIfAborted();
   const ended = await run([...npm.args, ...flags, `--call=${callLine(node)}`], options);
   signal.throwIfAborted();
-  if (ended.timedOut) return { reason: `npm was not done within ${timeoutMs / 1_000} s` };
-  if (ended.failure !== undefined) return { reason: `npm ${ended.failure}` };
+  if (ended.late) return { reason: ended.late.words, failure: ended.late };
+  if (ended.failure !== undefined) {
+    const reason = `npm ${ended.failure}`;
+    const failure = npmFailure(ended.stderr, { packages, env });
+    return failure ? { reason, failure } : { reason };
+  }
   return readAnswer(ended.stdout, options);
 }
 
 interface Ended {
   stdout: string;
-  timedOut: boolean;
+  stderr: string;
+  /** The run was ended because it took too long. */
+  late: NpmFailure | undefined;
   failure: string | undefined;
 }
 
 function run(args: readonly string[], options: NpmRunOptions): Promise<Ended> {
-  const { npm, env, cwd, signal, timeoutMs, onSpawn, onExit } = options;
-  const child = spawnServer({ program: npm.program, args, env, cwd });
+  const { npm, env, cwd, signal, limits, progress, onSpawn, onExit } = options;
+  // What the environment sets itself stays.
+  const child = spawnServer({
+    program: npm.program,
+    args,
+    env: { ...RETRY_SOON, ...env, ...TALKATIVE },
+    cwd,
+  });
   const { pid } = child;
   let stdout = "";
   let stderr = "";
-  let timedOut = false;
+  let late: NpmFailure | undefined;
   let killTimer: NodeJS.Timeout | undefined;
 
   /** SIGTERM comes first, so that npm can remove a half installed package. */
@@ -75,10 +97,20 @@ function run(args: readonly string[], options: NpmRunOptions): Promise<Ended> {
     killTree(pid, "SIGTERM");
     killTimer = setTimeout(() => killTree(pid, "SIGKILL"), LIMITS.shutdownTermMs);
   };
-  const timer = setTimeout(() => {
-    timedOut = true;
+  const giveUp = (words: string): void => {
+    const remedy = "Try again: what npm has fetched stays in its cache.";
+    late ??= { code: "ETIMEDOUT", isNetwork: true, words, remedy };
     stop();
-  }, timeoutMs);
+  };
+  const wanted = options.packages.join(" ");
+  const timer = setTimeout(
+    () => giveUp(`npm was not done with ${wanted} within ${limits.npxRunMs / 1_000} s`),
+    limits.npxRunMs,
+  );
+  const silence = setTimeout(
+    () => giveUp(`npm heard nothing of its registry for ${limits.npxSilentMs / 1_000} s`),
+    limits.npxSilentMs,
+  );
   signal.addEventListener("abort", stop, { once: true });
 
   child.stdin.on("error", () => undefined);
@@ -87,16 +119,18 @@ function run(args: readonly string[], options: NpmRunOptions): Promise<Ended> {
     stdout = (stdout + chunk.toString("utf8")).slice(-OUTPUT_CHARS);
   });
   child.stderr.on("data", (chunk: Buffer) => {
-    stderr = (stderr + chunk.toString("utf8")).slice(-OUTPUT_CHARS);
+    const text = chunk.toString("utf8");
+    stderr = (stderr + text).slice(-OUTPUT_CHARS);
+    progress.see(text);
+    silence.refresh();
   });
   if (pid !== undefined) onSpawn(pid);
 
   return new Promise((settle) => {
     const done = (failure: string | undefined): void => {
-      clearTimeout(timer);
-      clearTimeout(killTimer);
+      for (const one of [timer, silence, killTimer]) clearTimeout(one);
       signal.removeEventListener("abort", stop);
-      settle({ stdout, timedOut, failure });
+      settle({ stdout, stderr, late, failure });
     };
     child.once("error", (error) => {
       if (pid === undefined) done(`could not be started: ${messageOf(error)}`);

@@ -4,7 +4,7 @@
  * Must not: start the server. Called by: transports/stdio.
  * To support another package runner: a parser beside command.ts, and what it installs beside tree.ts.
  */
-import { messageOf } from "../../../src/shared/protocol/errors.ts";
+import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { findHere, isFile } from "../../shared/programs/find-program.ts";
 import { type NpxCacheEntry, readNpxEntry, writeNpxEntry } from "./cache-file.ts";
@@ -12,7 +12,8 @@ import { type NpmWords, type NpxRequest, parseNpxCommand } from "./command.ts";
 import { decisiveSetting, environmentKey } from "./environment.ts";
 import { findNode, launchOf, type NpxLaunch } from "./launch.ts";
 import { type NeutralFolder, NO_WORKSPACES, neutralFolder } from "./neutral-folder.ts";
-import { fitsShell, type NpmAnswer, runNpm } from "./npm-run.ts";
+import { fitsShell, type NpmAnswer, type NpmLimits, runNpm } from "./npm-run.ts";
+import { type NpmFailure, NpmProgress, npmFailure } from "./npm-words.ts";
 import { type Project, readProject } from "./project.ts";
 import { createTaskSharing } from "./shared-task.ts";
 import { throughNpm } from "./through-npm.ts";
@@ -26,6 +27,7 @@ import {
   treeInProject,
 } from "./tree.ts";
 
+export { NO_REGISTRY_REMEDY } from "./npm-words.ts";
 export { type NpxState, npxState } from "./state.ts";
 export type { NpxLaunch };
 
@@ -47,15 +49,19 @@ export interface NpxOptions {
   /** `mcp-npx-cache.json`. */
   cacheFile: string;
   signal: AbortSignal;
+  /** Name of the server, for the error. */
+  server: string;
   /** Gets one line that says why npx itself is run. */
   onNote: (note: string) => void;
+  /** What is being waited for, each second once npm takes longer than usual; undefined: nothing any more. */
+  onWait?: ((text: string | undefined) => void) | undefined;
   /** npm has been started, and has ended: the main thread ends what still runs when Pi exits. */
   onSpawn: (pid: number) => void;
   onExit: (pid: number) => void;
   /** Milliseconds since 1970. */
   now?: () => number;
-  /** Limit for one run of npm. */
-  timeoutMs?: number;
+  /** Absent: `LIMITS`. */
+  limits?: NpmLimits;
 }
 
 /** The folder in which npm runs, and the project that counts there. */
@@ -82,25 +88,53 @@ interface Resolution {
 
 const shareAsking = createTaskSharing<NpmAnswer | Declined>();
 const shareInstalling = createTaskSharing<NpmFacts | Declined>();
+/** The installs that run, by their keys: their users tell how far they are. */
+const installs = new Map<string, NpmProgress>();
+
+/** The first word about a run of npm that takes longer than usual, and each further one. */
+const FIRST_WORD_MS = 2_000;
+const NEXT_WORD_MS = 1_000;
 
 /**
- * Undefined: use the original command. Rejects only if the signal is aborted, with the signal's reason; then nothing is
- * left running.
+ * Undefined: use the original command. Rejects if the signal is aborted, with the signal's reason, and with
+ * `connect_failed` if npm cannot fetch the package, which npm itself as the parent could not either; then nothing is left
+ * running.
  */
 export async function resolveNpx(target: NpxTarget, options: NpxOptions): Promise<NpxLaunch | undefined> {
   const parsed = parseNpxCommand(target.command, target.args);
   if (parsed.kind === "other") return undefined;
   const neutral = target.neutral === undefined ? undefined : await neutralFolder(target.neutral);
   try {
-    const outcome =
+    const outcome: NpxLaunch | Declined =
       parsed.kind === "unsure" ? parsed : await resolve(parsed.request, target, { neutral, options });
     if (!("reason" in outcome)) return outcome;
+    if (outcome.failure) throw npmError(options.server, outcome.failure);
     options.onNote(`is started through npm itself: ${outcome.reason}`);
   } catch (error) {
     options.signal.throwIfAborted();
+    if (error instanceof ThreadsError) throw error;
     options.onNote(`is started through npm itself: ${messageOf(error)}`);
   }
   return neutral && byNpm(parsed.words, target, { neutral, options });
+}
+
+const npmError = (server: string, failure: NpmFailure): ThreadsError =>
+  new ThreadsError("connect_failed", `${server} cannot be started: ${failure.words}.`, {
+    remedy: failure.remedy,
+    data: { server, reason: `npm-${failure.code}` },
+  });
+
+/** Why npm, as the parent of a server, has ended before the server started; undefined for any other command or reason. */
+export function explainNpm(
+  server: string,
+  { command, args, env }: Pick<NpxTarget, "command" | "args" | "env">,
+  stderr: string,
+): ThreadsError | undefined {
+  const parsed = parseNpxCommand(command, args);
+  if (parsed.kind === "other") return undefined;
+  const packages = parsed.kind === "npx" ? parsed.request.packages.map(({ raw }) => raw) : ["its package"];
+  const failure = npmFailure(stderr, { packages, env });
+  return failure && npmError(server, failure);
 }
 
 /** Starts the server through npm itself, outside every project. Undefined if there is no npm. */
@@ -155,24 +189,51 @@ async function resolve(
 }
 
 /** One run of npm for all callers that want these packages in this environment at the same time. */
-function installed(resolution: Resolution): Promise<NpmFacts | Declined> {
+async function installed(resolution: Resolution): Promise<NpmFacts | Declined> {
   const { request, environment, options } = resolution;
   const packages = request.packages.map(({ raw }) => raw);
   const key = [environment.slice(0, 32), request.bin ?? "", ...packages].join(" ");
-  return shareInstalling(key, options.signal, (signal) => install(resolution, key, signal));
+  const startedAt = performance.now();
+  let hasSpoken = false;
+  const tell = (): void => {
+    hasSpoken = true;
+    const seconds = Math.round((performance.now() - startedAt) / 1_000);
+    options.onWait?.((installs.get(key) ?? new NpmProgress()).text(packages, seconds));
+    timer = setTimeout(tell, NEXT_WORD_MS);
+  };
+  let timer = setTimeout(tell, FIRST_WORD_MS);
+  try {
+    return await shareInstalling(key, options.signal, (signal) => {
+      const progress = new NpmProgress();
+      installs.set(key, progress);
+      return install(resolution, { key, progress, signal }).finally(() => {
+        if (installs.get(key) === progress) installs.delete(key);
+      });
+    });
+  } finally {
+    clearTimeout(timer);
+    if (hasSpoken) options.onWait?.(undefined);
+  }
+}
+
+interface Install {
+  key: string;
+  progress: NpmProgress;
+  signal: AbortSignal;
 }
 
 async function install(
   resolution: Resolution,
-  key: string,
-  signal: AbortSignal,
+  { key, progress, signal }: Install,
 ): Promise<NpmFacts | Declined> {
   const { request, place, environment, options } = resolution;
   const now = options.now ?? Date.now;
   const known = await readNpxEntry(options.cacheFile, key, now());
   if (known && (await isStillThere(resolution, known))) return known;
 
-  const answer = await shareAsking(environment, signal, (shared) => npmRun(resolution, [], shared));
+  const answer = await shareAsking(environment, signal, (shared) =>
+    npmRun(resolution, [], { progress, signal: shared }),
+  );
   if ("reason" in answer) return answer;
   if (answer.projectPrefix !== place.prefix) {
     return { reason: `npm takes ${answer.projectPrefix} for the project` };
@@ -181,8 +242,13 @@ async function install(
   if ("reason" in tree) return tree;
   if (tree.kind === "cache" && !(await isUpToDate(request, tree))) {
     const flags = request.packages.map(({ raw }) => `--package=${raw}`);
-    const installed = await npmRun(resolution, request.yes ? ["--yes", ...flags] : flags, signal);
-    if ("reason" in installed) return installed;
+    const ran = await npmRun(resolution, request.yes ? ["--yes", ...flags] : flags, { progress, signal });
+    if ("reason" in ran && ran.failure?.isNetwork && (await isUsable(request, tree))) {
+      // The next start asks npm again.
+      options.onNote(`starts as it is installed, because ${ran.failure.words}`);
+      return answer;
+    }
+    if ("reason" in ran) return ran;
   }
   const { cacheDir, globalPrefix, node } = answer;
   const packages = request.packages.map(({ raw }) => raw);
@@ -202,16 +268,18 @@ async function isStillThere({ request, place }: Resolution, known: NpxCacheEntry
 
 /** npx asks the registry unless the version is exact: npm's cache alone cannot tell the newest one. */
 const isUpToDate = async (request: NpxRequest, tree: Tree): Promise<boolean> =>
-  request.packages.every(({ kind }) => kind === "version") &&
-  (await isComplete(tree)) &&
-  !("reason" in (await locate(tree, request)));
+  request.packages.every(({ kind }) => kind === "version") && (await isUsable(request, tree));
+
+/** An earlier install is there, in a version that the command allows. */
+const isUsable = async (request: NpxRequest, tree: Tree): Promise<boolean> =>
+  (await isComplete(tree)) && !("reason" in (await locate(tree, request)));
 
 function npmRun(
   { request, target, place, npm, node, options }: Resolution,
   flags: readonly string[],
-  signal: AbortSignal,
+  { progress, signal }: Omit<Install, "key">,
 ): Promise<NpmAnswer | Declined> {
-  const { timeoutMs = LIMITS.npxRunMs, onSpawn, onExit } = options;
+  const { limits = LIMITS, onSpawn, onExit } = options;
   const beside = place.project ? [] : [NO_WORKSPACES];
   return runNpm({
     npm: { program: npm, args: request.npm.args },
@@ -219,7 +287,9 @@ function npmRun(
     node,
     env: target.env,
     cwd: place.cwd,
-    timeoutMs,
+    packages: request.packages.map(({ raw }) => raw),
+    limits,
+    progress,
     signal,
     onSpawn,
     onExit,

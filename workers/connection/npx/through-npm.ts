@@ -1,5 +1,5 @@
 /**
- * How npm itself starts a server that no file of the project defines, if only npm can tell what to start: npm runs in
+ * How npm itself starts a server whose folder the user did not choose, if only npm can tell what to start: npm runs in
  * its neutral folder and enters the server's folder only for the server. Pure.
  */
 import { resolve } from "node:path";
@@ -7,6 +7,7 @@ import type { NpmWords } from "./command.ts";
 import { settingOf } from "./environment.ts";
 import type { NpxLaunch } from "./launch.ts";
 import { FOLDER_VARIABLE, type NeutralFolder, NO_WORKSPACES, SHELL_VARIABLE } from "./neutral-folder.ts";
+import { RETRY_SOON } from "./npm-words.ts";
 
 const RELATIVE = /^(file:)?(\.{1,2}(?:[\\/].*)?)$/s;
 /** A flag that takes no value from the next word. */
@@ -46,7 +47,8 @@ export function throughNpm(
 ): NpxLaunch {
   const command = isExec ? args.slice(0, 1) : [];
   const words = [...command, NO_WORKSPACES, ...fromFolder(args.slice(command.length), cwd)];
-  if (neutral.shell === undefined) return { command: program, args: words, env, cwd: neutral.path };
+  if (neutral.shell === undefined)
+    return { command: program, args: words, env: { ...RETRY_SOON, ...env }, cwd: neutral.path };
   const isShell = (name: string): boolean => settingOf(name) === "script_shell";
   const own = Object.entries(env).find(([name]) => isShell(name))?.[1] ?? "";
   const others = Object.fromEntries(Object.entries(env).filter(([name]) => !isShell(name)));
@@ -55,5 +57,10 @@ export function throughNpm(
     [FOLDER_VARIABLE]: cwd,
     [SHELL_VARIABLE]: own.startsWith("/") ? own : "",
   };
-  return { command: program, args: words, env: { ...others, ...variables }, cwd: neutral.path };
+  return {
+    command: program,
+    args: words,
+    env: { ...RETRY_SOON, ...others, ...variables },
+    cwd: neutral.path,
+  };
 }

@@ -9,6 +9,7 @@ import { readTextOrThrow, SMALL_FILE_BYTES } from "../../shared/files/read-regul
 import { isFile } from "../../shared/programs/find-program.ts";
 import { onWindows } from "../../shared/programs/processes.ts";
 import type { NpxRequest } from "./command.ts";
+import type { NpmFailure } from "./npm-words.ts";
 import { chooseBin, readManifest } from "./package-bin.ts";
 import type { Project } from "./project.ts";
 import { isWanted, type PackageSpec } from "./spec.ts";
@@ -42,7 +43,8 @@ export interface Binary {
   binFolder: string;
 }
 
-export type Declined = { reason: string };
+/** Why npm itself is to be run. `failure`: npm has failed, and as the server's parent it would fail again. */
+export type Declined = { reason: string; failure?: NpmFailure };
 
 /** Name of the cache folder: libnpmexec hashes the packages as the command line writes them, sorted. */
 export function cacheFolderName(packages: readonly PackageSpec[]): string {

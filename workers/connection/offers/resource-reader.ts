@@ -31,10 +31,13 @@ function namesInPi({ servers, settings }: ReaderOptions): Map<string, string> {
 const keyOf = (server: string, tool: string): string => JSON.stringify([server, tool]);
 
 /** The tool that reads exactly this URI, else a tool whose template fits it. */
-function toolFor(server: Offering, uri: string): { tool: string; args: Record<string, unknown> } | undefined {
-  if (!server.definition.exposeResources) return undefined;
+function toolFor(
+  server: Offering,
+  tools: ReturnType<typeof resourceTools>,
+  uri: string,
+): { tool: string; args: Record<string, unknown> } | undefined {
   let found: { tool: string; args: Record<string, unknown> } | undefined;
-  for (const [tool, { argsOf }] of resourceTools(server.resources, server.tools ?? [])) {
+  for (const [tool, { argsOf }] of tools) {
     const args = argsOf(uri);
     if (!args || server.excludes(tool)) continue;
     found = { tool, args };
@@ -50,8 +53,11 @@ export function resourceReader(
 ): (uri: string) => string | undefined {
   // Computed once a result, and only for a result with such a link: it may hold a hundred thousand links.
   let names: Map<string, string> | undefined;
+  let tools: ReturnType<typeof resourceTools> | undefined;
   return (uri) => {
-    const reader = toolFor(server, uri);
+    if (!server.definition.exposeResources) return undefined;
+    tools ??= resourceTools(server.resources, server.tools ?? []);
+    const reader = toolFor(server, tools, uri);
     if (!reader) return undefined;
     names ??= namesInPi(options);
     const name = names.get(keyOf(server.name, reader.tool));

@@ -64,15 +64,14 @@ async function resourceContent(block: Block, options: ShapeOptions): Promise<Res
   return [textBlock(`${head} Without content.`)];
 }
 
-/** `uri`: as the server sent it. */
-function howToRead(uri: string, { server, readResource }: ShapeOptions): string {
-  if (uri === "") return "";
-  const reader = readResource(uri);
-  if (reader !== undefined) return reader;
-  if (uri.startsWith("file://")) return "Read it as a file if the path exists here.";
-  if (/^https?:/.test(uri)) return "Fetch it by its URI.";
-  return `It cannot be read here: no tool of the MCP server ${server} reads it.`;
-}
+/**
+ * `uri`: as the server sent it. The sentence names a tool of the same server, or nothing: a server that could have a file
+ * read or an address fetched by our words would get the user's files, or a call home.
+ */
+const howToRead = (uri: string, { server, readResource }: ShapeOptions): string =>
+  uri === ""
+    ? ""
+    : (readResource(uri) ?? `The MCP server ${server} wrote this link and has no tool that reads it.`);
 
 function linkContent(block: Block, options: ShapeOptions): ResultContent[] {
   const line = (value: unknown, otherwise: string): string => label(value, otherwise, options.redact);

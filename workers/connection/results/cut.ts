@@ -36,9 +36,11 @@ export function headEnd(text: string, { bytes, lines }: Budget): number {
   const { read } = new TextEncoder().encodeInto(text.slice(0, bytes), new Uint8Array(bytes));
   let end = read;
   let newline = -1;
+  // A search in the whole of a text without line ends would read all of it.
+  const kept = text.slice(0, end);
   for (let line = 0; line < lines; line++) {
-    newline = text.indexOf("\n", newline + 1);
-    if (newline === -1 || newline >= end) break;
+    newline = kept.indexOf("\n", newline + 1);
+    if (newline === -1) break;
     if (line === lines - 1) end = newline;
   }
   end = backToLineEnd(text, end);
@@ -62,11 +64,13 @@ function lastBytes(text: string, bytes: number): number {
 export function tailStart(text: string, { bytes, lines }: Budget): number {
   if (bytes <= 0 || lines <= 0) return text.length;
   let start = lastBytes(text, bytes);
-  let newline = text.endsWith("\n") ? text.length - 1 : text.length;
+  const first = start;
+  const kept = text.slice(first);
+  let newline = kept.endsWith("\n") ? kept.length - 1 : kept.length;
   for (let line = 0; line < lines; line++) {
-    newline = newline <= 0 ? -1 : text.lastIndexOf("\n", newline - 1);
-    if (newline < start) break;
-    if (line === lines - 1) start = newline + 1;
+    newline = newline <= 0 ? -1 : kept.lastIndexOf("\n", newline - 1);
+    if (newline === -1) break;
+    if (line === lines - 1) start = first + newline + 1;
   }
   if (start === 0 || text.charCodeAt(start - 1) === 0x0a) return start;
   const next = text.indexOf("\n", start);

@@ -9,7 +9,7 @@ import { textBlock } from "../../../src/shared/text/text-block.ts";
 import type { GuardLimits } from "../config/entry/guard.ts";
 import { amount } from "./amount.ts";
 import { countLines, headEnd, tailStart } from "./cut.ts";
-import type { ResultStore } from "./store.ts";
+import type { ResultStore, Saved } from "./store.ts";
 import { type Structure, structureOf } from "./structure.ts";
 
 /** Part of the limit for the line that says what is missing, with the path. */
@@ -36,10 +36,19 @@ export interface Guarded {
 
 const textOf = (content: ResultContent | undefined): string => (content?.type === "text" ? content.text : "");
 
-const measure = (content: ResultContent): Measured =>
-  content.type === "text"
-    ? { content, bytes: Buffer.byteLength(content.text), lines: countLines(content.text) }
-    : { content, bytes: 0, lines: 0 };
+/** The size of a text of 60 MB is counted in 15 ms, and asked for several times. */
+const measured = new WeakMap<ResultContent, Measured>();
+
+export function measure(content: ResultContent): Measured {
+  const known = measured.get(content);
+  if (known) return known;
+  const now =
+    content.type === "text"
+      ? { content, bytes: Buffer.byteLength(content.text), lines: countLines(content.text) }
+      : { content, bytes: 0, lines: 0 };
+  measured.set(content, now);
+  return now;
+}
 
 const total = (parts: readonly Measured[]): { bytes: number; lines: number } => {
   const texts = parts.filter(({ content }) => content.type === "text");
@@ -135,9 +144,9 @@ function extensionOf(parts: readonly Measured[], found: ReadonlyMap<number, Stru
 }
 
 /** All texts, with a newline between two of them, as parts to write one after the other. */
-function* wholeText(parts: readonly Measured[]): Generator<string> {
+export function* wholeText(contents: readonly ResultContent[]): Generator<string> {
   let first = true;
-  for (const { content } of parts) {
+  for (const content of contents) {
     if (content.type !== "text") continue;
     if (!first) yield "\n";
     first = false;
@@ -178,6 +187,10 @@ const isWithin = ({ bytes, lines }: { bytes: number; lines: number }, limits: Gu
 export const fitsGuard = (content: readonly ResultContent[], limits: GuardLimits | false): boolean =>
   limits === false || isWithin(total(content.map(measure)), limits);
 
+/** Where all of the text is, as a sentence. */
+export const whereWhole = (saved: Saved): string =>
+  "path" in saved ? `Full text: ${saved.path}` : `The full text could not be stored: ${saved.problem}`;
+
 /** Never fails: if the full text cannot be stored, the notice says why. */
 export async function guardOutput(
   content: readonly ResultContent[],
@@ -188,10 +201,9 @@ export async function guardOutput(
   const whole = total(parts);
   if (isWithin(whole, limits)) return { content: [...content], cut: false };
   const found = structures(parts, limits);
-  const saved = await store.save([...wholeText(parts)], label, extensionOf(parts, found));
+  const saved = await store.save([...wholeText(content)], label, extensionOf(parts, found));
   const stored = "path" in saved ? { storedAt: saved.path } : {};
-  const where =
-    "path" in saved ? `Full text: ${saved.path}` : `The full text could not be stored: ${saved.problem}`;
+  const where = whereWhole(saved);
   if (found) {
     const first = Math.min(...found.keys());
     const shown = content.map((part, index) => {

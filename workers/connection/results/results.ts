@@ -13,10 +13,12 @@ import type { Settings } from "../config/entry/settings.ts";
 import { resourceReader } from "../offers/offers.ts";
 import type { Server } from "../servers/servers.ts";
 import type { ResultSettings } from "./context.ts";
+import { removeOldResults } from "./room.ts";
 import { createStats, readStats, type Stats, statsSettings } from "./stats.ts";
-import { createResultStore, RESULTS_FOLDER, type ResultStore, removeOldResults } from "./store.ts";
+import { createResultStore, RESULTS_FOLDER, type ResultStore } from "./store.ts";
 import { toonWanted } from "./toon.ts";
 
+export { type HeldOptions, inBytes, linksIn, type Shaped, shapeAnywhere, toShaped } from "./held.ts";
 export { shapeResult } from "./shape.ts";
 
 export interface Results {
@@ -53,7 +55,7 @@ export function createResults({ agentDir, settings, log, warn }: ResultsOptions)
   };
 
   return {
-    store: createResultStore({ root }),
+    store: createResultStore({ root, onFull: warn }),
     settingsFor: (server, servers) => ({
       guard: guardFrom(settings().outputGuard, server.definition.outputGuard),
       toon: toonWanted(settings().toonEncode, server.name),

@@ -8,6 +8,7 @@ import type { CallResult } from "../../../src/shared/protocol/calls.ts";
 import type { JsonValue } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { formatBytes } from "../../../src/shared/text/size.ts";
+import { jsonOf } from "../../shared/json/lossless.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
 import { redactValue } from "../secrets/secrets.ts";
 import type { ShapeOptions } from "./context.ts";
@@ -60,6 +61,12 @@ async function tooLarge(
   };
 }
 
+/** JSON of a result, with the server's own numbers in its structured content. */
+function jsonOfResult({ structuredContent, ...rest }: Partial<CallToolResult>): string {
+  if (structuredContent === undefined) return JSON.stringify(rest);
+  return `${JSON.stringify(rest).slice(0, -1)},"structuredContent":${jsonOf(structuredContent)}}`;
+}
+
 /** Empty if the result cannot be written as JSON. */
 export async function forScript(
   { _meta, ...result }: CallToolResult,
@@ -71,7 +78,7 @@ export async function forScript(
   let shown: unknown = whole;
   try {
     if (result.isError === true) shown = redactValue(whole as unknown as JsonValue, options.redact);
-    json = JSON.stringify(shown);
+    json = jsonOfResult(shown as Partial<CallToolResult>);
   } catch {
     // V8 gives up on extreme depth. The script then gets the text.
     return {};

@@ -1,28 +1,27 @@
 /**
- * Turns a server's result into text and images for the model. Owns the order: blocks, structured content, TOON, guard.
+ * Turns a server's result into text and images for the model. Owns the order: blocks, structured content, TOON, guard,
+ * cleaning.
  * Never fails, whatever a server sends.
  */
 
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { CallResult, ResultContent } from "../../../src/shared/protocol/calls.ts";
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { textBlock } from "../../../src/shared/text/text-block.ts";
+import { cleanBlocks } from "../../../src/shared/text/clean-blocks.ts";
+import { isTextBlock as isText, textBlock } from "../../../src/shared/text/text-block.ts";
+import { cleanText } from "../../../src/shared/text/unprintable.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
+import type { Redactor } from "../secrets/secrets.ts";
 import { blockContent, isForUserOnly } from "./blocks.ts";
 import { type ShapeOptions, word } from "./context.ts";
-import { fitsGuard, guardOutput } from "./guard.ts";
+import { fitsGuard, type Guarded, guardOutput, measure, whereWhole, wholeText } from "./guard.ts";
 import { imageForPerson, limitImages } from "./images.ts";
 import { forScript } from "./script-result.ts";
-import { limitFiles } from "./store.ts";
+import { limitFiles, type ResultStore } from "./store.ts";
 import { readStructured, type Structured, structuredForModel } from "./structured.ts";
 import { toonOr } from "./toon.ts";
 
 const FOR_USER_CHARS = 4_000;
-/** Blocks that take some milliseconds of work. */
-const BLOCKS_A_TURN = 2_000;
-
-const isText = (content: ResultContent): content is { type: "text"; text: string } => content.type === "text";
 
 interface Parts {
   contents: ResultContent[];
@@ -39,9 +38,7 @@ async function readBlocks(
   // Secrets are taken out before the cut: neither half of a secret that is cut in two would be found.
   const shownToUser = (value: string): string =>
     (isError ? options.redact(value) : value).slice(0, FOR_USER_CHARS);
-  for (const [index, block] of blocks.entries()) {
-    // A result may hold hundreds of thousands of blocks. In between this thread answers main and other servers.
-    if (index % BLOCKS_A_TURN === BLOCKS_A_TURN - 1) await nextTurn();
+  for (const block of blocks) {
     if (!isForUserOnly(block)) {
       contents.push(...(await blockContent(block, options)));
       continue;
@@ -52,7 +49,7 @@ async function readBlocks(
   }
   return {
     contents: await limitImages(contents, options),
-    forUser: forUser.length === 0 ? undefined : forUser.join("\n").slice(0, FOR_USER_CHARS).toWellFormed(),
+    forUser: forUser.length === 0 ? undefined : cleanText(forUser.join("\n").slice(0, FOR_USER_CHARS)),
   };
 }
 
@@ -70,11 +67,30 @@ function orNothing(
   ];
 }
 
-/** Providers refuse half of a surrogate pair, and some refuse NUL. The text does not become longer. */
-const clean = (value: string): string => value.toWellFormed().replace(/\0+/g, " ");
+/**
+ * The contents that the model gets, cleaned. Nothing is lost: one line says what was taken out, and names the file that
+ * holds all of it. Cleans only what is shown, so after the guard.
+ */
+async function cleaned(
+  { content, storedAt }: Pick<Guarded, "content" | "storedAt">,
+  whole: readonly ResultContent[],
+  { store, label, redact }: { store: ResultStore; label: string; redact: Redactor },
+): Promise<Pick<Guarded, "content" | "storedAt">> {
+  const { blocks, taken } = cleanBlocks(content);
+  const known = storedAt === undefined ? {} : { storedAt };
+  if (taken === "") return { content: blocks, ...known };
+  const saved = storedAt === undefined ? await store.save([...wholeText(whole)], label, "txt") : undefined;
+  const notice = `[${taken} left out here.${saved ? ` ${whereWhole(saved)}` : ""}]`;
+  // What was taken out may have stood within a secret.
+  const shown = blocks.map((block) => (isText(block) ? textBlock(redact(block.text)) : block));
+  return {
+    content: [...shown, textBlock(notice)],
+    ...(saved && "path" in saved ? { storedAt: saved.path } : known),
+  };
+}
 
 const sizeOf = (content: ResultContent): number =>
-  isText(content) ? Buffer.byteLength(content.text) : content.data.length;
+  isText(content) ? measure(content).bytes : content.data.length;
 
 const sumBytes = (contents: readonly ResultContent[]): number =>
   contents.reduce((all, content) => all + sizeOf(content), 0);
@@ -127,8 +143,10 @@ export async function shapeResult(result: CallToolResult, options: ShapeOptions)
     : all;
   // A text that is too long even as TOON stays JSON: the file is more useful, and the preview needs its structure.
   const best = fitsGuard(encoded, limits) ? encoded : all;
-  const guarded = await guardOutput(best, { limits, store, label: `${server}-${tool}` });
-  const content = guarded.content.map((part) => (isText(part) ? textBlock(clean(part.text)) : part));
+  const label = `${server}-${tool}`;
+  const guarded = await guardOutput(best, { limits, store, label });
+  const redact = isError ? options.redact : (text: string): string => text;
+  const { content, storedAt } = await cleaned(guarded, all, { store, label, redact });
   return {
     content,
     isError,
@@ -138,7 +156,7 @@ export async function shapeResult(result: CallToolResult, options: ShapeOptions)
       shown: sumBytes(content),
       savedText: Math.max(0, sumBytes(all.filter(isText)) - sumBytes(content.filter(isText))),
     },
-    ...(guarded.storedAt === undefined ? {} : { storedAt: guarded.storedAt }),
+    ...(storedAt === undefined ? {} : { storedAt }),
     ...(parts.forUser === undefined ? {} : { forUser: parts.forUser }),
     ...(options.wantsStructured ? await forScript(result, options) : {}),
   };

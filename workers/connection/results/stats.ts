@@ -7,6 +7,7 @@ import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import type { StatsSummary, ToolStats } from "../../../src/shared/protocol/calls.ts";
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { appendRegular } from "../../shared/files/append-regular.ts";
 import { PRIVATE_FOLDER } from "../../shared/files/private-modes.ts";
 import { readTextOrThrow } from "../../shared/files/read-regular.ts";
@@ -54,7 +55,10 @@ export function statsSettings(setting: unknown, agentDir: string): StatsSettings
   const written = typeof path === "string" && path !== "" ? path : preset.path;
   return {
     path: resolve(agentDir, expandHome(written, { home: homedir(), platform: process.platform })),
-    flushDelayMs: typeof flushDelayMs === "number" && flushDelayMs >= 0 ? flushDelayMs : preset.flushDelayMs,
+    flushDelayMs:
+      typeof flushDelayMs === "number" && flushDelayMs >= 0
+        ? Math.min(flushDelayMs, LIMITS.longestTimerMs)
+        : preset.flushDelayMs,
   };
 }
 

@@ -1,16 +1,16 @@
 /**
  * Files for the parts of a result that the model does not get: full texts, audio, binary resources. Each session has
  * one private folder (0700) below the agent folder, made when it is first needed. Files are 0600 and are removed
- * after seven days. A failure is a value, because the result must arrive anyway.
+ * after seven days, or earlier if all of them, or those of one session, would take too much room (`Room`). A failure is
+ * a value, because the result must arrive anyway.
  */
 import { randomBytes } from "node:crypto";
-import { type FileHandle, lstat, mkdir, open, readdir, rm, rmdir } from "node:fs/promises";
+import { type FileHandle, mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { isHighSurrogate } from "../../../src/shared/text/surrogates.ts";
 import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../shared/files/private-modes.ts";
+import { Room, type RoomOptions } from "./room.ts";
 
-const DAY_MS = 24 * 60 * 60 * 1_000;
-export const RESULTS_MAX_AGE_MS = 7 * DAY_MS;
 /** Characters encoded at a time: a text of any size goes through one small buffer. */
 const CHUNK_CHARS = 1024 * 1024;
 /** Shorter texts are written together. */
@@ -27,9 +27,7 @@ export interface ResultStore {
   save(parts: readonly (string | Uint8Array)[], label: string, extension: string): Promise<Saved>;
 }
 
-export interface StoreOptions {
-  /** The folder that holds a folder for each session. */
-  root: string;
+export interface StoreOptions extends RoomOptions {
   /** Opens a new file for writing. */
   create?: (path: string) => Promise<FileHandle>;
 }
@@ -50,7 +48,7 @@ async function writeText(file: FileHandle, text: string, buffer: Uint8Array): Pr
 }
 
 /** Joins short texts, so that a hundred thousand of them take a few writes. */
-function* joined(parts: readonly (string | Uint8Array)[]): Generator<string | Uint8Array> {
+export function* joined(parts: readonly (string | Uint8Array)[]): Generator<string | Uint8Array> {
   let short: string[] = [];
   let chars = 0;
   for (const part of parts) {
@@ -90,30 +88,40 @@ const fileName = (label: string, extension: string): string => {
   return `${readable}-${randomBytes(4).toString("hex")}.${extension}`;
 };
 
-export function createResultStore({ root, create }: StoreOptions): ResultStore {
-  const createFile = create ?? ((path: string) => open(path, "wx", PRIVATE_FILE));
-  let chosen: string | undefined;
+const lengthOf = (parts: readonly (string | Uint8Array)[]): number =>
+  parts.reduce((all, part) => all + part.length, 0);
+
+export function createResultStore(options: StoreOptions): ResultStore {
+  const { root, create = (path: string) => open(path, "wx", PRIVATE_FILE) } = options;
+  let chosen: { folder: string; room: Room } | undefined;
   /** Random bytes would load Node's crypto at each start. */
-  const chosenFolder = (): string => {
-    chosen ??= join(root, `${new Date().toISOString().slice(0, 10)}-${randomBytes(6).toString("hex")}`);
-    return chosen;
+  const choose = (): { folder: string; room: Room } => {
+    const folder = join(root, `${new Date().toISOString().slice(0, 10)}-${randomBytes(6).toString("hex")}`);
+    return { folder, room: new Room(folder, options) };
   };
   return {
     async save(parts, label, extension) {
-      const folder = chosenFolder();
+      chosen ??= choose();
+      const { folder, room } = chosen;
       const path = join(folder, fileName(label, extension));
+      let kept: { bytes: number } | undefined;
       try {
         // The folder is made each time, because a cleanup or the user may have removed it.
         await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
-        const file = await createFile(path);
+        const place = await room.make(path, lengthOf(parts));
+        if ("problem" in place) return place;
+        kept = place;
+        const file = await create(path);
         try {
-          return { path, bytes: await writeParts(file, parts) };
+          kept.bytes = await writeParts(file, parts);
+          return { path, bytes: kept.bytes };
         } finally {
           await file.close();
         }
       } catch (error) {
         // A part of a result would look like the whole.
         await rm(path, { force: true }).catch(() => undefined);
+        if (kept) kept.bytes = 0;
         return { problem: (error as Error).message };
       }
     },
@@ -130,30 +138,4 @@ export function limitFiles(store: ResultStore, most: number): ResultStore {
       return store.save(...file);
     },
   };
-}
-
-/** Names in a folder; none if the folder does not exist. */
-const namesIn = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);
-
-/**
- * Removes files older than `maxAgeMs` and empty folders, of all sessions. Follows no links. A file that cannot be
- * removed stays: the next session tries again.
- */
-export async function removeOldResults(
-  root: string,
-  { now = Date.now(), maxAgeMs = RESULTS_MAX_AGE_MS }: { now?: number; maxAgeMs?: number } = {},
-): Promise<void> {
-  for (const session of await namesIn(root)) {
-    const folder = join(root, session);
-    const found = await lstat(folder).catch(() => undefined);
-    if (!found?.isDirectory()) continue;
-    let left = 0;
-    for (const name of await namesIn(folder)) {
-      const file = await lstat(join(folder, name)).catch(() => undefined);
-      if (file?.isFile() && now - file.mtimeMs > maxAgeMs) await rm(join(folder, name), { force: true });
-      else left++;
-    }
-    // A new folder is empty until its first file is written.
-    if (left === 0 && now - found.mtimeMs > DAY_MS) await rmdir(folder).catch(() => undefined);
-  }
 }

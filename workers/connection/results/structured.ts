@@ -6,12 +6,13 @@
 import type { ResultContent } from "../../../src/shared/protocol/calls.ts";
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { textBlock } from "../../../src/shared/text/text-block.ts";
+import { jsonOf } from "../../shared/json/lossless.ts";
 import { sameJson } from "../../shared/json/same.ts";
 import { splitLabel } from "./label.ts";
 
 export interface Structured {
   value: unknown;
-  /** `value` as compact JSON. */
+  /** `value` as JSON, with the server's own numbers. */
   json: string;
 }
 
@@ -19,7 +20,7 @@ export interface Structured {
 export function readStructured(value: unknown): Structured | { problem: string } | undefined {
   if (value === undefined || value === null) return undefined;
   try {
-    return { value, json: JSON.stringify(value) };
+    return { value, json: jsonOf(value) };
   } catch (error) {
     // V8 gives up on extreme depth.
     return { problem: (error as Error).message };

@@ -4,7 +4,7 @@
  * and those of its plan for OAuth. Pure.
  */
 import { percentDecoded } from "../../../src/shared/text/percent.ts";
-import type { ServerDefinition } from "../config/entry/definition.ts";
+import type { HttpTarget, ServerDefinition } from "../config/entry/definition.ts";
 import type { OAuthPlan } from "../config/entry/oauth-plan.ts";
 import type { Secrets } from "./redact.ts";
 
@@ -16,8 +16,45 @@ const SECRET_NAME =
   /secret|token(?!s|iz|[-_]?(limit|count|budget))|password|passwd|passphrase|credential|bearer|cookie|api[-_]?key|(access|private|auth)[-_]?key|(^|[-_])(key|pass|pwd|pat|auth|authorization)($|[-_])/i;
 /** `--name=value`, `NAME=value` as for `docker run -e`, and `Name: value` as for `--header`. */
 const NAMED_VALUE = /^-{0,2}([A-Za-z][\w.-]*)[=:]\s*(.+)$/s;
-/** A part of a path that nobody would choose as a name, so it is probably a key. */
-const OPAQUE = /^(?=.*\d)(?=.*[A-Za-z])[\w-]{20,}$/;
+/** The least characters of a key in a path: 64 bits in hex. Nobody names a thing with more than the second number. */
+const KEY_CHARS = 16;
+const LONGEST_NAME = 200;
+/** A word, a number or a version, as people name things: `Server`, `2024`, `v1`, `v2beta1`, `OAuth2`, `listMembersOfTeam`. */
+const NAME_PART =
+  /^(?:v?\d{1,8}|v\d(?:alpha|beta)\d?|[A-Z]?[a-z]|(?:[a-z]{2,})?(?:[A-Z]{1,8}[a-z]{2,})*\d?(?:[A-Z]{1,8}[a-z]{2,})*[A-Z]{0,8}\d{0,4})$/;
+
+/** How often a text changes between small letters, capital letters and digits. Names of people change with each word. */
+function changes(text: string): number {
+  const kinds = Array.from(text, (char) => (/\d/.test(char) ? 0 : char === char.toLowerCase() ? 1 : 2));
+  return kinds.filter((kind, at) => at > 0 && kind !== kinds[at - 1]).length;
+}
+
+/**
+ * Whether nobody would choose the part of a path as a name, so that it is probably a key, as several hosts write it
+ * (`/s/<key>/mcp`): long, with a piece that is no word, number or version. In digits alone are the ids of things.
+ */
+function isKey(part: string): boolean {
+  if (part.length < KEY_CHARS || !/^[\x21-\x7e]+$/.test(part) || !/[A-Za-z]/.test(part)) return false;
+  if (part.length > LONGEST_NAME) return true;
+  const pieces = part.split(/[^A-Za-z0-9]+/).filter((piece) => piece !== "");
+  if (pieces.some((piece) => !NAME_PART.test(piece)))
+    return /\d/.test(part) || changes(part) >= part.length / 3;
+  // `AbCdEf...` is made of words of two letters.
+  return pieces.some((piece) => piece.length >= KEY_CHARS && changes(piece) >= piece.length / 3);
+}
+
+/**
+ * Paths below an entry of a remote server whose values sign its requests, for example `headers.X-API-Key`. `sent`: names of
+ * the headers that its requests have; a header whose variables are empty is not sent.
+ */
+export function credentialsOf({ headers, url }: HttpTarget, sent: readonly string[]): string[] {
+  const written = Object.entries(headers).filter(
+    ([name, value]) => sent.includes(name) && (isSecretName(name) || isSecretSource(value)),
+  );
+  const parsed = URL.parse(url);
+  const isInUrl = parsed !== null && [...parsed.searchParams.keys()].some(isSecretName);
+  return [...written.map(([name]) => `headers.${name}`), ...(isInUrl ? ["url"] : [])];
+}
 
 const isSecretName = (name: string): boolean => SECRET_NAME.test(name);
 
@@ -46,9 +83,12 @@ const SHORT_KEY = /^(?=.*\d)(?=.*[A-Za-z])\S{4,7}$/;
 function secretParts(url: string): string[] {
   const parsed = URL.parse(url);
   if (!parsed) return [];
-  const { search, searchParams, username, password, pathname } = parsed;
-  const written = [search.slice(1), username, password];
-  const keys = pathname.split("/").filter((part) => OPAQUE.test(part));
+  const { search, searchParams, username, password, pathname, hash } = parsed;
+  const written = [search.slice(1), hash.slice(1), username, password];
+  const keys = pathname.split("/").flatMap((part) => {
+    const decoded = percentDecoded(part);
+    return isKey(decoded) ? [...new Set([part, decoded])] : [];
+  });
   // The Authorization header holds this pair in base64.
   const pair = password === "" ? [] : [`${percentDecoded(username)}:${percentDecoded(password)}`];
   return [...written, ...written.map(percentDecoded), ...searchParams.values(), ...keys, ...pair].filter(

@@ -3,7 +3,7 @@
  * which forms a secret can appear (forms), and taking them out of a text (redact).
  * Called by: every part that writes words of a server. To cover another encoding: a row in forms.ts.
  */
-export { oauthSecrets, secretsOf } from "./find.ts";
+export { credentialsOf, oauthSecrets, secretsOf } from "./find.ts";
 export {
   boundEnd,
   boundText,

@@ -11,6 +11,7 @@ import { endIfFileGone } from "../../shared/gone-files.ts";
 import type { Log } from "../../shared/log.ts";
 import { during } from "../../shared/pace/abort.ts";
 import type { Gate } from "../../shared/pace/gate.ts";
+import { createReader } from "../../shared/pace/turns.ts";
 import { SHUTDOWN_TIMES, UNUSED_TIMES } from "../../shared/programs/close-times.ts";
 import { withName } from "../../shared/server-name.ts";
 import type { SessionAsks } from "../asks/asks.ts";
@@ -36,6 +37,8 @@ const connectByTransport: Connect = async (options) => {
 export interface ServersAuth {
   /** What the requests of a connection ask. Undefined: no sign-in applies. */
   of(server: AuthServer): RequestAuth | undefined;
+  /** The same for a server that is only tried: no token goes there, and nothing is remembered. */
+  forTrial(server: AuthServer): RequestAuth | undefined;
   status(server: string): SignInStatus | undefined;
   /** Whether someone has signed in to the server since it refused its last token. */
   hasOther(server: string): Promise<boolean>;
@@ -65,6 +68,8 @@ export interface AttemptContext {
 export interface AttemptedServer extends ServerParts {
   onAuthLost(error: ThreadsError): void;
   onListChanged(): void;
+  /** What the start waits for, each second; undefined: nothing any more. */
+  onWait(text: string | undefined): void;
   /** Takes the connection before its lists are there; undefined: its lists failed and it is being closed. */
   hold(connection: Connection | undefined): void;
   /** A connection ended, by either side; undefined: it ended before `hold` had it. */
@@ -172,6 +177,7 @@ function connectOptions(
     onSpawn: (pid) => emit({ type: "spawned", pid, server: name }),
     onExit: (pid) => emit({ type: "exited", pid, server: name }),
     onNote: log.note,
+    onWait: (text) => server.onWait(text && server.redact(text)),
     onLogMessage: log.message,
     onSecrets: server.secrets.setDefined,
     redact: server.redact,
@@ -180,7 +186,7 @@ function connectOptions(
     asks: definition.elicitation ? asks?.of({ name, redact: server.redact, onNote: log.note }) : undefined,
     remembered: server.offer.remembered(server.isForCall),
     onListChanged: () => server.onListChanged(),
-    onBytes: talkers?.of(name),
+    reader: createReader({ onBytes: talkers?.of(name), onNote: log.note }),
   };
 }
 

@@ -133,7 +133,7 @@ async function timed<T>(timings: ServerTimings, call: () => Promise<T>): Promise
 
 /** How long one call may go without an answer or progress, in milliseconds. */
 export const callTimeoutMs = ({ requestTimeoutMs }: Pick<ServerDefinition, "requestTimeoutMs">): number =>
-  Math.min(requestTimeoutMs ?? LIMITS.requestTimeoutMs, LIMITS.longestTimerMs);
+  requestTimeoutMs ?? LIMITS.requestTimeoutMs;
 
 /** Whether the rules hide the tool of this name, also from a caller that still knows it. */
 export function isExcluded(

@@ -7,6 +7,8 @@ const SIGN_IN_SECRETS = 40;
 export interface KnownSecrets {
   /** Takes the secrets known so far out of a text. */
   readonly redact: Redactor;
+  /** Those that `redact` takes out. */
+  readonly known: Secrets;
   /** Takes the secrets of the definition, which each connect resolves anew. */
   setDefined(secrets: Secrets): void;
   /** Takes a token, a code or another secret of the sign-in. */
@@ -17,10 +19,14 @@ export function createKnownSecrets(): KnownSecrets {
   let defined = NO_SECRETS;
   const ofSignIn = new Set<string>();
   let redactor: Redactor | undefined;
+  const known = (): Secrets => ({ values: defined.values, named: [...defined.named, ...ofSignIn] });
   return {
     redact: (text) => {
-      redactor ??= createRedactor({ values: defined.values, named: [...defined.named, ...ofSignIn] });
+      redactor ??= createRedactor(known());
       return redactor(text);
+    },
+    get known() {
+      return known();
     },
     setDefined: (secrets) => {
       defined = secrets;

@@ -41,6 +41,7 @@ export class ServerLife {
   /** Who asked for a connection last. */
   #wantedBy: WantedBy = "background";
   #connection: Connection | undefined;
+  #waits: string | undefined;
   #reconnectTimer: NodeJS.Timeout | undefined;
 
   constructor(server: LivingServer, context: AttemptContext) {
@@ -68,6 +69,11 @@ export class ServerLife {
 
   get phase(): ServerPhase {
     return this.#phase;
+  }
+
+  /** What the start waits for, in words. */
+  get waits(): string | undefined {
+    return this.#waits;
   }
 
   /** The connection that is held, also while its lists are being asked for. */
@@ -134,6 +140,10 @@ export class ServerLife {
         ...this.#server.parts,
         onAuthLost: (error) => this.#onAuthLost(error),
         onListChanged: () => this.watch.onListChanged(),
+        onWait: (text) => {
+          this.#waits = text;
+          this.#server.onStatus();
+        },
         hold: (connection) => {
           this.#connection = connection;
         },
@@ -151,6 +161,7 @@ export class ServerLife {
         },
         onSettled: () => {
           this.#attempt = undefined;
+          this.#waits = undefined;
         },
         isForCall: this.#wantedBy === "call",
       },

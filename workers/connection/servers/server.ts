@@ -14,7 +14,7 @@ import type { Approvals } from "../approval/approval.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { Connection } from "../mcp/mcp.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
-import type { Redactor } from "../secrets/secrets.ts";
+import type { Redactor, Secrets } from "../secrets/secrets.ts";
 import type { AttemptContext } from "./attempt.ts";
 import { type AskedOfServer, callServer, isExcluded, orAgain } from "./call.ts";
 import { heldBackError } from "./errors.ts";
@@ -97,6 +97,11 @@ export class Server {
   }
 
   /** Takes secrets out of a text about this server. */
+  /** Those that `redact` takes out. */
+  get secrets(): Secrets {
+    return this.#parts.secrets.known;
+  }
+
   get redact(): Redactor {
     return this.#parts.redact;
   }
@@ -148,6 +153,7 @@ export class Server {
     return serverStatus({
       definition: this.#definition,
       phase: this.#life.phase,
+      waits: this.#life.waits,
       connection: this.#life.connection,
       offer: this.#parts.offer,
       settings: this.#context.settings(),

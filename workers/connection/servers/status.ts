@@ -1,7 +1,9 @@
 /** A server's state as `/mcp` and main show it. Pure. */
 import { toWireError } from "../../../src/shared/protocol/errors.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { SignInStatus } from "../../../src/shared/protocol/sign-in.ts";
 import type { ServerStatus } from "../../../src/shared/protocol/status.ts";
+import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import { type ServerDefinition, transportOf } from "../config/entry/definition.ts";
 import { mayBeDirect } from "../config/entry/exposure.ts";
 import type { Settings } from "../config/entry/settings.ts";
@@ -15,6 +17,7 @@ import type { ServerPhase } from "./state.ts";
 export interface StatusParts {
   definition: ServerDefinition;
   phase: ServerPhase;
+  waits?: string | undefined;
   /** Absent: no connection is open, so the definition says which transport there would be. */
   connection: Pick<Connection, "transport" | "pid" | "protocol"> | undefined;
   offer: Pick<ServerOffer, "tools" | "resources">;
@@ -42,6 +45,7 @@ export function serverStatus(parts: StatusParts): ServerStatus {
     direct: mayBeDirect(definition, settings.directTools),
     ...(connection?.protocol.version ? { protocol: connection.protocol.version } : {}),
     ...(error ? { error: toWireError(error) } : {}),
+    ...(parts.waits === undefined ? {} : { waits: oneLine(parts.waits, LIMITS.waitsChars) }),
     ...(connection?.pid === undefined ? {} : { pid: connection.pid }),
     ...(signIn === undefined ? {} : { signIn }),
   };

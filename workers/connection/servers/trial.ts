@@ -7,7 +7,6 @@ import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { TriedServer } from "../../../src/shared/protocol/setup.ts";
 import { shownName } from "../../../src/shared/text/unprintable.ts";
 import { createGate } from "../../shared/pace/gate.ts";
-import { takesSignIn } from "../auth/auth.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { Server, type ServerContext } from "./server.ts";
 
@@ -15,16 +14,47 @@ export type TrialContext = Omit<ServerContext, "gate" | "onStatus" | "onTools">;
 
 const ignore = (): void => undefined;
 
+/** The limit on time. What npm takes to fetch a package does not count: npm has limits of its own, and says that it lives. */
+class TrialClock {
+  readonly #over = new AbortController();
+  readonly #timeoutMs: number;
+  #timer: NodeJS.Timeout;
+
+  constructor(timeoutMs: number) {
+    this.#timeoutMs = timeoutMs;
+    this.#timer = this.#start();
+  }
+
+  get signal(): AbortSignal {
+    return this.#over.signal;
+  }
+
+  /** npm lives, or is done: the whole time is left for the server. */
+  restart(): void {
+    clearTimeout(this.#timer);
+    this.#timer = this.#start();
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #start(): NodeJS.Timeout {
+    return setTimeout(() => this.#over.abort(), this.#timeoutMs);
+  }
+}
+
 /** Nobody signs in and nobody is asked: no stored token goes to a server that is not configured. */
-const aloneIn = (context: TrialContext): ServerContext => {
-  const { auth: _, asks: __, ...others } = context;
-  return { ...others, gate: createGate(1), onStatus: ignore, onTools: ignore };
+const aloneIn = (context: TrialContext, onStatus: ServerContext["onStatus"]): ServerContext => {
+  const { auth, asks: _, ...others } = context;
+  const own = auth === undefined ? {} : { auth: { ...auth, of: auth.forTrial, status: () => undefined } };
+  return { ...others, ...own, gate: createGate(1), onStatus, onTools: ignore };
 };
 
 const tooSlow = (name: string, timeoutMs: number): ThreadsError =>
   new ThreadsError("connect_timeout", `${name} did not tell its tools within ${timeoutMs / 1_000} s.`, {
     remedy:
-      "Try again: a package that npx or uvx had to download is there then. Or start the program yourself.",
+      "Try again: a package that uvx or docker had to download is there then. Or start the program yourself.",
     data: { server: name, timeoutMs },
   });
 
@@ -39,11 +69,19 @@ export async function tryServer(
   const startedAt = performance.now();
   const tookMs = (): number => Math.round(performance.now() - startedAt);
   const { startupTimeoutMs = timeoutMs } = definition;
+  const clock = new TrialClock(timeoutMs);
+  let waits: string | undefined;
   const server = new Server(
     { ...definition, enabled: true, lifecycle: "lazy", startupTimeoutMs },
-    aloneIn(context),
+    aloneIn(context, (tried) => {
+      const now = tried.status().waits;
+      if (now === waits) return;
+      waits = now;
+      clock.restart();
+      context.emit({ type: "trying", server: name, ...(waits === undefined ? {} : { waits }) });
+    }),
   );
-  const ends = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+  const ends = AbortSignal.any([signal, clock.signal]);
   const end = (): void => void server.close();
   ends.addEventListener("abort", end, { once: true });
   try {
@@ -63,12 +101,10 @@ export async function tryServer(
     if (ends.aborted)
       return { outcome: "failed", error: toWireError(tooSlow(name, timeoutMs)), tookMs: tookMs() };
     const failure = toWireError(error);
-    const { target } = definition;
-    const headers = target.kind === "http" ? target.headers : {};
-    if (failure.code === "needs_auth" && takesSignIn(definition, headers))
-      return { outcome: "needs-sign-in", tookMs: tookMs() };
+    if (failure.data?.reason === "not-signed-in") return { outcome: "needs-sign-in", tookMs: tookMs() };
     return { outcome: "failed", error: failure, tookMs: tookMs() };
   } finally {
+    clock.stop();
     ends.removeEventListener("abort", end);
     await server.close();
   }

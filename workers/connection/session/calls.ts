@@ -1,12 +1,11 @@
 /** One tool call of main: goes to the server, shapes its result, and answers the result as bytes. */
 
-import type { CallProgress, CallResult, CallToolParams } from "../../../src/shared/protocol/calls.ts";
-import { encode } from "../../../src/shared/protocol/codec.ts";
+import type { CallProgress, CallToolParams } from "../../../src/shared/protocol/calls.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { createProgressPacer } from "../../shared/pace/pacer.ts";
 import type { Results } from "../results/results.ts";
-import { shapeResult } from "../results/results.ts";
+import { type Shaped, shapeAnywhere } from "../results/results.ts";
 import { redactError } from "../secrets/secrets.ts";
 import type { Supervisor } from "../servers/servers.ts";
 
@@ -33,15 +32,15 @@ export async function runCall(
   const onYes = (): void => {
     startedAt = performance.now();
   };
-  const record = (result?: CallResult): void =>
+  const record = (result?: Shaped): void =>
     stats?.record({
       at: Date.now(),
       server,
       tool,
       failed: result?.isError ?? true,
-      receivedBytes: result?.bytes?.received ?? 0,
-      shownBytes: result?.bytes?.shown ?? 0,
-      savedTextBytes: result?.bytes?.savedText ?? 0,
+      receivedBytes: result?.sizes?.received ?? 0,
+      shownBytes: result?.sizes?.shown ?? 0,
+      savedTextBytes: result?.sizes?.savedText ?? 0,
       durationMs: Math.round(performance.now() - startedAt),
     });
   try {
@@ -49,17 +48,18 @@ export async function runCall(
     const result = await called.callTool({ tool, args: params.args, signal, onProgress, onYes });
     const durationMs = performance.now() - startedAt;
     const wantsStructured = params.wantsStructured === true;
-    const shaped = await shapeResult(result, {
+    const shaped = await shapeAnywhere(result, {
       server,
       tool,
       durationMs,
       store: results.store,
       wantsStructured,
       redact: called.redact,
+      secrets: called.secrets,
       ...results.settingsFor(called, supervisor.servers),
     });
     record(shaped);
-    return encode(shaped);
+    return shaped.bytes;
   } catch (error) {
     record();
     throw redactError(error, called.redact);

@@ -3,9 +3,10 @@
  * of a tool's result.
  */
 import type { CallResult, ResultContent } from "../../../src/shared/protocol/calls.ts";
-import { cleanText } from "../../../src/shared/text/unprintable.ts";
+import { decode } from "../../../src/shared/protocol/codec.ts";
+import { cleanText, withBases } from "../../../src/shared/text/unprintable.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
-import { type Results, shapeResult } from "../results/results.ts";
+import { type Results, shapeAnywhere } from "../results/results.ts";
 import type { Supervisor } from "../servers/servers.ts";
 
 export interface HandOverParts {
@@ -13,9 +14,9 @@ export interface HandOverParts {
   results: Pick<Results, "store" | "settingsFor">;
 }
 
-/** The terminal shows a message of the user as it is, so no text may hold characters that act on a terminal. */
+/** Pi draws a message of the user as it is, so no text may hold characters that act on a terminal or end Pi. */
 const printable = (content: ResultContent): ResultContent =>
-  content.type === "text" ? { ...content, text: cleanText(content.text) } : content;
+  content.type === "text" ? { ...content, text: withBases(cleanText(content.text)) } : content;
 
 interface HandedOver {
   server: ReturnType<Supervisor["get"]>;
@@ -28,22 +29,21 @@ interface HandedOver {
 }
 
 export async function handOver(
-  content: CallToolResult["content"],
+  result: CallToolResult,
   { server, name, startedAt, wantsStructured = false }: HandedOver,
   { supervisor, results }: HandOverParts,
 ): Promise<CallResult> {
-  const shaped = await shapeResult(
-    { content },
-    {
-      server: server.name,
-      tool: name,
-      durationMs: performance.now() - startedAt,
-      store: results.store,
-      wantsStructured,
-      redact: server.redact,
-      ...results.settingsFor(server, supervisor.servers),
-      toon: false,
-    },
-  );
+  const { bytes } = await shapeAnywhere(result, {
+    server: server.name,
+    tool: name,
+    durationMs: performance.now() - startedAt,
+    store: results.store,
+    wantsStructured,
+    redact: server.redact,
+    secrets: server.secrets,
+    ...results.settingsFor(server, supervisor.servers),
+    toon: false,
+  });
+  const shaped = decode(bytes) as CallResult;
   return { ...shaped, content: shaped.content.map(printable) };
 }

@@ -6,7 +6,7 @@ import type { PanelRequests, ServerDetails, ToolExposures } from "../../../src/s
 import { LOG_FILE } from "../../../src/shared/snapshot/file-name.ts";
 import { advice } from "../../shared/commands.ts";
 import type { RunningConfiguration } from "../config/config.ts";
-import { changeConfigFile, textOf } from "../config/edit/edit.ts";
+import { changeConfigFile, realFile, textOf } from "../config/edit/edit.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { DecidingRule } from "../config/entry/exposure.ts";
 import {
@@ -18,7 +18,9 @@ import {
   fulfil,
   keyEdit,
   placeOf,
+  sourceEdit,
   type Wish,
+  writtenSource,
 } from "../config/wish/wish.ts";
 import { offeredTools } from "../offers/offers.ts";
 import type { Server, Supervisor } from "../servers/servers.ts";
@@ -100,6 +102,7 @@ async function carryOut(
   server: string,
   running: RunningConfiguration,
 ): Promise<{ file: string }> {
+  const real = await realFile(file, running.facts);
   await changeConfigFile(file, edit);
   const { servers, texts } = running.applied;
   let text: string | undefined;
@@ -109,7 +112,7 @@ async function carryOut(
     if (!(error instanceof ThreadsError)) throw error;
   }
   await running.written({ file, text: text ?? (await textOf(file)) ?? "" });
-  return { file };
+  return { file: real };
 }
 
 const decidedBy = (
@@ -122,6 +125,30 @@ const decidedBy = (
     data: { file, ...(line === undefined ? {} : { line }) },
   });
 };
+
+function keyWish(
+  { server, ...source }: PanelRequests["setKey"]["params"],
+  entries: readonly EntryIn[],
+): Wish {
+  const { header, from } = source;
+  const key = header === undefined ? "bearerTokenEnv" : "headers";
+  const written = writtenSource(from);
+  const isThere = ({ target, auth: { token, tokenEnv } }: ServerDefinition): boolean => {
+    if (target.kind !== "http") return false;
+    if (header !== undefined) return target.headers[header] === written;
+    return "variable" in from ? tokenEnv === from.variable && token === undefined : token === written;
+  };
+  return {
+    server,
+    project: false,
+    key,
+    edits: (file) => [sourceEdit(file, server, source)],
+    fails: (definition) =>
+      isThere(definition)
+        ? undefined
+        : decidedBy(`The key of ${server} cannot be set there`, placeOf({ key }, entries, definition.file)),
+  };
+}
 
 export function createPanelRequests({ started, supervisor, agentDir }: PanelParts): PanelHandlers {
   const wished = async (wish: Wish, running: RunningConfiguration): Promise<{ file: string }> => {
@@ -154,6 +181,10 @@ export function createPanelRequests({ started, supervisor, agentDir }: PanelPart
         },
         running,
       );
+    },
+    setKey: async (params) => {
+      const running = await started;
+      return wished(keyWish(params, await entriesOf(params.server, running.facts)), running);
     },
     setExposure: async ({ server, tools: chosen, to, project }) => {
       const running = await started;

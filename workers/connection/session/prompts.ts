@@ -2,16 +2,13 @@
  * The requests of a person who types a prompt's command: the prompt's messages as one user message, and suggestions for
  * its arguments. A suggestion never starts a server and never fails: the person types on.
  */
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { CallResult } from "../../../src/shared/protocol/calls.ts";
 import { encode } from "../../../src/shared/protocol/codec.ts";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
-import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import { abortable } from "../../shared/pace/abort.ts";
-import type { PromptMessage } from "../mcp/mcp.ts";
-import type { CallToolResult } from "../mcp/wire/wire.ts";
+import { heldIn } from "../messages/messages.ts";
 import { redactError } from "../secrets/secrets.ts";
 import { type HandOverParts, handOver } from "./hand-over.ts";
 import type { SessionRequests } from "./handler.ts";
@@ -22,30 +19,8 @@ export interface PromptParts extends HandOverParts {
   started: Promise<unknown>;
 }
 
-/** Messages that are read in one turn of the loop: a server may send hundreds of thousands. */
-const MESSAGES_A_TURN = 2_000;
 /** Suggestions that are kept, because a person types on and goes back. */
 const KEPT = 50;
-
-/** Without annotations: whom a block is meant for does not count, since the person asked for the prompt. */
-const withoutAnnotations = (block: unknown): unknown => {
-  if (!isObject(block)) return block;
-  const { annotations: _annotations, ...rest } = block;
-  return rest;
-};
-
-/** The blocks of all messages. A line says where the role changes, because everything becomes one message of the user. */
-async function blocksOf(messages: readonly PromptMessage[]): Promise<unknown[]> {
-  const blocks: unknown[] = [];
-  let role: PromptMessage["role"] = "user";
-  for (const [at, message] of messages.entries()) {
-    if (at % MESSAGES_A_TURN === MESSAGES_A_TURN - 1) await nextTurn();
-    if (message.role !== role) blocks.push({ type: "text", text: `[${message.role}]` });
-    role = message.role;
-    for (const block of message.blocks) blocks.push(withoutAnnotations(block));
-  }
-  return blocks;
-}
 
 async function getPrompt(
   { server: name, prompt, args }: Parameters<PromptRequests["getPrompt"]>[0],
@@ -55,19 +30,18 @@ async function getPrompt(
   const server = supervisor.get(name);
   const startedAt = performance.now();
   try {
-    const messages = await abortable(
+    const result = await abortable(
       server.use((connection) => connection.getPrompt({ prompt, args, signal })),
       signal,
       `${name}/${prompt}`,
     );
-    if (messages.length === 0) {
+    if (result.content.length === 0 && !heldIn(result)) {
       throw new ThreadsError(
         "call_rejected",
         `${name} answered the prompt ${oneLine(prompt, 200)} without messages.`,
       );
     }
-    const content = (await blocksOf(messages)) as CallToolResult["content"];
-    return await handOver(content, { server, name: prompt, startedAt }, { supervisor, results });
+    return await handOver(result, { server, name: prompt, startedAt }, { supervisor, results });
   } catch (error) {
     throw redactError(error, server.redact);
   }

@@ -82,12 +82,12 @@ export function createResourceRequests(parts: ResourceParts): ResourceRequests {
         onProgress: () => undefined,
       };
       try {
-        const { content } = await abortable(
+        const result = await abortable(
           server.use((connection) => connection.readResource(request)),
           signal,
           `${name}/${oneLine(uri, LIMITS.resourceTitleChars)}`,
         );
-        return encode(await handOver(content, { server, name: uri, startedAt, wantsStructured }, parts));
+        return encode(await handOver(result, { server, name: uri, startedAt, wantsStructured }, parts));
       } catch (error) {
         throw redactError(error, server.redact);
       }

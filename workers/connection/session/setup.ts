@@ -8,7 +8,7 @@ import type { ProposedServer, RemovedServer, SetupRequests } from "../../../src/
 import { advice, commandFor } from "../../shared/commands.ts";
 import type { RunningConfiguration } from "../config/config.ts";
 import type { NewEntry } from "../config/edit/edit.ts";
-import { editAdded, editRemoved, textOf, writeAdded, writeRemoved } from "../config/edit/edit.ts";
+import { editAdded, editRemoved, realFile, textOf, writeAdded, writeRemoved } from "../config/edit/edit.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { configSources } from "../config/files/files.ts";
 import type { Supervisor } from "../servers/servers.ts";
@@ -62,6 +62,7 @@ async function addServer(
   const { file } = proposed;
   const existing = running.configured(name);
   if (existing && !replace) throw nameTaken(name, existing.file);
+  const written = await realFile(file, running.facts);
   const entries = [{ name, entry: entry as NewEntry["entry"] }];
   // The person who adds a server to the project has seen it: nothing is asked once more. The yes comes before the file,
   // which is followed and applied as soon as it is written.
@@ -72,7 +73,7 @@ async function addServer(
   await appliedBy(running)(file, (text) => editAdded(text, entries, { file, replace: true }));
   if (unsaved) throw unsaved;
   const but = whyIdle(name, file, { supervisor, running });
-  return { file, ...(but === undefined ? {} : { but }) };
+  return { file: written, ...(but === undefined ? {} : { but }) };
 }
 
 const nameTaken = (name: string, file: string): ThreadsError =>
@@ -128,17 +129,19 @@ async function removeServer(
   const file = await fileOf(name, running, wanted);
   const overrides = running.configured(name)?.overrides ?? [];
   const applied = appliedBy(running);
-  const remove = async (from: string): Promise<void> => {
+  const remove = async (from: string): Promise<string> => {
+    const real = await realFile(from, running.facts);
     await writeRemoved(from, name);
     await applied(from, (text) => (text === undefined ? "" : editRemoved(text, name, from)));
+    return real;
   };
-  await remove(file);
+  const real = await remove(file);
   const still = running.configured(name);
-  if (still) return { file, still: definedIn(still) };
+  if (still) return { file: real, still: definedIn(still) };
   // What other files change of the server is a mistake without it.
   const also = overrides.filter((from) => from !== file);
   for (const from of also) await remove(from);
-  return { file, ...(also.length === 0 ? {} : { also }) };
+  return { file: real, ...(also.length === 0 ? {} : { also }) };
 }
 
 export function createSetupRequests({ started, supervisor }: SetupParts): SetupHandlers {

@@ -4,7 +4,7 @@
  */
 
 import { homedir } from "node:os";
-import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
+import { fromWireError, ThreadsError, wantsKey } from "../../../src/shared/protocol/errors.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import { advice } from "../../shared/commands.ts";
 import type { Log } from "../../shared/log.ts";
@@ -112,6 +112,9 @@ export function createSignInRequests(
     if (auth.isChallenged(name)) return;
     const attempt = settledWithin(server.connect("user"), CHALLENGE_MS);
     await abortable(attempt, signal, `the sign-in to ${name}`);
+    // A server that wants a key has nothing to sign in to: it has said so in its own words.
+    const { error } = server.status();
+    if (error && wantsKey(error)) throw fromWireError(error);
   };
 
   /** Answers the number of its tools if it has connected. A failure is in the server's status. */

@@ -12,6 +12,7 @@ import {
   editableFile,
   editEnabled,
   fileToEdit,
+  realFile,
   textOf,
   writeAllowed,
   writeEdited,
@@ -88,6 +89,7 @@ export function createUserEdits(running: RunningConfiguration, supervisor: Super
     setEnabled: async ({ server, enabled, project }) => {
       const definition = definitionOf(server);
       const file = fileToEdit(definition, running.facts, { project });
+      const real = await realFile(file, running.facts);
       const unsaved = enabled ? await allowAsUser(definition, file) : undefined;
       await writeEnabled(file, server, enabled);
       const edit = (text: string | undefined) => editEnabled(text, server, enabled, file);
@@ -95,7 +97,7 @@ export function createUserEdits(running: RunningConfiguration, supervisor: Super
       if (unsaved) throw unsaved;
       const absent = enabled ? explainAbsent(server, running.state) : undefined;
       const runs = supervisor.servers.some(({ name }) => name === server);
-      return { file, ...(absent && !runs ? { but: describeError(absent) } : {}) };
+      return { file: real, ...(absent && !runs ? { but: describeError(absent) } : {}) };
     },
     allowTool: async (server, tool) => {
       const allowed = { server, tool, rules: asRules(supervisor.get(server).definition.approve) };
@@ -106,13 +108,14 @@ export function createUserEdits(running: RunningConfiguration, supervisor: Super
     },
     readConfig: async ({ project }) => {
       const file = editableFile(running.facts, project);
-      return { file, text: (await textOf(file)) ?? "" };
+      return { file: await realFile(file, running.facts), text: (await textOf(file)) ?? "" };
     },
     writeConfig: async ({ project, before, text }) => {
       const file = editableFile(running.facts, project);
+      const real = await realFile(file, running.facts);
       await writeEdited(file, { before, text });
       await running.written({ file, text });
-      return { file };
+      return { file: real };
     },
   };
 }

@@ -3,19 +3,20 @@
  * encodings. Knows nothing of MCP. `fetch` is not used, because it gives up on an answer or a silent stream after 300
  * s; to lift that limit or to use a proxy would take a copy of undici (940 KB, and not for Bun).
  */
-import http, { type IncomingHttpHeaders, type IncomingMessage } from "node:http";
+import http, { type IncomingHttpHeaders, IncomingMessage } from "node:http";
 import https from "node:https";
-import type { LookupFunction } from "node:net";
+import { type LookupFunction, type OnReadOpts, Socket } from "node:net";
 import { type Duplex, pipeline, type Readable } from "node:stream";
 import { createSecureContext, getCACertificates, type SecureContext } from "node:tls";
 import { constants, createBrotliDecompress, createUnzip } from "node:zlib";
 import { percentDecoded } from "../../../src/shared/text/percent.ts";
+import { createReader, type Reader, wholeInTurn } from "../../shared/pace/turns.ts";
 import { bareHost, type Env, proxyAddress, proxyFor, proxyHeaders, TunnelAgent } from "./proxy.ts";
 
 /** The body of an HTTP answer. */
 export interface ServerBody extends Readable {
-  /** Called before each piece is read, so that a server that blocks the worker is known even then. */
-  onBytes?: ((bytes: number) => void) | undefined;
+  /** Who is read: whoever reads the body hands this to `readInTurn`. */
+  reader?: Reader | undefined;
 }
 
 export interface HttpRequest {
@@ -49,6 +50,45 @@ const REDIRECTS = 5;
 /** Less than the 5 s after which Node servers drop an idle connection: no request may meet a connection's end. */
 const IDLE_SOCKET_MS = 4_000;
 
+/** Bytes of a socket that are parsed at a time. */
+const SOCKET_BYTES = 64 * 1024;
+
+/** Node's HTTP client pauses and resumes a socket as it has room for more of an answer: what it wishes comes true later. */
+function holdUntil(turn: Promise<void>, socket: Socket): void {
+  const isHeld = Object.hasOwn(socket, "resume");
+  let isWanted = !socket.isPaused();
+  Socket.prototype.pause.call(socket);
+  // A read that had begun before the pause.
+  if (isHeld) return;
+  const wish = (wanted: boolean) => () => {
+    isWanted = wanted;
+    return socket;
+  };
+  Object.assign(socket, { pause: wish(false), resume: wish(true) });
+  void turn.then(() => {
+    Reflect.deleteProperty(socket, "pause");
+    Reflect.deleteProperty(socket, "resume");
+    if (isWanted) socket.resume();
+  });
+}
+
+/**
+ * The option `onread` of sockets whose bytes Node itself parses, as HTTP does: what each read brings is pushed on, and the
+ * socket pauses while others have their turn.
+ */
+function readSocketsInTurn(reader: Reader): OnReadOpts {
+  return {
+    buffer: Buffer.allocUnsafeSlow(SOCKET_BYTES),
+    callback(this: Socket, length: number, buffer: Uint8Array) {
+      // The next read, of any socket, takes the same buffer.
+      const piece = Buffer.from(buffer.subarray(0, length));
+      const turn = wholeInTurn(reader, () => this.push(piece));
+      if (turn) holdUntil(turn, this);
+      return true;
+    },
+  };
+}
+
 function decoded(response: IncomingMessage): ServerBody {
   const encoding = response.headers["content-encoding"]?.trim().toLowerCase();
   // Each chunk is flushed, so that an event does not wait for the next one.
@@ -65,6 +105,30 @@ function decoded(response: IncomingMessage): ServerBody {
     return pipeline(response, decompress, () => undefined);
   }
   return response;
+}
+
+/** Pieces of a body in a row that are looked at together, and the bytes that they hold at least. Real ones hold hundreds. */
+const PIECES = 10_000;
+const PIECE_BYTES = 8;
+
+/** Breaks a body whose chunks hold hardly anything (RFC 9112, section 7.1): each costs as much as a long one. */
+function refuseShreds(response: IncomingMessage, reader: Reader): void {
+  let pieces = 0;
+  let bytes = 0;
+  response.push = (piece: Buffer | null) => {
+    pieces++;
+    bytes += piece?.length ?? 0;
+    if (pieces === PIECES && bytes < PIECES * PIECE_BYTES) {
+      const what = `sends an answer in pieces of fewer than ${PIECE_BYTES} bytes`;
+      reader.onNote?.(`${what}; the rest of it is not read`);
+      response.destroy(new Error(what));
+    }
+    if (pieces === PIECES) {
+      pieces = 0;
+      bytes = 0;
+    }
+    return IncomingMessage.prototype.push.call(response, piece);
+  };
 }
 
 const quiet = new WeakSet<Duplex>();
@@ -93,8 +157,6 @@ export function redirectTarget({ status, headers }: Omit<HttpResponse, "body">, 
   return URL.canParse(headers.location, from.href) ? new URL(headers.location, from.href) : undefined;
 }
 
-type OnBytes = ((bytes: number) => void) | undefined;
-
 const abortError = (): DOMException => new DOMException("The request was given up.", "AbortError");
 
 /** Connections that one client keeps open, for each way to a server. */
@@ -112,10 +174,11 @@ interface Ways {
 export const trustAlso = (ca: readonly string[]): SecureContext =>
   createSecureContext({ ca: [...getCACertificates("default"), ...ca] });
 
-function createWays(ca: readonly string[]): Ways {
+function createWays(ca: readonly string[], reader: Reader): Ways {
   const trust = ca.length === 0 ? undefined : trustAlso(ca);
-  const plain = new http.Agent({ keepAlive: true, timeout: IDLE_SOCKET_MS });
-  const settings = { keepAlive: true, timeout: IDLE_SOCKET_MS, ...(trust && { secureContext: trust }) };
+  const common = { keepAlive: true, timeout: IDLE_SOCKET_MS, onread: readSocketsInTurn(reader) };
+  const plain = new http.Agent(common);
+  const settings = { ...common, ...(trust && { secureContext: trust }) };
   const secure = new https.Agent(settings);
   const tunnels = new Map<string, TunnelAgent>();
   return {
@@ -177,7 +240,7 @@ function openRequest(
 function answered(
   open: () => http.ClientRequest,
   { body, signal }: HttpRequest,
-  onBytes: OnBytes,
+  reader: Reader,
 ): Promise<HttpResponse> {
   const settled = new AbortController();
   const answer = new Promise<HttpResponse>((resolve, reject) => {
@@ -185,8 +248,9 @@ function answered(
     // Node reports an abort only if the request has a socket, which a silent proxy never gives it.
     signal.addEventListener("abort", () => reject(abortError()), { once: true, signal: settled.signal });
     outgoing.once("response", (response) => {
+      refuseShreds(response, reader);
       const received = decoded(response);
-      received.onBytes = onBytes;
+      received.reader = reader;
       // An abort also breaks a body that nobody reads.
       received.on("error", () => undefined);
       resolve({ status: response.statusCode ?? 0, headers: response.headers, body: received });
@@ -202,17 +266,16 @@ function answered(
 }
 
 /**
- * `onBytes`: the reader of an answer calls it with the length of each piece. `ca`: PEM of further certificate
- * authorities, for servers and for https proxies.
+ * `reader`: who is read, for all bodies. `ca`: PEM of further certificate authorities, for servers and for https proxies.
  */
 export function createHttpClient(
   env: Env = process.env,
-  onBytes?: OnBytes,
+  reader = createReader(),
   ca: readonly string[] = [],
 ): HttpClient {
-  const ways = createWays(ca);
+  const ways = createWays(ca, reader);
   const requestOnce = (request: HttpRequest): Promise<HttpResponse> =>
-    answered(() => openRequest(request, env, ways), request, onBytes);
+    answered(() => openRequest(request, env, ways), request, reader);
   return {
     request: async (request) => {
       let response = await requestOnce(request);

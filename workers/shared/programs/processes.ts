@@ -2,8 +2,19 @@
  * Starts and ends a server process together with everything that it starts: on POSIX by a process group of its own, on
  * Windows by `taskkill /T`. Every program is started by its whole path.
  */
-import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { type ChildProcessByStdio, execFile, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { readdir } from "node:fs/promises";
 import type { Readable, Writable } from "node:stream";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { promisify } from "node:util";
+import {
+  fromPs,
+  fromStat,
+  type ProcessRow,
+  PS_COLUMNS,
+  straysOf,
+} from "../../../src/shared/process/strays.ts";
 import { commandShell, systemProgram } from "../../../src/shared/process/windows-programs.ts";
 import { windowsCall } from "./windows-call.ts";
 
@@ -60,5 +71,68 @@ export function killTree(pid: number, signal: "SIGTERM" | "SIGKILL"): Killed {
     return "sent";
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === "ESRCH" ? "gone" : "refused";
+  }
+}
+
+const PS = "/bin/ps";
+const PS_MS = 1_000;
+/** Files of /proc that are read in one turn: a millisecond. A promise for each would take five times as long. */
+const READS_A_TURN = 64;
+
+async function fromProc(pids: readonly string[]): Promise<ProcessRow[]> {
+  const rows: ProcessRow[] = [];
+  for (const [at, pid] of pids.entries()) {
+    if (at % READS_A_TURN === READS_A_TURN - 1) await nextTurn();
+    try {
+      const row = fromStat(readFileSync(`/proc/${pid}/stat`, "latin1"));
+      if (row) rows.push(row);
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  return rows;
+}
+
+/** All processes, or those with these pids. None where the system does not tell. */
+async function processRows(pids?: readonly number[]): Promise<ProcessRow[]> {
+  if (process.platform === "linux") {
+    const names = pids?.map(String) ?? (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+    return fromProc(names);
+  }
+  if (process.platform !== "darwin") return [];
+  const which = pids ? ["-p", pids.join(",")] : ["-ax"];
+  const { stdout } = await promisify(execFile)(PS, [...which, "-o", PS_COLUMNS], { timeout: PS_MS });
+  return fromPs(stdout);
+}
+
+let looking: Promise<ProcessRow[]> | undefined;
+
+/**
+ * What the process has started that is not in its group. Must be asked for while the process lives, since its children
+ * then lose it as their parent. Processes that end together share one look. On Windows `taskkill /T` knows them. Never
+ * rejects.
+ */
+export async function findStrays(pid: number): Promise<ProcessRow[]> {
+  looking ??= processRows()
+    .catch((): ProcessRow[] => [])
+    .finally(() => {
+      looking = undefined;
+    });
+  return straysOf(pid, await looking);
+}
+
+/** Kills them, but none that has taken the pid of one which has ended. Never rejects. */
+export async function killStrays(strays: readonly ProcessRow[]): Promise<void> {
+  if (strays.length === 0) return;
+  const now = await processRows(strays.map(({ pid }) => pid)).catch((): ProcessRow[] => []);
+  for (const { pid, started } of strays) {
+    const row = now.find((one) => one.pid === pid && one.started === started);
+    if (!row) continue;
+    try {
+      // The leader of a group takes along what it has started since.
+      process.kill(row.group === pid ? -pid : pid, "SIGKILL");
+    } catch {
+      // It has ended (ESRCH), or the system refuses (EPERM).
+    }
   }
 }

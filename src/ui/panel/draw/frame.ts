@@ -1,5 +1,5 @@
 /** What all views share: the frame, the title, the hints about keys, and a list with its window. Pure. */
-import { wrap } from "../../../shared/text/width.ts";
+import { cutOff, wrap } from "../../../shared/text/width.ts";
 import { type State, windowFrom } from "../model/model.ts";
 import { type Colour, clean, line, type Part, type Parts, part, type Theme, withTilde } from "./line.ts";
 
@@ -39,7 +39,7 @@ export function paragraph(text: string, width: number, most: number, colour?: Co
   const { lines, rest } = wrap(text, cells, most);
   return lines.map((one, i) => {
     const isCut = i === lines.length - 1 && rest < text.length;
-    return [" ", part(isCut ? `${one.slice(0, Math.max(0, cells - 1)).trimEnd()}…` : one, colour)];
+    return [" ", part(isCut ? cutOff(one, cells) : one, colour)];
   });
 }
 

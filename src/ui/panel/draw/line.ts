@@ -3,7 +3,7 @@
  * servers and files passes `clean`. Pure.
  */
 import { oneLine, plainLines } from "../../../shared/text/unprintable.ts";
-import { cutTo, visibleWidth } from "../../../shared/text/width.ts";
+import { cutTo, mostCells, padded, visibleWidth } from "../../../shared/text/width.ts";
 
 export type Colour = "accent" | "border" | "success" | "warning" | "error" | "muted" | "dim" | "text";
 
@@ -33,10 +33,7 @@ export const withTilde = (text: string, home: string): string =>
 export const part = (text: string, colour?: Colour, bold = false): Part => ({ text, colour, bold });
 
 /** Exactly so many cells. */
-export function cell(text: string, cells: number): string {
-  const short = cutTo(text, Math.max(0, cells));
-  return short + " ".repeat(Math.max(0, cells - visibleWidth(short)));
-}
+export const cell = (text: string, cells: number): string => padded(cutTo(text, Math.max(0, cells)), cells);
 
 /** The same with the text at the right end. */
 export function cellRight(text: string, cells: number): string {
@@ -54,7 +51,7 @@ export function line(parts: Parts, width: number, theme: Theme): string {
     // Callers clean foreign text; a control character that one forgot must not reach the terminal either.
     const safe = plainLines(text).replace(/[\n\t]/g, " ");
     const short = cutTo(safe, left);
-    left -= visibleWidth(short);
+    left -= mostCells(short);
     const weighted = bold ? theme.bold(short) : short;
     joined += colour ? theme.fg(colour, weighted) : weighted;
     if (short !== safe) break;

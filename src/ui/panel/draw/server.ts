@@ -4,7 +4,7 @@ import type { ServerDetails } from "../../../shared/protocol/panel.ts";
 import type { ServerStatus } from "../../../shared/protocol/status.ts";
 import { offerText } from "../../../shared/text/counts.ts";
 import { durationText } from "../../../shared/text/duration.ts";
-import { cutTo, wrap } from "../../../shared/text/width.ts";
+import { cutOff, wrap } from "../../../shared/text/width.ts";
 import { chosenAt, type ListState, menuOf, statusOf, type World } from "../model/model.ts";
 import { type Area, listLines, type Picture, paragraph, pointer } from "./frame.ts";
 import { cell, clean, type Parts, part, withTilde } from "./line.ts";
@@ -24,8 +24,7 @@ function longFact(label: string, value: string, width: number): Parts[] {
   const { lines, rest } = wrap(value, cells, 2);
   const [first = "", second] = lines;
   if (second === undefined) return [fact(label, first)];
-  const short = cutTo(second, Math.max(0, cells - 1));
-  return [fact(label, first), fact("", rest < value.length && !short.endsWith("…") ? `${short}…` : short)];
+  return [fact(label, first), fact("", rest < value.length ? cutOff(second, cells) : second)];
 }
 
 const exposureCounts = ({ tools }: ServerDetails): string => {
@@ -94,7 +93,7 @@ export function serverPicture(
   const at = chosenAt(list, rows);
   const mark = status && markOf(status);
   const labelCells = Math.max(0, ...rows.map(({ label }) => label.length));
-  const words = status?.error ? wordsOf(status, world) : undefined;
+  const words = status?.error || status?.waits ? wordsOf(status, world) : undefined;
   return {
     title: clean(server),
     subtitle: mark ? `${mark.sign} ${mark.word}` : "",

@@ -1,9 +1,9 @@
 /** A server's state as a sign and a word, so that it is told without colour, too. Pure. */
-import { signInText } from "../../../report/sign-in.ts";
+import { needsText, signInText } from "../../../report/sign-in.ts";
 import { describeErrorOf } from "../../../shared/protocol/errors.ts";
 import type { ServerStatus } from "../../../shared/protocol/status.ts";
 import type { Cost, World } from "../model/model.ts";
-import { type Colour, withTilde } from "./line.ts";
+import { type Colour, clean, withTilde } from "./line.ts";
 
 export interface Mark {
   sign: string;
@@ -25,9 +25,11 @@ export const WAITING: Mark = { sign: "?", word: "asks consent", colour: "warning
 export const REFUSED: Mark = { sign: "✗", word: "refused", colour: "warning" };
 export const MISTAKE: Mark = { sign: "!", word: "mistake", colour: "error" };
 
-export function markOf({ state, signIn }: ServerStatus): Mark {
+export function markOf({ state, signIn, waits, error }: ServerStatus): Mark {
+  if (waits) return { sign: "◐", word: "npm fetches", colour: "accent" };
   if (signIn?.state === "running") return { sign: "◐", word: "signing in", colour: "accent" };
-  return MARKS[state];
+  const mark = MARKS[state];
+  return state === "needs-auth" && error ? { ...mark, word: needsText({ error }) } : mark;
 }
 
 /** For example `940`, `12.3k`. */
@@ -45,7 +47,8 @@ export function wordsOf(
   status: ServerStatus,
   { now, home }: Pick<World, "now" | "home">,
 ): { text: string; colour: Colour } {
-  const { name, error, signIn, state, description, source } = status;
+  const { name, error, signIn, state, description, source, waits } = status;
+  if (waits) return { text: `${clean(waits)}.`, colour: "accent" };
   if (error) return { text: withTilde(describeErrorOf(name, error), home), colour: "error" };
   if (state === "disabled") return { text: withTilde(`Disabled in ${source}.`, home), colour: "muted" };
   if (signIn && state === "connected") return { text: `${signInText(signIn, now)}.`, colour: "muted" };

@@ -91,7 +91,7 @@ export function linesOf(view: TextView, world: World, width: number): readonly s
   const cells = Math.max(1, width - 2);
   if (view.name === "stats" || view.name === "doctor") {
     const { report } = world;
-    return report?.of === reportKey(view) ? plainLines(report.text(cells)).split("\n") : ["Looking…"];
+    return report?.of === reportKey(view) ? wrapped(report.text(cells), cells) : ["Looking…"];
   }
   if (view.name === "tool") return wrapped(toolText(view, world), cells);
   if (world.log?.server !== view.server) return ["Reading…"];

@@ -1,4 +1,5 @@
 /** The view of one server: what can be done with it, as a menu. Pure. */
+import { lacksKey } from "../../../report/sign-in.ts";
 import type { ServerDetails, ServerKey } from "../../../shared/protocol/panel.ts";
 import type { ServerStatus } from "../../../shared/protocol/status.ts";
 import type { Key } from "./keys.ts";
@@ -48,12 +49,14 @@ const disable = (server: string, project: boolean): { view: ChoiceView } =>
     { type: "enable", server, enabled: false, project },
   );
 
-function signIn({ name, state, signIn: status, transport }: ServerStatus): MenuRow[] {
+/** A sign-in is offered where the server takes one; `/mcp auth` asks for the key of a server that wants a key. */
+function signIn(server: ServerStatus): MenuRow[] {
+  const { name, signIn: status, transport } = server;
   if (transport === "stdio") return [];
   const rows: MenuRow[] = [];
   const isSignedIn = status?.state === "signed-in";
-  if (status || state === "needs-auth") {
-    const label = isSignedIn ? "Sign in again" : "Sign in";
+  if (status || lacksKey(server)) {
+    const label = lacksKey(server) ? "Say where its key is" : isSignedIn ? "Sign in again" : "Sign in";
     rows.push({ key: "sign-in", label, does: { effect: { type: "sign-in", server: name } } });
   }
   if (isSignedIn) {

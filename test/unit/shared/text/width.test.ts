@@ -1,27 +1,32 @@
 /** Widths in terminal cells, compared with the real Pi's measure: Pi ends with an error if a line is too wide. */
-import { readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { beforeAll, describe, expect, test } from "vitest";
-import { cutTo, printable, visibleWidth, wrap } from "../../../../src/shared/text/width.ts";
-import { amount } from "../../../support/long.ts";
-import { ensurePi } from "../../../support/pi-host.ts";
+import { withBases } from "../../../../src/shared/text/unprintable.ts";
+import {
+  cutOff,
+  cutTo,
+  mostCells,
+  padded,
+  printable,
+  visibleWidth,
+  wrap,
+} from "../../../../src/shared/text/width.ts";
+import { repeats } from "../../../support/long.ts";
+import { drawInPi, loadPiTui, randomText, TUI_MODES, WIDER, WIDTH_SEED } from "../../../support/pi-tui.ts";
 import { randomNumbers } from "../../workers/connection/results/support.ts";
 
-let piWidth: (text: string) => number;
+let pi: Awaited<ReturnType<typeof loadPiTui>>;
 
 beforeAll(async () => {
-  const { packageDir } = await ensurePi();
-  const chunks = join(packageDir, "dist", "bundle", "chunks");
-  for (const name of await readdir(chunks)) {
-    if (!name.endsWith(".js")) continue;
-    if (!(await readFile(join(chunks, name), "utf8")).includes("function visibleWidth(")) continue;
-    const chunk = (await import(pathToFileURL(join(chunks, name)).href)) as Record<string, unknown>;
-    piWidth = chunk.visibleWidth as typeof piWidth;
-    return;
-  }
-  throw new Error("the pinned Pi has no visibleWidth");
+  pi = await loadPiTui();
 });
+
+/** What Pi measures of a finished line: it draws Thai and Lao AM as two characters. */
+const piWidth = (line: string): number =>
+  pi.visibleWidth(line.replaceAll("\u0e33", "\u0e4d\u0e32").replaceAll("\u0eb3", "\u0ecd\u0eb2"));
+
+const LINES = repeats("WIDTH_LINES", 3_000);
+/** A million lines take 40 s of processor time. */
+const LONG_MS = 900_000;
 
 const SAMPLES: [string, string, number][] = [
   ["ASCII", "hello", 5],
@@ -54,26 +59,122 @@ describe("visibleWidth", () => {
     expect([visibleWidth(text), piWidth(text)]).toEqual([width, width]);
   });
 
-  test("any line of mixed scripts is as wide as Pi says", () => {
-    const random = randomNumbers(3);
-    const pieces = [
-      ...SAMPLES.map(([, text]) => text),
-      "\u0301",
-      "\ufe0f",
-      "🏽",
-      "🇫",
-      "ำ",
-      "\u0bbe",
-      "a",
-      " ",
-    ];
-    for (let run = 0; run < amount(1_000, 3_000); run++) {
-      const text = Array.from(
-        { length: 1 + Math.floor(random() * 8) },
-        () => pieces[Math.floor(random() * pieces.length)],
-      ).join("");
-      expect([text, visibleWidth(text)]).toEqual([text, piWidth(text)]);
+  test(
+    "any line of all blocks of Unicode: it is as wide as Pi says, and never wider than its most cells",
+    () => {
+      const random = randomNumbers(WIDTH_SEED);
+      const text = randomText(random);
+      const faults: string[] = [];
+      for (let run = 0; run < LINES; run++) {
+        const line = text(1 + Math.floor(random() * 12));
+        const width = piWidth(line);
+        // Pi's tables may be of another version of Unicode than ours. `mostCells` holds for these as well.
+        if (!/\p{Unassigned}/u.test(line) && visibleWidth(line) !== width)
+          faults.push(`${line}: ${width} cells`);
+        if (width > mostCells(line)) faults.push(`${line}: more than ${mostCells(line)} cells`);
+        if (piWidth(` ${line}`) > 1 + mostCells(line)) faults.push(`${line}: wider behind a margin`);
+      }
+      expect(faults, `WIDTH_SEED=${WIDTH_SEED}`).toEqual([]);
+    },
+    LONG_MS,
+  );
+
+  test("each character alone is as wide as Pi says", () => {
+    const faults: string[] = [];
+    const step = LINES > 100_000 ? 1 : 97;
+    for (let code = 0xa0; code <= 0x10ffff; code += code < 0x3400 ? 1 : step) {
+      const char = String.fromCodePoint(code);
+      if (/[\p{Unassigned}\p{Surrogate}]/u.test(char)) continue;
+      if (visibleWidth(char) !== piWidth(char)) faults.push(code.toString(16));
     }
+    expect(faults).toEqual([]);
+  });
+});
+
+describe("in Pi itself", () => {
+  const WIDTH = 40;
+  /** Texts as a server may write them: short ones, long ones, and those that never end. */
+  function* texts(): Iterable<string> {
+    yield* WIDER;
+    const random = randomNumbers(WIDTH_SEED);
+    const text = randomText(random);
+    for (let run = 0; run < Math.max(300, LINES / 100); run++) {
+      yield run % 3 === 0
+        ? text(1 + Math.floor(random() * 6)).repeat(40)
+        : text(1 + Math.floor(random() * 80));
+    }
+  }
+
+  test.each(TUI_MODES)(
+    "tuiMode %s: lines that are cut, broken or joined fit behind any margin",
+    async (mode) => {
+      const pictures = function* (): Iterable<string[]> {
+        for (const foreign of texts()) {
+          const text = printable(foreign);
+          const short = cutTo(text.replaceAll("\n", " "), WIDTH / 2);
+          const joined = `\u001b[1m${short}\u001b[22m${cutTo(text.replaceAll("\n", " "), WIDTH - mostCells(short))}`;
+          yield [cutTo(text.replaceAll("\n", " "), WIDTH), joined, ...wrap(text, WIDTH, 50).lines];
+        }
+      };
+      const drawn = drawInPi(mode, pictures(), { columns: WIDTH + 2, margin: 1 });
+      await expect(drawn, `WIDTH_SEED=${WIDTH_SEED}`).resolves.toBe(undefined);
+    },
+  );
+
+  test.each(TUI_MODES)(
+    "tuiMode %s: printable text fits in notices, dialogs, lists and messages that Pi draws itself",
+    async (mode) => {
+      const pictures = function* (): Iterable<string[]> {
+        for (const foreign of texts()) {
+          const text = printable(foreign);
+          const chosen = `\u001b[38;5;3m→ \u001b[39m\u001b[38;5;3m${text}\u001b[39m`;
+          const items = [{ value: "a", label: text, description: text }];
+          yield [
+            new pi.Text(`\u001b[38;5;3m${text}\u001b[39m`, 1, 0),
+            new pi.Text(chosen, 1, 0),
+            new pi.TruncatedText(text, 1, 0),
+            new pi.SelectList(items, 5, pi.getSelectListTheme()),
+            new pi.Markdown(text, 1, 1, pi.getMarkdownTheme()),
+          ].flatMap((component) => component.render(WIDTH));
+        }
+      };
+      const drawn = drawInPi(mode, pictures(), { columns: WIDTH });
+      await expect(drawn, `WIDTH_SEED=${WIDTH_SEED}`).resolves.toBe(undefined);
+    },
+  );
+});
+
+describe("withBases", () => {
+  test.each([
+    ["letters with marks", "é ề क्षि गि กำ น้ำ לֹא မြန်မာ བསྒྲུབས"],
+    ["emoji of many characters", "👨🏽‍❤️‍💋‍👨🏿 🏴󠁧󠁢󠁥󠁮󠁧󠁿 1️⃣ 🇩🇪"],
+    ["a long word of syllables", "विश्वविद्यालयीनशैक्षणिककार्यक्रमांच्या"],
+  ])("%s stay", (_name, text) => {
+    expect(withBases(text)).toBe(text);
+  });
+
+  test.each([
+    ["a mark at the start of a line", "a\n\u0903b", "a\n◌\u0903b"],
+    ["a mark behind a space or a sign", " \u0903 *\u0301\u0903", " ◌\u0903 *◌\u0301\u0903"],
+    ["AM behind a flag", "🇩🇪ำ", "🇩🇪◌ำ"],
+    [
+      "a cluster without end",
+      `a${"\u0301".repeat(40)}`,
+      `a${`${"\u0301".repeat(15)}◌`.repeat(2).slice(1)}${"\u0301".repeat(11)}`,
+    ],
+  ])("%s gets a dotted circle, once", (_name, text, expected) => {
+    expect(withBases(text)).toBe(expected);
+    expect(withBases(expected)).toBe(expected);
+  });
+
+  test.each([
+    ["signs", `ः${"-".repeat(300_000)}`],
+    ["signs behind a flag", `🇩${"-".repeat(300_000)}ำ`],
+    ["AM", "ำ".repeat(300_000)],
+    ["marks", `a${"\u0301".repeat(300_000)}`],
+  ])("%s without end cost no more than their length", (_name, text) => {
+    // A step back at each character would take minutes: the time limit of a test ends it.
+    expect(withBases(text).length).toBeGreaterThanOrEqual(text.length);
   });
 });
 
@@ -109,6 +210,11 @@ test.each([
   expect(cutTo(line, width)).toBe(expected);
 });
 
+test("cutOff marks that more follows; padded fills up by Pi's measure", () => {
+  expect([cutOff("hello", 5), cutOff("ab", 5), cutOff("a", 0)]).toEqual(["hell…", "ab…", ""]);
+  expect(padded("👨‍👩‍👧‍👦", 4)).toBe("👨‍👩‍👧‍👦  ");
+});
+
 describe("wrap", () => {
   test.each<[string, number, number, string[], number]>([
     ["a\nb\nc", 10, 2, ["a", "b"], 4],
@@ -132,7 +238,7 @@ describe("wrap", () => {
       "word ",
       "long-word-without-end",
     ];
-    for (let run = 0; run < amount(200, 500); run++) {
+    for (let run = 0; run < 500; run++) {
       const text = Array.from(
         { length: Math.floor(random() * 40) },
         () => pieces[Math.floor(random() * pieces.length)],

@@ -104,6 +104,11 @@ describe("tool", () => {
 
   it.each<[string, unknown, RegExp]>([
     ["broken JSON", "{", /^args is not valid JSON: /],
+    [
+      "a number of too many digits",
+      '{"id":9007199254740993}',
+      /^args cannot be sent: the number 9007199254740993 would/,
+    ],
     ["a list", [1], /^args must be a JSON object\./],
     ["JSON of a list", "[1]", /^args must be a JSON object\./],
     ["a number", 5, /^args must be a JSON object\./],

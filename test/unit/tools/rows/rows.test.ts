@@ -4,6 +4,8 @@ import type { RenderTheme } from "../../../../src/pi/screen.ts";
 import type { RenderContext, ToolRenderers, ToolResult } from "../../../../src/pi/tools.ts";
 import { visibleWidth } from "../../../../src/shared/text/width.ts";
 import { createRenderers, renderersFor } from "../../../../src/tools/rows/rows.ts";
+import { drawInPi, randomText, TUI_MODES, WIDER, WIDTH_SEED } from "../../../support/pi-tui.ts";
+import { randomNumbers } from "../../workers/connection/results/support.ts";
 
 const plain: RenderTheme = { fg: (_color, text) => text, bold: (text) => text };
 const marked: RenderTheme = { fg: (color, text) => `<${color}>${text}</>`, bold: (text) => `*${text}*` };
@@ -202,6 +204,28 @@ describe("the result", () => {
       expect(line).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e]/);
       expect(visibleWidth(line)).toBeLessThanOrEqual(width);
     }
+  });
+
+  test.each(TUI_MODES)("odd texts, tuiMode %s -> Pi itself draws every row", async (mode) => {
+    const rowsOf = function* (): Iterable<string[]> {
+      const text = randomText(randomNumbers(WIDTH_SEED));
+      for (const odd of [...WIDER, ...Array.from({ length: 50 }, (_, i) => text(10 + i * 4))]) {
+        for (const expanded of [false, true]) {
+          yield [
+            ...result(odd, 58, {
+              details: { ...details, forUser: odd, storedAt: odd },
+              expanded,
+              theme: coloured,
+            }),
+            ...result(odd, 58, { isPartial: true, details: { progress: 1, total: 3 }, theme: coloured }),
+            ...call({ [odd]: odd, deep: { [odd]: [odd] } }, 58, { expanded }, coloured),
+            ...(createRenderers(odd).renderCall?.({ a: odd }, coloured, context()).render(58) ?? []),
+          ].slice(0, 90);
+        }
+      }
+    };
+    const drawn = drawInPi(mode, rowsOf(), { columns: 60, margin: 1 });
+    await expect(drawn, `WIDTH_SEED=${WIDTH_SEED}`).resolves.toBe(undefined);
   });
 
   test("a component draws anew at another width and after invalidate", () => {

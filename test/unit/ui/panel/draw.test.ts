@@ -2,9 +2,11 @@
 import { describe, expect, test } from "vitest";
 import { visibleWidth } from "../../../../src/shared/text/width.ts";
 import { draw } from "../../../../src/ui/panel/draw/draw.ts";
-import { START, type ToolList } from "../../../../src/ui/panel/model/model.ts";
-import { amount } from "../../../support/long.ts";
+import { START, type State, type ToolList, type World } from "../../../../src/ui/panel/model/model.ts";
+import { amount, repeats } from "../../../support/long.ts";
+import { drawInPi, randomText, TUI_MODES, WIDER, WIDTH_SEED } from "../../../support/pi-tui.ts";
 import { makeStatus } from "../../server-status.ts";
+import { randomNumbers } from "../../workers/connection/results/support.ts";
 import { makeDetails, makeTools, makeWorld, PLAIN, picture, press, USUAL } from "./support.ts";
 
 describe("the list of servers", () => {
@@ -385,24 +387,30 @@ const HOSTILE = [
   "",
 ];
 
+const COLOURED = {
+  fg: (_colour: string, text: string) => `\u001b[38;5;3m${text}\u001b[39m`,
+  bold: (text: string) => `\u001b[1m${text}\u001b[22m`,
+};
+
 /** One of so many screens is drawn with a notice as well, whose lines are the same on all of them. */
 const NOTICED = amount(5, 1);
 
-const hostileTools: ToolList = {
-  rows: HOSTILE.map((name) => ({
-    key: name,
-    name,
-    description: name,
-    exposure: "direct",
-    place: { rule: name, file: name, line: 1 },
-    text: name,
-  })),
-  at: new Map(HOSTILE.map((name, i) => [name, i])),
-};
+/** Every screen of the panel, with these texts for whatever a server or a file says. */
+function screensOf(names: readonly string[]): { world: World; states: State[] } {
+  const hostileTools: ToolList = {
+    rows: names.map((name) => ({
+      key: name,
+      name,
+      description: name,
+      exposure: "direct",
+      place: { rule: name, file: name, line: 1 },
+      text: name,
+    })),
+    at: new Map(names.map((name, i) => [name, i])),
+  };
 
-describe("hostile names", () => {
   const world = makeWorld({
-    servers: HOSTILE.map((name) =>
+    servers: names.map((name) =>
       makeStatus(name, {
         source: name,
         description: name,
@@ -411,46 +419,51 @@ describe("hostile names", () => {
         error: { code: "spawn_failed", message: name, remedy: name },
       }),
     ),
-    questions: HOSTILE.map((name, i) => ({ server: name, hash: String(i), question: name })),
-    refused: HOSTILE.map((name) => ({ name, reason: name })),
-    problems: HOSTILE.map((name) => ({
+    questions: names.map((name, i) => ({ server: name, hash: String(i), question: name })),
+    refused: names.map((name) => ({ name, reason: name })),
+    problems: names.map((name) => ({
       severity: "error",
       file: name,
       key: name,
       message: name,
       remedy: name,
     })),
-    files: HOSTILE,
+    files: [...names],
     details: new Map(
-      HOSTILE.map((name) => [
+      names.map((name) => [
         name,
         makeDetails({ runs: name, file: name, overrides: [name], env: [name], cwd: name, timeouts: [] }),
       ]),
     ),
-    tools: new Map(HOSTILE.map((name) => [name, hostileTools])),
-    schema: { server: HOSTILE[0] ?? "", tool: HOSTILE[0] ?? "", text: HOSTILE.join("\n") },
-    log: { server: HOSTILE[3] ?? "", lines: HOSTILE },
+    tools: new Map(names.map((name) => [name, hostileTools])),
+    schema: { server: names[0] ?? "", tool: names[0] ?? "", text: names.join("\n") },
+    log: { server: names[3] ?? "", lines: names },
     tried: {
       query: "x",
-      hits: HOSTILE.map((name) => ({ key: name, server: name, tool: name, score: 1e9, description: name })),
+      hits: names.map((name) => ({ key: name, server: name, tool: name, score: 1e9, description: name })),
       likely: 3,
       tookMs: 1e9,
       count: 1e9,
     },
   });
-  const count = 4 * HOSTILE.length + 5;
+  const count = 4 * names.length + 5;
   const states = [
     ...Array.from({ length: count / 5 }, (_, i) => press("down ".repeat(5 * i), world).state),
-    ...HOSTILE.map((_, i) => press(`${"down ".repeat(i)} enter`, world).state),
-    ...HOSTILE.map((_, i) => press(`${"down ".repeat(i)} enter end up up enter`, world).state),
-    ...HOSTILE.map((_, i) => press(`enter enter ${"down ".repeat(i + 1)}`, world).state),
+    ...names.map((_, i) => press(`${"down ".repeat(i)} enter`, world).state),
+    ...names.map((_, i) => press(`${"down ".repeat(i)} enter end up up enter`, world).state),
+    ...names.map((_, i) => press(`enter enter ${"down ".repeat(i + 1)}`, world).state),
     press("enter enter", world).state,
     press("enter enter down enter", world).state,
     press("down down down enter down enter", world).state,
     press("enter down down down enter", world).state,
     press(`enter enter "${"x".repeat(300)}"`, world).state,
-    ...HOSTILE.map((_, i) => press(`end up up up up enter "x" ${"down ".repeat(i)}`, world).state),
+    ...names.map((_, i) => press(`end up up up up enter "x" ${"down ".repeat(i)}`, world).state),
   ];
+  return { world, states };
+}
+
+describe("hostile names", () => {
+  const { world, states } = screensOf(HOSTILE);
 
   test.each([20, 21, 33, 59, 60, 79, 80, 120, 200])("%i columns -> every line fits", (width) => {
     const faults: string[] = [];
@@ -470,4 +483,30 @@ describe("hostile names", () => {
     // One look at all lines: a look at each of the 30,000 took longer than the drawing.
     expect(faults).toEqual([]);
   });
+
+  test.each(TUI_MODES)(
+    "odd and random texts, tuiMode %s -> Pi itself draws every line of every screen",
+    async (mode) => {
+      const seed = Number(process.env.WIDTH_SEED ?? Date.now() % 1_000_000);
+      const random = randomNumbers(seed);
+      const text = randomText(random);
+      const pictures = function* (columns: number): Iterable<string[]> {
+        for (let round = 0; round < repeats("WIDTH_SCREENS", 1); round++) {
+          const odd = Array.from({ length: 8 }, (_, i) =>
+            i % 2 === 0 ? text(1 + Math.floor(random() * 60)) : text(1 + Math.floor(random() * 4)).repeat(40),
+          );
+          const texts = round === 0 ? WIDER : odd;
+          const { world: foreign, states: shown } = screensOf(texts);
+          const notice = { text: texts.join(" "), level: "error" as const };
+          for (const state of [...shown, ...shown.map((one) => ({ ...one, notice, busy: texts.join("") }))])
+            yield draw(state, foreign, { width: columns, height: 40, theme: COLOURED });
+        }
+      };
+      for (const columns of [60, 120])
+        await expect(
+          drawInPi(mode, pictures(columns), { columns }),
+          `WIDTH_SEED=${WIDTH_SEED}`,
+        ).resolves.toBe(undefined);
+    },
+  );
 });

@@ -1,5 +1,5 @@
 /** Owns: what `/mcp add`, `/mcp import` and `/mcp remove` ask a person, ask the worker, and say. */
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { ConnectionMethod } from "../../../../src/shared/protocol/api.ts";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import type { FoundImports, ServerPreview, TriedServer } from "../../../../src/shared/protocol/setup.ts";
@@ -86,6 +86,76 @@ async function run(
 const methods = ({ asked }: Ran): string[] => asked.map(([method]) => method);
 const said = ({ notices }: Ran): string => notices.map(([text]) => text).join("\n---\n");
 const ENTRY = { command: "npx", args: ["-y", "fs"] };
+
+const WANTS_KEY: TriedServer = {
+  outcome: "failed",
+  error: {
+    code: "needs_auth",
+    message: "acme: https://a.test/mcp answered 401: Missing API key.",
+    remedy: "It wants a key.",
+    data: { reason: "key-wanted" },
+  },
+  tookMs: 3,
+};
+const ACME = "acme https://a.test/mcp";
+/** The dialogs up to the question where the key is. */
+const ADDED = ["Test it", "Add it, and say where its key is", "For you"] as const;
+const keyed: Answers = {
+  tryServer: () => WANTS_KEY,
+  setKey: () => ({ file: MINE }),
+  reconnect: () => undefined,
+  status: () => makeReport({ servers: [makeStatus("acme", { state: "connected", toolCount: 3 })] }),
+};
+const keyOf = ({ asked }: Ran): unknown => asked.find(([method]) => method === "setKey")?.[1];
+
+describe("a server that wants a key", () => {
+  test.each<[string, Script, unknown]>([
+    [
+      "a variable, as a token",
+      ["In an env", "ACME_KEY_OF_TEST", "As Auth"],
+      { from: { variable: "ACME_KEY_OF_TEST" } },
+    ],
+    [
+      "a variable, in a header",
+      ["In an env", "\u0024{ACME_KEY_OF_TEST}", "In another", "not a header", "X-API-Key"],
+      { header: "X-API-Key", from: { variable: "ACME_KEY_OF_TEST" } },
+    ],
+    ["a command", ["A command", "", "!pass show acme", "As Auth"], { from: { command: "pass show acme" } }],
+    ["not now", ["Not now"], undefined],
+    ["no variable after all", ["In an env", undefined], undefined],
+    ["a variable that is not set, and no", ["In an env", "ACME_NOT_SET", undefined], undefined],
+    ["Escape at the last question", ["A command", "pass", undefined], undefined],
+  ])("it is asked where the key is: %s", async (_name, script, key) => {
+    vi.stubEnv("ACME_KEY_OF_TEST", "k-123");
+    const ran = await run("add", ACME, { script: [...ADDED, ...script], answers: keyed });
+    vi.unstubAllEnvs();
+    expect(keyOf(ran)).toEqual(key && { server: "acme", ...(key as object) });
+    expect(said(ran)).toContain(key ? "acme: connected, 3 tools." : "acme gets no key; no file has changed.");
+    expect(JSON.stringify([ran.asked, ran.notices, ran.dialogs])).not.toContain("k-123");
+  });
+
+  test("a variable that is set later -> written, and nothing is connected before", async () => {
+    const script = [...ADDED, "In an env", "ACME_NOT_SET", "Write it", "As Auth"];
+    const ran = await run("add", ACME, { script, answers: keyed });
+    expect(methods(ran)).not.toContain("reconnect");
+    expect(said(ran)).toContain("Set the variable, and start Pi again.");
+  });
+
+  test("the key itself in the place of its name -> refused, and repeated nowhere", async () => {
+    const script = [...ADDED, "In an env", "sk-live-0123456789", undefined];
+    const ran = await run("add", ACME, { script, answers: keyed });
+    expect(keyOf(ran)).toBeUndefined();
+    expect(JSON.stringify([ran.asked, ran.notices, ran.dialogs])).not.toContain("sk-live");
+  });
+
+  test("its own words come before the choice, and it can be left out", async () => {
+    const ran = await run("add", ACME, { script: ["Test it", "Do not add it"], answers: keyed });
+    expect(ran.dialogs.at(-1)?.title).toBe(
+      "acme answers and wants a key: https://a.test/mcp answered 401: Missing API key. Once it is added: /mcp auth acme",
+    );
+    expect(methods(ran)).not.toContain("addServer");
+  });
+});
 
 describe("/mcp add with words", () => {
   test("shows what would run, tests it, asks for the file and writes it", async () => {

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it, test, vi } from "vitest";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import type { SignInStep } from "../../../../src/shared/protocol/sign-in.ts";
 import type { StatusReport } from "../../../../src/shared/protocol/status.ts";
+import { TRUST } from "../../../../src/ui/sign-in/words.ts";
 import { makeReport, makeStatus } from "../../server-status.ts";
 import { settled } from "../../settled.ts";
 import { NEEDING, OPEN, type Signing, signing, URL_OF_PAGE } from "./support.ts";
@@ -22,7 +23,7 @@ const withoutLink = ({ notices }: Signing): unknown[] =>
 /** A sign-in whose dialog is open. */
 async function opened(
   options: Parameters<typeof signing>[0] = {},
-): Promise<Signing & { done: Promise<void> }> {
+): Promise<Signing & { done: ReturnType<Signing["signIns"]["byUser"]> }> {
   const at = signing({ input: () => never, ...options, answers: { signIn: begun, ...options.answers } });
   const done = at.signIns.byUser("linear");
   await settled();
@@ -205,35 +206,57 @@ describe("a question of the worker", () => {
     step: "ask",
     question: { about: "issuer", issuer: "https://b.test", text: "It says b." },
   } as const;
+  const endpoints = {
+    step: "ask",
+    question: { about: "endpoints", endpoints: "b c", text: "The code goes to c." },
+  } as const;
   const pi = { step: "ask", question: { about: "pi", text: "Pi is signed in." } } as const;
 
-  test("both, with a yes each -> both answers are in the last request", async () => {
-    const steps: SignInStep[] = [pi, issuer, { step: "renewed", id: "1" }];
-    const at = signing({ confirm: () => true, answers: { signIn: () => steps.shift() } });
+  test("all, with a yes each -> all answers are in the last request", async () => {
+    const steps: SignInStep[] = [pi, issuer, endpoints, { step: "renewed", id: "1" }];
+    const at = signing({
+      confirm: () => true,
+      select: () => TRUST[1],
+      answers: { signIn: () => steps.shift() },
+    });
     const done = at.signIns.byUser("linear");
     await settled();
     at.end(OK);
     await done;
     expect(at.dialogs.map(({ title, message }) => [title, message])).toEqual([
       ["Take over Pi's sign-in to linear?", "Pi is signed in."],
-      ["Sign in to linear with this authorization server?", "It says b."],
+      ["Sign in to linear with this authorization server?\nIt says b.", undefined],
+      ["Sign in to linear at the page of another server?\nThe code goes to c.", undefined],
     ]);
     expect(at.asked.map(([, params]) => params)).toEqual([
       { server: "linear" },
       { server: "linear", agreed: { fromPi: true } },
       { server: "linear", agreed: { fromPi: true, issuer: "https://b.test" } },
+      { server: "linear", agreed: { fromPi: true, issuer: "https://b.test", endpoints: "b c" } },
     ]);
   });
 
-  it.each([false, "yes" as never, undefined as never])(
-    "about another issuer, answered with %j -> nothing more is asked of the worker",
+  it.each([TRUST[0], "yes", "Yes", undefined])(
+    "about another issuer or another page, answered with %j -> nothing more is asked of the worker",
     async (answer) => {
-      const at = signing({ confirm: () => answer, answers: { signIn: () => issuer } });
-      await at.signIns.byUser("linear");
-      expect(at.asked).toEqual([signIn]);
-      expect(at.notices).toEqual([["linear: the sign-in is cancelled.", "info"]]);
+      for (const question of [issuer, endpoints]) {
+        const at = signing({
+          select: () => answer,
+          confirm: () => true,
+          answers: { signIn: () => question },
+        });
+        await at.signIns.byUser("linear");
+        expect(at.asked).toEqual([signIn]);
+        expect(at.notices).toEqual([["linear: the sign-in is cancelled.", "info"]]);
+      }
     },
   );
+
+  test("about another page -> the answer that Enter gives at once is no", async () => {
+    const at = signing({ select: (_title, choices) => choices[0], answers: { signIn: () => endpoints } });
+    await at.signIns.byUser("linear");
+    expect(at.asked).toEqual([signIn]);
+  });
 
   test("about Pi's sign-in, with a no -> the browser comes next", async () => {
     const steps: SignInStep[] = [pi, OPEN];
@@ -244,7 +267,7 @@ describe("a question of the worker", () => {
   });
 
   test("again and again -> it ends", async () => {
-    const at = signing({ confirm: () => true, answers: { signIn: () => issuer } });
+    const at = signing({ select: () => TRUST[1], answers: { signIn: () => issuer } });
     await at.signIns.byUser("linear");
     expect(at.dialogs).toHaveLength(5);
     expect(at.notices).toEqual([[expect.stringContaining("the same question again"), "error"]]);
@@ -287,7 +310,7 @@ describe("without a name", () => {
     const at = signing({ answers: { status: () => makeReport({ servers: [makeStatus("files")] }) } });
     await at.signIns.byUser(undefined);
     expect(at.notices).toEqual([
-      ["No MCP server needs a sign-in. /mcp auth <server> signs in again.", "info"],
+      ["No MCP server needs a sign-in or a key. /mcp auth <server> signs in again.", "info"],
     ]);
     expect(at.asked).toEqual([]);
   });
@@ -408,7 +431,7 @@ describe("without a UI", () => {
       makeReport({ servers: two }),
       "MCP servers that need a sign-in: a, b. Run pi and /mcp auth <server>.",
     ],
-    [undefined, makeReport(), "No MCP server needs a sign-in. /mcp auth <server> signs in again."],
+    [undefined, makeReport(), "No MCP server needs a sign-in or a key. /mcp auth <server> signs in again."],
     ["nope", NEEDING, "No server named nope is configured. Configured: linear, files, keyed."],
   ])("%s -> a line that says what to do, and no request: %2$s", async (server, report, line) => {
     const written = vi.spyOn(process.stderr, "write").mockReturnValue(true);

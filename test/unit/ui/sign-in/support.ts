@@ -17,6 +17,7 @@ export const OPEN: Extract<SignInStep, { step: "open" }> = {
   step: "open",
   id: "1",
   url: URL_OF_PAGE,
+  codeGoesTo: "as.example",
   redirectUri: "http://127.0.0.1:5000/callback",
   browser: "started",
   listens: true,

@@ -49,10 +49,21 @@ describe("the dialog", () => {
     },
   );
 
+  it.each([undefined, { columns: 80, rows: 24 }, { columns: 20, rows: 10 }])(
+    "who gets the code -> named in each dialog, in one line: %j",
+    (screen) => {
+      const step = { ...OPEN, codeGoesTo: "as.example:8443\n\u001b[2Jevil" };
+      for (const listens of [true, false])
+        expect(dialogText("linear", { ...step, listens }, URL_OF_PAGE, screen).split("\n")).toContain(
+          "The code of this sign-in goes to as.example:8443 evil.",
+        );
+    },
+  );
+
   it.each<[string, string, { columns: number; rows: number } | undefined, boolean]>([
     ["a short address, the smallest terminal", URL_OF_PAGE, { columns: 60, rows: 24 }, true],
-    ["as many rows as there are", "x".repeat(58 * 7), { columns: 60, rows: 24 }, true],
-    ["one row more", "x".repeat(58 * 7 + 1), { columns: 60, rows: 24 }, false],
+    ["as many rows as there are", "x".repeat(58 * 6), { columns: 60, rows: 24 }, true],
+    ["one row more", "x".repeat(58 * 6 + 1), { columns: 60, rows: 24 }, false],
     ["the longest address", LONG, { columns: 120, rows: 50 }, false],
     ["a terminal of no size", URL_OF_PAGE, { columns: 0, rows: 0 }, false],
     ["over RPC, where another program draws", LONG, undefined, true],

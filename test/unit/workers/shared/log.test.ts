@@ -49,6 +49,7 @@ describe("createLog", () => {
     ["a tab", "a\tb", "a\tb"],
     ["line ends of Unicode", "a\u2028b\u2029", "a\\u2028b\\u2029"],
     ["what turns text around", "\u202eabc\u2066", "\\u202eabc\\u2066"],
+    ["what nobody sees", "a\u200bb\u{e0041}", "a\\u200bb\\udb40\\udc41"],
     ["marks that turn text around", "\u200fabc\u200e\u061c", "\\u200fabc\\u200e\\u061c"],
     ["text of several scripts", "é漢😀", "é漢😀"],
   ])("%s in a message -> cannot forge a line", async (_name, message, written) => {

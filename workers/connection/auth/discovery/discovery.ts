@@ -10,6 +10,8 @@ import { findNamedServer, findServerAt, findServerOfOrigin } from "./authorizati
 import { isSameIssuer } from "./issuer.ts";
 import { checkResource, findResource, type ResourceMetadata } from "./resource.ts";
 
+export { promisesIssuer } from "./authorization-server.ts";
+
 export interface DiscoveryOptions {
   /** The MCP endpoint. */
   url: URL;
@@ -46,7 +48,7 @@ const NEXT: ReadonlySet<SignInProblem["kind"]> = new Set([
   "private-address",
 ]);
 
-type FoundServer = Pick<Discovered, "metadata" | "acceptedIssuer">;
+type FoundServer = Pick<Discovered, "metadata" | "foundAt" | "acceptedIssuer">;
 
 /** The first authorization server that can be used, and the configured issuer before all others. */
 async function firstUsable(issuers: readonly string[], options: DiscoveryOptions): Promise<FoundServer> {
@@ -94,6 +96,24 @@ export async function discover(options: DiscoveryOptions): Promise<Discovered> {
   return { ...found, ...resourceToSend(options, undefined), legacy: true };
 }
 
+/**
+ * Whether anything at the server's own origin says that it takes a sign-in: metadata, or the endpoints of MCP 2025-03-26.
+ * No other server is asked, because the user has not begun a sign-in. A server that has trouble, or whose metadata have a
+ * mistake, may take one: the sign-in says what is wrong. Throws what is no problem of a sign-in.
+ */
+export async function offersSignIn(question: Omit<DiscoveryOptions, "onNote">): Promise<boolean> {
+  const options = { ...question, requests: limited(question.requests, ALL_MS), onNote: () => undefined };
+  try {
+    const search = await findResource(options);
+    if (search.kind === "found" && search.metadata.issuers.length > 0) return true;
+    await findServerOfOrigin(search.kind === "found" ? undefined : search.problem, options);
+    return true;
+  } catch (error) {
+    if (!(error instanceof SignInProblem)) throw error;
+    return error.kind !== "no-sign-in";
+  }
+}
+
 /** Trouble that may pass: it says nothing about a move. */
 const PASSING: ReadonlySet<SignInProblem["kind"]> = new Set(["cancelled", "unavailable", "unreachable"]);
 
@@ -109,8 +129,8 @@ async function answerOr(otherwise: string | undefined, ask: Ask): Promise<string
   }
 }
 
-/** All requests of one question together, because it is asked under the lock of the sign-in. */
-const MOVED_MS = 20_000;
+/** All requests of one question together: it is asked under the lock of the sign-in, or while a server connects. */
+const ALL_MS = 20_000;
 
 export interface MoveQuestion extends Omit<DiscoveryOptions, "onNote"> {
   /** Issuer of the stored sign-in. */
@@ -132,7 +152,7 @@ function limited(requests: AuthRequests, limitMs: number): AuthRequests {
  * the metadata of an unknown name decide.
  */
 export function movedTo(question: MoveQuestion): Promise<string | undefined> {
-  const { issuer, limitMs = MOVED_MS } = question;
+  const { issuer, limitMs = ALL_MS } = question;
   const options = { ...question, requests: limited(question.requests, limitMs), onNote: () => undefined };
   return answerOr(undefined, async () => {
     if (options.plan.authServerMetadataUrl !== undefined) return undefined;

@@ -30,6 +30,10 @@ const register = ({ facts }: Context): string =>
 const said = (text: string | undefined): string => (text ? `: ${text}` : "");
 
 const WORDS: { readonly [K in SignInProblemKind]: (context: Context) => Words } = {
+  "no-sign-in": ({ facts }) => ({
+    what: `it offers no sign-in${facts.what === undefined ? "" : `: ${facts.url} has no metadata, but ${facts.what}`}`,
+    remedy: 'If it wants a key, write "bearerTokenEnv": "NAME_OF_VARIABLE" or "headers" for it in mcp.json.',
+  }),
   "not-signed-in": (context) => ({ what: "it needs a sign-in", remedy: signIn(context) }),
   expired: (context) =>
     context.facts.path === undefined
@@ -80,7 +84,8 @@ const WORDS: { readonly [K in SignInProblemKind]: (context: Context) => Words } 
   }),
   "issuer-differs": ({ facts }) => ({
     what: `its authorization server should be ${facts.expected} and says it is ${facts.found}`,
-    remedy: `If you trust that, write "issuer": "${facts.found}" in oauth.`,
+    // A model reads this too, and the server chose the issuer.
+    remedy: `Only the user can decide to trust that: "issuer": "${facts.found}" in oauth.`,
   }),
   "resource-differs": ({ facts }) => ({
     what: `it should be the resource ${facts.expected} and says it is ${facts.found}`,

@@ -80,6 +80,8 @@ export interface TokenAnswer {
 /** What discovery found. `metadata.issuer` is the issuer to which clients and tokens are bound. */
 export interface Discovered {
   metadata: AuthorizationServer;
+  /** Address of the metadata, or the origin at which the endpoints are guessed. */
+  foundAt: string;
   /** `resource` to send. Absent: none is sent, because the server names none or the configuration says so. */
   resource?: string;
   /** `scopes_supported` of the protected resource (RFC 9728). */

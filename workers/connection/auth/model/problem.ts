@@ -4,6 +4,8 @@
 export type SignInProblemKind =
   /** Nobody has signed in yet. */
   | "not-signed-in"
+  /** There are no metadata of an authorization server, and no endpoints to guess. `what`: what is in their place. */
+  | "no-sign-in"
   /** The tokens have expired and cannot be renewed. `path` for tokens that someone else wrote. */
   | "expired"
   /** The authorization server no longer accepts the refresh token. */

@@ -4,6 +4,7 @@
  * oauth4webapi looks at it. Must not: know the order of a sign-in. Called by: discovery, grants.
  */
 import { abortable } from "../../../shared/pace/abort.ts";
+import { createReader, readInTurn } from "../../../shared/pace/turns.ts";
 import type { HttpClient, ServerBody } from "../../web/web.ts";
 import { SignInProblem } from "../model/model.ts";
 import { shownAddress } from "./addresses.ts";
@@ -53,12 +54,12 @@ const REQUEST_MS = 15_000;
 async function readText(body: ServerBody, bytes: number): Promise<string> {
   const chunks: Buffer[] = [];
   let length = 0;
-  for await (const chunk of body) {
-    body.onBytes?.((chunk as Buffer).length);
-    length += (chunk as Buffer).length;
+  await readInTurn(body, body.reader ?? createReader(), (chunk) => {
+    length += chunk.length;
     if (length > bytes) throw new AnswerTooLong();
-    chunks.push(chunk as Buffer);
-  }
+    chunks.push(chunk);
+    return undefined;
+  });
   return Buffer.concat(chunks).toString("utf8");
 }
 

@@ -1,6 +1,6 @@
 /** What a sign-in takes from its neighbours and gives to them. Types and limits only. */
 import type { SignInAgreed, SignInResult, SignInStep } from "../../../../src/shared/protocol/sign-in.ts";
-import type { discover } from "../discovery/discovery.ts";
+import type { discover, promisesIssuer } from "../discovery/discovery.ts";
 import type {
   beginAuthorization,
   chooseScope,
@@ -18,6 +18,8 @@ export interface SignInTarget extends GrantContext {
   url: URL;
   store: SignInStore;
   challenge: AuthChallenge | undefined;
+  /** Whether `plan` is the user's own: no file of a project wrote it. */
+  isOwnPlan: boolean;
   /** Renews the stored sign-in if that is possible. True: the server can be connected now. Never rejects. */
   renew(signal: AbortSignal): Promise<boolean>;
   /** Takes a token, code, verifier or secret that no text may show from now on. */
@@ -84,6 +86,7 @@ export const SIGN_IN_LIMITS: SignInLimits = {
 /** The work of the neighbours. Tests pass small ones. */
 export interface SignInParts {
   discover: typeof discover;
+  promisesIssuer: typeof promisesIssuer;
   clientFor: typeof clientFor;
   chooseScope: typeof chooseScope;
   beginAuthorization: typeof beginAuthorization;

@@ -142,14 +142,24 @@ export class Flow {
   async #openBrowser(prepared: OpenPrepared): Promise<SignInStep> {
     const { target, parts, options } = this.#options;
     const { env, platform, log } = options;
-    const { redirectUri, state, url } = prepared.pending;
+    const { redirectUri, state, url, discovered } = prepared.pending;
+    const codeGoesTo = new URL(discovered.metadata.token_endpoint ?? discovered.foundAt).host;
     this.#prepared = prepared;
     prepared.listening?.wait({ redirectUri, state, answer: (parameters) => this.#answer({ parameters }) });
     const browser = await this.#orEnd(parts.openBrowser(url, { env, platform, onNote: target.onNote }));
     const endsInMs = parts.limits.flowMs;
     this.#limit(endsInMs);
     const listens = prepared.listening !== undefined;
-    const step = { step: "open", id: this.id, url, redirectUri, browser, listens, endsInMs } as const;
+    const step = {
+      step: "open",
+      id: this.id,
+      url,
+      redirectUri,
+      codeGoesTo,
+      browser,
+      listens,
+      endsInMs,
+    } as const;
     this.#waiting = { step, endsAt: performance.now() + endsInMs };
     log.info(`${target.server}: the sign-in waits for its answer at ${redirectUri}, browser: ${browser}`);
     return step;

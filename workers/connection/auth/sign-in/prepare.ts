@@ -12,6 +12,7 @@ import { type Discovered, SignInProblem, type SignInRecord } from "../model/mode
 import type { SignInParts, SignInTarget } from "./contract.ts";
 import { listenAndRegister } from "./listen.ts";
 import type { Listeners, Listening } from "./listeners.ts";
+import { mixUpOf } from "./mix-up.ts";
 
 export type Prepared =
   /** The server can be connected: the old sign-in was renewed, or Pi's was taken over. */
@@ -63,9 +64,11 @@ async function renewed({ target, parts, signal }: Preparation): Promise<boolean>
 
 async function fromPi({ target, agreed, signal }: Preparation): Promise<Prepared | undefined> {
   if (agreed.fromPi === false) return undefined;
-  if ((await target.store.findInPi()) === undefined) return undefined;
+  const found = await target.store.findInPi();
+  if (found === undefined) return undefined;
   if (agreed.fromPi === undefined) {
-    const text = `Pi itself is signed in to ${target.server}. Move that sign-in here? Pi's own MCP client must then sign in again.`;
+    const { host } = new URL(found.tokenEndpoint);
+    const text = `Pi itself is signed in to ${target.server}, and ${host} renews its tokens. Move that sign-in here? Pi's own MCP client must then sign in again.`;
     return { kind: "ask", question: { about: "pi", text } };
   }
   const record = await target.store.takeFromPi(signal);
@@ -114,7 +117,7 @@ async function authorize(
   });
   const sendsIssuer = discovered.metadata.authorization_response_iss_parameter_supported === true;
   const { client, redirectUri, listening } = await listenAndRegister(
-    { plan, server: target.server, stored: reuse ? stored : undefined, sendsIssuer },
+    { plan, server: target.server, issuer, stored: reuse ? stored : undefined, sendsIssuer },
     { listeners, signal: listenSignal, onNote },
     (uri) => parts.clientFor({ discovered, redirectUri: uri, scope, stored, reuse }, context),
   );
@@ -126,6 +129,12 @@ async function authorize(
   const isOldClient = client.kind === "dynamic" && client.id === stored?.id;
   return { kind: "open", pending, isOldClient, ...(listening ? { listening } : {}) };
 }
+
+/** The page's own server names itself in each answer, so an answer without a name, or with another one, is not for us. */
+const withIssuerDue = (discovered: Discovered): Discovered => ({
+  ...discovered,
+  metadata: { ...discovered.metadata, authorization_response_iss_parameter_supported: true },
+});
 
 const withoutQuery = (url: string): string => url.replace(/[?#].*$/s, "");
 
@@ -156,5 +165,11 @@ export async function prepare(preparation: Preparation): Promise<Prepared> {
     throw error;
   }
   signal.throwIfAborted();
-  return authorize(preparation, discovered, record);
+  const { server, isOwnPlan } = target;
+  const mixUp = mixUpOf(discovered, { server, plan: context.plan, isOwnPlan });
+  if (mixUp === undefined) return authorize(preparation, discovered, record);
+  // What was agreed to must be what the metadata say now.
+  if (agreed.endpoints !== mixUp.question.endpoints) return { kind: "ask", question: mixUp.question };
+  const isDue = await parts.promisesIssuer(mixUp.page, context.requests);
+  return authorize(preparation, isDue ? withIssuerDue(discovered) : discovered, record);
 }

@@ -52,15 +52,19 @@ function configured(redirectUri: string, callbackPort: number | undefined): Redi
 }
 
 /**
- * An authorization server that does not name itself in its answer (RFC 9207) gets a path for this server alone, so that
- * the answer of another server cannot be taken for its own. A client that someone registered has a fixed path.
+ * An authorization server that does not name itself in its answer (RFC 9207) gets a path for this server and this issuer
+ * alone, so that the answer of another one cannot be taken for its own (RFC 9700, section 4.4.2.2). A client that someone
+ * registered has a fixed path.
  */
-function pathFor({ plan, server, sendsIssuer }: Omit<RedirectWish, "stored">): string {
+function pathFor({ plan, server, issuer, sendsIssuer }: Omit<RedirectWish, "stored">): string {
   const isFixed =
     plan.clientId !== undefined ||
     (plan.clientMetadataUrl !== undefined && plan.clientRegistration !== "dcr");
   if (sendsIssuer || isFixed) return PATH;
-  return `${PATH}/${createHash("sha256").update(server).digest("hex").slice(0, SERVER_CHARS)}`;
+  return `${PATH}/${createHash("sha256")
+    .update(JSON.stringify([server, issuer]))
+    .digest("hex")
+    .slice(0, SERVER_CHARS)}`;
 }
 
 /** The loopback address that a dynamic registration named, if its path is still the right one. */
@@ -76,6 +80,8 @@ function registered(stored: ClientRecord | undefined, path: string): RedirectTry
 export interface RedirectWish {
   plan: OAuthPlan;
   server: string;
+  /** The authorization server that is asked. */
+  issuer: string;
   /** The stored client, if it will be used again. */
   stored: ClientRecord | undefined;
   /** The authorization server puts `iss` into its answer. */

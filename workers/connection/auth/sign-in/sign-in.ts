@@ -6,7 +6,7 @@
 
 import type { SignInAgreed, SignInStep } from "../../../../src/shared/protocol/sign-in.ts";
 import { commandFor } from "../../../shared/commands.ts";
-import { discover } from "../discovery/discovery.ts";
+import { discover, promisesIssuer } from "../discovery/discovery.ts";
 import { beginAuthorization, chooseScope, clientFor, finishAuthorization } from "../grants/grants.ts";
 import { explainProblem, SignInProblem } from "../model/model.ts";
 import { openBrowser } from "./browser.ts";
@@ -26,6 +26,7 @@ export { SIGN_IN_LIMITS } from "./contract.ts";
 
 const PARTS: SignInParts = {
   discover,
+  promisesIssuer,
   clientFor,
   chooseScope,
   beginAuthorization,

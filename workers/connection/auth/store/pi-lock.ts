@@ -6,6 +6,7 @@
 import { mkdir, rmdir, stat } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { codeOf, reasonOf } from "../../../shared/files/file-system.ts";
+import { PRIVATE_FOLDER } from "../../../shared/files/private-modes.ts";
 import { SignInProblem } from "../model/model.ts";
 
 export interface PiLockTimes {
@@ -32,7 +33,7 @@ async function holderOf(lock: string): Promise<{ id: string; touchedMs: number }
 /** Makes the folder. False if there is one. */
 async function make(lock: string): Promise<boolean> {
   try {
-    await mkdir(lock);
+    await mkdir(lock, { mode: PRIVATE_FOLDER });
     return true;
   } catch (error) {
     if (HELD.includes(codeOf(error) ?? "")) return false;

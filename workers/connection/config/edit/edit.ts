@@ -4,7 +4,8 @@
  */
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
-import type { ServerDefinition } from "../entry/definition.ts";
+import { isProject, type ServerDefinition } from "../entry/definition.ts";
+import { cloneOf, endOf, isWithin } from "../env-files/env-files.ts";
 import { type ConfigFacts, type ConfigSource, configSources } from "../files/files.ts";
 import { changeConfigFile } from "./change-file.ts";
 import { editAdded, editImports, editRemoved, type NewEntry } from "./entries.ts";
@@ -91,6 +92,31 @@ export function editableFile(facts: ConfigFacts, project: boolean): string {
   if (project) return projectFile(facts, sources);
   // The last user file: `--mcp-config` takes the place of the agent folder's file.
   return sources.findLast(({ origin }) => origin === "user")?.file ?? "";
+}
+
+/**
+ * Where a change of this file really goes, for every writer to ask before it writes. A clone can hold a link in the place
+ * of its file: throws `bad_config` if a project's file lies outside of the project, or is one of the user's own files.
+ */
+export async function realFile(file: string, facts: ConfigFacts): Promise<string> {
+  const sources = configSources(facts);
+  if (!sources.some((source) => source.file === file && isProject(source.origin))) return file;
+  const users = sources.filter(({ origin }) => !isProject(origin));
+  const [real, clone, folder, own] = await Promise.all([
+    endOf(file),
+    cloneOf(facts),
+    endOf(facts.cwd),
+    Promise.all(users.map((source) => endOf(source.file))),
+  ]);
+  if (isWithin(real, clone ?? folder, facts.platform) && !own.includes(real)) return real;
+  throw new ThreadsError(
+    "bad_config",
+    `${file} leads to ${real}, which is no file of this project: nothing was written.`,
+    {
+      remedy: "Put a file in the place of the link, or leave out --project.",
+      data: { file },
+    },
+  );
 }
 
 /** Throws `bad_config` if the file cannot be read, changed or written. */

@@ -24,6 +24,8 @@ export type StdioTarget = {
   cwd: string | undefined;
   /** A file of more environment variables, read at connect; `env` wins over it. */
   envFile?: string | undefined;
+  /** What the user's own server gets of an envFile that the session's folder decides, beside data. */
+  envFileNames?: string[] | undefined;
 };
 export type HttpTarget = {
   url: string;
@@ -99,6 +101,8 @@ export interface ServerDefinition extends ExposureRules, ServerApproval {
   enabledByProject: string | undefined;
   /** Hash of the envFile's content that the user agreed to. A project's server is started with no other content. */
   agreedEnvFile?: string | undefined;
+  /** Hash of the project's files that it names, as the user agreed to them. */
+  agreedScripts?: string | undefined;
   /** The server that a project's definition replaced. It counts again if the project's server may not run. */
   replaced: ServerDefinition | undefined;
 }
@@ -125,8 +129,9 @@ function targetOf(entry: Entry): ServerDefinition["target"] | Mistake {
   }
   if (type === "stdio" || (type === undefined && command !== undefined)) {
     if (command === undefined) return mistake([], "command is missing", SHAPE);
-    const { args = [], env = {}, cwd, envFile } = entry;
-    return { kind: "stdio", command, args, env, cwd, ...(envFile === undefined ? {} : { envFile }) };
+    const { args = [], env = {}, cwd, envFile, envFileNames } = entry;
+    const file = envFile === undefined ? {} : { envFile, ...(envFileNames && { envFileNames }) };
+    return { kind: "stdio", command, args, env, cwd, ...file };
   }
   if (url === undefined) {
     return type === undefined
@@ -142,6 +147,10 @@ function targetOf(entry: Entry): ServerDefinition["target"] | Mistake {
 
 const rootsOf = ({ roots }: Entry): ServerDefinition["roots"] =>
   roots === false || (Array.isArray(roots) && roots.length === 0) ? undefined : roots;
+
+/** A time as timers take it: whole milliseconds, and no more than fit. A longer one would fire at once, a fraction throws. */
+const timerMs = (ms: number | undefined): number | undefined =>
+  ms === undefined ? undefined : Math.min(Math.max(1, Math.round(ms)), LIMITS.longestTimerMs);
 
 function toDefinition(
   name: string,
@@ -163,8 +172,8 @@ function toDefinition(
     description: entry.description,
     lifecycle: entry.lifecycle ?? "lazy",
     idleTimeoutMinutes: entry.idleTimeout,
-    requestTimeoutMs: entry.requestTimeoutMs ?? timeoutMs,
-    startupTimeoutMs: entry.startupTimeoutMs,
+    requestTimeoutMs: timerMs(entry.requestTimeoutMs ?? timeoutMs),
+    startupTimeoutMs: timerMs(entry.startupTimeoutMs),
     exposeResources: entry.exposeResources ?? true,
     exposePrompts: entry.exposePrompts ?? true,
     directTools: entry.directTools,

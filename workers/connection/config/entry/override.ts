@@ -3,9 +3,11 @@
  * precedence defines, but never where the server runs or what is sent to it. Pure.
  */
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
+import { LIFECYCLES } from "./choices.ts";
 import { isProject, type Origin, type OwnRules, parseEntry, type ServerDefinition } from "./definition.ts";
 import { check, type Mistake } from "./mistakes.ts";
 import { type Entry, entryShape } from "./server-shape.ts";
+import { DEFAULT_SETTINGS } from "./settings.ts";
 
 const DEFINING_KEYS = ["command", "url", "type"] as const;
 
@@ -62,18 +64,48 @@ function ownRules(base: ServerDefinition): OwnRules | undefined {
   return { enabled, directTools, exposure, toolExposure, includeTools, excludeTools };
 }
 
+/** Less would stop a server between two calls of one task, and a server with a state would lose it. */
+const LEAST_IDLE_MINUTES = 1;
+
+/** The minutes that a project gets if it wants `wanted` in place of `own`: never longer. 0: never stopped. */
+export function idleMinutes(own: number, wanted: number): number {
+  const comparable = (minutes: number): number => (minutes === 0 ? Number.POSITIVE_INFINITY : minutes);
+  if (comparable(wanted) > comparable(own)) return own;
+  return wanted === 0 ? 0 : Math.max(wanted, Math.min(comparable(own), LEAST_IDLE_MINUTES));
+}
+
+/** Minutes until an unused server is stopped; 0: never. The setting is for lazy servers; an entry may set it for any. */
+export const idleMinutesOf = (
+  { lifecycle, idleTimeoutMinutes }: Pick<ServerDefinition, "lifecycle" | "idleTimeoutMinutes">,
+  setting: number,
+): number => idleTimeoutMinutes ?? (lifecycle === "lazy" ? setting : 0);
+
+/** A project lets the user's server run less, never more: a plain clone would otherwise start it. */
+function runsLess(base: ServerDefinition, override: Override, setting: number): Override {
+  const { lifecycle, idleTimeout, ...others } = override;
+  const isLess =
+    lifecycle !== undefined && LIFECYCLES.indexOf(lifecycle) <= LIFECYCLES.indexOf(base.lifecycle);
+  if (isLess) Object.assign(others, { lifecycle });
+  if (idleTimeout !== undefined)
+    Object.assign(others, { idleTimeout: idleMinutes(idleMinutesOf(base, setting), idleTimeout) });
+  return others;
+}
+
 /**
  * The server with some keys changed. A project may narrow the user's rules, never widen them: its exclusions and its
- * `approve` add to the user's, and tools that the user's rules hide stay hidden. If a project enables a server that the user's own
+ * `approve` add to the user's, tools that the user's rules hide stay hidden, and the server runs no more than it does
+ * anyway. `idleTimeout`: the setting, in minutes. If a project enables a server that the user's own
  * files disable, the project decides that the server runs: that needs the user's consent.
  */
 export function applyOverride(
   base: ServerDefinition,
   override: Override,
   by: { file: string; origin: Origin },
+  idleTimeout: number = DEFAULT_SETTINGS.idleTimeout,
 ): ServerDefinition {
   const userRules = isProject(by.origin) ? ownRules(base) : undefined;
-  const { approve, ...others } = override;
+  const { approve, ...given } = override;
+  const others = userRules ? runsLess(base, given, idleTimeout) : given;
   const { excludeTools } = others;
   const rules =
     userRules && excludeTools
@@ -87,7 +119,7 @@ export function applyOverride(
   );
   if (!definition) return base;
   const { enabledByProject, definedByProject } = base;
-  const replaced = base.replaced && applyOverride(base.replaced, override, by);
+  const replaced = base.replaced && applyOverride(base.replaced, override, by, idleTimeout);
   const enabledIn = override.enabled === undefined ? base.enabledIn : by.file;
   const overrides = [...base.overrides, by.file];
   const overridden = {

@@ -46,6 +46,12 @@ export const entryShape = lazily({
         description: "File of NAME=value lines, from the session's folder; env wins over it.",
         examples: [".env"],
       }),
+  envFileNames: () =>
+    names.optional().meta({
+      description:
+        "Names that your own server gets from an envFile in the session's folder, beside those that are known for data, such as *_TOKEN and *_KEY.",
+      examples: [["API_URL"]],
+    }),
   cwd: () =>
     z
       .string()

@@ -1,6 +1,7 @@
 /**
- * The one table of environment variables whose value decides what a program loads, runs or trusts. A person who sets
- * such a variable can run code as the user, so a file that others wrote may set it only after the user saw it. Pure.
+ * What a variable may do by its name. The table has those that decide what a program loads, runs or trusts: a person who
+ * sets one can run code as the user, so a question shows the value. No table can have all of them, so a file of a clone
+ * gives the user's own server, unasked, only names that are known for data. Pure.
  */
 
 /** Names of variables; `*` stands for any characters. */
@@ -55,22 +56,56 @@ const DECIDING = [
   "ANTHROPIC_BASE_URL OPENAI_BASE_URL OPENAI_API_BASE VAULT_ADDR GH_HOST",
 ];
 
+/** Shapes of names under which programs look for programs, modules, files and options, whatever the program is. */
+const SHAPES = [
+  "MAKEFILES *RC *_PAGER *_EDITOR *_OPTS *_OPTIONS *_FLAGS *_ARGS *_HOME *_PATH *_DIR *_DIRS *_ROOT *_LIBRARY",
+  "*_LIBRARIES *_PLUGIN* *_MODULE* *_CONFIG *_CONFIG_FILE *_CONF *_BINARY *_BIN *_EXE *_COMMAND *_CMD *_SHELL *_SCRIPT",
+  "*_PRELOAD *_LOADER *_WRAPPER *_LAUNCHER *_HELPER *_INIT_FILE *_STARTUP",
+];
+
+/** What signs in, who signs in, and a place within a service: no program runs, loads or connects to such a value. */
+const DATA =
+  /^(?:.+_)?(?:TOKEN|KEY|APIKEY|KEY_ID|SECRET|PASSWORD|PASSWD|PASS|PASSPHRASE|PAT|USER|USERNAME|EMAIL|ID|ACCOUNT|ORG|ORGANIZATION|TEAM|TENANT|CLOUD_PROJECT|REGION|DATABASE|DB|NAME|PORT|MODEL|LOG_LEVEL)$|^(?:PGUSER|PGPASSWORD|PGDATABASE|PGPORT|MYSQL_PWD)$/is;
+
+/**
+ * The address of a database: it brings its own user and password, so that no secret of the user follows it. Another
+ * address could get the token that the user's own entry sends.
+ */
+const DATABASE_NAME = /^(?:.+_)?UR[LI]$/is;
+const DATABASE = /^(?:postgres(?:ql)?|mysql|mariadb|mongodb(?:\+srv)?|rediss?):\/\//i;
+
 /** Names that fit a row above, are usual in files of projects, and decide nothing. */
 const HARMLESS =
   /^(?:NODE_ENV|NODE_AUTH_TOKEN|MIX_ENV|PYTHONUNBUFFERED|PYTHONDONTWRITEBYTECODE|PYTHONIOENCODING|PYTHONUTF8|PYTHONHASHSEED|DOTNET_ENVIRONMENT)$/i;
 
-const PATTERN = new RegExp(
-  `^(?:${DECIDING.flatMap((row) => row.split(" "))
-    .map((name) => name.replaceAll("*", ".*"))
-    .join("|")})$`,
-  "is",
-);
+const patternOf = (rows: readonly string[]): RegExp =>
+  new RegExp(
+    `^(?:${rows
+      .flatMap((row) => row.split(" "))
+      .map((name) => name.replaceAll("*", ".*"))
+      .join("|")})$`,
+    "is",
+  );
+
+const PATTERN = patternOf(DECIDING);
+const SHAPE = patternOf(SHAPES);
+
+const plainOf = (name: string): string => name.normalize("NFKC").trim();
 
 /**
  * Whether a variable decides what runs. The case never matters: on Windows it has no meaning, and npm, curl and others
  * read both cases. A name that only looks like one of the table (full-width letters) counts too.
  */
 export function decidesWhatRuns(name: string): boolean {
-  const plain = name.normalize("NFKC").trim();
-  return PATTERN.test(plain) && !HARMLESS.test(plain);
+  const plain = plainOf(name);
+  if (HARMLESS.test(plain)) return false;
+  return PATTERN.test(plain) || (SHAPE.test(plain) && !DATA.test(plain));
+}
+
+/** Whether a variable is data by its name, or the address of a database. */
+export function isData(name: string, value: string): boolean {
+  const plain = plainOf(name);
+  if (HARMLESS.test(plain)) return true;
+  if (PATTERN.test(plain)) return false;
+  return DATA.test(plain) || (DATABASE_NAME.test(plain) && DATABASE.test(value.trim()));
 }

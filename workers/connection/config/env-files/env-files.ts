@@ -5,30 +5,34 @@
  */
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
+import { inTime } from "../../../shared/files/in-time.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
 import { fillPath, type PathFacts } from "../entry/fill-path.ts";
 import { pathsOf } from "../entry/home.ts";
-import { contentOf, type EnvContent, type EnvSeen, isOwn, withoutDeciding } from "./content.ts";
+import { NO_ANSWER } from "../files/files.ts";
+import { contentOf, type EnvSeen, forOwnServer, isOwn } from "./content.ts";
 import { droppedText, type EnvFolders, isDecidedByFolder, unfitReason } from "./launch.ts";
 import { wayTo } from "./path-stops.ts";
 import { readEnvFile } from "./read.ts";
+import { ScriptReader, type Scripts } from "./scripts.ts";
 
 export { type EnvSeen, isOwn } from "./content.ts";
 export { decidesWhatRuns } from "./deciding-variables.ts";
-export { agreedEntries } from "./launch.ts";
-export { endOf } from "./path-stops.ts";
+export { agreedEntries, cloneOf } from "./launch.ts";
+export { endOf, isWithin } from "./path-stops.ts";
+export { areAgreed, type Scripts } from "./scripts.ts";
 
 export interface EnvLook {
   /** The envFiles of the project's servers, also of replaced ones. */
   seen: ReadonlyMap<ServerDefinition, EnvSeen>;
+  /** The files of the project that its servers start or name, also those of replaced servers. */
+  scripts: ReadonlyMap<ServerDefinition, Scripts>;
   problems: ConfigProblem[];
   /** The files that were looked at, and have to be watched. */
   files: string[];
 }
 
-type Found =
-  | { file: string; content: EnvContent; dropped: string[]; changedAtMs: number }
-  | { reason: string };
+type Found = { file: string; entries: Record<string, string>; seen: EnvSeen } | { reason: string };
 
 const TOO_MANY = `the servers name more than ${LIMITS.envFilesLookedAt} envFiles`;
 
@@ -67,21 +71,24 @@ class EnvReader {
   async #readFile(file: string, changedAtMs: number): Promise<Found> {
     const read = await readEnvFile(file);
     if ("reason" in read) return read;
-    const { dropped } = withoutDeciding(read.entries);
-    return { file, content: contentOf(read.entries), dropped, changedAtMs };
+    return { file, entries: read.entries, seen: { content: contentOf(read.entries), changedAtMs } };
   }
 }
 
 /** The variables that the user's own server will not get, because the file lies in the session's folder. */
 function leftOut(definition: ServerDefinition, found: Found): ConfigProblem[] {
-  if ("reason" in found || found.dropped.length === 0) return [];
+  const { target } = definition;
+  if ("reason" in found || target.kind !== "stdio") return [];
+  const { dropped } = forOwnServer(found.entries, target.envFileNames);
+  if (dropped.length === 0) return [];
   return [
     {
       severity: "warning",
       file: definition.file,
       key: `${definition.name}.envFile`,
-      message: droppedText(found.file, found.dropped),
-      remedy: 'Write what you need of it into "env" of the server, or keep the file in another folder.',
+      message: droppedText(found.file, dropped),
+      remedy:
+        'List the names that the server may get in "envFileNames" of its entry, write them into "env", or keep the file in another folder.',
     },
   ];
 }
@@ -97,14 +104,26 @@ export async function lookAtEnvFiles(
   const seen = new Map<ServerDefinition, EnvSeen>();
   const problems: ConfigProblem[] = [];
   const reader = new EnvReader(facts);
+  const scripts = new Map<ServerDefinition, Scripts>();
+  const scriptReader = new ScriptReader(facts);
+  const endsAt = performance.now() + LIMITS.projectReadMs;
+  const patient = async <T>(what: string, find: () => Promise<T>): Promise<T | { reason: string }> => {
+    const leftMs = endsAt - performance.now();
+    const found = leftMs > 0 && (await inTime(what, find, leftMs));
+    return found && "value" in found ? found.value : { reason: NO_ANSWER };
+  };
   // One after the other, so that the files of a clone never take the worker's whole time or memory.
   for (const definition of all(servers)) {
     const { target, enabled } = definition;
-    if (!enabled || target.kind !== "stdio" || target.envFile === undefined) continue;
-    const found = await reader.find(definition, target.envFile);
+    if (!enabled || target.kind !== "stdio") continue;
+    const its = await patient(`${definition.file} ${definition.name}`, () => scriptReader.find(definition));
+    if (its) scripts.set(definition, its);
+    if (target.envFile === undefined) continue;
+    const { envFile } = target;
+    const found = await patient(`${definition.file} ${envFile}`, () => reader.find(definition, envFile));
     if (!found) continue;
     if (isOwn(definition)) problems.push(...leftOut(definition, found));
-    else seen.set(definition, found);
+    else seen.set(definition, "reason" in found ? found : found.seen);
   }
-  return { seen, problems, files: reader.files };
+  return { seen, scripts, problems, files: reader.files };
 }

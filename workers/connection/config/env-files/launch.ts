@@ -1,15 +1,14 @@
 /**
  * The variables that a server really gets from its envFile at its start. A project's server gets the content to which
  * the user agreed, or is not started. The user's own server gets everything but the variables that the session's folder
- * may
- * not decide. The text that is checked is the text that is used: nobody can change the file in between.
+ * may not decide. The text that is checked is the text that is used: nobody can change the file in between.
  */
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
 import { pathsOf } from "../entry/home.ts";
 import { listed, shown } from "../entry/shown-text.ts";
 import { findWorktree } from "../files/files.ts";
-import { contentOf, isOwn, withoutDeciding } from "./content.ts";
+import { contentOf, forOwnServer, isOwn } from "./content.ts";
 import { endOf, isWithin, type Way, wayTo } from "./path-stops.ts";
 import { readEnvFile } from "./read.ts";
 
@@ -47,29 +46,41 @@ const briefName = (name: string): string =>
 
 /** One line, without values, about the variables of an envFile in the session's folder that are left out. */
 export function droppedText(file: string, names: readonly string[]): string {
-  const why = names.length === 1 ? "it decides" : "they decide";
+  const why = names.length === 1 ? "it may decide" : "they may decide";
   const what = listed(names.map(briefName), SHOWN_NAMES);
-  return `${shown(file)} lies in the folder that Pi runs in and sets ${what}: left out, since ${why} what runs`;
+  return `${shown(file)} lies in the folder that Pi runs in and sets ${what}: left out, since ${why} what runs or where it connects`;
+}
+
+/**
+ * The real folder of the clone that Pi runs in: its worktree, or the session's folder. Undefined: Pi runs in the home
+ * folder or above it, which is no clone.
+ */
+export async function cloneOf({
+  cwd,
+  home,
+  platform = process.platform,
+}: EnvFolders): Promise<string | undefined> {
+  const [folder, user] = await Promise.all([endOf(cwd), endOf(home)]);
+  const isHome = (one: string): boolean => isWithin(user, one, platform);
+  if (isHome(folder)) return undefined;
+  const worktree = await findWorktree(folder);
+  // Some people keep their whole home folder in Git.
+  return worktree === undefined || isHome(worktree) ? folder : worktree;
 }
 
 /**
  * Whether the session's folder decides to which file a path leads: the path is relative, or the file or a link on the
- * way to it lies in that folder or elsewhere in the same worktree. The home folder and the folders above it are not a
- * clone, so that they never decide.
+ * way to it lies in the clone.
  */
 export async function isDecidedByFolder(
   path: string,
-  { cwd, home, platform = process.platform }: EnvFolders,
+  folders: EnvFolders,
   { stops }: Pick<Way, "stops">,
 ): Promise<boolean> {
-  const [folder, user] = await Promise.all([endOf(cwd), endOf(home)]);
-  const isHome = (one: string): boolean => isWithin(user, one, platform);
-  if (isHome(folder)) return false;
-  if (!pathsOf(platform).isAbsolute(path)) return true;
-  const worktree = await findWorktree(folder);
-  // Some people keep their whole home folder in Git.
-  const clone = worktree === undefined || isHome(worktree) ? folder : worktree;
-  return stops.some((stop) => isWithin(stop, clone, platform));
+  const { platform = process.platform } = folders;
+  const clone = await cloneOf(folders);
+  if (clone === undefined) return false;
+  return !pathsOf(platform).isAbsolute(path) || stops.some((stop) => isWithin(stop, clone, platform));
 }
 
 /** `path`: resolved; a relative path starts from the session's folder. Never throws. */
@@ -88,7 +99,8 @@ export async function agreedEntries(
   const { entries } = read;
   if (!isOwn(definition))
     return contentOf(entries).hash === definition.agreedEnvFile ? { entries } : { changed: true };
-  const { kept, dropped } = withoutDeciding(entries);
+  const { target } = definition;
+  const { kept, dropped } = forOwnServer(entries, target.kind === "stdio" ? target.envFileNames : []);
   if (!isFolders || dropped.length === 0) return { entries };
   return { entries: kept, note: droppedText(file, dropped) };
 }

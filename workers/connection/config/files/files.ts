@@ -34,7 +34,7 @@ export {
   projectPiFile,
   trustFile,
 } from "./sources.ts";
-export { type FileText, type ReadFile, readText, withoutBom } from "./text.ts";
+export { type FileText, NO_ANSWER, type ReadFile, readInTime, readText, withoutBom } from "./text.ts";
 export { parseTomlText } from "./toml.ts";
 export { findWorktree } from "./worktree.ts";
 

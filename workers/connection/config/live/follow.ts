@@ -36,8 +36,8 @@ export interface LiveOptions {
   believeMs?: number;
 }
 
-const fingerprint = ({ servers, settings, problems, files }: LoadedConfig): string =>
-  canonical({ servers, settings, problems, files });
+const fingerprint = ({ servers, settings, problems, watched }: LoadedConfig): string =>
+  canonical({ servers, settings, problems, watched });
 
 /** Whether the load before could use a file that this load cannot use: perhaps somebody is writing the file. */
 const isSuspect = (now: LoadedConfig, before: LoadedConfig): boolean =>
@@ -50,12 +50,13 @@ export function followConfig(options: LiveOptions): LiveConfig {
   let closed = false;
   let work: Promise<void> = Promise.resolve();
   let doubt: NodeJS.Timeout | undefined;
+  const awaited = new WeakSet<Promise<void>>();
 
   const apply = async (next: LoadedConfig): Promise<void> => {
     const before = current;
     current = next;
     if (fingerprint(next) === fingerprint(before)) return;
-    await watcher.follow(next.files);
+    await watcher.follow(next.watched);
     await onConfig(next, before);
   };
 
@@ -63,9 +64,19 @@ export function followConfig(options: LiveOptions): LiveConfig {
     clearTimeout(doubt);
     const next = await loadConfig(facts, current);
     if (closed) return;
+    awaitAnswers(next);
     if (believe || !isSuspect(next, current)) return apply(next);
     doubt = setTimeout(() => enqueue(true), believeMs);
     doubt.unref();
+  };
+
+  /** A file that answers at last is read at once. */
+  const awaitAnswers = ({ unanswered }: LoadedConfig): void => {
+    for (const answer of unanswered.values()) {
+      if (awaited.has(answer)) continue;
+      awaited.add(answer);
+      void answer.then(() => enqueue(true));
+    }
   };
 
   const enqueue = (believe: boolean): Promise<void> => {
@@ -76,13 +87,14 @@ export function followConfig(options: LiveOptions): LiveConfig {
   };
 
   const watcher = watchConfig({
-    files: current.files,
+    files: current.watched,
     onChange: () => void enqueue(false),
     ...(options.onFirstChange ? { onFirstChange: options.onFirstChange } : {}),
     onError: (message) => onError(`configuration files cannot be watched: ${message}`),
     ...(options.settleMs === undefined ? {} : { settleMs: options.settleMs }),
   });
 
+  awaitAnswers(current);
   return {
     get current() {
       return current;

@@ -80,14 +80,18 @@ interface Where {
   positions: KeyPositions;
 }
 
-function applyEntry(servers: Servers, entry: FileEntry, file: FileConfig): ConfigProblem[] {
+function applyEntry(
+  servers: Servers,
+  entry: FileEntry,
+  { file, idleTimeout }: { file: FileConfig; idleTimeout: number },
+): ConfigProblem[] {
   if (entry.kind === "server") {
     put(servers, entry.definition);
     return [];
   }
   const base = servers.get(entry.name);
   if (base) {
-    const result = applyOverride(base, entry.override, file.source);
+    const result = applyOverride(base, entry.override, file.source, idleTimeout);
     servers.set(entry.name, result);
     return isProject(file.source.origin)
       ? problemsAt(file, entry, wideningMistakes(entry.override, result))
@@ -170,7 +174,9 @@ export function mergeLayers({ registered, hosts, files }: Layers): Merged {
   const problems = [...lowest.problems];
   let settings = DEFAULT_SETTINGS;
   for (const file of files) {
-    for (const entry of file.entries) problems.push(...applyEntry(servers, entry, file));
+    for (const entry of file.entries) {
+      problems.push(...applyEntry(servers, entry, { file, idleTimeout: settings.idleTimeout }));
+    }
     if (isProject(file.source.origin)) {
       const narrower = narrowSettings(settings, file.settings, file.source.origin);
       settings = narrower.settings;

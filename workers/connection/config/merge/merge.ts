@@ -7,7 +7,7 @@ import { homedir } from "node:os";
 import type { RegisteredServer, SessionFacts } from "../../../../src/shared/protocol/session.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
 import type { HostName } from "../entry/choices.ts";
-import type { ServerDefinition } from "../entry/definition.ts";
+import { isProject, type ServerDefinition } from "../entry/definition.ts";
 import type { Settings } from "../entry/settings.ts";
 import {
   addAll,
@@ -22,6 +22,7 @@ import {
   findWorktree,
   parseConfigText,
   type ReadFile,
+  readInTime,
   readText,
 } from "../files/files.ts";
 import { type HostFile, hostSources, looksUp, parseHostText } from "../hosts/hosts.ts";
@@ -34,8 +35,12 @@ export interface LoadedConfig {
   servers: ServerDefinition[];
   settings: Settings;
   problems: ConfigProblem[];
-  /** Every file that was read or looked for, lowest precedence first: the files to watch. */
+  /** Every file that was read or looked for, lowest precedence first. */
   files: string[];
+  /** The files to watch: none of the project while one of them does not answer, because watching asks it again and again. */
+  watched: string[];
+  /** The project's files that have not answered yet, with what settles when they do. */
+  unanswered: ReadonlyMap<string, Promise<void>>;
   /** Programs that the files import. */
   imports: HostName[];
   /** Files of which nothing can be used now. */
@@ -151,9 +156,14 @@ export async function loadConfig(
   from: ReadFile = readText,
 ): Promise<LoadedConfig> {
   const reads = new Map<string, FileText>();
+  const unanswered = new Map<string, Promise<void>>();
+  const projects = new Set<string>();
   const read = async (source: ConfigSource): Promise<FileText> => {
-    const { file } = source;
-    const found = await from(file, fileLimits(source).bytes);
+    const { file, origin } = source;
+    const { bytes } = fileLimits(source);
+    const found = isProject(origin) ? await readInTime(file, bytes, from) : await from(file, bytes);
+    if (isProject(origin)) projects.add(file);
+    if (found.kind === "unreadable" && found.later) unanswered.set(file, found.later);
     reads.set(file, found);
     return found;
   };
@@ -169,11 +179,14 @@ export async function loadConfig(
   const registered = facts.registered ?? [];
   const merged = mergeLayers({ registered, hosts: hosts.map(({ servers }) => servers), files });
   const hostFiles = imports.flatMap((host) => hostSources(host, facts).map(({ file }) => file));
+  const all = [...new Set([...hostFiles, ...sources.map(({ file }) => file)])];
   return {
     servers: merged.servers,
     settings: merged.settings,
     problems: boundProblems([...hosts, ...files, merged].flatMap(({ problems }) => problems)),
-    files: [...new Set([...hostFiles, ...sources.map(({ file }) => file)])],
+    files: all,
+    watched: unanswered.size === 0 ? all : all.filter((file) => !projects.has(file)),
+    unanswered,
     imports,
     broken: reading.broken,
     texts: reading.texts,

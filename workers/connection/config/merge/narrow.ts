@@ -3,25 +3,17 @@
  * wants more. A model can write such a file: it may narrow what the user's files allow, but it never lets anything be
  * written, shown or run that they do not allow. Pure.
  */
+import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { canonical } from "../../../shared/json/canonical.ts";
 import { type Approve, approvals } from "../entry/approve.ts";
 import { APPROVE_WORDS } from "../entry/choices.ts";
 import type { Origin, ServerDefinition } from "../entry/definition.ts";
 import { exposureOf, toExposure } from "../entry/exposure.ts";
-import { guardFrom } from "../entry/guard.ts";
+import { DEFAULT_GUARD, guardFrom } from "../entry/guard.ts";
 import type { Mistake } from "../entry/mistakes.ts";
 import type { OAuthPlan } from "../entry/oauth-plan.ts";
-import type { Override } from "../entry/override.ts";
+import { idleMinutes, type Override } from "../entry/override.ts";
 import type { Settings } from "../entry/settings.ts";
-
-type Why = Partial<Record<keyof Settings, string>>;
-
-/** Settings that no file of a project may decide, each with the reason. */
-const USERS_ONLY: Why = {
-  captureStats: "it writes files",
-  autoAuth: "it opens your browser",
-  caFile: "it decides which machines your servers are taken for",
-};
 
 /** Keys of `oauth` that no file of a project may set, each with the reason. */
 const USERS_ONLY_OAUTH = {
@@ -30,17 +22,6 @@ const USERS_ONLY_OAUTH = {
   assertionFile: "it sends a file of yours",
 } as const satisfies Partial<Record<keyof OAuthPlan, string>>;
 
-/**
- * Also closed to .mcp.json, which needs no trust: these rename tools, and extensions that allow or refuse tools go by
- * names.
- */
-const TRUSTED_ONLY: Why = {
-  toolPrefix: "it changes the names of your tools",
-  proxyTool: "it changes the names under which your tools are called",
-};
-
-const STRICTNESS: readonly Settings["hotReload"][] = ["on", "ask", "off"];
-
 const ignored = (path: string[], message: string, remedy: string): Mistake => ({
   severity: "warning",
   path,
@@ -48,8 +29,7 @@ const ignored = (path: string[], message: string, remedy: string): Mistake => ({
   remedy,
 });
 
-const loosened = (key: string): Mistake =>
-  ignored([key], "a project's file may only make this stricter", `Write ${key} into your own mcp.json.`);
+const loosened = (key: string): Mistake => ignored([key], STRICTER, `Write ${key} into your own mcp.json.`);
 
 type Guard = Settings["outputGuard"];
 
@@ -74,41 +54,115 @@ const asksLess = (wanted: Approve, own: Approve | undefined): boolean =>
   typeof own === "string" &&
   APPROVE_WORDS.indexOf(wanted) < APPROVE_WORDS.indexOf(own);
 
+/** What a project's file gets of a setting. `because`: why it does not get all that it asks for. */
+interface Ruling<V> {
+  value: V;
+  because?: string;
+}
+
+type Rule<V> = (own: V, wanted: V, origin: Origin) => Ruling<V>;
+
+const STRICTER = "a project's file may only make this stricter";
+
+/** It decides neither what runs nor what the user's own servers may do. */
+const free = <V>(_: V, value: V): Ruling<V> => ({ value });
+
+const usersOnly =
+  (why: string) =>
+  <V>(own: V, wanted: V): Ruling<V> =>
+    canonical(wanted) === canonical(own)
+      ? { value: own }
+      : { value: own, because: `a project's file may not decide this: ${why}` };
+
+/** Also closed to .mcp.json, which needs no trust. */
+const trustedOnly =
+  (why: string) =>
+  <V>(own: V, wanted: V, origin: Origin): Ruling<V> =>
+    (origin === "project-pi" ? free : usersOnly(why))(own, wanted);
+
+const looser = <V>(value: V, isLooser: boolean): Ruling<V> =>
+  isLooser ? { value, because: STRICTER } : { value };
+
+const STRICTNESS: readonly Settings["hotReload"][] = ["on", "ask", "off"];
+
+/** A limit so close that the user's own servers could not work any more. */
+const tooClose = (floor: string): string =>
+  `a project's file may not make this less than ${floor}: your own servers go by it too`;
+
+/**
+ * A decision for each setting: a new setting does not compile without one. Beside what writes, asks and runs, a project
+ * must not narrow a limit until the user's own servers fail there.
+ */
+const RULES: { readonly [K in keyof Settings]: Rule<Settings[K]> } = {
+  captureStats: usersOnly("it writes files"),
+  autoAuth: usersOnly("it opens your browser"),
+  caFile: usersOnly("it decides which machines your servers are taken for"),
+  // Extensions that allow or refuse tools go by names.
+  toolPrefix: trustedOnly("it changes the names of your tools"),
+  proxyTool: trustedOnly("it changes the names under which your tools are called"),
+  hotReload: (own, wanted) => {
+    const isLooser = STRICTNESS.indexOf(wanted) < STRICTNESS.indexOf(own);
+    return looser(isLooser ? own : wanted, isLooser);
+  },
+  maxMessageBytes: (own, wanted) => {
+    const least = Math.min(own, LIMITS.projectMessageBytes);
+    if (wanted < least) return { value: least, because: tooClose(`${least.toLocaleString("en")} bytes`) };
+    return looser(Math.min(own, wanted), wanted > own);
+  },
+  idleTimeout: (own, wanted) => {
+    const minutes = idleMinutes(own, wanted);
+    return looser(minutes, minutes !== wanted);
+  },
+  outputGuard: (own, wanted) => {
+    const { guard, isLooser } = tighterGuard(own, wanted);
+    const kept = guardFrom(own) || DEFAULT_GUARD;
+    const maxBytes = Math.min(kept.maxBytes, LIMITS.projectGuardBytes);
+    const maxLines = Math.min(kept.maxLines, LIMITS.projectGuardLines);
+    if (guard === false || canonical(guard) === canonical(own)) return looser(guard, isLooser);
+    const { maxBytes: bytes = maxBytes, maxLines: lines = maxLines } = guard;
+    if (bytes >= maxBytes && lines >= maxLines) return looser(guard, isLooser);
+    return {
+      value: { maxBytes: Math.max(bytes, maxBytes), maxLines: Math.max(lines, maxLines) },
+      because: tooClose(`${maxBytes.toLocaleString("en")} bytes and ${maxLines} lines`),
+    };
+  },
+  approve: (own, wanted) => {
+    const before = approvals(own);
+    const [asked] = approvals(wanted);
+    if (asked === undefined) return { value: own };
+    return looser([...before, asked], asksLess(asked, before[0]));
+  },
+  // These decide how the model finds tools that it may use anyway, and in what form it reads a result.
+  search: free,
+  toonEncode: free,
+  directTools: free,
+  catalog: free,
+};
+
+function ruled<K extends keyof Settings>(
+  own: Settings,
+  { key, wanted, origin }: { key: K; wanted: Settings[K]; origin: Origin },
+): { changed: Pick<Settings, K>; mistakes: Mistake[] } {
+  const { value, because } = RULES[key](own[key], wanted, origin);
+  const remedy = `Write ${key} into your own mcp.json.`;
+  const changed = { [key]: value } as Pick<Settings, K>;
+  return { changed, mistakes: because === undefined ? [] : [ignored([key], because, remedy)] };
+}
+
 /** The user's settings with those of a project's file, as far as the project may change them. */
 export function narrowSettings(
   own: Settings,
   project: Partial<Settings>,
   origin: Origin,
 ): { settings: Settings; mistakes: Mistake[] } {
-  const settings = { ...own, ...project };
+  const settings = { ...own };
   const mistakes: Mistake[] = [];
-  for (const [key, why] of Object.entries(
-    origin === "project-pi" ? USERS_ONLY : { ...USERS_ONLY, ...TRUSTED_ONLY },
-  )) {
-    const name = key as keyof Settings;
-    if (canonical(settings[name]) === canonical(own[name])) continue;
-    Object.assign(settings, { [name]: own[name] });
-    const remedy = `Write ${key} into your own mcp.json.`;
-    mistakes.push(ignored([key], `a project's file may not decide this: ${why}`, remedy));
-  }
-  if (STRICTNESS.indexOf(settings.hotReload) < STRICTNESS.indexOf(own.hotReload)) {
-    settings.hotReload = own.hotReload;
-    mistakes.push(loosened("hotReload"));
-  }
-  if (settings.maxMessageBytes > own.maxMessageBytes) {
-    settings.maxMessageBytes = own.maxMessageBytes;
-    mistakes.push(loosened("maxMessageBytes"));
-  }
-  if (project.outputGuard !== undefined) {
-    const { guard, isLooser } = tighterGuard(own.outputGuard, project.outputGuard);
-    settings.outputGuard = guard;
-    if (isLooser) mistakes.push(loosened("outputGuard"));
-  }
-  const [wanted] = project.approve === undefined ? [] : approvals(project.approve);
-  if (wanted !== undefined) {
-    const before = approvals(own.approve);
-    settings.approve = [...before, wanted];
-    if (asksLess(wanted, before[0])) mistakes.push(loosened("approve"));
+  for (const key of Object.keys(RULES) as (keyof Settings)[]) {
+    const wanted = project[key];
+    if (wanted === undefined) continue;
+    const result = ruled(own, { key, wanted, origin });
+    Object.assign(settings, result.changed);
+    mistakes.push(...result.mistakes);
   }
   return { settings, mistakes };
 }
@@ -157,14 +211,18 @@ export function narrowServer(
  * A mistake for each thing that a project's override asks for and does not get. The definition is the result of the
  * override.
  */
-export function wideningMistakes(override: Override, { userRules, approve }: ServerDefinition): Mistake[] {
+export function wideningMistakes(override: Override, definition: ServerDefinition): Mistake[] {
+  const { userRules, approve, lifecycle, idleTimeoutMinutes } = definition;
   if (!userRules) return [];
   const mistakes: Mistake[] = [];
   const add = (path: string[], what: string): void => {
     mistakes.push(ignored(path, what, "Change your own file if you want it."));
   };
-  if (override.approve !== undefined && asksLess(override.approve, approve))
-    add(["approve"], "a project's file may only make this stricter");
+  if (override.approve !== undefined && asksLess(override.approve, approve)) add(["approve"], STRICTER);
+  if (override.lifecycle !== undefined && override.lifecycle !== lifecycle)
+    add(["lifecycle"], "a project's file may only let your server run less");
+  if (override.idleTimeout !== undefined && override.idleTimeout !== idleTimeoutMinutes)
+    add(["idleTimeout"], "a project's file may only make this shorter, and not shorter than a minute");
   if (override.excludeTools?.length === 0 && userRules.excludeTools.length > 0)
     add(["excludeTools"], "a project's list adds to yours; it cannot allow what your own file excludes");
   const isHidden = "your own file hides these tools, and a project's file cannot show them";

@@ -30,7 +30,8 @@ type Part = [key: string, value: unknown];
 
 /** The parts of a definition that make the connection. */
 function connectionParts(definition: ServerDefinition): Part[] {
-  const { target, auth, oauth, enabled, elicitation, roots, protocol, debug, agreedEnvFile } = definition;
+  const { target, auth, oauth, enabled, elicitation, roots, protocol, debug, agreedEnvFile, agreedScripts } =
+    definition;
   const { kind, ...rest } = target;
   const parts: Part[] = Object.entries(rest).map(([key, value]) => [key === "sseOnly" ? "type" : key, value]);
   const more: Part[] = [
@@ -42,6 +43,7 @@ function connectionParts(definition: ServerDefinition): Part[] {
     ["protocol", protocol],
     ["debug", debug],
     ["content of envFile", agreedEnvFile],
+    ["content of its files", agreedScripts],
   ];
   return [["kind", kind], ...parts, ...more];
 }

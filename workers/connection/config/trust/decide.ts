@@ -8,7 +8,7 @@
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { advice } from "../../../shared/commands.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
-import { type EnvSeen, isOwn } from "../env-files/env-files.ts";
+import { type EnvSeen, isOwn, type Scripts } from "../env-files/env-files.ts";
 import { consentHash, firstVersionHash, placeOf, subjectOf } from "./keys.ts";
 import { consentQuestion, leastChars } from "./question.ts";
 import { type Consent, createRecords, type Standing } from "./records.ts";
@@ -23,6 +23,8 @@ export interface TrustFacts {
   folder: string;
   /** The current content of the servers' envFiles. */
   envFiles?: ReadonlyMap<ServerDefinition, EnvSeen> | undefined;
+  /** The files of the project that its servers name, with their current content. */
+  scripts?: ReadonlyMap<ServerDefinition, Scripts> | undefined;
   /** When the session began. The person who trusted the project has not seen an envFile that was written later. */
   startedAtMs?: number | undefined;
   /**
@@ -84,10 +86,20 @@ function isEnvNewer(definition: ServerDefinition, { envFiles, startedAtMs }: Tru
   return (seen.changedAtMs ?? 0) > startedAtMs;
 }
 
+/** What of the project's files a decision is bound to, beside the definition. */
+interface Bound {
+  seen?: EnvSeen | undefined;
+  scripts?: Scripts | undefined;
+}
+
 /** A person cannot check a question of any length, so a longer question is not asked. */
-function questionOf(definition: ServerDefinition, seen?: EnvSeen): { question: string } | { reason: string } {
+function questionOf(
+  definition: ServerDefinition,
+  { seen, scripts }: Bound,
+): { question: string } | { reason: string } {
+  if (scripts && "reason" in scripts) return scripts;
   const least = leastChars(definition, seen);
-  const question = least > LIMITS.consentChars ? "" : consentQuestion(definition, seen);
+  const question = least > LIMITS.consentChars ? "" : consentQuestion(definition, seen, scripts?.names);
   const chars = Math.max(least, question.length);
   if (chars <= LIMITS.consentChars) return { question };
   const reason = `all that it would do takes at least ${chars} characters to tell, and more than ${LIMITS.consentChars} are not asked for`;
@@ -108,33 +120,38 @@ export function decideTrust(
     refused: [],
     accepted: new Set(facts.accepted ?? []),
   };
-  const allow = (definition: ServerDefinition, seen: EnvSeen | undefined): void => {
-    const agreedEnvFile = seen && "content" in seen ? seen.content.hash : undefined;
-    result.allowed.push(agreedEnvFile === undefined ? definition : { ...definition, agreedEnvFile });
+  const allow = (definition: ServerDefinition, { seen, scripts }: Bound): void => {
+    const agreed = {
+      ...(seen && "content" in seen && { agreedEnvFile: seen.content.hash }),
+      ...(scripts && "hash" in scripts && { agreedScripts: scripts.hash }),
+    };
+    result.allowed.push(Object.keys(agreed).length === 0 ? definition : { ...definition, ...agreed });
   };
   const decide = (definition: ServerDefinition): void => {
     if (!definition.project) {
-      allow(definition, undefined);
+      result.allowed.push(definition);
       return;
     }
     const seen = isOwn(definition) ? undefined : facts.envFiles?.get(definition);
     // Only here: without a server of the project nothing is hashed, and Node's crypto need not load.
     place ??= placeOf(facts.folder);
-    const asked = askedOf(definition, place, seen);
-    const firstVersion = { hash: firstVersionHash(definition, facts.cwd), coversAll: seen === undefined };
+    const bound: Bound = { seen, scripts: facts.scripts?.get(definition) };
+    const asked = askedOf(definition, place, bound);
+    const coversAll = seen === undefined && bound.scripts === undefined;
+    const firstVersion = { hash: firstVersionHash(definition, facts.cwd), coversAll };
     const standing = standingOf({ ...asked, name: definition.name, firstVersion });
     const decided = verdict(asked, standing, facts);
     if (decided.may === "run") {
       // Nobody was asked about a disabled server: enabling it needs a question.
       if (definition.enabled) result.accepted.add(asked.hash);
-      allow(definition, seen);
+      allow(definition, bound);
       return;
     }
     if (decided.may === "never") {
       const { may: _, ...why } = decided;
       result.refused.push({ ...asked, ...why });
     } else {
-      const made = questionOf(definition, seen);
+      const made = questionOf(definition, bound);
       if ("question" in made) result.pending.push({ ...asked, ...made });
       else result.refused.push({ ...asked, ...made });
     }
@@ -144,10 +161,10 @@ export function decideTrust(
   return result;
 }
 
-/** The hashes to which a decision about a server is bound, in this place and with this content of its envFile. */
-export const askedOf = (definition: ServerDefinition, place: string, seen?: EnvSeen): Asked => ({
+/** The hashes to which a decision about a server is bound, in this place and with this content of its files. */
+export const askedOf = (definition: ServerDefinition, place: string, bound?: Bound): Asked => ({
   definition,
-  hash: consentHash(definition, place, seen),
+  hash: consentHash(definition, place, bound),
   subject: subjectOf(definition),
   place,
 });

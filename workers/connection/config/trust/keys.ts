@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import { canonical } from "../../../shared/json/canonical.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
 import { isDefaultOAuth } from "../entry/oauth-plan.ts";
-import type { EnvSeen } from "../env-files/env-files.ts";
+import type { EnvSeen, Scripts } from "../env-files/env-files.ts";
 
 const sha256 = (value: unknown): string => createHash("sha256").update(canonical(value)).digest("hex");
 
@@ -39,9 +39,14 @@ export const placeOf = (folder: string): string =>
   sha256(folder.replace(/^[a-z]:/, (drive) => drive.toUpperCase())).slice(0, PLACE_CHARS);
 
 /** Hex SHA-256 of everything that was shown, and of the place. */
-export const consentHash = (definition: ServerDefinition, place: string, seen?: EnvSeen): string => {
+export const consentHash = (
+  definition: ServerDefinition,
+  place: string,
+  { seen, scripts }: { seen?: EnvSeen | undefined; scripts?: Scripts | undefined } = {},
+): string => {
   const envFile = seen && ("content" in seen ? seen.content.hash : "cannot be used");
-  return sha256({ place, subject: subjectOf(definition), envFile });
+  const files = scripts && ("hash" in scripts ? scripts.hash : "cannot be used");
+  return sha256({ place, subject: subjectOf(definition), envFile, files });
 };
 
 /** The only hash in version 1 of the file, for permissions and refusals alike. `cwd`: as Pi spells it. */

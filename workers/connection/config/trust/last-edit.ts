@@ -12,8 +12,13 @@ import { type LoadedConfig, loadConfig } from "../merge/merge.ts";
  * Whether the file is another than at the start of the session. Call it after the first read: an edit during that
  * read counts.
  */
-export async function changedSinceStart({ cwd, projectFile }: SessionFacts): Promise<boolean> {
+export async function changedSinceStart(
+  { cwd, projectFile }: SessionFacts,
+  { unanswered }: Pick<LoadedConfig, "unanswered">,
+): Promise<boolean> {
   if (projectFile === undefined) return false;
+  // What it will say when it answers, nobody has seen.
+  if (unanswered.has(projectPiFile(cwd))) return true;
   const found = await stat(projectPiFile(cwd)).catch(() => undefined);
   return fileStamp(found) !== projectFile;
 }

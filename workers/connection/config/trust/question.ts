@@ -173,6 +173,10 @@ function sent(definition: ServerDefinition): string[] {
 const hidesOwn = ({ replaced }: ServerDefinition): boolean =>
   replaced !== undefined && (isOwn(replaced) || hidesOwn(replaced));
 
+/** Whether another server than the user's own would run under the name of the user's own. */
+export const isInPlace = (definition: ServerDefinition): boolean =>
+  definition.enabledByProject === undefined && hidesOwn(definition);
+
 /**
  * A lower bound for the characters of the question. It is counted before the question is made, because a file may
  * hold a megabyte of arguments, and hundreds of servers may name one large envFile.
@@ -195,14 +199,18 @@ export function leastChars(definition: ServerDefinition, seen?: EnvSeen): number
  * Whether a project's server may run: its name, what runs, which variables of the user go there, and which file wants
  * it.
  */
-export function consentQuestion(definition: ServerDefinition, seen?: EnvSeen): string {
+export function consentQuestion(
+  definition: ServerDefinition,
+  seen?: EnvSeen,
+  scripts: readonly string[] = [],
+): string {
   const { name, file, enabledByProject } = definition;
-  const isInPlace = enabledByProject === undefined && hidesOwn(definition);
-  const inPlace = isInPlace ? ["in place of your own server of this name"] : [];
+  const inPlace = isInPlace(definition) ? ["in place of your own server of this name"] : [];
   const from =
     enabledByProject === undefined
       ? `from ${shown(file)}`
       : `which ${shown(file)} switches off and ${shown(enabledByProject)} on`;
   const what = `${shown(name)}: ${describeTarget(definition, seen)}`;
-  return [what, ...sent(definition), ...inPlace, from].join(", ");
+  const bound = scripts.length === 0 ? [] : [`with ${scripts.map(shown).join(" and ")} as it is now`];
+  return [what, ...bound, ...sent(definition), ...inPlace, from].join(", ");
 }

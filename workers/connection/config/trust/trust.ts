@@ -25,7 +25,7 @@ import { openStore } from "./store.ts";
 
 export type { PendingConsent, TrustDecision } from "./decide.ts";
 export { changedSinceStart, rememberLastEdit } from "./last-edit.ts";
-export { describeTarget, leastChars } from "./question.ts";
+export { describeTarget, isInPlace, leastChars } from "./question.ts";
 
 export interface Consents {
   /** Mistakes of mcp-trust.json, and of envFiles that may not decide what runs, as the last decision found them. */
@@ -54,17 +54,29 @@ export interface Consents {
 export async function openConsents(session: SessionFacts, log: (problem: string) => void): Promise<Consents> {
   const { cwd, projectTrusted, canAsk, startedAtMs } = session;
   const [store, folder] = await Promise.all([openStore(trustFile(session.agentDir), log), endOf(cwd)]);
-  let look: EnvLook = { seen: new Map(), problems: [], files: [] };
+  let look: EnvLook = { seen: new Map(), scripts: new Map(), problems: [], files: [] };
   let accepted: ReadonlySet<string> | undefined = session.accepted && new Set(session.accepted.servers);
   // Without a readable file nobody knows what the user wanted: nothing of the project may start unasked.
   if (store.isUnreadable) accepted ??= new Set();
   const reopened = new Set<string>();
 
-  const decideNow = (servers: readonly ServerDefinition[], { seen: envFiles }: EnvLook): TrustDecision => {
+  const decideNow = (
+    servers: readonly ServerDefinition[],
+    { seen: envFiles, scripts }: EnvLook,
+  ): TrustDecision => {
     const counted = store.consents.filter(
       (consent) => consent.decision !== "refused" || !reopened.has(keyOf(consent)),
     );
-    const facts: TrustFacts = { projectTrusted, canAsk, cwd, folder, envFiles, startedAtMs, accepted };
+    const facts: TrustFacts = {
+      projectTrusted,
+      canAsk,
+      cwd,
+      folder,
+      envFiles,
+      scripts,
+      startedAtMs,
+      accepted,
+    };
     return decideTrust(servers, counted, facts);
   };
 

@@ -7,7 +7,7 @@ import { resolve as resolvePath } from "node:path";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { advice } from "../../../shared/commands.ts";
 import type { HttpTarget, ServerDefinition, StdioTarget } from "../entry/definition.ts";
-import { agreedEntries } from "../env-files/env-files.ts";
+import { agreedEntries, areAgreed } from "../env-files/env-files.ts";
 import { authoritiesOf } from "./authorities.ts";
 import { badConfig, type ResolveOptions, type Resolver, resolveAll, withResolver } from "./resolver.ts";
 
@@ -24,8 +24,8 @@ export type ResolvedTarget =
   | ({ kind: "stdio" } & Omit<StdioTarget, "envFile"> & { cwd: string })
   | ({ kind: "http" } & ResolvedHttp);
 
-const envFileChanged = ({ name }: ServerDefinition, envFile: string): ThreadsError =>
-  new ThreadsError("server_not_trusted", `${name} is not started: ${envFile} is not what was agreed to.`, {
+const changedSince = ({ name }: ServerDefinition, what: string): ThreadsError =>
+  new ThreadsError("server_not_trusted", `${name} is not started: ${what} is not what was agreed to.`, {
     remedy: `Only the user can allow it: ${advice("askForItAgain")}.`,
     data: { server: name },
   });
@@ -98,7 +98,7 @@ async function fromEnvFile(
     if (read.note !== undefined) options.onNote?.(read.note);
     return read.entries;
   }
-  if ("changed" in read) throw envFileChanged(definition, envFile);
+  if ("changed" in read) throw changedSince(definition, envFile);
   // The path as written, because no error may hold the value of a variable.
   throw badConfig(
     definition,
@@ -113,6 +113,8 @@ async function resolveStdio(
   { resolver, options }: { resolver: Resolver; options: ResolveOptions },
 ): Promise<ResolvedTarget> {
   const { cwd } = options;
+  if (!(await areAgreed(definition, options)))
+    throw changedSince(definition, "a file that its command names");
   const command = resolver.path("command", target.command);
   if (Object.keys(target.env).some((key) => key.includes("\0")))
     throw badConfig(definition, "env holds a name with a NUL character", "Correct the name.");

@@ -2,6 +2,7 @@
 
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import type { RulePlace } from "../../../../src/shared/protocol/panel.ts";
+import type { ServerDefinition } from "../entry/definition.ts";
 import { type ConfigFacts, configSources, parseJsonc, readText, withoutBom } from "../files/files.ts";
 
 export interface EntryIn {
@@ -59,4 +60,22 @@ export function placeOf(rule: Rule, entries: readonly EntryIn[], definedIn: stri
     if (path) return { rule: text, file, line: line(path) };
   }
   return { rule: text, file: rule.key === "settings.directTools" ? "settings" : definedIn };
+}
+
+/**
+ * The file of the definition that has the value at this path below its entry, with the value's line if it can be told: a
+ * file that overrides the entry comes before the one that defines it.
+ */
+export async function lineOf(
+  { name, file, overrides }: Pick<ServerDefinition, "name" | "file" | "overrides">,
+  path: readonly string[],
+): Promise<string> {
+  for (const one of [...overrides.toReversed(), file]) {
+    const read = await readText(one);
+    for (const { raw, line } of read.kind === "text" ? entryIn(one, read.text, name) : []) {
+      const has = path.reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), raw) !== undefined;
+      if (has) return `${one}:${line(path)}`;
+    }
+  }
+  return file;
 }

@@ -16,9 +16,9 @@ import type { Edit } from "./edit-type.ts";
 import { type EntryIn, entriesOf } from "./entries.ts";
 
 export type { Edit } from "./edit-type.ts";
-export { type EntryIn, entriesOf, placeOf } from "./entries.ts";
+export { type EntryIn, entriesOf, lineOf, placeOf } from "./entries.ts";
 export { decideIn, exposureEdits, type Judged } from "./exposures.ts";
-export { keyEdit } from "./key.ts";
+export { keyEdit, sourceEdit, writtenSource } from "./key.ts";
 
 export interface Wish {
   server: string;

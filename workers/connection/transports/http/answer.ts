@@ -1,7 +1,9 @@
 /** Turns an answer that is not the expected one into an `AnswerError` with the server's own words in one line. */
 import type { Readable } from "node:stream";
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
+import { createReader, readInTurn } from "../../../shared/pace/turns.ts";
 import type { RpcError } from "../../mcp/mcp.ts";
+import { Blocks, createPieces } from "../../messages/messages.ts";
 import { type HttpResponse, redirectTarget } from "../../web/web.ts";
 import { readBody } from "./events.ts";
 import { AnswerError, mediaType } from "./failure.ts";
@@ -11,22 +13,18 @@ const HEAD_BYTES = 16 * 1024;
 /** Limit for reading the body of a refusal, which may never end. */
 const HEAD_MS = 2_000;
 
-async function head({ body }: HttpResponse): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
+async function head({ body }: HttpResponse): Promise<Buffer> {
+  const pieces = createPieces();
   const timer = setTimeout(() => body.destroy(), HEAD_MS);
-  try {
-    for await (const chunk of body) {
-      chunks.push(chunk as Buffer);
-      bytes += (chunk as Buffer).length;
-      if (bytes >= HEAD_BYTES) break;
-    }
-  } catch {
-    // The part before the break may still say something.
-  } finally {
-    clearTimeout(timer);
-  }
-  return Buffer.concat(chunks).toString("utf8", 0, HEAD_BYTES);
+  // If the body breaks, the part before that may still say something.
+  await readInTurn(body, body.reader ?? createReader(), (piece) => {
+    pieces.push(piece);
+    if (pieces.bytes >= HEAD_BYTES) body.destroy();
+    return undefined;
+  }).catch(() => undefined);
+  clearTimeout(timer);
+  const received = pieces.take();
+  return (received instanceof Blocks ? received.head : received).subarray(0, HEAD_BYTES);
 }
 
 /**
@@ -54,6 +52,20 @@ function htmlTitle(html: string): string {
   return /<(?:pre|h1)[^>]*>([^<]*)/i.exec(html)?.[1] ?? title;
 }
 
+/** The first text for people in JSON that is cut: of a long body only the start is read. */
+function startOfText(json: string): string {
+  const text =
+    /"(?:message|error_description|error|detail|title)"\s*:\s*"((?:[^"\\]|\\[^u]|\\u[\da-f]{4})*)/i.exec(
+      json,
+    )?.[1];
+  try {
+    return text === undefined ? "" : String(JSON.parse(`"${text}"`));
+  } catch {
+    // The server writes no JSON.
+    return "";
+  }
+}
+
 /** The message for people in the start of a body, in one line; empty if the body is not for people. */
 export function textOfAnswer(type: string | undefined, body: string): string {
   if (type === "text/html" || /^\s*<(!doctype|html)/i.test(body)) return oneLine(htmlTitle(body));
@@ -61,7 +73,7 @@ export function textOfAnswer(type: string | undefined, body: string): string {
     try {
       return oneLine(textIn(JSON.parse(body)) ?? "");
     } catch {
-      return "";
+      return oneLine(startOfText(body));
     }
   }
   return type === undefined || type.startsWith("text/plain") ? oneLine(body) : "";
@@ -84,18 +96,19 @@ function rpcErrorIn(body: string): RpcError | undefined {
 export async function answerError(
   response: HttpResponse,
   asked: { url: URL; sessionId?: string | undefined },
-): Promise<{ error: AnswerError; body: string }> {
+): Promise<{ error: AnswerError; body: Buffer }> {
   const { status, headers } = response;
   const stream = mediaType(headers) === "text/event-stream";
   if (stream) response.body.destroy();
-  const body = stream ? "" : await head(response);
+  const body = stream ? Buffer.alloc(0) : await head(response);
+  const said = body.toString("utf8");
   const error = new AnswerError({
     status,
     headers,
-    text: textOfAnswer(mediaType(headers), body),
+    text: textOfAnswer(mediaType(headers), said),
     redirect: redirectTarget(response, asked.url),
     sessionId: asked.sessionId,
-    rpc: rpcErrorIn(body),
+    rpc: rpcErrorIn(said),
   });
   return { error, body };
 }

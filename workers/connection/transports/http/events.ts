@@ -5,13 +5,13 @@
  * its lines.
  */
 
-import { equalPause } from "../../../shared/pace/equal-pause.ts";
+import { createReader, inTurn, readInTurn } from "../../../shared/pace/turns.ts";
 import {
   createPieces,
   type LongMessages,
   longMessages,
-  longTurn,
-  MEASURED_BYTES,
+  type Noise,
+  type Received,
   TooLarge,
 } from "../../messages/messages.ts";
 import type { ServerBody } from "../../web/web.ts";
@@ -21,12 +21,16 @@ export { TooLarge } from "../../messages/messages.ts";
 export interface ServerEvent {
   /** `message` if the server names no type. */
   type: string;
-  data: string;
+  /** UTF-8. */
+  data: Received;
 }
 
 export interface EventHandlers {
   maxBytes: number;
-  onEvent: (event: ServerEvent) => void;
+  /** Counts lines that belong to no event, and events without data. */
+  noise: Noise;
+  /** While a promise that this answers has not settled, nothing more is read. */
+  onEvent: (event: ServerEvent) => undefined | Promise<unknown>;
   /** Gets the last event's id, with which the stream can be resumed. */
   onId?: (id: string) => void;
   /** Gets the wait in ms before the stream is to be opened again. */
@@ -40,74 +44,136 @@ const NOTHING = Buffer.alloc(0);
 const LINE_END = Buffer.from("\n");
 const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
 const FIELD_BYTES = 1_024;
-/** More events in one piece of a stream than a server that answers calls sends. */
-const EVENTS_AT_A_TIME = 20;
+/** A longer line is not gathered first: if it is data, each part is copied once, to where the data is. */
+const LINE_BYTES = 64 * 1024;
+/** Lines of one event besides its data. Real events have three. */
+const EVENT_LINES = 100;
 /** An id that can be sent back in a header. */
 const USABLE_ID = /^[\x20-\x7e]{1,1024}$/;
 
 export interface EventReader {
   /** Bytes held of the event that is not complete. */
   readonly bytes: number;
-  /** Throws `TooLarge`. After that nothing may be pushed. */
-  push(chunk: Buffer): void;
+  /** Each step is one line; that of an event's last line is what `onEvent` answers. Throws `TooLarge`, then it has ended. */
+  push(chunk: Buffer): Generator<undefined | Promise<unknown>>;
 }
 
-export function createEventReader({ maxBytes, onEvent, onId, onRetry }: EventHandlers): EventReader {
-  /** Bytes of the line that is not complete. */
-  const rest = createPieces();
-  /** Data of the event that is not complete, as bytes: a million short lines would cost more memory as strings. */
+/** The fields of the event that is not complete. */
+function createFields({ noise, onEvent, onId, onRetry }: EventHandlers) {
+  /** Data as bytes: a million short lines would cost more memory as strings. */
   const data = createPieces();
   let hasData = false;
   let type = "";
-  let firstLine = true;
-  let afterCr = false;
+  let isFirst = true;
+  /** Lines since the last event that are none of its data, and their bytes. */
+  let idleLines = 0;
+  let idleBytes = 0;
 
-  const field = (name: string, value: Buffer): void => {
-    if (name === "data") {
-      if (hasData) data.push(LINE_END);
-      data.push(value);
-      hasData = true;
-      return;
-    }
-    // The other fields are short, so their bytes are not counted.
-    const text = value.toString("utf8", 0, FIELD_BYTES + 1);
-    if (name === "event") type = text;
-    else if (name === "id" && USABLE_ID.test(text)) onId?.(text);
-    else if (name === "retry" && /^\d{1,9}$/.test(text)) onRetry?.(Number(text));
+  const countIdle = (): void => {
+    noise.add(idleLines, idleBytes);
+    idleLines = 0;
+    idleBytes = 0;
   };
 
-  const dispatch = (): void => {
+  const dispatch = (): undefined | Promise<unknown> => {
     const name = type || "message";
     type = "";
-    if (!hasData) return;
+    if (data.bytes === 0) countIdle();
+    idleLines = 0;
+    idleBytes = 0;
+    if (!hasData) return undefined;
     hasData = false;
-    onEvent({ type: name, data: data.take().toString("utf8") });
+    return onEvent({ type: name, data: data.take() });
   };
 
-  const line = (bytes: Buffer): void => {
-    let text = bytes;
-    if (firstLine && text.subarray(0, 3).equals(BOM)) text = text.subarray(3);
-    firstLine = false;
-    const colon = text.indexOf(":");
-    if (text.length === 0) dispatch();
-    else if (colon === -1) field(text.toString("latin1"), NOTHING);
-    // A line that begins with a colon is a comment.
-    else if (colon > 0) {
+  return {
+    data,
+    /** The parts of a line. The name is empty for a comment, and undefined for an empty line. */
+    split: (bytes: Buffer): { name: string | undefined; value: Buffer } => {
+      const text = isFirst && bytes.subarray(0, 3).equals(BOM) ? bytes.subarray(3) : bytes;
+      isFirst = false;
+      if (text.length === 0) return { name: undefined, value: NOTHING };
+      const colon = text.indexOf(":");
+      if (colon === -1) return { name: text.toString("latin1", 0, FIELD_BYTES), value: NOTHING };
       const value = text.subarray(text[colon + 1] === SPACE ? colon + 2 : colon + 1);
-      field(text.toString("latin1", 0, colon), value);
+      return { name: text.toString("latin1", 0, colon), value };
+    },
+    set: (name: string, value: Buffer): void => {
+      if (name === "data") {
+        if (hasData) data.push(LINE_END);
+        data.push(value);
+        hasData = true;
+        return;
+      }
+      // The other fields are short, so their bytes are not counted.
+      const text = value.toString("utf8", 0, FIELD_BYTES + 1);
+      if (name === "event") type = text;
+      else if (name === "id" && USABLE_ID.test(text)) onId?.(text);
+      else if (name === "retry" && /^\d{1,9}$/.test(text)) onRetry?.(Number(text));
+    },
+    /** A line without data has come. */
+    idle: (bytes: number): void => {
+      idleLines++;
+      idleBytes += bytes;
+      if (idleLines > EVENT_LINES) countIdle();
+    },
+    dispatch,
+  };
+}
+
+export function createEventReader(handlers: EventHandlers): EventReader {
+  const { maxBytes } = handlers;
+  const fields = createFields(handlers);
+  const { data } = fields;
+  /** Bytes of the line that is not complete. */
+  const rest = createPieces();
+  let afterCr = false;
+  /** The line that is not complete is a long one of data, whose start is in `data`. */
+  let isInData = false;
+  /** Bytes of a long line of another field beyond those in `rest`. */
+  let dropped = 0;
+
+  /** `start`: of a long line. Of any field but data the first bytes are enough. */
+  const takeLong = (start: Buffer): void => {
+    const { name, value } = fields.split(start);
+    isInData = name === "data";
+    if (isInData) {
+      fields.set("data", value);
+      return;
     }
+    rest.push(start.subarray(0, LINE_BYTES));
+    dropped = start.length - LINE_BYTES;
   };
 
+  /** Keeps a part of a line. */
   const take = (piece: Buffer): void => {
-    if (rest.bytes + data.bytes + piece.length > maxBytes) throw new TooLarge(maxBytes);
-    rest.push(piece);
+    if (rest.bytes + dropped + data.bytes + piece.length > maxBytes) throw new TooLarge(maxBytes);
+    if (isInData) data.push(piece);
+    else if (dropped > 0) dropped += piece.length;
+    else if (rest.bytes + piece.length <= LINE_BYTES) rest.push(piece);
+    else takeLong(Buffer.concat([rest.take() as Buffer, piece]));
+  };
+
+  const endLine = (): undefined | Promise<unknown> => {
+    const bytes = rest.bytes + dropped + 1;
+    dropped = 0;
+    if (isInData) {
+      isInData = false;
+      return undefined;
+    }
+    // A line that was gathered is short, so it is one buffer.
+    const { name, value } = fields.split(rest.take() as Buffer);
+    if (name !== "data") fields.idle(bytes);
+    if (name === undefined) return fields.dispatch();
+    fields.set(name, value);
+    return undefined;
   };
 
   return {
     get bytes() {
-      return rest.bytes + data.bytes;
+      return rest.bytes + dropped + data.bytes;
     },
-    push(chunk) {
+    *push(chunk) {
       let start = 0;
       // LF and CR are each searched again only after the scan has passed them.
       let lf = chunk.indexOf(LF);
@@ -121,7 +187,7 @@ export function createEventReader({ maxBytes, onEvent, onId, onRetry }: EventHan
         take(chunk.subarray(start, end === -1 ? undefined : end));
         if (end === -1) return;
         afterCr = chunk[end] === CR;
-        line(rest.take());
+        yield endLine();
         start = end + 1;
       }
     },
@@ -134,54 +200,50 @@ export async function readEvents(
   handlers: EventHandlers,
   long: LongMessages = longMessages,
 ): Promise<void> {
-  let events = 0;
-  const onEvent = (event: ServerEvent): void => {
-    events++;
-    handlers.onEvent(event);
-  };
-  const reader = createEventReader({ ...handlers, onEvent });
-  const slot = long.open((error) => body.destroy(error));
-  body.once("close", slot.end);
-  try {
-    for await (const piece of body) {
-      const chunk = piece as Buffer;
-      body.onBytes?.(chunk.length);
-      const isLong = reader.bytes + chunk.length > MEASURED_BYTES;
-      if (isLong && (chunk.includes(LF) || chunk.includes(CR))) await longTurn();
-      const [before, startedAt] = [events, performance.now()];
-      reader.push(chunk);
-      if (events - before > EVENTS_AT_A_TIME) await equalPause(startedAt);
-      const turn = slot.hold(reader.bytes);
-      if (turn) await turn;
-    }
-  } finally {
-    body.off("close", slot.end);
-    slot.end();
-  }
+  const reader = createEventReader(handlers);
+  await held(body, long, (hold) =>
+    readInTurn(body, body.reader ?? createReader(), function* (piece) {
+      yield* reader.push(piece);
+      yield hold(reader.bytes);
+    }),
+  );
 }
 
-/** Reads a whole body. Rejects as `readEvents` does. */
+/**
+ * Reads a whole body and does something with it, which counts as a part of reading. Rejects as `readEvents` does, and with
+ * what `use` throws.
+ */
 export async function readBody(
   body: ServerBody,
   maxBytes: number,
+  use: (received: Received) => undefined | Promise<unknown> = () => undefined,
   long: LongMessages = longMessages,
-): Promise<Buffer> {
+): Promise<void> {
   const pieces = createPieces();
+  const reader = body.reader ?? createReader();
+  await held(body, long, async (hold) => {
+    await readInTurn(body, reader, (piece) => {
+      if (pieces.bytes + piece.length > maxBytes) throw new TooLarge(maxBytes);
+      pieces.push(piece);
+      return [hold(pieces.bytes)];
+    });
+    await inTurn(reader);
+    await use(pieces.take());
+  });
+}
+
+/** Reads with a slot for long messages, if it needs one. */
+async function held(
+  body: ServerBody,
+  long: LongMessages,
+  read: (hold: (bytes: number) => Promise<void> | undefined) => Promise<void>,
+): Promise<void> {
   const slot = long.open((error) => body.destroy(error));
-  body.once("close", slot.end);
+  body.once("close", slot.closed);
   try {
-    for await (const chunk of body) {
-      const { length } = chunk as Buffer;
-      body.onBytes?.(length);
-      if (pieces.bytes + length > maxBytes) throw new TooLarge(maxBytes);
-      pieces.push(chunk as Buffer);
-      const turn = slot.hold(pieces.bytes);
-      if (turn) await turn;
-    }
+    await read(slot.hold);
   } finally {
-    body.off("close", slot.end);
+    body.off("close", slot.closed);
     slot.end();
   }
-  if (pieces.bytes > MEASURED_BYTES) await longTurn();
-  return pieces.take();
 }

@@ -4,8 +4,7 @@
  * come.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { JSONRPCMessage } from "../../mcp/wire/wire.ts";
-import { parseMessages } from "../../messages/messages.ts";
+import { type MessageStream, type Received, receive } from "../../messages/messages.ts";
 import type { HttpResponse } from "../../web/web.ts";
 import { answerError, discard } from "./answer.ts";
 import { readBody, readEvents, type ServerEvent, TooLarge } from "./events.ts";
@@ -16,8 +15,9 @@ import { createResume, type Resume } from "./resume.ts";
 export interface ReceiveOptions {
   url: URL;
   maxBytes: number;
-  deliver: (message: JSONRPCMessage) => void;
-  onEvent: (event: ServerEvent) => void;
+  /** What the messages go to. */
+  stream: MessageStream;
+  onEvent: (event: ServerEvent) => undefined | Promise<unknown>;
   /**
    * Asks for the events after `lastId`. Undefined or rejected: not available now. Absent: the answer comes in this response
    * or not at all.
@@ -48,12 +48,19 @@ async function receiveJson(
   options: ReceiveOptions,
 ): Promise<void> {
   const { status, headers } = response;
-  const body = await readBody(response.body, options.maxBytes).catch((error: unknown) => {
-    throw error instanceof TooLarge || options.signal.aborted ? error : new BrokenAnswer(error);
+  let isRead = false;
+  const take = (body: Received): undefined | Promise<unknown> => {
+    isRead = true;
+    return receive(body, {
+      ...options.stream,
+      onNoise: () => {
+        throw new AnswerError({ status, headers, text: "this is not a JSON-RPC message" });
+      },
+    });
+  };
+  await readBody(response.body, options.maxBytes, take).catch((error: unknown) => {
+    throw isRead || error instanceof TooLarge || options.signal.aborted ? error : new BrokenAnswer(error);
   });
-  const messages = parseMessages(body);
-  if (!messages) throw new AnswerError({ status, headers, text: "this is not a JSON-RPC message" });
-  for (const message of messages) options.deliver(message);
   if (!exchange.answered)
     throw new AnswerError({ status, headers, text: "this does not answer the request" });
 }
@@ -112,7 +119,7 @@ async function readUntilAnswered(
   exchange: Exchange,
   options: ReceiveOptions & { position: Resume },
 ): Promise<unknown> {
-  const { position, maxBytes, onEvent } = options;
+  const { position, maxBytes, stream, onEvent } = options;
   let late: NodeJS.Timeout | undefined;
   exchange.onAnswered = () => {
     late ??= setTimeout(() => body.destroy(), AFTER_ANSWER_MS);
@@ -120,9 +127,10 @@ async function readUntilAnswered(
   try {
     await readEvents(body, {
       maxBytes,
+      noise: stream.noise,
       onEvent: (event) => {
-        if (event.data !== "") position.onMessage();
-        onEvent(event);
+        if (event.data.length > 0) position.onMessage();
+        return onEvent(event);
       },
       onId: position.onId,
       onRetry: position.onRetry,

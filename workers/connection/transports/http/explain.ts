@@ -53,7 +53,7 @@ export function explainConnect(failure: HttpFailure, address: HttpAddress): Thre
   const explanation = explainFirst(failure, address);
   const { code, remedy } = explanation;
   const text = `${address.server}: ${describeConnect(failure, address)}`;
-  const data = { ...dataOf(explanation, address), reason: reasonOf(failure) };
+  const data = { reason: reasonOf(failure), ...dataOf(explanation, address) };
   return new ThreadsError(code, text, { remedy, data });
 }
 

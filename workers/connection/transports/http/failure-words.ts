@@ -1,7 +1,8 @@
 /** Words for each kind of failure: what happened at the address, how the request ended, and what to do. */
 
 import type { ErrorCode, ErrorData } from "../../../../src/shared/protocol/errors.ts";
-import { commandFor } from "../../../shared/commands.ts";
+import { oneLine } from "../../../../src/shared/text/unprintable.ts";
+import { commandFor, keyAdvice } from "../../../shared/commands.ts";
 import type { AuthChallenge } from "../../auth/auth.ts";
 import { staysWithin } from "../../web/web.ts";
 import type { HttpFailure } from "./failure.ts";
@@ -12,8 +13,10 @@ export interface HttpAddress {
   url: URL;
   /** Host of the proxy on the way to the server; undefined if there is none. */
   proxy: string | undefined;
-  /** Whether an Authorization header is configured. */
-  hasCredentials: boolean;
+  /** Paths below the entry whose values sign the requests, for example `bearerToken`; empty: none. */
+  credentials: readonly string[];
+  /** The file in which they stand or are to stand, with their line if it is known. */
+  keyPlace: string;
   redact: (text: string) => string;
 }
 
@@ -87,8 +90,10 @@ const TEXT_CHARS = 200;
 const CHALLENGE_CHARS = 500;
 
 /** Adds the server's own words. They are cut after secrets are out: half of a secret would not be found. */
-const withText = (what: string, text: string, { redact }: HttpAddress): string =>
-  text === "" ? what : `${what}: ${redact(text).slice(0, TEXT_CHARS).toWellFormed()}`;
+const withText = (what: string, text: string, { redact }: HttpAddress): string => {
+  const words = oneLine(redact(text), TEXT_CHARS);
+  return words === "" ? what : `${what}: ${words}`;
+};
 
 const seconds = (ms: number): string => `${Math.ceil(ms / 1_000)} s`;
 
@@ -103,14 +108,24 @@ function challengeData(challenge: AuthChallenge | undefined, { redact }: HttpAdd
 
 function needsAuth(failure: Extract<HttpFailure, { kind: "needs-auth" }>, address: HttpAddress): Explanation {
   const { status, challenge, text } = failure;
+  const { server, credentials, keyPlace } = address;
+  const words = challenge?.errorDescription ?? text;
+  const isRefused = credentials.length > 0;
+  const keys = credentials.map((path) => (path === "url" ? "key in the url" : path)).join(" and the ");
+  // Where the configuration switches the sign-in off that the server offers, no key is known to be wanted.
+  const isKey = isRefused || (status === 401 && challenge?.resourceMetadata === undefined);
   return {
     code: "needs_auth",
-    what: withText(`answered ${status}`, challenge?.errorDescription ?? text, address),
+    what: isRefused
+      ? `refused the ${keys} of ${keyPlace} (${withText(String(status), words, address)})`
+      : withText(`answered ${status}`, words, address),
     verdict: "was refused",
-    remedy: address.hasCredentials
-      ? "It did not accept the Authorization header in mcp.json: renew the key there."
-      : "The server wants credentials: set headers for it in mcp.json.",
-    data: { status, ...challengeData(challenge, address) },
+    remedy: isRefused ? keyAdvice(server) : keyAdvice(server, keyPlace),
+    data: {
+      status,
+      ...(isKey && { reason: isRefused ? "key-refused" : "key-wanted" }),
+      ...challengeData(challenge, address),
+    },
   };
 }
 
@@ -125,7 +140,8 @@ function redirect(failure: Extract<HttpFailure, { kind: "redirect" }>, address: 
     code: "connect_failed",
     what: `redirects to ${shownUrl(to, address.redact)}, which is not followed ${staysWithin(address.url, to) ? reason : others}`,
     verdict: "got no result",
-    remedy: "If that is the MCP server, write its address as the url in mcp.json.",
+    // A model reads this too, and the server chose the address.
+    remedy: "Only the user can say whether that is the MCP server: then its address is the url in mcp.json.",
     data: { status },
   };
 }
@@ -165,8 +181,8 @@ export function explain(
         remedy: "Nothing to do.",
       };
     case "too-large": {
-      const { what, remedy, data } = failure.excess;
-      return { code: "message_too_large", what: `sent ${what}`, verdict: "got no result", remedy, data };
+      const { code = "message_too_large", what, remedy, data } = failure.excess;
+      return { code, what: `sent ${what}`, verdict: "got no result", remedy, data };
     }
     case "session-lost":
       return {

@@ -26,6 +26,7 @@ import {
 } from "../../mcp/mcp.ts";
 import type { JSONRPCRequest, Transport } from "../../mcp/wire/wire.ts";
 import { BoundedTransport } from "../../messages/messages.ts";
+import { credentialsOf } from "../../secrets/secrets.ts";
 import { createHttpClient, type HttpClient, proxyFor } from "../../web/web.ts";
 import { httpEvidence, isModernRefusal, isWrongEra } from "./era.ts";
 import { describeConnect, explainConnect, explainRequest } from "./explain.ts";
@@ -73,8 +74,31 @@ function describeAddress(target: ResolvedHttp, { definition, redact }: ConnectOp
   } catch {
     // The first request reports that the variable is wrong.
   }
-  const hasCredentials = Object.keys(target.headers).some((name) => name.toLowerCase() === "authorization");
-  return { server: definition.name, url, proxy, hasCredentials, redact };
+  const { name, file, auth, target: written } = definition;
+  const sent = Object.keys(target.headers);
+  const keys = written.kind === "http" ? credentialsOf(written, sent) : [];
+  const isOwn = (header: string): boolean =>
+    written.kind === "http" && Object.hasOwn(written.headers, header);
+  // The header that a token became, and nobody wrote.
+  const isToken = sent.some((header) => header.toLowerCase() === "authorization" && !isOwn(header));
+  const token = auth.token === undefined ? "bearerTokenEnv" : "bearerToken";
+  return {
+    server: name,
+    url,
+    proxy,
+    credentials: isToken ? [token, ...keys] : keys,
+    keyPlace: file,
+    redact,
+  };
+}
+
+/** The address with the line of its first credential, for the person who has to change it. */
+async function withLine(address: HttpAddress, { definition }: ConnectOptions): Promise<HttpAddress> {
+  const [first] = address.credentials;
+  if (first === undefined) return address;
+  const [, key = first, name] = /^(headers)\.(.+)$/s.exec(first) ?? [];
+  const { lineOf } = await import("../../config/wish/wish.ts");
+  return { ...address, keyPlace: await lineOf(definition, name === undefined ? [key] : [key, name]) };
 }
 
 const describeRequest = ({
@@ -85,8 +109,8 @@ const describeRequest = ({
   call: method === "tools/call" ? String(params?.name) : undefined,
 });
 
-function createClient({ requestAuth, onBytes, ca }: HttpConnect): HttpClient {
-  const client = createHttpClient(process.env, onBytes, ca);
+function createClient({ requestAuth, reader, ca }: HttpConnect): HttpClient {
+  const client = createHttpClient(process.env, reader, ca);
   return requestAuth ? authorizedClient(client, requestAuth) : client;
 }
 
@@ -109,6 +133,7 @@ async function open(way: Way, connect: HttpConnect): Promise<Connection> {
   let failure: ThreadsError | undefined;
   const isLost = (error: unknown): boolean => peer?.isFromMemory === true && isWrongEra(error);
   const options: HttpTransportOptions = {
+    server: definition.name,
     url: address.url,
     headers: connect.headers,
     client,
@@ -232,8 +257,8 @@ function openAny(connect: HttpConnect, sseOnly: boolean): Promise<Connection> {
 }
 
 async function probe(failure: HttpFailure, connect: HttpConnect): Promise<HttpFailure> {
-  const { address, ca, signal } = connect;
-  const client = createHttpClient(process.env, undefined, ca);
+  const { address, ca, reader, signal } = connect;
+  const client = createHttpClient(process.env, reader, ca);
   const limited = AbortSignal.any([signal, AbortSignal.timeout(LIMITS.probeMs)]);
   return explainByProbe(failure, { client, url: address.url, signal: limited }).finally(() => client.close());
 }
@@ -266,6 +291,7 @@ export async function connectHttp(target: ResolvedHttp, options: ConnectOptions)
     if (options.signal.aborted) throw new ThreadsError("cancelled", `${name}: the connect was given up.`);
     const cause = error instanceof AttemptFailed ? error.cause : error;
     if (deadline.aborted || isTimeout(cause)) throw startupTimeout(options);
-    throw explainConnect(await probe(failureOf(error), connect), address);
+    const failure = await probe(failureOf(error), connect);
+    throw explainConnect(failure, failure.kind === "needs-auth" ? await withLine(address, options) : address);
   }
 }

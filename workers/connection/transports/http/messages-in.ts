@@ -1,13 +1,15 @@
-/** Reads the messages in one event of a server. Both HTTP transports use this. */
-import type { JSONRPCMessage } from "../../mcp/wire/wire.ts";
-import { parseMessages } from "../../messages/messages.ts";
+/** Hands on the messages in one event of a server. All HTTP transports use this. */
+import { type MessageStream, receive, startOf } from "../../messages/messages.ts";
+import type { ServerEvent } from "./events.ts";
 
 /** The log cuts a note, after it has taken secrets out. */
-const NOTED_CHARS = 16_384;
+const NOTED_BYTES = 16_384;
 
-/** Empty if the event holds anything else, which is noted. Throws `TooLarge`. */
-export function messagesIn(data: string, onNote: (note: string) => void): readonly JSONRPCMessage[] {
-  const messages = parseMessages(data);
-  if (!messages) onNote(`sent an event that is not a JSON-RPC message: ${data.slice(0, NOTED_CHARS)}`);
-  return messages ?? [];
+/** Anything else in the event is noted. Answers and throws what `receive` does. */
+export function handEvent({ type, data }: ServerEvent, to: MessageStream): undefined | Promise<unknown> {
+  if (type !== "message" || data.length === 0) return undefined;
+  return receive(data, {
+    ...to,
+    onNoise: () => to.onNote(`sent an event that is not a JSON-RPC message: ${startOf(data, NOTED_BYTES)}`),
+  });
 }

@@ -5,6 +5,7 @@
  * A server may offer no such stream.
  */
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Noise } from "../../messages/messages.ts";
 import type { HttpResponse } from "../../web/web.ts";
 import { readEvents, type ServerEvent, TooLarge } from "./events.ts";
 
@@ -25,7 +26,8 @@ export interface NotificationOptions {
    * if the server may offer the stream later.
    */
   open: (lastId: string | undefined) => Promise<HttpResponse | undefined>;
-  onEvent: (event: ServerEvent) => void;
+  noise: Noise;
+  onEvent: (event: ServerEvent) => undefined | Promise<unknown>;
   onNote: (note: string) => void;
   maxBytes: number;
   signal: AbortSignal;
@@ -48,7 +50,7 @@ export async function followNotifications(options: NotificationOptions): Promise
     if (stream === "not offered" || signal.aborted) return;
     vain = stream.isWorthwhile ? 0 : vain + 1;
     const waitMs = resumeAfterMs(position.retryMs, vain);
-    if (stream.refused) {
+    if (stream.refused && !stream.refused.isNoise) {
       // Each time: with each refused message something of the server's is lost.
       const { what, remedy } = stream.refused.excess;
       onNote(`sent ${what} on its notification stream, which is opened again without it. ${remedy}`);
@@ -81,7 +83,7 @@ interface EndedStream {
 /** It makes no difference whether the stream ended or broke: the stream is opened again. */
 async function readStream(
   position: Position,
-  { open, onEvent, maxBytes }: NotificationOptions,
+  { open, noise, onEvent, maxBytes }: NotificationOptions,
 ): Promise<EndedStream | "not offered"> {
   const before = position.lastId;
   let heard = false;
@@ -93,9 +95,10 @@ async function readStream(
     openedAt = performance.now();
     await readEvents(response.body, {
       maxBytes,
+      noise,
       onEvent: (event) => {
         heard = true;
-        onEvent(event);
+        return onEvent(event);
       },
       onId: (id) => {
         position.lastId = id;
@@ -109,5 +112,6 @@ async function readStream(
     if (error instanceof TooLarge) refused = error;
   }
   const isNew = heard || position.lastId !== before;
-  return { isWorthwhile: isNew || performance.now() - openedAt >= WORTHWHILE_MS, refused };
+  const isWorthwhile = isNew || performance.now() - openedAt >= WORTHWHILE_MS;
+  return { isWorthwhile: isWorthwhile && !refused?.isNoise, refused };
 }

@@ -2,7 +2,7 @@
  * Requests over Streamable HTTP that wait for their answers. Owns: which message answers which request, by whatever
  * stream the message comes, and giving requests up. Knows nothing of HTTP.
  */
-import type { JSONRPCMessage, RequestId } from "../../mcp/wire/wire.ts";
+import type { JSONRPCMessage, JSONRPCRequest, RequestId } from "../../mcp/wire/wire.ts";
 import { isAnswer } from "../../messages/messages.ts";
 
 /** One open request. */
@@ -16,12 +16,15 @@ export interface Exchange {
 }
 
 interface OpenExchange extends Exchange {
+  readonly method: string;
   readonly handOn: (answer: JSONRPCMessage) => void;
 }
 
 export interface OpenExchanges {
   /** `handOn` gets the answer; without it the answer goes where all messages go. */
-  open(id: RequestId, handOn?: (answer: JSONRPCMessage) => void): Exchange;
+  open(request: JSONRPCRequest, handOn?: (answer: JSONRPCMessage) => void): Exchange;
+  /** The open requests: ids as texts, and their methods. */
+  asked(): ReadonlyMap<string, string>;
   /** The request is over. A late answer is a message like any other. */
   close(id: RequestId): void;
   /** The client no longer wants the answer. Does nothing if the request is not open. */
@@ -35,8 +38,9 @@ export interface OpenExchanges {
 export function createOpenExchanges(onMessage: (message: JSONRPCMessage) => void): OpenExchanges {
   const open = new Map<RequestId, OpenExchange>();
   return {
-    open: (id, handOn = onMessage) => {
+    open: ({ id, method }, handOn = onMessage) => {
       const exchange = {
+        method,
         answered: false,
         controller: new AbortController(),
         handOn,
@@ -45,6 +49,7 @@ export function createOpenExchanges(onMessage: (message: JSONRPCMessage) => void
       open.set(id, exchange);
       return exchange;
     },
+    asked: () => new Map([...open].map(([id, { method }]) => [String(id), method])),
     close: (id) => void open.delete(id),
     cancel: (id) => open.get(id)?.controller.abort(),
     deliver: (message) => {

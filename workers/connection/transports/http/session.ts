@@ -82,6 +82,11 @@ export class HttpSession {
     this.#protocolVersion = protocolVersion;
   }
 
+  /** Whether the revision lets several messages come as one array: 2025-06-18 has taken that back. */
+  get hasBatches(): boolean {
+    return this.#protocolVersion === "2025-03-26";
+  }
+
   headers(): Record<string, string> {
     return {
       ...(this.#id === undefined ? {} : { "mcp-session-id": this.#id }),

@@ -4,14 +4,14 @@
  * connection ends.
  */
 import type { JSONRPCMessage, JSONRPCRequest, RequestId, Transport } from "../../mcp/wire/wire.ts";
-import { cancelledRequest, isAnswer, isRequest } from "../../messages/messages.ts";
+import { cancelledRequest, isAnswer, isRequest, type MessageStream, Noise } from "../../messages/messages.ts";
 import type { HttpResponse } from "../../web/web.ts";
 import { Acknowledged } from "./acknowledged.ts";
 import { answerError, discard } from "./answer.ts";
 import { readEvents, type ServerEvent } from "./events.ts";
 import { AFTER_ANSWER_MS } from "./exchange.ts";
 import { BrokenAnswer, mediaType, NotSent } from "./failure.ts";
-import { messagesIn } from "./messages-in.ts";
+import { handEvent } from "./messages-in.ts";
 import type { HttpTransportOptions } from "./streamable.ts";
 
 /**
@@ -29,6 +29,9 @@ export class LegacySseTransport implements Transport {
   readonly #lifetime = new AbortController();
   readonly #requests = new Map<RequestId, AbortController>();
   readonly #acknowledged = new Acknowledged();
+  /** Requests without an answer: ids as texts, and their methods. */
+  readonly #asked = new Map<string, string>();
+  readonly #stream: MessageStream;
   #endpoint: URL | undefined;
   #protocolVersion: string | undefined;
   #failure: unknown;
@@ -36,6 +39,16 @@ export class LegacySseTransport implements Transport {
 
   constructor(options: HttpTransportOptions) {
     this.#options = options;
+    this.#stream = {
+      server: options.server,
+      // The revision of this transport is older than batches.
+      batches: () => false,
+      asked: () => this.#asked,
+      isOver: () => this.#closed,
+      hand: (message) => this.#onMessage(message),
+      noise: new Noise(options.onNote),
+      onNote: options.onNote,
+    };
   }
 
   /** Why the stream ended; undefined if this side ended it. */
@@ -73,9 +86,10 @@ export class LegacySseTransport implements Transport {
     try {
       await readEvents(body, {
         maxBytes: this.#options.maxMessageBytes,
+        noise: this.#stream.noise,
         onEvent: (event) => {
-          if (event.type === "endpoint") this.#setEndpoint(event, onReady);
-          else if (event.type === "message") this.#onMessage(event);
+          if (event.type === "endpoint") return this.#setEndpoint(event, onReady);
+          return handEvent(event, this.#stream);
         },
       });
       return new BrokenAnswer();
@@ -85,10 +99,11 @@ export class LegacySseTransport implements Transport {
   }
 
   /** Throws if messages, and the credentials with them, would go to another server. */
-  #setEndpoint({ data }: ServerEvent, onReady: () => void): void {
+  #setEndpoint({ data }: ServerEvent, onReady: () => void): undefined {
     if (this.#endpoint) return;
     const { url } = this.#options;
-    const endpoint = URL.canParse(data, url.href) ? new URL(data, url.href) : undefined;
+    const named = data.toString("utf8");
+    const endpoint = URL.canParse(named, url.href) ? new URL(named, url.href) : undefined;
     if (endpoint?.origin !== url.origin)
       throw new Error("it names an address for messages at another server");
     endpoint.username = url.username;
@@ -97,15 +112,14 @@ export class LegacySseTransport implements Transport {
     onReady();
   }
 
-  #onMessage({ data }: ServerEvent): void {
-    for (const message of messagesIn(data, this.#options.onNote)) {
-      if (isAnswer(message)) this.#onAnswer(message.id);
-      this.onmessage?.(message);
-    }
+  #onMessage(message: JSONRPCMessage): void {
+    if (isAnswer(message)) this.#onAnswer(message.id);
+    this.onmessage?.(message);
   }
 
   /** After the answer the POST of the request is no longer needed. */
   #onAnswer(id: RequestId | undefined): void {
+    this.#asked.delete(String(id));
     const controller = id === undefined ? undefined : this.#requests.get(id);
     if (controller) setTimeout(() => controller.abort(), AFTER_ANSWER_MS).unref();
   }
@@ -122,7 +136,10 @@ export class LegacySseTransport implements Transport {
 
   async #notify(message: JSONRPCMessage): Promise<void> {
     const cancelled = cancelledRequest(message);
-    if (cancelled !== undefined) this.#requests.get(cancelled)?.abort();
+    if (cancelled !== undefined) {
+      this.#requests.get(cancelled)?.abort();
+      this.#asked.delete(String(cancelled));
+    }
     await this.#acknowledged.send((signal) => this.#post(message, signal));
   }
 
@@ -131,12 +148,14 @@ export class LegacySseTransport implements Transport {
       throw new NotSent(`it has not taken ${MOST_REQUESTS} requests yet`);
     const controller = new AbortController();
     this.#requests.set(message.id, controller);
+    this.#asked.set(String(message.id), message.method);
     const end = (): void => void this.#requests.delete(message.id);
     try {
       const { body } = await this.#post(message, controller.signal);
       void discard(body).then(end);
     } catch (error) {
       end();
+      this.#asked.delete(String(message.id));
       throw error;
     }
   }

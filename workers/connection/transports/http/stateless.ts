@@ -4,13 +4,12 @@
  * up closes its response, which is how the server learns of it; notifications are never sent.
  */
 import type { JSONRPCMessage, JSONRPCRequest, Transport } from "../../mcp/wire/wire.ts";
-import { cancelledRequest, isRequest } from "../../messages/messages.ts";
+import { cancelledRequest, isRequest, type MessageStream, Noise } from "../../messages/messages.ts";
 import type { HttpResponse } from "../../web/web.ts";
 import { answerError } from "./answer.ts";
-import type { ServerEvent } from "./events.ts";
 import { receiveAnswer } from "./exchange.ts";
 import { classifyFailure, NotSent } from "./failure.ts";
-import { messagesIn } from "./messages-in.ts";
+import { handEvent } from "./messages-in.ts";
 import { createOpenExchanges } from "./open-exchanges.ts";
 import type { HttpTransportOptions } from "./streamable.ts";
 
@@ -31,10 +30,20 @@ export class StatelessHttpTransport implements Transport {
 
   readonly #options: StatelessOptions;
   readonly #open = createOpenExchanges((message) => this.onmessage?.(message));
+  readonly #stream: MessageStream;
   #isClosed = false;
 
   constructor(options: StatelessOptions) {
     this.#options = options;
+    this.#stream = {
+      server: options.server,
+      batches: () => false,
+      asked: this.#open.asked,
+      isOver: () => this.#isClosed,
+      hand: this.#open.deliver,
+      noise: new Noise(options.onNote),
+      onNote: options.onNote,
+    };
   }
 
   async start(): Promise<void> {
@@ -56,7 +65,7 @@ export class StatelessHttpTransport implements Transport {
   async #exchange(message: JSONRPCRequest): Promise<void> {
     if (this.#isClosed) throw new NotSent("its connection is closed");
     const { url, maxMessageBytes } = this.#options;
-    const exchange = this.#open.open(message.id);
+    const exchange = this.#open.open(message);
     const { signal } = exchange.controller;
     try {
       const response = await this.#post(message, signal);
@@ -64,8 +73,8 @@ export class StatelessHttpTransport implements Transport {
       await receiveAnswer(response, exchange, {
         url,
         maxBytes: maxMessageBytes,
-        deliver: this.#open.deliver,
-        onEvent: (event) => this.#onEvent(event),
+        stream: this.#stream,
+        onEvent: (event) => handEvent(event, this.#stream),
         signal,
       });
     } finally {
@@ -96,11 +105,6 @@ export class StatelessHttpTransport implements Transport {
       throw error;
     this.#open.deliver({ jsonrpc: "2.0", id: message.id, error: error.rpc });
     return undefined;
-  }
-
-  #onEvent({ type, data }: ServerEvent): void {
-    if (type !== "message" || data === "") return;
-    for (const message of messagesIn(data, this.#options.onNote)) this.#open.deliver(message);
   }
 
   async close(): Promise<void> {

@@ -7,19 +7,20 @@
 
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { JSONRPCMessage, JSONRPCRequest, Transport } from "../../mcp/wire/wire.ts";
-import { cancelledRequest, isRequest, parseMessages } from "../../messages/messages.ts";
+import { cancelledRequest, isRequest, type MessageStream, Noise, receive } from "../../messages/messages.ts";
 import type { HttpClient, HttpResponse } from "../../web/web.ts";
 import { Acknowledged } from "./acknowledged.ts";
 import { answerError } from "./answer.ts";
 import type { ServerEvent } from "./events.ts";
 import { receiveAnswer } from "./exchange.ts";
 import { type AnswerError, classifyFailure, mediaType } from "./failure.ts";
-import { messagesIn } from "./messages-in.ts";
+import { handEvent } from "./messages-in.ts";
 import { followNotifications } from "./notifications.ts";
 import { createOpenExchanges, type Exchange } from "./open-exchanges.ts";
 import { HttpSession, mayRepeat, streamRefusal } from "./session.ts";
 
 export interface HttpTransportOptions {
+  server: string;
   url: URL;
   headers: Record<string, string>;
   client: HttpClient;
@@ -42,12 +43,22 @@ export class StreamableHttpTransport implements Transport {
   readonly #lifetime = new AbortController();
   readonly #open = createOpenExchanges((message) => this.onmessage?.(message));
   readonly #acknowledged = new Acknowledged();
+  readonly #stream: MessageStream;
   readonly #session: HttpSession;
   #listening: AbortController | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(options: HttpTransportOptions) {
     this.#options = options;
+    this.#stream = {
+      server: options.server,
+      batches: () => this.#session.hasBatches,
+      asked: this.#open.asked,
+      isOver: () => this.#lifetime.signal.aborted,
+      hand: this.#open.deliver,
+      noise: new Noise(options.onNote),
+      onNote: options.onNote,
+    };
     this.#session = new HttpSession({
       initialize: (request) => this.#initializeAgain(request),
       initialized: () => this.#notify({ jsonrpc: "2.0", method: "notifications/initialized" }),
@@ -77,7 +88,7 @@ export class StreamableHttpTransport implements Transport {
   async #request(message: JSONRPCRequest): Promise<void> {
     if (isInitialize(message)) this.#session.begin(message);
     this.#lifetime.signal.throwIfAborted();
-    const exchange = this.#open.open(message.id);
+    const exchange = this.#open.open(message);
     try {
       if (this.#session.isLost) await this.#session.reopen();
       await this.#exchange(message, exchange);
@@ -108,7 +119,7 @@ export class StreamableHttpTransport implements Transport {
     await receiveAnswer(response, exchange, {
       url: this.#options.url,
       maxBytes: this.#options.maxMessageBytes,
-      deliver: this.#open.deliver,
+      stream: this.#stream,
       onEvent: (event) => this.#onEvent(event),
       resume: (lastId) => this.#get(lastId, signal),
       signal,
@@ -136,9 +147,14 @@ export class StreamableHttpTransport implements Transport {
     }
     const { error, body } = await answerError(response, { url, sessionId });
     // Some servers send a proper answer with an error status.
-    const [answer] = parseMessages(body) ?? [];
-    const answers = isRequest(message) && answer && "error" in answer && answer.id === message.id;
-    if (answers && classifyFailure(error).kind === "rejected") this.#open.deliver(answer);
+    const isRejected = isRequest(message) && classifyFailure(error).kind === "rejected";
+    await receive(body, {
+      ...this.#stream,
+      hand: (answer) => {
+        if (isRejected && "error" in answer && answer.id === message.id) this.#open.deliver(answer);
+      },
+      onNoise: () => undefined,
+    });
     throw error;
   }
 
@@ -146,9 +162,8 @@ export class StreamableHttpTransport implements Transport {
     return { ...this.#options.headers, ...own, ...this.#session.headers() };
   }
 
-  #onEvent({ type, data }: ServerEvent): void {
-    if (type !== "message" || data === "") return;
-    for (const message of messagesIn(data, this.#options.onNote)) this.#open.deliver(message);
+  #onEvent(event: ServerEvent): undefined | Promise<unknown> {
+    return handEvent(event, this.#stream);
   }
 
   /** A stream of events from the server, or undefined if it offers none. Rejects if it may offer one later. */
@@ -173,6 +188,7 @@ export class StreamableHttpTransport implements Transport {
     const signal = AbortSignal.any([this.#lifetime.signal, listening.signal]);
     void followNotifications({
       open: (lastId) => this.#get(lastId, signal),
+      noise: this.#stream.noise,
       onEvent: (event) => this.#onEvent(event),
       onNote: this.#options.onNote,
       maxBytes: this.#options.maxMessageBytes,
@@ -184,7 +200,7 @@ export class StreamableHttpTransport implements Transport {
   async #initializeAgain(request: JSONRPCRequest): Promise<string | undefined> {
     let rejection: string | undefined;
     this.#lifetime.signal.throwIfAborted();
-    const exchange = this.#open.open(request.id, (answer) => {
+    const exchange = this.#open.open(request, (answer) => {
       if ("error" in answer) rejection = answer.error.message;
     });
     const limit = setTimeout(() => exchange.controller.abort(), LIMITS.startupTimeoutMs);

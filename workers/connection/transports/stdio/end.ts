@@ -6,7 +6,13 @@
 import { once } from "node:events";
 import { settledWithin } from "../../../shared/pace/abort.ts";
 import type { CloseTimes } from "../../../shared/programs/close-times.ts";
-import { type Killed, killTree, type ServerProcess } from "../../../shared/programs/processes.ts";
+import {
+  findStrays,
+  type Killed,
+  killStrays,
+  killTree,
+  type ServerProcess,
+} from "../../../shared/programs/processes.ts";
 
 /** Time to read the last output of a server that has exited: the output may still be in the pipe. */
 const LAST_OUTPUT_MS = 250;
@@ -22,6 +28,8 @@ export interface ProcessEndOptions {
   onEnd: () => void;
   /** Gets one line about something odd that is not an error. */
   onNote: (note: string) => void;
+  /** Settles when the output that has come has been read. Absent: nobody reads it. */
+  read?: () => Promise<unknown>;
   /** Signals the whole process group. */
   kill?: (pid: number, signal: "SIGTERM" | "SIGKILL") => Killed;
 }
@@ -31,6 +39,8 @@ export class ProcessEnd {
   readonly #options: ProcessEndOptions;
   readonly #signalGroup: NonNullable<ProcessEndOptions["kill"]>;
   #exit = "";
+  /** What has left the group. */
+  #strays: Awaited<ReturnType<typeof findStrays>> = [];
   #isOver = false;
   /** Settles when the process has exited and its last output has been read, or when it could not be started. */
   readonly exited: Promise<void>;
@@ -71,7 +81,9 @@ export class ProcessEnd {
 
   /** Ends stdin, then sends SIGTERM to the group after `termMs` and SIGKILL after `killMs`, both from now. */
   async closeWithin({ termMs, killMs, isLast = false }: CloseTimes): Promise<void> {
-    if (this.#child.pid === undefined || this.#isOver) return;
+    const { pid } = this.#child;
+    if (pid === undefined || this.#isOver) return;
+    this.#strays = await findStrays(pid);
     this.#child.stdin.end();
     if (!(await this.endsWithin(termMs))) {
       this.kill("SIGTERM");
@@ -93,8 +105,10 @@ export class ProcessEnd {
     await settledWithin(once(child, "close"), LAST_OUTPUT_MS);
     child.stdout.destroy();
     child.stderr.destroy();
+    await this.#options.read?.();
     // What the server started may still be in its group, and nobody else would end it.
     this.kill("SIGKILL");
+    await killStrays(this.#strays);
     if (child.pid !== undefined) this.#options.onExit(child.pid);
     this.#end();
   }

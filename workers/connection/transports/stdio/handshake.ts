@@ -19,6 +19,7 @@ import {
   Wire,
 } from "../../mcp/mcp.ts";
 import { BoundedTransport } from "../../messages/messages.ts";
+import { explainNpm } from "../../npx/npx.ts";
 import type { StdioTransport } from "./transport.ts";
 
 const END_WAIT_MS = 500;
@@ -43,7 +44,11 @@ function stdioFailure(transport: StdioTransport, options: ConnectOptions, error:
   const refused = refusedAnswer(error);
   if (refused) return answerTooLarge(options.definition.name, "initialize", refused);
   if (isTimeout(error)) return startupTimeout(options);
-  const { name } = options.definition;
+  const { name, target } = options.definition;
+  const byNpm =
+    target.kind === "stdio" &&
+    explainNpm(name, { ...target, env: process.env as Record<string, string> }, transport.stderrTail);
+  if (byNpm) return byNpm;
   const ended = transport.exit === "" ? messageOf(error) : `its process ${transport.exit} before it answered`;
   const text = withTail(`${name} could not be connected: ${ended}.`, transport.stderrTail);
   return new ThreadsError("connect_failed", text, {

@@ -8,24 +8,27 @@ import {
   cancelledRequest,
   isRequest,
   longMessages,
-  longTurn,
-  MEASURED_BYTES,
-  readIncoming,
-  refusalOf,
+  Noise,
+  type Receiver,
+  receive,
+  startOf,
   TooLarge,
 } from "../../messages/messages.ts";
-import { createLineReader, NEWLINE } from "./line-reader.ts";
+import { createLineReader } from "./line-reader.ts";
 
 export interface StdioInbox {
-  /** If this returns a promise, nothing more may be pushed until the promise settles. */
-  push(chunk: Buffer): Promise<void> | undefined;
+  /** Hands on the messages of a piece, one a step, for `readInTurn`. Throws `TooLarge`, as a step does. */
+  push(chunk: Buffer): Generator<undefined | Promise<unknown>>;
   /** A message of ours is sent: a request is open from now on, and a cancelled request is no longer open. */
   sent(message: JSONRPCMessage): void;
+  /** Nothing more comes: an incomplete message waits for nothing any more. */
+  end(): void;
   /** Forgets everything and reads nothing more. */
   stop(): void;
 }
 
 export interface InboxOptions {
+  server: string;
   maxMessageBytes: number;
   onMessage: (message: JSONRPCMessage) => void;
   /** The connection cannot go on: the error belongs to no single request. */
@@ -38,43 +41,38 @@ export interface InboxOptions {
 const NOTED_BYTES = 16 * 1024;
 
 export function createStdioInbox({
+  server,
   maxMessageBytes,
   onMessage,
   onTooLarge,
   onNote,
 }: InboxOptions): StdioInbox {
-  /** Ids of our requests without an answer. The SDK numbers its requests, and reads the id of an answer as a number. */
-  const asked = new Set<number>();
+  /** Our requests without an answer. The SDK numbers its requests, and reads the id of an answer as a number. */
+  const asked = new Map<string, string>();
+  let isStopped = false;
 
-  const hand = (message: JSONRPCMessage): void => {
-    if (!("method" in message) && message.id !== undefined) asked.delete(Number(message.id));
-    onMessage(message);
+  const to: Receiver = {
+    server,
+    batches: () => false,
+    asked: () => asked,
+    isOver: () => isStopped,
+    hand: (message) => {
+      if (!("method" in message) && message.id !== undefined) asked.delete(String(Number(message.id)));
+      onMessage(message);
+    },
+    noise: new Noise(onNote),
+    onNoise: (line) =>
+      onNote(`printed a line that is not a JSON-RPC 2.0 message: ${startOf(line, NOTED_BYTES)}`),
+    onNote,
   };
-
-  const onLine = (line: Buffer): void => {
-    const incoming = readIncoming(line, { batches: false, isAsked: (id) => asked.has(Number(id)) });
-    switch (incoming.kind) {
-      case "messages":
-        for (const message of incoming.messages) hand(message);
-        break;
-      case "noise":
-        onNote(`printed a line that is not a JSON-RPC 2.0 message: ${line.toString("utf8", 0, NOTED_BYTES)}`);
-        break;
-      case "stray":
-        onNote(`answered a request that is not open, with ${line.length} bytes`);
-        break;
-      case "refused":
-        if (incoming.id === undefined) giveUp(incoming.error);
-        else hand(refusalOf(incoming.id, incoming.error));
-    }
-  };
-
   const reader = createLineReader({
     maxBytes: maxMessageBytes,
-    onLine,
+    onLine: (line) => receive(line, to),
+    onEmpty: (lines) => to.noise.add(lines, lines),
     onTooLong: () => giveUp(new TooLarge(maxMessageBytes)),
   });
   const stop = (): void => {
+    isStopped = true;
     reader.stop();
     slot.end();
   };
@@ -83,22 +81,18 @@ export function createStdioInbox({
     onTooLarge(error);
   };
   const slot = longMessages.open(giveUp);
-  const read = (chunk: Buffer): Promise<void> | undefined => {
-    reader.push(chunk);
-    return slot.hold(reader.pendingBytes);
-  };
 
   return {
-    push: (chunk) => {
-      const endsLong = reader.pendingBytes + chunk.length > MEASURED_BYTES && chunk.includes(NEWLINE);
-      const turn = endsLong ? longTurn() : undefined;
-      return turn ? turn.then(() => read(chunk)) : read(chunk);
+    *push(chunk) {
+      yield* reader.push(chunk);
+      yield slot.hold(reader.pendingBytes);
     },
     sent: (message) => {
       const cancelled = cancelledRequest(message);
-      if (isRequest(message)) asked.add(Number(message.id));
-      else if (cancelled !== undefined) asked.delete(Number(cancelled));
+      if (isRequest(message)) asked.set(String(message.id), message.method);
+      else if (cancelled !== undefined) asked.delete(String(cancelled));
     },
+    end: slot.end,
     stop,
   };
 }

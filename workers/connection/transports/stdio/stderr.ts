@@ -3,6 +3,7 @@
  * part begins with a whole line, because neither half of a secret that is cut in two would be found.
  */
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
+import type { Steps } from "../../../shared/pace/turns.ts";
 import { boundEnd, type Redactor } from "../../secrets/secrets.ts";
 
 const LF = 0x0a;
@@ -48,13 +49,13 @@ class Lines {
     this.#onLine = onLine;
   }
 
-  push(chunk: Buffer): void {
+  *push(chunk: Buffer): Steps {
     let start = 0;
     for (let i = 0; i < chunk.length; i++) {
       // A progress bar ends its lines with only CR.
       if (chunk[i] !== LF && chunk[i] !== CR) continue;
       this.#keep(chunk.subarray(start, i));
-      this.end();
+      yield this.end();
       start = i + 1;
     }
     this.#keep(chunk.subarray(start));
@@ -69,7 +70,7 @@ class Lines {
     if (this.#pieces.length > MOST_PIECES) this.#pieces = [Buffer.concat(this.#pieces)];
   }
 
-  end(): void {
+  end(): undefined {
     if (this.#bytes === 0) return;
     const line = Buffer.concat(this.#pieces).toString("utf8").trimEnd();
     const length = `[a line of ${this.#bytes.toLocaleString("en")} bytes] `;
@@ -90,9 +91,10 @@ export class ServerStderr {
     this.#lines = onLine && new Lines(onLine);
   }
 
-  push(chunk: Buffer): void {
+  /** Each step is one line, for `readInTurn`. */
+  *push(chunk: Buffer): Steps {
     this.#tail.push(chunk);
-    this.#lines?.push(chunk);
+    if (this.#lines) yield* this.#lines.push(chunk);
   }
 
   /** Call this when stderr has ended: the last line may have no line end. */

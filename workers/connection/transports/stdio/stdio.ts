@@ -1,7 +1,7 @@
 /**
  * Connects to a server that runs as a child process. Owns: the command and the environment of that process, and its
  * start. Also decides when the folder in which Pi runs may influence what is started: only if a file of the project
- * defines the server. Must not: know lifecycles. Called by: transports.ts.
+ * defines the server, and never which package npx takes. Must not: know lifecycles. Called by: transports.ts.
  */
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
@@ -16,13 +16,14 @@ import type { Connection, ConnectOptions } from "../../mcp/mcp.ts";
 import { resolveNpx } from "../../npx/npx.ts";
 import { StdioTransport } from "./transport.ts";
 
-/** npm's own folder, for servers that no file of the project defines. It lies beside npx's cache file. */
+/** npm's own folder, for servers whose folder the user did not choose. It lies beside npx's cache file. */
 const NPM_FOLDER = "mcp-npm";
 
 const NOTED_ENTRIES = 5;
 const NOTED_CHARS = 200;
 
-function describeLeftOut(entries: readonly string[]): string {
+function describeLeftOut(left: readonly string[]): string {
+  const entries = [...new Set(left)];
   const shown = entries.slice(0, NOTED_ENTRIES).map((entry) => JSON.stringify(entry.slice(0, NOTED_CHARS)));
   const more = entries.length > shown.length ? ` and ${entries.length - shown.length} more` : "";
   return `does not get these entries of PATH, which depend on the folder in which Pi runs: ${shown.join(", ")}${more}`;
@@ -47,9 +48,14 @@ function commandOf(target: StdioTarget, { definition, cwd: session, onNote }: Co
 /** The command without npm as the server's parent, if it is certain what npm would start. */
 async function withoutNpm(command: Command, options: ConnectOptions): Promise<Command> {
   const { definition, npxCacheFile, signal } = options;
-  const neutral = command.isIndependent ? join(dirname(npxCacheFile), NPM_FOLDER) : undefined;
+  // The person said yes to the published package, which a clone's node_modules or .npmrc would replace unseen.
+  const isNeutral = command.isIndependent || definition.definedByProject;
+  const neutral = isNeutral ? join(dirname(npxCacheFile), NPM_FOLDER) : undefined;
   try {
-    const launch = await resolveNpx({ ...command, neutral }, { ...options, cacheFile: npxCacheFile });
+    const launch = await resolveNpx(
+      { ...command, neutral },
+      { ...options, server: definition.name, cacheFile: npxCacheFile },
+    );
     return { ...command, ...launch };
   } catch (error) {
     throw signal.aborted ? stoppedEarly(definition) : error;

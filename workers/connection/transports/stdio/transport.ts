@@ -5,13 +5,15 @@
  */
 
 import { once } from "node:events";
+import type { Readable } from "node:stream";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
+import { createReader, type Reader, readInTurn, type Steps } from "../../../shared/pace/turns.ts";
 import type { CloseTimes } from "../../../shared/programs/close-times.ts";
 import { type Launch, type ServerProcess, spawnServer } from "../../../shared/programs/processes.ts";
 import { spawnFailure } from "../../../shared/programs/spawn-failure.ts";
 import type { JSONRPCMessage, Transport } from "../../mcp/wire/wire.ts";
-import type { TooLarge } from "../../messages/messages.ts";
+import { TooLarge } from "../../messages/messages.ts";
 import { ProcessEnd } from "./end.ts";
 import { createStdioInbox, type StdioInbox } from "./inbox.ts";
 import { ServerStderr } from "./stderr.ts";
@@ -24,8 +26,8 @@ export interface StdioOptions {
   maxMessageBytes: number;
   onSpawn: (pid: number) => void;
   onExit: (pid: number) => void;
-  /** Gets the length of each piece of output before the piece is read. */
-  onBytes?: ((bytes: number) => void) | undefined;
+  /** Whose output is read. */
+  reader?: Reader | undefined;
   /** Gets one line about something odd that is not an error. */
   onNote: (note: string) => void;
   /** Takes secrets out of the last part of stderr. */
@@ -42,6 +44,9 @@ export class StdioTransport implements Transport {
   readonly #options: StdioOptions;
   readonly #inbox: StdioInbox;
   readonly #stderr: ServerStderr;
+  readonly #reader: Reader;
+  /** Settles when stdout and stderr have been read, as far as they are read at all. Never rejects. */
+  #read: Promise<unknown> = Promise.resolve();
   #process: ServerProcess | undefined;
   #spawned: Promise<void> | undefined;
   #end: ProcessEnd | undefined;
@@ -50,8 +55,10 @@ export class StdioTransport implements Transport {
 
   constructor(options: StdioOptions) {
     this.#options = options;
+    this.#reader = options.reader ?? createReader();
     this.#stderr = new ServerStderr(options.onStderr);
     this.#inbox = createStdioInbox({
+      server: options.server,
       maxMessageBytes: options.maxMessageBytes,
       onMessage: (message) => this.onmessage?.(message),
       onTooLarge: (error) => this.#refuse(error),
@@ -91,14 +98,18 @@ export class StdioTransport implements Transport {
   async start(): Promise<void> {
     const spawned = this.spawn();
     const { stdout } = this.#process ?? {};
-    stdout?.on("data", (chunk: Buffer) => {
-      this.#options.onBytes?.(chunk.length);
-      const turn = this.#inbox.push(chunk);
-      if (!turn) return;
-      stdout.pause();
-      turn.then(() => stdout.resume());
-    });
+    // A message that is not complete waits for nothing any more.
+    stdout?.once("close", () => this.#inbox.end());
+    if (stdout) this.#follow(stdout, (piece) => this.#inbox.push(piece));
     await spawned;
+  }
+
+  #follow(output: Readable, take: (piece: Buffer) => Steps): void {
+    const read = readInTurn(output, this.#reader, take).catch((error: unknown) => {
+      // How else the output ends is reported by the end of the process.
+      if (error instanceof TooLarge) this.#refuse(error);
+    });
+    this.#read = Promise.all([this.#read, read]);
   }
 
   async #spawn(): Promise<void> {
@@ -113,6 +124,7 @@ export class StdioTransport implements Transport {
         this.#options.onExit(pid);
       },
       onEnd: () => this.#finish(),
+      read: () => this.#read,
       onNote: this.#options.onNote,
     });
     this.#listen(child);
@@ -124,7 +136,7 @@ export class StdioTransport implements Transport {
   }
 
   #listen(child: ServerProcess): void {
-    child.stderr.on("data", (chunk: Buffer) => this.#stderr.push(chunk));
+    this.#follow(child.stderr, (piece) => this.#stderr.push(piece));
     // A write to a server that has closed its stdin fails with EPIPE. The end of the process is reported by "exit".
     child.stdin.on("error", (error) => this.onerror?.(error));
     child.stdout.on("error", (error) => this.onerror?.(error));
@@ -132,10 +144,10 @@ export class StdioTransport implements Transport {
     child.on("error", (error) => this.onerror?.(error));
   }
 
-  #refuse({ excess: { what, remedy, data } }: TooLarge): void {
+  #refuse({ excess: { code = "message_too_large", what, remedy, data } }: TooLarge): void {
     const { server } = this.#options;
     this.fail(
-      new ThreadsError("message_too_large", `${server} sent ${what}; the connection was closed.`, {
+      new ThreadsError(code, `${server} sent ${what}; the connection was closed.`, {
         remedy,
         data: { server, ...data },
       }),

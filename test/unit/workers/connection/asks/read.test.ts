@@ -61,6 +61,10 @@ describe("a field", () => {
       { ...BASE, kind: "text" },
     ],
     [
+      { type: "integer", default: 2 ** 53 },
+      { ...BASE, kind: "number", integer: true },
+    ],
+    [
       { type: "number", minimum: 0, default: 1.5 },
       { ...BASE, kind: "number", integer: false, minimum: 0, default: 1.5 },
     ],

@@ -24,6 +24,15 @@ const OVER = { refresh_token: "refresh-0", obtainedAt: 1_000, expiresAt: 2_000 }
 const REVOCABLE = { refresh_token: "refresh-0", revocationEndpoint: `${ORIGIN}/revoke` };
 const REFUSED = { status: 401, challenge: undefined, sent: undefined, isRepeated: false };
 
+/** The server is its own authorization server. */
+const OFFER = {
+  [`${ORIGIN}/.well-known/oauth-authorization-server`]: {
+    issuer: ORIGIN,
+    authorization_endpoint: `${ORIGIN}/authorize`,
+    token_endpoint: `${ORIGIN}/token`,
+  },
+};
+
 interface At {
   auth: ServerAuth;
   agentDir: string;
@@ -46,7 +55,7 @@ async function open({
   client,
 }: Options = {}): Promise<At> {
   const agentDir = await tempFolder();
-  const web = webOf(routes);
+  const web = webOf({ ...OFFER, ...routes });
   const at: Omit<At, "auth"> = { agentDir, web, plans: 0, renewing: [] };
   const auth = new ServerAuth(server, {
     agentDir,
@@ -194,7 +203,8 @@ describe("signIn", () => {
       await begun[nth]?.target.signedIn();
     }
     await expect(at.auth.signIn(signIns, wish())).rejects.toMatchObject({ data: { reason: "scope-loop" } });
-    expect(at.plans).toBe(2);
+    // One of them to find out that the server takes a sign-in.
+    expect(at.plans).toBe(3);
   });
 
   const INSIDE = "https://10.0.0.1/metadata";

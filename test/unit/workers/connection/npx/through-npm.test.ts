@@ -1,5 +1,6 @@
 /** Owns: the command line with which npm itself runs beside a project. */
 import { describe, expect, test } from "vitest";
+import { RETRY_SOON } from "../../../../../workers/connection/npx/npm-words.ts";
 import { fromFolder, throughNpm } from "../../../../../workers/connection/npx/through-npm.ts";
 
 describe("fromFolder: a relative path for npm starts from the folder of the server", () => {
@@ -50,6 +51,7 @@ describe("throughNpm", () => {
   ])("with %j npm's shell is ours, and the user's own is %j", (env, shell) => {
     expect(launch("npx p", { A: "1", ...env }).env).toEqual({
       A: "1",
+      ...RETRY_SOON,
       npm_config_script_shell: neutral.shell,
       PI_MCP_NPX_FOLDER: "/work",
       PI_MCP_NPX_SHELL: shell,

@@ -49,13 +49,13 @@ describe("a block -> the text for the model", () => {
         mimeType: "text/plain",
         size: 2048,
       },
-      "[Resource link: x] demo://x (text/plain, 2 KB)\nAn x.\nIt cannot be read here: no tool of the MCP server server reads it.",
+      "[Resource link: x] demo://x (text/plain, 2 KB)\nAn x.\nThe MCP server server wrote this link and has no tool that reads it.",
     ],
-    [
-      "a link to the web",
-      { type: "resource_link", uri: "https://a.example/x", name: "x" },
-      "[Resource link: x] https://a.example/x\nFetch it by its URI.",
-    ],
+    ...["https://a.example/x", "file:///home/ann/.ssh/id_ed25519"].map((uri): [string, unknown, string] => [
+      `a link to ${uri}`,
+      { type: "resource_link", uri, name: "x" },
+      `[Resource link: x] ${uri}\nThe MCP server server wrote this link and has no tool that reads it.`,
+    ]),
     ["a link of nothing", { type: "resource_link" }, "[Resource link: unnamed] without URI"],
     ["an unknown kind", { type: "hologram" }, "[Content of an unknown kind: hologram]"],
     ["null", null, "[Content of an unknown kind: none]"],
@@ -79,7 +79,6 @@ describe("a block -> the text for the model", () => {
       "[Audio content: audio/wav] Without usable data.",
     ],
     ["half a surrogate pair", { type: "text", text: "a\ud83d" }, "a\ufffd"],
-    ["binary in text", { type: "text", text: "a\0\0b\u0007" }, "a b\u0007"],
   ])("%s", async (_name, block, expected) => {
     expect(textOf(await shape({ content: [block] }))).toBe(expected);
   });

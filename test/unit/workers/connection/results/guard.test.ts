@@ -92,7 +92,6 @@ describe("start and end", () => {
     ["surrogate pairs, shifted by one", `x${"😀".repeat(2_000)}x`],
     ["three-byte characters", "日".repeat(3_000)],
     ["half pairs", "\ud83d".repeat(3_000)],
-    ["binary", `${"\0\u0001\ufffd".repeat(2_000)}`],
     ["one long line after a short one", `short\n${"x".repeat(5_000)}`],
     ["a short line after a long one", `${"x".repeat(5_000)}\nshort`],
     ["a JSON string", JSON.stringify("x".repeat(5_000))],
@@ -105,8 +104,8 @@ describe("start and end", () => {
     const [head = "", tail = ""] = shown.split(NOTICE.exec(shown)?.[0] ?? "?");
     expect(head.length).toBeGreaterThan(200);
     expect(tail.length).toBeGreaterThan(200);
-    expect(text.toWellFormed().replace(/\0+/g, " ").startsWith(head.slice(0, -1))).toBe(true);
-    expect(text.toWellFormed().replace(/\0+/g, " ").endsWith(tail.slice(1))).toBe(true);
+    expect(text.toWellFormed().startsWith(head.slice(0, -1))).toBe(true);
+    expect(text.toWellFormed().endsWith(tail.slice(1))).toBe(true);
     expect(await storedText(shown)).toBe(text.toWellFormed());
   });
 

@@ -66,22 +66,22 @@ describe("labels -> one line, bounded, without characters that a terminal acts o
     [
       "a title of escapes",
       { type: "resource_link", uri: "a:b", title: ESCAPES },
-      "[Resource link: x2J] a:b\nIt cannot be read here: no tool of the MCP server server reads it.",
+      "[Resource link: x2J] a:b\nThe MCP server server wrote this link and has no tool that reads it.",
     ],
     [
       "a name with ../ and NUL",
       { type: "resource_link", uri: "a:b", name: "../../\0x" },
-      "[Resource link: ../../x] a:b\nIt cannot be read here: no tool of the MCP server server reads it.",
+      "[Resource link: ../../x] a:b\nThe MCP server server wrote this link and has no tool that reads it.",
     ],
     [
       "a title with signs that no person sees and letters turned around",
       { type: "resource_link", uri: "a:b", title: "in\u200bvoice\u202e.\u{e0041}pdf" },
-      "[Resource link: invoice.pdf] a:b\nIt cannot be read here: no tool of the MCP server server reads it.",
+      "[Resource link: invoice.pdf] a:b\nThe MCP server server wrote this link and has no tool that reads it.",
     ],
     [
       "a size beyond all",
       { type: "resource_link", uri: "a:b", name: "x", size: -1 },
-      "[Resource link: x] a:b\nIt cannot be read here: no tool of the MCP server server reads it.",
+      "[Resource link: x] a:b\nThe MCP server server wrote this link and has no tool that reads it.",
     ],
     [
       "a kind of lines",

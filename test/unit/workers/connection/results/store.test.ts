@@ -1,11 +1,8 @@
-/** Owns: names and parts of stored results, and their removal after seven days. */
-import { mkdir, open, readdir, readFile, stat, symlink, utimes, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+/** Owns: names and parts of stored results. */
+import { open, readFile, stat } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { createResultStore, removeOldResults } from "../../../../../workers/connection/results/store.ts";
+import { createResultStore } from "../../../../../workers/connection/results/store.ts";
 import { tempFolder } from "./support.ts";
-
-const DAY_S = 24 * 60 * 60;
 
 test("parts of text and bytes -> one file; a surrogate pair between two writes stays whole", async () => {
   const store = createResultStore({ root: await tempFolder() });
@@ -38,41 +35,4 @@ test("a hundred thousand short parts -> a few writes, everything in its place", 
   if (!("path" in saved)) throw new Error(saved.problem);
   expect(await readFile(saved.path, "utf8")).toBe(`${parts.join("")}bytesend`);
   expect(writes).toBeLessThan(20);
-});
-
-test("files older than the limit, of any session -> removed; others and links stay", async () => {
-  const root = await tempFolder();
-  const nowS = Date.now() / 1_000;
-  const outside = join(await tempFolder(), "mine.txt");
-  await writeFile(outside, "mine");
-  const put = async (session: string, name: string, ageDays: number): Promise<void> => {
-    await mkdir(join(root, session), { recursive: true });
-    await writeFile(join(root, session, name), "x");
-    await utimes(join(root, session, name), nowS, nowS - ageDays * DAY_S);
-  };
-  await put("a", "old.txt", 7.1);
-  await put("a", "new.txt", 6.9);
-  await put("b", "old.txt", 30);
-  await symlink(outside, join(root, "b", "link.txt"));
-  await put("c", "old.txt", 30);
-  await mkdir(join(root, "just-made"));
-  await removeOldResults(root);
-  expect((await readdir(root, { recursive: true })).sort()).toEqual([
-    "a",
-    "a/new.txt",
-    "b",
-    "b/link.txt",
-    "c",
-    "just-made",
-  ]);
-  expect(await readFile(outside, "utf8")).toBe("mine");
-
-  // A folder left empty goes a day later.
-  await utimes(join(root, "c"), nowS, nowS - 2 * DAY_S);
-  await removeOldResults(root);
-  expect(await readdir(root)).not.toContain("c");
-});
-
-test("no folder -> nothing to remove", async () => {
-  await removeOldResults(join(await tempFolder(), "none"));
 });

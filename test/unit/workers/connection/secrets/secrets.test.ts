@@ -10,6 +10,7 @@ import {
   redactData,
   redactError,
 } from "../../../../../workers/connection/secrets/redact.ts";
+import { createRandom } from "../../../random.ts";
 
 test.each<[string, string[], string, string]>([
   ["as it is", ["s3cr3t-token"], "with s3cr3t-token twice s3cr3t-token", "with [redacted] twice [redacted]"],
@@ -119,6 +120,77 @@ test("parts of the path of a URL -> a key is secret, a name is not", () => {
   const url = "https://x/api/s/Zm9vYmFyMTIzNDU2Nzg5MA/model-context-protocol/mcp";
   const http = { kind: "http", url, headers: {}, sseOnly: false } as const;
   expect(secretsOf(http, http).values).toEqual(["Zm9vYmFyMTIzNDU2Nzg5MA"]);
+});
+
+const HTTP = { kind: "http", headers: {}, sseOnly: false } as const;
+const pathSecrets = (part: string): readonly string[] => {
+  const target = { ...HTTP, url: `https://x/s/${part}/mcp` };
+  return secretsOf(target, target).values;
+};
+
+test.each([
+  "0123456789abcdef0123456789abcdef",
+  "6f1c1a52-9c0e-4f7d-8a55-0c7a2b1d3e4f",
+  "a8f5f167f44f4964",
+  "DEADBEEFDEADBEEF1234",
+  "AbCdEfGhIjKlMnOpQrStUvWx",
+  "aB3dE5gH7jK9mN1p",
+  "V1StGXR8_Z5jdHi6B-myT",
+  "01HZX3K9Q4T7V8W2Y5B6N1M0PA",
+  "abc.DEF123.ghiJKL456mno789",
+  "NmE3ZjQyZTAtOTg=",
+  "pk_live_51H8xYzABCDEFG",
+])("a key in the path, %s -> secret", (key) => {
+  expect(pathSecrets(key)).toContain(key);
+});
+
+test("a part of the path that is longer than any name -> secret, found in time that does not depend on its letters", () => {
+  for (const part of ["a".repeat(100_000), `${"Aaa".repeat(60)}.x1y2`])
+    expect(pathSecrets(part)).toEqual([part]);
+});
+
+test("a key in the path that is percent-encoded -> secret as it is written and as it is", () => {
+  expect(pathSecrets("abc%2BDEF123ghiJKL456mno789")).toEqual([
+    "abc%2BDEF123ghiJKL456mno789",
+    "abc+DEF123ghiJKL456mno789",
+  ]);
+});
+
+test.each([
+  "v1",
+  "organizations",
+  "model-context-protocol-v1",
+  "organizations-2024-report",
+  "listOrganizationMembersForUser",
+  "123456789012345678901234",
+  "mcp-server-everything-2026",
+  "My-Very-Long-Workspace-Name",
+  "us-central1-aiplatform",
+  "OAuth2AuthorizationServer",
+  "documentation-2025-11-25",
+  "GraphQLEndpointForHTTP",
+  "v2beta1-preview-features",
+  "Microsoft.ContainerService",
+  "@modelcontextprotocol",
+])("a name in the path, %s -> stays readable", (name) => {
+  expect(pathSecrets(name)).toEqual([]);
+});
+
+test("random keys of any usual alphabet -> 19 of 20 and more are found", () => {
+  const base62 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+  const alphabets = [
+    ["0123456789abcdef", 16],
+    [base62, 16],
+    [`${base62}-_`, 22],
+    ["ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 26],
+    ["abcdefghijklmnopqrstuvwxyz0123456789", 20],
+  ] as const;
+  for (const [alphabet, length] of alphabets) {
+    const random = createRandom(7);
+    const draw = (): string => alphabet[random.below(alphabet.length)] ?? "";
+    const keys = Array.from({ length: 500 }, () => Array.from({ length }, draw).join(""));
+    expect(keys.filter((key) => !pathSecrets(key).includes(key)).length).toBeLessThan(25);
+  }
 });
 
 const KEY = 's3cr3t/töken+of é"1"';

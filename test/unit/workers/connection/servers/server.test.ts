@@ -48,7 +48,7 @@ describe("connecting", () => {
       npxCacheFile: "/npx",
       maxMessageBytes: 5,
     });
-    expect(options.onBytes).toBeInstanceOf(Function);
+    expect(options.reader?.onBytes).toBeInstanceOf(Function);
     options.onSpawn(3);
     options.onExit(3);
     expect(events).toEqual([

@@ -54,7 +54,7 @@ function fakeConnection(options: ConnectOptions, over: Partial<Connection>): Fak
     listPrompts: async () => [],
     callTool: async ({ tool }) => said(tool),
     readResource: async ({ uri }) => said(uri),
-    getPrompt: async ({ prompt }) => [{ role: "user", blocks: [{ type: "text", text: prompt }] }],
+    getPrompt: async ({ prompt }) => said(prompt),
     complete: async () => [],
     ping: async () => undefined,
     whyClosed: () => `${options.definition.name} exited with code 1.`,

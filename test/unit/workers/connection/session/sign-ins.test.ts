@@ -35,6 +35,7 @@ function fakeAuth() {
   const state = { isChallenged: false, pasted: undefined as string | undefined };
   const auth: SessionAuth = {
     of: () => undefined,
+    forTrial: () => undefined,
     status: () => undefined,
     hasOther: async () => false,
     isChallenged: () => state.isChallenged,

@@ -1,7 +1,17 @@
 /** Owns: where the metadata of an authorization server are looked for, with real servers on loopback. */
 import { describe, expect, test } from "vitest";
 import { type AuthServer, authServer, type Route, requestsFor } from "../requests/support.ts";
-import { found, metadataOf, naming, OAUTH, OPENID, RESOURCE, refused, status } from "./support.ts";
+import {
+  challenged,
+  found,
+  metadataOf,
+  naming,
+  OAUTH,
+  OPENID,
+  RESOURCE,
+  refused,
+  status,
+} from "./support.ts";
 
 describe("metadata of the authorization server", () => {
   const ORDER: [path: string, at: string, asked: string[]][] = [
@@ -108,8 +118,10 @@ describe("MCP 2025-03-26", () => {
     expect(server.log).toEqual([`GET ${RESOURCE}/mcp`, `GET ${RESOURCE}`, `GET ${OAUTH}`]);
   });
 
+  const PAGES = { "/authorize": status(400, "no client_id") };
+
   test("no metadata at all -> the default endpoints, with a note", async () => {
-    const server = await authServer();
+    const server = await authServer(() => PAGES);
     const { legacy, resource, metadata, notes } = await found(server);
     expect({ legacy, resource }).toEqual({ legacy: true, resource: undefined });
     expect(metadata).toMatchObject({
@@ -128,16 +140,43 @@ describe("MCP 2025-03-26", () => {
 
   test.each([
     ["trouble", 503, "unavailable"],
-    ["a web page", "<html>", "bad-answer"],
+    ["a web page", "<html>", "no-sign-in"],
     [
       "a redirect to another server",
       status(302, "", { location: "https://login.example.com/" }),
-      "bad-answer",
+      "no-sign-in",
     ],
   ] satisfies [string, Route, string][])(
     "the metadata of the origin are %s -> told, and nothing is guessed",
     async (_name, route, kind) => {
-      expect((await refused(await authServer(() => ({ [OAUTH]: route })))).kind).toBe(kind);
+      expect((await refused(await authServer(() => ({ ...PAGES, [OAUTH]: route })))).kind).toBe(kind);
+    },
+  );
+
+  test("the challenge names metadata that are a web page -> their mistake is told", async () => {
+    const server = await authServer(() => ({ ...PAGES, "/meta": "<html>" }));
+    const { kind, facts } = await refused(server, challenged(`${server.origin}/meta`));
+    expect({ kind, facts }).toEqual({
+      kind: "bad-answer",
+      facts: { url: `${server.origin}/meta`, what: "HTML in the place of JSON" },
+    });
+  });
+
+  test.each([200, 302, 400, 422, 500])("the page of a sign-in answers %i -> it is there", async (code) => {
+    const server = await authServer(() => ({
+      "/authorize": status(code, "", { location: "https://login.example.com/" }),
+    }));
+    expect((await found(server)).legacy).toBe(true);
+  });
+
+  test.each([401, 403, 404, 405, 410])(
+    "the page of a sign-in answers %i -> no sign-in, unless the configuration names a client or a machine",
+    async (code) => {
+      const server = await authServer(() => ({ "/authorize": status(code) }));
+      expect(await refused(server)).toEqual({ kind: "no-sign-in", facts: {} });
+      expect(server.log.filter((line) => !line.startsWith("GET "))).toEqual([]);
+      for (const plan of [{ clientId: "c" }, { grantType: "client_credentials" } as const])
+        expect((await found(server, { plan })).legacy).toBe(true);
     },
   );
 
@@ -156,7 +195,7 @@ describe("MCP 2025-03-26", () => {
     const server = await authServer((origin) => ({ [OAUTH]: metadataOf(`${origin}/oauth`) }));
     expect((await refused(server)).kind).toBe("issuer-differs");
     const plan = { issuer: "https://as.example.com" };
-    expect((await refused(await authServer(), { plan })).kind).toBe("issuer-differs");
+    expect((await refused(await authServer(() => PAGES), { plan })).kind).toBe("issuer-differs");
   });
 });
 

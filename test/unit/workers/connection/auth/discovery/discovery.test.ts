@@ -1,6 +1,6 @@
 /** Owns: which authorization server is found, and the oddities of real ones, with real servers on loopback. */
 import { describe, expect, test } from "vitest";
-import { movedTo } from "../../../../../../workers/connection/auth/discovery/discovery.ts";
+import { movedTo, offersSignIn } from "../../../../../../workers/connection/auth/discovery/discovery.ts";
 import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-plan.ts";
 import { type AuthServer, authServer, type Route, requestsFor } from "../requests/support.ts";
 import { found, metadataOf, naming, OAUTH, OPENID, RESOURCE, refused } from "./support.ts";
@@ -209,5 +209,41 @@ describe("a server that may have moved since its sign-in", () => {
   test("it names another that has trouble -> not moved yet", async () => {
     const as = await authServer(() => ({ [OAUTH]: 503 }));
     expect(await since(await naming(as.origin), OLD)).toBeUndefined();
+  });
+});
+
+/** Every address below `/.well-known` that is asked. */
+const EVERYWHERE = [`${RESOURCE}/mcp`, RESOURCE, OAUTH, OPENID, "/authorize"];
+
+describe("offersSignIn", () => {
+  const offered = async (server: AuthServer): Promise<boolean> =>
+    offersSignIn({
+      url: new URL(`${server.origin}/mcp`),
+      challenge: undefined,
+      plan: { grantType: "authorization_code", clientRegistration: "auto" },
+      requests: requestsFor(server.origin),
+    });
+
+  test("metadata that name another server -> yes, and that server is not asked before the user signs in", async () => {
+    const as = await authServer();
+    expect(await offered(await naming(as.origin))).toBe(true);
+    expect(as.log).toEqual([]);
+  });
+
+  test.each<[string, (origin: string) => Record<string, Route>, boolean]>([
+    ["nothing but 404", () => ({}), false],
+    ["401 for everything", () => Object.fromEntries(EVERYWHERE.map((path) => [path, 401])), false],
+    [
+      "a web page for everything",
+      () => Object.fromEntries(EVERYWHERE.map((path) => [path, "<html>"])),
+      false,
+    ],
+    ["metadata of an authorization server", (origin) => ({ [OAUTH]: metadataOf(origin) }), true],
+    ["metadata with a mistake", (origin) => ({ [OAUTH]: metadataOf(`${origin}/other`) }), true],
+    ["metadata of a resource without an issuer", (origin) => ({ [RESOURCE]: { resource: origin } }), false],
+    ["the page of MCP 2025-03-26", () => ({ "/authorize": 400 }), true],
+    ["trouble", () => ({ [RESOURCE]: 503 }), true],
+  ])("%s -> %3$s", async (_name, routes, offers) => {
+    expect(await offered(await authServer(routes))).toBe(offers);
   });
 });

@@ -12,6 +12,7 @@ const ISSUER = "https://auth.example.com";
 
 const FACTS: Record<SignInProblemKind, ProblemFacts> = {
   "not-signed-in": {},
+  "no-sign-in": {},
   expired: {},
   "refresh-refused": {},
   "fresh-token-refused": {},

@@ -19,6 +19,7 @@ describe("by the browser", () => {
     expect(step).toEqual({
       step: "open",
       id: expect.any(String),
+      codeGoesTo: new URL(all.server.origin).host,
       url: expect.stringContaining(`${all.server.origin}/authorize?`),
       redirectUri: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/callback\/[0-9a-f]{16}$/),
       browser: "started",

@@ -16,7 +16,13 @@ test.each<[string, Partial<OAuthPlan>, string]>([
 ])("the system refuses %s -> the user pastes the address, and a note says why", async (_title, plan, uri) => {
   const notes: string[] = [];
   const registered = await listenAndRegister(
-    { plan: { ...PLAN, ...plan }, server: "linear", stored: undefined, sendsIssuer: true },
+    {
+      plan: { ...PLAN, ...plan },
+      server: "linear",
+      issuer: "https://as.test",
+      stored: undefined,
+      sendsIssuer: true,
+    },
     {
       listeners: refusing("EACCES"),
       signal: new AbortController().signal,

@@ -12,13 +12,14 @@ import {
 import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-plan.ts";
 
 const FREE = "http://127.0.0.1:{port}/callback";
-/** First 16 hex of the SHA-256 of `linear`. */
-const OWN_PATH = "http://127.0.0.1:{port}/callback/7f2fe580edb35154";
+/** First 16 hex of the SHA-256 of `["linear","https://as.test"]`. */
+const OWN_PATH = "http://127.0.0.1:{port}/callback/64dcdbf993df231b";
 
 const choose = (plan: Partial<OAuthPlan>, wish: Partial<RedirectWish> = {}) =>
   chooseRedirect({
     plan: { grantType: "authorization_code", clientRegistration: "auto", ...plan },
     server: "linear",
+    issuer: "https://as.test",
     stored: undefined,
     sendsIssuer: true,
     ...wish,

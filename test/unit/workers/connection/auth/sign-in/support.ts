@@ -5,6 +5,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { onTestFinished } from "vitest";
 import type { SignInResult } from "../../../../../../src/shared/protocol/sign-in.ts";
+import { promisesIssuer } from "../../../../../../workers/connection/auth/discovery/discovery.ts";
 import type {
   clientFor,
   GrantContext,
@@ -125,9 +126,11 @@ export function partsFor(server: TinyServer): Omit<SignInParts, "limits" | "open
         registration_endpoint: `${server.origin}/register`,
         ...(server.odd.iss ? { authorization_response_iss_parameter_supported: true } : {}),
       },
+      foundAt: `${server.origin}/.well-known/oauth-authorization-server`,
       legacy: false,
       ...(acceptedIssuer ? { acceptedIssuer } : {}),
     }),
+    promisesIssuer,
     clientFor: client,
     chooseScope: ({ challenged, requested }) =>
       [requested, challenged].filter(Boolean).join(" ") || undefined,
@@ -271,6 +274,7 @@ export async function world(
         requests: { fetch: (url, init) => fetch(url, init as RequestInit) },
         onNote: (note) => written.push(note),
         challenge: undefined,
+        isOwnPlan: true,
         renew: async () => false,
         onSecret: (secret) => secrets.push(secret),
         redact: redacting(secrets),
@@ -306,6 +310,7 @@ export async function lastAddress(url: string): Promise<string> {
 
 export const discovered = (metadata: Partial<Discovered["metadata"]> = {}): Discovered => ({
   metadata: { issuer: "https://as.test", token_endpoint: "https://as.test/token", ...metadata },
+  foundAt: "https://as.test/.well-known/oauth-authorization-server",
   legacy: false,
 });
 

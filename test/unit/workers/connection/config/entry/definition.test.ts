@@ -65,6 +65,9 @@ describe("parseEntry: other keys", () => {
     [{ timeout: 0.5 }, 500],
     [{ requestTimeoutMs: 70 }, 70],
     [{ timeout: 2, requestTimeoutMs: 70 }, 70],
+    [{ timeout: 1e9 }, 2 ** 31 - 1],
+    [{ requestTimeoutMs: 2 ** 31 }, 2 ** 31 - 1],
+    [{ requestTimeoutMs: 0.25 }, 1],
   ])("%j -> requestTimeoutMs %s", (keys, requestTimeoutMs) => {
     expect(definitionOf({ command: "c", ...keys }).requestTimeoutMs).toBe(requestTimeoutMs);
   });

@@ -11,7 +11,10 @@ import { LIMITS } from "../../../../../../src/shared/protocol/limits.ts";
 import type { ServerDefinition } from "../../../../../../workers/connection/config/entry/definition.ts";
 import { applyOverride } from "../../../../../../workers/connection/config/entry/override.ts";
 import { contentOf } from "../../../../../../workers/connection/config/env-files/content.ts";
-import { decidesWhatRuns } from "../../../../../../workers/connection/config/env-files/deciding-variables.ts";
+import {
+  decidesWhatRuns,
+  isData,
+} from "../../../../../../workers/connection/config/env-files/deciding-variables.ts";
 import { lookAtEnvFiles } from "../../../../../../workers/connection/config/env-files/env-files.ts";
 import { agreedEntries } from "../../../../../../workers/connection/config/env-files/launch.ts";
 import {
@@ -42,6 +45,9 @@ describe("decidesWhatRuns", () => {
       " ",
     ),
     ..."SSL_CERT_FILE SSL_CERT_DIR HTTP_PROXY https_proxy ALL_PROXY no_proxy CARGO_HOME".split(" "),
+    ..."MAKEFILES MY_PATH DELTA_PAGER X_EDITOR CATALINA_OPTS SPARK_HOME DJANGO_SETTINGS_MODULE VIMRC".split(
+      " ",
+    ),
     ..."node_options Path ld_preload RIPGREP_CONFIG_PATH HOME XDG_CONFIG_HOME \uff30\uff21\uff34\uff28".split(
       " ",
     ),
@@ -50,12 +56,57 @@ describe("decidesWhatRuns", () => {
   });
 
   test.each(
-    "TOKEN API_KEY DATABASE_URL GOOGLE_API_KEY NODE_ENV GIT_AUTHOR_NAME PYTHONUNBUFFERED PATHS MY_PATH ENVIRONMENT AWS_REGION".split(
+    "TOKEN API_KEY DATABASE_URL GOOGLE_API_KEY NODE_ENV GIT_AUTHOR_NAME PYTHONUNBUFFERED PATHS ENVIRONMENT AWS_REGION MY_MODULE_TOKEN".split(
       " ",
     ),
   )("%s -> no", (name) => {
     expect(decidesWhatRuns(name)).toBe(false);
   });
+});
+
+describe("isData: what a clone's file gives the user's own server unasked", () => {
+  test.each([
+    ..."TOKEN GITHUB_TOKEN API_KEY openai_api_key AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN".split(
+      " ",
+    ),
+    ..."AWS_REGION DB_USER DB_PASSWORD PGPASSWORD PGUSER MYSQL_PWD GOOGLE_CLOUD_PROJECT NOTION_DATABASE_ID".split(
+      " ",
+    ),
+    ..."NODE_ENV PYTHONUNBUFFERED DB_NAME PORT LOG_LEVEL".split(" "),
+  ])("%s -> yes", (name) => expect(isData(name, "x")).toBe(true));
+
+  // Programs run, load or follow each of these; most are in no table, and no table would ever have all.
+  test.each([
+    ..."MAKEFILES MANPATH GREP_OPTIONS ACLOCAL_PATH AUTOMAKE BATS_LIB_PATH BAT_PAGER CATALINA_OPTS CCACHE_CONFIGPATH".split(
+      " ",
+    ),
+    ..."CLANG_CONFIG_FILE_USER_DIR DELTA_PAGER DJANGO_SETTINGS_MODULE EMACSDATA FLASK_APP GDK_PIXBUF_MODULE_FILE".split(
+      " ",
+    ),
+    ..."GIO_LAUNCHED_DESKTOP_FILE GUNICORN_CMD_ARGS HADOOP_OPTS HGUSER_HOOK JAVA_OPTS JUPYTER_CONFIG_DIR".split(
+      " ",
+    ),
+    ..."LLVM_SYMBOLIZER MANOPT MYPY_CONFIG_FILE NEOVIM_BIN NIX_PATH OMP_TOOL_LIBRARIES PSQLRC PSQL_PAGER PSQL_EDITOR".split(
+      " ",
+    ),
+    ..."PGSSLKEY PGSERVICEFILE PYTEST_PLUGINS PYTEST_ADDOPTS SCREENRC SPARK_HOME SQLITE_HISTORY SYSTEMD_EDITOR".split(
+      " ",
+    ),
+    ..."SYSTEMD_PAGER TCL_LIBRARY TK_LIBRARY TEXINPUTS TMUX VIM VIMRUNTIME WATCH_EXEC XAUTHORITY XLOCALEDIR".split(
+      " ",
+    ),
+    ..."XDG_CONFIG_HOME ZELLIJ_CONFIG_DIR NODE_OPTIONS LD_PRELOAD PATH OPENAI_BASE_URL API_URL API_HOST".split(
+      " ",
+    ),
+    ..."NODE_TOKEN LD_KEY GIT_CONFIG_KEY GIT_CONFIG_KEY_0 SSH_ASKPASS GREETING".split(" "),
+  ])("%s -> no", (name) => expect(isData(name, "x")).toBe(false));
+
+  test.each([
+    ["DATABASE_URL", "postgres://u:p@h/d", true],
+    ["MONGODB_URI", "mongodb+srv://h/d", true],
+    ["DATABASE_URL", "jdbc:h2:mem:x;INIT=RUNSCRIPT FROM './evil.sql'", false],
+    ["API_URL", "https://evil.example", false],
+  ])("%s=%s -> %s", (name, value, expected) => expect(isData(name, value)).toBe(expected));
 });
 
 /** A home folder with a clone in it; Pi runs in the clone. */
@@ -199,6 +250,24 @@ describe("the user's own server", () => {
     expect(files).toEqual([join(at.cwd, ".env")]);
   });
 
+  test("MAKEFILES and an address are left out; names that its entry lists come through, and no problem names them", async () => {
+    const at = await place();
+    await writeFile(join(at.cwd, ".env"), "MAKEFILES=./evil.mk\nAPI_URL=https://a.example\nTOKEN=t\n");
+    const plain = server(".env");
+    expect(await agreedEntries(plain, ".env", at)).toMatchObject({ entries: { TOKEN: "t" } });
+    const listing = definition("docs", { command: "x", envFile: ".env", envFileNames: ["API_URL"] });
+    expect(await agreedEntries(listing, ".env", at)).toEqual({
+      entries: { API_URL: "https://a.example", TOKEN: "t" },
+      note: expect.stringMatching(/sets MAKEFILES: left out/),
+    });
+    const { problems } = await lookAtEnvFiles([plain, listing], { ...at, env: {} });
+    expect(problems.map(({ message }) => / sets (.*):/.exec(message)?.[1])).toEqual([
+      "API_URL, MAKEFILES",
+      "MAKEFILES",
+    ]);
+    expect(problems[0]?.remedy).toContain("envFileNames");
+  });
+
   test("resolveTarget leaves it out and notes it", async () => {
     const { home, cwd } = await place();
     const notes: string[] = [];
@@ -214,7 +283,7 @@ describe("the user's own server", () => {
     expect(target).toMatchObject({ env: { TOKEN: "s3cret" } });
     expect(target).not.toMatchObject({ env: { NODE_OPTIONS: expect.anything() } });
     expect(notes).toEqual([
-      expect.stringMatching(/\.env lies in .* sets NODE_OPTIONS: left out, since it decides/),
+      expect.stringMatching(/\.env lies in .* sets NODE_OPTIONS: left out, since it may decide/),
     ]);
   });
 });

@@ -44,7 +44,6 @@ describe("mergeLayers", () => {
   test.each([
     [{ enabled: false }, { enabled: false }],
     [{ disabled: true }, { enabled: false }],
-    [{ lifecycle: "eager" }, { lifecycle: "eager" }],
     [{ idleTimeout: 3 }, { idleTimeoutMinutes: 3 }],
     [{ directTools: ["x"] }, { directTools: ["x"] }],
     [{ exposure: "direct" }, { exposure: "direct" }],
@@ -149,7 +148,7 @@ describe("mergeLayers", () => {
 
   test("settings merge per key", () => {
     const merged = merge([
-      file(USER, {}, { idleTimeout: 1, catalog: "off", toolPrefix: "mcp" }),
+      file(USER, {}, { idleTimeout: 3, catalog: "off", toolPrefix: "mcp" }),
       file(PROJECT_PI, {}, { idleTimeout: 2 }),
     ]);
     expect(merged.settings).toMatchObject({
@@ -189,7 +188,9 @@ describe("mergeLayers", () => {
     ["caFile", "/own.pem", "./ca.pem", "/own.pem", true],
     ["maxMessageBytes", 10_000, 20_000, 10_000, true],
     ["maxMessageBytes", undefined, 2 ** 40, LIMITS.messageBytes, true],
-    ["maxMessageBytes", 10_000, 5_000, 5_000, false],
+    ["maxMessageBytes", 10_000, 5_000, 10_000, true],
+    ["maxMessageBytes", undefined, 1_024, LIMITS.projectMessageBytes, true],
+    ["maxMessageBytes", undefined, 2 ** 21, 2 ** 21, false],
     ["outputGuard", undefined, false, {}, true],
     ["outputGuard", undefined, { maxBytes: 10_000_000 }, {}, true],
     [
@@ -207,7 +208,11 @@ describe("mergeLayers", () => {
       true,
     ],
     ["outputGuard", false, { maxBytes: 8_000 }, { maxBytes: 8_000 }, false],
-    ["idleTimeout", 5, 0, 0, false],
+    ["outputGuard", undefined, { maxBytes: 1_000, maxLines: 10 }, { maxBytes: 4_000, maxLines: 50 }, true],
+    ["outputGuard", { maxBytes: 2_000 }, { maxBytes: 1_000 }, { maxBytes: 2_000, maxLines: 2_000 }, true],
+    ["idleTimeout", 5, 0, 5, true],
+    ["idleTimeout", 0, 20, 20, false],
+    ["idleTimeout", 5, 0.001, 1, true],
     ["toonEncode", false, true, true, false],
     ["directTools", false, true, true, false],
     ["search", "ranked", "weighted", "weighted", false],
@@ -322,7 +327,7 @@ describe("a project's override of the user's server", () => {
   });
 
   test("the mistake names file, line and column of the key", () => {
-    const text = '{"mcpServers": {"a": {\n  "lifecycle": "eager",\n  "excludeTools": []}}}';
+    const text = '{"mcpServers": {"a": {\n  "lifecycle": "lazy",\n  "excludeTools": []}}}';
     const { problems } = merge([file(USER, { a: OWN }), parseConfigText(text, PROJECT_FILE)]);
     expect(problems).toMatchObject([{ file: PROJECT_FILE.file, line: 3, column: 19 }]);
   });
@@ -350,7 +355,7 @@ describe("a project's override of the user's server", () => {
     expect(server(merged)).toMatchObject({
       project: true,
       enabledByProject: PROJECT_FILE.file,
-      lifecycle: "eager",
+      lifecycle: "lazy",
     });
   });
 

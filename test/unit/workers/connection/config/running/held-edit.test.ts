@@ -261,12 +261,12 @@ describe("the worker ends while an edit waits", () => {
 
   test("the edit created a file -> the next worker takes the file for missing until the yes", async () => {
     const [home, pi] = await openWith("ask");
-    await put(home.projectFile, configOf({ own: { lifecycle: "eager" } }));
-    await becomes(() => pi.held.map(({ text }) => text), ["mcp.json: ~ own (lifecycle, file)"]);
+    await put(home.projectFile, configOf({ own: { idleTimeout: 5 } }));
+    await becomes(() => pi.held.map(({ text }) => text), ["mcp.json: ~ own (idleTimeout, file)"]);
     await pi.running.close();
     expect(pi.accepted().texts).toContainEqual([home.projectFile, undefined]);
     const next = await open(home, { accepted: pi.accepted() });
-    expect(next.running.now.servers[0]).toMatchObject({ name: "own", lifecycle: "lazy" });
+    expect(next.running.now.servers[0]).toMatchObject({ name: "own", idleTimeoutMinutes: undefined });
     await becomes(() => next.held.length, 1);
   });
 

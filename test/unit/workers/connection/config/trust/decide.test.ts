@@ -37,7 +37,7 @@ const consent = (
   decision: Consent["decision"] = "allowed",
   { folder = CWD, seen }: { folder?: string; seen?: EnvSeen } = {},
 ): Consent => ({
-  hash: consentHash(of, placeOf(folder), seen),
+  hash: consentHash(of, placeOf(folder), { seen }),
   subject: subjectOf(of),
   place: placeOf(folder),
   decision,

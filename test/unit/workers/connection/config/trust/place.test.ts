@@ -45,7 +45,7 @@ const record = (
   decision: Decision,
   { folder = HERE, env, decidedAt = 1 }: At = {},
 ): Consent => ({
-  hash: consentHash(of, placeOf(folder), env),
+  hash: consentHash(of, placeOf(folder), { seen: env }),
   subject: subjectOf(of),
   place: placeOf(folder),
   decision,
@@ -119,19 +119,29 @@ describe("a decision, and the folder where it was made", () => {
 });
 
 describe("a decision, and what the envFile held", () => {
-  const evil = seen({ A: "1", NODE_OPTIONS: "--require=./evil.cjs" });
-  const good = seen({ A: "1", NODE_OPTIONS: "--no-warnings" });
+  const evil = seen({ TOKEN: "1", NODE_OPTIONS: "--require=./evil.cjs" });
+  const good = seen({ TOKEN: "1", NODE_OPTIONS: "--no-warnings" });
   const allowed = [record(WITH_ENV, "allowed", { env: good })];
 
   test.each<[string, EnvSeen, string]>([
     ["the same", good, "run"],
-    ["another value of a name that decides nothing", seen({ A: "2", NODE_OPTIONS: "--no-warnings" }), "run"],
+    [
+      "another value of a name that is known for data",
+      seen({ TOKEN: "2", NODE_OPTIONS: "--no-warnings" }),
+      "run",
+    ],
     ["another value of a name that decides what runs", evil, "ask"],
-    ["another name", seen({ A: "1", B: "1", NODE_OPTIONS: "--no-warnings" }), "ask"],
+    ["another name", seen({ TOKEN: "1", B: "1", NODE_OPTIONS: "--no-warnings" }), "ask"],
     ["a name less", seen({ NODE_OPTIONS: "--no-warnings" }), "ask"],
     ["a file that cannot be read", { reason: "there is no such file" }, "ask"],
   ])("allowed, now %s", (_, env, expected) => {
     expect(verdict(WITH_ENV, allowed, { env })).toBe(expected);
+  });
+
+  test("another value of a name that is in no table -> asked again", () => {
+    const [before, now] = ["a", "b"].map((API_URL) => seen({ API_URL }));
+    const known = [record(WITH_ENV, "allowed", { env: before as EnvSeen })];
+    expect(verdict(WITH_ENV, known, { env: now as EnvSeen })).toBe("ask");
   });
 
   test("a refusal holds whatever the file holds now", () => {

@@ -2,13 +2,15 @@
  * Owns: the user's consents as one session knows them, on a real mcp-trust.json: what is remembered before anybody is
  * asked, how far an answer holds, and what follows if the file is full, broken or written by another session.
  */
-import { chmod, mkdir, readFile, rename, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { LIMITS } from "../../../../../../src/shared/protocol/limits.ts";
 import type { SessionFacts } from "../../../../../../src/shared/protocol/session.ts";
 import type { ServerDefinition } from "../../../../../../workers/connection/config/entry/definition.ts";
 import { loadTrust } from "../../../../../../workers/connection/config/trust/file.ts";
 import { type Consents, openConsents } from "../../../../../../workers/connection/config/trust/trust.ts";
+import { resolveTarget } from "../../../../../../workers/connection/config/values/values.ts";
 import { definition, PROJECT_FILE, PROJECT_PI, put, temporaryFolder } from "../support.ts";
 
 const RAW = { command: "x" };
@@ -53,6 +55,98 @@ async function started(at: At): Promise<Consents> {
   consents.accept(await consents.decide([]));
   return consents;
 }
+
+describe("a file of the project that a server names", () => {
+  const SCRIPT = {
+    command: "node",
+    args: ["--flag", "--import=./hook.mjs", "server.js", ".", "missing.js", "https://a.b"],
+  };
+  const at = async (raw: object = SCRIPT, source = PROJECT_FILE) => {
+    const home = await place();
+    await put(join(home.cwd, "server.js"), "1");
+    await put(join(home.cwd, "hook.mjs"), "1");
+    const server = definition("a", raw, source);
+    const first = await openAt(home);
+    const { pending } = await first.decide([server]);
+    if (pending[0]) await first.answer(pending[0], "allowed");
+    return {
+      ...home,
+      server,
+      question: pending[0]?.question,
+      again: async () => (await openAt(home)).decide([server]),
+    };
+  };
+
+  test("the question names it; the same content -> runs; another content, also of a later file or behind a link -> asked again", async () => {
+    const { cwd, again, question } = await at();
+    expect(question).toContain("with ./hook.mjs and server.js as it is now, from ");
+    const { allowed } = await again();
+    expect(names(allowed.map((one) => ({ definition: one })))).toEqual(["a"]);
+    for (const [path, content] of [
+      ["server.js", "2"],
+      ["hook.mjs", "2"],
+      ["missing.js", "1"],
+    ] as const) {
+      const before = await readFile(join(cwd, path), "utf8").catch(() => undefined);
+      await put(join(cwd, path), content);
+      expect(names((await again()).pending)).toEqual(["a"]);
+      if (before !== undefined) await put(join(cwd, path), before);
+      else await rm(join(cwd, path));
+      expect((await again()).pending).toEqual([]);
+    }
+    await put(join(cwd, "elsewhere.js"), "1");
+    await rm(join(cwd, "server.js"));
+    await symlink("elsewhere.js", join(cwd, "server.js"));
+    expect(names((await again()).pending)).toEqual(["a"]);
+  });
+
+  test("in the folder of the entry, and a larger one than is read -> asked again when it changes", async () => {
+    const { cwd, again } = await at({ command: "./run.sh", cwd: "sub" });
+    await put(join(cwd, "sub", "run.sh"), "x".repeat(LIMITS.scriptBytes + 1));
+    const [asked] = (await again()).pending;
+    expect(asked?.question).toContain("with ./run.sh as it is now");
+    await (await openAt({ cwd, agentDir: join(cwd, "..", "agent") })).answer(asked as never, "allowed");
+    expect((await again()).pending).toEqual([]);
+    await put(join(cwd, "sub", "run.sh"), "y".repeat(LIMITS.scriptBytes + 2));
+    expect(names((await again()).pending)).toEqual(["a"]);
+  });
+
+  test("a server is not started with another content than the one agreed to, also without a new decision", async () => {
+    const { cwd, again } = await at();
+    const [server] = (await again()).allowed;
+    const options = { cwd, home: join(cwd, ".."), env: {}, signal: new AbortController().signal };
+    const start = () =>
+      resolveTarget(server as ServerDefinition, {
+        ...options,
+        onSpawn: () => undefined,
+        onExit: () => undefined,
+      });
+    expect(await start()).toMatchObject({ command: "node" });
+    await put(join(cwd, "server.js"), "2");
+    await expect(start()).rejects.toMatchObject({
+      code: "server_not_trusted",
+      message: "a is not started: a file that its command names is not what was agreed to.",
+    });
+  });
+
+  test("a trusted .pi/mcp.json, the user's own server, and a file outside of the project -> nothing is bound", async () => {
+    const pi = await at(SCRIPT, PROJECT_PI);
+    expect(pi.question).toBeUndefined();
+    await put(join(pi.cwd, "server.js"), "2");
+    expect((await pi.again()).pending).toEqual([]);
+    const outside = await at({ command: process.execPath, args: ["/etc/hostname", "../other"] });
+    expect(outside.question).not.toContain("as it is now");
+  });
+
+  test("more words than are looked at -> refused, with the reason", async () => {
+    const home = await place();
+    const args = Array.from({ length: LIMITS.scriptWords + 1 }, () => "x");
+    const { refused } = await (await openAt(home)).decide([
+      definition("a", { command: "node", args }, PROJECT_FILE),
+    ]);
+    expect(refused[0]?.reason).toBe("the project's servers have more than 5000 words that may be files");
+  });
+});
 
 describe("a server of .pi/mcp.json that a model wrote", () => {
   test("is in the file before anybody is asked; a folder that is renamed does not lose it", async () => {
@@ -174,17 +268,17 @@ describe("a file of consents that cannot be used", () => {
 
 test("the envFile of a server that started with the project changes during a decision -> one look decides", async () => {
   const at = await place();
-  await put(join(at.cwd, ".env"), "A=1");
+  await put(join(at.cwd, ".env"), "A_KEY=1");
   const server = definition("a", { ...RAW, envFile: ".env" }, PROJECT_PI);
   const consents = await openAt(at);
   const first = await consents.decide([server]);
   consents.accept(first);
   expect(consents.envFiles).toEqual([join(at.cwd, ".env")]);
-  await put(join(at.cwd, ".env"), "A=1\nNODE_OPTIONS=--require=./evil.cjs");
+  await put(join(at.cwd, ".env"), "A_KEY=1\nNODE_OPTIONS=--require=./evil.cjs");
   const [one, two] = await Promise.all([consents.decide([server]), consents.decide([{ ...server }])]);
   expect([...names(one.pending), ...names(two.pending)]).toEqual(["a", "a"]);
-  expect(one.pending[0]?.question).toContain("which sets NODE_OPTIONS=--require=./evil.cjs, A)");
-  await put(join(at.cwd, ".env"), "A=2");
+  expect(one.pending[0]?.question).toContain("which sets NODE_OPTIONS=--require=./evil.cjs, A_KEY)");
+  await put(join(at.cwd, ".env"), "A_KEY=2");
   const back = await consents.decide([server]);
   expect(names(back.pending)).toEqual([]);
   expect(back.allowed[0]?.agreedEnvFile).toBe(first.allowed[0]?.agreedEnvFile);

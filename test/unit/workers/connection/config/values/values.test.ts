@@ -157,9 +157,12 @@ describe("resolveTarget", () => {
 
   test("envFile: read at connect from the session's folder, env wins, values are literal", async () => {
     const cwd = await temporaryFolder();
-    await put(join(cwd, ".env"), "\uFEFF# ours\nA=1\nexport B='two words'\nC=${TOKEN}\nD=from file\n");
-    const { target } = resolve({ command: "x", envFile: "./.env", env: { D: "from env" } }, { cwd });
-    const env = { A: "1", B: "two words", C: "${TOKEN}", D: "from env" };
+    await put(
+      join(cwd, ".env"),
+      "\uFEFF# ours\nA_KEY=1\nexport B_KEY='two words'\nC_KEY=${TOKEN}\nD_KEY=from file\n",
+    );
+    const { target } = resolve({ command: "x", envFile: "./.env", env: { D_KEY: "from env" } }, { cwd });
+    const env = { A_KEY: "1", B_KEY: "two words", C_KEY: "${TOKEN}", D_KEY: "from env" };
     expect(await target).toEqual({ kind: "stdio", command: "x", args: [], env, cwd });
   });
 

@@ -297,7 +297,7 @@ describe("a key", () => {
       override('"lifecycle": "eager"'),
     ],
     [
-      { [USER]: entry(""), [PROJECT]: override('"lifecycle": "lazy"') },
+      { [USER]: entry(', "lifecycle": "eager"'), [PROJECT]: override('"lifecycle": "lazy"') },
       "lifecycle",
       "eager",
       false,

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { expect, test } from "vitest";
+import { Noise } from "../../../../../../workers/connection/messages/noise.ts";
 import { createEventReader, TooLarge } from "../../../../../../workers/connection/transports/http/events.ts";
 
 interface Read {
@@ -14,11 +15,12 @@ function read(chunks: readonly (string | Buffer)[], maxBytes = 1_000_000): Read 
   const found: Read = { events: [], ids: [], retries: [] };
   const reader = createEventReader({
     maxBytes,
-    onEvent: ({ type, data }) => found.events.push(`${type}=${data}`),
+    noise: new Noise(() => undefined),
+    onEvent: ({ type, data }) => void found.events.push(`${type}=${data}`) as undefined,
     onId: (id) => found.ids.push(id),
     onRetry: (ms) => found.retries.push(ms),
   });
-  for (const chunk of chunks) reader.push(Buffer.from(chunk as string));
+  for (const chunk of chunks) for (const _ of reader.push(Buffer.from(chunk as string)));
   return found;
 }
 
@@ -103,7 +105,11 @@ function searched(bytes: Buffer): { events: number; passed: number } {
     return at;
   };
   Object.assign(bytes, { indexOf });
-  createEventReader({ maxBytes: bytes.length, onEvent: () => events++ }).push(bytes);
+  const onEvent = (): undefined => {
+    events++;
+  };
+  const reader = createEventReader({ maxBytes: bytes.length, noise: new Noise(() => undefined), onEvent });
+  for (const _ of reader.push(bytes));
   return { events, passed };
 }
 

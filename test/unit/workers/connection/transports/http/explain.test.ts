@@ -17,7 +17,8 @@ function address(more: Partial<HttpAddress> = {}): HttpAddress {
     server: "web",
     url: new URL("http://a.test/mcp?key=1"),
     proxy: undefined,
-    hasCredentials: false,
+    credentials: [],
+    keyPlace: "/home/u/mcp.json",
     redact: createRedactor({ values: [SECRET], named: ["9000"] }),
     ...more,
   };

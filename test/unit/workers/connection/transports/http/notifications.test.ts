@@ -1,6 +1,7 @@
 /** Owns: how often a stream over HTTP is opened again, whatever the server says and however it ends. */
 import { Readable } from "node:stream";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { Noise } from "../../../../../../workers/connection/messages/noise.ts";
 import { unaskedTooLong } from "../../../../../../workers/connection/messages/too-large.ts";
 import {
   followNotifications,
@@ -46,8 +47,10 @@ async function follow(streams: Streams, forMs = HOUR_MS) {
       );
       return { status: 200, headers: {}, body };
     },
+    noise: new Noise(() => undefined),
     onEvent: ({ data }) => {
-      if (data === "refuse") throw unaskedTooLong(20_000_000, 16_777_216);
+      if (`${data}` === "refuse") throw unaskedTooLong(20_000_000, 16_777_216);
+      return undefined;
     },
     onNote: (note) => notes.push(note),
     maxBytes: 1_000,
@@ -115,7 +118,8 @@ describe("followNotifications, a server that ends its stream", () => {
     expect(waits.slice(0, 3)).toEqual([2_000, 4_000, 8_000]);
     const told =
       "sent one message of more than 1,000 bytes on its notification stream, which is opened again without it. " +
-      "Ask the server for less at a time, or raise maxMessageBytes in the settings of mcp.json.";
+      "Ask the server for less at a time, or raise maxMessageBytes in the settings of mcp.json, " +
+      "or of the project's .mcp.json or .pi/mcp.json, which may have lowered it.";
     expect(notes.filter((note) => note !== RARELY)).toEqual(waits.map(() => told));
     expect(notes.filter((note) => note === RARELY)).toHaveLength(1);
   });

@@ -10,12 +10,12 @@ function read(chunks: readonly (Buffer | string)[], maxBytes = 1_000): { lines: 
   let tooLong = 0;
   const reader = createLineReader({
     maxBytes,
-    onLine: (line) => lines.push(line.toString("utf8")),
+    onLine: (line) => void lines.push(line.toString("utf8")) as undefined,
     onTooLong: () => {
       tooLong++;
     },
   });
-  for (const chunk of chunks) reader.push(Buffer.from(chunk));
+  for (const chunk of chunks) for (const _ of reader.push(Buffer.from(chunk)));
   return { lines, tooLong };
 }
 

@@ -22,6 +22,10 @@ function follow(): { stderr: ServerStderr; lines: string[] } {
   return { stderr: new ServerStderr((line) => serverLog.note(`stderr: ${line}`)), lines };
 }
 
+const take = (stderr: ServerStderr, piece: Buffer): void => {
+  for (const _ of stderr.push(piece));
+};
+
 const inPieces = (text: string, size: number): Buffer[] => {
   const bytes = Buffer.from(text);
   return Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) =>
@@ -33,7 +37,7 @@ test("a secret that is cut in two by chunks, at each byte -> whole lines, withou
   const text = `key ${SECRET} refused\n`;
   for (let size = 1; size <= Buffer.byteLength(text); size++) {
     const { stderr, lines } = follow();
-    for (const piece of inPieces(text, size)) stderr.push(piece);
+    for (const piece of inPieces(text, size)) take(stderr, piece);
     expect(lines, `pieces of ${size}`).toEqual(["db stderr: key [redacted] refused"]);
     expect(stderr.tail(redact)).toBe("key [redacted] refused");
   }
@@ -47,7 +51,7 @@ test.each([
   ["empty ones", "\n\none\n \n\ntwo\n", ["one", "two"]],
 ])("lines with %s -> each once", (_name, text, expected) => {
   const { stderr, lines } = follow();
-  for (const piece of inPieces(text, 3)) stderr.push(piece);
+  for (const piece of inPieces(text, 3)) take(stderr, piece);
   stderr.end();
   stderr.end();
   expect(lines).toEqual(expected.map((line) => `db stderr: ${line}`));
@@ -58,7 +62,7 @@ test.each([1_980, 1_990, 1_999, 2_000, 8_000, 40_950, 40_960, 41_000])(
   (at) => {
     const { stderr, lines } = follow();
     const text = `${"x".repeat(at)}${SECRET}${"y".repeat(50_000)}\n`;
-    for (const piece of inPieces(text, 4_096)) stderr.push(piece);
+    for (const piece of inPieces(text, 4_096)) take(stderr, piece);
     expect(lines).toHaveLength(1);
     expect(lines[0]).toMatch(/^db stderr: \[a line of [\d,]+ bytes\] x+/);
     expect(lines[0]).not.toMatch(PART);
@@ -72,7 +76,7 @@ test.each([100, 1_000, 7_999, 8_192, 9_000, 12_000, 32_000, 40_000, 40_955, 41_0
     for (const size of [7, 4_096, 65_536]) {
       const { stderr } = follow();
       const text = `${`${SECRET} `.repeat(3_000)}${"y".repeat(behind)}`;
-      for (const piece of inPieces(text, size)) stderr.push(piece);
+      for (const piece of inPieces(text, size)) take(stderr, piece);
       const tail = stderr.tail(redact);
       expect(tail, `pieces of ${size}`).not.toMatch(PART);
       expect(tail.length).toBeLessThanOrEqual(LIMITS.stderrTailBytes);
@@ -86,7 +90,7 @@ test("only long secrets, line by line -> no part of one is shown, also if the la
   const hide = createRedactor({ values: [long], named: [] });
   for (const end of ["\n", " "]) {
     const stderr = new ServerStderr(undefined);
-    for (const piece of inPieces(`${long}${end}`.repeat(200), 1_000)) stderr.push(piece);
+    for (const piece of inPieces(`${long}${end}`.repeat(200), 1_000)) take(stderr, piece);
     expect(stderr.tail(hide)).not.toMatch(/key/);
   }
 });
@@ -94,8 +98,8 @@ test("only long secrets, line by line -> no part of one is shown, also if the la
 test("16 MiB without a line end -> a bounded memory and one line", () => {
   const { stderr, lines } = follow();
   const chunk = Buffer.alloc(65_536, "x");
-  for (let i = 0; i < 256; i++) stderr.push(chunk);
-  stderr.push(Buffer.from("\n"));
+  for (let i = 0; i < 256; i++) take(stderr, chunk);
+  take(stderr, Buffer.from("\n"));
   expect(lines).toHaveLength(1);
   expect(lines[0]).toContain("[a line of 16,777,216 bytes] xxx");
   expect(stderr.tail(redact).trim()).toMatch(/^x{8000,8192}$/);

@@ -1,0 +1,57 @@
+/**
+ * Processes that a server has started and that have left its group, as browsers do (setsid): a signal to the group does
+ * not reach them. They are found while their parents live, from a list of all processes. Pure.
+ */
+
+export interface ProcessRow {
+  pid: number;
+  parent: number;
+  group: number;
+  /** When it was started, in the system's own form: a later process with the same pid has another one. */
+  started: string;
+  name: string;
+}
+
+/** `/proc/<pid>/stat` of Linux (proc_pid_stat(5)). A name may hold anything, also brackets. */
+export function fromStat(text: string): ProcessRow | undefined {
+  const [, pid, name = "", rest = ""] = /^(\d+) \(([\s\S]*)\) ([^)]*)$/.exec(text.trimEnd()) ?? [];
+  const fields = rest.split(" ");
+  const [, parent, group] = fields;
+  // Field 22 of the whole; the third one is the first here.
+  const started = fields[19];
+  if (pid === undefined || started === undefined) return undefined;
+  return { pid: Number(pid), parent: Number(parent), group: Number(group), started, name };
+}
+
+/** What `ps` prints for each process, without a head line. */
+export const PS_COLUMNS = "pid=,ppid=,pgid=,lstart=,comm=";
+
+/** The lines of `ps -o` with these columns. */
+export function fromPs(text: string): ProcessRow[] {
+  return text.split("\n").flatMap((line) => {
+    const [, pid, parent, group, started = "", path = ""] =
+      /^\s*(\d+)\s+(\d+)\s+(\d+)\s+(\w+\s+\w+\s+\w+\s+[\d:]+\s+\d+)\s+(.*)$/.exec(line) ?? [];
+    if (pid === undefined) return [];
+    const name = path.slice(path.lastIndexOf("/") + 1);
+    return [{ pid: Number(pid), parent: Number(parent), group: Number(group), started, name }];
+  });
+}
+
+/** Programs that open something for the person, with 15 characters of a name at least, as Linux has them. What they start, such as the person's browser, is not the server's. */
+const OPENERS =
+  /^(?:xdg-open|gio|gio-launch-desk(?:top)?|gnome-open|kde-open\d?|exo-open|sensible-browser?|(?:x-)?www-browser|wslview|open)$/;
+
+/** The descendants of a process that a signal to its group does not reach. */
+export function straysOf(pid: number, rows: readonly ProcessRow[]): ProcessRow[] {
+  const children = Map.groupBy(rows, ({ parent }) => parent);
+  const found: ProcessRow[] = [];
+  const seen = new Set([pid]);
+  for (const parent of seen) {
+    for (const child of children.get(parent) ?? []) {
+      if (seen.has(child.pid) || OPENERS.test(child.name)) continue;
+      seen.add(child.pid);
+      found.push(child);
+    }
+  }
+  return found.filter(({ group }) => group !== pid);
+}

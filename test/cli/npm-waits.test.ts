@@ -1,0 +1,72 @@
+/**
+ * Owns: the packed command with a server whose package npm fetches slowly or not at all: the row of each server, the time
+ * that the person gives, and what a terminal shows meanwhile.
+ */
+import { afterEach, beforeAll, expect, test } from "vitest";
+import { forWholeFile } from "../support/cleanup.ts";
+import { ALL_ROWS } from "../support/long.ts";
+import { makeHome } from "../support/make-home.ts";
+import type { Registry } from "../support/npm-registry.ts";
+import type { PiHome } from "../support/pi-home.ts";
+import { MEMORY, startNpxRegistry } from "../worker/npx-registry.ts";
+import { fixtureServer, runCli } from "./support.ts";
+import { openShell } from "./tmux.ts";
+
+let registry: Registry;
+beforeAll(async () => {
+  registry = await forWholeFile(startNpxRegistry);
+});
+afterEach(() => registry.behave(undefined));
+
+const homeWith = (): Promise<PiHome> =>
+  makeHome({
+    mcp: {
+      mcpServers: {
+        mem: { command: "npx", args: ["-y", MEMORY], env: { npm_config_registry: registry.url } },
+        ours: fixtureServer("shows.mjs"),
+      },
+    },
+  });
+
+test("a registry that never answers: list --refresh -> a row of its own for each server, within --timeout; call -> --timeout decides", async () => {
+  registry.behave(() => "silent");
+  const at = await homeWith();
+  const listed = await runCli(at, ["list", "--refresh", "--timeout", "6"]);
+  expect(listed).toMatchObject({ code: 3, stderr: "" });
+  expect(listed.stdout).toMatch(
+    /^mem\tconnecting\tstdio\t.*\tnpm fetches @modelcontextprotocol\/server-memory, \d s, no answer of its registry yet$/m,
+  );
+  expect(listed.stdout).toMatch(/^ours\tconnected\tstdio\t3 tools\t$/m);
+  const called = await runCli(at, ["call", "mem", "read_graph", "--timeout", "3"]);
+  expect(called).toMatchObject({ code: 6, stderr: expect.stringContaining("3 s (--timeout)") });
+});
+
+test("a terminal -> the last line of stderr says what is waited for, Ctrl-C ends it", async () => {
+  registry.behave(() => "silent");
+  const shell = await openShell(await homeWith());
+  await shell.start("call mem read_graph");
+  await shell.until(
+    /^mem: npm fetches @modelcontextprotocol\/server-memory, [3-9] s, no answer of its registry yet$/m,
+  );
+  await shell.press("C-c");
+  await shell.until(/^exit 130$/m);
+});
+
+test("a slow registry: call --timeout -> the result, however long a start may take", async () => {
+  // In the long run longer than the 35 s after which the command once gave up.
+  registry.behave(() => ({ delayMs: ALL_ROWS ? 9_500 : 800 }));
+  const at = await homeWith();
+  const called = await runCli(at, ["call", "mem", "read_graph", "--timeout", "120"]);
+  expect(called).toMatchObject({ code: 0, stdout: expect.stringContaining('"entities": []') });
+});
+
+test("no such package -> call and list say it in one sentence, code 3", async () => {
+  registry.behave(() => ({ status: 404 }));
+  const at = await homeWith();
+  const sentence =
+    /cannot be started: npm's registry \S+ has no package @modelcontextprotocol\/server-memory\. Check its name/;
+  const called = await runCli(at, ["call", "mem", "read_graph"]);
+  expect(called.code).toBe(3);
+  expect(called.stderr.replaceAll("\n", " ")).toMatch(sentence);
+  expect((await runCli(at, ["list", "--refresh"])).stdout).toMatch(sentence);
+});

@@ -1,0 +1,186 @@
+/**
+ * Owns: messages within all limits of size that take long to read. None delays a call of another server, and none ends the
+ * connection worker.
+ *
+ * HEAVY_MESSAGES=10000 sends as many random answers, each of up to 60 MB. HEAVY_SEED selects others. A failure names the
+ * seed and the message's number, and only these two decide the message.
+ *
+ *   HEAVY_MESSAGES=10000 HEAVY_SEED=7 npx vitest run test/hostile/heavy.test.ts
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { amount, repeats } from "../support/long.ts";
+import { oneFile } from "../support/one-file.ts";
+import { onCleanup, type Started, start } from "../worker/support.ts";
+import { sized } from "./rows/sizes.ts";
+import { randomMessage } from "./servers/random-message.ts";
+import { machineSlowdown } from "./support/slowdown.ts";
+
+const SERVERS = join(import.meta.dirname, "servers");
+const program = (name: string, ...args: string[]) => ({
+  command: process.execPath,
+  args: [join(SERVERS, name), ...args],
+  requestTimeoutMs: 120_000,
+});
+
+const randomProgram = () => {
+  const { file, env } = oneFile("heavy-random", join(SERVERS, "heavy-random.ts"));
+  return { command: process.execPath, args: [file], env, requestTimeoutMs: 120_000 };
+};
+
+/** The issue's bound on a machine that has nothing else to do. */
+const LATE_MS = 250;
+const TRIES = 3;
+const BEAT_MS = 5;
+
+/** Runs something, and answers the longest call of the healthy server meanwhile. Throws if such a call fails. */
+async function beside(at: Started, run: () => Promise<unknown>): Promise<number> {
+  let isOver = false;
+  let longest = 0;
+  const calls = (async () => {
+    while (!isOver) {
+      const startedAt = performance.now();
+      await at.call("good", "echo", { text: "x" });
+      longest = Math.max(longest, performance.now() - startedAt);
+      await sleep(BEAT_MS);
+    }
+  })();
+  try {
+    await run();
+  } finally {
+    isOver = true;
+    await calls;
+  }
+  return longest;
+}
+
+/** A busy machine delays a call as well, so only an attack that delays calls each time counts. */
+async function expectNoDelay(at: Started, what: string, run: () => Promise<unknown>): Promise<void> {
+  const delays: number[] = [];
+  for (let attempt = 0; attempt < TRIES; attempt++) {
+    delays.push(await beside(at, run));
+    expect(at.crashes, what).toEqual([]);
+    if (Math.min(...delays) <= LATE_MS) return;
+  }
+  const slowdown = await machineSlowdown();
+  expect(Math.min(...delays), `${what} (machine slowed down ${slowdown.toFixed(1)} times)`).toBeLessThan(
+    LATE_MS * slowdown,
+  );
+}
+
+const startWith = async (servers: Record<string, Record<string, unknown>>): Promise<Started> => {
+  const at = await start({ good: program("healthy.mjs"), ...servers });
+  await at.runtime.settleTools({ timeoutMs: 60_000 }, undefined);
+  await at.call("good", "echo", { text: "x" });
+  return at;
+};
+
+/** The text of the answer, or the code and the words of the error. */
+const outcome = (at: Started, server: string, args: Record<string, unknown> = {}): Promise<string> =>
+  at.call(server, "work", args).then(
+    ({ content }) => content.map((part) => (part.type === "text" ? part.text : part.type)).join("\n"),
+    ({ code, message }: { code: string; message: string }) => `${code}: ${message}`,
+  );
+
+/** Without the thread each of them breaks the bound. */
+const ROWS: [kind: string, number: number, answer: RegExp][] = [
+  ["keys", sized(300_000, 990_000), /heavy done|^message_too_large: .* takes more than 2 s to read/],
+  ["meta", sized(600_000, 900_000), /^heavy done$/],
+  ["parts", 600_000, /Content of an unknown kind: odd|^message_too_large: /],
+  ["links", sized(100_000, 200_000), /^\[Resource link: n\] x:0\n/],
+  ["error", sized(600_000, 900_000), /^call_rejected: bad rejected work: refused$/],
+  ["notification", sized(600_000, 900_000), /^heavy done$/],
+  ["request", sized(600_000, 900_000), /^heavy done$/],
+];
+
+test.each(ROWS)(
+  "a server sends %s, %i of them -> no other call is late",
+  async (kind, number, answer) => {
+    const at = await startWith({ bad: program("heavy.mjs", kind, String(number)) });
+    await expectNoDelay(at, kind, async () => {
+      expect((await outcome(at, "bad")).slice(0, 1_000)).toMatch(answer);
+    });
+  },
+  120_000,
+);
+
+test.each([
+  ["escaped", sized(17, 50) * 2 ** 20, /more than 16 MiB; the connection was closed\.$/],
+  ["deep", 120_000, /120,001 levels deep, more than 1,000; the connection was closed\.$/],
+])(
+  "a notification that is %s -> refused, and no other call is late",
+  async (kind, number, answer) => {
+    const at = await startWith({ bad: program("heavy.mjs", kind, String(number)) });
+    await expectNoDelay(at, kind, async () => {
+      expect(await outcome(at, "bad")).toMatch(answer);
+    });
+  },
+  120_000,
+);
+
+test.each([
+  ["capabilities", sized(600_000, 900_000)],
+  ["tools", sized(600_000, 1_800_000)],
+  ["names", 300_000],
+])(
+  "a server says %s when it connects, %i of them -> no other call is late, and its tool works",
+  async (kind, number) => {
+    const at = await startWith({ bad: { ...program("heavy.mjs", kind, String(number)), lifecycle: "lazy" } });
+    await expectNoDelay(at, kind, async () => {
+      await at.runtime.ask("reconnect", { server: "bad" });
+      expect(await outcome(at, "bad")).toBe("heavy done");
+      await sleep(500);
+    });
+  },
+  120_000,
+);
+
+test.each([
+  ["2025-03-26", "body", /^message_too_large: .* sent [\d,]+ messages at once, more than 100\.$/],
+  ["2025-03-26", "stream", /^message_too_large: .* sent [\d,]+ messages at once, more than 100\.$/],
+  ["2025-06-18", "body", /^server_died: .*this is not a JSON-RPC message/],
+])(
+  "a batch of 300,000 messages in MCP %s as a %s -> refused, no other call is late",
+  async (version, how, answer) => {
+    const child = spawn(
+      process.execPath,
+      [join(SERVERS, "http/batch.mjs"), `${sized(60_000, 300_000)}`, version, how],
+      {
+        stdio: ["pipe", "pipe", "inherit"],
+      },
+    );
+    onCleanup(async () => {
+      child.kill("SIGKILL");
+    });
+    const [port] = (await once(child.stdout.setEncoding("utf8"), "data")) as [string];
+    const at = await startWith({ bad: { url: `http://127.0.0.1:${Number(port)}/mcp` } });
+    await expectNoDelay(at, version, async () => {
+      expect(await outcome(at, "bad")).toMatch(answer);
+    });
+  },
+  120_000,
+);
+
+const MESSAGES = repeats("HEAVY_MESSAGES", amount(10, 40));
+const SEED = repeats("HEAVY_SEED", sized(1, 1 + (Date.now() % 1_000_000)));
+const MOST_BYTES = sized(6_000_000, 60_000_000);
+
+test(
+  `${MESSAGES} random messages, seed ${SEED} -> each call ends, and no other call is late`,
+  async () => {
+    const at = await startWith({ bad: randomProgram() });
+    for (let number = 0; number < MESSAGES; number++) {
+      const args = { seed: SEED, number, mostBytes: MOST_BYTES };
+      const name = `seed ${SEED}, message ${number}: ${randomMessage(SEED, number, 0, MOST_BYTES).what}`;
+      await expectNoDelay(at, name, async () => {
+        expect(await outcome(at, "bad", args), name).not.toMatch(
+          /^(internal|runtime_restarted|call_timeout):/,
+        );
+      });
+    }
+  },
+  120_000 + MESSAGES * 20_000,
+);

@@ -1,0 +1,109 @@
+/** Attacks by a clone's files on what the user allowed: his own servers, and the yes that he gave to a server of the clone. */
+import { join } from "node:path";
+import { callOf } from "../support/arena.ts";
+import { linesIn } from "../support/place.ts";
+import { CLONE_CHECKS, type Row } from "../support/row.ts";
+import { required } from "./laying.ts";
+import { commitsPackage, NPM_MS } from "./npx.ts";
+
+export const POWERS: readonly Row[] = [
+  {
+    name: "a clone whose .mcp.json makes the user's own lazy server keep alive: it is not started",
+    finding: "A4",
+    alone: "home",
+    checks: CLONE_CHECKS,
+    story: async ({ place, start }) => {
+      const { home } = place;
+      const starts = join(home.dir, "starts");
+      const [program = ""] = place.hostile("healthy.mjs").args as string[];
+      const entry = (file: string) => ({ command: process.execPath, args: [program], env: { SEEN: file } });
+      const first = join(home.dir, "eager");
+      const mcpServers = { mine: entry(starts), other: { ...entry(first), lifecycle: "eager" } };
+      await home.writeMcp({ mcpServers });
+      const linesOf = async (file: string): Promise<number> =>
+        (await linesIn(file)).filter((line) => line === "initialize").length;
+      const before = await start();
+      if (!(await before.until(async () => (await before.status("tools")).includes("mine__echo"))))
+        return ["the tools of the user's own server are never known"];
+      const count = await linesOf(starts);
+      const eager = await linesOf(first);
+      await home.writeFile(".mcp.json", { mcpServers: { mine: { lifecycle: "keep-alive" } } });
+      const after = await start({ after: before });
+      await after.prompt(callOf("ToolSearch", { query: "anything" }));
+      if (!(await after.until(async () => (await linesOf(first)) > eager)))
+        return ["the eager server is not started: the attack had no chance"];
+      // A call starts the server, and one start is what it takes.
+      await after.use("mine", "echo", { text: "x" });
+      const started = (await linesOf(starts)) - count;
+      const told = after.notices.some(({ message }) => message.includes("lifecycle"));
+      return [
+        ...(started === 1 && !(await after.status()).includes("keep-alive") ? [] : ["it is kept alive"]),
+        ...(told ? [] : ["nobody is told of the entry"]),
+      ];
+    },
+  },
+  {
+    name: "a clone whose settings allow messages of 1 KiB and results of a line: the user's own server works",
+    finding: "A5",
+    alone: "home",
+    checks: CLONE_CHECKS,
+    files: () => ({
+      ".mcp.json": {
+        settings: { maxMessageBytes: 1_024, outputGuard: { maxBytes: 1_000, maxLines: 10 } },
+        mcpServers: {},
+      },
+    }),
+    servers: (place) => ({ mine: place.hostile("healthy.mjs") }),
+    act: async (arena) => {
+      const text = "x".repeat(3_000);
+      const answer = await arena.use("mine", "echo", { text });
+      if (answer.text !== `echo: ${text}`)
+        throw new Error(`the user's own server does not work: ${answer.text.slice(0, 300)}`);
+    },
+  },
+  {
+    name: "a clone with a committed package under the name that its npx server asks for: the published one runs, to which the user said yes",
+    finding: "A6",
+    alone: "home",
+    checks: CLONE_CHECKS,
+    lay: async (place) => {
+      await commitsPackage(place);
+      await place.home.writeFile(".mcp.json", { mcpServers: { theirs: await place.npx() } });
+    },
+    act: async (arena) => {
+      arena.rpc.answerUi({ value: "Allow" });
+      let text = "";
+      const works = await arena.until(async () => {
+        text = (await arena.use("theirs", "echo", { text: "x" })).text;
+        return text === "echo: x";
+      }, NPM_MS);
+      if (!works) throw new Error(`the published server does not work: ${text.slice(0, 300)}`);
+    },
+  },
+  {
+    name: "a clone whose script changes after the user said yes to the server that it is: it does not run",
+    finding: "A7",
+    alone: "home",
+    checks: CLONE_CHECKS,
+    trusted: true,
+    story: async ({ place, start, end }) => {
+      const { home } = place;
+      const [program = ""] = place.hostile("healthy.mjs").args as string[];
+      const { env } = place.hostile("healthy.mjs");
+      const good = `import(${JSON.stringify(program)});\n`;
+      await home.writeFile("server.cjs", good);
+      const theirs = { command: process.execPath, args: ["server.cjs"], env };
+      await home.writeFile(".mcp.json", { mcpServers: { theirs } });
+      const first = await start();
+      first.rpc.answerUi({ value: "Allow" });
+      if (!(await first.until(async () => (await place.seen()).includes("tools/list"))))
+        return ["the server was not started after the consent"];
+      await end(first);
+      await home.writeFile("server.cjs", `${required(place)}${good}`);
+      const second = await start();
+      await second.use("theirs", "echo", { text: "x" });
+      const isAsked = second.dialogs.some(({ title }) => title.includes("with server.cjs as it is now"));
+      return isAsked ? [] : ["the user is not asked again"];
+    },
+  },
+];

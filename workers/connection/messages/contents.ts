@@ -1,0 +1,54 @@
+/**
+ * The results of the requests that a person makes, as results of a tool, which are shaped alike. Whatever shape a server
+ * answers is read loosely: what is no message is left out. Pure.
+ */
+import { isObject } from "../../../src/shared/protocol/is-object.ts";
+import type { CallToolResult } from "../mcp/wire/wire.ts";
+import { HeldResult } from "./heavy.ts";
+
+type Result = Record<string, unknown>;
+export type ResultKind = "call" | "resource" | "prompt";
+
+const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+
+/** Without annotations: whom a block is meant for does not count, since the person asked for the prompt. */
+const withoutAnnotations = (block: unknown): unknown => {
+  if (!isObject(block)) return block;
+  const { annotations: _annotations, ...rest } = block;
+  return rest;
+};
+
+/**
+ * The blocks of all messages of a prompt (MCP 2025-11-25, server/prompts). A message may hold one block or, from some
+ * servers, a list of blocks. A line says where the role changes, because everything becomes one message of the user.
+ */
+function promptBlocks({ messages }: Result): unknown[] {
+  const blocks: unknown[] = [];
+  let role = "user";
+  for (const message of list(messages)) {
+    if (!isObject(message)) continue;
+    const speaker = message.role === "assistant" ? "assistant" : "user";
+    if (speaker !== role) blocks.push({ type: "text", text: `[${speaker}]` });
+    role = speaker;
+    const { content } = message;
+    for (const block of Array.isArray(content) ? content : [content]) blocks.push(withoutAnnotations(block));
+  }
+  return blocks;
+}
+
+/** The contents of a resource (the same revision, server/resources), as a tool that embeds the resource answers. */
+const resourceBlocks = ({ contents }: Result): unknown[] =>
+  list(contents).map((resource) => ({ type: "resource", resource }));
+
+/** A result that is in the thread for long messages stays there. */
+export function asToolResult(kind: ResultKind, result: Result): CallToolResult {
+  if (kind === "call") return result as CallToolResult;
+  const { held } = result;
+  if (held instanceof HeldResult) return { content: [], held: held.read(kind) };
+  const blocks = kind === "prompt" ? promptBlocks(result) : resourceBlocks(result);
+  return { content: blocks as CallToolResult["content"] };
+}
+
+/** The result if it is in the thread for long messages. */
+export const heldIn = ({ held }: CallToolResult): HeldResult | undefined =>
+  held instanceof HeldResult ? held : undefined;
