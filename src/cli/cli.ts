@@ -14,9 +14,8 @@ function useCompiledCode(): void {
   const builtin = process.getBuiltinModule;
   if (process.env.NODE_COMPILE_CACHE !== undefined) return;
   const path = builtin("node:path");
-  // As place.ts. A relative folder may change its meaning with `--cwd`.
+  // As place.ts.
   const agentDir = process.env.PI_CODING_AGENT_DIR || path.join(builtin("node:os").homedir(), ".pi", "agent");
-  if (!path.isAbsolute(agentDir)) return;
   const folder = codeFolder(agentDir, { fs: builtin("node:fs"), path, uid: process.getuid?.() });
   if (folder !== undefined) builtin("node:module").enableCompileCache(folder);
 }

@@ -4,7 +4,7 @@
  */
 import * as fs from "node:fs";
 import * as nodeModule from "node:module";
-import { dirname, join } from "node:path";
+import { dirname, isAbsolute, join } from "node:path";
 import { MessageChannel, receiveMessageOnPort, Worker } from "node:worker_threads";
 import { type Remote, wrap } from "comlink";
 import { codeFolder } from "../shared/process/code-folder.ts";
@@ -44,7 +44,7 @@ function compileCacheFolder(agentDir: string): string | undefined {
   if (process.env.NODE_COMPILE_CACHE !== undefined || nodeModule.getCompileCacheDir?.() === undefined) {
     return undefined;
   }
-  return codeFolder(agentDir, { fs, path: { dirname, join }, uid: process.getuid?.() });
+  return codeFolder(agentDir, { fs, path: { dirname, isAbsolute, join }, uid: process.getuid?.() });
 }
 
 export function startThread(options: {

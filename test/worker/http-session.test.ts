@@ -4,6 +4,8 @@ import { expect, test } from "vitest";
 import type { ThreadsError } from "../../src/shared/protocol/errors.ts";
 import type { HttpTarget } from "../../workers/connection/config/entry/definition.ts";
 import type { Connection, ConnectOptions } from "../../workers/connection/mcp/connection.ts";
+import { heldIn } from "../../workers/connection/messages/messages.ts";
+import { inBytes, shapeAnywhere } from "../../workers/connection/results/results.ts";
 import { connectHttp } from "../../workers/connection/transports/http/http.ts";
 import {
   answerWell,
@@ -232,7 +234,7 @@ test.each([
   await connection.close(soon);
 });
 
-test(`an event of ${MEBIBYTES} MiB in small pieces -> arrives`, async () => {
+test(`an event of ${MEBIBYTES} MiB in small pieces -> arrives, and stays in the thread for long messages`, async () => {
   const text = "x".repeat(1024 * 1024);
   const server = await serve(
     onCall((response, id) => {
@@ -243,8 +245,24 @@ test(`an event of ${MEBIBYTES} MiB in small pieces -> arrives`, async () => {
     }),
   );
   const { connection } = await connect(server);
-  const { content } = await call(connection);
-  expect((content[0] as { text: string }).text).toHaveLength(MEBIBYTES * text.length);
+  const bytes: number[] = [];
+  const options = {
+    server: "slow",
+    tool: "echo",
+    secrets: { values: [], named: [] },
+    readResource: () => undefined,
+    redact: (one: string) => one,
+    store: {
+      save: async (parts: readonly (string | Uint8Array)[]) => {
+        bytes.push(inBytes(parts).reduce((all, part) => all + part.byteLength, 0));
+        return { path: "/saved", bytes: bytes[0] };
+      },
+    },
+  };
+  const result = await call(connection);
+  expect(heldIn(result)).toBeDefined();
+  await shapeAnywhere(result, options as never);
+  expect(bytes[0]).toBe(MEBIBYTES * text.length);
   await connection.close(soon);
 });
 

@@ -15,7 +15,11 @@ export interface FolderFiles {
     realpathSync(path: string): string;
     lstatSync(path: string): Found;
   };
-  path: { join(...parts: string[]): string; dirname(path: string): string };
+  path: {
+    join(...parts: string[]): string;
+    dirname(path: string): string;
+    isAbsolute(path: string): boolean;
+  };
   /** The user's id; undefined on Windows, where a home is private by its access list. */
   uid: number | undefined;
 }
@@ -33,6 +37,8 @@ const STICKY = 0o1000;
  * write its mcp.json as well, so only the folder of the code is closed to them. Never throws.
  */
 export function codeFolder(agentDir: string, { fs, path, uid }: FolderFiles): string | undefined {
+  // A relative folder would lie in whatever folder the process runs in, which decides nothing.
+  if (!path.isAbsolute(agentDir)) return undefined;
   try {
     const named = path.join(agentDir, CODE_FOLDER);
     try {

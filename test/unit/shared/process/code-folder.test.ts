@@ -1,12 +1,12 @@
 import * as fs from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, isAbsolute, join } from "node:path";
 import { expect, test } from "vitest";
 import { codeFolder } from "../../../../src/shared/process/code-folder.ts";
 import { tempFolder } from "../../temp-folder.ts";
 
 const uid = process.getuid?.() ?? 0;
 const look = (agentDir: string, user = uid): string | undefined =>
-  codeFolder(agentDir, { fs, path: { dirname, join }, uid: user });
+  codeFolder(agentDir, { fs, path: { dirname, isAbsolute, join }, uid: user });
 
 async function makeAgentFolder(): Promise<{ agentDir: string; code: string }> {
   const agentDir = join(await tempFolder(), "agent");
@@ -48,7 +48,7 @@ test("the folder, or one above it, belongs to another user -> no cache", async (
   makeFolder(code, 0o700);
   expect(look(agentDir, uid + 1)).toBeUndefined();
   const other = { ...fs, lstatSync: (path: string) => withOwner(path, path === agentDir ? uid + 1 : uid) };
-  expect(codeFolder(agentDir, { fs: other, path: { dirname, join }, uid })).toBeUndefined();
+  expect(codeFolder(agentDir, { fs: other, path: { dirname, isAbsolute, join }, uid })).toBeUndefined();
 });
 
 const withOwner = (path: string, owner: number) => {
@@ -81,4 +81,11 @@ test("a file in its place, a link to nothing -> no cache", async () => {
   fs.rmSync(code);
   fs.symlinkSync(join(agentDir, "nothing"), code);
   expect(look(agentDir)).toBeUndefined();
+});
+
+test("a relative agent folder -> no cache, and nothing is made in the folder of the process", () => {
+  const made = fs.existsSync("mcp-code");
+  expect(look(".")).toBeUndefined();
+  expect(look("")).toBeUndefined();
+  expect(fs.existsSync("mcp-code")).toBe(made);
 });
