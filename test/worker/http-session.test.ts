@@ -252,7 +252,10 @@ test(`an event of ${MEBIBYTES} MiB in small pieces -> arrives, and stays in the 
     secrets: { values: [], named: [] },
     readResource: () => undefined,
     redact: (one: string) => one,
-    limits: { maxBytes: 1_000, maxLines: 100 },
+    durationMs: 1,
+    guard: { maxBytes: 50_000, maxLines: 2_000 },
+    toon: false,
+    wantsStructured: false,
     store: {
       save: async (parts: readonly (string | Uint8Array)[]) => {
         bytes.push(inBytes(parts).reduce((all, part) => all + part.byteLength, 0));
