@@ -3,19 +3,9 @@
  * parts, errors, notifications before the answer. A seed and a number decide an answer, alone.
  * Called by: heavy-random.ts, which sends them, and heavy.test.ts, which says what failed.
  */
+import { createRandom } from "../../unit/random.ts";
 
 type Pick = (count: number) => number;
-
-/** Mulberry32: small, and good enough to choose an attack. */
-function randomOf(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 const VALUES: readonly string[] = ["0", "{}", "[]", '""', "null", "-1.5e300", "12345678901234567890", '"x"'];
 const STRINGS = ["x", "\\n", "\\u202e", "é", "😀", '\\"', "{\\", "a b\\tc"].map((text) =>
@@ -102,7 +92,7 @@ export function randomMessage(
   id: number,
   mostBytes: number,
 ): { what: string; lines: string[] } {
-  const random = randomOf(seed * 100_003 + number);
+  const { next: random } = createRandom(seed * 100_003 + number);
   const pick: Pick = (count) => Math.floor(random() * count);
   // As often small as large, up to the limit.
   const bytes = Math.floor(1_000 * (mostBytes / 1_000) ** random());
