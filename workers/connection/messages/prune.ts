@@ -9,6 +9,7 @@ import { normalizePrompts } from "../../shared/listed/prompt.ts";
 import { normalizeResources, normalizeTemplates } from "../../shared/listed/resource.ts";
 import { type CachedTool, normalizeTools, unboundedTools } from "../../shared/listed/tool.ts";
 import type { JSONRPCMessage } from "../mcp/wire/wire.ts";
+import { COUNTED_CHARS } from "../secrets/secrets.ts";
 
 /** Keys and values that are kept of a message. The largest that is read, a question to the user, has some hundred. */
 export const KEPT_VALUES = 5_000;
@@ -17,7 +18,7 @@ const KEPT_ITEMS = 1_000;
 const KEPT_DEPTH = 64;
 const KEY_CHARS = 1_000;
 /** One more character than any reader takes, so that each still finds a longer text too long. */
-export const KEPT_TEXT_CHARS = 1024 * 1024 + 1;
+export const KEPT_TEXT_CHARS = COUNTED_CHARS + 1;
 /** Of all texts together: two of the longest, and the instructions of a server beside them. */
 const KEPT_CHARS = 3 * KEPT_TEXT_CHARS;
 

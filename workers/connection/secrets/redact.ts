@@ -73,8 +73,8 @@ export function createRedactor({ values, named }: Secrets): Redactor {
   return (text) => withoutCredentials(text.replace(expression, MARK));
 }
 
-/** A longer text is told as longer than this. */
-const COUNTED_CHARS = 1024 * 1024;
+/** A longer text is told as longer than this, and of a long message no text arrives that is much longer (messages/prune.ts). */
+export const COUNTED_CHARS = 1024 * 1024;
 
 /**
  * Takes secrets out of the text, then cuts it: neither half of a secret that is cut in two would be found. A longer
@@ -87,7 +87,6 @@ export function boundText(text: string, chars: number, redact: Redactor): string
   const length = shown.length + Math.max(0, text.length - most);
   // Half of a secret may stand at the end of the part that was searched.
   const sure = text.length <= most ? shown : shown.slice(0, -LONGEST_MATCH);
-  // Of a longer text of a long message only the beginning is known here (messages/prune.ts).
   const told =
     text.length > COUNTED_CHARS ? `over ${COUNTED_CHARS.toLocaleString("en")}` : length.toLocaleString("en");
   return `${sure.slice(0, chars).toWellFormed()}… (${told} characters)`;
