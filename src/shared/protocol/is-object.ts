@@ -1,3 +1,6 @@
 /** Whether a value is an object with keys: neither null nor a list. For values from outside. */
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** The value if it is a list, or an empty list. For values from outside. */
+export const asList = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);

@@ -6,7 +6,7 @@
 import { type CatalogTool, NO_SCHEMAS } from "../../catalog/catalog.ts";
 import { namePrefix, type ToolPrefix } from "../../shared/naming/names.ts";
 import { PROXY_TOOL } from "../../shared/naming/own-tools.ts";
-import { isObject } from "../../shared/protocol/is-object.ts";
+import { asList, isObject } from "../../shared/protocol/is-object.ts";
 import type { SnapshotServer } from "../../shared/snapshot/contract.ts";
 
 /** A tool definition as Pi stores it in a transcript. */
@@ -27,8 +27,6 @@ export interface ToolOwner {
 /** Records the owners of tools for the `details` of a result, which Pi keeps in the transcript. */
 export const ownersOf = (tools: readonly CatalogTool[]): Record<string, ToolOwner> =>
   Object.fromEntries(tools.map(({ name, server, tool }) => [name, { server: server.name, tool }]));
-
-const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 
 const readOwner = (value: unknown): ToolOwner | undefined =>
   isObject(value) && typeof value.server === "string" && typeof value.tool === "string"
@@ -56,10 +54,10 @@ export function declaredTools(branch: readonly unknown[]): Map<string, DeclaredT
     if (!isObject(message)) continue;
     noteOwners(message, owners);
     if (message.role !== "system") continue;
-    for (const removed of list(message.toolsRemoved)) {
+    for (const removed of asList(message.toolsRemoved)) {
       if (isObject(removed) && typeof removed.name === "string") declared.delete(removed.name);
     }
-    for (const tool of list(message.toolsAdded)) {
+    for (const tool of asList(message.toolsAdded)) {
       if (!isObject(tool) || typeof tool.name !== "string" || !isObject(tool.parameters)) continue;
       const description = typeof tool.description === "string" ? tool.description : "";
       declared.set(tool.name, { name: tool.name, description, parameters: tool.parameters });

@@ -3,7 +3,7 @@
  * and some read only `properties` and `required`; so the properties of all parts of a union are gathered there. The
  * root then takes what any of the parts takes, and the server still refuses the rest. Pure.
  */
-import { isObject } from "../../../src/shared/protocol/is-object.ts";
+import { asList, isObject } from "../../../src/shared/protocol/is-object.ts";
 import { soundType } from "./keywords.ts";
 import { schemaAt } from "./references.ts";
 import type { Repair } from "./repairs.ts";
@@ -18,8 +18,6 @@ const NOT_AT_ROOT = ["$ref", "allOf", "anyOf", "oneOf", "not", "enum", "const"] 
 const VISITS = 2_000;
 /** The longest chain of references that is followed. No real schema has as many, and each takes a part of the stack. */
 const DEPTH = 100;
-
-const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 
 /** Whether the value of `type` allows objects. A word that is not a type says nothing. */
 function takesObjects(written: unknown): boolean {
@@ -62,7 +60,7 @@ class ShapeReader {
   }
 
   #partsOf(node: Schema): Shape[] {
-    const required = list(node.required).filter((name) => typeof name === "string");
+    const required = asList(node.required).filter((name) => typeof name === "string");
     const properties = Object.entries(isObject(node.properties) ? node.properties : {});
     const own: Shape = {
       properties: new Map(properties.map(([name, schema]) => [name, [schema]])),
@@ -76,8 +74,8 @@ class ShapeReader {
       typeof node.$ref === "string" && node.$ref.startsWith("#")
         ? [schemaAt(this.#root, node.$ref.slice(1))]
         : [];
-    const parts = [...referred, ...list(node.allOf)].map((part) => this.read(part));
-    for (const union of [list(node.anyOf), list(node.oneOf)]) {
+    const parts = [...referred, ...asList(node.allOf)].map((part) => this.read(part));
+    for (const union of [asList(node.anyOf), asList(node.oneOf)]) {
       const shapes = union.map((part) => this.read(part)).filter((shape) => shape !== undefined);
       if (shapes.length > 0) parts.push(this.#merger.one(shapes));
     }

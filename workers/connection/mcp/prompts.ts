@@ -2,12 +2,10 @@
  * `completion/complete` (MCP 2025-11-25, server/utilities/completion). Whatever shape a server answers is read loosely:
  * what is no text is left out.
  */
-import { isObject } from "../../../src/shared/protocol/is-object.ts";
+import { asList, isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { CompleteRequest } from "./connection.ts";
 import type { Peer } from "./peer.ts";
-
-const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 
 /** No values from a server that does not complete. Rejects with what the request rejects with. */
 export async function complete(
@@ -23,6 +21,6 @@ export async function complete(
   const timeout = LIMITS.completionMs;
   const answer = await send({ method: "completion/complete", params }, { signal, timeout });
   const { completion } = answer;
-  const values = isObject(completion) ? list(completion.values) : [];
+  const values = isObject(completion) ? asList(completion.values) : [];
   return values.filter((text) => typeof text === "string").slice(0, LIMITS.completions);
 }

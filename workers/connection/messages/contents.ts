@@ -2,14 +2,12 @@
  * The results of the requests that a person makes, as results of a tool, which are shaped alike. Whatever shape a server
  * answers is read loosely: what is no message is left out. Pure.
  */
-import { isObject } from "../../../src/shared/protocol/is-object.ts";
+import { asList, isObject } from "../../../src/shared/protocol/is-object.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
 import { HeldResult } from "./heavy.ts";
 
 type Result = Record<string, unknown>;
 export type ResultKind = "call" | "resource" | "prompt";
-
-const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 
 /** Without annotations: whom a block is meant for does not count, since the person asked for the prompt. */
 const withoutAnnotations = (block: unknown): unknown => {
@@ -25,7 +23,7 @@ const withoutAnnotations = (block: unknown): unknown => {
 function promptBlocks({ messages }: Result): unknown[] {
   const blocks: unknown[] = [];
   let role = "user";
-  for (const message of list(messages)) {
+  for (const message of asList(messages)) {
     if (!isObject(message)) continue;
     const speaker = message.role === "assistant" ? "assistant" : "user";
     if (speaker !== role) blocks.push({ type: "text", text: `[${speaker}]` });
@@ -38,7 +36,7 @@ function promptBlocks({ messages }: Result): unknown[] {
 
 /** The contents of a resource (the same revision, server/resources), as a tool that embeds the resource answers. */
 const resourceBlocks = ({ contents }: Result): unknown[] =>
-  list(contents).map((resource) => ({ type: "resource", resource }));
+  asList(contents).map((resource) => ({ type: "resource", resource }));
 
 /** A result that is in the thread for long messages stays there. */
 export function asToolResult(kind: ResultKind, result: Result): CallToolResult {

@@ -1,4 +1,5 @@
 /** Owns how single fields of metadata are read: every field is bounded, and a wrong one counts as absent. Pure. */
+import { asList } from "../../../../src/shared/protocol/is-object.ts";
 import type { Fields } from "./document.ts";
 
 /** Real metadata have at most some hundred scopes, and addresses of some hundred characters. */
@@ -23,8 +24,6 @@ export function readWords(value: unknown, chars = ITEM_CHARS): string[] | undefi
   const words = items.slice(0, LIST_ITEMS).filter((item) => isWord(item, chars));
   return words.length === 0 ? undefined : words;
 }
-
-const asList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
 /** The addresses of a list, or a single one. */
 export const readAddresses = (fields: Fields, key: string): string[] =>

@@ -3,7 +3,7 @@
  * versions by the url alone, with `serverUrl`, `clientInformation`, `tokens`, `tokensExpireAt` and `discovery`. Pure.
  */
 import { createHash } from "node:crypto";
-import { isObject } from "../../../../src/shared/protocol/is-object.ts";
+import { asList, isObject } from "../../../../src/shared/protocol/is-object.ts";
 import type { ClientAuthMethod, ClientRecord, SignInRecord } from "../model/model.ts";
 import { jsonOf, numberOf, optional, textOf, timeOf, tokenOf, webUrlOf } from "./fields.ts";
 import { parseRecord } from "./record.ts";
@@ -24,8 +24,6 @@ export interface PiQuery {
 type Json = Record<string, unknown>;
 
 const objectOf = (value: unknown): Json => (isObject(value) ? value : {});
-const textsOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
-
 /** The newer key of Pi's file, then the older one; none if the url is none. */
 export function piKeys({ server, url }: { server: string; url: string }): string[] {
   if (!URL.canParse(url)) return [];
@@ -52,7 +50,7 @@ function methodOf(information: Json, hasSecret: boolean, offered: readonly unkno
  * authorization server names itself in its answers (RFC 9207), otherwise one for each server.
  */
 function documentIdOf(url: string, metadata: Json): string | undefined {
-  const takesPublic = textsOf(metadata.token_endpoint_auth_methods_supported).includes("none");
+  const takesPublic = asList(metadata.token_endpoint_auth_methods_supported).includes("none");
   if (metadata.client_id_metadata_document_supported !== true || !takesPublic) return undefined;
   if (metadata.authorization_response_iss_parameter_supported === true)
     return "https://pi.dev/oauth/client.json";
@@ -68,7 +66,7 @@ const inMs = (seconds: unknown): number | undefined => {
 };
 
 function clientOf(information: Json, metadata: Json, query: PiQuery): ClientRecord | undefined {
-  const offered = textsOf(metadata.token_endpoint_auth_methods_supported);
+  const offered = asList(metadata.token_endpoint_auth_methods_supported);
   const registered = textOf(information.client_id);
   if (query.client !== undefined) {
     const { id, hasSecret } = query.client;
@@ -76,7 +74,7 @@ function clientOf(information: Json, metadata: Json, query: PiQuery): ClientReco
   }
   if (registered !== undefined) {
     const secret = textOf(information.client_secret);
-    const uris = textsOf(information.redirect_uris);
+    const uris = asList(information.redirect_uris);
     return {
       id: registered,
       ...optional("secret", secret),
