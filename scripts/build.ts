@@ -12,13 +12,13 @@
 import { chmod, mkdir, rm, writeFile } from "node:fs/promises";
 import { type BuildOptions, build } from "esbuild";
 import {
+  builtApart,
+  COMMAND,
   CONNECTION,
-  mainApart,
   oneFileAtStart,
-  oneLaterCommandFile,
   oneLaterFile,
   root,
-  screensApart,
+  SCREENS,
 } from "./build/outputs.ts";
 import {
   idTables,
@@ -59,7 +59,8 @@ const shared: BuildOptions = {
   charset: "ascii",
   logLevel: "warning",
   // zod names the functions that are left out, and calls none of them.
-  logOverride: { "import-is-undefined": "silent" },
+  // Two files of one later output that export one name would both lose it.
+  logOverride: { "import-is-undefined": "silent", "ambiguous-reexport": "error" },
   plugins: [leaveOut, pureMsgpackr],
 };
 
@@ -70,10 +71,18 @@ const worker: BuildOptions = {
   plugins: [leaveOut, pureMsgpackr, lateBuiltins, ownManifest, withoutKeyWords],
 };
 
+/** Folders whose code Pi's main thread runs. */
+const MAIN_FOLDERS = ["src/catalog", "src/pi", "src/runtime", "src/session", "src/tools", "src/ui"];
+
 const builds: BuildOptions[] = [
   {
     entryPoints: { index: "src/index.ts" },
-    plugins: [leaveOut, pureMsgpackr, oneLaterFile, screensApart],
+    plugins: [
+      leaveOut,
+      pureMsgpackr,
+      builtApart(SCREENS, "./dist/screens.js"),
+      oneLaterFile("later", MAIN_FOLDERS, [SCREENS]),
+    ],
     splitting: true,
     outdir: ".",
     chunkNames: "dist/[name]",
@@ -90,16 +99,21 @@ const builds: BuildOptions[] = [
     outfile: "dist/cli.js",
     target: "node14",
     banner: { js: "#!/usr/bin/env node" },
-    plugins: [mainApart],
+    plugins: [builtApart(COMMAND, "./cli-main.js")],
   },
   // Apart from Pi's main thread: what they shared with it would become chunks that each start had to load.
   // The screens and the command share a third of their code. Neither loads at Pi's start, so a chunk more costs nothing.
   {
-    entryPoints: { screens: "src/ui/command/screens.ts", "cli-main": "src/cli/main.ts" },
+    entryPoints: { screens: SCREENS, "cli-main": COMMAND },
     splitting: true,
     outdir: "dist",
     chunkNames: "[name]-[hash]",
-    plugins: [leaveOut, pureMsgpackr, oneLaterCommandFile, ownManifest],
+    plugins: [
+      leaveOut,
+      pureMsgpackr,
+      oneLaterFile("cli-later", ["src/cli", "src/runtime"], [COMMAND]),
+      ownManifest,
+    ],
   },
   // Apart: what it shared with the connection worker would become chunks that each start had to load.
   {

@@ -1,32 +1,66 @@
 /** Owns: which modules lie in one output, and which `import()` stays one. */
-import { readdir } from "node:fs/promises";
-import { basename, join, relative } from "node:path";
+import { readdir, readFile } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Plugin } from "esbuild";
 
 export const root = fileURLToPath(new URL("../..", import.meta.url));
 
+/** The file that main loads when the person opens a screen. */
+export const SCREENS = "src/ui/command/screens.ts";
+
+/** The command's file that an old Node never reads. */
+export const COMMAND = "src/cli/main.ts";
+
+/** What the files of these folders load by `import()`, relative to the project. */
+async function importedLater(folders: readonly string[]): Promise<string[]> {
+  const found = new Set<string>();
+  for (const folder of folders) {
+    for (const name of await readdir(join(root, folder), { recursive: true })) {
+      if (!name.endsWith(".ts")) continue;
+      const file = join(root, folder, name);
+      for (const [, path = ""] of (await readFile(file, "utf8")).matchAll(/\bimport\("(\.[^"]+\.ts)"\)/g)) {
+        found.add(fromRoot(join(dirname(file), path)));
+      }
+    }
+  }
+  return [...found].sort();
+}
+
+const fromRoot = (path: string): string => relative(root, path).replaceAll("\\", "/");
+
 /**
- * Bundles the target of every `import("./run.ts")` in src into one output, `later.js`. esbuild alone would make a
- * file for each, and Pi's main thread opens and compiles one file faster than five.
+ * Bundles what the files of `folders` load by `import()` into one output, `<name>.js`, but for the files that are built
+ * `apart`. esbuild alone would make a file for each, and opening and compiling one file is faster than five.
  */
-export const oneLaterFile: Plugin = {
+export const oneLaterFile = (name: string, folders: readonly string[], apart: readonly string[]): Plugin => ({
   name: "one-later-file",
   setup(build) {
-    build.onResolve({ filter: /\/run\.ts$/ }, ({ kind }) =>
-      kind === "dynamic-import" ? { path: "later", namespace: "later" } : undefined,
-    );
+    build.onResolve({ filter: /\.ts$/ }, ({ kind, path, resolveDir }) => {
+      const isApart = apart.includes(fromRoot(join(resolveDir, path)));
+      return kind === "dynamic-import" && !isApart ? { path: name, namespace: "later" } : undefined;
+    });
     build.onLoad({ filter: /.*/, namespace: "later" }, async () => {
-      const runs = (await readdir(join(root, "src"), { recursive: true })).filter(
-        (file) => basename(file) === "run.ts",
-      );
-      const lines = runs
-        .sort()
-        .map((file) => `export * from ${JSON.stringify(`./src/${file.replaceAll("\\", "/")}`)};`);
-      return { contents: lines.join("\n"), resolveDir: root };
+      const files = (await importedLater(folders)).filter((file) => !apart.includes(file));
+      return {
+        contents: files.map((file) => `export * from ${JSON.stringify(`./${file}`)};`).join("\n"),
+        resolveDir: root,
+      };
     });
   },
-};
+});
+
+/** Leaves `import()` of a file that is built apart an import of that output. */
+export const builtApart = (file: string, output: string): Plugin => ({
+  name: "built-apart",
+  setup(build) {
+    build.onResolve({ filter: /\.ts$/ }, ({ kind, path, resolveDir }) =>
+      kind === "dynamic-import" && fromRoot(join(resolveDir, path)) === file
+        ? { path: output, external: true }
+        : undefined,
+    );
+  },
+});
 
 /** The connection worker's first file. */
 export const CONNECTION = "workers/connection.ts";
@@ -48,56 +82,5 @@ export const oneFileAtStart: Plugin = {
       contents: `import "./${CONNECTION}";\nexport * from ${JSON.stringify(path)};`,
       resolveDir: root,
     }));
-  },
-};
-
-/** The file that main loads when the person opens a screen: `import("./screens.ts")` of `index.js` stays an import. */
-export const screensApart: Plugin = {
-  name: "screens-apart",
-  setup(build) {
-    build.onResolve({ filter: /\/screens\.ts$/ }, ({ kind }) =>
-      kind === "dynamic-import" ? { path: "./dist/screens.js", external: true } : undefined,
-    );
-  },
-};
-
-/** The command's first file is read by an old Node, too, so it is built apart: `import("./main.ts")` stays an import. */
-export const mainApart: Plugin = {
-  name: "main-apart",
-  setup(build) {
-    build.onResolve({ filter: /\/main\.ts$/ }, ({ kind }) =>
-      kind === "dynamic-import" ? { path: "./cli-main.js", external: true } : undefined,
-    );
-  },
-};
-
-/** Relative to the project: a command that needs a worker has its file here. */
-const LATER_COMMAND_FILES = [
-  ...["call", "doctor", "import", "list", "login", "logs", "prompts", "resources", "setup"].map(
-    (name) => `src/cli/commands/${name}.ts`,
-  ),
-  "src/cli/session/session.ts",
-  "src/runtime/run.ts",
-];
-
-/** What the command loads only for a worker: every other `import()` of src/cli and of the runtime, in one output. */
-export const oneLaterCommandFile: Plugin = {
-  name: "one-later-command-file",
-  setup(build) {
-    const later = new Set<string>();
-    build.onResolve({ filter: /\.ts$/ }, ({ kind, path, resolveDir }) => {
-      if (kind !== "dynamic-import") return undefined;
-      later.add(join(resolveDir, path));
-      return { path: "cli-later", namespace: "later" };
-    });
-    build.onLoad({ filter: /.*/, namespace: "later" }, () => ({
-      contents: LATER_COMMAND_FILES.map((file) => `export * from ${JSON.stringify(`./${file}`)};`).join("\n"),
-      resolveDir: root,
-    }));
-    build.onEnd(() => {
-      const listed = LATER_COMMAND_FILES.map((file) => join(root, file));
-      const missing = [...later].filter((file) => !listed.includes(file));
-      if (missing.length > 0) throw new Error(`cli-later.js lacks ${missing.join(", ")}`);
-    });
   },
 };
