@@ -2,10 +2,6 @@
 import { posix } from "node:path";
 import type { Import } from "./imports.ts";
 
-/** Folders without an entry. Their files are small, independent, and imported one by one. */
-const LEAF =
-  /^(src|workers|src\/shared(\/.*)?|workers\/shared(\/.*)?|src\/(pi|report|ui)|workers\/connection\/config\/entry)$/;
-
 const isBelow = (folder: string, path: string): boolean => path.startsWith(`${folder}/`);
 const isAny = (folders: readonly string[], path: string): boolean =>
   folders.some((folder) => isBelow(folder, path));
@@ -44,11 +40,15 @@ export const RULES: Readonly<Record<string, (edge: Import) => boolean>> = {
     isBelow("workers/shared", from) && isAny(["workers/cache", "workers/connection"], to),
   "config knows nothing that stands above it": ({ from, to }) =>
     isBelow("workers/connection/config", from) && isAny(ABOVE_CONFIG, to),
-  "an outsider imports nothing of a folder but its entry": (edge) => {
-    const folder = posix.dirname(edge.to);
-    if (!ours(edge) || folder === posix.dirname(edge.from) || LEAF.test(folder)) return false;
-    return edge.to !== `${folder}/${posix.basename(folder)}.ts`;
-  },
+};
+
+/** Folders that hold rooms side by side: a file directly in one of them is a room by itself, as a folder is. */
+const HOLDS_ROOMS = /^(src|workers|src\/(shared|tools|ui|cli)|workers\/(shared|cache|connection))$/;
+
+/** The room of a file: what may not reach itself through other rooms. */
+export const roomOf = (file: string): string => {
+  const folder = posix.dirname(file);
+  return HOLDS_ROOMS.test(folder) ? file : folder;
 };
 
 /** Returns the imports that break a rule, as `from -> to`. */
