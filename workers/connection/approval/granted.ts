@@ -2,8 +2,8 @@
  * The tools that may run until the session ends. A grant is for the tool as the server described it, on the server as it
  * was defined: another description, other hints or another program need another yes. Kept in memory only.
  */
-import { sameJson } from "../../shared/json/same.ts";
-import type { CachedTool } from "../../shared/listed/tool.ts";
+import { sameJson } from "../../shared/json.ts";
+import type { CachedTool } from "../../shared/listed.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 
 /** What a yes is about. */

@@ -7,7 +7,7 @@
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import type { Log } from "../../shared/log.ts";
 import { abortable } from "../../shared/pace/abort.ts";
-import { Recent } from "../../shared/recent.ts";
+import { Recent } from "../../shared/pace/pace.ts";
 import type {
   CacheAnswer,
   CacheQuery,

@@ -7,7 +7,7 @@
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { commandFor } from "../../shared/commands.ts";
 import type { Log } from "../../shared/log.ts";
-import { Recent } from "../../shared/recent.ts";
+import { Recent } from "../../shared/pace/pace.ts";
 
 export interface ServerNotice {
   server: string;

@@ -3,7 +3,7 @@
 import type { DoctorStage, Finding } from "../../../src/shared/protocol/doctor.ts";
 import type { WireError } from "../../../src/shared/protocol/errors.ts";
 import type { ServerStatus } from "../../../src/shared/protocol/status.ts";
-import type { CachedTool } from "../../shared/listed/tool.ts";
+import type { CachedTool } from "../../shared/listed.ts";
 import type { CatalogPublisher } from "../catalog/catalog.ts";
 import type { ConfigState } from "../config/config.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";

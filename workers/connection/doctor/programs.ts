@@ -1,9 +1,13 @@
 /** Whether the commands of servers can be started: the program, its rights, and its working directory. */
 import type { Finding } from "../../../src/shared/protocol/doctor.ts";
 import { counted } from "../../../src/shared/text/counts.ts";
-import { type Env, valueIn } from "../../shared/programs/environment.ts";
-import { namesFile } from "../../shared/programs/find-program.ts";
-import { SYSTEM_FOLDERS, splitSearchPath } from "../../shared/programs/search-path.ts";
+import {
+  type Env,
+  namesFile,
+  SYSTEM_FOLDERS,
+  splitSearchPath,
+  valueIn,
+} from "../../shared/programs/find-program.ts";
 import type { ServerDefinition, StdioTarget } from "../config/entry/definition.ts";
 import { fillPath } from "../config/entry/fill-path.ts";
 import { pathsOf } from "../config/entry/home.ts";

@@ -6,7 +6,7 @@ import { McpError } from "@modelcontextprotocol/sdk/types.js";
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { boundJson } from "../../../src/shared/text/failure.ts";
-import { asReason } from "../../shared/server-name.ts";
+import { asReason } from "../../shared/commands.ts";
 import type { RequiredOutcome } from "../asks/asks.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { callTooLarge, type TooLarge } from "../messages/messages.ts";

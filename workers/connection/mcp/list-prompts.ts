@@ -1,6 +1,6 @@
 /** Lists a server's prompts: for the commands of Pi, and for the metadata cache, which other adapters read too. */
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { type CachedPrompt, normalizePrompts } from "../../shared/listed/prompt.ts";
+import { type CachedPrompt, normalizePrompts } from "../../shared/listed.ts";
 import type { SendRequest } from "./list-pages.ts";
 import { type ListingOptions, listOne, orNote } from "./list-resources.ts";
 

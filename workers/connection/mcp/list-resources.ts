@@ -2,7 +2,7 @@
 
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { normalizeResources, normalizeTemplates } from "../../shared/listed/resource.ts";
+import { normalizeResources, normalizeTemplates } from "../../shared/listed.ts";
 import type { ListedResources } from "./connection.ts";
 import { createKeptList } from "./kept-list.ts";
 import { listPages, type SendRequest } from "./list-pages.ts";

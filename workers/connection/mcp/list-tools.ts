@@ -1,6 +1,6 @@
 /** Lists the tools of a server over all pages. A malformed tool costs the server only that tool. */
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { type CachedTool, normalizeTool, unboundedTools } from "../../shared/listed/tool.ts";
+import { type CachedTool, normalizeTool, unboundedTools } from "../../shared/listed.ts";
 import { createReader, inTurn } from "../../shared/pace/turns.ts";
 import { createKeptList } from "./kept-list.ts";
 import { listPages, type SendRequest } from "./list-pages.ts";

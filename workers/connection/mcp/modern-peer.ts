@@ -6,7 +6,7 @@
 import { CancelledNotificationSchema, McpError } from "@modelcontextprotocol/sdk/types.js";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import type { CachedTool } from "../../shared/listed/tool.ts";
+import type { CachedTool } from "../../shared/listed.ts";
 import type { StoredProtocol } from "../../shared/tasks.ts";
 import { ChangeStream } from "./change-stream.ts";
 import type { ConnectOptions, SpokenProtocol } from "./connection.ts";

@@ -3,7 +3,7 @@
  * one. Types only.
  */
 
-import type { CachedTool } from "../../shared/listed/tool.ts";
+import type { CachedTool } from "../../shared/listed.ts";
 import type { StoredProtocol } from "../../shared/tasks.ts";
 import type { SpokenProtocol } from "./connection.ts";
 import type { SendRequest } from "./list-pages.ts";

@@ -8,7 +8,7 @@
 import { isAbsolute } from "node:path";
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { writeFileAtomic } from "../../shared/files/atomic-file.ts";
+import { writeFileAtomic } from "../../shared/files/file-system.ts";
 import { readTextOrThrow, SMALL_FILE_BYTES } from "../../shared/files/read-regular.ts";
 import type { NpmFacts, Tree } from "./tree.ts";
 

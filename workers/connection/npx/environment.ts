@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { realpath } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { readTextOrThrow, SMALL_FILE_BYTES } from "../../shared/files/read-regular.ts";
-import { type Env, nameIn } from "../../shared/programs/environment.ts";
+import { type Env, nameIn } from "../../shared/programs/find-program.ts";
 
 /** Settings of npm that change the meaning of an npx command. If the environment sets one, npm itself is run. */
 const DECISIVE = ["package", "call", "workspace", "workspaces", "script_shell", "global", "location"];

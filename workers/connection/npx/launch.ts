@@ -4,7 +4,7 @@
  */
 import { basename, delimiter, extname } from "node:path";
 import { findHere } from "../../shared/programs/find-program.ts";
-import { firstLineOf } from "../../shared/programs/first-line.ts";
+import { firstLineOf } from "../../shared/programs/launch.ts";
 import { onWindows } from "../../shared/programs/processes.ts";
 import { pathVariable } from "./environment.ts";
 import type { Binary, Declined } from "./tree.ts";

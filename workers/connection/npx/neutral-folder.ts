@@ -7,8 +7,12 @@ import { randomBytes } from "node:crypto";
 import { mkdir, realpath, rename, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../shared/files/private-modes.ts";
-import { readRegularText, SMALL_FILE_BYTES } from "../../shared/files/read-regular.ts";
+import {
+  PRIVATE_FILE,
+  PRIVATE_FOLDER,
+  readRegularText,
+  SMALL_FILE_BYTES,
+} from "../../shared/files/read-regular.ts";
 import { onWindows, systemShell } from "../../shared/programs/processes.ts";
 
 export interface NeutralFolder {

@@ -2,7 +2,7 @@
  * npm's own output in plain words: why it failed, and how far it is. Owns: npm's settings for a run that a person waits
  * for. Called by: npm-run.ts, and by the handshake of a server that npm itself starts. Pure.
  */
-import type { Env } from "../../shared/programs/environment.ts";
+import type { Env } from "../../shared/programs/find-program.ts";
 
 /** Why npm failed, known for certain from its error code. */
 export interface NpmFailure {

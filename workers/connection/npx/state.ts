@@ -3,8 +3,8 @@
  * environment: a setting in a file of npm may name another one, so `absent` is a guess.
  */
 import { join } from "node:path";
-import { isFolder } from "../../shared/files/is-folder.ts";
-import { type Env, valueIn } from "../../shared/programs/environment.ts";
+import { isFolder } from "../../shared/files/file-system.ts";
+import { type Env, valueIn } from "../../shared/programs/find-program.ts";
 import { parseNpxCommand } from "./command.ts";
 import { cacheTree, isComplete, locate } from "./tree.ts";
 

@@ -1,7 +1,6 @@
 /** What a server offers under the rules of the configuration: which tools, and how they are named. Pure. */
 import type { ToolPrefix } from "../../../src/shared/naming/names.ts";
-import type { CachedResources } from "../../shared/listed/resource.ts";
-import type { CachedTool } from "../../shared/listed/tool.ts";
+import type { CachedResources, CachedTool } from "../../shared/listed.ts";
 import type { PublishedTool } from "../../shared/tasks.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { exposureOf, namesInRules } from "../config/entry/exposure.ts";

@@ -1,13 +1,13 @@
 /** Joins a new list of resources to those known before: each once, within the limit. Notes templates of no use. */
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { keepSame } from "../../shared/json/same.ts";
+import { keepSame } from "../../shared/json.ts";
 import {
   boundResources,
   type CachedResources,
   type CachedTemplate,
   normalizeResources,
   normalizeTemplates,
-} from "../../shared/listed/resource.ts";
+} from "../../shared/listed.ts";
 import type { ListedResources } from "../mcp/mcp.ts";
 import { parseUriTemplate } from "./uri-template.ts";
 

@@ -3,8 +3,7 @@
  * parameters. To the rules, the catalog and the search they are tools like any other. Pure.
  */
 import { shortHash } from "../../../src/shared/naming/names.ts";
-import type { CachedResource, CachedResources, CachedTemplate } from "../../shared/listed/resource.ts";
-import type { CachedTool } from "../../shared/listed/tool.ts";
+import type { CachedResource, CachedResources, CachedTemplate, CachedTool } from "../../shared/listed.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { parseUriTemplate, type UriTemplate } from "./uri-template.ts";
 

@@ -4,7 +4,7 @@
  * `{+x}` and `{#x}` leave reserved characters percentDecoded. Pure.
  */
 import { percentDecoded } from "../../../src/shared/text/percent.ts";
-import { PARAMETER_NAME } from "../../shared/listed/parameter-name.ts";
+import { PARAMETER_NAME } from "../../shared/listed.ts";
 
 type Operator = keyof typeof OPERATORS;
 

@@ -8,7 +8,7 @@ import { randomBytes } from "node:crypto";
 import { type FileHandle, mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { isHighSurrogate } from "../../../src/shared/text/surrogates.ts";
-import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../shared/files/private-modes.ts";
+import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../shared/files/read-regular.ts";
 import { Room, type RoomOptions } from "./room.ts";
 
 /** Characters encoded at a time: a text of any size goes through one small buffer. */

@@ -6,8 +6,7 @@
 import type { ResultContent } from "../../../src/shared/protocol/calls.ts";
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { textBlock } from "../../../src/shared/text/text-block.ts";
-import { jsonOf } from "../../shared/json/lossless.ts";
-import { sameJson } from "../../shared/json/same.ts";
+import { jsonOf, sameJson } from "../../shared/json.ts";
 import { splitLabel } from "./label.ts";
 
 export interface Structured {

@@ -3,8 +3,7 @@
  * again and compared. Pure.
  */
 import { decode, encode } from "@toon-format/toon";
-import { parsedWithoutLoss } from "../../shared/json/lossless.ts";
-import { sameJson } from "../../shared/json/same.ts";
+import { parsedWithoutLoss, sameJson } from "../../shared/json.ts";
 import { splitLabel } from "./label.ts";
 
 /** The output guard cuts a longer text anyway, and its file is more useful as JSON. */

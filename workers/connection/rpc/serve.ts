@@ -3,11 +3,13 @@
  * `Reply`, and bytes are transferred instead of copied. No error is thrown across the thread boundary.
  */
 import { transfer } from "comlink";
-import type { ConnectionApi, ConnectionMethod } from "../../../src/shared/protocol/api.ts";
-import { CONNECTION_METHODS } from "../../../src/shared/protocol/api.ts";
+import {
+  CONNECTION_METHODS,
+  type ConnectionApi,
+  type ConnectionMethod,
+} from "../../../src/shared/protocol/api.ts";
 import { type Reply, ThreadsError, toWireError } from "../../../src/shared/protocol/errors.ts";
-import { endIfFileGone } from "../../shared/gone-files.ts";
-import type { Log } from "../../shared/log.ts";
+import { endIfFileGone, type Log } from "../../shared/log.ts";
 import type { Handler } from "../session/session.ts";
 import { createCollector } from "./collector.ts";
 

@@ -7,13 +7,11 @@
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import type { SignInStatus } from "../../../src/shared/protocol/sign-in.ts";
-import { endIfFileGone } from "../../shared/gone-files.ts";
-import type { Log } from "../../shared/log.ts";
+import { withName } from "../../shared/commands.ts";
+import { endIfFileGone, type Log } from "../../shared/log.ts";
 import { during } from "../../shared/pace/abort.ts";
-import type { Gate } from "../../shared/pace/gate.ts";
+import { type Gate, SHUTDOWN_TIMES, UNUSED_TIMES } from "../../shared/pace/pace.ts";
 import { createReader } from "../../shared/pace/turns.ts";
-import { SHUTDOWN_TIMES, UNUSED_TIMES } from "../../shared/programs/close-times.ts";
-import { withName } from "../../shared/server-name.ts";
 import type { SessionAsks } from "../asks/asks.ts";
 import type { AuthServer, RequestAuth } from "../auth/auth.ts";
 import type { Settings } from "../config/entry/settings.ts";

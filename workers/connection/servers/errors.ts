@@ -2,9 +2,8 @@
 
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { advice, commandFor } from "../../shared/commands.ts";
-import type { CachedTool } from "../../shared/listed/tool.ts";
-import { withName } from "../../shared/server-name.ts";
+import { advice, commandFor, withName } from "../../shared/commands.ts";
+import type { CachedTool } from "../../shared/listed.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { backoffMs, type ServerEffect, type ServerPhase } from "./state.ts";
 

@@ -2,7 +2,7 @@
 
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import type { Log } from "../../shared/log.ts";
-import type { CloseTimes } from "../../shared/programs/close-times.ts";
+import type { CloseTimes } from "../../shared/pace/pace.ts";
 import type { Connection } from "../mcp/mcp.ts";
 
 export interface Leaving {

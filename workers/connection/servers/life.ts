@@ -5,7 +5,7 @@
  */
 import type { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { type CloseTimes, SHUTDOWN_TIMES } from "../../shared/programs/close-times.ts";
+import { type CloseTimes, SHUTDOWN_TIMES } from "../../shared/pace/pace.ts";
 import type { Connection } from "../mcp/mcp.ts";
 import { type Attempt, type AttemptContext, startAttempt } from "./attempt.ts";
 import { droppedError, type Refusal, refusal, statusError } from "./errors.ts";

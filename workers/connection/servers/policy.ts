@@ -1,7 +1,7 @@
 /** What a definition, the settings and the limits of a session decide about a server's life. Pure. */
 
 import type { SessionLimits } from "../../../src/shared/protocol/session.ts";
-import type { CloseTimes } from "../../shared/programs/close-times.ts";
+import type { CloseTimes } from "../../shared/pace/pace.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { idleMinutesOf } from "../config/entry/override.ts";
 import type { Settings } from "../config/entry/settings.ts";

@@ -6,9 +6,7 @@
 
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { ServerStatus } from "../../../src/shared/protocol/status.ts";
-import type { CachedPrompt } from "../../shared/listed/prompt.ts";
-import type { CachedResources } from "../../shared/listed/resource.ts";
-import type { CachedTool } from "../../shared/listed/tool.ts";
+import type { CachedPrompt, CachedResources, CachedTool } from "../../shared/listed.ts";
 import type { StoredProtocol } from "../../shared/tasks.ts";
 import type { Approvals } from "../approval/approval.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";

@@ -5,7 +5,7 @@
  */
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { TriedServer } from "../../../src/shared/protocol/setup.ts";
-import { createGate } from "../../shared/pace/gate.ts";
+import { createGate } from "../../shared/pace/pace.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { Plan } from "../config/plan/plan.ts";
 import { noServer } from "./lookup.ts";

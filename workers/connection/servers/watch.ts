@@ -4,10 +4,10 @@
  */
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { asReason } from "../../shared/commands.ts";
 import type { Log } from "../../shared/log.ts";
 import { settledWithin } from "../../shared/pace/abort.ts";
-import { createThrottle, type Throttle } from "../../shared/pace/throttle.ts";
-import { asReason } from "../../shared/server-name.ts";
+import { createThrottle, type Throttle } from "../../shared/pace/pace.ts";
 import type { Connection } from "../mcp/mcp.ts";
 import { createIdleClock, startHealthCheck } from "./clocks.ts";
 import type { ServerParts } from "./parts.ts";

@@ -8,8 +8,7 @@ import { basename, win32 } from "node:path";
 import { systemProgram } from "../../../../src/shared/process/windows-programs.ts";
 import { messageOf } from "../../../../src/shared/protocol/errors.ts";
 import { isOpenable } from "../../../../src/shared/text/openable.ts";
-import { childEnvironment, type Env } from "../../../shared/programs/environment.ts";
-import { findHere } from "../../../shared/programs/find-program.ts";
+import { childEnvironment, type Env, findHere } from "../../../shared/programs/find-program.ts";
 
 export interface BrowserOptions {
   env: Env;

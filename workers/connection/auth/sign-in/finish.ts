@@ -1,6 +1,6 @@
 /** The end of a sign-in: the browser's answer becomes tokens, and the tokens become the stored record. */
 
-import { known } from "../../../shared/json/known.ts";
+import { known } from "../../../shared/json.ts";
 import type { GrantContext, PendingAuthorization } from "../grants/grants.ts";
 import { type Discovered, SignInProblem, type SignInRecord, type TokenAnswer } from "../model/model.ts";
 import type { SignInParts, SignInTarget } from "./contract.ts";

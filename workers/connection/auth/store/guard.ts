@@ -6,9 +6,8 @@
 import type { BigIntStats } from "node:fs";
 import { chmod, lstat, mkdir, realpath } from "node:fs/promises";
 import { basename } from "node:path";
-import { codeOf, reasonOf } from "../../../shared/files/file-system.ts";
-import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../../shared/files/private-modes.ts";
-import { irregularKind } from "../../../shared/files/read-regular.ts";
+import { reasonOf } from "../../../shared/files/file-system.ts";
+import { codeOf, irregularKind, PRIVATE_FILE, PRIVATE_FOLDER } from "../../../shared/files/read-regular.ts";
 import type { Place } from "./place.ts";
 
 /** The bits that let others in. */

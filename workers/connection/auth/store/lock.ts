@@ -4,8 +4,9 @@
  * write. Called by: record-file.ts.
  */
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
-import { codeOf, type FileSystem, reasonOf } from "../../../shared/files/file-system.ts";
+import { type FileSystem, reasonOf } from "../../../shared/files/file-system.ts";
 import { type LockTimes, withLock } from "../../../shared/files/lock.ts";
+import { codeOf } from "../../../shared/files/read-regular.ts";
 import { SignInProblem } from "../model/model.ts";
 import { inTurn } from "./process-state.ts";
 

@@ -4,9 +4,8 @@
  */
 import { lstat, realpath } from "node:fs/promises";
 import { join } from "node:path";
-import { writeFileAtomic } from "../../../shared/files/atomic-file.ts";
-import { codeOf, type FileSystem, reasonOf } from "../../../shared/files/file-system.ts";
-import { readRegularText, whyUnread } from "../../../shared/files/read-regular.ts";
+import { type FileSystem, reasonOf, writeFileAtomic } from "../../../shared/files/file-system.ts";
+import { codeOf, readRegularText, whyUnread } from "../../../shared/files/read-regular.ts";
 import { SignInProblem, type SignInRecord } from "../model/model.ts";
 import { ownId, refusal } from "./guard.ts";
 import { type PiLockTimes, withPiLock } from "./pi-lock.ts";

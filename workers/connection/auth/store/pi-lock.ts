@@ -5,8 +5,8 @@
  */
 import { mkdir, rmdir, stat } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { codeOf, reasonOf } from "../../../shared/files/file-system.ts";
-import { PRIVATE_FOLDER } from "../../../shared/files/private-modes.ts";
+import { reasonOf } from "../../../shared/files/file-system.ts";
+import { codeOf, PRIVATE_FOLDER } from "../../../shared/files/read-regular.ts";
 import { SignInProblem } from "../model/model.ts";
 
 export interface PiLockTimes {

@@ -5,9 +5,13 @@
 import { basename, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { describeError } from "../../../../src/shared/protocol/errors.ts";
-import { writeFileAtomic } from "../../../shared/files/atomic-file.ts";
-import { type FileSystem, reasonOf } from "../../../shared/files/file-system.ts";
-import { keepAside, sweepTemps } from "../../../shared/files/housekeeping.ts";
+import {
+  type FileSystem,
+  keepAside,
+  reasonOf,
+  sweepTemps,
+  writeFileAtomic,
+} from "../../../shared/files/file-system.ts";
 import type { LockTimes } from "../../../shared/files/lock.ts";
 import { explainProblem, SignInProblem, type SignInRecord } from "../model/model.ts";
 import { CachedFile, FILE_BYTES } from "./cached-file.ts";

@@ -6,8 +6,7 @@
 import { stat } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
-import { writeFileAtomic } from "../../../shared/files/atomic-file.ts";
-import { nodeFiles, reasonOf } from "../../../shared/files/file-system.ts";
+import { nodeFiles, reasonOf, writeFileAtomic } from "../../../shared/files/file-system.ts";
 import { withLock } from "../../../shared/files/lock.ts";
 import { readText } from "../files/files.ts";
 

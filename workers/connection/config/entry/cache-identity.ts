@@ -3,7 +3,7 @@
  * same definition starts another program in another folder. Otherwise `node ./server.js` of one project would show
  * the tools that another project's server described. Pure.
  */
-import { FOLDER_KEY } from "../../../shared/json/definition-hash.ts";
+import { FOLDER_KEY } from "../../../shared/json.ts";
 import type { ServerDefinition } from "./definition.ts";
 
 /** `./x`, `..`, also as the value of `--option=./x`. */

@@ -2,7 +2,7 @@
  * Whether the author of a definition chose the folder of a server. Then the folder is the same wherever Pi runs, and
  * its files are those that the author wants. Otherwise it is the folder in which Pi runs, or depends on it. Pure.
  */
-import { isWithin } from "../../../shared/programs/search-path.ts";
+import { isWithin } from "../../../shared/programs/find-program.ts";
 import type { ServerDefinition } from "./definition.ts";
 
 /** A path from the root or the home folder, without a variable or a command in it. */

@@ -1,5 +1,5 @@
 /** What an entry says about OAuth, in one shape for all dialects. Values stay as written until they are needed. */
-import { canonical } from "../../../shared/json/canonical.ts";
+import { canonical } from "../../../shared/json.ts";
 
 export interface OAuthPlan {
   /** `client_credentials` needs no user. */

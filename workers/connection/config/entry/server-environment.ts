@@ -1,5 +1,5 @@
 /** The environment of a server's process, and whether the folder in which Pi runs may decide anything in it. Pure. */
-import { childEnvironment, type Env } from "../../../shared/programs/environment.ts";
+import { childEnvironment, type Env } from "../../../shared/programs/find-program.ts";
 import type { ServerDefinition } from "./definition.ts";
 
 export interface EnvironmentFacts {

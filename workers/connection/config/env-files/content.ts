@@ -3,7 +3,7 @@
  * not known for data. Data may change without a question. Pure.
  */
 import { createHash } from "node:crypto";
-import { canonical } from "../../../shared/json/canonical.ts";
+import { canonical } from "../../../shared/json.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
 import { decidesWhatRuns, isData } from "./deciding-variables.ts";
 

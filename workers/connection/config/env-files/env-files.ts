@@ -5,7 +5,7 @@
  */
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
-import { inTime } from "../../../shared/files/in-time.ts";
+import { inTime } from "../../../shared/files/file-system.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
 import { fillPath, type PathFacts } from "../entry/fill-path.ts";
 import { pathsOf } from "../entry/home.ts";

@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { readRegular } from "../../../shared/files/read-regular.ts";
-import { canonical } from "../../../shared/json/canonical.ts";
+import { canonical } from "../../../shared/json.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
 import { fillPath, type PathFacts } from "../entry/fill-path.ts";
 import { pathsOf } from "../entry/home.ts";

@@ -1,6 +1,6 @@
 /** Reads the text of a configuration file. Whatever the file is, that is a value and never an exception. */
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
-import { inTime, silenceOf } from "../../../shared/files/in-time.ts";
+import { inTime, silenceOf } from "../../../shared/files/file-system.ts";
 import { readRegularText, remedyForUnread, whyUnread } from "../../../shared/files/read-regular.ts";
 
 export { withoutBom } from "../../../../src/shared/text/bom.ts";

@@ -3,7 +3,7 @@
  * for a file that is half-written or has just vanished, and hands each new result on once. Loads never overlap.
  */
 import { messageOf } from "../../../../src/shared/protocol/errors.ts";
-import { canonical } from "../../../shared/json/canonical.ts";
+import { canonical } from "../../../shared/json.ts";
 import type { ConfigFacts } from "../files/files.ts";
 import { type LoadedConfig, loadConfig } from "../merge/merge.ts";
 import { watchConfig } from "./watch.ts";

@@ -3,7 +3,7 @@
  * announced again; a newer edit takes the place of the older one; the user's answer counts for one edit only. Pure.
  */
 import { createHash } from "node:crypto";
-import { canonical } from "../../../shared/json/canonical.ts";
+import { canonical } from "../../../shared/json.ts";
 import type { LoadedConfig } from "../merge/merge.ts";
 import { isIdle, type Plan } from "../plan/plan.ts";
 

@@ -4,7 +4,7 @@
  * written, shown or run that they do not allow. Pure.
  */
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
-import { canonical } from "../../../shared/json/canonical.ts";
+import { canonical } from "../../../shared/json.ts";
 import { type Approve, approvals } from "../entry/approve.ts";
 import { APPROVE_WORDS } from "../entry/choices.ts";
 import type { Origin, ServerDefinition } from "../entry/definition.ts";

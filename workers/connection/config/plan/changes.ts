@@ -1,7 +1,7 @@
 /**
  * The difference of two configurations: what a change means for each server. The session carries it out. Pure.
  */
-import { canonical } from "../../../shared/json/canonical.ts";
+import { canonical } from "../../../shared/json.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
 import type { Settings } from "../entry/settings.ts";
 

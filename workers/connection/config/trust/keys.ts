@@ -4,7 +4,7 @@
  * not lose it. Pure.
  */
 import { createHash } from "node:crypto";
-import { canonical } from "../../../shared/json/canonical.ts";
+import { canonical } from "../../../shared/json.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
 import { isDefaultOAuth } from "../entry/oauth-plan.ts";
 import type { EnvSeen, Scripts } from "../env-files/env-files.ts";

@@ -1,5 +1,5 @@
 /** The headers of each request over HTTP, with those that a tool's parameters are mirrored into. Knows the tools listed last. */
-import type { CachedTool } from "../../../shared/listed/tool.ts";
+import type { CachedTool } from "../../../shared/listed.ts";
 import type { JSONRPCRequest } from "../wire/wire.ts";
 import { type MirroredParameter, mirroredParameters, parameterHeaders, standardHeaders } from "./headers.ts";
 

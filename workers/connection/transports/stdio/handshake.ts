@@ -3,10 +3,11 @@
  * lives. Owns the explanation of a failure. Loaded while the process starts, since it needs the SDK. Called by: stdio.ts.
  */
 import { messageOf, ThreadsError } from "../../../../src/shared/protocol/errors.ts";
-import { SHUTDOWN_TIMES, UNUSED_TIMES } from "../../../shared/programs/close-times.ts";
-import type { Connection, ConnectOptions } from "../../mcp/mcp.ts";
+import { SHUTDOWN_TIMES, UNUSED_TIMES } from "../../../shared/pace/pace.ts";
 import {
   answerTooLarge,
+  type Connection,
+  type ConnectOptions,
   evidenceOf,
   initialize,
   isTimeout,

@@ -5,7 +5,7 @@ import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import { DEFAULT_SETTINGS } from "../../../../../workers/connection/config/entry/settings.ts";
 import { ServerLife } from "../../../../../workers/connection/servers/life.ts";
 import { createParts } from "../../../../../workers/connection/servers/parts.ts";
-import { createGate } from "../../../../../workers/shared/pace/gate.ts";
+import { createGate } from "../../../../../workers/shared/pace/pace.ts";
 import { recordingLog } from "../../recording-log.ts";
 import { definitionOf, fakeConnect, settle } from "./support.ts";
 

@@ -10,8 +10,7 @@ import type { Connection, ConnectOptions } from "../../../../../workers/connecti
 import type { CallToolResult } from "../../../../../workers/connection/mcp/wire/wire.ts";
 import type { Connect } from "../../../../../workers/connection/servers/attempt.ts";
 import { Server, type ServerContext } from "../../../../../workers/connection/servers/server.ts";
-import { createGate } from "../../../../../workers/shared/pace/gate.ts";
-import type { CloseTimes } from "../../../../../workers/shared/programs/close-times.ts";
+import { type CloseTimes, createGate } from "../../../../../workers/shared/pace/pace.ts";
 import { recordingLog } from "../../recording-log.ts";
 
 /** A definition of the user's own file. */

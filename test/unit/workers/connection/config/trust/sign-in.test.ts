@@ -9,7 +9,7 @@ import {
   describeTarget,
   leastChars,
 } from "../../../../../../workers/connection/config/trust/question.ts";
-import { canonical } from "../../../../../../workers/shared/json/canonical.ts";
+import { canonical } from "../../../../../../workers/shared/json.ts";
 import { definition, PROJECT_FILE, PROJECT_PI } from "../support.ts";
 
 const URL = "https://x.y/mcp";
