@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { LIMITS } from "../shared/protocol/limits.ts";
-import { SNAPSHOT_FOLDER, type SnapshotKey, snapshotFileName } from "../shared/snapshot/file-name.ts";
+import { SNAPSHOT_FOLDER, type SnapshotKey, snapshotFileName } from "../shared/snapshot/contract.ts";
 import { type Catalog, catalogFrom, emptyCatalog } from "./known.ts";
 
 const sha256Hex = (text: string): string => hash("sha256", text);

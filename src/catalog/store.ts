@@ -2,7 +2,7 @@
 
 import type { RemovedTools } from "../shared/protocol/catalog.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
-import type { SnapshotKey } from "../shared/snapshot/file-name.ts";
+import type { SnapshotKey } from "../shared/snapshot/contract.ts";
 import { snapshotChecksum } from "../shared/snapshot/snapshot.ts";
 import { readCatalog } from "./file.ts";
 import { type Catalog, catalogFrom, catalogWithout, emptyCatalog } from "./known.ts";

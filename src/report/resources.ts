@@ -1,6 +1,6 @@
 /** The text of `/mcp resources`. Pure. */
 import type { ServerResources, ShownResource } from "../shared/protocol/resources.ts";
-import { counted } from "../shared/text/counts.ts";
+import { counted } from "../shared/text/amounts.ts";
 import { serverName } from "./server-name.ts";
 
 /** Longest list in a notice. */

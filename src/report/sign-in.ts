@@ -2,7 +2,7 @@
 import { wantsKey } from "../shared/protocol/errors.ts";
 import type { SignInStatus } from "../shared/protocol/sign-in.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
-import { durationText } from "../shared/text/duration.ts";
+import { durationText } from "../shared/text/amounts.ts";
 
 /** For example `signed in, expires in 42 min, renews itself`. `now`: milliseconds since the epoch. */
 export function signInText(signIn: SignInStatus, now: number): string {

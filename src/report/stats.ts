@@ -1,7 +1,7 @@
 /** The table of `/mcp stats`, as wide as the screen allows. Pure. */
 
 import type { StatsReport, StatsSummary, ToolStats } from "../shared/protocol/calls.ts";
-import { formatBytes, formatMs } from "../shared/text/size.ts";
+import { formatBytes, formatMs } from "../shared/text/amounts.ts";
 import { cutTo, padded, printable, visibleWidth } from "../shared/text/width.ts";
 
 const NAME_CELLS = 48;

@@ -2,10 +2,9 @@
 import type { Catalog } from "../catalog/catalog.ts";
 import type { WireError } from "../shared/protocol/errors.ts";
 import type { ServerStatus, StatusReport } from "../shared/protocol/status.ts";
-import { counted, offerText } from "../shared/text/counts.ts";
-import { describeProblem } from "../shared/text/problem.ts";
-import { firstSentence } from "../shared/text/sentence.ts";
-import { cleanText } from "../shared/text/unprintable.ts";
+import { counted, offerText } from "../shared/text/amounts.ts";
+import { describeProblem } from "../shared/text/failure.ts";
+import { cleanText, firstSentence } from "../shared/text/unprintable.ts";
 import { failureText } from "./failure-text.ts";
 import { refusedLine } from "./refused.ts";
 import { serverName } from "./server-name.ts";

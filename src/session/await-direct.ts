@@ -8,7 +8,7 @@ import { type Catalog, type CatalogStore, holdsToolsOf, snapshotIsOlder } from "
 import type { Pi } from "../pi/api.ts";
 import { messageOf } from "../shared/protocol/errors.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
-import type { SnapshotKey } from "../shared/snapshot/file-name.ts";
+import type { SnapshotKey } from "../shared/snapshot/contract.ts";
 import type { DirectRule, Registrar } from "../tools/registry/registry.ts";
 import { planWithin, type Running, type SessionWaits, serversOf, type WhileRunning } from "./running.ts";
 

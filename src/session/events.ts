@@ -6,7 +6,7 @@ import { notify } from "../pi/notices.ts";
 import { refusedLine } from "../report/refused.ts";
 import type { WorkerEvent } from "../shared/protocol/events.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
-import { describeProblem } from "../shared/text/problem.ts";
+import { describeProblem } from "../shared/text/failure.ts";
 import type { Registrar } from "../tools/registry/registry.ts";
 import type { Asks } from "../ui/asks/asks.ts";
 import { createConfigNotices } from "../ui/config-notices.ts";

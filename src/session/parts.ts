@@ -2,8 +2,8 @@
 import { createCatalogStore } from "../catalog/catalog.ts";
 import type { Pi } from "../pi/api.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { PROXY_TOOL, TOOL_SEARCH } from "../shared/naming/own-tools.ts";
-import type { SnapshotKey } from "../shared/snapshot/file-name.ts";
+import { PROXY_TOOL, TOOL_SEARCH } from "../shared/naming.ts";
+import type { SnapshotKey } from "../shared/snapshot/contract.ts";
 import { oneLine } from "../shared/text/unprintable.ts";
 import { createInstructions } from "../tools/instructions/instructions.ts";
 import { createLateTools, createRegistrar, directRule } from "../tools/registry/registry.ts";

@@ -13,7 +13,7 @@ import { otherClients } from "../pi/other-client.ts";
 import { prepareRuntime, STOPPED, startRuntimeLater } from "../runtime/runtime.ts";
 import { messageOf, ThreadsError } from "../shared/protocol/errors.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
-import { LOG_FILE, type SnapshotKey } from "../shared/snapshot/file-name.ts";
+import { LOG_FILE, type SnapshotKey } from "../shared/snapshot/contract.ts";
 import { explainRefusedArguments, explainUnknownCall } from "../tools/unknown-call/unknown-call.ts";
 import type { McpCommandHost } from "../ui/command/command.ts";
 import { startFacts, toRegistered } from "./facts.ts";

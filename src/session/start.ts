@@ -11,7 +11,7 @@ import { notify } from "../pi/notices.ts";
 import type { Crash, Runtime, RuntimeOptions } from "../runtime/runtime.ts";
 import { describeError, messageOf, ThreadsError } from "../shared/protocol/errors.ts";
 import type { WorkerEvent } from "../shared/protocol/events.ts";
-import { LOG_FILE } from "../shared/snapshot/file-name.ts";
+import { LOG_FILE } from "../shared/snapshot/contract.ts";
 import type { Registrar } from "../tools/registry/registry.ts";
 import { createAsks } from "../ui/asks/asks.ts";
 import { createDialogs } from "../ui/dialogs/dialogs.ts";

@@ -10,16 +10,13 @@ import type { Catalog } from "../catalog/catalog.ts";
 import type { Pi } from "../pi/api.ts";
 import type { AddedMessage } from "../pi/context.ts";
 import type { PiTool } from "../pi/tools.ts";
-import { PROXY_TOOL, TOOL_SEARCH } from "../shared/naming/own-tools.ts";
+import { PROXY_TOOL, TOOL_SEARCH } from "../shared/naming.ts";
 import type { CatalogSettings } from "../shared/protocol/catalog.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
-import { searchToolDescription } from "../shared/text/search-tool.ts";
 import { describePlan, type NewsBranch, newsOf } from "./news/news.ts";
-import type { ProxyHost } from "./proxy/proxy.ts";
-import { createProxyTool } from "./proxy/proxy.ts";
+import { createProxyTool, type ProxyHost } from "./proxy/proxy.ts";
 import type { DeclaredTool } from "./registry/registry.ts";
-import type { ToolSearchHost } from "./tool-search/tool-search.ts";
-import { createToolSearch } from "./tool-search/tool-search.ts";
+import { createToolSearch, type ToolSearchHost } from "./tool-search/tool-search.ts";
 
 /**
  * The servers of the configuration and its settings; undefined: no plan has told them yet. The catalog may be behind: it
@@ -90,11 +87,7 @@ export function createSearchTools(pi: Pi, host: ToolSearchHost & ProxyHost): Sea
         planned.settings.catalog === catalog.settings.catalog;
       if (!planned || (catalog.checksum !== undefined && isSame)) return declare(catalog);
       const { settings } = planned;
-      // Without a tool there is nothing to join, and nothing to load before a first request.
-      const description =
-        catalog.count === 0
-          ? searchToolDescription(servers, settings)
-          : await describePlan(servers, { catalog, settings });
+      const description = await describePlan(servers, { catalog, settings });
       complete = true;
       named = servers.map(({ name }) => name);
       register(create(description, settings.proxyTool));

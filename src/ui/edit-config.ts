@@ -1,7 +1,7 @@
 /** Editing a configuration file within Pi. */
 import type { PiContext } from "../pi/context.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { BOM } from "../shared/text/bom.ts";
+import { BOM } from "../shared/text/reading.ts";
 
 /** Opens the user's file, or the project's, in Pi's editor. Answers in a sentence what became of it. */
 export async function editConfig(project: boolean, ctx: PiContext, ask: Runtime["ask"]): Promise<string> {

@@ -12,7 +12,7 @@
  * | `publish`         | `PublishTask`               | `PublishResult` | on the thread                              |
  * | `keepSnapshot`    | `KeepTask`                  | problems        | on the thread if the snapshot is new       |
  */
-import type { ToolPrefix } from "../../src/shared/naming/names.ts";
+import type { ToolPrefix } from "../../src/shared/naming.ts";
 import type { CatalogSettings } from "../../src/shared/protocol/catalog.ts";
 import type { SnapshotServer } from "../../src/shared/snapshot/contract.ts";
 import type { CachedPrompt, CachedTool } from "./listed.ts";

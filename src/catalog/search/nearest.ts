@@ -3,7 +3,7 @@
  * name is bounded: its length and a mask of its letters exclude most names, and shared/text/slips.ts compares the others
  * within limits. The walk is in slices, because there may be thousands of names.
  */
-import { COMPARED_CHARS, slipsBetween } from "../../shared/text/slips.ts";
+import { COMPARED_CHARS, slipsBetween } from "../../shared/text/reading.ts";
 import { createSlices } from "../catalog.ts";
 
 /** How many slips still count as the same word, by the length of the word. */

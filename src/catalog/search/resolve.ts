@@ -2,10 +2,9 @@
  * The way from a name as a model wrote it to a tool: the only place that decides which names count as the same, and
  * which are near enough to be suggested. Pure.
  */
-import { ownerOf } from "../../shared/naming/names.ts";
+import { ownerOf } from "../../shared/naming.ts";
 import { shownName } from "../../shared/text/unprintable.ts";
-import type { Catalog, CatalogTool } from "../catalog.ts";
-import { toolsOf } from "../catalog.ts";
+import { type Catalog, type CatalogTool, toolsOf } from "../catalog.ts";
 import { nearestNames } from "./nearest.ts";
 import { searchCatalog, toolsNamed } from "./query.ts";
 

@@ -4,7 +4,7 @@
  * To read another form of a word: `splitWord`; to read another type: typed.ts.
  */
 import { isObject } from "../../shared/protocol/is-object.ts";
-import { formatBytes } from "../../shared/text/size.ts";
+import { formatBytes } from "../../shared/text/amounts.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { usage } from "../console/console.ts";
 import { ARGUMENT_BYTES, readRegular } from "../place/place.ts";

@@ -1,6 +1,6 @@
 /** A text of the command line as the value that the parameter's schema asks for. Pure. */
 import { isObject } from "../../shared/protocol/is-object.ts";
-import { isExact, parseArguments } from "../../shared/text/numbers.ts";
+import { isExact, parseArguments } from "../../shared/text/reading.ts";
 import { typeOf } from "../../shared/text/signature.ts";
 import { cut, oneLine } from "../../shared/text/unprintable.ts";
 import { alternatives, resolved, type Schema } from "./schema.ts";

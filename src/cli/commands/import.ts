@@ -1,7 +1,7 @@
 /** `import`: the servers that other programs have configured, and taking them over. */
 import { serverName } from "../../report/server-name.ts";
 import type { FoundHost, FoundImports, FoundServer, TakenImports } from "../../shared/protocol/setup.ts";
-import { describeProblem } from "../../shared/text/problem.ts";
+import { describeProblem } from "../../shared/text/failure.ts";
 import { type Console, EXIT, Failure, usage } from "../console/console.ts";
 import { didYouMean } from "../words/words.ts";
 import type { Command, Context } from "./context.ts";

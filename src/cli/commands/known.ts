@@ -11,7 +11,7 @@ import {
 } from "../../catalog/catalog.ts";
 import { serverName } from "../../report/server-name.ts";
 import type { ServerStatus, StatusReport } from "../../shared/protocol/status.ts";
-import { durationText } from "../../shared/text/duration.ts";
+import { durationText } from "../../shared/text/amounts.ts";
 import { asFailure, EXIT, Failure, usage } from "../console/console.ts";
 import { isTrusted } from "../place/place.ts";
 import type { CliSession } from "../session/session.ts";

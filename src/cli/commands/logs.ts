@@ -1,9 +1,11 @@
 /** `logs`: the last entries of the log, of all servers or of one, and what follows. Starts no worker. */
+
 import { closeSync, fstatSync, openSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { LIMITS } from "../../shared/protocol/limits.ts";
-import { LOG_FILE } from "../../shared/snapshot/file-name.ts";
+import { LOG_FILE } from "../../shared/snapshot/contract.ts";
+import { escapePattern } from "../../shared/text/reading.ts";
 import { EXIT, Failure, usage } from "../console/console.ts";
 import { readRegular } from "../place/place.ts";
 import { countOption } from "../words/words.ts";
@@ -20,12 +22,10 @@ const START = /^(\d{4}-\d\d-\d\dT[\d:.]+Z) (\w+) +\[([^\]]*)\] /;
 const entriesOf = (text: string): string[] =>
   text.split(/\n(?=\d{4}-\d\d-\d\dT)/).map((entry) => entry.trimEnd());
 
-const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-
 /** Whether an entry is about the server: its name stands in it as a word. */
 function isAbout(server: string | undefined): (entry: string) => boolean {
   if (server === undefined) return () => true;
-  const name = new RegExp(`(?<![\\w-])${escaped(server)}(?![\\w-])`);
+  const name = new RegExp(`(?<![\\w-])${escapePattern(server)}(?![\\w-])`);
   return (entry) => name.test(entry.replace(START, ""));
 }
 

@@ -1,7 +1,7 @@
 /** `prompts`: the prompts of servers with their arguments. */
 import { serverName } from "../../report/server-name.ts";
 import type { SnapshotPrompt, SnapshotServer } from "../../shared/snapshot/contract.ts";
-import { counted } from "../../shared/text/counts.ts";
+import { counted } from "../../shared/text/amounts.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { cutTo } from "../../shared/text/width.ts";
 import { type Console, EXIT } from "../console/console.ts";

@@ -3,7 +3,7 @@ import { serverName } from "../../report/server-name.ts";
 import type { CallResult } from "../../shared/protocol/calls.ts";
 import { decode } from "../../shared/protocol/codec.ts";
 import type { ServerResources } from "../../shared/protocol/resources.ts";
-import { counted } from "../../shared/text/counts.ts";
+import { counted } from "../../shared/text/amounts.ts";
 import { cutTo } from "../../shared/text/width.ts";
 import { type Console, EXIT } from "../console/console.ts";
 import type { Command } from "./context.ts";

@@ -1,9 +1,8 @@
 /** `add`, `remove`, `enable` and `disable`: changes of the configuration files, which the worker makes. */
 import { serverName } from "../../report/server-name.ts";
 import type { ServerPreview, TriedServer } from "../../shared/protocol/setup.ts";
-import { ADD_USAGE, type AddWords, parseAdd } from "../../shared/setup/add-words.ts";
-import { counted } from "../../shared/text/counts.ts";
-import { formatMs } from "../../shared/text/size.ts";
+import { ADD_USAGE, type AddWords, parseAdd } from "../../shared/setup.ts";
+import { counted, formatMs } from "../../shared/text/amounts.ts";
 import { type Console, EXIT, Failure, usage } from "../console/console.ts";
 import type { Command } from "./context.ts";
 import { configured } from "./known.ts";

@@ -1,9 +1,8 @@
 /** `tools`: the tools of all servers, or of one. */
 import type { CatalogTool } from "../../catalog/catalog.ts";
 import { serverName } from "../../report/server-name.ts";
-import { counted } from "../../shared/text/counts.ts";
-import { firstSentence } from "../../shared/text/sentence.ts";
-import { shownName } from "../../shared/text/unprintable.ts";
+import { counted } from "../../shared/text/amounts.ts";
+import { firstSentence, shownName } from "../../shared/text/unprintable.ts";
 import { cutTo } from "../../shared/text/width.ts";
 import { type Console, EXIT } from "../console/console.ts";
 import type { Command } from "./context.ts";

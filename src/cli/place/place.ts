@@ -7,7 +7,7 @@ import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileStamp } from "../../shared/protocol/file-stamp.ts";
 import type { SessionFacts } from "../../shared/protocol/session.ts";
-import type { SnapshotKey } from "../../shared/snapshot/file-name.ts";
+import type { SnapshotKey } from "../../shared/snapshot/contract.ts";
 import { EXIT, Failure, usage } from "../console/console.ts";
 import { type PiTrust, piTrust } from "./pi-trust.ts";
 

@@ -1,7 +1,7 @@
 /** Reads files that somebody else may have put there: regular files alone, and only up to a limit. */
 import { closeSync, constants, fstatSync, openSync, readSync, statSync } from "node:fs";
 import { messageOf } from "../../shared/protocol/errors.ts";
-import { formatBytes } from "../../shared/text/size.ts";
+import { formatBytes } from "../../shared/text/amounts.ts";
 
 /** Opening must not wait for a pipe nor take over a terminal. Windows has neither flag. */
 const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOCTTY ?? 0);

@@ -13,7 +13,7 @@ import type { WorkerEvent } from "../../shared/protocol/events.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
 import type { SignInResult } from "../../shared/protocol/sign-in.ts";
 import type { StatusReport } from "../../shared/protocol/status.ts";
-import { LOG_FILE } from "../../shared/snapshot/file-name.ts";
+import { LOG_FILE } from "../../shared/snapshot/contract.ts";
 import { type Console, EXIT, Failure } from "../console/console.ts";
 import { factsOf, type Place } from "../place/place.ts";
 import { answerApproval } from "./approvals.ts";

@@ -2,7 +2,7 @@
  * Divides the words behind `add`: the options that every command has, as far as `add` has none of the same name, and
  * those that belong to the server. Behind the command of a server all words are the command's. Pure.
  */
-import { optionOf } from "../../shared/setup/add-options.ts";
+import { optionOf } from "../../shared/setup.ts";
 import { GLOBAL_OPTIONS } from "./table.ts";
 
 /** `--no-test` is the command line's own. */

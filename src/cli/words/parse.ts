@@ -1,5 +1,5 @@
 /** Reads the command line: which command, its arguments, its options. Pure. */
-import { slipsBetween } from "../../shared/text/slips.ts";
+import { slipsBetween } from "../../shared/text/reading.ts";
 import { type Failure, usage } from "../console/console.ts";
 import { divideAdd } from "./divide-add.ts";
 import { ALIASES, isWord, type Option, optionsOf, WORDS, type WordName } from "./table.ts";

@@ -6,7 +6,7 @@
  */
 import { type CatalogTool, inputSchemaOf } from "../../catalog/catalog.ts";
 import type { PiTool, ToolExposure, ToolResult } from "../../pi/tools.ts";
-import { serverPrefix } from "../../shared/naming/names.ts";
+import { serverPrefix } from "../../shared/naming.ts";
 import type { CallProgress, CallResult } from "../../shared/protocol/calls.ts";
 import { type ErrorData, type JsonValue, ThreadsError, toWireError } from "../../shared/protocol/errors.ts";
 import type { SnapshotServer } from "../../shared/snapshot/contract.ts";

@@ -3,7 +3,7 @@
  * are decoded at the first access, so registering thousands of tools decodes no schema.
  */
 import { type CatalogTool, inputKeysOf, inputSchemaOf } from "../../catalog/catalog.ts";
-import type { RootKey } from "../../shared/snapshot/root-keys.ts";
+import type { RootKey } from "../../shared/snapshot/contract.ts";
 
 type Schema = Record<string, unknown>;
 

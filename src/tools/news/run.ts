@@ -4,8 +4,12 @@ import type { AddedMessage, PiContext } from "../../pi/context.ts";
 import type { CatalogSettings } from "../../shared/protocol/catalog.ts";
 import { isObject } from "../../shared/protocol/is-object.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
-import { type DescribedServer, searchToolDescription } from "../../shared/text/search-tool.ts";
-import { serversThatFit, toldIn } from "../../shared/text/told-servers.ts";
+import {
+  type DescribedServer,
+  searchToolDescription,
+  serversThatFit,
+  toldIn,
+} from "../../shared/text/search-tool.ts";
 import { shownName } from "../../shared/text/unprintable.ts";
 
 /** The branch, and the part of it that the model still reads after a compaction. */
@@ -140,7 +144,9 @@ export async function describedPlan(
 ): Promise<string> {
   const tools = Map.groupBy(await toolsOf(catalog, undefined), (tool) => tool.server.name);
   const described = servers.map(({ name, description }) => {
-    const known = catalog.servers.find((server) => server.name === name)?.description ?? description;
+    // A catalog without tools is older than the plan.
+    const own = catalog.count > 0 ? catalog.servers.find((server) => server.name === name) : undefined;
+    const known = own?.description ?? description;
     const names = (tools.get(name) ?? []).map(({ tool }) => tool);
     return { name, tools: names, ...(known === undefined ? {} : { description: known }) };
   });

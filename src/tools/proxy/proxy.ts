@@ -6,7 +6,7 @@
  */
 
 import type { PiTool } from "../../pi/tools.ts";
-import { PROXY_TOOL } from "../../shared/naming/own-tools.ts";
+import { PROXY_TOOL } from "../../shared/naming.ts";
 import { createRenderers } from "../rows/rows.ts";
 import type { ProxyHost } from "./host.ts";
 

@@ -13,9 +13,9 @@ import {
 } from "../../catalog/search/search.ts";
 import type { PiToolContext, ToolUpdate } from "../../pi/tools.ts";
 import { nameLine, noServer, stateNote } from "../../report/search.ts";
-import { plainToolName } from "../../shared/naming/names.ts";
+import { plainToolName } from "../../shared/naming.ts";
 import { fromWireError } from "../../shared/protocol/errors.ts";
-import { parseArguments } from "../../shared/text/numbers.ts";
+import { parseArguments } from "../../shared/text/reading.ts";
 import type { ProxyHost } from "./host.ts";
 
 export interface ProxyCall {

@@ -5,7 +5,7 @@ import { errorLineOf } from "../../report/search.ts";
 import { serverName } from "../../report/server-name.ts";
 import { describeError, ThreadsError } from "../../shared/protocol/errors.ts";
 import type { ServerStatus } from "../../shared/protocol/status.ts";
-import { counted, offerText } from "../../shared/text/counts.ts";
+import { counted, offerText } from "../../shared/text/amounts.ts";
 import { cleanText } from "../../shared/text/unprintable.ts";
 import { expectedLine } from "../definition/definition.ts";
 import type { ProxyHost } from "./host.ts";

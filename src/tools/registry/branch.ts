@@ -4,8 +4,7 @@
  */
 
 import { type CatalogTool, NO_SCHEMAS } from "../../catalog/catalog.ts";
-import { namePrefix, type ToolPrefix } from "../../shared/naming/names.ts";
-import { PROXY_TOOL } from "../../shared/naming/own-tools.ts";
+import { namePrefix, PROXY_TOOL, type ToolPrefix } from "../../shared/naming.ts";
 import { asList, isObject } from "../../shared/protocol/is-object.ts";
 import type { SnapshotServer } from "../../shared/snapshot/contract.ts";
 

@@ -5,7 +5,7 @@
  */
 import type { CatalogTool } from "../../catalog/catalog.ts";
 import type { Pi } from "../../pi/api.ts";
-import { fallbackName } from "../../shared/naming/names.ts";
+import { fittedName } from "../../shared/naming.ts";
 
 export interface FreeNameOptions {
   /** Whether we have registered this name ourselves. */
@@ -35,7 +35,7 @@ export function createFreeNames(pi: Pi, { isOurs, onTaken }: FreeNameOptions): W
     const before = renamed.get(tool.name);
     if (before !== undefined) return { ...tool, name: before };
     if (!namesInPi().has(tool.name)) return tool;
-    const name = fallbackName(tool.server.name, tool.tool);
+    const name = fittedName({ server: tool.server.name, tool: tool.tool });
     renamed.set(tool.name, name);
     onTaken(tool, name);
     return { ...tool, name };

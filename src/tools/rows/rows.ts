@@ -6,7 +6,7 @@
  */
 import type { Component, RenderTheme } from "../../pi/screen.ts";
 import type { DrawnResult, RenderContext, ToolRenderers } from "../../pi/tools.ts";
-import { formatBytes, formatMs } from "../../shared/text/size.ts";
+import { formatBytes, formatMs } from "../../shared/text/amounts.ts";
 import { plainLines } from "../../shared/text/unprintable.ts";
 import { asDrawn, cutTo, mostCells, printable, wrap } from "../../shared/text/width.ts";
 import { argumentsLine, argumentsText, progressLine, shareOf } from "./text.ts";

@@ -6,7 +6,7 @@
  */
 
 import type { PiTool } from "../../pi/tools.ts";
-import { TOOL_SEARCH } from "../../shared/naming/own-tools.ts";
+import { TOOL_SEARCH } from "../../shared/naming.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
 import { createRenderers } from "../rows/rows.ts";
 import type { ToolSearchHost } from "./host.ts";

@@ -1,6 +1,6 @@
 /** Carries out what a key asked for, through the session. */
 import type { PiContext } from "../../pi/context.ts";
-import { counted } from "../../shared/text/counts.ts";
+import { counted } from "../../shared/text/amounts.ts";
 import { editConfig } from "../edit-config.ts";
 import { askedKey, runSetup } from "../setup/setup.ts";
 import type { PanelHost } from "./host.ts";

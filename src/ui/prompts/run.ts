@@ -5,7 +5,7 @@ import { notify } from "../../pi/notices.ts";
 import type { CallResult } from "../../shared/protocol/calls.ts";
 import { decode } from "../../shared/protocol/codec.ts";
 import { describeThrown } from "../../shared/protocol/errors.ts";
-import { isTextBlock } from "../../shared/text/text-block.ts";
+import { isTextBlock } from "../../shared/text/clean-blocks.ts";
 import { oneLine, shownName } from "../../shared/text/unprintable.ts";
 import { printable } from "../../shared/text/width.ts";
 import { readArguments, usageOf } from "./arguments.ts";

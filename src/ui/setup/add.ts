@@ -5,7 +5,7 @@ import { serverName } from "../../report/server-name.ts";
 import { addedText, MCP_COMMANDS, mistakeText, ownerText, runsText, triedText } from "../../report/setup.ts";
 import { ThreadsError } from "../../shared/protocol/errors.ts";
 import type { ProposedServer, ServerPreview, TriedServer } from "../../shared/protocol/setup.ts";
-import type { AddWords } from "../../shared/setup/add-words.ts";
+import type { AddWords } from "../../shared/setup.ts";
 import { choose, whileWaiting } from "./dialog.ts";
 import type { SetupHost } from "./host.ts";
 import { askKey } from "./key.ts";

@@ -4,7 +4,7 @@ import { notify } from "../../pi/notices.ts";
 import { failureText } from "../../report/failure-text.ts";
 import { serverName } from "../../report/server-name.ts";
 import type { KeySource } from "../../shared/protocol/panel.ts";
-import { counted } from "../../shared/text/counts.ts";
+import { counted } from "../../shared/text/amounts.ts";
 import { choose, until } from "./dialog.ts";
 import type { SetupHost } from "./host.ts";
 

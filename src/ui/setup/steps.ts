@@ -1,9 +1,7 @@
 /** `/mcp add` without words: asks for what the words would say, step by step. */
 import type { PiContext } from "../../pi/context.ts";
 import { notify } from "../../pi/notices.ts";
-import { type AddWords, parseAdd } from "../../shared/setup/add-words.ts";
-import { proposedName } from "../../shared/setup/proposed-name.ts";
-import { splitWords } from "../../shared/setup/split-words.ts";
+import { type AddWords, parseAdd, proposedName, splitWords } from "../../shared/setup.ts";
 import { ATTEMPTS, choose, type Read, until } from "./dialog.ts";
 
 const LOCAL = "A program on this machine: a command";

@@ -1,10 +1,8 @@
 /** Owns: what the model is told of changed servers: once, bounded, and again after a compaction took the text away. */
 import { describe, expect, test } from "vitest";
-import type { CatalogSettings } from "../../../src/shared/protocol/catalog.ts";
-import { DEFAULT_CATALOG_SETTINGS } from "../../../src/shared/protocol/catalog.ts";
+import { type CatalogSettings, DEFAULT_CATALOG_SETTINGS } from "../../../src/shared/protocol/catalog.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { estimateTokens, searchToolDescription } from "../../../src/shared/text/search-tool.ts";
-import { toldIn } from "../../../src/shared/text/told-servers.ts";
+import { estimateTokens, searchToolDescription, toldIn } from "../../../src/shared/text/search-tool.ts";
 import { newsOf } from "../../../src/tools/news/news.ts";
 import { makeCatalog } from "../make-catalog.ts";
 

@@ -5,7 +5,7 @@
  */
 
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
-import { percentDecoded } from "../../../src/shared/text/percent.ts";
+import { percentDecoded } from "../../../src/shared/text/reading.ts";
 import { DATA, HOLDERS, isMapBelow, isSchema, type Schema, VALUES } from "./keywords.ts";
 
 export interface References {

@@ -4,16 +4,20 @@
  */
 
 import { crc32, deflateRawSync } from "node:zlib";
-import type { AssignedNames } from "../../../src/shared/naming/names.ts";
+import type { AssignedNames } from "../../../src/shared/naming.ts";
 import type { CatalogSettings } from "../../../src/shared/protocol/catalog.ts";
 import { encode } from "../../../src/shared/protocol/codec.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { buildEngine } from "../../../src/shared/search/build/build.ts";
-import type { Snapshot, SnapshotPrompt, SnapshotServer } from "../../../src/shared/snapshot/contract.ts";
-import { rootKeysOf } from "../../../src/shared/snapshot/root-keys.ts";
+import {
+  rootKeysOf,
+  type Snapshot,
+  type SnapshotPrompt,
+  type SnapshotServer,
+} from "../../../src/shared/snapshot/contract.ts";
 import { encodeSnapshot } from "../../../src/shared/snapshot/snapshot.ts";
+import { formatBytes } from "../../../src/shared/text/amounts.ts";
 import { type DescribedServer, searchToolDescription } from "../../../src/shared/text/search-tool.ts";
-import { formatBytes } from "../../../src/shared/text/size.ts";
 import { cleanText, cut, oneLine } from "../../../src/shared/text/unprintable.ts";
 import type { CatalogServer } from "../../shared/tasks.ts";
 import { ANY_OBJECT, cutDescription, type Prepared, prepareTools, promptCommands } from "./prepare-tools.ts";

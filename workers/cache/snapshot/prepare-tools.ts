@@ -3,17 +3,17 @@
  * nothing is hidden from the person. Pure.
  */
 
-import { type AssignedNames, nameTools } from "../../../src/shared/naming/names.ts";
+import { type AssignedNames, nameTools } from "../../../src/shared/naming.ts";
 import type { ToolAnnotations } from "../../../src/shared/protocol/catalog.ts";
 import { encode } from "../../../src/shared/protocol/codec.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { IndexedTool } from "../../../src/shared/search/build/build.ts";
-import type {
-  SnapshotArgument,
-  SnapshotPrompt,
-  SnapshotTool,
+import {
+  rootKeysOf,
+  type SnapshotArgument,
+  type SnapshotPrompt,
+  type SnapshotTool,
 } from "../../../src/shared/snapshot/contract.ts";
-import { rootKeysOf } from "../../../src/shared/snapshot/root-keys.ts";
 import { cleanText, oneLine } from "../../../src/shared/text/unprintable.ts";
 import type { CachedArgument, CachedPrompt, CachedTool } from "../../shared/listed.ts";
 import type { CatalogServer } from "../../shared/tasks.ts";

@@ -3,7 +3,7 @@
  * other letters. A long argument is cut, so that it cannot push another one out of the question. Pure.
  */
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { withoutHalfAtEnd } from "../../../src/shared/text/surrogates.ts";
+import { withoutHalfAtEnd } from "../../../src/shared/text/unprintable.ts";
 import { escaped, shown } from "../config/entry/shown-text.ts";
 
 const NAME_CHARS = 200;

@@ -1,5 +1,5 @@
 /** What there is to say about the tools of all servers: tokens, names, repairs, what is left out. Pure. */
-import { fittedName, plainToolName } from "../../../src/shared/naming/names.ts";
+import { fittedName, plainToolName } from "../../../src/shared/naming.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { CatalogServer, PublishResult, PublishTask } from "../../shared/tasks.ts";
 import { lineNotices } from "./server-notices.ts";

@@ -2,7 +2,7 @@
 
 import type { Finding } from "../../../src/shared/protocol/doctor.ts";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
-import { formatMs } from "../../../src/shared/text/size.ts";
+import { formatMs } from "../../../src/shared/text/amounts.ts";
 import { commandFor } from "../../shared/commands.ts";
 import { settledWithin } from "../../shared/pace/abort.ts";
 import { type DoctorInput, type Examined, staged } from "./check.ts";

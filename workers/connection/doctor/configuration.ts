@@ -3,7 +3,7 @@
 import { isAbsolute } from "node:path";
 import type { Finding } from "../../../src/shared/protocol/doctor.ts";
 import type { ConfigProblem, StatusReport } from "../../../src/shared/protocol/status.ts";
-import { counted } from "../../../src/shared/text/counts.ts";
+import { counted } from "../../../src/shared/text/amounts.ts";
 import { advice, commandFor } from "../../shared/commands.ts";
 import type { ConfigState } from "../config/config.ts";
 import { allWell, type DoctorInput } from "./check.ts";

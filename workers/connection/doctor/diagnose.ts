@@ -6,7 +6,7 @@ import { release } from "node:os";
 import type { DoctorReport, DoctorServer, Finding } from "../../../src/shared/protocol/doctor.ts";
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import type { ServerStatus } from "../../../src/shared/protocol/status.ts";
-import { isTrouble, worstFirst } from "../../../src/shared/text/worst-first.ts";
+import { isTrouble, worstFirst } from "../../../src/shared/text/failure.ts";
 import { attempt } from "./attempt.ts";
 import type { Check, DoctorInput, Examined } from "./check.ts";
 import { checkConfiguration } from "./configuration.ts";

@@ -4,7 +4,7 @@
  */
 import type { DoctorStage, Finding } from "../../../src/shared/protocol/doctor.ts";
 import { ThreadsError, toWireError } from "../../../src/shared/protocol/errors.ts";
-import { counted } from "../../../src/shared/text/counts.ts";
+import { counted } from "../../../src/shared/text/amounts.ts";
 import { createGate } from "../../shared/pace/pace.ts";
 import { resolveAddress } from "../config/values/values.ts";
 import { classifyFailure, explainConnect, type HttpAddress } from "../transports/http/http.ts";

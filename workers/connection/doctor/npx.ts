@@ -1,6 +1,6 @@
 /** Servers that npx starts: the Node.js on the PATH, and the packages in npx's cache. */
 import type { Finding } from "../../../src/shared/protocol/doctor.ts";
-import { counted } from "../../../src/shared/text/counts.ts";
+import { counted } from "../../../src/shared/text/amounts.ts";
 import { fillPath } from "../config/entry/fill-path.ts";
 import { isLate } from "../config/entry/interpolate.ts";
 import { serverEnvironment } from "../config/entry/server-environment.ts";

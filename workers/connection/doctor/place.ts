@@ -2,8 +2,8 @@
 import { join } from "node:path";
 import type { Finding } from "../../../src/shared/protocol/doctor.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { LOG_FILE, SIGN_IN_FOLDER, SNAPSHOT_FOLDER } from "../../../src/shared/snapshot/file-name.ts";
-import { formatBytes } from "../../../src/shared/text/size.ts";
+import { LOG_FILE, SIGN_IN_FOLDER, SNAPSHOT_FOLDER } from "../../../src/shared/snapshot/contract.ts";
+import { formatBytes } from "../../../src/shared/text/amounts.ts";
 import { allWell, type DoctorInput } from "./check.ts";
 import { FILES_LOOKED_AT } from "./limits.ts";
 import type { LookedAt, Machine } from "./machine.ts";

@@ -1,6 +1,6 @@
 /** Whether the commands of servers can be started: the program, its rights, and its working directory. */
 import type { Finding } from "../../../src/shared/protocol/doctor.ts";
-import { counted } from "../../../src/shared/text/counts.ts";
+import { counted } from "../../../src/shared/text/amounts.ts";
 import {
   type Env,
   namesFile,

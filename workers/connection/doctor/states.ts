@@ -3,7 +3,7 @@
 import type { Finding, FindingId, Severity } from "../../../src/shared/protocol/doctor.ts";
 import { type WireError, withoutServer } from "../../../src/shared/protocol/errors.ts";
 import type { ServerStatus } from "../../../src/shared/protocol/status.ts";
-import { counted } from "../../../src/shared/text/counts.ts";
+import { counted } from "../../../src/shared/text/amounts.ts";
 import { commandFor } from "../../shared/commands.ts";
 import { allWell, type DoctorInput, reasonOf } from "./check.ts";
 

@@ -2,7 +2,9 @@
  * Makes findings fit to be pasted into an issue: one line each, bounded, without secrets, queries of urls and the path of
  * the home folder. The texts of findings may hold a server's words. Pure.
  */
+
 import type { Finding } from "../../../src/shared/protocol/doctor.ts";
+import { escapePattern } from "../../../src/shared/text/reading.ts";
 import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import { DETAIL_CHARS, REMEDY_CHARS, TITLE_CHARS } from "./limits.ts";
 
@@ -14,8 +16,6 @@ export function withoutHome(text: string, home: string): string {
   if (home.length < 2) return text;
   return text.replaceAll(new RegExp(`${escapePattern(home)}${END}`, "g"), "~");
 }
-
-const escapePattern = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
 /** Urls lose their user, their query and their fragment, which may be secrets. */
 export const withoutQueries = (text: string): string =>

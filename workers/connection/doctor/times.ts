@@ -1,8 +1,7 @@
 /** Starts and calls that come near their limits. Pure. */
 import type { Finding } from "../../../src/shared/protocol/doctor.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { counted } from "../../../src/shared/text/counts.ts";
-import { formatMs } from "../../../src/shared/text/size.ts";
+import { counted, formatMs } from "../../../src/shared/text/amounts.ts";
 import { callTimeoutMs, type ServerTimings } from "../servers/servers.ts";
 import type { DoctorInput } from "./check.ts";
 

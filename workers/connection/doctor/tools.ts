@@ -1,7 +1,7 @@
 /** What the tools of servers cost, and what had to be changed about them. */
 
 import type { Finding } from "../../../src/shared/protocol/doctor.ts";
-import { counted } from "../../../src/shared/text/counts.ts";
+import { counted } from "../../../src/shared/text/amounts.ts";
 import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import { commandFor } from "../../shared/commands.ts";
 import type { CatalogFacts } from "../catalog/catalog.ts";

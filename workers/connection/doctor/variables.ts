@@ -1,6 +1,6 @@
 /** Variables that a server's entry needs and that are not set. Runs no `!command`: its output is not known here. Pure. */
 import type { Finding } from "../../../src/shared/protocol/doctor.ts";
-import { counted } from "../../../src/shared/text/counts.ts";
+import { counted } from "../../../src/shared/text/amounts.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { type Environment, interpolate } from "../config/entry/interpolate.ts";
 import { allWell, type DoctorInput } from "./check.ts";

@@ -1,5 +1,5 @@
 /** What a server offers under the rules of the configuration: which tools, and how they are named. Pure. */
-import type { ToolPrefix } from "../../../src/shared/naming/names.ts";
+import type { ToolPrefix } from "../../../src/shared/naming.ts";
 import type { CachedResources, CachedTool } from "../../shared/listed.ts";
 import type { PublishedTool } from "../../shared/tasks.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";

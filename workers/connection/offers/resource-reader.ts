@@ -2,7 +2,7 @@
  * Tells the model how to read a resource that a result links to: with which tool, by its name in Pi, and with which
  * arguments. Called by results.ts for each link.
  */
-import { nameTools } from "../../../src/shared/naming/names.ts";
+import { nameTools } from "../../../src/shared/naming.ts";
 import type { Settings } from "../config/entry/settings.ts";
 import { exposedTools, type Offering, prefixOf } from "./exposed.ts";
 import { resourceTools } from "./resource-tools.ts";

@@ -2,7 +2,7 @@
  * Makes tools of resources: one tool for each resource, and one for each template, with the template's variables as
  * parameters. To the rules, the catalog and the search they are tools like any other. Pure.
  */
-import { shortHash } from "../../../src/shared/naming/names.ts";
+import { shortHash } from "../../../src/shared/naming.ts";
 import type { CachedResource, CachedResources, CachedTemplate, CachedTool } from "../../shared/listed.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { parseUriTemplate, type UriTemplate } from "./uri-template.ts";

@@ -5,8 +5,8 @@
 
 import type { ResultContent } from "../../../src/shared/protocol/calls.ts";
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
-import { formatBytes } from "../../../src/shared/text/size.ts";
-import { textBlock } from "../../../src/shared/text/text-block.ts";
+import { formatBytes } from "../../../src/shared/text/amounts.ts";
+import { textBlock } from "../../../src/shared/text/clean-blocks.ts";
 import { decodedBytes, normalizeBase64 } from "./base64.ts";
 import { type Block, type ShapeOptions, word } from "./context.ts";
 import { imageContent } from "./images.ts";

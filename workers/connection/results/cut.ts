@@ -2,7 +2,7 @@
  * Finds where to cut a text: by UTF-8 bytes and by lines, between characters, at a line end if one is near. Only the
  * part that is kept is read, so the length of the text does not matter. Pure.
  */
-import { isHighSurrogate, isLowSurrogate } from "../../../src/shared/text/surrogates.ts";
+import { isHighSurrogate, isLowSurrogate } from "../../../src/shared/text/unprintable.ts";
 
 export interface Budget {
   bytes: number;

@@ -5,7 +5,7 @@
  */
 
 import type { ResultContent } from "../../../src/shared/protocol/calls.ts";
-import { textBlock } from "../../../src/shared/text/text-block.ts";
+import { textBlock } from "../../../src/shared/text/clean-blocks.ts";
 import type { GuardLimits } from "../config/entry/guard.ts";
 import { amount } from "./amount.ts";
 import { countLines, headEnd, tailStart } from "./cut.ts";

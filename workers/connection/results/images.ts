@@ -7,8 +7,8 @@
 import type { ResultContent } from "../../../src/shared/protocol/calls.ts";
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { formatBytes } from "../../../src/shared/text/size.ts";
-import { textBlock } from "../../../src/shared/text/text-block.ts";
+import { formatBytes } from "../../../src/shared/text/amounts.ts";
+import { textBlock } from "../../../src/shared/text/clean-blocks.ts";
 import { decodedBytes, normalizeBase64, sniffImageType } from "./base64.ts";
 import type { Block, ShapeOptions } from "./context.ts";
 import { imageSize } from "./image-size.ts";

@@ -2,7 +2,7 @@
  * Outlines a JSON text by its structure: keys, array lengths, first items. Reads the text once from start to end
  * without parsing it into objects, so that size costs only time and depth costs nothing. Pure.
  */
-import { withoutHalfAtEnd } from "../../../src/shared/text/surrogates.ts";
+import { withoutHalfAtEnd } from "../../../src/shared/text/unprintable.ts";
 import { amount } from "./amount.ts";
 
 const QUOTE = 0x22;

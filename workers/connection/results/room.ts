@@ -5,7 +5,7 @@
 import type { Stats } from "node:fs";
 import { lstat, readdir, rm, rmdir, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { formatBytes } from "../../../src/shared/text/size.ts";
+import { formatBytes } from "../../../src/shared/text/amounts.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 export const RESULTS_MAX_AGE_MS = 7 * DAY_MS;

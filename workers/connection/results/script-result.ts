@@ -7,7 +7,7 @@
 import type { CallResult } from "../../../src/shared/protocol/calls.ts";
 import type { JsonValue } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { formatBytes } from "../../../src/shared/text/size.ts";
+import { formatBytes } from "../../../src/shared/text/amounts.ts";
 import { jsonOf } from "../../shared/json.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
 import { redactValue } from "../secrets/secrets.ts";

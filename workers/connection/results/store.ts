@@ -7,7 +7,7 @@
 import { randomBytes } from "node:crypto";
 import { type FileHandle, mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { isHighSurrogate } from "../../../src/shared/text/surrogates.ts";
+import { isHighSurrogate } from "../../../src/shared/text/unprintable.ts";
 import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../shared/files/read-regular.ts";
 import { Room, type RoomOptions } from "./room.ts";
 

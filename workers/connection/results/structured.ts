@@ -5,7 +5,7 @@
 
 import type { ResultContent } from "../../../src/shared/protocol/calls.ts";
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
-import { textBlock } from "../../../src/shared/text/text-block.ts";
+import { textBlock } from "../../../src/shared/text/clean-blocks.ts";
 import { jsonOf, sameJson } from "../../shared/json.ts";
 import { splitLabel } from "./label.ts";
 

@@ -3,6 +3,7 @@
  * base64 with anything before and behind it, as in `Basic base64(user:secret)`. Returns sources of regular expressions.
  * Pure.
  */
+import { escapePattern } from "../../../src/shared/text/reading.ts";
 
 /** A longer secret is looked for in pieces, so that no match is longer than `LONGEST_MATCH`. */
 const PIECE_CHARS = 1_000;
@@ -17,8 +18,6 @@ export const LONGEST_MATCH = PIECE_CHARS * FORM_CHARS;
 const ENCODED_PIECES = 16;
 /** A shorter form would be found by chance, so it is looked for as a whole word. */
 export const SURE_CHARS = 8;
-
-const escapeRegExp = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
 const anyCase = (hex: string): string =>
   hex.replace(/[a-f]/gi, (digit) => `[${digit.toLowerCase()}${digit.toUpperCase()}]`);
@@ -44,8 +43,8 @@ const BACKSLASHES = "\\\\{1,3}";
 
 /** One character in each form that a URL, JSON or HTML gives it. Letters and digits have one form. */
 function spellings(char: string): string {
-  if (/^[A-Za-z0-9_.~-]$/.test(char)) return escapeRegExp(char);
-  const ways = [char === '"' || char === "/" ? `\\\\{0,3}${char}` : escapeRegExp(char)];
+  if (/^[A-Za-z0-9_.~-]$/.test(char)) return escapePattern(char);
+  const ways = [char === '"' || char === "/" ? `\\\\{0,3}${char}` : escapePattern(char)];
   if (char === "\\") ways.unshift("\\\\{2,4}");
   if (char === " ") ways.push("\\+");
   const bytes = Buffer.from(char).toString("hex");
@@ -99,11 +98,11 @@ export function formsOf(secrets: readonly string[], parts: readonly string[]): s
     const bytes = Buffer.from(piece);
     const hex = bytes.toString("hex");
     for (const form of [hex, hex.toUpperCase(), ...base64Forms(bytes)])
-      forms.set(form, within(form, escapeRegExp(form)));
+      forms.set(form, within(form, escapePattern(form)));
   }
   for (const secret of [...secrets, ...parts]) {
     for (const [i, piece] of pieces(secret).entries()) {
-      const source = i < ENCODED_PIECES ? Array.from(piece, spellings).join("") : escapeRegExp(piece);
+      const source = i < ENCODED_PIECES ? Array.from(piece, spellings).join("") : escapePattern(piece);
       forms.set(piece, within(piece, source));
     }
   }

@@ -3,7 +3,7 @@
  * connection listed them. Lists them over the connection that the server hands it; knows nothing of the server's phases.
  */
 
-import { localSpellingsOf } from "../../../src/shared/naming/names.ts";
+import { localSpellingsOf } from "../../../src/shared/naming.ts";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { keepSame } from "../../shared/json.ts";

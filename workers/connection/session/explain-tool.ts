@@ -3,11 +3,10 @@
  * removed or not trusted, or a rule hides the tool. Main cannot know, because its catalog holds available tools only.
  */
 
-import { ownerOf, spellingsOf } from "../../../src/shared/naming/names.ts";
+import { ownerOf, spellingsOf } from "../../../src/shared/naming.ts";
 import { ThreadsError, toWireError, type WireError } from "../../../src/shared/protocol/errors.ts";
 import { offeredTools } from "../offers/offers.ts";
-import type { Server, Supervisor } from "../servers/servers.ts";
-import { excludedTool, refusal } from "../servers/servers.ts";
+import { excludedTool, refusal, type Server, type Supervisor } from "../servers/servers.ts";
 
 function reasonOf(server: Server, written: string): ThreadsError | undefined {
   const { definition, name } = server;

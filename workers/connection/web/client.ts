@@ -9,7 +9,7 @@ import { type LookupFunction, type OnReadOpts, Socket } from "node:net";
 import { type Duplex, pipeline, type Readable } from "node:stream";
 import { createSecureContext, getCACertificates, type SecureContext } from "node:tls";
 import { constants, createBrotliDecompress, createUnzip } from "node:zlib";
-import { percentDecoded } from "../../../src/shared/text/percent.ts";
+import { percentDecoded } from "../../../src/shared/text/reading.ts";
 import { createReader, type Reader, wholeInTurn } from "../../shared/pace/turns.ts";
 import { bareHost, type Env, proxyAddress, proxyFor, proxyHeaders, TunnelAgent } from "./proxy.ts";
 

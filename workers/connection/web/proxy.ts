@@ -9,7 +9,7 @@ import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import tls from "node:tls";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { percentDecoded } from "../../../src/shared/text/percent.ts";
+import { percentDecoded } from "../../../src/shared/text/reading.ts";
 
 export type Env = Readonly<Record<string, string | undefined>>;
 

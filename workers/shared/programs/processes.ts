@@ -11,13 +11,14 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { promisify } from "node:util";
 import escaping from "cross-spawn/lib/util/escape.js";
 import {
+  commandShell,
   fromPs,
   fromStat,
   type ProcessRow,
   PS_COLUMNS,
   straysOf,
+  systemProgram,
 } from "../../../src/shared/process/strays.ts";
-import { commandShell, systemProgram } from "../../../src/shared/process/windows-programs.ts";
 
 export type ServerProcess = ChildProcessByStdio<Writable, Readable, Readable>;
 

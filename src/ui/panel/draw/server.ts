@@ -2,8 +2,7 @@
 import { signInText } from "../../../report/sign-in.ts";
 import type { ServerDetails } from "../../../shared/protocol/panel.ts";
 import type { ServerStatus } from "../../../shared/protocol/status.ts";
-import { offerText } from "../../../shared/text/counts.ts";
-import { durationText } from "../../../shared/text/duration.ts";
+import { durationText, offerText } from "../../../shared/text/amounts.ts";
 import { cutOff, wrap } from "../../../shared/text/width.ts";
 import { chosenAt, type ListState, menuOf, statusOf, type World } from "../model/model.ts";
 import { type Area, listLines, type Picture, paragraph, pointer } from "./frame.ts";

@@ -1,8 +1,8 @@
 /** Draws the list of servers. Pure. */
 
 import type { ConfigProblem } from "../../../shared/protocol/status.ts";
-import { counted } from "../../../shared/text/counts.ts";
-import { describeProblem } from "../../../shared/text/problem.ts";
+import { counted } from "../../../shared/text/amounts.ts";
+import { describeProblem } from "../../../shared/text/failure.ts";
 import { chosenAt, type ListState, type ServersRow, serversRows, type World } from "../model/model.ts";
 import { type Area, listLines, type Picture, paragraph, pointer } from "./frame.ts";
 import { cell, cellRight, clean, type Parts, part, withTilde } from "./line.ts";

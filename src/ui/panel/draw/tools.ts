@@ -1,8 +1,7 @@
 /** Draws the tools of a server, a tool, and a tried search. Only the rows that are seen are looked at. Pure. */
 import type { ToolExposure } from "../../../shared/protocol/panel.ts";
-import { counted } from "../../../shared/text/counts.ts";
-import { firstSentence } from "../../../shared/text/sentence.ts";
-import { formatMs } from "../../../shared/text/size.ts";
+import { counted, formatMs } from "../../../shared/text/amounts.ts";
+import { firstSentence } from "../../../shared/text/unprintable.ts";
 import {
   allWords,
   chosenAt,

@@ -1,7 +1,7 @@
 /** The first view: every server, whatever keeps one from running, and what concerns all of them. Pure. */
 
 import type { ConfigProblem, ServerStatus } from "../../../shared/protocol/status.ts";
-import { describeProblem } from "../../../shared/text/problem.ts";
+import { describeProblem } from "../../../shared/text/failure.ts";
 import type { Key } from "./keys.ts";
 import { chosenAt, FIRST, isMove, type ListState, moveIn, typed } from "./list.ts";
 import { back, push, type State, type Step, withView } from "./state.ts";

@@ -3,7 +3,7 @@
  * filter; a key that only moves looks at no other tool than the chosen one. Pure, but for what it keeps beside a list.
  */
 import type { ToolExposure } from "../../../shared/protocol/panel.ts";
-import { counted } from "../../../shared/text/counts.ts";
+import { counted } from "../../../shared/text/amounts.ts";
 import type { Key } from "./keys.ts";
 import { chosenAt, FIRST, isMove, type ListState, moveIn, typed } from "./list.ts";
 import { back, type ChoiceView, push, type State, type Step, withView } from "./state.ts";

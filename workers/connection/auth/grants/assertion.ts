@@ -5,7 +5,7 @@
  */
 import { createPrivateKey, type KeyObject } from "node:crypto";
 import { type ClientAuth, modifyAssertion, PrivateKeyJwt } from "oauth4webapi";
-import { withoutBom } from "../../../../src/shared/text/bom.ts";
+import { withoutBom } from "../../../../src/shared/text/reading.ts";
 import { readRegularText, whyUnread } from "../../../shared/files/read-regular.ts";
 import type { OAuthPlan } from "../../config/entry/oauth-plan.ts";
 import { SignInProblem } from "../model/model.ts";

@@ -4,8 +4,7 @@
  * to this sign-in, so that the user can paste again. Pure.
  */
 
-import { isLoopback } from "../../../../src/shared/text/openable.ts";
-import { percentDecoded } from "../../../../src/shared/text/percent.ts";
+import { isLoopback, percentDecoded } from "../../../../src/shared/text/reading.ts";
 import { cleanText } from "../../../../src/shared/text/unprintable.ts";
 import { isSameState } from "../model/model.ts";
 import { portOf } from "./redirect.ts";

@@ -4,7 +4,7 @@
  */
 
 import type { SignInAgreed, SignInQuestion } from "../../../../src/shared/protocol/sign-in.ts";
-import { isOpenable } from "../../../../src/shared/text/openable.ts";
+import { isOpenable } from "../../../../src/shared/text/reading.ts";
 import { oneLine } from "../../../../src/shared/text/unprintable.ts";
 import { settledWithin } from "../../../shared/pace/abort.ts";
 import type { GrantContext, PendingAuthorization } from "../grants/grants.ts";

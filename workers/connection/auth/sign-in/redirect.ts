@@ -3,7 +3,7 @@
  * address is on loopback (RFC 8252, section 7.3), unless the configuration names another: then the user pastes it. Pure.
  */
 import { createHash } from "node:crypto";
-import { isLoopback } from "../../../../src/shared/text/openable.ts";
+import { isLoopback } from "../../../../src/shared/text/reading.ts";
 import type { OAuthPlan } from "../../config/entry/oauth-plan.ts";
 import { type ClientRecord, SignInProblem } from "../model/model.ts";
 

@@ -2,7 +2,7 @@
  * Single values from a stored file, which a person or another program may have written. Each function answers undefined
  * for a value of the wrong type, length or characters. Pure.
  */
-import { withoutBom } from "../../../../src/shared/text/bom.ts";
+import { withoutBom } from "../../../../src/shared/text/reading.ts";
 
 const TOKEN_CHARS = 16 * 1024;
 const TEXT_CHARS = 8 * 1024;

@@ -1,7 +1,7 @@
 /** Where the sign-in of a server lies below the agent folder. Pure. */
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import { SIGN_IN_FOLDER } from "../../../../src/shared/snapshot/file-name.ts";
+import { SIGN_IN_FOLDER } from "../../../../src/shared/snapshot/contract.ts";
 
 export interface Place {
   /** `<agentDir>/mcp-oauth`. */

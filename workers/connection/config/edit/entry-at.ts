@@ -2,7 +2,7 @@
 import * as jsonc from "jsonc-parser";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
-import { BOM } from "../../../../src/shared/text/bom.ts";
+import { BOM } from "../../../../src/shared/text/reading.ts";
 import { parseJsonc } from "../files/files.ts";
 
 const NEW_OBJECT = "{}\n";

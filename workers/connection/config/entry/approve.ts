@@ -3,7 +3,7 @@
  * nobody trusts: they decide only where the user's own words leave it to them. The most specific rule counts, so that the
  * order of rules means nothing. Pure.
  */
-import { plainToolName, type ToolPrefix } from "../../../../src/shared/naming/names.ts";
+import { plainToolName, type ToolPrefix } from "../../../../src/shared/naming.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { APPROVE_RULES, APPROVE_WORDS } from "./choices.ts";
 import { fitsTool, matchesPattern, namesInRules, type RuleNames } from "./exposure.ts";

@@ -1,5 +1,5 @@
 /** The values that a key may choose from, as lists for the schemas and as types. Pure. */
-import type { ToolPrefix } from "../../../../src/shared/naming/names.ts";
+import type { ToolPrefix } from "../../../../src/shared/naming.ts";
 import type { ServerStatus } from "../../../../src/shared/protocol/status.ts";
 
 /** Our own values and Pi's: exposure.ts says what each means here. */

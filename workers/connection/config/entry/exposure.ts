@@ -9,7 +9,7 @@ import {
   plainToolName,
   serverPrefix,
   type ToolPrefix,
-} from "../../../../src/shared/naming/names.ts";
+} from "../../../../src/shared/naming.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { Exposure } from "./choices.ts";
 import type { Entry } from "./server-shape.ts";

@@ -1,5 +1,5 @@
 /** Finds the known key that somebody probably meant by an unknown one. Pure. */
-import { slipsBetween } from "../../../../src/shared/text/slips.ts";
+import { slipsBetween } from "../../../../src/shared/text/reading.ts";
 
 /** Key of another program -> our key for the same thing. */
 const OTHER_WORDS: Record<string, string> = {

@@ -3,7 +3,7 @@ import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { inTime, silenceOf } from "../../../shared/files/file-system.ts";
 import { readRegularText, remedyForUnread, whyUnread } from "../../../shared/files/read-regular.ts";
 
-export { withoutBom } from "../../../../src/shared/text/bom.ts";
+export { withoutBom } from "../../../../src/shared/text/reading.ts";
 
 export type FileText =
   | { kind: "missing" }

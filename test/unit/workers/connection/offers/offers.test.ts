@@ -1,6 +1,6 @@
 /** Owns: resources and templates as tools. */
 import { describe, expect, it, test } from "vitest";
-import { shortHash } from "../../../../../src/shared/naming/names.ts";
+import { shortHash } from "../../../../../src/shared/naming.ts";
 import { offeredTools, resourceTools } from "../../../../../workers/connection/offers/resource-tools.ts";
 
 const resource = (name: string, uri = `x://${name}`) => ({ name, uri });
