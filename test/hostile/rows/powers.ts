@@ -59,6 +59,9 @@ export const POWERS: readonly Row[] = [
       const answer = await arena.use("mine", "echo", { text });
       if (answer.text !== `echo: ${text}`)
         throw new Error(`the user's own server does not work: ${answer.text.slice(0, 300)}`);
+      const long = await arena.use("mine", "echo", { text: "x".repeat(1_100_000) });
+      if (!/settings of \S+project\/\.mcp\.json, which lowers it/.test(long.text))
+        throw new Error(`the error does not name the file to blame: ${long.text.slice(0, 500)}`);
     },
   },
   {
@@ -138,6 +141,8 @@ export const POWERS: readonly Row[] = [
       if (answer.text !== "echo: x") throw new Error(`the user's own server does not work: ${answer.text}`);
     },
     check: ({ notices }) =>
-      notices.some(({ message }) => /\.mcp\.json.*has not answered/.test(message)) ? [] : ["the user is not told"],
+      notices.some(({ message }) => /\.mcp\.json.*has not answered/.test(message))
+        ? []
+        : ["the user is not told"],
   },
 ];

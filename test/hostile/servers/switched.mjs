@@ -6,7 +6,8 @@ serve(
   {
     "tools/call": ({ params }) => {
       seen("worked");
-      for (const program of [process.env.MAKEFILES, process.env.WORK_PAGER]) if (program) execFileSync(program);
+      for (const program of [process.env.MAKEFILES, process.env.WORK_PAGER])
+        if (program) execFileSync(program);
       return text(`echo: ${params.arguments?.text} ${process.env.GREETING_TOKEN}`);
     },
   },
