@@ -8,7 +8,7 @@ import { type Catalog, type CatalogTool, eachTool } from "../catalog/catalog.ts"
 import type { Pi } from "../pi/api.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import type { SnapshotServer } from "../shared/snapshot/contract.ts";
-import { Book, type BookOptions, currentOf, isGone } from "./book.ts";
+import { Book, type BookOptions, currentOf, type DirectRule, isGone } from "./book.ts";
 import { type DeclaredTool, fromTranscript } from "./branch.ts";
 import type { Comparison } from "./outdated.ts";
 
