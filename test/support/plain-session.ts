@@ -55,7 +55,6 @@ export async function startPlainSession(
     workerUrl,
     limits,
     facts: () => ({
-      generation: 1,
       ...place,
       projectTrusted: true,
       configPath: undefined,
@@ -109,7 +108,7 @@ export async function startPlainSession(
   return {
     runtime,
     call: (server, tool, args) =>
-      runtime.callTool({ generation: 1, callId: `call-${++calls}`, server, tool, args }, undefined),
+      runtime.callTool({ callId: `call-${++calls}`, server, tool, args }, undefined),
     tools: async (name) => {
       const { checksum } = await runtime.settleTools({ timeoutMs: SETTLE_MS }, undefined);
       // Events and replies use different ports, so the event may arrive after the reply.

@@ -43,15 +43,15 @@ test("a cache file that is broken, empty, of another version, a folder, read-onl
   const lines = ({ agentDir }: Place): Promise<string[]> =>
     warnings(at, (line) => line.includes(agentDir) && line.includes("mcp-cache.json"));
   const places: [name: string, place: Place][] = [];
-  for (const [index, [name, spoil]] of CASES.entries()) {
+  for (const [name, spoil] of CASES) {
     const place = await createPlace();
     places.push([name, place]);
     await spoil(cacheFile(place));
     await configure(place, servers);
-    const generation = index + 2;
-    const facts = { generation, projectTrusted: true, configPath: undefined, registered: [], canAsk: true };
+    const facts = { projectTrusted: true, configPath: undefined, registered: [], canAsk: true };
+    const before = at.events.length;
     at.runtime.post("startSession", { ...place, ...facts, snapshotChecksum: undefined });
-    await at.event("planned", (event) => event.generation === generation);
+    await at.event("planned", () => true, before);
     expect((await at.settled("s")).toolCount, name).toBeGreaterThan(0);
     // A second store meets the same problem, which must not add a second line.
     await at.runtime.ask("reconnect", { server: "s" });

@@ -28,7 +28,6 @@ async function open(fault: (event: WorkerEvent) => void) {
   });
   onCleanup(() => handlers.shutdown({}, never));
   const facts: SessionFacts = {
-    generation: 1,
     ...place,
     projectTrusted: true,
     configPath: undefined,
@@ -71,7 +70,7 @@ test("a second start after a failed one -> a new session; the first session's se
   const { handlers, facts, spawned } = await open(failingOnce("server"));
   await expect(handlers.startSession(facts, never)).rejects.toThrow("no server");
   const pid = await spawned();
-  await handlers.startSession({ ...facts, generation: 2 }, never);
+  await handlers.startSession({ ...facts }, never);
   expect(await waitGone([pid], 5_000)).toEqual([]);
   await handlers.settleTools({ timeoutMs: 40_000 }, never);
   const { servers } = await handlers.status({}, never);

@@ -285,7 +285,7 @@ describe("connection worker: a call under way", () => {
 
   test("progress -> events with the call's id and the server's words", async () => {
     const { at } = await shared();
-    const params = { generation: 1, callId: "with progress", server: "everything" };
+    const params = { callId: "with progress", server: "everything" };
     const [tool, args] = ["trigger-long-running-operation", { duration: 0.2, steps: 2 }];
     expect((await at.runtime.callTool({ ...params, tool, args }, undefined)).isError).toBe(false);
     expect(await at.event("progress")).toMatchObject({

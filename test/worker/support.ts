@@ -205,7 +205,6 @@ export async function start(servers: Record<string, Entry>, options: StartOption
   const runtimeItself = startRuntime({
     logFile,
     facts: () => ({
-      generation: 1,
       ...place,
       projectTrusted: true,
       configPath: undefined,
@@ -261,7 +260,7 @@ export async function start(servers: Record<string, Entry>, options: StartOption
     });
   let calls = 0;
   const call: Started["call"] = (server, tool, args = {}, signal) =>
-    runtime.callTool({ generation: 1, callId: `call-${++calls}`, server, tool, args }, signal);
+    runtime.callTool({ callId: `call-${++calls}`, server, tool, args }, signal);
   return {
     ...place,
     runtime,

@@ -150,7 +150,7 @@ describe("whether the plan is waited for", () => {
 
   test("a snapshot that something was taken out of -> waited for", async () => {
     const at = await opened({ snapshot: [SERVER] });
-    at.send({ type: "removed", generation: 0, servers: ["s"], tools: [] });
+    at.send({ type: "removed", servers: ["s"], tools: [] });
     expect(await waited(at)).toBe(10_000);
   });
 });

@@ -24,7 +24,6 @@ import { isIdle, type Plan } from "../config/plan/plan.ts";
 import type { KnownTools, Supervisor } from "../servers/servers.ts";
 
 export interface PlanCarrierOptions {
-  generation: number;
   cwd: string;
   /** Absolute path of the cache file. */
   cachePath: string;
@@ -58,19 +57,8 @@ export class CurrentPlan {
 type CarryOut = (change: Plan, state: ConfigState, accepted: AcceptedBefore) => Promise<void>;
 
 export function createPlanCarrier(current: CurrentPlan, options: PlanCarrierOptions): CarryOut {
-  const {
-    generation,
-    cwd,
-    cachePath,
-    supervisor,
-    catalog,
-    hashes,
-    cache,
-    emit,
-    onChanged,
-    signal,
-    firstRequestGone,
-  } = options;
+  const { cwd, cachePath, supervisor, catalog, hashes, cache, emit, onChanged, signal, firstRequestGone } =
+    options;
   let isFirst = true;
 
   const read = async (query: CacheQuery): ReturnType<CachePool["readCache"]> => {
@@ -106,7 +94,6 @@ export function createPlanCarrier(current: CurrentPlan, options: PlanCarrierOpti
     supervisor.carryOut(change, withheldServers(state));
     emit({
       type: "planned",
-      generation,
       settings: catalogSettings(current.settings, current.files),
       accepted,
       ...statusReport(supervisor, state),

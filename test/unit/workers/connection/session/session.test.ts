@@ -92,7 +92,7 @@ describe("the first plan", () => {
       ["a"],
       ["theirs"],
     ]);
-    const call = { generation: 1, callId: "1", server: "theirs", tool: "t", args: {} };
+    const call = { callId: "1", server: "theirs", tool: "t", args: {} };
     await expect(at.session.requests.callTool(call, never())).rejects.toMatchObject({
       code: "server_not_trusted",
       message: "theirs is not started: it waits for the user's consent.",
@@ -195,7 +195,7 @@ describe("a change", () => {
 describe("requests", () => {
   test("a call -> the server is connected, the result comes back as bytes, progress as events", async () => {
     const at = await openWith({ a: {} }, { entries: { a: entry("work") } });
-    const call = { generation: 1, callId: "c1", server: "a", tool: "work", args: { x: 1 } };
+    const call = { callId: "c1", server: "a", tool: "work", args: { x: 1 } };
     const called = at.session.requests.callTool(call, never());
     (await at.opening("a")).open({
       callTool: async ({ args, onProgress }) => {
@@ -212,7 +212,7 @@ describe("requests", () => {
 
   test("a call that fails -> its error without secrets of the server's definition", async () => {
     const at = await openWith({ a: {} }, { entries: { a: entry("work") } });
-    const call = { generation: 1, callId: "c1", server: "a", tool: "work", args: {} };
+    const call = { callId: "c1", server: "a", tool: "work", args: {} };
     const called = at.session.requests.callTool(call, never());
     const { options, open } = await at.opening("a");
     options.onSecrets({ values: ["s3cr3t-value"], named: [] });
