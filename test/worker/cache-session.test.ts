@@ -73,10 +73,9 @@ describe("a cache that cannot be written", () => {
   /** Starts a session that works as usual, and answers it when its catalog has come. */
   async function startUsual(place: Place): Promise<Started> {
     const at = await start({ s: fixture("noisy.mjs") }, { place });
-    const { pending, checksum } = await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
+    const pending = await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
     expect(pending).toEqual([]);
-    expect(checksum).toBeTypeOf("number");
-    await at.event("catalog");
+    expect(at.events.map(({ type }) => type)).toContain("catalog");
     expect(textOf(await at.call("s", "work"))).toBe("through the noise");
     expect(at.crashes).toEqual([]);
     return at;

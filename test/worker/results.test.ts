@@ -60,7 +60,7 @@ beforeAll(async () => {
       snapshotChecksum: undefined,
     }),
   });
-  expect((await runtime.settleTools({ timeoutMs: WAIT_MS }, undefined)).pending).toEqual([]);
+  expect(await runtime.settleTools({ timeoutMs: WAIT_MS }, undefined)).toEqual([]);
 });
 
 afterAll(async () => {

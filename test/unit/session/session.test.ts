@@ -412,7 +412,7 @@ describe("Pi's other events", () => {
   });
 
   test("codemode is called before the plan -> the servers are waited for", async () => {
-    const settleTools = () => ({ pending: [], checksum: undefined });
+    const settleTools = () => [];
     const at = await openSession({ answers: { settleTools } });
     const execute = (): Promise<never> => Promise.reject(new Error("not called"));
     at.pi.registerTool({
@@ -500,7 +500,7 @@ test("another extension has the name of a tool without a prefix -> another name,
   });
   const execute = (): Promise<never> => Promise.reject(new Error("not called"));
   pi.registerTool({ name: "read", label: "", description: "", parameters: {}, execute });
-  answers.settleTools = () => ({ pending: [], checksum: undefined });
+  answers.settleTools = () => [];
   const search = pi.tools.get("ToolSearch");
   await search?.execute("1", { query: "select:read" }, undefined, undefined, {} as never);
   const text = "MCP tool read of own is called own__read: another extension has a tool read.";
