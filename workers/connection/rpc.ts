@@ -14,7 +14,7 @@ import { endIfFileGone } from "../shared/gone-files.ts";
 import type { Log } from "../shared/log.ts";
 import { createCachePool } from "./catalog/catalog.ts";
 import { bytesRead } from "./messages/messages.ts";
-import type { Talkers } from "./servers/servers.ts";
+import type { Talkers } from "./servers/talkers.ts";
 import {
   createPatternMatcher,
   type Handler,

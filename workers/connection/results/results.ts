@@ -11,7 +11,7 @@ import type { Log } from "../../shared/log.ts";
 import { guardFrom } from "../config/entry/guard.ts";
 import type { Settings } from "../config/entry/settings.ts";
 import { resourceReader } from "../offers/offers.ts";
-import type { Server } from "../servers/servers.ts";
+import type { Server } from "../servers/server.ts";
 import type { ResultSettings } from "./context.ts";
 import { removeOldResults } from "./room.ts";
 import { createStats, readStats, type Stats, statsSettings } from "./stats.ts";
