@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { ThreadsError } from "../../../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import { DEFAULT_SETTINGS } from "../../../../../workers/connection/config/entry/settings.ts";
-import { plan } from "../../../../../workers/connection/config/plan/changes.ts";
+import { plan } from "../../../../../workers/connection/config/plan/plan.ts";
 import { attemptFailure } from "../../../../../workers/connection/servers/attempt.ts";
 import { callTimeoutMs, isExcluded } from "../../../../../workers/connection/servers/call.ts";
 import { noServer } from "../../../../../workers/connection/servers/lookup.ts";
