@@ -15,7 +15,7 @@ import { expect, test } from "vitest";
 import { readCatalog, snapshotPath } from "../../src/catalog/file.ts";
 import { catalogFrom, inputSchemaOf } from "../../src/catalog/known.ts";
 import { DEFAULT_CATALOG_SETTINGS } from "../../src/shared/protocol/catalog.ts";
-import { lazyInputSchema } from "../../src/tools/definition/input-schema.ts";
+import { lazyInputSchema } from "../../src/tools/definition.ts";
 import { readCache } from "../../workers/cache/metadata/metadata.ts";
 import { repairInputSchema, repairOutputSchema } from "../../workers/cache/schema/schema.ts";
 import { makeSnapshot } from "../../workers/cache/snapshot/make.ts";

@@ -13,7 +13,7 @@ import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { advice } from "../../shared/commands.ts";
 import type { CatalogPublisher } from "../catalog/catalog.ts";
 import type { RunningConfiguration } from "../config/config.ts";
-import type { Supervisor } from "../servers/servers.ts";
+import type { Supervisor } from "../servers/supervisor.ts";
 import { SERVERS_SHOWN } from "./limits.ts";
 
 export interface DoctorParts {

@@ -3,7 +3,8 @@ import type { Finding } from "../../../src/shared/protocol/doctor.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { counted } from "../../../src/shared/text/counts.ts";
 import { formatMs } from "../../../src/shared/text/size.ts";
-import { callTimeoutMs, type ServerTimings } from "../servers/servers.ts";
+import { callTimeoutMs } from "../servers/call.ts";
+import type { ServerTimings } from "../servers/server.ts";
 import type { DoctorInput } from "./check.ts";
 
 /** A start that takes more than this part of its limit fails on a slower day. */

@@ -10,7 +10,7 @@ import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import type { Log } from "../../shared/log.ts";
 import { guardFrom, type Settings } from "../config/entry/settings.ts";
 import { resourceReader } from "../offers/offers.ts";
-import type { Server } from "../servers/servers.ts";
+import type { Server } from "../servers/server.ts";
 import type { ResultSettings } from "./context.ts";
 import { removeOldResults } from "./room.ts";
 import { createStats, readStats, type Stats, statsSettings } from "./stats.ts";

@@ -7,11 +7,18 @@ import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import type { ProposedServer, RemovedServer, SetupRequests } from "../../../src/shared/protocol/setup.ts";
 import { advice, commandFor } from "../../shared/commands.ts";
 import type { RunningConfiguration } from "../config/config.ts";
-import type { NewEntry } from "../config/edit/edit.ts";
-import { editAdded, editRemoved, realFile, textOf, writeAdded, writeRemoved } from "../config/edit/edit.ts";
+import {
+  editAdded,
+  editRemoved,
+  type NewEntry,
+  realFile,
+  textOf,
+  writeAdded,
+  writeRemoved,
+} from "../config/edit/edit.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { configSources } from "../config/files/files.ts";
-import type { Supervisor } from "../servers/servers.ts";
+import type { Supervisor } from "../servers/supervisor.ts";
 import { explainAbsent } from "./explain-server.ts";
 import { type Applied, findImports, takeImports } from "./found-imports.ts";
 import type { SessionRequests } from "./handler.ts";

@@ -21,7 +21,7 @@ import {
 import { isProject, type ServerDefinition } from "../config/entry/definition.ts";
 import { asRules } from "../config/entry/exposure.ts";
 import { configSources } from "../config/files/files.ts";
-import type { Supervisor } from "../servers/servers.ts";
+import type { Supervisor } from "../servers/supervisor.ts";
 import { explainAbsent } from "./explain-server.ts";
 
 type Answer<M extends keyof ConnectionMethods> = Promise<ConnectionMethods[M]["value"]>;
