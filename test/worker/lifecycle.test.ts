@@ -10,7 +10,7 @@ import type { WorkerEvent } from "../../src/shared/protocol/events.ts";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import type { ServerState, ServerStatus } from "../../src/shared/protocol/status.ts";
 import { configFacts, loadConfig } from "../../workers/connection/config/merge/merge.ts";
-import { plan } from "../../workers/connection/config/plan/changes.ts";
+import { plan } from "../../workers/connection/config/plan/plan.ts";
 import { Supervisor } from "../../workers/connection/servers/supervisor.ts";
 import { createLog } from "../../workers/shared/log.ts";
 import { waitGone } from "../support/processes.ts";

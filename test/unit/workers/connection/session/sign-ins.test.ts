@@ -8,7 +8,7 @@ import type { WorkerEvent } from "../../../../../src/shared/protocol/events.ts";
 import type { SessionAuth } from "../../../../../workers/connection/auth/auth.ts";
 import type { RunningConfiguration } from "../../../../../workers/connection/config/config.ts";
 import { DEFAULT_SETTINGS } from "../../../../../workers/connection/config/entry/settings.ts";
-import { plan } from "../../../../../workers/connection/config/plan/changes.ts";
+import { plan } from "../../../../../workers/connection/config/plan/plan.ts";
 import { Supervisor } from "../../../../../workers/connection/servers/supervisor.ts";
 import {
   createSignInRequests,
