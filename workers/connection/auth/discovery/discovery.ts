@@ -5,6 +5,7 @@
  */
 import { isIP } from "node:net";
 import type { OAuthPlan } from "../../config/entry/oauth-plan.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
 import { type AuthChallenge, type Discovered, SignInProblem } from "../model/model.ts";
 import { type AuthRequests, addressProblem, hostOf, isLoopback, shownAddress } from "../requests/requests.ts";
 import {

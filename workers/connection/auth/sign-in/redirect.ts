@@ -10,6 +10,8 @@ import { cleanText } from "../../../../src/shared/text/unprintable.ts";
 import type { OAuthPlan } from "../../config/entry/oauth-plan.ts";
 import { type ClientRecord, isSameState, SignInProblem } from "../model/model.ts";
 import { codeOf, type Listeners, type Listening } from "./callback.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
+import { type ClientRecord, SignInProblem } from "../model/model.ts";
 
 /** One address to try. In `uri`, `{port}` stands for the port. `port` absent: any free one. */
 interface RedirectTry {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type AuthServer, ServerAuth } from "../../../../../workers/connection/auth/auth.ts";
 import type { SignIns, SignInTarget } from "../../../../../workers/connection/auth/sign-in/sign-in.ts";
-import type { OAuthPlan } from "../../../../../workers/connection/config/entry/oauth-plan.ts";
+import type { OAuthPlan } from "../../../../../workers/connection/config/entry/oauth-values.ts";
 import { tempFolder } from "../../../temp-folder.ts";
 import {
   giveTokens,

@@ -7,7 +7,7 @@ import type { PendingAuthorization } from "../../../../../../workers/connection/
 import { beginAuthorization } from "../../../../../../workers/connection/auth/grants/authorize.ts";
 import { finishAuthorization } from "../../../../../../workers/connection/auth/grants/token-requests.ts";
 import type { ClientRecord } from "../../../../../../workers/connection/auth/model/model.ts";
-import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-plan.ts";
+import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-values.ts";
 import {
   type Answer,
   type AuthServer,
