@@ -89,11 +89,6 @@ export interface CatalogStore {
   replace(snapshot: Uint8Array): void;
   /** Removes servers and tools until the next snapshot comes. */
   leaveOut(removed: RemovedTools): void;
-  /**
-   * Settles when the newest snapshot has this checksum. A reply may name a snapshot whose event is still under way,
-   * because events travel on another port. Settles without it after `LIMITS.rpcShortMs`.
-   */
-  reached(checksum: number | undefined): Promise<void>;
 }
 
 export function createCatalogStore(agentDir: string, key: SnapshotKey): CatalogStore {
@@ -101,7 +96,6 @@ export function createCatalogStore(agentDir: string, key: SnapshotKey): CatalogS
   let newest: Uint8Array | undefined;
   let checksum = catalog.checksum;
   let isPartial = false;
-  const waiting = new Set<{ checksum: number; resolve: () => void }>();
   const current = (): Catalog => {
     if (newest) {
       catalog = catalogFrom(newest, { isWhole: true }) ?? catalog;
@@ -128,21 +122,10 @@ export function createCatalogStore(agentDir: string, key: SnapshotKey): CatalogS
       newest = snapshot;
       isPartial = false;
       checksum = snapshotChecksum(snapshot);
-      for (const waiter of waiting) if (waiter.checksum === checksum) waiter.resolve();
     },
     leaveOut: (removed) => {
       catalog = catalogWithout(current(), removed);
       isPartial = true;
-    },
-    reached: async (wanted) => {
-      if (wanted === undefined || wanted === checksum) return;
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const waiter = { checksum: wanted, resolve };
-      waiting.add(waiter);
-      const timer = setTimeout(resolve, LIMITS.rpcShortMs);
-      await promise;
-      clearTimeout(timer);
-      waiting.delete(waiter);
     },
   };
 }

@@ -1,9 +1,8 @@
 /** Servers that npx starts: the Node.js on the PATH, and the packages in npx's cache. */
 import type { Finding } from "../../../src/shared/protocol/doctor.ts";
 import { counted } from "../../../src/shared/text/counts.ts";
-import { fillPath } from "../config/entry/fill-path.ts";
-import { isLate } from "../config/entry/interpolate.ts";
-import { serverEnvironment } from "../config/entry/server-environment.ts";
+import { serverEnvironment } from "../config/entry/cache-identity.ts";
+import { fillPath, isLate } from "../config/entry/interpolate.ts";
 import { NO_REGISTRY_REMEDY, type NpxState, npxState } from "../npx/npx.ts";
 import { proxyFor } from "../web/web.ts";
 import { allWell, type DoctorInput, type Examined } from "./check.ts";

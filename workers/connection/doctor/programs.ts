@@ -4,11 +4,9 @@ import { counted } from "../../../src/shared/text/counts.ts";
 import { type Env, valueIn } from "../../shared/programs/environment.ts";
 import { namesFile } from "../../shared/programs/find-program.ts";
 import { SYSTEM_FOLDERS, splitSearchPath } from "../../shared/programs/search-path.ts";
+import { serverEnvironment } from "../config/entry/cache-identity.ts";
 import type { ServerDefinition, StdioTarget } from "../config/entry/definition.ts";
-import { fillPath } from "../config/entry/fill-path.ts";
-import { pathsOf } from "../config/entry/home.ts";
-import { isLate } from "../config/entry/interpolate.ts";
-import { serverEnvironment } from "../config/entry/server-environment.ts";
+import { fillPath, isLate, pathsOf } from "../config/entry/interpolate.ts";
 import { allWell, type DoctorInput } from "./check.ts";
 import type { Machine } from "./machine.ts";
 

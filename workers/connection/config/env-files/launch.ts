@@ -5,7 +5,7 @@
  */
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
-import { pathsOf } from "../entry/home.ts";
+import { pathsOf } from "../entry/interpolate.ts";
 import { listed, shown } from "../entry/shown-text.ts";
 import { findWorktree } from "../files/files.ts";
 import { contentOf, forOwnServer, isOwn } from "./content.ts";

@@ -5,7 +5,7 @@
 import * as jsonc from "jsonc-parser";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
-import { UNSAFE_KEY } from "../entry/unsafe-key.ts";
+import { UNSAFE_KEY } from "../entry/interpolate.ts";
 import { addKey, type KeyNode, POSITION_DEPTH, positionAt } from "./key-positions.ts";
 import { type Position, positions } from "./line-positions.ts";
 

@@ -5,7 +5,7 @@
 import { join } from "node:path";
 import type { RegisteredServer } from "../../../../src/shared/protocol/session.ts";
 import type { Origin } from "../entry/definition.ts";
-import { expandHome, pathsOf } from "../entry/home.ts";
+import { expandHome, pathsOf } from "../entry/interpolate.ts";
 
 /** Everything that decides which files are read. */
 export interface ConfigFacts {

@@ -4,7 +4,7 @@
  */
 import { parse, TomlError } from "smol-toml";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
-import { UNSAFE_KEY } from "../entry/unsafe-key.ts";
+import { UNSAFE_KEY } from "../entry/interpolate.ts";
 import { type ParsedText, TOO_DEEP, tooManyValues } from "./jsonc.ts";
 import { addKey, type KeyNode, POSITION_DEPTH, positionAt } from "./key-positions.ts";
 import type { Position } from "./line-positions.ts";

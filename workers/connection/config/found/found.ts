@@ -6,8 +6,8 @@
 import { createHash } from "node:crypto";
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
 import { canonical } from "../../../shared/json/canonical.ts";
-import { HOSTS, type HostName } from "../entry/choices.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
+import { HOSTS, type HostName } from "../entry/shape.ts";
 import {
   addAll,
   brokenFile,

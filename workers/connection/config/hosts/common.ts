@@ -1,5 +1,5 @@
 /** What Cursor, Claude, Windsurf and VS Code have in common: nearly the same entry, and an editor's variables. Pure. */
-import { pathsOf } from "../entry/home.ts";
+import { pathsOf } from "../entry/interpolate.ts";
 import type { ConfigFacts } from "../files/files.ts";
 import { type Data, type Dialect, pick, type Syntax } from "./dialect.ts";
 import { commonOauth } from "./oauth.ts";

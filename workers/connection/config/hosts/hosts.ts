@@ -5,12 +5,13 @@
  */
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
-import type { HostName } from "../entry/choices.ts";
 import { type Origin, parseEntry, type ServerDefinition } from "../entry/definition.ts";
-import type { ConfigFacts, ConfigSource } from "../files/files.ts";
+import type { HostName } from "../entry/shape.ts";
 import {
   addAll,
   brokenFile,
+  type ConfigFacts,
+  type ConfigSource,
   fileLimits,
   parseJsonc,
   parseTomlText,

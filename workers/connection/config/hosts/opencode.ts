@@ -3,7 +3,7 @@
  * "Variables". Pure.
  */
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
-import { pathsOf } from "../entry/home.ts";
+import { pathsOf } from "../entry/interpolate.ts";
 import type { ConfigFacts } from "../files/files.ts";
 import { type Data, type Dialect, given, type HostFiles, type HostFolders, pick } from "./dialect.ts";
 import { opencodeOauth } from "./oauth.ts";

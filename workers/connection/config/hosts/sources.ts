@@ -2,8 +2,8 @@
  * Where other programs keep their MCP servers, on each platform, in the order in which the program reads them. Pure.
  */
 
-import type { HostName } from "../entry/choices.ts";
-import { pathsOf } from "../entry/home.ts";
+import { pathsOf } from "../entry/interpolate.ts";
+import type { HostName } from "../entry/shape.ts";
 import type { ConfigFacts, ConfigSource } from "../files/files.ts";
 import { given, type HostFolders } from "./dialect.ts";
 import { DIALECTS } from "./dialects.ts";

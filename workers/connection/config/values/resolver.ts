@@ -5,8 +5,7 @@
 import { isAbsolute, resolve as resolvePath } from "node:path";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
-import { fillPath } from "../entry/fill-path.ts";
-import { type Environment, interpolate } from "../entry/interpolate.ts";
+import { type Environment, fillPath, interpolate } from "../entry/interpolate.ts";
 import { runCommand } from "./run-command.ts";
 
 export interface ResolveOptions {
