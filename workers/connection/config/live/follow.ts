@@ -4,7 +4,7 @@
  */
 import { messageOf } from "../../../../src/shared/protocol/errors.ts";
 import { canonical } from "../../../shared/json/canonical.ts";
-import type { ConfigFacts } from "../files/files.ts";
+import type { ConfigFacts } from "../files/sources.ts";
 import { type LoadedConfig, loadConfig } from "../merge/merge.ts";
 import { watchConfig } from "./watch.ts";
 

@@ -4,7 +4,7 @@
  * from the texts that main keeps, in the worker that follows a crash. Pure.
  */
 import type { AcceptedBefore } from "../../../../src/shared/protocol/session.ts";
-import { type ReadFile, readText } from "../files/files.ts";
+import { type ReadFile, readText } from "../files/sources.ts";
 import type { LoadedConfig } from "../merge/merge.ts";
 
 /** A file that the user changed from within Pi, and its new text. */

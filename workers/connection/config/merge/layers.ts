@@ -9,7 +9,8 @@ import { isProject, type Origin, parseEntry, type ServerDefinition } from "../en
 import type { Mistake } from "../entry/mistakes.ts";
 import { applyOverride } from "../entry/override.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../entry/settings.ts";
-import type { FileConfig, FileEntry, KeyPositions, Position } from "../files/files.ts";
+import type { Position } from "../files/document.ts";
+import type { FileConfig, FileEntry, KeyPositions } from "../files/files.ts";
 import { narrowServer, narrowSettings, wideningMistakes } from "./narrow.ts";
 
 export interface Layers {

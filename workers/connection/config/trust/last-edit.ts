@@ -5,7 +5,7 @@
 import { stat } from "node:fs/promises";
 import { fileStamp } from "../../../../src/shared/protocol/file-stamp.ts";
 import type { SessionFacts } from "../../../../src/shared/protocol/session.ts";
-import { type ConfigFacts, projectPiFile, readText } from "../files/files.ts";
+import { type ConfigFacts, projectPiFile, readText } from "../files/sources.ts";
 import { type LoadedConfig, loadConfig } from "../merge/merge.ts";
 
 /**

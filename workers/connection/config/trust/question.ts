@@ -6,7 +6,8 @@
 import type { HttpTarget, ServerDefinition, StdioTarget } from "../entry/definition.ts";
 import { holdsVariable, variablesIn } from "../entry/interpolate.ts";
 import { shown, shownUrl } from "../entry/shown-text.ts";
-import { decidesWhatRuns, type EnvSeen, isOwn } from "../env-files/env-files.ts";
+import { decidesWhatRuns } from "../env-files/deciding-variables.ts";
+import { type EnvSeen, isOwn } from "../env-files/env-files.ts";
 import { leastSignInChars, signInTexts } from "./sign-in-text.ts";
 import { fromCommand, isCommand, textsIn, withOrigin } from "./value-text.ts";
 

@@ -8,8 +8,9 @@ import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import type { SessionFacts } from "../../../../src/shared/protocol/session.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
-import { type EnvLook, endOf, lookAtEnvFiles } from "../env-files/env-files.ts";
-import { trustFile } from "../files/files.ts";
+import { type EnvLook, lookAtEnvFiles } from "../env-files/env-files.ts";
+import { endOf } from "../env-files/path-stops.ts";
+import { trustFile } from "../files/sources.ts";
 import {
   type Asked,
   askedOf,

@@ -15,8 +15,7 @@ import {
 } from "../../../../../workers/connection/config/entry/exposure.ts";
 import { type FileConfig, parseConfigText } from "../../../../../workers/connection/config/files/files.ts";
 import type { ConfigSource } from "../../../../../workers/connection/config/files/sources.ts";
-import { parseHostText } from "../../../../../workers/connection/config/hosts/hosts.ts";
-import { hostSources } from "../../../../../workers/connection/config/hosts/sources.ts";
+import { hostSources, parseHostText } from "../../../../../workers/connection/config/hosts/hosts.ts";
 import { type Merged, mergeLayers } from "../../../../../workers/connection/config/merge/layers.ts";
 import { boundProblems } from "../../../../../workers/connection/config/merge/reported.ts";
 import { amount } from "../../../../support/long.ts";
