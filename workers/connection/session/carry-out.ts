@@ -21,6 +21,7 @@ import { cacheIdentity } from "../config/entry/cache-identity.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../config/entry/settings.ts";
 import { isIdle, type Plan } from "../config/plan/plan.ts";
+import { messageLimitIsOf } from "../messages/messages.ts";
 import type { KnownTools, Supervisor } from "../servers/servers.ts";
 
 export interface PlanCarrierOptions {
@@ -51,6 +52,7 @@ export class CurrentPlan {
 
   take(settings: Settings, files: readonly string[]): void {
     this.settings = settings;
+    messageLimitIsOf(settings.messageLimitOf);
     if (files.join("\0") !== this.files.join("\0")) this.files = files;
   }
 }

@@ -20,6 +20,8 @@ export interface Settings {
   captureStats: boolean | { path?: string | undefined };
   directTools: boolean | string[];
   maxMessageBytes: number;
+  /** The project's file that lowered it. */
+  messageLimitOf?: string | undefined;
   hotReload: "on" | "ask" | "off";
   catalog: "tools" | "servers" | "off";
   /** A call that needs a sign-in begins the sign-in. */
@@ -29,6 +31,8 @@ export interface Settings {
   /** As written. Empty: no further certificate authorities. */
   caFile: string;
 }
+
+export type SettingKey = Exclude<keyof Settings, "messageLimitOf">;
 
 export const DEFAULT_SETTINGS: Settings = {
   toolPrefix: "server",

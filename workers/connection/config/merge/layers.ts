@@ -179,7 +179,7 @@ export function mergeLayers({ registered, hosts, files }: Layers): Merged {
       problems.push(...applyEntry(servers, entry, { file, idleTimeout: settings.idleTimeout }));
     }
     if (isProject(file.source.origin)) {
-      const narrower = narrowSettings(settings, file.settings, file.source.origin);
+      const narrower = narrowSettings(settings, file.settings, file.source);
       settings = narrower.settings;
       const at = { key: "settings", positions: file.settingPositions };
       problems.push(...problemsAt(file, at, narrower.mistakes));

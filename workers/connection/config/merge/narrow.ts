@@ -7,13 +7,13 @@ import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { canonical } from "../../../shared/json/canonical.ts";
 import { type Approve, approvals } from "../entry/approve.ts";
 import { APPROVE_WORDS } from "../entry/choices.ts";
-import type { Origin, ServerDefinition } from "../entry/definition.ts";
+import type { DefinitionSource, Origin, ServerDefinition } from "../entry/definition.ts";
 import { exposureOf, toExposure } from "../entry/exposure.ts";
 import { DEFAULT_GUARD, guardFrom } from "../entry/guard.ts";
 import type { Mistake } from "../entry/mistakes.ts";
 import type { OAuthPlan } from "../entry/oauth-plan.ts";
 import { idleMinutes, type Override } from "../entry/override.ts";
-import type { Settings } from "../entry/settings.ts";
+import type { SettingKey, Settings } from "../entry/settings.ts";
 
 /** Keys of `oauth` that no file of a project may set, each with the reason. */
 const USERS_ONLY_OAUTH = {
@@ -93,7 +93,7 @@ const tooClose = (floor: string): string =>
  * A decision for each setting: a new setting does not compile without one. Beside what writes, asks and runs, a project
  * must not narrow a limit until the user's own servers fail there.
  */
-const RULES: { readonly [K in keyof Settings]: Rule<Settings[K]> } = {
+const RULES: { readonly [K in SettingKey]: Rule<Settings[K]> } = {
   captureStats: usersOnly("it writes files"),
   autoAuth: usersOnly("it opens your browser"),
   caFile: usersOnly("it decides which machines your servers are taken for"),
@@ -139,7 +139,7 @@ const RULES: { readonly [K in keyof Settings]: Rule<Settings[K]> } = {
   catalog: free,
 };
 
-function ruled<K extends keyof Settings>(
+function ruled<K extends SettingKey>(
   own: Settings,
   { key, wanted, origin }: { key: K; wanted: Settings[K]; origin: Origin },
 ): { changed: Pick<Settings, K>; mistakes: Mistake[] } {
@@ -153,17 +153,18 @@ function ruled<K extends keyof Settings>(
 export function narrowSettings(
   own: Settings,
   project: Partial<Settings>,
-  origin: Origin,
+  { origin, file }: DefinitionSource,
 ): { settings: Settings; mistakes: Mistake[] } {
   const settings = { ...own };
   const mistakes: Mistake[] = [];
-  for (const key of Object.keys(RULES) as (keyof Settings)[]) {
+  for (const key of Object.keys(RULES) as SettingKey[]) {
     const wanted = project[key];
     if (wanted === undefined) continue;
     const result = ruled(own, { key, wanted, origin });
     Object.assign(settings, result.changed);
     mistakes.push(...result.mistakes);
   }
+  if (settings.maxMessageBytes < own.maxMessageBytes) settings.messageLimitOf = file;
   return { settings, mistakes };
 }
 

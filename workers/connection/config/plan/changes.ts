@@ -3,7 +3,7 @@
  */
 import { canonical } from "../../../shared/json/canonical.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
-import type { Settings } from "../entry/settings.ts";
+import { DEFAULT_SETTINGS, type SettingKey, type Settings } from "../entry/settings.ts";
 
 export interface Configuration {
   servers: readonly ServerDefinition[];
@@ -23,7 +23,7 @@ export type ServerChange =
 export interface Plan {
   /** The servers in the order of the new configuration, then those that stop. */
   servers: ServerChange[];
-  settings: { keys: (keyof Settings)[]; after: Settings };
+  settings: { keys: SettingKey[]; after: Settings };
 }
 
 type Part = [key: string, value: unknown];
@@ -101,7 +101,7 @@ export function plan(before: Configuration, after: Configuration): Plan {
   const stops = [...old.values()]
     .filter(({ name }) => !current.has(name))
     .map((server): ServerChange => ({ action: "stop", name: server.name, before: server }));
-  const keys = (Object.keys(after.settings) as (keyof Settings)[]).filter(
+  const keys = (Object.keys(DEFAULT_SETTINGS) as SettingKey[]).filter(
     (key) => canonical(before.settings[key]) !== canonical(after.settings[key]),
   );
   return {
