@@ -8,7 +8,7 @@ import type { WorkerBoot } from "../src/shared/protocol/boot.ts";
 import type { WorkerEvent } from "../src/shared/protocol/events.ts";
 import { createTurnEndpoint, type Port } from "../src/shared/protocol/turn-endpoint.ts";
 import { createHandlers, serve } from "./connection/rpc/rpc.ts";
-import { createTalkers } from "./connection/servers/servers.ts";
+import { createTalkers } from "./connection/servers/talkers.ts";
 import { nameCommandsFor } from "./shared/commands.ts";
 import { createLog } from "./shared/log.ts";
 

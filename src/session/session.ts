@@ -14,7 +14,7 @@ import { prepareRuntime, STOPPED, startRuntimeLater } from "../runtime/runtime.t
 import { messageOf, ThreadsError } from "../shared/protocol/errors.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import { LOG_FILE, type SnapshotKey } from "../shared/snapshot/file-name.ts";
-import { explainRefusedArguments, explainUnknownCall } from "../tools/unknown-call/unknown-call.ts";
+import { explainRefusedArguments, explainUnknownCall } from "../tools/unknown-call.ts";
 import type { McpCommandHost } from "../ui/command/command.ts";
 import { startFacts, toRegistered } from "./facts.ts";
 import { createParts } from "./parts.ts";

@@ -1,9 +1,9 @@
 /** The session as the tools see it that find and call other tools (`ToolHost`). */
 import type { CatalogStore } from "../catalog/catalog.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
-import type { Instructions } from "../tools/instructions/instructions.ts";
-import type { Registrar } from "../tools/registry/registry.ts";
-import type { ToolHost } from "../tools/tool-search/tool-search.ts";
+import type { ToolHost } from "../tools/host.ts";
+import type { Registrar } from "../tools/registrar.ts";
+import type { Instructions } from "../tools/told.ts";
 import type { SessionCalls } from "./calls.ts";
 import { type Running, type SessionWaits, serversOf, type WhileRunning } from "./running.ts";
 import { within } from "./within.ts";

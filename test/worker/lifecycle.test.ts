@@ -10,8 +10,8 @@ import type { WorkerEvent } from "../../src/shared/protocol/events.ts";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import type { ServerState, ServerStatus } from "../../src/shared/protocol/status.ts";
 import { configFacts, loadConfig } from "../../workers/connection/config/merge/merge.ts";
-import { plan } from "../../workers/connection/config/plan/changes.ts";
-import { createSupervisor } from "../../workers/connection/servers/supervisor.ts";
+import { plan } from "../../workers/connection/config/plan/plan.ts";
+import { Supervisor } from "../../workers/connection/servers/supervisor.ts";
 import { createLog } from "../../workers/shared/log.ts";
 import { waitGone } from "../support/processes.ts";
 import {
@@ -290,7 +290,7 @@ describe("a keep-alive server", () => {
     // Only the health check uses intervals: its 30 s pass at once, all other timers are real.
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     onCleanup(async () => vi.useRealTimers());
-    const supervisor = createSupervisor({
+    const supervisor = new Supervisor({
       cwd: place.cwd,
       npxCacheFile: join(place.agentDir, "mcp-npx-cache.json"),
       log: createLog({ file: join(place.agentDir, "mcp-threads.log"), label: "test" }),

@@ -19,7 +19,7 @@ import {
 } from "./support.ts";
 
 // Loaded by a prompt whose clock stands still.
-beforeAll(() => import("../../../src/tools/news/run.ts"));
+beforeAll(() => import("../../../src/tools/told.ts"));
 afterEach(() => {
   vi.useRealTimers();
   vi.unstubAllEnvs();

@@ -10,7 +10,7 @@ import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { Log } from "../../shared/log.ts";
 import type { PublishResult, PublishTask } from "../../shared/tasks.ts";
 import type { Settings } from "../config/entry/settings.ts";
-import type { Server } from "../servers/servers.ts";
+import type { Server } from "../servers/server.ts";
 import type { CachePool } from "./cache-worker.ts";
 import { isNothing, offersNewPrompts, removedSince } from "./difference.ts";
 import { EntryStore } from "./entry-store.ts";

@@ -8,7 +8,7 @@ import type { CatalogPublisher } from "../catalog/catalog.ts";
 import type { ConfigState } from "../config/config.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { Settings } from "../config/entry/settings.ts";
-import type { ServerTimings } from "../servers/servers.ts";
+import type { ServerTimings } from "../servers/server.ts";
 import type { Machine } from "./machine.ts";
 
 /** A server as the checks see it. */

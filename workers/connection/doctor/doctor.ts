@@ -11,7 +11,7 @@ import { homedir } from "node:os";
 import type { DoctorReport } from "../../../src/shared/protocol/doctor.ts";
 import type { CatalogPublisher } from "../catalog/catalog.ts";
 import type { RunningConfiguration } from "../config/config.ts";
-import type { Supervisor } from "../servers/servers.ts";
+import type { Supervisor } from "../servers/supervisor.ts";
 
 export interface DoctorParts {
   /** Settles when the first plan is carried out. */

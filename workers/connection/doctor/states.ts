@@ -77,7 +77,7 @@ function remedyOf(error: WireError): string | undefined {
   return error.remedy;
 }
 
-/** Words of a server that was at work when a worker died (servers/errors.ts). */
+/** Words of a server that was at work when a worker died (servers/status.ts). */
 const isHeldBack = ({ code, message }: WireError): boolean =>
   code === "server_died" && message.endsWith("The server is not connected by itself any more.");
 

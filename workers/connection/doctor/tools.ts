@@ -7,7 +7,8 @@ import { formatMs } from "../../../src/shared/text/size.ts";
 import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import { commandFor } from "../../shared/commands.ts";
 import type { CatalogFacts } from "../catalog/catalog.ts";
-import { callTimeoutMs, type ServerTimings } from "../servers/servers.ts";
+import { callTimeoutMs } from "../servers/call.ts";
+import type { ServerTimings } from "../servers/server.ts";
 import { allWell, DIRECT_TOKENS, type DoctorInput } from "./check.ts";
 
 const NAME_CHARS = 80;

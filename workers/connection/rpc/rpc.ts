@@ -8,7 +8,7 @@ import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts"
 import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import type { Log } from "../../shared/log.ts";
 import { createCachePool } from "../catalog/catalog.ts";
-import type { Talkers } from "../servers/servers.ts";
+import type { Talkers } from "../servers/talkers.ts";
 import {
   createPatternMatcher,
   openSession,

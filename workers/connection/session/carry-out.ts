@@ -22,7 +22,8 @@ import type { ServerDefinition } from "../config/entry/definition.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../config/entry/settings.ts";
 import { isIdle, type Plan } from "../config/plan/plan.ts";
 import { messageLimitIsOf } from "../messages/messages.ts";
-import type { KnownTools, Supervisor } from "../servers/servers.ts";
+import type { KnownTools } from "../servers/lists.ts";
+import type { Supervisor } from "../servers/supervisor.ts";
 
 export interface PlanCarrierOptions {
   generation: number;

@@ -6,7 +6,7 @@ import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import type { Log } from "../../shared/log.ts";
 import type { CatalogPublisher } from "../catalog/catalog.ts";
 import { describeEffect, type Plan } from "../config/plan/plan.ts";
-import type { Supervisor } from "../servers/servers.ts";
+import type { Supervisor } from "../servers/supervisor.ts";
 import { startedBy } from "./carry-out.ts";
 
 /** A change is reported when the servers that it started have settled, but not later than this. */

@@ -10,7 +10,7 @@ import type { CatalogPublisher } from "../catalog/catalog.ts";
 import type { RunningConfiguration } from "../config/config.ts";
 import { createDiagnose } from "../doctor/doctor.ts";
 import type { Results } from "../results/results.ts";
-import type { Supervisor } from "../servers/servers.ts";
+import type { Supervisor } from "../servers/supervisor.ts";
 import { createAnswerApproval } from "./approvals.ts";
 import { runCall } from "./calls.ts";
 import { statusReport } from "./carry-out.ts";

@@ -25,7 +25,9 @@ import { runConfiguration } from "../config/config.ts";
 import { cacheFile, npxCacheFile } from "../config/files/sources.ts";
 import { describeEffect } from "../config/plan/plan.ts";
 import { createResults } from "../results/results.ts";
-import { type Connect, createSupervisor, type Supervisor, type Talkers } from "../servers/servers.ts";
+import type { Connect } from "../servers/server.ts";
+import { Supervisor, type SupervisorContext } from "../servers/supervisor.ts";
+import type { Talkers } from "../servers/talkers.ts";
 import { CurrentPlan, createPlanCarrier, endedBy } from "./carry-out.ts";
 import { reportEffect } from "./effect-notice.ts";
 import { firstHint } from "./first-hint.ts";
@@ -195,7 +197,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
 }
 
 type ServerHooks = Pick<
-  Parameters<typeof createSupervisor>[0],
+  SupervisorContext,
   "auth" | "approvals" | "asks" | "limits" | "settings" | "onStatus" | "onTools"
 >;
 
@@ -204,7 +206,7 @@ const openServers = (
   { log, emit, talkers, connect }: SessionContext,
   hooks: ServerHooks,
 ): Supervisor =>
-  createSupervisor({
+  new Supervisor({
     ...hooks,
     cwd,
     npxCacheFile: npxCacheFile(agentDir),

@@ -11,7 +11,7 @@ import { realFile, textOf, writeAdded, writeRemoved } from "../config/edit/edit.
 import { editAdded, editRemoved, type NewEntry } from "../config/edit/entries.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { configSources } from "../config/files/sources.ts";
-import type { Supervisor } from "../servers/servers.ts";
+import type { Supervisor } from "../servers/supervisor.ts";
 import { explainAbsent } from "./explain-server.ts";
 import { type Applied, findImports, takeImports } from "./found-imports.ts";
 import type { SessionRequests } from "./handler.ts";

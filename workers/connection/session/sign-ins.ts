@@ -12,7 +12,7 @@ import { abortable, settledWithin } from "../../shared/pace/abort.ts";
 import { type AuthServer, createSessionAuth, type SessionAuth } from "../auth/auth.ts";
 import type { RunningConfiguration } from "../config/config.ts";
 import type { ResolveOptions } from "../config/values/values.ts";
-import { authServer, type Supervisor } from "../servers/servers.ts";
+import type { Supervisor } from "../servers/supervisor.ts";
 import { explainAbsent } from "./explain-server.ts";
 import type { SessionRequests } from "./handler.ts";
 
@@ -95,11 +95,12 @@ export function createSignInRequests(
     const isThere = supervisor().servers.some((one) => one.name === name);
     const absent = isThere ? undefined : explainAbsent(name, state);
     if (absent) throw absent;
-    const { parts, definition } = supervisor().get(name);
-    const how = resolveOptions(options, { definition, onNote: parts.log.note }, signal);
+    const server = supervisor().get(name);
+    const { definition, log } = server;
+    const how = resolveOptions(options, { definition, onNote: log.note }, signal);
     const { resolveTarget } = await loadValues();
     const target = await resolveTarget(definition, { ...how, caFile: now.settings.caFile });
-    if (target.kind === "http") return authServer(parts, target);
+    if (target.kind === "http") return server.authServer(target);
     throw new ThreadsError("bad_config", `${name} is a local program and takes no sign-in.`, {
       remedy: advice("lists"),
       data: { server: name },

@@ -10,7 +10,7 @@ import type { RegisteredServer } from "../../../../src/shared/protocol/session.t
 import { inTime, silenceOf } from "../../../shared/files/in-time.ts";
 import { readRegularText, remedyForUnread, whyUnread } from "../../../shared/files/read-regular.ts";
 import type { Origin } from "../entry/definition.ts";
-import { expandHome, pathsOf } from "../entry/home.ts";
+import { expandHome, pathsOf } from "../entry/interpolate.ts";
 
 /** Everything that decides which files are read. */
 export interface ConfigFacts {

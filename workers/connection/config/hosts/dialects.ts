@@ -5,9 +5,8 @@
  * extHostMcpNode.ts of VS Code; config.ts and paths.ts of OpenCode and opencode.ai/docs/config; Codex's mcp_types.rs.
  */
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
-import type { HostName } from "../entry/choices.ts";
-import { pathsOf } from "../entry/home.ts";
-import { escapeVariables } from "../entry/interpolate.ts";
+import { escapeVariables, pathsOf } from "../entry/interpolate.ts";
+import type { HostName } from "../entry/shape.ts";
 import type { ConfigFacts } from "../files/sources.ts";
 
 export type Data = Record<string, unknown>;

@@ -6,9 +6,9 @@
 import { homedir } from "node:os";
 import type { RegisteredServer, SessionFacts } from "../../../../src/shared/protocol/session.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
-import type { HostName } from "../entry/choices.ts";
 import { isProject, type ServerDefinition } from "../entry/definition.ts";
 import type { Settings } from "../entry/settings.ts";
+import type { HostName } from "../entry/shape.ts";
 import {
   addAll,
   brokenFile,
@@ -28,10 +28,9 @@ import {
   readText,
 } from "../files/sources.ts";
 import { type HostFile, hostSources, looksUp, parseHostText } from "../hosts/hosts.ts";
-import { mergeLayers } from "./layers.ts";
-import { boundProblems } from "./reported.ts";
+import { boundProblems, mergeLayers } from "./layers.ts";
 
-export { boundProblems } from "./reported.ts";
+export { boundProblems } from "./layers.ts";
 
 export interface LoadedConfig {
   servers: ServerDefinition[];

@@ -10,10 +10,8 @@ import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { advice } from "../../../shared/commands.ts";
 import { readRegularText, whyUnread } from "../../../shared/files/read-regular.ts";
 import type { HttpTarget, ServerDefinition, StdioTarget } from "../entry/definition.ts";
-import { fillPath } from "../entry/fill-path.ts";
-import { type Environment, interpolate } from "../entry/interpolate.ts";
-import type { OAuthPlan } from "../entry/oauth-plan.ts";
-import { oauthFindings, scopesOf } from "../entry/oauth-values.ts";
+import { type Environment, fillPath, interpolate } from "../entry/interpolate.ts";
+import { type OAuthPlan, oauthFindings, scopesOf } from "../entry/oauth-values.ts";
 import { agreedEntries, areAgreed } from "../env-files/env-files.ts";
 import { runCommand } from "./run-command.ts";
 

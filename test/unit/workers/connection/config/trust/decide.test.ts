@@ -16,13 +16,14 @@ import {
 } from "../../../../../../workers/connection/config/trust/decide.ts";
 import { loadTrust, remember } from "../../../../../../workers/connection/config/trust/file.ts";
 import {
+  type Consent,
   consentHash,
   EVERY_SUBJECT,
+  everythingAwaits,
   firstVersionHash,
   placeOf,
   subjectOf,
-} from "../../../../../../workers/connection/config/trust/keys.ts";
-import { type Consent, everythingAwaits } from "../../../../../../workers/connection/config/trust/records.ts";
+} from "../../../../../../workers/connection/config/trust/records.ts";
 import { oneFile } from "../../../../../support/one-file.ts";
 import { definition, PROJECT_FILE, PROJECT_PI, temporaryFolder, USER } from "../support.ts";
 

@@ -10,15 +10,13 @@ import { contentOf, type EnvSeen } from "../../../../../../workers/connection/co
 import { decideTrust, type TrustFacts } from "../../../../../../workers/connection/config/trust/decide.ts";
 import { loadTrust, remember } from "../../../../../../workers/connection/config/trust/file.ts";
 import {
+  type Consent,
   consentHash,
+  type Decision,
   firstVersionHash,
+  merge,
   placeOf,
   subjectOf,
-} from "../../../../../../workers/connection/config/trust/keys.ts";
-import {
-  type Consent,
-  type Decision,
-  merge,
 } from "../../../../../../workers/connection/config/trust/records.ts";
 import { definition, PROJECT_FILE, PROJECT_PI, put, temporaryFolder } from "../support.ts";
 
