@@ -16,7 +16,6 @@ import { fileShape } from "../entry/schema.ts";
 import { parseSettings, type Settings } from "../entry/settings.ts";
 import { HOSTS, type HostName } from "../entry/shape.ts";
 import { type ConfigDocument, type ParsedText, type Position, parseJsonc } from "./document.ts";
-import { shownKey } from "./problems.ts";
 import type { ConfigSource } from "./sources.ts";
 
 const SERVER_KEYS = ["mcpServers", "mcp-servers"] as const;

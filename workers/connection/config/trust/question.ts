@@ -18,7 +18,6 @@ import {
 } from "../entry/shown-text.ts";
 import { decidesWhatRuns } from "../env-files/deciding-variables.ts";
 import { type EnvSeen, isOwn } from "../env-files/env-files.ts";
-import { leastSignInChars, signInTexts } from "./sign-in-text.ts";
 
 /** Settings of package managers that are secrets and decide nothing: only their names are shown. */
 const SECRET_SETTING =
