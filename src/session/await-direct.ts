@@ -72,8 +72,7 @@ export async function awaitDirectTools(pi: Pi, options: AwaitDirectOptions): Pro
   if (servers.length === 0) return;
   const timeoutMs = Math.max(0, endsAt - performance.now());
   try {
-    const { checksum } = await session.runtime.settleTools({ timeoutMs, servers }, undefined);
-    await store.reached(checksum);
+    await session.runtime.settleTools({ timeoutMs, servers }, undefined);
   } catch (error) {
     // The prompt goes on without these tools: the worker ended, or answers late on a slow machine.
     session.runtime.log("warn", messageOf(error));

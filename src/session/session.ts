@@ -55,8 +55,6 @@ export interface SessionOptions extends SnapshotKey {
   waits?: SessionWaits;
 }
 
-let generations = 0;
-
 export function createSession(pi: Pi, options: SessionOptions): Session {
   const { agentDir, startRuntime = startRuntimeLater, waits = LIMITS } = options;
   const startedAt = performance.now();
@@ -97,11 +95,11 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
   };
 
   const start = (ctx: PiContext): Running => {
-    const generation = ++generations;
-    const known = startFacts(pi, ctx, { generation, agentDir });
+    const known = startFacts(pi, ctx, agentDir);
+    let mine: Running | undefined;
     let completes = false;
     snapshotKey.correct({ cwd: known.cwd, configFile: known.configPath }, known.projectTrusted);
-    return startRunning(pi, ctx, {
+    mine = startRunning(pi, ctx, {
       known,
       store,
       registrar,
@@ -121,10 +119,11 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
         for (const listener of listeners) listener(event);
       },
       startRuntime,
-      ifCurrent: () => (current?.generation === generation ? current : undefined),
+      ifCurrent: () => (current === mine ? current : undefined),
       runningOrThrow,
       stop,
     });
+    return mine;
   };
 
   return {

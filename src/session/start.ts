@@ -142,7 +142,6 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
     },
   });
   return {
-    generation: known.generation,
     runtime,
     dialogs,
     signIns,

@@ -58,7 +58,7 @@ async function failedResult(
   const [found] = makeCatalog([{ name: server, tools: [{ tool, schema }] }]).tools;
   if (!found) throw new Error("no tool");
   const piTool = createMcpTool(found, ({ signal: given, onProgress: _, branch: __, ...request }) =>
-    at.runtime.callTool({ generation: 1, ...request }, given),
+    at.runtime.callTool({ ...request }, given),
   );
   const result = await piTool.execute("id", args, signal, undefined, {} as PiToolContext);
   const [content] = result.content;

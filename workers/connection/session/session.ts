@@ -61,7 +61,7 @@ const PRELOAD_MS = 1_500;
 
 export function openSession(facts: SessionFacts, context: SessionContext): Session {
   const { emit, log, cache } = context;
-  const { generation, agentDir, cwd } = facts;
+  const { agentDir, cwd } = facts;
   const limits = { ...LIMITS, ...facts.limits };
   const lifetime = new AbortController();
   const first = createFirstRequest(lifetime.signal);
@@ -69,7 +69,6 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
   const settings = () => current.settings;
   const hashes = createDefinitionHashes(cache, cwd);
   const signInOptions = {
-    generation,
     agentDir,
     cwd,
     log,
@@ -79,7 +78,6 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
   };
   const auth = openSessionAuth(signInOptions);
   const approvals = createApprovals({
-    generation,
     canAsk: facts.canAsk,
     definitionOf: (name) => supervisor.servers.find((server) => server.name === name)?.definition,
     settings,
@@ -87,7 +85,6 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
     log,
   });
   const asks = createSessionAsks({
-    generation,
     worker: `${performance.timeOrigin}-`,
     emit,
     openPage: (url, onNote) => openPage(url, { env: process.env, platform: process.platform, onNote }),
@@ -103,12 +100,11 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
       const status = server.status();
       // Its tools make a new snapshot: the thread for it starts beside the server.
       if (facts.onDemand && status.state === "connecting" && !status.toolsKnown) cache.warm();
-      emit({ type: "server", generation, status });
+      emit({ type: "server", status });
     },
     onTools: (server) => catalog.changed(server),
   });
   const catalog: CatalogPublisher = createCatalogPublisher({
-    generation,
     cachePath: cacheFile(agentDir),
     snapshotPath: () => snapshotPath(facts),
     knownChecksum: facts.snapshotChecksum,
@@ -127,16 +123,15 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
     log,
     warn: (text) => {
       log.warn(text);
-      emit({ type: "notice", generation, text, level: "warning" });
+      emit({ type: "notice", text, level: "warning" });
     },
   });
-  const notice = { generation, supervisor, catalog, log, emit, signal: lifetime.signal };
+  const notice = { supervisor, catalog, log, emit, signal: lifetime.signal };
   const started = runConfiguration({
     facts,
     log,
     signal: lifetime.signal,
     onPlan: createPlanCarrier(current, {
-      generation,
       cwd,
       cachePath: cacheFile(agentDir),
       supervisor,
@@ -153,13 +148,12 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
       },
     }),
     onFirstChange: () => cache.warm(),
-    onHeld: ({ id, change }) =>
-      emit({ type: "held", generation, id, text: describeEffect(change, new Map()) ?? "" }),
+    onHeld: ({ id, change }) => emit({ type: "held", id, text: describeEffect(change, new Map()) ?? "" }),
   });
   if (facts.hints) {
     started
       .then(firstHint)
-      .then((text) => text && emit({ type: "notice", generation, text, level: "info" }))
+      .then((text) => text && emit({ type: "notice", text, level: "info" }))
       // The failure of a start is told by its requests.
       .catch(() => undefined);
   }

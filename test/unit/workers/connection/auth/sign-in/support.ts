@@ -7,10 +7,10 @@ import { onTestFinished } from "vitest";
 import type { SignInResult } from "../../../../../../src/shared/protocol/sign-in.ts";
 import { promisesIssuer } from "../../../../../../workers/connection/auth/discovery/discovery.ts";
 import type {
-  clientFor,
   GrantContext,
   PendingAuthorization,
-} from "../../../../../../workers/connection/auth/grants/grants.ts";
+} from "../../../../../../workers/connection/auth/grants/ask.ts";
+import type { clientFor } from "../../../../../../workers/connection/auth/grants/client.ts";
 import {
   type ClientRecord,
   type Discovered,
@@ -187,6 +187,7 @@ function memoryStore(record: SignInRecord | undefined, pi: SignInRecord | undefi
         write: async (written) => {
           store.record = written;
         },
+        writeToDisk: async () => undefined,
         forget: async () => {
           store.record = undefined;
         },

@@ -1,7 +1,35 @@
-/** Owns: when the worker collects its garbage, and that it can. */
+/** Owns: which requests the worker answers itself, that each other one goes to the open session, and when it collects garbage. */
 import { runInNewContext } from "node:vm";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { collectGarbage, createCollector } from "../../../../../workers/connection/rpc/collector.ts";
+import { collectGarbage, createAnswer, createCollector } from "../../../../workers/connection/rpc.ts";
+import { recordingLog } from "../recording-log.ts";
+import { never } from "./session/support.ts";
+
+describe("createAnswer", () => {
+  const open = () => {
+    const { log, lines } = recordingLog();
+    return {
+      lines,
+      answer: createAnswer({ emit: () => undefined, log, talkers: { of: () => () => undefined } }),
+    };
+  };
+
+  test.each(["status", "callTool", "firstRequest"] as const)(
+    "%s without a session -> runtime_stopped",
+    async (method) => {
+      const { answer } = open();
+      await expect(answer(method, {} as never, never())).rejects.toMatchObject({ code: "runtime_stopped" });
+    },
+  );
+
+  test("ping, log and shutdown without a session -> answered", async () => {
+    const { answer, lines } = open();
+    expect(await answer("ping", {}, never())).toBeUndefined();
+    await answer("log", { level: "warn", message: "from main" }, never());
+    await answer("shutdown", {}, never());
+    expect(lines).toEqual(["warn from main", "info stopped"]);
+  });
+});
 
 const MIB = 1024 * 1024;
 
