@@ -4,7 +4,6 @@
  * Must not: register or sign in.
  */
 import { isIP } from "node:net";
-import type { OAuthPlan } from "../../config/entry/oauth-plan.ts";
 import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
 import { type AuthChallenge, type Discovered, SignInProblem } from "../model/model.ts";
 import { type AuthRequests, addressProblem, hostOf, isLoopback, shownAddress } from "../requests/requests.ts";

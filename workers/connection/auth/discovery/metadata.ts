@@ -6,7 +6,7 @@
  */
 import type { AuthorizationServer } from "oauth4webapi";
 import { asList } from "../../../../src/shared/protocol/is-object.ts";
-import type { OAuthPlan } from "../../config/entry/oauth-plan.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
 import { type AuthChallenge, SignInProblem } from "../model/model.ts";
 import {
   type AuthRequests,

@@ -13,7 +13,7 @@ import {
   UnsupportedOperationError,
 } from "oauth4webapi";
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
-import type { OAuthPlan } from "../../config/entry/oauth-plan.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
 import { createRedactor, type Redactor } from "../../secrets/secrets.ts";
 import {
   type ClientRecord,

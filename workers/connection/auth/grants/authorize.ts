@@ -11,7 +11,7 @@ import {
   skipStateCheck,
   validateAuthResponse,
 } from "oauth4webapi";
-import type { OAuthPlan } from "../../config/entry/oauth-plan.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
 import { createRedactor } from "../../secrets/secrets.ts";
 import { type ClientRecord, type Discovered, isSameState, SignInProblem } from "../model/model.ts";
 import { authorizationProblem, endpointOf, type GrantContext, type PendingAuthorization } from "./ask.ts";

@@ -1,4 +1,3 @@
-<<<<<<< HEAD
 /**
  * Which client signs in, and how it proves who it is (RFC 6749, section 2.3; OpenID Connect Core, section 9). Owns: the
  * configured client, the stored one, a metadata document and the dynamic registration (RFC 7591), whose refusal is never
@@ -19,19 +18,10 @@ import {
 } from "oauth4webapi";
 import { withoutBom } from "../../../../src/shared/text/bom.ts";
 import { readRegularText, whyUnread } from "../../../shared/files/read-regular.ts";
-import type { OAuthPlan } from "../../config/entry/oauth-plan.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
 import { type ClientAuthMethod, type ClientRecord, type Discovered, SignInProblem } from "../model/model.ts";
 import { shownAddress } from "../requests/requests.ts";
 import { ask, endpointOf, type GrantContext, registrationProblem } from "./ask.ts";
-=======
-/** Which client signs in: the configured one, the stored one, a metadata document, or one that is registered now. */
-import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
-import { type ClientRecord, SignInProblem } from "../model/model.ts";
-import { hasAssertion } from "./assertion.ts";
-import { configuredMethod } from "./client-auth.ts";
-import type { GrantContext } from "./context.ts";
-import { type Registration, register } from "./register.ts";
->>>>>>> origin/lean
 
 /** A PEM of an RSA key of 16,384 bits has 13 KB. */
 const FILE_BYTES = 64 * 1024;

@@ -14,7 +14,7 @@ import { isOpenable } from "../../../../src/shared/text/openable.ts";
 import { oneLine } from "../../../../src/shared/text/unprintable.ts";
 import { known } from "../../../shared/json/known.ts";
 import { settledWithin } from "../../../shared/pace/abort.ts";
-import type { OAuthPlan } from "../../config/entry/oauth-plan.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
 import { type discover, isSameSite, isVouched, type promisesIssuer } from "../discovery/discovery.ts";
 import type { GrantContext, PendingAuthorization } from "../grants/ask.ts";
 import type { beginAuthorization, chooseScope } from "../grants/authorize.ts";

@@ -7,11 +7,9 @@ import { createHash } from "node:crypto";
 import { isLoopback } from "../../../../src/shared/text/openable.ts";
 import { percentDecoded } from "../../../../src/shared/text/percent.ts";
 import { cleanText } from "../../../../src/shared/text/unprintable.ts";
-import type { OAuthPlan } from "../../config/entry/oauth-plan.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
 import { type ClientRecord, isSameState, SignInProblem } from "../model/model.ts";
 import { codeOf, type Listeners, type Listening } from "./callback.ts";
-import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
-import { type ClientRecord, SignInProblem } from "../model/model.ts";
 
 /** One address to try. In `uri`, `{port}` stands for the port. `port` absent: any free one. */
 interface RedirectTry {

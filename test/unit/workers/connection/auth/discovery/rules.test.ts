@@ -9,13 +9,8 @@ import {
   readWords,
   resourceAddresses,
   serverAddresses,
-<<<<<<< HEAD
 } from "../../../../../../workers/connection/auth/discovery/metadata.ts";
-import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-plan.ts";
-=======
-} from "../../../../../../workers/connection/auth/discovery/well-known.ts";
 import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-values.ts";
->>>>>>> origin/lean
 
 const hrefs = (urls: URL[]): string[] => urls.map(({ href }) => href);
 

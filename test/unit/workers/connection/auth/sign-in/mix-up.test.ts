@@ -6,8 +6,6 @@ import {
 } from "../../../../../../workers/connection/auth/discovery/discovery.ts";
 import type { Discovered } from "../../../../../../workers/connection/auth/model/model.ts";
 import { mixUpOf } from "../../../../../../workers/connection/auth/sign-in/prepare.ts";
-import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-plan.ts";
-import { mixUpOf } from "../../../../../../workers/connection/auth/sign-in/mix-up.ts";
 import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-values.ts";
 
 test.each<[a: string, b: string, isSame: boolean]>([
