@@ -5,7 +5,7 @@
  * The worker connects nothing by itself (`onDemand`), so a command reaches only the servers that it names.
  */
 import { join } from "node:path";
-import { type CatalogStore, createCatalogStore } from "../../catalog/catalog.ts";
+import { type CatalogStore, createCatalogStore } from "../../catalog/store.ts";
 import { serverName } from "../../report/server-name.ts";
 import { type Runtime, startRuntimeLater } from "../../runtime/runtime.ts";
 import { messageOf } from "../../shared/protocol/errors.ts";

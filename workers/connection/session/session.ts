@@ -22,7 +22,7 @@ import {
   publishTimes,
 } from "../catalog/catalog.ts";
 import { runConfiguration } from "../config/config.ts";
-import { cacheFile, npxCacheFile } from "../config/files/files.ts";
+import { cacheFile, npxCacheFile } from "../config/files/sources.ts";
 import { describeEffect } from "../config/plan/plan.ts";
 import { createResults } from "../results/results.ts";
 import type { Connect } from "../servers/server.ts";
