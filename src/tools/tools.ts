@@ -7,16 +7,15 @@
  * To add such a tool: a folder here with its definition and its run.ts, a setting, a case in `register`.
  */
 import type { Catalog } from "../catalog/catalog.ts";
-import type { Pi } from "../pi/api.ts";
-import type { AddedMessage } from "../pi/context.ts";
-import type { PiTool } from "../pi/tools.ts";
+import type { AddedMessage, Pi, PiTool } from "../pi/api.ts";
 import { PROXY_TOOL, TOOL_SEARCH } from "../shared/naming.ts";
 import type { CatalogSettings } from "../shared/protocol/catalog.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
-import { describePlan, type NewsBranch, newsOf } from "./news/news.ts";
-import { createProxyTool, type ProxyHost } from "./proxy/proxy.ts";
-import type { DeclaredTool } from "./registry/registry.ts";
-import { createToolSearch, type ToolSearchHost } from "./tool-search/tool-search.ts";
+import type { DeclaredTool } from "./branch.ts";
+import type { ToolHost } from "./host.ts";
+import { createProxyTool } from "./proxy.ts";
+import type { Instructions, NewsBranch } from "./told.ts";
+import { createToolSearch } from "./tool-search.ts";
 
 /**
  * The servers of the configuration and its settings; undefined: no plan has told them yet. The catalog may be behind: it
@@ -48,7 +47,7 @@ export interface SearchTools {
 
 const isEnabled = ({ state }: ServerStatus): boolean => state !== "disabled";
 
-export function createSearchTools(pi: Pi, host: ToolSearchHost & ProxyHost): SearchTools {
+export function createSearchTools(pi: Pi, host: ToolHost & ToolHost): SearchTools {
   let declared: PiTool | undefined;
   /** Names of the servers that were known when the description was made. */
   let named: readonly string[] = [];
@@ -87,7 +86,8 @@ export function createSearchTools(pi: Pi, host: ToolSearchHost & ProxyHost): Sea
         planned.settings.catalog === catalog.settings.catalog;
       if (!planned || (catalog.checksum !== undefined && isSame)) return declare(catalog);
       const { settings } = planned;
-      const description = await describePlan(servers, { catalog, settings });
+      const { describedPlan } = await import("./told.ts");
+      const description = await describedPlan(servers, { catalog, settings });
       complete = true;
       named = servers.map(({ name }) => name);
       register(create(description, settings.proxyTool));
@@ -109,7 +109,8 @@ export function createSearchTools(pi: Pi, host: ToolSearchHost & ProxyHost): Sea
       // What has just been declared is what there is, unless the catalog is behind the plan.
       if (isFirst) return undefined;
       const servers = planned ? planned.servers.filter(isEnabled) : catalog.servers;
-      return newsOf({
+      const { tellNews } = await import("./told.ts");
+      return tellNews({
         declared: { name, description, servers: named },
         catalog,
         settings: planned?.settings ?? catalog.settings,
@@ -119,5 +120,21 @@ export function createSearchTools(pi: Pi, host: ToolSearchHost & ProxyHost): Sea
     },
     complete: () => complete,
     name: () => declared?.name ?? TOOL_SEARCH,
+  };
+}
+
+/** The servers' own words on their use; told.ts, loaded with the first answer, bounds and marks them. */
+export function createInstructions(catalog: () => Pick<Catalog, "servers">): Instructions {
+  const state: { told: Set<string> | undefined } = { told: undefined };
+  return {
+    tell: async (servers, branch) =>
+      (await import("./told.ts")).tellInstructions(state, {
+        asked: servers,
+        known: catalog().servers,
+        branch,
+      }),
+    branchChanged: () => {
+      state.told = undefined;
+    },
   };
 }

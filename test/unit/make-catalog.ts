@@ -1,6 +1,6 @@
 /** Owns: real catalogs for unit tests, made in the same way as in the cache worker. */
 import { crc32 } from "node:zlib";
-import { type Catalog, type CatalogTool, catalogFrom } from "../../src/catalog/known.ts";
+import { type Catalog, type CatalogTool, catalogFrom } from "../../src/catalog/catalog.ts";
 import { plainToolName } from "../../src/shared/naming.ts";
 import {
   type CatalogSettings,

@@ -9,7 +9,7 @@ import type { StatsSummary, ToolStats } from "../../../src/shared/protocol/calls
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { appendRegular, PRIVATE_FOLDER, readTextOrThrow } from "../../shared/files/read-regular.ts";
-import { expandHome } from "../config/entry/home.ts";
+import { expandHome } from "../config/entry/interpolate.ts";
 
 const FLUSH_DELAY_MS = 1_000;
 /** Common estimate for English text and JSON. A table of savings needs no tokenizer. */
