@@ -4,7 +4,7 @@ import type { Finding } from "../../../src/shared/protocol/doctor.ts";
 import { counted } from "../../../src/shared/text/counts.ts";
 import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import { commandFor } from "../../shared/commands.ts";
-import type { CatalogFacts } from "../catalog/catalog.ts";
+import type { CatalogFacts } from "../catalog/notices.ts";
 import { allWell, type DoctorInput } from "./check.ts";
 import { DIRECT_TOKENS } from "./limits.ts";
 

@@ -7,7 +7,7 @@ import { CONNECTION_METHODS, type ConnectionMethod } from "../../../src/shared/p
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import type { Log } from "../../shared/log.ts";
-import { createCachePool } from "../catalog/catalog.ts";
+import { createCacheWorker } from "../catalog/cache-worker.ts";
 import type { Talkers } from "../servers/talkers.ts";
 import {
   createPatternMatcher,
@@ -29,7 +29,7 @@ export interface HandlerOptions {
 }
 
 export function createHandlers({ emit, log, talkers, compileCache }: HandlerOptions): Handlers {
-  const cache = createCachePool(log, compileCache);
+  const cache = createCacheWorker(log, compileCache);
   const patterns = createPatternMatcher();
   let session: Session | undefined;
 

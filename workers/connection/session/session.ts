@@ -14,13 +14,10 @@ import type { Log } from "../../shared/log.ts";
 import { createApprovals } from "../approval/approval.ts";
 import { createSessionAsks } from "../asks/asks.ts";
 import { openPage } from "../auth/auth.ts";
-import {
-  type CachePool,
-  type CatalogPublisher,
-  createCatalogPublisher,
-  createDefinitionHashes,
-  publishTimes,
-} from "../catalog/catalog.ts";
+import type { CacheWorker } from "../catalog/cache-worker.ts";
+import { CatalogPublisher } from "../catalog/catalog.ts";
+import { DefinitionHashes } from "../catalog/kept.ts";
+import { publishTimes } from "../catalog/publish.ts";
 import { runConfiguration } from "../config/config.ts";
 import { cacheFile, npxCacheFile } from "../config/files/files.ts";
 import { describeEffect } from "../config/plan/plan.ts";
@@ -42,7 +39,7 @@ export { createPatternMatcher } from "./match-pattern.ts";
 export interface SessionContext {
   emit: (event: WorkerEvent) => void;
   log: Log;
-  cache: CachePool;
+  cache: CacheWorker;
   talkers: Talkers;
   /** Absent: the transports open connections. */
   connect?: Connect;
@@ -67,7 +64,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
   const first = createFirstRequest(lifetime.signal);
   const current = new CurrentPlan();
   const settings = () => current.settings;
-  const hashes = createDefinitionHashes(cache, cwd);
+  const hashes = new DefinitionHashes(cache, cwd);
   const signInOptions = {
     generation,
     agentDir,
@@ -107,7 +104,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
     },
     onTools: (server) => catalog.changed(server),
   });
-  const catalog: CatalogPublisher = createCatalogPublisher({
+  const catalog: CatalogPublisher = new CatalogPublisher({
     generation,
     cachePath: cacheFile(agentDir),
     snapshotPath: () => snapshotPath(facts),
@@ -115,7 +112,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
     servers: () => supervisor.servers,
     settings,
     configFiles: () => current.files,
-    hashOf: hashes.of,
+    hashOf: (server) => hashes.of(server),
     cache,
     log,
     emit,
