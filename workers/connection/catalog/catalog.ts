@@ -25,7 +25,6 @@ import {
 } from "./publish.ts";
 
 export interface CatalogOptions {
-  generation: number;
   /** Absolute path of the metadata cache. */
   cachePath: string;
   /**
@@ -63,14 +62,14 @@ export class CatalogPublisher {
   #stopped = false;
 
   constructor(options: CatalogOptions) {
-    const { cache, cachePath, snapshotPath, hashOf, log, emit, generation } = options;
+    const { cache, cachePath, snapshotPath, hashOf, log, emit } = options;
     this.#options = options;
     this.#times = options.times ?? publishTimes();
     this.#checksum = options.knownChecksum;
     this.#store = new EntryStore(cache, cachePath, hashOf);
     this.#loop = new PublishLoop(() => this.#publish());
     this.#leftOut = new LeftOutServers(() => leftOutPath(snapshotPath()), hashOf, log);
-    const show = (text: string): void => emit({ type: "notice", generation, text, level: "warning" });
+    const show = (text: string): void => emit({ type: "notice", text, level: "warning" });
     this.#notices = new ServerNotices(log, show);
   }
 
@@ -101,7 +100,7 @@ export class CatalogPublisher {
     const removed = removedSince(this.#published, this.#task());
     if (!removed || isNothing(removed)) return removed !== undefined;
     this.#isPartial = true;
-    this.#options.emit({ type: "removed", generation: this.#options.generation, ...removed });
+    this.#options.emit({ type: "removed", ...removed });
     return true;
   }
 
@@ -191,7 +190,7 @@ export class CatalogPublisher {
     { snapshot, repairs, notices }: PublishResult,
     { isNew, hasNewPrompts }: { isNew: boolean; hasNewPrompts: boolean },
   ): void {
-    const { snapshotPath, cache, emit, generation } = this.#options;
+    const { snapshotPath, cache, emit } = this.#options;
     // The bytes themselves are transferred to main, so the file gets a copy.
     const kept = { path: snapshotPath(), isNew, ...(snapshot ? { snapshot: snapshot.slice() } : {}) };
     this.#keeping = this.#keeping.then(() => cache.keepSnapshot(kept));
@@ -199,6 +198,6 @@ export class CatalogPublisher {
     for (const line of repairs) this.#notices.notify(lineNotice(line, false));
     // At a start whose catalog equals the last session's, the user has seen these notices: they go to the log only.
     for (const line of notices) this.#notices.notify(lineNotice(line, isSent));
-    if (isSent) emit({ type: "catalog", generation, snapshot, ...(hasNewPrompts ? { prompts: true } : {}) });
+    if (isSent) emit({ type: "catalog", snapshot, ...(hasNewPrompts ? { prompts: true } : {}) });
   }
 }

@@ -24,7 +24,6 @@ import type { KnownTools } from "../servers/lists.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
 
 export interface PlanCarrierOptions {
-  generation: number;
   cwd: string;
   /** Absolute path of the cache file. */
   cachePath: string;
@@ -59,19 +58,8 @@ export class CurrentPlan {
 type CarryOut = (change: Plan, state: ConfigState, accepted: AcceptedBefore) => Promise<void>;
 
 export function createPlanCarrier(current: CurrentPlan, options: PlanCarrierOptions): CarryOut {
-  const {
-    generation,
-    cwd,
-    cachePath,
-    supervisor,
-    catalog,
-    hashes,
-    cache,
-    emit,
-    onChanged,
-    signal,
-    firstRequestGone,
-  } = options;
+  const { cwd, cachePath, supervisor, catalog, hashes, cache, emit, onChanged, signal, firstRequestGone } =
+    options;
   let isFirst = true;
 
   const read = async (query: CacheQuery): ReturnType<CacheWorker["readCache"]> => {
@@ -107,7 +95,6 @@ export function createPlanCarrier(current: CurrentPlan, options: PlanCarrierOpti
     supervisor.carryOut(change, withheldServers(state));
     emit({
       type: "planned",
-      generation,
       settings: catalogSettings(current.settings, current.files),
       accepted,
       ...statusReport(supervisor, state),

@@ -19,7 +19,7 @@ import { CatalogPublisher } from "../catalog/catalog.ts";
 import { DefinitionHashes } from "../catalog/kept.ts";
 import { publishTimes } from "../catalog/publish.ts";
 import { runConfiguration } from "../config/config.ts";
-import { cacheFile, npxCacheFile } from "../config/files/files.ts";
+import { cacheFile, npxCacheFile } from "../config/files/sources.ts";
 import { describeEffect } from "../config/plan/plan.ts";
 import { createResults } from "../results/results.ts";
 import type { Connect } from "../servers/server.ts";
@@ -58,7 +58,7 @@ const PRELOAD_MS = 1_500;
 
 export function openSession(facts: SessionFacts, context: SessionContext): Session {
   const { emit, log, cache } = context;
-  const { generation, agentDir, cwd } = facts;
+  const { agentDir, cwd } = facts;
   const limits = { ...LIMITS, ...facts.limits };
   const lifetime = new AbortController();
   const first = createFirstRequest(lifetime.signal);
@@ -66,7 +66,6 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
   const settings = () => current.settings;
   const hashes = new DefinitionHashes(cache, cwd);
   const signInOptions = {
-    generation,
     agentDir,
     cwd,
     log,
@@ -76,7 +75,6 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
   };
   const auth = openSessionAuth(signInOptions);
   const approvals = createApprovals({
-    generation,
     canAsk: facts.canAsk,
     definitionOf: (name) => supervisor.servers.find((server) => server.name === name)?.definition,
     settings,
@@ -84,7 +82,6 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
     log,
   });
   const asks = createSessionAsks({
-    generation,
     worker: `${performance.timeOrigin}-`,
     emit,
     openPage: (url, onNote) => openPage(url, { env: process.env, platform: process.platform, onNote }),
@@ -100,12 +97,11 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
       const status = server.status();
       // Its tools make a new snapshot: the thread for it starts beside the server.
       if (facts.onDemand && status.state === "connecting" && !status.toolsKnown) cache.warm();
-      emit({ type: "server", generation, status });
+      emit({ type: "server", status });
     },
     onTools: (server) => catalog.changed(server),
   });
   const catalog: CatalogPublisher = new CatalogPublisher({
-    generation,
     cachePath: cacheFile(agentDir),
     snapshotPath: () => snapshotPath(facts),
     knownChecksum: facts.snapshotChecksum,
@@ -124,16 +120,15 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
     log,
     warn: (text) => {
       log.warn(text);
-      emit({ type: "notice", generation, text, level: "warning" });
+      emit({ type: "notice", text, level: "warning" });
     },
   });
-  const notice = { generation, supervisor, catalog, log, emit, signal: lifetime.signal };
+  const notice = { supervisor, catalog, log, emit, signal: lifetime.signal };
   const started = runConfiguration({
     facts,
     log,
     signal: lifetime.signal,
     onPlan: createPlanCarrier(current, {
-      generation,
       cwd,
       cachePath: cacheFile(agentDir),
       supervisor,
@@ -150,13 +145,12 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
       },
     }),
     onFirstChange: () => cache.warm(),
-    onHeld: ({ id, change }) =>
-      emit({ type: "held", generation, id, text: describeEffect(change, new Map()) ?? "" }),
+    onHeld: ({ id, change }) => emit({ type: "held", id, text: describeEffect(change, new Map()) ?? "" }),
   });
   if (facts.hints) {
     started
       .then(firstHint)
-      .then((text) => text && emit({ type: "notice", generation, text, level: "info" }))
+      .then((text) => text && emit({ type: "notice", text, level: "info" }))
       // The failure of a start is told by its requests.
       .catch(() => undefined);
   }

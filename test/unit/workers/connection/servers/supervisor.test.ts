@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import { DEFAULT_SETTINGS } from "../../../../../workers/connection/config/entry/settings.ts";
-import { plan } from "../../../../../workers/connection/config/plan/changes.ts";
+import { plan } from "../../../../../workers/connection/config/plan/plan.ts";
 import { callTool } from "../../../../../workers/connection/servers/call.ts";
 import { Supervisor } from "../../../../../workers/connection/servers/supervisor.ts";
 import { recordingLog } from "../../recording-log.ts";

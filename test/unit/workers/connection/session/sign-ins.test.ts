@@ -8,7 +8,7 @@ import type { WorkerEvent } from "../../../../../src/shared/protocol/events.ts";
 import type { SessionAuth } from "../../../../../workers/connection/auth/auth.ts";
 import type { RunningConfiguration } from "../../../../../workers/connection/config/config.ts";
 import { DEFAULT_SETTINGS } from "../../../../../workers/connection/config/entry/settings.ts";
-import { plan } from "../../../../../workers/connection/config/plan/changes.ts";
+import { plan } from "../../../../../workers/connection/config/plan/plan.ts";
 import { Supervisor } from "../../../../../workers/connection/servers/supervisor.ts";
 import {
   createSignInRequests,
@@ -88,7 +88,7 @@ async function open({ entries = { s: remote() }, state = {} }: OpenOptions = {})
   };
   edit({}, entries);
   const options: SessionSignInsOptions = {
-    ...{ generation: 1, agentDir, cwd: agentDir, log, emit },
+    ...{ agentDir, cwd: agentDir, log, emit },
     supervisor: () => supervisor,
     signal: lifetime.signal,
   };
@@ -276,7 +276,7 @@ describe("what main is told", () => {
       { type: "renewing", open: 1 },
       { type: "renewing", open: 0 },
     ]);
-    expect(at.events.at(-1)).toMatchObject({ type: "server", generation: 1, status: { name: "s" } });
+    expect(at.events.at(-1)).toMatchObject({ type: "server", status: { name: "s" } });
     expect(auth.status("s")).toMatchObject({ state: "signed-in" });
   });
 });
