@@ -9,8 +9,8 @@ import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { SessionLimits } from "../../../src/shared/protocol/session.ts";
 import type { CatalogServer, PublishedTool, PublishResult, PublishTask } from "../../shared/tasks.ts";
 import type { Settings } from "../config/entry/settings.ts";
-import { exposedTools, prefixOf } from "../offers/offers.ts";
 import type { Server } from "../servers/server.ts";
+import { exposedTools, prefixOf } from "../tools/listed.ts";
 import type { CacheWorker } from "./cache-worker.ts";
 
 const DESCRIPTION_CHARS = 250;

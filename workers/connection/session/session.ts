@@ -11,7 +11,7 @@ import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { SessionFacts } from "../../../src/shared/protocol/session.ts";
 import { SNAPSHOT_FOLDER, snapshotFileName } from "../../../src/shared/snapshot/file-name.ts";
 import type { Log } from "../../shared/log.ts";
-import { createApprovals } from "../approval/approval.ts";
+import { Approvals } from "../approval/approval.ts";
 import { createSessionAsks } from "../asks/asks.ts";
 import { openPage } from "../auth/auth.ts";
 import type { CacheWorker } from "../catalog/cache-worker.ts";
@@ -21,7 +21,7 @@ import { publishTimes } from "../catalog/publish.ts";
 import { runConfiguration } from "../config/config.ts";
 import { cacheFile, npxCacheFile } from "../config/files/sources.ts";
 import { describeEffect } from "../config/plan/plan.ts";
-import { createResults } from "../results/results.ts";
+import { Results } from "../results/results.ts";
 import type { Connect } from "../servers/server.ts";
 import { Supervisor, type SupervisorContext } from "../servers/supervisor.ts";
 import type { Talkers } from "../servers/talkers.ts";
@@ -74,7 +74,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
     signal: lifetime.signal,
   };
   const auth = openSessionAuth(signInOptions);
-  const approvals = createApprovals({
+  const approvals = new Approvals({
     canAsk: facts.canAsk,
     definitionOf: (name) => supervisor.servers.find((server) => server.name === name)?.definition,
     settings,
@@ -114,7 +114,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
     emit,
     times: publishTimes(limits),
   });
-  const results = createResults({
+  const results = new Results({
     agentDir,
     settings,
     log,
