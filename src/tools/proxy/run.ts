@@ -1,8 +1,8 @@
 /** A call of the proxy tool `mcp`, in one of its modes. A failure becomes an error result. */
 import type { ToolResult } from "../../pi/tools.ts";
-import { describeTool } from "../../report/describe-tool.ts";
 import { errorLineOf } from "../../report/search.ts";
 import { serverName } from "../../report/server-name.ts";
+import { describeTool } from "../../report/tool.ts";
 import { describeError, ThreadsError } from "../../shared/protocol/errors.ts";
 import type { ServerStatus } from "../../shared/protocol/status.ts";
 import { counted, offerText } from "../../shared/text/counts.ts";

@@ -1,10 +1,15 @@
 /** The lists of the proxy tool: the tools that a search finds, and the tools of one server. */
-import type { Catalog, CatalogTool } from "../../catalog/catalog.ts";
-import { createSlices, holdsToolsOf, toolsOf } from "../../catalog/catalog.ts";
+import {
+  type Catalog,
+  type CatalogTool,
+  createSlices,
+  holdsToolsOf,
+  toolsOf,
+} from "../../catalog/catalog.ts";
 import { likelyHits, searchCatalog } from "../../catalog/search/search.ts";
-import { parameterLines } from "../../report/describe-tool.ts";
 import { nameLine, serverNotes, stateNote } from "../../report/search.ts";
 import { serverName } from "../../report/server-name.ts";
+import { parameterLines } from "../../report/tool.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
 import { counted } from "../../shared/text/counts.ts";
 import { firstSentence } from "../../shared/text/sentence.ts";

@@ -9,7 +9,7 @@
  */
 import type { InputEvent, InputResult } from "../../pi/api.ts";
 import type { PiContext } from "../../pi/context.ts";
-import type { PromptHost } from "./contract.ts";
+import type { PromptHost } from "./run.ts";
 
 export interface PromptCommands {
   /** Registers the commands that Pi does not know yet. */
