@@ -12,7 +12,7 @@ import { guardHandlers } from "./pi/guarded.ts";
 import { notify } from "./pi/notices.ts";
 import { warnOfOtherOwner } from "./pi/other-client.ts";
 import { createSession } from "./session/session.ts";
-import { renderersFor } from "./tools/rows/rows.ts";
+import { renderersFor } from "./tools/rows.ts";
 import { createMcpAuthCommand, createMcpCommand } from "./ui/command/command.ts";
 
 /** Pi's own rule: `$PI_CODING_AGENT_DIR`, else `~/.pi/agent`. */

@@ -1,7 +1,6 @@
 /** Holds the current catalog: at first that of the snapshot file, then what the worker's events make of it. */
 
 import type { RemovedTools } from "../shared/protocol/catalog.ts";
-import { LIMITS } from "../shared/protocol/limits.ts";
 import type { SnapshotKey } from "../shared/snapshot/file-name.ts";
 import { snapshotChecksum } from "../shared/snapshot/snapshot.ts";
 import { readCatalog } from "./file.ts";
@@ -22,11 +21,6 @@ export interface CatalogStore {
   replace(snapshot: Uint8Array): void;
   /** Removes servers and tools until the next snapshot comes. */
   leaveOut(removed: RemovedTools): void;
-  /**
-   * Settles when the newest snapshot has this checksum. A reply may name a snapshot whose event is still under way,
-   * because events travel on another port. Settles without it after `LIMITS.rpcShortMs`.
-   */
-  reached(checksum: number | undefined): Promise<void>;
 }
 
 export function createCatalogStore(agentDir: string, key: SnapshotKey): CatalogStore {
@@ -34,7 +28,6 @@ export function createCatalogStore(agentDir: string, key: SnapshotKey): CatalogS
   let newest: Uint8Array | undefined;
   let checksum = catalog.checksum;
   let isPartial = false;
-  const waiting = new Set<{ checksum: number; resolve: () => void }>();
   const current = (): Catalog => {
     if (newest) {
       catalog = catalogFrom(newest, { isWhole: true }) ?? catalog;
@@ -61,21 +54,10 @@ export function createCatalogStore(agentDir: string, key: SnapshotKey): CatalogS
       newest = snapshot;
       isPartial = false;
       checksum = snapshotChecksum(snapshot);
-      for (const waiter of waiting) if (waiter.checksum === checksum) waiter.resolve();
     },
     leaveOut: (removed) => {
       catalog = catalogWithout(current(), removed);
       isPartial = true;
-    },
-    reached: async (wanted) => {
-      if (wanted === undefined || wanted === checksum) return;
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const waiter = { checksum: wanted, resolve };
-      waiting.add(waiter);
-      const timer = setTimeout(resolve, LIMITS.rpcShortMs);
-      await promise;
-      clearTimeout(timer);
-      waiting.delete(waiter);
     },
   };
 }

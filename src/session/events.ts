@@ -7,7 +7,7 @@ import { refusedLine } from "../report/server-name.ts";
 import type { WorkerEvent } from "../shared/protocol/events.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
 import { describeProblem } from "../shared/text/problem.ts";
-import type { Registrar } from "../tools/registry/registry.ts";
+import type { Registrar } from "../tools/registrar.ts";
 import type { Asks } from "../ui/asks/asks.ts";
 import { createConfigNotices } from "../ui/config-notices.ts";
 import type { Dialogs } from "../ui/dialogs/dialogs.ts";

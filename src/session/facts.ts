@@ -23,27 +23,14 @@ function stampOf(path: string): string {
 /** The facts that stay the same for the whole session. */
 export type StartFacts = Pick<
   SessionFacts,
-  | "generation"
-  | "agentDir"
-  | "cwd"
-  | "projectTrusted"
-  | "configPath"
-  | "canAsk"
-  | "hints"
-  | "projectFile"
-  | "startedAtMs"
+  "agentDir" | "cwd" | "projectTrusted" | "configPath" | "canAsk" | "hints" | "projectFile" | "startedAtMs"
 >;
 
 /**
  * The stamp of `.pi/mcp.json` (`projectFile`) is taken before the model can have written the file, and every worker of
  * the session gets this same stamp.
  */
-export const startFacts = (
-  pi: Pi,
-  ctx: PiContext,
-  { generation, agentDir }: Pick<SessionFacts, "generation" | "agentDir">,
-): StartFacts => ({
-  generation,
+export const startFacts = (pi: Pi, ctx: PiContext, agentDir: string): StartFacts => ({
   agentDir,
   cwd: ctx.cwd,
   projectTrusted: ctx.isProjectTrusted(),

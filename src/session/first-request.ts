@@ -6,7 +6,8 @@
 import type { Pi } from "../pi/api.ts";
 import type { AddedMessage, PiContext } from "../pi/context.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { declaredTools, type Registrar } from "../tools/registry/registry.ts";
+import { declaredTools } from "../tools/branch.ts";
+import type { Registrar } from "../tools/registrar.ts";
 import type { Planned, SearchTools } from "../tools/tools.ts";
 import { type AwaitDirectOptions, awaitDirectTools } from "./await-direct.ts";
 import { restoreBranch } from "./restore-branch.ts";

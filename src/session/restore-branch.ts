@@ -4,7 +4,8 @@
  */
 import type { CatalogStore } from "../catalog/catalog.ts";
 import type { SnapshotServer } from "../shared/snapshot/contract.ts";
-import { type DeclaredTool, type Registrar, serverByName } from "../tools/registry/registry.ts";
+import { type DeclaredTool, serverByName } from "../tools/branch.ts";
+import type { Registrar } from "../tools/registrar.ts";
 import { planWithin, type SessionState, type SessionWaits, serversOf, type WhileRunning } from "./running.ts";
 
 export interface RestoreOptions {

@@ -14,7 +14,7 @@ import { prepareRuntime, STOPPED, startRuntimeLater } from "../runtime/runtime.t
 import { messageOf, ThreadsError } from "../shared/protocol/errors.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import { LOG_FILE, type SnapshotKey } from "../shared/snapshot/file-name.ts";
-import { explainRefusedArguments, explainUnknownCall } from "../tools/unknown-call/unknown-call.ts";
+import { explainRefusedArguments, explainUnknownCall } from "../tools/unknown-call.ts";
 import type { McpHost } from "../ui/mcp-host.ts";
 import { startFacts, toRegistered } from "./facts.ts";
 import { createParts } from "./parts.ts";
@@ -54,8 +54,6 @@ export interface SessionOptions extends SnapshotKey {
   /** Shorter waits, for tests. */
   waits?: SessionWaits;
 }
-
-let generations = 0;
 
 export function createSession(pi: Pi, options: SessionOptions): Session {
   const { agentDir, startRuntime = startRuntimeLater, waits = LIMITS } = options;
@@ -97,11 +95,11 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
   };
 
   const start = (ctx: PiContext): Running => {
-    const generation = ++generations;
-    const known = startFacts(pi, ctx, { generation, agentDir });
+    const known = startFacts(pi, ctx, agentDir);
+    let mine: Running | undefined;
     let completes = false;
     snapshotKey.correct({ cwd: known.cwd, configFile: known.configPath }, known.projectTrusted);
-    return startRunning(pi, ctx, {
+    mine = startRunning(pi, ctx, {
       known,
       store,
       registrar,
@@ -121,10 +119,11 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
         for (const listener of listeners) listener(event);
       },
       startRuntime,
-      ifCurrent: () => (current?.generation === generation ? current : undefined),
+      ifCurrent: () => (current === mine ? current : undefined),
       runningOrThrow,
       stop,
     });
+    return mine;
   };
 
   return {

@@ -4,7 +4,7 @@
  */
 import type { CatalogStore } from "../catalog/catalog.ts";
 import type { SnapshotKey } from "../shared/snapshot/file-name.ts";
-import type { Registrar } from "../tools/registry/registry.ts";
+import type { Registrar } from "../tools/registrar.ts";
 import type { SearchTools } from "../tools/tools.ts";
 
 export interface SessionSnapshotKey {

@@ -12,7 +12,7 @@ import type { Crash, Runtime, RuntimeOptions } from "../runtime/runtime.ts";
 import { describeError, messageOf, ThreadsError } from "../shared/protocol/errors.ts";
 import type { WorkerEvent } from "../shared/protocol/events.ts";
 import { LOG_FILE } from "../shared/snapshot/file-name.ts";
-import type { Registrar } from "../tools/registry/registry.ts";
+import type { Registrar } from "../tools/registrar.ts";
 import { createAsks } from "../ui/asks/asks.ts";
 import { createDialogs } from "../ui/dialogs/dialogs.ts";
 import { createSignIns, type SignInHost } from "../ui/sign-in/sign-in.ts";
@@ -142,7 +142,6 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
     },
   });
   return {
-    generation: known.generation,
     runtime,
     dialogs,
     signIns,

@@ -49,7 +49,6 @@ function open(folder: string, servers: Server[]) {
     },
   };
   const catalog = createCatalogPublisher({
-    generation: 1,
     cachePath: join(folder, "mcp-cache.json"),
     snapshotPath: () => join(folder, "snapshots", "x.bin"),
     knownChecksum: undefined,

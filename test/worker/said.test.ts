@@ -9,8 +9,8 @@ import { renderResources, renderStatus, renderTools } from "../../src/report/sta
 import { describeTool, renderTool } from "../../src/report/tool.ts";
 import type { CallResult } from "../../src/shared/protocol/calls.ts";
 import { decode } from "../../src/shared/protocol/codec.ts";
-import { createMcpTool } from "../../src/tools/definition/definition.ts";
-import { markedInstructions } from "../../src/tools/instructions/run.ts";
+import { createMcpTool } from "../../src/tools/definition.ts";
+import { markedInstructions } from "../../src/tools/told.ts";
 import { questionText } from "../../src/ui/asks/words.ts";
 import { MODERN } from "../support/modern-http.ts";
 import {

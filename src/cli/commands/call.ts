@@ -82,7 +82,7 @@ export const call: Command = async (context) => {
   const callId = "cli";
   const done = session.onProgress(callId, (event) => console.progress(progressText(tool.tool, event)));
   try {
-    const request = { generation: 1, callId, server, tool: tool.tool, args, wantsStructured: true };
+    const request = { callId, server, tool: tool.tool, args, wantsStructured: true };
     const result = await session.runtime.callTool(request, signal);
     console.progress("");
     await printResult(result, console);

@@ -184,11 +184,10 @@ class Session implements CliSession {
 
   /** Waits until the catalog holds what the servers have listed. */
   async #settle(servers: readonly string[] | undefined, timeoutMs: number): Promise<void> {
-    const { checksum } = await this.runtime.settleTools(
+    await this.runtime.settleTools(
       { timeoutMs, ...(servers === undefined ? {} : { servers: [...servers] }) },
       this.#options.signal,
     );
-    await this.store.reached(checksum);
   }
 
   onProgress(callId: string, show: (event: Extract<WorkerEvent, { type: "progress" }>) => void): () => void {

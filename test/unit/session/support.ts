@@ -128,7 +128,6 @@ export async function openSession(options: OpenOptions = {}): Promise<Opened> {
 
 export const planned = (report: Partial<StatusReport> = {}): Extract<WorkerEvent, { type: "planned" }> => ({
   type: "planned",
-  generation: 0,
   settings: DEFAULT_CATALOG_SETTINGS,
   accepted: { servers: [] },
   ...makeReport(report),
@@ -140,7 +139,6 @@ export const planOf = (servers: Record<string, Partial<ServerStatus>>): WorkerEv
 
 export const catalogOf = (servers: readonly MadeServer[]): WorkerEvent => ({
   type: "catalog",
-  generation: 0,
   snapshot: makeSnapshotBytes(servers),
 });
 

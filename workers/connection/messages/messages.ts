@@ -17,4 +17,4 @@ export { Blocks, createPieces, type Received, startOf } from "./pieces.ts";
 export { prune } from "./prune.ts";
 export { type MessageStream, type Receiver, receive } from "./receive.ts";
 export { BoundedTransport } from "./server-requests.ts";
-export { callTooLarge, type Excess, TooLarge } from "./too-large.ts";
+export { callTooLarge, type Excess, messageLimitIsOf, TooLarge } from "./too-large.ts";

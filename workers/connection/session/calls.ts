@@ -4,10 +4,10 @@ import type { CallProgress, CallToolParams } from "../../../src/shared/protocol/
 import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { createProgressPacer } from "../../shared/pace/pacer.ts";
-import type { Results } from "../results/results.ts";
-import { type Shaped, shapeAnywhere } from "../results/results.ts";
+import { type Results, type Shaped, shapeAnywhere } from "../results/results.ts";
 import { redactError } from "../secrets/secrets.ts";
-import type { Supervisor } from "../servers/servers.ts";
+import { callTool } from "../servers/call.ts";
+import type { Supervisor } from "../servers/supervisor.ts";
 
 export interface CallContext {
   supervisor: Supervisor;
@@ -45,7 +45,7 @@ export async function runCall(
     });
   try {
     const onProgress = progress.push;
-    const result = await called.callTool({ tool, args: params.args, signal, onProgress, onYes });
+    const result = await callTool(called, { tool, args: params.args, signal, onProgress }, onYes);
     const durationMs = performance.now() - startedAt;
     const wantsStructured = params.wantsStructured === true;
     const shaped = await shapeAnywhere(result, {
