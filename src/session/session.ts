@@ -6,10 +6,16 @@
  * To let the next request wait for something else: first-request.ts.
  */
 import { join } from "node:path";
-import type { FinishedMessage, InputEvent, InputResult, McpRegistration, Pi } from "../pi/api.ts";
-import type { AddedMessage, PiContext } from "../pi/context.ts";
-import { becomeOnlySession, leaveOnlySession } from "../pi/one-session.ts";
-import { otherClients } from "../pi/other-client.ts";
+import type {
+  AddedMessage,
+  FinishedMessage,
+  InputEvent,
+  InputResult,
+  McpRegistration,
+  Pi,
+  PiContext,
+} from "../pi/api.ts";
+import { becomeOnlySession, leaveOnlySession, otherClients } from "../pi/extension.ts";
 import { prepareRuntime, STOPPED, startRuntimeLater } from "../runtime/runtime.ts";
 import { messageOf, ThreadsError } from "../shared/protocol/errors.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";

@@ -5,7 +5,7 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type CatalogTool, inputSchemaOf } from "../../catalog/catalog.ts";
-import { nearestTools, resolveTool } from "../../catalog/search/search.ts";
+import { nearestTools, resolveTool } from "../../catalog/search.ts";
 import { serverName } from "../../report/server-name.ts";
 import type { CallProgress, CallResult } from "../../shared/protocol/calls.ts";
 import { messageOf } from "../../shared/protocol/errors.ts";

@@ -10,6 +10,8 @@ import {
   snapshotIsOlder,
   snapshotWrittenAt,
 } from "../../catalog/catalog.ts";
+import type { Catalog, CatalogTool } from "../../catalog/catalog.ts";
+import { createCatalogStore, snapshotIsOlder, snapshotWrittenAt } from "../../catalog/store.ts";
 import { serverName } from "../../report/server-name.ts";
 import type { ServerStatus, StatusReport } from "../../shared/protocol/status.ts";
 import { durationText } from "../../shared/text/duration.ts";

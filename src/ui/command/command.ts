@@ -6,6 +6,8 @@
 import type { PiCommand } from "../../pi/api.ts";
 import type { PiContext } from "../../pi/context.ts";
 import type { McpHost } from "../mcp-host.ts";
+import type { PiCommand, PiContext } from "../../pi/api.ts";
+import type { McpCommandHost } from "./host.ts";
 import { splitWord, subcommand, WORDS } from "./words.ts";
 
 type Completion = { value: string; label: string };

@@ -1,3 +1,4 @@
+<<<<<<< HEAD
 /**
  * What each subcommand of `/mcp` does: a file of its own in the build, which main loads with the first command. Owns: a row for
  * each word that the shell does not carry out alike (those are in report/actions.ts), and when words do not fit.
@@ -11,6 +12,12 @@ import { guardStale } from "../../pi/guarded.ts";
 import { notify } from "../../pi/notices.ts";
 import { ACTIONS, type ActionName, doneText, isAction } from "../../report/actions.ts";
 import { renderDoctor, renderIssueReport, surroundingFindings, withFindings } from "../../report/doctor.ts";
+=======
+/** What each subcommand of `/mcp` does: a file of its own in the build, which main loads with the first command. */
+import type { PiContext } from "../../pi/api.ts";
+import { guardStale, notify } from "../../pi/extension.ts";
+import { renderResources } from "../../report/resources.ts";
+>>>>>>> origin/lean
 import { serverName } from "../../report/server-name.ts";
 import { absentText, renderResources, renderStatus, renderTools, unknownText } from "../../report/status.ts";
 import { renderTool, unknownToolText } from "../../report/tool.ts";

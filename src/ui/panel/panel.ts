@@ -19,6 +19,9 @@ import { onKey, onWorld } from "./model/model.ts";
 import { type Effect, START, type State, shown } from "./model/state.ts";
 import { EXPOSURE_WORDS } from "./model/tools.ts";
 import { concerns, isSeen, WorldSource } from "./world.ts";
+import type { Keybindings, PiContext } from "../../pi/api.ts";
+import { createPanel } from "./component.ts";
+import type { PanelHost } from "./host.ts";
 
 /** Rows of the screen that Pi's own lines below the panel take, and one line of the conversation above it. */
 const OTHER_ROWS = 5;

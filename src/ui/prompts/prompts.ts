@@ -10,6 +10,8 @@
 import type { InputEvent, InputResult } from "../../pi/api.ts";
 import type { PiContext } from "../../pi/context.ts";
 import type { PromptHost } from "./run.ts";
+import type { InputEvent, InputResult, PiContext } from "../../pi/api.ts";
+import type { PromptHost } from "./contract.ts";
 
 export interface PromptCommands {
   /** Registers the commands that Pi does not know yet. */

@@ -7,6 +7,9 @@ import type { InputEvent, InputResult } from "../../pi/api.ts";
 import type { PiContext } from "../../pi/context.ts";
 import { guardStale } from "../../pi/guarded.ts";
 import type { ResourceHost } from "./run.ts";
+import type { InputEvent, InputResult, PiContext } from "../../pi/api.ts";
+import { guardStale } from "../../pi/extension.ts";
+import type { ResourceHost } from "./contract.ts";
 
 export interface ResourceMentions {
   /** The input with the resources that it names; undefined for an input that cannot name any. */

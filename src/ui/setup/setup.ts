@@ -5,6 +5,8 @@
 
 import type { PiContext } from "../../pi/context.ts";
 import { notify } from "../../pi/notices.ts";
+import type { PiContext } from "../../pi/api.ts";
+import { notify } from "../../pi/extension.ts";
 import { serverName } from "../../report/server-name.ts";
 import { fileText, foundText, hostText, importsText, removedText, takenText } from "../../report/setup.ts";
 import type { FoundFile, FoundHost, FoundServer, TakenImports } from "../../shared/protocol/setup.ts";
