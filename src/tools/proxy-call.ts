@@ -11,14 +11,8 @@ import {
   searchCatalog,
   serverNames,
   serverOfName,
-<<<<<<< HEAD
-} from "../catalog/search/search.ts";
-import type { PiToolContext, ToolResult, ToolUpdate } from "../pi/tools.ts";
-=======
 } from "../catalog/search.ts";
 import type { PiToolContext, ToolResult, ToolUpdate } from "../pi/api.ts";
-import { describeTool, parameterLines } from "../report/describe-tool.ts";
->>>>>>> origin/lean
 import { errorLineOf, nameLine, noServer, serverNotes, stateNote } from "../report/search.ts";
 import { serverName } from "../report/server-name.ts";
 import { describeTool, parameterLines } from "../report/tool.ts";

@@ -2,7 +2,7 @@
  * Divides a text into pages that fit on the screen. Pi does not cut the text of a dialog, but the part that does not fit
  * is out of sight. Pure.
  */
-import type { PiContext } from "../pi/context.ts";
+import type { PiContext } from "../pi/api.ts";
 import { cutTo, wrap } from "../shared/text/width.ts";
 
 export interface Screen {

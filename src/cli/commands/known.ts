@@ -3,13 +3,6 @@
  * `--refresh` is given, what the servers answer now.
  */
 
-import {
-  type Catalog,
-  type CatalogTool,
-  createCatalogStore,
-  snapshotIsOlder,
-  snapshotWrittenAt,
-} from "../../catalog/catalog.ts";
 import type { Catalog, CatalogTool } from "../../catalog/catalog.ts";
 import { createCatalogStore, snapshotIsOlder, snapshotWrittenAt } from "../../catalog/store.ts";
 import { serverName } from "../../report/server-name.ts";

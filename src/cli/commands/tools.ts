@@ -1,7 +1,7 @@
 /** `tools`: the tools of all servers, or of one. */
 
 import { type CatalogTool, inputSchemaOf, outputSchemaOf } from "../../catalog/catalog.ts";
-import { type CatalogHit, nearestTools, resolveTool, searchCatalog } from "../../catalog/search/search.ts";
+import { type CatalogHit, nearestTools, resolveTool, searchCatalog } from "../../catalog/search.ts";
 import { serverName } from "../../report/server-name.ts";
 import { parameterLines } from "../../report/tool.ts";
 import { decode } from "../../shared/protocol/codec.ts";

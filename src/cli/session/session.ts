@@ -6,10 +6,8 @@
  */
 
 import { join } from "node:path";
-import { type CatalogStore, createCatalogStore } from "../../catalog/catalog.ts";
-import { refusedLine, serverName } from "../../report/server-name.ts";
 import { type CatalogStore, createCatalogStore } from "../../catalog/store.ts";
-import { serverName } from "../../report/server-name.ts";
+import { refusedLine, serverName } from "../../report/server-name.ts";
 import { type Runtime, startRuntimeLater } from "../../runtime/runtime.ts";
 import type { ApprovalAnswer, ApprovalQuestion } from "../../shared/protocol/approval.ts";
 import { messageOf } from "../../shared/protocol/errors.ts";

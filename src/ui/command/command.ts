@@ -3,11 +3,8 @@
  * To add a subcommand: a row in words.ts, and a row in screens.ts or, for one that the shell has too, in report/actions.ts.
  */
 
-import type { PiCommand } from "../../pi/api.ts";
-import type { PiContext } from "../../pi/context.ts";
-import type { McpHost } from "../mcp-host.ts";
 import type { PiCommand, PiContext } from "../../pi/api.ts";
-import type { McpCommandHost } from "./host.ts";
+import type { McpHost } from "../mcp-host.ts";
 import { splitWord, subcommand, WORDS } from "./words.ts";
 
 type Completion = { value: string; label: string };

@@ -1,4 +1,3 @@
-<<<<<<< HEAD
 /**
  * What each subcommand of `/mcp` does: a file of its own in the build, which main loads with the first command. Owns: a row for
  * each word that the shell does not carry out alike (those are in report/actions.ts), and when words do not fit.
@@ -7,17 +6,10 @@ import { randomBytes } from "node:crypto";
 import { rename, rm, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import type { PiContext } from "../../pi/context.ts";
-import { guardStale } from "../../pi/guarded.ts";
-import { notify } from "../../pi/notices.ts";
-import { ACTIONS, type ActionName, doneText, isAction } from "../../report/actions.ts";
-import { renderDoctor, renderIssueReport, surroundingFindings, withFindings } from "../../report/doctor.ts";
-=======
-/** What each subcommand of `/mcp` does: a file of its own in the build, which main loads with the first command. */
 import type { PiContext } from "../../pi/api.ts";
 import { guardStale, notify } from "../../pi/extension.ts";
-import { renderResources } from "../../report/resources.ts";
->>>>>>> origin/lean
+import { ACTIONS, type ActionName, doneText, isAction } from "../../report/actions.ts";
+import { renderDoctor, renderIssueReport, surroundingFindings, withFindings } from "../../report/doctor.ts";
 import { serverName } from "../../report/server-name.ts";
 import { absentText, renderResources, renderStatus, renderTools, unknownText } from "../../report/status.ts";
 import { renderTool, unknownToolText } from "../../report/tool.ts";

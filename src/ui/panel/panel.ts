@@ -4,8 +4,7 @@
  * more of a server than the session tells, or keep a truth of its own; world.ts holds what is known.
  * Pi stacks dialogs: a question that arrives while the panel is open covers the panel, which comes back after the answer.
  */
-import type { PiContext } from "../../pi/context.ts";
-import type { Keybindings, PanelTui, RenderTheme, ScreenComponent } from "../../pi/screen.ts";
+import type { Keybindings, PanelTui, PiContext, RenderTheme, ScreenComponent } from "../../pi/api.ts";
 import { ACTIONS, type ActionName, doneText } from "../../report/actions.ts";
 import { describeThrown } from "../../shared/protocol/errors.ts";
 import { counted } from "../../shared/text/counts.ts";
@@ -19,9 +18,6 @@ import { onKey, onWorld } from "./model/model.ts";
 import { type Effect, START, type State, shown } from "./model/state.ts";
 import { EXPOSURE_WORDS } from "./model/tools.ts";
 import { concerns, isSeen, WorldSource } from "./world.ts";
-import type { Keybindings, PiContext } from "../../pi/api.ts";
-import { createPanel } from "./component.ts";
-import type { PanelHost } from "./host.ts";
 
 /** Rows of the screen that Pi's own lines below the panel take, and one line of the conversation above it. */
 const OTHER_ROWS = 5;

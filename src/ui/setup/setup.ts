@@ -3,8 +3,6 @@
  * order, and what happens without a person. Must not: decide about an entry or a file; the worker does.
  */
 
-import type { PiContext } from "../../pi/context.ts";
-import { notify } from "../../pi/notices.ts";
 import type { PiContext } from "../../pi/api.ts";
 import { notify } from "../../pi/extension.ts";
 import { serverName } from "../../report/server-name.ts";
