@@ -8,7 +8,7 @@ import type { ResultContent } from "../../../src/shared/protocol/calls.ts";
 import { isHighSurrogate, isLowSurrogate } from "../../../src/shared/text/surrogates.ts";
 import { textBlock } from "../../../src/shared/text/text-block.ts";
 import type { GuardLimits } from "../config/entry/settings.ts";
-import { type Structure, structureOf } from "./outline.ts";
+import { amount, type Structure, structureOf } from "./outline.ts";
 import type { ResultStore, Saved } from "./store.ts";
 
 interface Budget {
