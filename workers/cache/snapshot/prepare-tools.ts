@@ -16,7 +16,7 @@ import {
 } from "../../../src/shared/snapshot/contract.ts";
 import { cleanText, oneLine } from "../../../src/shared/text/unprintable.ts";
 import type { CachedArgument, CachedPrompt, CachedTool } from "../../shared/listed.ts";
-import type { CatalogServer } from "../../shared/tasks.ts";
+import type { CatalogServer, ServerLine } from "../../shared/tasks.ts";
 import { type Repair, repairLine } from "../schema/keywords.ts";
 import { cleanSchema, moveReferences, repairInputSchema, repairOutputSchema } from "../schema/schema.ts";
 
@@ -30,7 +30,7 @@ interface PreparedTools {
   tools: Prepared[];
   collisions: AssignedNames["collisions"];
   /** Repairs of schemas, one line each. */
-  repairs: string[];
+  repairs: ServerLine[];
 }
 
 const TITLE_CHARS = 300;
@@ -62,14 +62,15 @@ function noteRepairs(
   }
 }
 
-const hiddenLine = (server: string, tools: readonly string[]): string =>
-  `${server}: schemas left out because their names hold invisible characters: ${tools.length} tools, ${oneLine(tools[0] ?? "", TITLE_CHARS)} first`;
+const hiddenLine = (tools: readonly string[]): string =>
+  `schemas left out because their names hold invisible characters: ${tools.length} tools, ${oneLine(tools[0] ?? "", TITLE_CHARS)} first`;
 
-const repairLines = (repairs: Repairs): string[] =>
+const repairLines = (repairs: Repairs): ServerLine[] =>
   [...repairs].flatMap(([server, kinds]) =>
-    [...kinds].map(([repair, tools]) =>
-      repair === "hidden" ? hiddenLine(server, tools) : repairLine(server, repair, tools),
-    ),
+    [...kinds].map(([repair, tools]) => ({
+      server,
+      text: repair === "hidden" ? hiddenLine(tools) : repairLine(repair, tools),
+    })),
   );
 
 const textOf = (value: unknown): string => (typeof value === "string" ? cleanText(value).trim() : "");

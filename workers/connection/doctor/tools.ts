@@ -5,7 +5,7 @@ import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { counted, formatMs } from "../../../src/shared/text/amounts.ts";
 import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import { commandFor } from "../../shared/commands.ts";
-import type { CatalogFacts } from "../catalog/catalog.ts";
+import type { CatalogFacts } from "../catalog/notices.ts";
 import { callTimeoutMs } from "../servers/call.ts";
 import type { ServerTimings } from "../servers/server.ts";
 import { allWell, DIRECT_TOKENS, type DoctorInput } from "./check.ts";
