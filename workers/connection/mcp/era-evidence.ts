@@ -1,7 +1,7 @@
 /** What an error of a client tells about the era of the server. Pure. */
 import { McpError } from "@modelcontextprotocol/sdk/types.js";
 import { type Evidence, UNSUPPORTED_VERSION } from "./modern/modern.ts";
-import { isTimeout } from "./sdk-errors.ts";
+import { isTimeout, sentData } from "./sdk-errors.ts";
 
 /** A result that does not belong to the era that was tried. */
 export class OtherEra extends Error {
@@ -27,5 +27,6 @@ export function evidenceOf(error: unknown): Evidence {
     return { kind: "error", error: { code: UNSUPPORTED_VERSION, message, data: { supported: [version] } } };
   if (!(error instanceof McpError)) return { kind: "other" };
   if (isTimeout(error)) return { kind: "silence" };
-  return error.message === CLOSED ? { kind: "ended" } : { kind: "error", error };
+  if (error.message === CLOSED) return { kind: "ended" };
+  return { kind: "error", error: { code: error.code, message: error.message, data: sentData(error).data } };
 }

@@ -12,7 +12,7 @@ import type { ServerDefinition } from "../config/entry/definition.ts";
 import { callTooLarge, type TooLarge } from "../messages/messages.ts";
 import { boundText } from "../secrets/secrets.ts";
 import type { CallRequest, ConnectionParts } from "./connection.ts";
-import { isTimeout, refusedAnswer } from "./sdk-errors.ts";
+import { isTimeout, refusedAnswer, sentData } from "./sdk-errors.ts";
 
 /** How long a server may take for its start, in milliseconds. */
 export const startLimitMs = ({ startupTimeoutMs }: ServerDefinition): number =>
@@ -89,8 +89,9 @@ export function callFailure(server: string, { parts, call, error, answered }: Fa
   }
   if (error instanceof McpError && answered) {
     const words = error.message.replace(/^MCP error -?\d+: /, "");
-    const text = boundText(words, LIMITS.errorTextChars, parts.redact);
-    const data = error.data === undefined ? {} : { rpcData: boundJson(error.data, { redact: parts.redact }) };
+    const { data: sent, messageChars } = sentData(error);
+    const text = boundText(words, LIMITS.errorTextChars, parts.redact, messageChars);
+    const data = sent === undefined ? {} : { rpcData: boundJson(sent, { redact: parts.redact }) };
     return new ThreadsError("call_rejected", `${server} rejected ${call.tool}: ${text}`, {
       data: { server, rpcCode: error.code, ...data },
     });

@@ -10,7 +10,7 @@ import type { CachedTool } from "../../shared/listed/tool.ts";
 import type { StoredProtocol } from "../../shared/tasks.ts";
 import { ChangeStream } from "./change-stream.ts";
 import type { ConnectOptions, SpokenProtocol } from "./connection.ts";
-import { OtherEra } from "./era-evidence.ts";
+import { evidenceOf, OtherEra } from "./era-evidence.ts";
 import { startLimitMs } from "./failures.ts";
 import { onListChanges } from "./list-changes.ts";
 import type { SendRequest } from "./list-pages.ts";
@@ -39,7 +39,7 @@ import {
 } from "./modern/modern.ts";
 import { isUnanswered, taskFailure } from "./modern-errors.ts";
 import type { Peer, PeerCall } from "./peer.ts";
-import { isTimeout, refusedAnswer } from "./sdk-errors.ts";
+import { isTimeout, refusedAnswer, sentData } from "./sdk-errors.ts";
 import { StatelessClient } from "./stateless-client.ts";
 import type { Wire } from "./wire-view.ts";
 
@@ -129,11 +129,9 @@ class ModernPeer implements Peer {
     const ask = () => this.#client.ask({ method: "server/discover", params: {} }, { signal, timeout });
     const result = await ask().catch((error: unknown) => {
       if (!(error instanceof McpError) || error.code !== UNSUPPORTED_VERSION) throw error;
-      const versions = supportedVersions(error) ?? [];
+      const versions = supportedVersions(sentData(error)) ?? [];
       if (versions.includes(MODERN_VERSION)) return ask();
-      throw judgeEra("modern", { kind: "error", error }) === "modern"
-        ? tooNew(definition.name, versions)
-        : error;
+      throw judgeEra("modern", evidenceOf(error)) === "modern" ? tooNew(definition.name, versions) : error;
     });
     if (judgeEra("modern", { kind: "result", result }) !== "modern") throw new OtherEra(result);
     this.#known = this.#take(readDiscovered(definition.name, result));

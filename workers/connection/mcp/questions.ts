@@ -7,6 +7,7 @@ import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js";
 import type { RequiredOutcome, ServerAsks } from "../asks/asks.ts";
 import type { ConnectOptions } from "./connection.ts";
+import { sentData } from "./sdk-errors.ts";
 
 const ASK = "elicitation/create";
 const ROOTS = "roots/list";
@@ -44,5 +45,5 @@ export async function urlRequired(
   signal: AbortSignal,
 ): Promise<RequiredOutcome | undefined> {
   if (!(error instanceof McpError) || error.code !== URL_REQUIRED) return undefined;
-  return asks ? asks.required(error.data, signal) : "none";
+  return asks ? asks.required(sentData(error).data, signal) : "none";
 }

@@ -1,6 +1,6 @@
 /** Tells what the errors mean with which the SDK's client rejects a request. Pure. */
 import { ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js";
-import { TooLarge } from "../messages/messages.ts";
+import { LongErrorData, TooLarge } from "../messages/messages.ts";
 
 /**
  * Whether the SDK's own timeout ended the request. A server may answer an error of the same code, -32001, but without the
@@ -22,3 +22,11 @@ export function refusedAnswer(error: unknown): TooLarge | undefined {
   if (error instanceof TooLarge) return error;
   return error instanceof McpError && error.data instanceof TooLarge ? error.data : undefined;
 }
+
+/** The `data` of an error as the server sent it, and the length of its message if more of that was sent than arrives. */
+export const sentData = ({
+  data,
+}: {
+  data?: unknown;
+}): { data: unknown; messageChars: number | undefined } =>
+  data instanceof LongErrorData ? data : { data, messageChars: undefined };

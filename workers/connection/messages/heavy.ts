@@ -7,7 +7,7 @@ import type { JSONRPCMessage, RequestId } from "../mcp/wire/wire.ts";
 import { type AnswerHeavy, type HeavyFailure, HeavyThread, type ShapeTask } from "./heavy-thread.ts";
 import { countRead, type Incoming } from "./incoming.ts";
 import type { Blocks } from "./pieces.ts";
-import type { Pruned } from "./prune.ts";
+import { errorOf, LongErrorData, type Pruned } from "./prune.ts";
 import { TooLarge, unreadable } from "./too-large.ts";
 
 /** What the thread answers when it has read a message. */
@@ -61,8 +61,11 @@ export class HeldResult {
 async function unpack({
   json,
   items,
+  errorChars,
 }: Pruned): Promise<JSONRPCMessage & { result?: Record<string, unknown> }> {
   const message = JSON.parse(json) as JSONRPCMessage & { result?: Record<string, unknown> };
+  const error = errorChars === undefined ? undefined : errorOf(message);
+  if (error && errorChars !== undefined) error.data = new LongErrorData(errorChars, error.data);
   if (!items || !message.result) return message;
   const reader = createReader();
   const list: unknown[] = [];

@@ -14,7 +14,7 @@ export { cancelledRequest, isAnswer, isRequest } from "./kinds.ts";
 export { type LongMessages, longMessages } from "./long-messages.ts";
 export { Noise } from "./noise.ts";
 export { Blocks, createPieces, type Received, startOf } from "./pieces.ts";
-export { prune } from "./prune.ts";
+export { LongErrorData, prune } from "./prune.ts";
 export { type MessageStream, type Receiver, receive } from "./receive.ts";
 export { BoundedTransport } from "./server-requests.ts";
 export { callTooLarge, type Excess, TooLarge } from "./too-large.ts";

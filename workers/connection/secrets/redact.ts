@@ -73,23 +73,19 @@ export function createRedactor({ values, named }: Secrets): Redactor {
   return (text) => withoutCredentials(text.replace(expression, MARK));
 }
 
-/** A longer text is told as longer than this, and of a long message no text arrives that is much longer (messages/prune.ts). */
-export const COUNTED_CHARS = 1024 * 1024;
-
 /**
  * Takes secrets out of the text, then cuts it: neither half of a secret that is cut in two would be found. A longer
  * text costs no more: only the part that may be shown is searched, and the length of the longest secret beyond it.
+ * `whole`: the text's length if only its beginning is known here.
  */
-export function boundText(text: string, chars: number, redact: Redactor): string {
+export function boundText(text: string, chars: number, redact: Redactor, whole = text.length): string {
   const most = chars + LONGEST_MATCH;
   const shown = redact(text.slice(0, most));
   if (text.length <= most && shown.length <= chars) return shown.toWellFormed();
-  const length = shown.length + Math.max(0, text.length - most);
+  const length = shown.length + Math.max(0, whole - most);
   // Half of a secret may stand at the end of the part that was searched.
   const sure = text.length <= most ? shown : shown.slice(0, -LONGEST_MATCH);
-  const told =
-    text.length > COUNTED_CHARS ? `over ${COUNTED_CHARS.toLocaleString("en")}` : length.toLocaleString("en");
-  return `${sure.slice(0, chars).toWellFormed()}… (${told} characters)`;
+  return `${sure.slice(0, chars).toWellFormed()}… (${length.toLocaleString("en")} characters)`;
 }
 
 /** The end of a text, without secrets. `isCut`: the text lacks its beginning, so half of a secret may come first. */

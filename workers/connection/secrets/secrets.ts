@@ -7,7 +7,6 @@ export { credentialsOf, oauthSecrets, secretsOf } from "./find.ts";
 export {
   boundEnd,
   boundText,
-  COUNTED_CHARS,
   createRedactor,
   NO_SECRETS,
   type Redactor,

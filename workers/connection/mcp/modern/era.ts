@@ -40,7 +40,7 @@ const LISTED = 100;
 const WORDS_CHARS = 2_000;
 
 /** The versions in `data.supported` of an error. Undefined: the error lists none. */
-export function supportedVersions({ data }: RpcError): string[] | undefined {
+export function supportedVersions({ data }: { data?: unknown }): string[] | undefined {
   if (!isObject(data) || !Array.isArray(data.supported)) return undefined;
   return data.supported.slice(0, LISTED).filter((version) => typeof version === "string");
 }
