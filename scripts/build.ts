@@ -120,6 +120,8 @@ const builds: BuildOptions[] = [
     entryPoints: ["workers/heavy.ts"],
     outfile: "dist/workers/heavy.js",
     ...worker,
+    // It also starts from memory, where it has no file beside which anything could lie. It requires modules of Node alone.
+    banner: { js: "const require = process.getBuiltinModule;" },
   },
   // piscina starts its threads from a separate file, which it expects beside the bundle.
   {

@@ -332,6 +332,22 @@ describe("the packed workers (built)", () => {
     expect((await readdir(temp)).filter((name) => name.startsWith("pi-mcp-threads"))).toEqual([]);
   });
 
+  test.each<[string, (file: string) => Promise<void>]>([
+    ["deleted", (file) => rm(file)],
+    ["replaced by that of another version", (file) => writeFile(file, "throw new Error('another version')")],
+  ])(
+    "the file of the thread for long messages is %s during the session -> a long message is read",
+    async (_name, change) => {
+      const place = await createPlace();
+      const { folder, workerUrl } = await copyOfWorkers(place);
+      const at = await start({ s: fixture("big-line.mjs") }, { place, workerUrl });
+      await at.settled("s");
+      expect(textOf(await at.call("s", "work", { bytes: 1_000 }))).toMatch(/^x+$/);
+      await change(join(folder, "heavy.js"));
+      expect(textOf(await at.call("s", "work", { bytes: 1024 * 1024 }))).toMatch(/^xx/);
+    },
+  );
+
   test("the cache worker cannot start -> servers connect, calls work, the log has the failure", async () => {
     const place = await createPlace();
     const { folder, workerUrl } = await copyOfWorkers(place);

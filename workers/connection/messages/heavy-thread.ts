@@ -6,6 +6,8 @@
  * One message is in the thread at a time, so a message that ends the thread ends no other. The next one is that of the
  * server whose messages have taken the least time so far: a server that is heavy on purpose waits behind all others.
  */
+import { statSync } from "node:fs";
+import { readFile, stat } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
@@ -72,10 +74,37 @@ interface Job {
   about?: RequestId;
 }
 
-const heavyFile = (): string => {
-  const raw = import.meta.url.endsWith(".ts");
-  return fileURLToPath(new URL(raw ? "../../heavy.ts" : "./heavy.js", import.meta.url));
-};
+const isRaw = import.meta.url.endsWith(".ts");
+const heavyFile = (): string =>
+  fileURLToPath(new URL(isRaw ? "../../heavy.ts" : "./heavy.js", import.meta.url));
+
+/**
+ * The code of the thread, and when its file became that. An update may delete or replace the file while this worker runs,
+ * and the code of another version may not understand this one.
+ */
+let kept: { code: Buffer; changedMs: number } | undefined;
+let isKeeping = false;
+
+/** Keeps the packed code in memory. Does nothing in a checkout, which nobody deletes while Pi runs. */
+export function keepHeavyCode(): void {
+  if (isRaw || isKeeping) return;
+  isKeeping = true;
+  const file = heavyFile();
+  void Promise.all([readFile(file), stat(file)]).then(
+    ([code, { ctimeMs }]) => {
+      kept = { code, changedMs: ctimeMs };
+    },
+    // The first long message tells that the file is missing.
+    () => undefined,
+  );
+}
+
+/** What a thread starts from. The file is preferred, since Node caches its compiled code. */
+function heavyCode(): string | URL {
+  const file = heavyFile();
+  const isSame = statSync(file, { throwIfNoEntry: false })?.ctimeMs === kept?.changedMs;
+  return isSame || !kept ? file : new URL(`data:text/javascript;base64,${kept.code.toString("base64")}`);
+}
 
 export interface HeavyLimits {
   /** Processor time of one job, and the time without one after which the thread ends, in milliseconds. */
@@ -184,7 +213,7 @@ export class HeavyThread {
   }
 
   #start(): void {
-    const thread = new Worker(heavyFile(), {
+    const thread = new Worker(heavyCode(), {
       name: "pi-mcp-threads heavy",
       stdout: true,
       stderr: true,

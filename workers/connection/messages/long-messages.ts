@@ -5,6 +5,7 @@
  */
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { warmHeavy } from "./heavy.ts";
+import { keepHeavyCode } from "./heavy-thread.ts";
 import { LONG_BYTES as READ_APART_BYTES } from "./incoming.ts";
 import { type TooLarge, tooSlow } from "./too-large.ts";
 
@@ -122,9 +123,12 @@ export function createLongMessages(
   };
 }
 
+const ofThisThread = createLongMessages(LIMITS.longMessagesAtATime, undefined, warmHeavy);
+
 /** The one of this thread: it guards the memory of the thread. */
-export const longMessages: LongMessages = createLongMessages(
-  LIMITS.longMessagesAtATime,
-  undefined,
-  warmHeavy,
-);
+export const longMessages: LongMessages = {
+  open: (giveUp) => {
+    keepHeavyCode();
+    return ofThisThread.open(giveUp);
+  },
+};
