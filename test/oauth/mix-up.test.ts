@@ -8,7 +8,7 @@ import { browse } from "../support/browser.ts";
 import { sendJson } from "../support/recording-server.ts";
 import { type SignedIn, signInAs, type User } from "../support/signing-in.ts";
 import { createPlace, forRows, start } from "../worker/support.ts";
-import { authorization, endedIn, guarded, type Servers, storedOf } from "./support.ts";
+import { authorization, endedIn, guarded, type Servers, saysOfCall, storedOf } from "./support.ts";
 
 /** A client of the honest server that everybody knows, for any address on loopback. */
 const WELL_KNOWN = "well-known-client";
@@ -264,5 +264,18 @@ describe("the page is its own", () => {
       // Whoever does not name itself gets an address that no other sign-in has (RFC 9700, section 4.4.2.2).
       expect(pathname === "/callback").toBe(OWN_PAGE[index]?.[0]);
     },
+  );
+});
+
+test("the secret of a server without a user, and metadata that name another site for it -> it goes nowhere", async () => {
+  const trusted = await authorization({
+    metadata: (metadata) => ({ ...metadata, token_endpoint: "https://login.example.test/token" }),
+  });
+  const { url } = await guarded(trusted);
+  const oauth = { grantType: "client_credentials", clientId: "ci", clientSecret: "pw-of-the-machine" };
+  const place = await createPlace();
+  const at = await start({ web: { url, oauth } }, { place });
+  expect(await saysOfCall({ at, name: "web" })).toBe(
+    `web: its client secret would go to https://login.example.test/token, which is another site that mcp.json does not name. Only the user can decide to trust that: "issuer": "${trusted.issuer}" in oauth.`,
   );
 });

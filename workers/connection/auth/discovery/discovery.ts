@@ -11,6 +11,7 @@ import { isSameIssuer } from "./issuer.ts";
 import { checkResource, findResource, type ResourceMetadata } from "./resource.ts";
 
 export { promisesIssuer } from "./authorization-server.ts";
+export { checkSecretTarget, isSameSite, isVouched } from "./owners.ts";
 
 export interface DiscoveryOptions {
   /** The MCP endpoint. */

@@ -161,6 +161,12 @@ const WORDS: { readonly [K in SignInProblemKind]: (context: Context) => Words } 
     remedy: "If that is meant, write oauth.authServerMetadataUrl yourself.",
     code: "connect_failed",
   }),
+  "secret-elsewhere": ({ facts }) => ({
+    what: `its client secret would go to ${facts.url}, which is another site that mcp.json does not name`,
+    // A model reads this too, and the server chose the address.
+    remedy: `Only the user can decide to trust that: "${facts.key}": "${facts.found}" in oauth.`,
+    code: "bad_config",
+  }),
   "store-unwritable": ({ facts }) => ({
     what: `the sign-in could not be written to ${facts.path}${said(facts.what)}`,
     remedy: "It holds until Pi ends. Make the folder writable to keep it.",

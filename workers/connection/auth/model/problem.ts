@@ -66,6 +66,8 @@ export type SignInProblemKind =
   | "not-https"
   /** A public server names an address of a private network. `url` */
   | "private-address"
+  /** A secret of the configuration would go to a site that it does not name. `url`, and the `key` for `found` */
+  | "secret-elsewhere"
   /** `path`, `what` */
   | "store-unwritable"
   /** `path` */

@@ -12,7 +12,7 @@ import { AnswerTooLong, explainRequest, type RequestState } from "./failure.ts";
 import { createAddressGuard, type Resolve, resolveByDns } from "./guard.ts";
 import { type Answer, isHtml, isTangled, mendAnswer } from "./mend.ts";
 
-export { addressProblem, hostOf, namesPrivateHost, shownAddress } from "./addresses.ts";
+export { addressProblem, hostOf, isLoopback, namesPrivateHost, shownAddress } from "./addresses.ts";
 export { isHtml, readObject } from "./mend.ts";
 
 export interface AuthRequests {

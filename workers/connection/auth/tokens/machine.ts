@@ -4,7 +4,7 @@
  * Called by: tokens.ts.
  */
 import { abortable } from "../../../shared/pace/abort.ts";
-import { discover } from "../discovery/discovery.ts";
+import { checkSecretTarget, discover } from "../discovery/discovery.ts";
 import { chooseScope, clientCredentials, type GrantContext } from "../grants/grants.ts";
 import type { AuthChallenge, Discovered, TokenAnswer } from "../model/model.ts";
 import { isFresh } from "./fresh.ts";
@@ -36,6 +36,7 @@ export function createMachine(context: MachineContext, challenge: () => AuthChal
     const grant = await context.grant();
     const { plan, requests, onNote } = grant;
     discovered ??= await discover({ url: context.url, challenge: challenge(), plan, requests, onNote });
+    checkSecretTarget(discovered, { plan, url: context.url });
     const challenged = challenge()?.scope;
     const known = { plan, discovered, challenged, requested: undefined, granted: undefined };
     const answer = await clientCredentials({ discovered, scope: chooseScope(known) }, grant);

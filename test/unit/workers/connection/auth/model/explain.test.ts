@@ -43,6 +43,7 @@ const FACTS: Record<SignInProblemKind, ProblemFacts> = {
   refused: { error: "server_error", what: "try later" },
   "not-https": { url: "http://auth.example.com/token" },
   "private-address": { url: "https://10.0.0.1/token" },
+  "secret-elsewhere": { url: "https://b.example.com/token", key: "issuer", found: "https://b.example.com" },
   "store-unwritable": { path: "/home/me/.pi/agent/mcp-oauth/linear/a.json", what: "ENOSPC" },
   "lock-busy": { path: "/home/me/.pi/agent/mcp-oauth/linear/a.json" },
   "too-many": { most: 8 },

@@ -1,7 +1,8 @@
 /** Owns: which endpoints of a sign-in belong together. test/oauth/mix-up.test.ts tries what follows from that. */
 import { describe, expect, test } from "vitest";
+import { checkSecretTarget, isSameSite } from "../../../../../../workers/connection/auth/discovery/owners.ts";
 import type { Discovered } from "../../../../../../workers/connection/auth/model/model.ts";
-import { isSameSite, mixUpOf } from "../../../../../../workers/connection/auth/sign-in/mix-up.ts";
+import { mixUpOf } from "../../../../../../workers/connection/auth/sign-in/mix-up.ts";
 import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-plan.ts";
 
 test.each<[a: string, b: string, isSame: boolean]>([
@@ -99,5 +100,78 @@ describe("mixUpOf", () => {
     ["no check of the issuer", found(), { skipIssuerMetadataValidation: true }, true, true],
   ])("%s -> asked: %$4", (_name, discovered, plan, isOwnPlan, isAsked) => {
     expect(asked(discovered, plan, isOwnPlan) !== undefined).toBe(isAsked);
+  });
+});
+
+describe("checkSecretTarget", () => {
+  const ISSUER = "https://evil.example";
+  const KEY = { privateKeyFile: "/key.pem" };
+  const OTHER = { acceptedIssuer: ISSUER };
+  test.each<
+    [title: string, token: string, plan: Partial<OAuthPlan>, more: Partial<Discovered>, key?: string]
+  >([
+    ["the server's own site", "https://docs.example/token", {}, {}],
+    ["a name below the server's", "https://auth.docs.example/token", {}, {}],
+    ["another site", "https://evil.example/token", {}, {}, "issuer"],
+    ["a neighbour below one name", "https://auth.example/token", {}, {}, "issuer"],
+    ["this machine, for a server elsewhere", "http://127.0.0.1:8080/token", {}, {}, "issuer"],
+    ["another site, whose issuer is named", "https://evil.example/token", { issuer: ISSUER }, {}],
+    ["wherever the named issuer says", "https://tokens.example/token", { issuer: ISSUER }, {}],
+    [
+      "another site, that calls itself the named issuer",
+      "https://tokens.example/token",
+      { issuer: ISSUER },
+      OTHER,
+      "authServerMetadataUrl",
+    ],
+    ["the named issuer's site, whoever says so", "https://evil.example/token", { issuer: ISSUER }, OTHER],
+    [
+      "another site, any issuer accepted",
+      "https://evil.example/token",
+      { skipIssuerMetadataValidation: true },
+      OTHER,
+      "issuer",
+    ],
+    [
+      "wherever the named metadata say",
+      "https://tokens.example/token",
+      { authServerMetadataUrl: `${ISSUER}/m` },
+      {},
+    ],
+    ["another site, proof by a key", "https://evil.example/token", KEY, {}],
+    [
+      "another site that calls itself another, proof by a key",
+      "https://evil.example/token",
+      KEY,
+      OTHER,
+      "issuer",
+    ],
+    [
+      "another site, proof by a ready assertion",
+      "https://evil.example/token",
+      { assertionFile: "/a" },
+      {},
+      "issuer",
+    ],
+  ])("%s -> refused: %$4", (_title, token, plan, more, key) => {
+    const check = () =>
+      checkSecretTarget(found({ issuer: ISSUER, token_endpoint: token }, more), {
+        plan: { ...PLAN, ...plan },
+        url: new URL("https://docs.example/mcp"),
+      });
+    if (key === undefined) return expect(check()).toBeUndefined();
+    return expect(check).toThrow(
+      expect.objectContaining({
+        kind: "secret-elsewhere",
+        facts: expect.objectContaining({ key, url: token }),
+      }),
+    );
+  });
+
+  test("the server and the token endpoint are on this machine -> one site, whatever the ports", () => {
+    const discovered = found({ token_endpoint: "http://localhost:8080/token" });
+    expect(
+      checkSecretTarget(discovered, { plan: PLAN, url: new URL("http://127.0.0.1:3000/mcp") }),
+    ).toBeUndefined();
   });
 });
