@@ -4,7 +4,7 @@
  * the request out. Called by: auth.ts.
  */
 
-import type { HttpClient, HttpRequest, HttpResponse } from "../web/web.ts";
+import type { HttpClient, HttpRequest, HttpResponse } from "../web/client.ts";
 import { type AuthChallenge, parseChallenge, type RefusedRequest } from "./model/model.ts";
 
 /** What a request asks about the server's sign-in. Rejects with `ThreadsError`, which explains the failure. */

@@ -7,7 +7,7 @@ import { PRIVATE_FILE } from "../../shared/files/private-modes.ts";
 import { findHere } from "../../shared/programs/find-program.ts";
 import { killTree, spawnServer } from "../../shared/programs/processes.ts";
 import type { Environment } from "../config/entry/interpolate.ts";
-import { lookUp, openSocket, shakeHands } from "../web/web.ts";
+import { lookUp, openSocket, shakeHands } from "../web/reach.ts";
 import { PROBE_MS } from "./limits.ts";
 
 export interface LookedAt {

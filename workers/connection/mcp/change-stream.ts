@@ -2,7 +2,7 @@
  * The stream on which one server tells that its lists changed (MCP 2026-07-28, basic/patterns/subscriptions), as long as its
  * connection lasts. Owns: which request is the stream, so that the server can end it by a cancellation.
  */
-import { followChanges, type ListenOptions } from "./modern/modern.ts";
+import { followChanges, type ListenOptions } from "./modern/listen.ts";
 
 export interface StreamOptions extends Pick<ListenOptions, "signal" | "onNote" | "onChanged" | "wait"> {
   /** Sends the request that is the stream. Settles when the stream has ended. */

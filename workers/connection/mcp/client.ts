@@ -4,7 +4,7 @@
  */
 import { type CallToolResult, ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { asToolResult } from "../messages/messages.ts";
+import { asToolResult } from "../messages/contents.ts";
 import { type CallClock, startCallClock } from "./call-clock.ts";
 import type { CallRequest, Connection, ConnectionParts, ReadRequest } from "./connection.ts";
 import { callFailure, listFailure, startLimitMs, urlRequiredFailure } from "./failures.ts";

@@ -1,6 +1,6 @@
 /** What an error of a client tells about the era of the server. Pure. */
 import { McpError } from "@modelcontextprotocol/sdk/types.js";
-import { type Evidence, UNSUPPORTED_VERSION } from "./modern/modern.ts";
+import { type Evidence, UNSUPPORTED_VERSION } from "./modern/era.ts";
 import { isTimeout, sentData } from "./sdk-errors.ts";
 
 /** A result that does not belong to the era that was tried. */

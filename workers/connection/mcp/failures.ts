@@ -9,8 +9,8 @@ import { boundJson } from "../../../src/shared/text/failure.ts";
 import { asReason } from "../../shared/server-name.ts";
 import type { RequiredOutcome } from "../asks/asks.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
-import { callTooLarge, type TooLarge } from "../messages/messages.ts";
-import { boundText } from "../secrets/secrets.ts";
+import { callTooLarge, type TooLarge } from "../messages/too-large.ts";
+import { boundText } from "../secrets/redact.ts";
 import type { CallRequest, ConnectionParts } from "./connection.ts";
 import { isTimeout, refusedAnswer, sentData } from "./sdk-errors.ts";
 

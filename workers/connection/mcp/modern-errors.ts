@@ -2,7 +2,7 @@
 import { McpError } from "@modelcontextprotocol/sdk/types.js";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
-import { outOfOrder, type Party } from "./modern/modern.ts";
+import { outOfOrder, type Party } from "./modern/answers.ts";
 import { isClosed, isTimeout } from "./sdk-errors.ts";
 
 /** Whether a request got no answer: neither a result nor a refusal. */

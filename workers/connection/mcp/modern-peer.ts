@@ -16,27 +16,16 @@ import { onListChanges } from "./list-changes.ts";
 import type { SendRequest } from "./list-pages.ts";
 import { listTools } from "./list-tools.ts";
 import { MODERN_VERSION } from "./memory/memory.ts";
-import {
-  afterPage,
-  capabilitiesFrom,
-  changesFilter,
-  type Discovered,
-  type Freshness,
-  followTask,
-  HEADER_MISMATCH,
-  isStale,
-  judgeEra,
-  lastResult,
-  type MirroredHeaders,
-  offersOf,
-  type Party,
-  readDiscovered,
-  SUBSCRIPTION,
-  supportedVersions,
-  throughRounds,
-  tooNew,
-  UNSUPPORTED_VERSION,
-} from "./modern/modern.ts";
+import type { Party } from "./modern/answers.ts";
+import { type Discovered, readDiscovered, tooNew } from "./modern/discovered.ts";
+import { SUBSCRIPTION } from "./modern/envelope.ts";
+import { HEADER_MISMATCH, judgeEra, supportedVersions, UNSUPPORTED_VERSION } from "./modern/era.ts";
+import { afterPage, type Freshness, isStale } from "./modern/freshness.ts";
+import { changesFilter } from "./modern/listen.ts";
+import type { MirroredHeaders } from "./modern/mirrored.ts";
+import { capabilitiesFrom, offersOf } from "./modern/offers.ts";
+import { lastResult, throughRounds } from "./modern/rounds.ts";
+import { followTask } from "./modern/tasks.ts";
 import { isUnanswered, taskFailure } from "./modern-errors.ts";
 import type { Peer, PeerCall } from "./peer.ts";
 import { isTimeout, refusedAnswer, sentData } from "./sdk-errors.ts";

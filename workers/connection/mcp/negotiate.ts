@@ -6,7 +6,7 @@
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { MODERN_VERSION } from "./memory/memory.ts";
-import { type Evidence, isWorthProbing, judgeEra } from "./modern/modern.ts";
+import { type Evidence, isWorthProbing, judgeEra } from "./modern/era.ts";
 
 export interface EraAttempts<T> {
   legacy: () => Promise<T>;

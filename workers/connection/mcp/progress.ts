@@ -1,6 +1,6 @@
 /** Reads progress notifications and bounds their text. Pure. */
 import type { CallProgress } from "../../../src/shared/protocol/calls.ts";
-import type { Redactor } from "../secrets/secrets.ts";
+import type { Redactor } from "../secrets/redact.ts";
 
 const MESSAGE_CHARS = 500;
 

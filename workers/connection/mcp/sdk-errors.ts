@@ -1,6 +1,7 @@
 /** Tells what the errors mean with which the SDK's client rejects a request. Pure. */
 import { ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js";
-import { LongErrorData, TooLarge } from "../messages/messages.ts";
+import { LongErrorData } from "../messages/prune.ts";
+import { TooLarge } from "../messages/too-large.ts";
 
 /**
  * Whether the SDK's own timeout ended the request. A server may answer an error of the same code, -32001, but without the

@@ -14,7 +14,8 @@ import { during } from "../../shared/pace/abort.ts";
 import { CLIENT_INFO } from "./client-info.ts";
 import type { ConnectOptions } from "./connection.ts";
 import { MustNegotiate } from "./memory/memory.ts";
-import { metaOf, UNSUPPORTED_VERSION } from "./modern/modern.ts";
+import { metaOf } from "./modern/envelope.ts";
+import { UNSUPPORTED_VERSION } from "./modern/era.ts";
 import type { PeerCall } from "./peer.ts";
 import { capabilitiesOf } from "./questions.ts";
 

@@ -2,7 +2,7 @@
  * One open transport that several clients may use, one after the other: the era of a server is often known only when one
  * client has failed. Closing a client closes its view; the owner of the transport closes the transport.
  */
-import { isRequest } from "../messages/messages.ts";
+import { isRequest } from "../messages/kinds.ts";
 import type { JSONRPCMessage, Transport, TransportSendOptions } from "./wire/wire.ts";
 
 export class Wire {

@@ -6,7 +6,7 @@ import type { PublishedTool } from "../../shared/tasks.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { exposureOf, namesInRules } from "../config/entry/exposure.ts";
 import type { Settings } from "../config/entry/settings.ts";
-import type { Redactor } from "../secrets/secrets.ts";
+import type { Redactor } from "../secrets/redact.ts";
 import { offeredTools } from "./resource-tools.ts";
 
 /** A server as this folder sees it. */

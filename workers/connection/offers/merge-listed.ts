@@ -8,7 +8,7 @@ import {
   normalizeResources,
   normalizeTemplates,
 } from "../../shared/listed/resource.ts";
-import type { ListedResources } from "../mcp/mcp.ts";
+import type { ListedResources } from "../mcp/connection.ts";
 import { parseUriTemplate } from "./uri-template.ts";
 
 const TEMPLATES_SHOWN = 5;

@@ -1,7 +1,7 @@
 /** Owns: the input of shaping one result, as types. */
 
 import type { GuardLimits } from "../config/entry/guard.ts";
-import type { Redactor } from "../secrets/secrets.ts";
+import type { Redactor } from "../secrets/redact.ts";
 import type { ResultStore } from "./store.ts";
 
 export interface ShapeOptions {

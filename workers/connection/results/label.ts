@@ -4,7 +4,7 @@
  */
 
 import { oneLine } from "../../../src/shared/text/unprintable.ts";
-import type { Redactor } from "../secrets/secrets.ts";
+import type { Redactor } from "../secrets/redact.ts";
 
 const LABEL_CHARS = 1_000;
 

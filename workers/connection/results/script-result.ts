@@ -10,7 +10,7 @@ import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { formatBytes } from "../../../src/shared/text/size.ts";
 import { jsonOf } from "../../shared/json/lossless.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
-import { redactValue } from "../secrets/secrets.ts";
+import { redactValue } from "../secrets/redact.ts";
 import type { ShapeOptions } from "./context.ts";
 
 /** Measured cost on the main thread of a value, and of a key that no other object has, in addition to their bytes. */

@@ -11,7 +11,7 @@ import { cleanBlocks } from "../../../src/shared/text/clean-blocks.ts";
 import { isTextBlock as isText, textBlock } from "../../../src/shared/text/text-block.ts";
 import { cleanText } from "../../../src/shared/text/unprintable.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
-import type { Redactor } from "../secrets/secrets.ts";
+import type { Redactor } from "../secrets/redact.ts";
 import { blockContent, isForUserOnly } from "./blocks.ts";
 import { type ShapeOptions, word } from "./context.ts";
 import { fitsGuard, type Guarded, guardOutput, measure, whereWhole, wholeText } from "./guard.ts";

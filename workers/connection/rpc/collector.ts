@@ -4,7 +4,7 @@
  */
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { bytesRead } from "../messages/messages.ts";
+import { bytesRead } from "../messages/incoming.ts";
 
 export interface Collector {
   /** A request of main has come. */

@@ -18,8 +18,8 @@ import type { SessionAsks } from "../asks/asks.ts";
 import type { AuthServer, RequestAuth } from "../auth/auth.ts";
 import type { Settings } from "../config/entry/settings.ts";
 import type { ResolvedHttp } from "../config/values/values.ts";
-import type { Connection, ConnectOptions } from "../mcp/mcp.ts";
-import { type Redactor, redactError } from "../secrets/secrets.ts";
+import type { Connection, ConnectOptions } from "../mcp/connection.ts";
+import { type Redactor, redactError } from "../secrets/redact.ts";
 import type { ServerParts } from "./parts.ts";
 import type { Talkers } from "./talkers.ts";
 

@@ -11,7 +11,7 @@ import type { Approvals } from "../approval/approval.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { exposureOf, namesInRules } from "../config/entry/exposure.ts";
 import type { Settings } from "../config/entry/settings.ts";
-import type { CallRequest, Connection } from "../mcp/mcp.ts";
+import type { CallRequest, Connection } from "../mcp/connection.ts";
 import { MustNegotiate } from "../mcp/memory/memory.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
 import { excludedTool, unknownTool } from "./errors.ts";

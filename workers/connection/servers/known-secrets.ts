@@ -1,5 +1,5 @@
 /** The secrets of one server that no text may show: those of its definition, and those of its sign-in. */
-import { createRedactor, NO_SECRETS, type Redactor, type Secrets } from "../secrets/secrets.ts";
+import { createRedactor, NO_SECRETS, type Redactor, type Secrets } from "../secrets/redact.ts";
 
 /** Tokens that are looked for. A rotated token no longer works, so those that were used least recently are forgotten. */
 const SIGN_IN_SECRETS = 40;

@@ -3,7 +3,7 @@
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import type { Log } from "../../shared/log.ts";
 import type { CloseTimes } from "../../shared/programs/close-times.ts";
-import type { Connection } from "../mcp/mcp.ts";
+import type { Connection } from "../mcp/connection.ts";
 
 export interface Leaving {
   /** Does not wait for the connection's end. `after`: it is closed when this settles, or when the server is closed. */

@@ -6,7 +6,7 @@
 import type { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { type CloseTimes, SHUTDOWN_TIMES } from "../../shared/programs/close-times.ts";
-import type { Connection } from "../mcp/mcp.ts";
+import type { Connection } from "../mcp/connection.ts";
 import { type Attempt, type AttemptContext, startAttempt } from "./attempt.ts";
 import { droppedError, type Refusal, refusal, statusError } from "./errors.ts";
 import { createLeaving, type Leaving } from "./leaving.ts";

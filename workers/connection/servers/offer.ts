@@ -13,7 +13,7 @@ import type { CachedTool } from "../../shared/listed/tool.ts";
 import { abortable, during, settledWithin } from "../../shared/pace/abort.ts";
 import type { StoredProtocol } from "../../shared/tasks.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
-import type { CallRequest, Connection, RememberedServer } from "../mcp/mcp.ts";
+import type { CallRequest, Connection, RememberedServer } from "../mcp/connection.ts";
 import { MODERN_VERSION } from "../mcp/memory/memory.ts";
 import { mergeListed, offeredTools, resourceTools } from "../offers/offers.ts";
 

@@ -1,7 +1,7 @@
 /** The parts of a server that its attempts, its watch and its calls use alike. */
 import type { Log } from "../../shared/log.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
-import type { Redactor } from "../secrets/secrets.ts";
+import type { Redactor } from "../secrets/redact.ts";
 import { createKnownSecrets, type KnownSecrets } from "./known-secrets.ts";
 import { createServerLog, type ServerLog } from "./log.ts";
 import { type OfferContext, ServerOffer } from "./offer.ts";

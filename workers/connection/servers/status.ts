@@ -7,7 +7,7 @@ import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import { type ServerDefinition, transportOf } from "../config/entry/definition.ts";
 import { mayBeDirect } from "../config/entry/exposure.ts";
 import type { Settings } from "../config/entry/settings.ts";
-import type { Connection } from "../mcp/mcp.ts";
+import type { Connection } from "../mcp/connection.ts";
 import { offeredTools } from "../offers/offers.ts";
 import { statusError } from "./errors.ts";
 import type { ServerOffer } from "./offer.ts";

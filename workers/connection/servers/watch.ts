@@ -8,7 +8,7 @@ import type { Log } from "../../shared/log.ts";
 import { settledWithin } from "../../shared/pace/abort.ts";
 import { createThrottle, type Throttle } from "../../shared/pace/throttle.ts";
 import { asReason } from "../../shared/server-name.ts";
-import type { Connection } from "../mcp/mcp.ts";
+import type { Connection } from "../mcp/connection.ts";
 import { createIdleClock, startHealthCheck } from "./clocks.ts";
 import type { ServerParts } from "./parts.ts";
 import type { ServerLimits } from "./policy.ts";

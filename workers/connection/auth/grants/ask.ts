@@ -12,7 +12,7 @@ import {
   UnsupportedOperationError,
 } from "oauth4webapi";
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
-import { createRedactor, type Redactor } from "../../secrets/secrets.ts";
+import { createRedactor, type Redactor } from "../../secrets/redact.ts";
 import { SignInProblem } from "../model/model.ts";
 import { type AuthRequests, shownAddress } from "../requests/requests.ts";
 

@@ -3,7 +3,7 @@
  * this order: what a wrong sender says is never shown (RFC 9207, section 2.4).
  */
 import { skipStateCheck, validateAuthResponse } from "oauth4webapi";
-import { createRedactor } from "../../secrets/secrets.ts";
+import { createRedactor } from "../../secrets/redact.ts";
 import { isSameState, SignInProblem } from "../model/model.ts";
 import type { PendingAuthorization } from "./context.ts";
 import { authorizationProblem } from "./refusals.ts";

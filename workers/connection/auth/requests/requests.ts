@@ -5,7 +5,7 @@
  */
 import { abortable } from "../../../shared/pace/abort.ts";
 import { createReader, readInTurn } from "../../../shared/pace/turns.ts";
-import type { HttpClient, ServerBody } from "../../web/web.ts";
+import type { HttpClient, ServerBody } from "../../web/client.ts";
 import { SignInProblem } from "../model/model.ts";
 import { shownAddress } from "./addresses.ts";
 import { AnswerTooLong, explainRequest, type RequestState } from "./failure.ts";

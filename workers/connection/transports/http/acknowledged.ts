@@ -3,7 +3,7 @@
  * server that asks without end or acknowledges nothing holds a limited number of connections for a limited time.
  */
 
-import type { HttpResponse } from "../../web/web.ts";
+import type { HttpResponse } from "../../web/client.ts";
 import { discard } from "./answer.ts";
 import { NotSent } from "./failure.ts";
 

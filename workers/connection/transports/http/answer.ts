@@ -2,9 +2,9 @@
 import type { Readable } from "node:stream";
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import { createReader, readInTurn } from "../../../shared/pace/turns.ts";
-import type { RpcError } from "../../mcp/mcp.ts";
-import { Blocks, createPieces } from "../../messages/messages.ts";
-import { type HttpResponse, redirectTarget } from "../../web/web.ts";
+import type { RpcError } from "../../mcp/modern/era.ts";
+import { Blocks, createPieces } from "../../messages/pieces.ts";
+import { type HttpResponse, redirectTarget } from "../../web/client.ts";
 import { readBody } from "./events.ts";
 import { AnswerError, mediaType } from "./failure.ts";
 

@@ -1,5 +1,7 @@
 /** What a failed exchange over HTTP says about the era of the server. Pure. */
-import { type Evidence, evidenceOf, judgeEra } from "../../mcp/mcp.ts";
+
+import { evidenceOf } from "../../mcp/era-evidence.ts";
+import { type Evidence, judgeEra } from "../../mcp/modern/era.ts";
 import { AnswerError, classifyFailure } from "./failure.ts";
 
 export const httpEvidence = (error: unknown): Evidence =>

@@ -6,17 +6,11 @@
  */
 
 import { createReader, inTurn, readInTurn } from "../../../shared/pace/turns.ts";
-import {
-  createPieces,
-  type LongMessages,
-  longMessages,
-  type Noise,
-  type Received,
-  TooLarge,
-} from "../../messages/messages.ts";
-import type { ServerBody } from "../../web/web.ts";
-
-export { TooLarge } from "../../messages/messages.ts";
+import { type LongMessages, longMessages } from "../../messages/long-messages.ts";
+import type { Noise } from "../../messages/noise.ts";
+import { createPieces, type Received } from "../../messages/pieces.ts";
+import { TooLarge } from "../../messages/too-large.ts";
+import type { ServerBody } from "../../web/client.ts";
 
 export interface ServerEvent {
   /** `message` if the server names no type. */

@@ -4,10 +4,12 @@
  * come.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { type MessageStream, type Received, receive } from "../../messages/messages.ts";
-import type { HttpResponse } from "../../web/web.ts";
+import type { Received } from "../../messages/pieces.ts";
+import { type MessageStream, receive } from "../../messages/receive.ts";
+import { TooLarge } from "../../messages/too-large.ts";
+import type { HttpResponse } from "../../web/client.ts";
 import { answerError, discard } from "./answer.ts";
-import { readBody, readEvents, type ServerEvent, TooLarge } from "./events.ts";
+import { readBody, readEvents, type ServerEvent } from "./events.ts";
 import { AnswerError, BrokenAnswer, mediaType } from "./failure.ts";
 import type { Exchange } from "./open-exchanges.ts";
 import { createResume, type Resume } from "./resume.ts";

@@ -1,6 +1,6 @@
 /** Explains a failure to people in one sentence for each kind: who, what, where, and what to do about it. */
 import { type ErrorData, ThreadsError } from "../../../../src/shared/protocol/errors.ts";
-import { redactData } from "../../secrets/secrets.ts";
+import { redactData } from "../../secrets/redact.ts";
 import type { HttpFailure } from "./failure.ts";
 import { type Explanation, explain, type HttpAddress } from "./failure-words.ts";
 import { shownUrl } from "./shown-url.ts";

@@ -4,7 +4,7 @@ import type { ErrorCode, ErrorData } from "../../../../src/shared/protocol/error
 import { oneLine } from "../../../../src/shared/text/unprintable.ts";
 import { commandFor, keyAdvice } from "../../../shared/commands.ts";
 import type { AuthChallenge } from "../../auth/auth.ts";
-import { staysWithin } from "../../web/web.ts";
+import { staysWithin } from "../../web/client.ts";
 import type { HttpFailure } from "./failure.ts";
 import { shownUrl } from "./shown-url.ts";
 

@@ -10,9 +10,9 @@
 import { type IncomingHttpHeaders, maxHeaderSize } from "node:http";
 import { messageOf, ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { type AuthChallenge, parseChallenge } from "../../auth/auth.ts";
-import type { RpcError } from "../../mcp/mcp.ts";
-import { type Excess, TooLarge } from "../../messages/messages.ts";
-import { ProxyError } from "../../web/web.ts";
+import type { RpcError } from "../../mcp/modern/era.ts";
+import { type Excess, TooLarge } from "../../messages/too-large.ts";
+import { ProxyError } from "../../web/proxy.ts";
 
 /** An answer without the expected MCP message: its status or its content is another one. */
 export class AnswerError extends Error {

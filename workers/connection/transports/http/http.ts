@@ -10,24 +10,23 @@ import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { authorizedClient, type RequestAuth } from "../../auth/auth.ts";
 import type { ResolvedHttp } from "../../config/values/values.ts";
-import type { Connection, ConnectOptions } from "../../mcp/mcp.ts";
-import {
-  type Evidence,
-  initialize,
-  isTimeout,
-  MirroredHeaders,
-  MustNegotiate,
-  negotiate,
-  type Peer,
-  speakModern,
-  startupTimeout,
-  toConnection,
-  Wire,
-} from "../../mcp/mcp.ts";
+import { toConnection } from "../../mcp/client.ts";
+import type { Connection, ConnectOptions } from "../../mcp/connection.ts";
+import { startupTimeout } from "../../mcp/failures.ts";
+import { initialize } from "../../mcp/legacy-peer.ts";
+import { MustNegotiate } from "../../mcp/memory/memory.ts";
+import type { Evidence } from "../../mcp/modern/era.ts";
+import { MirroredHeaders } from "../../mcp/modern/mirrored.ts";
+import { speakModern } from "../../mcp/modern-peer.ts";
+import { negotiate } from "../../mcp/negotiate.ts";
+import type { Peer } from "../../mcp/peer.ts";
+import { isTimeout } from "../../mcp/sdk-errors.ts";
 import type { JSONRPCRequest, Transport } from "../../mcp/wire/wire.ts";
-import { BoundedTransport } from "../../messages/messages.ts";
-import { credentialsOf } from "../../secrets/secrets.ts";
-import { createHttpClient, type HttpClient, proxyFor } from "../../web/web.ts";
+import { Wire } from "../../mcp/wire-view.ts";
+import { BoundedTransport } from "../../messages/server-requests.ts";
+import { credentialsOf } from "../../secrets/find.ts";
+import { createHttpClient, type HttpClient } from "../../web/client.ts";
+import { proxyFor } from "../../web/proxy.ts";
 import { httpEvidence, isModernRefusal, isWrongEra } from "./era.ts";
 import { describeConnect, explainConnect, explainRequest } from "./explain.ts";
 import { classifyFailure, type HttpFailure } from "./failure.ts";
@@ -37,10 +36,6 @@ import { retryWhileTransient } from "./retry.ts";
 import { LegacySseTransport } from "./sse.ts";
 import { StatelessHttpTransport } from "./stateless.ts";
 import { type HttpTransportOptions, StreamableHttpTransport } from "./streamable.ts";
-
-export { explainConnect } from "./explain.ts";
-export { classifyFailure } from "./failure.ts";
-export type { HttpAddress } from "./failure-words.ts";
 
 /** Limit for answers to the server's requests: each answer is a POST, which takes a connection while it is sent. */
 export const ANSWERS_AT_A_TIME = 10;

@@ -1,5 +1,7 @@
 /** Hands on the messages in one event of a server. All HTTP transports use this. */
-import { type MessageStream, receive, startOf } from "../../messages/messages.ts";
+
+import { startOf } from "../../messages/pieces.ts";
+import { type MessageStream, receive } from "../../messages/receive.ts";
 import type { ServerEvent } from "./events.ts";
 
 /** The log cuts a note, after it has taken secrets out. */

@@ -5,9 +5,10 @@
  * A server may offer no such stream.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Noise } from "../../messages/messages.ts";
-import type { HttpResponse } from "../../web/web.ts";
-import { readEvents, type ServerEvent, TooLarge } from "./events.ts";
+import type { Noise } from "../../messages/noise.ts";
+import { TooLarge } from "../../messages/too-large.ts";
+import type { HttpResponse } from "../../web/client.ts";
+import { readEvents, type ServerEvent } from "./events.ts";
 
 /** Shortest wait until a stream that has ended is opened again. It also holds if the server names no time. */
 export const RESUME_MS = 1_000;

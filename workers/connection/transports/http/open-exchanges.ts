@@ -3,7 +3,7 @@
  * stream the message comes, and giving requests up. Knows nothing of HTTP.
  */
 import type { JSONRPCMessage, JSONRPCRequest, RequestId } from "../../mcp/wire/wire.ts";
-import { isAnswer } from "../../messages/messages.ts";
+import { isAnswer } from "../../messages/kinds.ts";
 
 /** One open request. */
 export interface Exchange {

@@ -3,7 +3,7 @@
  * request carries none of the configured headers, so it gives no secret away.
  */
 
-import type { HttpClient } from "../../web/web.ts";
+import type { HttpClient } from "../../web/client.ts";
 import { answerError } from "./answer.ts";
 import { type AnswerError, classifyFailure, type HttpFailure } from "./failure.ts";
 

@@ -4,8 +4,10 @@
  * connection ends.
  */
 import type { JSONRPCMessage, JSONRPCRequest, RequestId, Transport } from "../../mcp/wire/wire.ts";
-import { cancelledRequest, isAnswer, isRequest, type MessageStream, Noise } from "../../messages/messages.ts";
-import type { HttpResponse } from "../../web/web.ts";
+import { cancelledRequest, isAnswer, isRequest } from "../../messages/kinds.ts";
+import { Noise } from "../../messages/noise.ts";
+import type { MessageStream } from "../../messages/receive.ts";
+import type { HttpResponse } from "../../web/client.ts";
 import { Acknowledged } from "./acknowledged.ts";
 import { answerError, discard } from "./answer.ts";
 import { readEvents, type ServerEvent } from "./events.ts";

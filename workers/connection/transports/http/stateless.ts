@@ -4,8 +4,10 @@
  * up closes its response, which is how the server learns of it; notifications are never sent.
  */
 import type { JSONRPCMessage, JSONRPCRequest, Transport } from "../../mcp/wire/wire.ts";
-import { cancelledRequest, isRequest, type MessageStream, Noise } from "../../messages/messages.ts";
-import type { HttpResponse } from "../../web/web.ts";
+import { cancelledRequest, isRequest } from "../../messages/kinds.ts";
+import { Noise } from "../../messages/noise.ts";
+import type { MessageStream } from "../../messages/receive.ts";
+import type { HttpResponse } from "../../web/client.ts";
 import { answerError } from "./answer.ts";
 import { receiveAnswer } from "./exchange.ts";
 import { classifyFailure, NotSent } from "./failure.ts";

@@ -7,8 +7,10 @@
 
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { JSONRPCMessage, JSONRPCRequest, Transport } from "../../mcp/wire/wire.ts";
-import { cancelledRequest, isRequest, type MessageStream, Noise, receive } from "../../messages/messages.ts";
-import type { HttpClient, HttpResponse } from "../../web/web.ts";
+import { cancelledRequest, isRequest } from "../../messages/kinds.ts";
+import { Noise } from "../../messages/noise.ts";
+import { type MessageStream, receive } from "../../messages/receive.ts";
+import type { HttpClient, HttpResponse } from "../../web/client.ts";
 import { Acknowledged } from "./acknowledged.ts";
 import { answerError } from "./answer.ts";
 import type { ServerEvent } from "./events.ts";

@@ -4,16 +4,12 @@
  * even parsed.
  */
 import type { JSONRPCMessage } from "../../mcp/wire/wire.ts";
-import {
-  cancelledRequest,
-  isRequest,
-  longMessages,
-  Noise,
-  type Receiver,
-  receive,
-  startOf,
-  TooLarge,
-} from "../../messages/messages.ts";
+import { cancelledRequest, isRequest } from "../../messages/kinds.ts";
+import { longMessages } from "../../messages/long-messages.ts";
+import { Noise } from "../../messages/noise.ts";
+import { startOf } from "../../messages/pieces.ts";
+import { type Receiver, receive } from "../../messages/receive.ts";
+import { TooLarge } from "../../messages/too-large.ts";
 import { createLineReader } from "./line-reader.ts";
 
 export interface StdioInbox {

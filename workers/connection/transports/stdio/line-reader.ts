@@ -2,7 +2,7 @@
  * Cuts a byte stream into lines. Bytes are copied once, when a line is complete, so the cost of a line is linear in its
  * length, whatever the number of chunks.
  */
-import { createPieces, type Received } from "../../messages/messages.ts";
+import { createPieces, type Received } from "../../messages/pieces.ts";
 
 export const NEWLINE = 0x0a;
 

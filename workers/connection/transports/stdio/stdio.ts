@@ -12,7 +12,7 @@ import { type Command, launchOf } from "../../../shared/programs/launch.ts";
 import { isChosenFolder } from "../../config/entry/chosen-folder.ts";
 import type { ServerDefinition, StdioTarget } from "../../config/entry/definition.ts";
 import { serverEnvironment } from "../../config/entry/server-environment.ts";
-import type { Connection, ConnectOptions } from "../../mcp/mcp.ts";
+import type { Connection, ConnectOptions } from "../../mcp/connection.ts";
 import { resolveNpx } from "../../npx/npx.ts";
 import { StdioTransport } from "./transport.ts";
 

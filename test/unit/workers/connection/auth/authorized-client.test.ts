@@ -5,7 +5,7 @@ import {
   authorizedClient,
   type RequestAuth,
 } from "../../../../../workers/connection/auth/authorized-client.ts";
-import { createHttpClient, type HttpResponse } from "../../../../../workers/connection/web/web.ts";
+import { createHttpClient, type HttpResponse } from "../../../../../workers/connection/web/client.ts";
 import { type Handler, serve, type TestServer } from "../../../../support/http-server.ts";
 
 type Refusal = Parameters<RequestAuth["afterRefusal"]>[0];

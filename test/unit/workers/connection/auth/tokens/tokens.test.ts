@@ -11,7 +11,7 @@ import {
   createServerTokens,
   type ServerTokens,
 } from "../../../../../../workers/connection/auth/tokens/tokens.ts";
-import { createHttpClient } from "../../../../../../workers/connection/web/web.ts";
+import { createHttpClient } from "../../../../../../workers/connection/web/client.ts";
 import { type Handler, serve, type TestServer } from "../../../../../support/http-server.ts";
 
 const NOW = 1_000_000_000;

@@ -6,7 +6,7 @@ import {
   parameterHeaders,
   standardHeaders,
 } from "../../../../../../workers/connection/mcp/modern/headers.ts";
-import { MirroredHeaders } from "../../../../../../workers/connection/mcp/modern/modern.ts";
+import { MirroredHeaders } from "../../../../../../workers/connection/mcp/modern/mirrored.ts";
 
 test.each([
   ["us-west1", "us-west1"],

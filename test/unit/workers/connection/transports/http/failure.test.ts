@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { ThreadsError } from "../../../../../../src/shared/protocol/errors.ts";
 import { parseChallenge } from "../../../../../../workers/connection/auth/auth.ts";
+import { TooLarge } from "../../../../../../workers/connection/messages/too-large.ts";
 import { textOfAnswer } from "../../../../../../workers/connection/transports/http/answer.ts";
-import { TooLarge } from "../../../../../../workers/connection/transports/http/events.ts";
 import {
   AnswerError,
   BrokenAnswer,
@@ -12,7 +12,7 @@ import {
 } from "../../../../../../workers/connection/transports/http/failure.ts";
 import { chooseProbe } from "../../../../../../workers/connection/transports/http/probe.ts";
 import { retryDelay } from "../../../../../../workers/connection/transports/http/retry.ts";
-import { ProxyError, proxyFor } from "../../../../../../workers/connection/web/web.ts";
+import { ProxyError, proxyFor } from "../../../../../../workers/connection/web/proxy.ts";
 
 const coded = (code: string): Error => Object.assign(new Error("failed"), { code });
 const answer = (status: number, headers = {}, more = {}): AnswerError =>
