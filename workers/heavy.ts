@@ -4,8 +4,7 @@
  * writes no file and knows no server: the connection worker does that for it.
  */
 import { parentPort } from "node:worker_threads";
-import { asToolResult } from "./connection/messages/contents.ts";
-import type { ReadLong } from "./connection/messages/heavy.ts";
+import { asToolResult, type ReadLong } from "./connection/messages/heavy.ts";
 import type { FromHeavy, ToHeavy } from "./connection/messages/heavy-thread.ts";
 import { readLong } from "./connection/messages/incoming.ts";
 import { prune } from "./connection/messages/prune.ts";

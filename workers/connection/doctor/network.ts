@@ -7,10 +7,8 @@ import { ThreadsError, toWireError } from "../../../src/shared/protocol/errors.t
 import { counted } from "../../../src/shared/text/counts.ts";
 import { createGate } from "../../shared/pace/gate.ts";
 import { resolveAddress } from "../config/values/values.ts";
-import { explainConnect } from "../transports/http/explain.ts";
-import { classifyFailure } from "../transports/http/failure.ts";
-import type { HttpAddress } from "../transports/http/failure-words.ts";
-import { bareHost, proxyAddress, proxyFor } from "../web/proxy.ts";
+import { classifyFailure, explainConnect, type HttpAddress } from "../transports/http/failure.ts";
+import { bareHost, proxyAddress, proxyFor } from "../web/client.ts";
 import { allWell, type DoctorInput, type Examined, staged } from "./check.ts";
 import { LOOKUPS_AT_A_TIME, PROBE_MS, PROBES, PROBES_AT_A_TIME } from "./limits.ts";
 import type { Machine } from "./machine.ts";

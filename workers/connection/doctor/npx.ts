@@ -5,7 +5,7 @@ import { fillPath } from "../config/entry/fill-path.ts";
 import { isLate } from "../config/entry/interpolate.ts";
 import { serverEnvironment } from "../config/entry/server-environment.ts";
 import { NO_REGISTRY_REMEDY, type NpxState, npxState } from "../npx/npx.ts";
-import { proxyFor } from "../web/proxy.ts";
+import { proxyFor } from "../web/client.ts";
 import { allWell, type DoctorInput, type Examined } from "./check.ts";
 import type { Machine } from "./machine.ts";
 

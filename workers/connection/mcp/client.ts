@@ -2,20 +2,127 @@
  * One live connection to a server: lists, calls, resources, prompts, in either era of the protocol. Knows nothing of
  * transports and lifecycles. A failed call rejects with a `ThreadsError` that says which server failed, why, and what to do.
  */
+
 import { type CallToolResult, ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js";
+import type { CallProgress } from "../../../src/shared/protocol/calls.ts";
+import { asList, isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { asToolResult } from "../messages/contents.ts";
-import { type CallClock, startCallClock } from "./call-clock.ts";
-import type { CallRequest, Connection, ConnectionParts, ReadRequest } from "./connection.ts";
-import { callFailure, listFailure, startLimitMs, urlRequiredFailure } from "./failures.ts";
-import { listPrompts } from "./list-prompts.ts";
-import { listResources } from "./list-resources.ts";
-import { listTools } from "./list-tools.ts";
-import type { Peer } from "./peer.ts";
-import { readProgress } from "./progress.ts";
-import { complete } from "./prompts.ts";
-import { urlRequired } from "./questions.ts";
-import { isClosed, isTimeout } from "./sdk-errors.ts";
+import type { AskPauses } from "../asks/asks.ts";
+import { asToolResult } from "../messages/heavy.ts";
+import type { Redactor } from "../secrets/redact.ts";
+import { type Peer, urlRequired } from "./both-eras.ts";
+import type { CallRequest, CompleteRequest, Connection, ConnectionParts, ReadRequest } from "./connection.ts";
+import {
+  callFailure,
+  isClosed,
+  isTimeout,
+  listFailure,
+  startLimitMs,
+  urlRequiredFailure,
+} from "./failures.ts";
+import { listPrompts, listResources, listTools } from "./lists.ts";
+
+/** No values from a server that does not complete. Rejects with what the request rejects with. */
+async function complete(
+  { capabilities, send }: Pick<Peer, "capabilities" | "send">,
+  { prompt, argument, value, context, signal }: CompleteRequest,
+): Promise<string[]> {
+  if (!capabilities.completions) return [];
+  const params = {
+    ref: { type: "ref/prompt", name: prompt },
+    argument: { name: argument, value },
+    ...(Object.keys(context).length === 0 ? {} : { context: { arguments: context } }),
+  };
+  const timeout = LIMITS.completionMs;
+  const answer = await send({ method: "completion/complete", params }, { signal, timeout });
+  const { completion } = answer;
+  const values = isObject(completion) ? asList(completion.values) : [];
+  return values.filter((text) => typeof text === "string").slice(0, LIMITS.completions);
+}
+
+const MESSAGE_CHARS = 500;
+
+interface Params {
+  message?: unknown;
+  progress: unknown;
+  total?: unknown;
+}
+
+/** Reads the params of a progress notification (MCP 2025-11-25, basic/utilities/progress) of any shape. */
+export function readProgress(params: Params, redact: Redactor): CallProgress {
+  const progress = typeof params.progress === "number" ? params.progress : undefined;
+  const total = typeof params.total === "number" && params.total > 0 ? params.total : undefined;
+  const counted = `${progress ?? "?"}${total === undefined ? "" : ` of ${total}`}`;
+  const message =
+    typeof params.message === "string" && params.message !== ""
+      ? redact(params.message).slice(0, MESSAGE_CHARS).toWellFormed()
+      : counted;
+  return {
+    message,
+    ...(progress === undefined ? {} : { progress }),
+    ...(total === undefined ? {} : { total }),
+  };
+}
+
+export interface CallClock {
+  /** Aborts with `reason` when the time is over, and with the caller's signal until the clock is stopped. */
+  readonly signal: AbortSignal;
+  /** Progress came. */
+  renew(): void;
+  stop(): void;
+}
+
+interface CallClockOptions {
+  /** The caller's signal. */
+  caller: AbortSignal;
+  limitMs: number;
+  capMs: number;
+  /** Absent: the clock never stands still. */
+  pauses: AskPauses | undefined;
+  /** The reason with which the signal aborts. */
+  reason: () => unknown;
+}
+
+export function startCallClock({ caller, limitMs, capMs, pauses, reason }: CallClockOptions): CallClock {
+  const expired = new AbortController();
+  let limitLeft = limitMs;
+  let capLeft = capMs;
+  let timer: NodeJS.Timeout | undefined;
+  let since = 0;
+
+  const hold = (): void => {
+    if (timer === undefined) return;
+    clearTimeout(timer);
+    timer = undefined;
+    const ranMs = performance.now() - since;
+    limitLeft -= ranMs;
+    capLeft -= ranMs;
+  };
+  const run = (): void => {
+    if (timer !== undefined || pauses?.isOpen || expired.signal.aborted) return;
+    since = performance.now();
+    timer = setTimeout(() => expired.abort(reason()), Math.max(0, Math.min(limitLeft, capLeft)));
+  };
+  // A listener costs a tenth of what a signal of two signals costs.
+  const giveUp = (): void => expired.abort(caller.reason);
+  if (caller.aborted) giveUp();
+  caller.addEventListener("abort", giveUp, { once: true });
+  const unwatch = pauses?.watch(() => (pauses.isOpen ? hold() : run()));
+  run();
+  return {
+    signal: expired.signal,
+    renew: () => {
+      hold();
+      limitLeft = limitMs;
+      run();
+    },
+    stop: () => {
+      caller.removeEventListener("abort", giveUp);
+      unwatch?.();
+      hold();
+    },
+  };
+}
 
 /** Far more characters than any model is shown. */
 const INSTRUCTIONS_CHARS = 100_000;

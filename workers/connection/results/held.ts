@@ -6,7 +6,7 @@ import type { CallResult } from "../../../src/shared/protocol/calls.ts";
 import { encode } from "../../../src/shared/protocol/codec.ts";
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
-import { heldIn } from "../messages/contents.ts";
+import { heldIn } from "../messages/heavy.ts";
 import { callTooLarge, TooLarge } from "../messages/too-large.ts";
 import type { Secrets } from "../secrets/redact.ts";
 import { type ShapeOptions, word } from "./context.ts";

@@ -12,8 +12,7 @@ import type { ServerDefinition } from "../config/entry/definition.ts";
 import { exposureOf, namesInRules } from "../config/entry/exposure.ts";
 import type { Settings } from "../config/entry/settings.ts";
 import type { CallRequest, Connection } from "../mcp/connection.ts";
-import { MustNegotiate } from "../mcp/memory/memory.ts";
-import type { CallToolResult } from "../mcp/wire/wire.ts";
+import { type CallToolResult, MustNegotiate } from "../mcp/wire/wire.ts";
 import { excludedTool, unknownTool } from "./errors.ts";
 import type { ServerParts, ServerTimings } from "./parts.ts";
 

@@ -14,7 +14,7 @@ import { abortable, during, settledWithin } from "../../shared/pace/abort.ts";
 import type { StoredProtocol } from "../../shared/tasks.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { CallRequest, Connection, RememberedServer } from "../mcp/connection.ts";
-import { MODERN_VERSION } from "../mcp/memory/memory.ts";
+import { MODERN_VERSION } from "../mcp/wire/wire.ts";
 import { mergeListed, offeredTools, resourceTools } from "../offers/offers.ts";
 
 /** What a cache entry says of a server. */

@@ -1,5 +1,5 @@
 /** Owns what a request that got no answer means for a sign-in, in plain words. Pure. */
-import { ProxyError } from "../../web/proxy.ts";
+import { ProxyError } from "../../web/client.ts";
 import { SignInProblem } from "../model/model.ts";
 import { shownAddress } from "./addresses.ts";
 

@@ -6,36 +6,186 @@
  * Must not: know lifecycles. Called by: transports.ts, which loads this folder when it is first needed.
  */
 
+import { setTimeout as sleep } from "node:timers/promises";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { authorizedClient, type RequestAuth } from "../../auth/auth.ts";
 import type { ResolvedHttp } from "../../config/values/values.ts";
+import { type Peer, Wire } from "../../mcp/both-eras.ts";
 import { toConnection } from "../../mcp/client.ts";
 import type { Connection, ConnectOptions } from "../../mcp/connection.ts";
-import { startupTimeout } from "../../mcp/failures.ts";
+import { evidenceOf, isTimeout, startupTimeout } from "../../mcp/failures.ts";
 import { initialize } from "../../mcp/legacy-peer.ts";
-import { MustNegotiate } from "../../mcp/memory/memory.ts";
-import type { Evidence } from "../../mcp/modern/era.ts";
-import { MirroredHeaders } from "../../mcp/modern/mirrored.ts";
+import { type Evidence, judgeEra, negotiate } from "../../mcp/modern/era.ts";
+import { MirroredHeaders } from "../../mcp/modern/headers.ts";
 import { speakModern } from "../../mcp/modern-peer.ts";
-import { negotiate } from "../../mcp/negotiate.ts";
-import type { Peer } from "../../mcp/peer.ts";
-import { isTimeout } from "../../mcp/sdk-errors.ts";
-import type { JSONRPCRequest, Transport } from "../../mcp/wire/wire.ts";
-import { Wire } from "../../mcp/wire-view.ts";
+import { type JSONRPCRequest, MustNegotiate, type Transport } from "../../mcp/wire/wire.ts";
 import { BoundedTransport } from "../../messages/server-requests.ts";
 import { credentialsOf } from "../../secrets/find.ts";
-import { createHttpClient, type HttpClient } from "../../web/client.ts";
-import { proxyFor } from "../../web/proxy.ts";
-import { httpEvidence, isModernRefusal, isWrongEra } from "./era.ts";
-import { describeConnect, explainConnect, explainRequest } from "./explain.ts";
-import { classifyFailure, type HttpFailure } from "./failure.ts";
-import type { HttpAddress } from "./failure-words.ts";
-import { explainByProbe } from "./probe.ts";
-import { retryWhileTransient } from "./retry.ts";
+import { createHttpClient, type HttpClient, proxyFor } from "../../web/client.ts";
+import { answerError } from "./exchange.ts";
+import {
+  AnswerError,
+  classifyFailure,
+  describeConnect,
+  explainConnect,
+  explainRequest,
+  type HttpAddress,
+  type HttpFailure,
+} from "./failure.ts";
 import { LegacySseTransport } from "./sse.ts";
 import { StatelessHttpTransport } from "./stateless.ts";
 import { type HttpTransportOptions, StreamableHttpTransport } from "./streamable.ts";
+
+export interface Probe {
+  url: URL;
+  /** The meaning of the answer if it explains the failure, otherwise undefined. */
+  read: (found: HttpFailure) => HttpFailure | undefined;
+}
+
+/** Findings that say more than the failure itself. */
+const TELLING = new Set<HttpFailure["kind"]>([
+  "web-page",
+  "redirect",
+  "certificate",
+  "not-tls",
+  "not-http",
+  "proxy",
+]);
+
+const asBrowser = (url: URL): Probe => ({
+  url,
+  read: (found) => (TELLING.has(found.kind) ? found : undefined),
+});
+
+/** A server that closes a plain connection may want TLS. Any answer over TLS, even an error of TLS, proves that. */
+function asTls(url: URL): Probe {
+  const secure = new URL(url);
+  secure.protocol = "https:";
+  const speaks = new Set<HttpFailure["kind"]>(["network", "not-tls", "other", "cancelled", "proxy"]);
+  return {
+    url: secure,
+    read: (found) =>
+      speaks.has(found.kind)
+        ? undefined
+        : { kind: "other", message: "it speaks TLS, so the url must begin with https://" },
+  };
+}
+
+/** The probe that could explain the failure; undefined if the failure needs no explanation. Pure. */
+export function chooseProbe(failure: HttpFailure, url: URL): Probe | undefined {
+  switch (failure.kind) {
+    case "not-http":
+      return url.protocol === "http:" ? asTls(url) : undefined;
+    case "network":
+      return failure.code === "ECONNRESET" && url.protocol === "http:" ? asTls(url) : undefined;
+    case "rejected":
+    case "refuses-streamable":
+    case "busy":
+    case "unusable":
+      return failure.text === "" ? asBrowser(url) : undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** The failure that explains `failure`, or `failure` itself. Never rejects. */
+export async function explainByProbe(
+  failure: HttpFailure,
+  { client, url, signal }: { client: HttpClient; url: URL; signal: AbortSignal },
+): Promise<HttpFailure> {
+  const bare = new URL(url);
+  bare.username = "";
+  bare.password = "";
+  bare.search = "";
+  const probe = chooseProbe(failure, bare);
+  if (!probe) return failure;
+  try {
+    const headers = { accept: "text/html, */*" };
+    const response = await client.request({ method: "GET", url: probe.url, headers, signal });
+    const { error } = await answerError(response, { url: probe.url });
+    return probe.read(classifyProbe(error)) ?? failure;
+  } catch (error) {
+    return probe.read(classifyFailure(error)) ?? failure;
+  }
+}
+
+/** For a browser a page is a page, whatever its status. */
+function classifyProbe(answer: AnswerError): HttpFailure {
+  const html = /^text\/html\b/i.test(answer.headers["content-type"] ?? "");
+  if (!html || answer.redirect) return classifyFailure(answer);
+  return { kind: "web-page", status: answer.status, text: answer.text };
+}
+
+export const httpEvidence = (error: unknown): Evidence =>
+  error instanceof AnswerError ? { kind: "http", status: error.status, error: error.rpc } : evidenceOf(error);
+
+/** Whether a server that refuses the handshake is of the new era for certain, so that SSE need not be tried. */
+export const isModernRefusal = (evidence: Evidence): boolean => judgeEra("initialize", evidence) === "modern";
+
+/** Codes with which servers of the old era refuse a request that no handshake came before. */
+const NO_SESSION = new Set([-32000, -32001, -32600, -32601]);
+
+/** Failures before anything was sent. */
+const UNSENT = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EAI_FAIL"]);
+
+/**
+ * Whether the first request to a server that was taken for a modern one shows that it is not, or that it is not there.
+ * Either way nothing has run: the status refuses the request, or nothing was sent.
+ */
+export function isWrongEra(error: unknown): boolean {
+  const failure = classifyFailure(error);
+  if (failure.kind === "network") return UNSENT.has(failure.code);
+  if (!(error instanceof AnswerError) || error.status < 400 || error.status >= 500) return false;
+  if (error.rpc && !NO_SESSION.has(error.rpc.code)) return false;
+  return judgeEra("modern", httpEvidence(error)) === "legacy";
+}
+
+/** Before the second and the third attempt. */
+export const RETRY_MS: readonly number[] = [300, 1_000];
+
+/**
+ * Wait in ms before the next attempt; undefined: there is no other attempt. `retry` counts from 0. `delaysMs`: the wait
+ * before each further attempt. A server that asks for a longer wait than `LIMITS.retryAfterMs` is not asked again: it
+ * would only refuse.
+ */
+export function retryDelay(
+  failure: HttpFailure,
+  retry: number,
+  delaysMs: readonly number[] = RETRY_MS,
+): number | undefined {
+  const delayMs = delaysMs[retry];
+  if (delayMs === undefined) return undefined;
+  if (failure.kind === "network") return delayMs;
+  if (failure.kind !== "busy") return undefined;
+  const askedMs = failure.retryAfterMs ?? 0;
+  return askedMs > LIMITS.retryAfterMs ? undefined : Math.max(delayMs, askedMs);
+}
+
+/** Rejects with the last attempt's error, or at once if the signal is aborted. */
+export async function retryWhileTransient<T>(
+  attempt: () => Promise<T>,
+  options: {
+    failureOf: (error: unknown) => HttpFailure;
+    onNote: (note: string) => void;
+    signal: AbortSignal;
+    delaysMs?: readonly number[] | undefined;
+  },
+): Promise<T> {
+  for (let retry = 0; ; retry++) {
+    try {
+      return await attempt();
+    } catch (error) {
+      const failure = options.failureOf(error);
+      const delayMs = retryDelay(failure, retry, options.delaysMs);
+      if (delayMs === undefined || options.signal.aborted) throw error;
+      const reason =
+        failure.kind === "busy" ? `status ${failure.status}` : "code" in failure ? failure.code : "";
+      options.onNote(`could not be connected (${reason}), trying again in ${delayMs} ms`);
+      await sleep(delayMs, undefined, { signal: options.signal });
+    }
+  }
+}
 
 /** Limit for answers to the server's requests: each answer is a POST, which takes a connection while it is sent. */
 export const ANSWERS_AT_A_TIME = 10;

@@ -4,15 +4,13 @@
  * up closes its response, which is how the server learns of it; notifications are never sent.
  */
 import type { JSONRPCMessage, JSONRPCRequest, Transport } from "../../mcp/wire/wire.ts";
-import { cancelledRequest, isRequest } from "../../messages/kinds.ts";
-import { Noise } from "../../messages/noise.ts";
+import { cancelledRequest, isRequest } from "../../messages/incoming.ts";
 import type { MessageStream } from "../../messages/receive.ts";
+import { Noise } from "../../messages/too-large.ts";
 import type { HttpResponse } from "../../web/client.ts";
-import { answerError } from "./answer.ts";
-import { receiveAnswer } from "./exchange.ts";
+import { handEvent } from "./events.ts";
+import { answerError, createOpenExchanges, receiveAnswer } from "./exchange.ts";
 import { classifyFailure, NotSent } from "./failure.ts";
-import { handEvent } from "./messages-in.ts";
-import { createOpenExchanges } from "./open-exchanges.ts";
 import type { HttpTransportOptions } from "./streamable.ts";
 
 export interface StatelessOptions extends HttpTransportOptions {

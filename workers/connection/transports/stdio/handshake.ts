@@ -4,16 +4,13 @@
  */
 import { messageOf, ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { SHUTDOWN_TIMES, UNUSED_TIMES } from "../../../shared/programs/close-times.ts";
+import { type Peer, Wire } from "../../mcp/both-eras.ts";
 import { toConnection } from "../../mcp/client.ts";
 import type { Connection, ConnectOptions } from "../../mcp/connection.ts";
-import { evidenceOf } from "../../mcp/era-evidence.ts";
-import { answerTooLarge, startupTimeout } from "../../mcp/failures.ts";
+import { answerTooLarge, evidenceOf, isTimeout, refusedAnswer, startupTimeout } from "../../mcp/failures.ts";
 import { initialize } from "../../mcp/legacy-peer.ts";
+import { negotiate } from "../../mcp/modern/era.ts";
 import { speakModern } from "../../mcp/modern-peer.ts";
-import { negotiate } from "../../mcp/negotiate.ts";
-import type { Peer } from "../../mcp/peer.ts";
-import { isTimeout, refusedAnswer } from "../../mcp/sdk-errors.ts";
-import { Wire } from "../../mcp/wire-view.ts";
 import { BoundedTransport } from "../../messages/server-requests.ts";
 import { explainNpm } from "../../npx/npx.ts";
 import type { StdioTransport } from "./transport.ts";

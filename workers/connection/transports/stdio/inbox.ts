@@ -3,14 +3,72 @@
  * requests are open, so that a refused answer fails only its own request, and a long answer to no open request is not
  * even parsed.
  */
+
 import type { JSONRPCMessage } from "../../mcp/wire/wire.ts";
-import { cancelledRequest, isRequest } from "../../messages/kinds.ts";
-import { longMessages } from "../../messages/long-messages.ts";
-import { Noise } from "../../messages/noise.ts";
-import { startOf } from "../../messages/pieces.ts";
-import { type Receiver, receive } from "../../messages/receive.ts";
-import { TooLarge } from "../../messages/too-large.ts";
-import { createLineReader } from "./line-reader.ts";
+import { cancelledRequest, isRequest } from "../../messages/incoming.ts";
+import { createPieces, type Received, startOf } from "../../messages/pieces.ts";
+import { longMessages, type Receiver, receive } from "../../messages/receive.ts";
+import { Noise, TooLarge } from "../../messages/too-large.ts";
+
+const NEWLINE = 0x0a;
+
+interface LineReader {
+  /** Bytes held of the line that is not complete. */
+  readonly pendingBytes: number;
+  /** Each step is one line, with what `onLine` answers. */
+  push(chunk: Buffer): Generator<undefined | Promise<unknown>>;
+  /** Forgets the line that is not complete and reads nothing more. */
+  stop(): void;
+}
+
+/**
+ * `onLine` gets each line without its newline, `onEmpty` the number of empty lines in a row; `onTooLong` is called once,
+ * then nothing more is read.
+ */
+export function createLineReader(options: {
+  maxBytes: number;
+  onLine: (line: Received) => undefined | Promise<unknown>;
+  onEmpty?: (lines: number) => void;
+  onTooLong: () => void;
+}): LineReader {
+  const pieces = createPieces();
+  let stopped = false;
+
+  const stop = (): void => {
+    stopped = true;
+    pieces.take();
+  };
+  const keep = (piece: Buffer): void => {
+    if (pieces.bytes + piece.length > options.maxBytes) {
+      stop();
+      options.onTooLong();
+      return;
+    }
+    pieces.push(piece);
+  };
+
+  return {
+    get pendingBytes() {
+      return pieces.bytes;
+    },
+    *push(chunk) {
+      let start = 0;
+      while (!stopped) {
+        const from = start;
+        // A flood of empty lines costs only a look at each byte.
+        if (pieces.bytes === 0) while (chunk[start] === NEWLINE) start++;
+        if (start > from) options.onEmpty?.(start - from);
+        const end = chunk.indexOf(NEWLINE, start);
+        keep(chunk.subarray(start, end === -1 ? undefined : end));
+        if (end === -1 || stopped) return;
+        const line = pieces.take();
+        if (line.length > 0) yield options.onLine(line);
+        start = end + 1;
+      }
+    },
+    stop,
+  };
+}
 
 export interface StdioInbox {
   /** Hands on the messages of a piece, one a step, for `readInTurn`. Throws `TooLarge`, as a step does. */
@@ -23,7 +81,7 @@ export interface StdioInbox {
   stop(): void;
 }
 
-export interface InboxOptions {
+interface InboxOptions {
   server: string;
   maxMessageBytes: number;
   onMessage: (message: JSONRPCMessage) => void;

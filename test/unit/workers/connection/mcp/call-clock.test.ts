@@ -2,7 +2,7 @@
 import { getEventListeners } from "node:events";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { AskPauses } from "../../../../../workers/connection/asks/asks.ts";
-import { type CallClock, startCallClock } from "../../../../../workers/connection/mcp/call-clock.ts";
+import { type CallClock, startCallClock } from "../../../../../workers/connection/mcp/client.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();

@@ -1,7 +1,7 @@
 /** Owns: which items of a server's list are kept, and that the others are named. */
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
-import { createKeptList } from "../../../../../workers/connection/mcp/kept-list.ts";
+import { createKeptList } from "../../../../../workers/connection/mcp/lists.ts";
 
 const listOf = (limit: number, items: readonly { name: string; text?: string }[]) => {
   const list = createKeptList<{ name: string }>("tools", { limit, nameOf: ({ name }) => name });

@@ -2,11 +2,11 @@
 import { expect, test } from "vitest";
 import { ThreadsError } from "../../../../../src/shared/protocol/errors.ts";
 import { secretsOf } from "../../../../../workers/connection/secrets/find.ts";
-import { LONGEST_MATCH } from "../../../../../workers/connection/secrets/forms.ts";
 import {
   boundEnd,
   boundText,
   createRedactor,
+  LONGEST_MATCH,
   redactData,
   redactError,
 } from "../../../../../workers/connection/secrets/redact.ts";

@@ -1,14 +1,18 @@
 /** Owns: how a request is repeated with answers, and how a task is followed, with a server that is a list of results. */
 import { expect, test } from "vitest";
 import { ThreadsError } from "../../../../../../src/shared/protocol/errors.ts";
-import type { Party } from "../../../../../../workers/connection/mcp/modern/answers.ts";
 import {
   changesFilter,
   followChanges,
   listenAgainMs,
-} from "../../../../../../workers/connection/mcp/modern/listen.ts";
-import { type Result, throughRounds } from "../../../../../../workers/connection/mcp/modern/rounds.ts";
-import { followTask, pollMs } from "../../../../../../workers/connection/mcp/modern/tasks.ts";
+} from "../../../../../../workers/connection/mcp/modern/changes.ts";
+import {
+  followTask,
+  type Party,
+  pollMs,
+  type Result,
+  throughRounds,
+} from "../../../../../../workers/connection/mcp/modern/rounds.ts";
 
 interface Asked extends Party {
   asked: unknown[];

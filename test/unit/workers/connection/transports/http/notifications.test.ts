@@ -1,14 +1,13 @@
 /** Owns: how often a stream over HTTP is opened again, whatever the server says and however it ends. */
 import { Readable } from "node:stream";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { Noise } from "../../../../../../workers/connection/messages/noise.ts";
-import { unaskedTooLong } from "../../../../../../workers/connection/messages/too-large.ts";
+import { Noise, unaskedTooLong } from "../../../../../../workers/connection/messages/too-large.ts";
+import { createResume } from "../../../../../../workers/connection/transports/http/exchange.ts";
 import {
   followNotifications,
   type NotificationOptions,
   resumeAfterMs,
-} from "../../../../../../workers/connection/transports/http/notifications.ts";
-import { createResume } from "../../../../../../workers/connection/transports/http/resume.ts";
+} from "../../../../../../workers/connection/transports/http/streamable.ts";
 
 const HOUR_MS = 60 * 60 * 1_000;
 /** For streams that are opened again each second, all hour long. */

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { describe, expect, it, test } from "vitest";
-import { createLineReader } from "../../../../../../workers/connection/transports/stdio/line-reader.ts";
+import { createLineReader } from "../../../../../../workers/connection/transports/stdio/inbox.ts";
 
 function read(chunks: readonly (Buffer | string)[], maxBytes = 1_000): { lines: string[]; tooLong: number } {
   const lines: string[] = [];
