@@ -98,23 +98,28 @@ const CERTIFICATE =
 /** Codes for a header or an address that HTTP cannot hold. */
 const UNSENDABLE = new Set(["ERR_INVALID_CHAR", "ERR_INVALID_HTTP_TOKEN", "ERR_UNESCAPED_CHARACTERS"]);
 const NOT_TLS = new Set(["EPROTO", "ERR_SSL_WRONG_VERSION_NUMBER", "ERR_SSL_PACKET_LENGTH_TOO_LONG"]);
-const NETWORK = new Set([
-  "ECONNREFUSED",
-  "ECONNRESET",
-  "ECONNABORTED",
-  "EPIPE",
-  "ETIMEDOUT",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EAI_FAIL",
-  "ENODATA",
-  "EHOSTUNREACH",
-  "EHOSTDOWN",
-  "ENETUNREACH",
-  "ENETDOWN",
-  "EADDRNOTAVAIL",
-  "ERR_STREAM_PREMATURE_CLOSE",
-]);
+const NO_ANSWER = "closed the connection without an answer";
+const UNREACHED = "could not be reached";
+/** Codes of the network, and what happened at the address. */
+const NETWORK: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "refused the connection",
+  ECONNRESET: NO_ANSWER,
+  ECONNABORTED: UNREACHED,
+  EPIPE: NO_ANSWER,
+  ETIMEDOUT: "did not answer",
+  ENOTFOUND: "could not be found: no such host name",
+  EAI_AGAIN: "could not be found: the name service did not answer",
+  EAI_FAIL: UNREACHED,
+  ENODATA: UNREACHED,
+  EHOSTUNREACH: UNREACHED,
+  EHOSTDOWN: UNREACHED,
+  ENETUNREACH: UNREACHED,
+  ENETDOWN: UNREACHED,
+  EADDRNOTAVAIL: UNREACHED,
+  ERR_STREAM_PREMATURE_CLOSE: NO_ANSWER,
+};
+/** Codes after which nothing was sent, because there was no connection. */
+export const UNSENT = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EAI_FAIL"]);
 
 /** Essence of a media type, for example `text/html`. */
 export const mediaType = (headers: IncomingHttpHeaders): string | undefined =>
@@ -166,7 +171,7 @@ export function classifyFailure(error: unknown): HttpFailure {
     if (code === "HPE_HEADER_OVERFLOW") return { kind: "headers-too-large", limitBytes: maxHeaderSize };
     if (UNSENDABLE.has(code)) return { kind: "not-sent", message: messageOf(error) };
     if (code.startsWith("HPE_")) return { kind: "not-http" };
-    if (NETWORK.has(code)) return { kind: "network", code };
+    if (Object.hasOwn(NETWORK, code)) return { kind: "network", code };
   }
   return { kind: "other", message: messageOf(error) };
 }
@@ -177,79 +182,6 @@ const URL_CHARS = 300;
 const shownUrl = (url: URL, redact: Redactor): string =>
   boundText(`${url.origin}${url.pathname}`, URL_CHARS, redact);
 
-type Unexplained = Exclude<HttpFailure, { kind: "explained" }>;
-
-/** The explanation for a connect: the address has never answered as an MCP server. */
-function explainFirst(failure: Unexplained, address: HttpAddress): Explanation {
-  const explanation = explain(failure, address);
-  switch (failure.kind) {
-    case "web-page":
-    case "unusable":
-      return { ...explanation, what: `is no MCP server: it ${explanation.what}` };
-    case "session-lost":
-      return {
-        ...explanation,
-        code: "connect_failed",
-        what: "no longer knows the session that it has just opened",
-        remedy: "If several machines answer there, all requests of a session must go to the same one.",
-      };
-    default:
-      return explanation;
-  }
-}
-
-/** The explanation for a request over an open connection: the address has answered before. */
-function explainLater(failure: Unexplained, address: HttpAddress): Explanation {
-  const explanation = explain(failure, address);
-  return failure.kind === "not-http" ? { ...explanation, what: "broke the rules of HTTP" } : explanation;
-}
-
-const dataOf = ({ data }: Explanation, { server, redact }: HttpAddress): ErrorData => ({
-  server,
-  ...(data && redactData(data, redact)),
-});
-
-/** The sentence of `explainConnect` without the server's name. */
-export function describeConnect(failure: HttpFailure, address: HttpAddress): string {
-  if (failure.kind === "explained") return failure.error.message;
-  const { what } = explainFirst(failure, address);
-  return address.redact(`${shownUrl(address.url, address.redact)} ${what}.`);
-}
-
-/** The kind of failure as a word, for readers that treat kinds differently; for the network its own code. */
-const reasonOf = (failure: Unexplained): string => (failure.kind === "network" ? failure.code : failure.kind);
-
-/** The error of an attempt to connect. */
-export function explainConnect(failure: HttpFailure, address: HttpAddress): ThreadsError {
-  if (failure.kind === "explained") return failure.error;
-  const explanation = explainFirst(failure, address);
-  const { code, remedy } = explanation;
-  const text = `${address.server}: ${describeConnect(failure, address)}`;
-  const data = { reason: reasonOf(failure), ...dataOf(explanation, address) };
-  return new ThreadsError(code, text, { remedy, data });
-}
-
-/** The error of a request over an open connection. `call`: the tool that the request calls, if any. */
-export function explainRequest(
-  failure: HttpFailure,
-  { method, call }: { method: string; call: string | undefined },
-  address: HttpAddress,
-): ThreadsError {
-  if (failure.kind === "explained") return failure.error;
-  const explanation = explainLater(failure, address);
-  const { what, verdict, code } = explanation;
-  const subject = call === undefined ? `${address.server}: ${method}` : `${address.server}/${call}`;
-  const where = shownUrl(address.url, address.redact);
-  const text = address.redact(`${subject} ${verdict}: ${where} ${what}.`);
-  const details = { remedy: explanation.remedy, data: dataOf(explanation, address) };
-  // A request for a list is part of the connect. A call is different: it may have had its effect.
-  if (call === undefined || code !== "connect_failed") return new ThreadsError(code, text, details);
-  if (verdict === "was refused") return new ThreadsError("call_rejected", text, details);
-  const remedy =
-    verdict === "did not run" ? details.remedy : "The call may have run. The next call connects again.";
-  return new ThreadsError("server_died", text, { ...details, remedy });
-}
-
 export interface HttpAddress {
   server: string;
   url: URL;
@@ -259,73 +191,39 @@ export interface HttpAddress {
   credentials: readonly string[];
   /** The file in which they stand or are to stand, with their line if it is known. */
   keyPlace: string;
-  redact: (text: string) => string;
+  redact: Redactor;
 }
-
-/** How a request over an open connection ended. It must be certain: a call that did not run can be repeated. */
-type Verdict = "did not run" | "was refused" | "failed" | "got no answer" | "got no result";
 
 interface Explanation {
-  code: ErrorCode;
+  /** Absent: `connect_failed`. */
+  code?: ErrorCode;
   /** Follows the address in a sentence. */
   what: string;
-  verdict: Verdict;
+  /** How a request over an open connection ended. It must be certain: a call that did not run can be repeated. */
+  verdict: "did not run" | "was refused" | "failed" | "got no answer" | "got no result";
   remedy: string;
   data?: ErrorData;
+  /** What else holds at a connect: the address has never answered as an MCP server. */
+  first?: { code?: ErrorCode; what: string; remedy?: string };
 }
 
+type Unexplained = Exclude<HttpFailure, { kind: "explained" }>;
+type Failed<K extends Unexplained["kind"]> = Extract<HttpFailure, { kind: K }>;
+
 const CHECK = "Check the url in mcp.json and that the server is up.";
+const CHECK_PROXY = "Check HTTP_PROXY and HTTPS_PROXY, or name the host in NO_PROXY.";
 const MCP_URL = "The url must be the MCP endpoint, often ending in /mcp.";
 
+const UNKNOWN_AUTHORITY = "its certificate comes from an authority that is not known here";
 const CERTIFICATES: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: "its certificate has expired",
   CERT_NOT_YET_VALID: "its certificate is not valid yet",
   ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another host name",
   DEPTH_ZERO_SELF_SIGNED_CERT: "its certificate is self-signed",
-  SELF_SIGNED_CERT_IN_CHAIN: "its certificate comes from an authority that is not known here",
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: "its certificate comes from an authority that is not known here",
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: "its certificate comes from an authority that is not known here",
+  SELF_SIGNED_CERT_IN_CHAIN: UNKNOWN_AUTHORITY,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNKNOWN_AUTHORITY,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNKNOWN_AUTHORITY,
 };
-
-function certificate(code: string): Explanation {
-  const authority = /SELF_SIGNED|UNABLE_TO/.test(code);
-  return {
-    code: "connect_failed",
-    what: `could not be trusted: ${CERTIFICATES[code] ?? "its certificate was refused"} (${code})`,
-    verdict: "did not run",
-    remedy: authority
-      ? 'If it is your own, write the file of its certificate authority as "caFile" of the server, or set NODE_EXTRA_CA_CERTS to it before starting Pi.'
-      : "Its operator has to renew or correct it; check also the host name in the url and this machine's clock.",
-  };
-}
-
-const NETWORK_WORDS: Readonly<Record<string, string>> = {
-  ECONNREFUSED: "refused the connection",
-  ECONNRESET: "closed the connection without an answer",
-  EPIPE: "closed the connection without an answer",
-  ERR_STREAM_PREMATURE_CLOSE: "closed the connection without an answer",
-  ENOTFOUND: "could not be found: no such host name",
-  EAI_AGAIN: "could not be found: the name service did not answer",
-  ETIMEDOUT: "did not answer",
-};
-
-/** Codes after which nothing was sent, because there was no connection. */
-const UNSENT_CODES = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EAI_FAIL"]);
-
-function network(code: string, proxy: string | undefined): Explanation {
-  const verdict = UNSENT_CODES.has(code) ? "did not run" : "got no answer";
-  const what = `${NETWORK_WORDS[code] ?? "could not be reached"} (${code})`;
-  if (proxy === undefined) {
-    const remedy = code === "ENOTFOUND" ? "Check the host name in the url, and the network." : CHECK;
-    return { code: "connect_failed", what, verdict, remedy };
-  }
-  return {
-    code: "connect_failed",
-    what: `could not be reached through the proxy ${proxy} (${code})`,
-    verdict,
-    remedy: "Check HTTP_PROXY and HTTPS_PROXY, or name the host in NO_PROXY.",
-  };
-}
 
 const TEXT_CHARS = 200;
 /** Limit for each text in a challenge. */
@@ -337,8 +235,6 @@ const withText = (what: string, text: string, { redact }: HttpAddress): string =
   return words === "" ? what : `${what}: ${words}`;
 };
 
-const seconds = (ms: number): string => `${Math.ceil(ms / 1_000)} s`;
-
 function challengeData(challenge: AuthChallenge | undefined, { redact }: HttpAddress): ErrorData {
   if (challenge === undefined) return {};
   const shown = Object.entries(challenge).map(([key, text]: [string, string]) => [
@@ -348,7 +244,7 @@ function challengeData(challenge: AuthChallenge | undefined, { redact }: HttpAdd
   return { challenge: Object.fromEntries(shown) };
 }
 
-function needsAuth(failure: Extract<HttpFailure, { kind: "needs-auth" }>, address: HttpAddress): Explanation {
+function needsAuth(failure: Failed<"needs-auth">, address: HttpAddress): Explanation {
   const { status, challenge, text } = failure;
   const { server, credentials, keyPlace } = address;
   const words = challenge?.errorDescription ?? text;
@@ -371,16 +267,14 @@ function needsAuth(failure: Extract<HttpFailure, { kind: "needs-auth" }>, addres
   };
 }
 
-function redirect(failure: Extract<HttpFailure, { kind: "redirect" }>, address: HttpAddress): Explanation {
-  const { status, to } = failure;
+function redirect({ status, to }: Failed<"redirect">, { url, redact }: HttpAddress): Explanation {
   const others = "because that is another server";
   const reason =
     status === 307 || status === 308
       ? "after so many others"
       : `because status ${status} would change the request`;
   return {
-    code: "connect_failed",
-    what: `redirects to ${shownUrl(to, address.redact)}, which is not followed ${staysWithin(address.url, to) ? reason : others}`,
+    what: `redirects to ${shownUrl(to, redact)}, which is not followed ${staysWithin(url, to) ? reason : others}`,
     verdict: "got no result",
     // A model reads this too, and the server chose the address.
     remedy: "Only the user can say whether that is the MCP server: then its address is the url in mcp.json.",
@@ -388,118 +282,159 @@ function redirect(failure: Extract<HttpFailure, { kind: "redirect" }>, address: 
   };
 }
 
-function busy(failure: Extract<HttpFailure, { kind: "busy" }>, address: HttpAddress): Explanation {
-  const { status, retryAfterMs, text } = failure;
-  const wait = retryAfterMs === undefined ? "" : ` and asks to wait ${seconds(retryAfterMs)}`;
-  return {
-    code: "connect_failed",
-    what: `${withText(`answered status ${status}`, text, address)}${wait}`,
-    verdict: "failed",
-    remedy: `The server has trouble or is busy: try again later with ${commandFor("reconnect")}.`,
-    data: { status, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) },
-  };
+function network({ code }: Failed<"network">, { proxy }: HttpAddress): Explanation {
+  const verdict = UNSENT.has(code) ? "did not run" : "got no answer";
+  if (proxy !== undefined)
+    return {
+      what: `could not be reached through the proxy ${proxy} (${code})`,
+      verdict,
+      remedy: CHECK_PROXY,
+    };
+  const remedy = code === "ENOTFOUND" ? "Check the host name in the url, and the network." : CHECK;
+  return { what: `${NETWORK[code] ?? UNREACHED} (${code})`, verdict, remedy };
 }
 
-function explain(failure: Exclude<HttpFailure, { kind: "explained" }>, address: HttpAddress): Explanation {
-  switch (failure.kind) {
-    case "needs-auth":
-      return needsAuth(failure, address);
-    case "redirect":
-      return redirect(failure, address);
-    case "busy":
-      return busy(failure, address);
-    case "network":
-      return network(failure.code, address.proxy);
-    case "certificate":
-      return certificate(failure.code);
-    case "cancelled":
-      return {
-        code: "cancelled",
-        what: "did not answer before the request was given up",
-        verdict: "got no answer",
-        remedy: "Nothing to do.",
-      };
-    case "too-large": {
-      const { code = "message_too_large", what, remedy, data } = failure.excess;
-      return { code, what: `sent ${what}`, verdict: "got no result", remedy, data };
-    }
-    case "session-lost":
-      return {
-        code: "server_died",
-        what: "no longer knows this session; it may have been restarted",
-        verdict: "did not run",
-        remedy: "Repeat the call: the next one opens a new session.",
-      };
-    case "refuses-streamable":
-    case "rejected":
-      return {
-        code: "connect_failed",
-        what: withText(`answered status ${failure.status}`, failure.text, address),
-        verdict: "was refused",
-        remedy: failure.status === 404 || failure.status === 405 ? MCP_URL : CHECK,
-        data: { status: failure.status },
-      };
-    case "proxy":
-      return {
-        code: "connect_failed",
-        what: `could not be reached: ${failure.message}`,
-        verdict: "did not run",
-        remedy:
-          failure.status === 407
-            ? "The proxy wants a name and password: http://name:password@host in HTTP_PROXY or HTTPS_PROXY."
-            : "Check HTTP_PROXY and HTTPS_PROXY, or name the host in NO_PROXY.",
-        ...(failure.status === undefined ? {} : { data: { status: failure.status } }),
-      };
-    case "web-page":
-      return {
-        code: "connect_failed",
-        what: withText(`answered with a web page (HTML), status ${failure.status}`, failure.text, address),
-        verdict: "got no result",
-        remedy: MCP_URL,
-        data: { status: failure.status },
-      };
-    case "unusable":
-      return {
-        code: "connect_failed",
-        what: withText(`answered with ${failure.contentType ?? "no content type"}`, failure.text, address),
-        verdict: "got no result",
-        remedy: MCP_URL,
-        data: { status: failure.status },
-      };
-    case "headers-too-large":
-      return {
-        code: "connect_failed",
-        what: `sent headers of more than ${Math.floor(failure.limitBytes / 1024)} KiB`,
-        verdict: "got no result",
-        remedy: "Only the server's operator can shorten them.",
-      };
-    case "not-tls":
-      return {
-        code: "connect_failed",
-        what: "does not speak TLS",
-        verdict: "did not run",
-        remedy: "Write http:// in the url if the server is meant to be without.",
-      };
-    case "not-http":
-      return {
-        code: "connect_failed",
-        what: "does not speak HTTP",
-        verdict: "got no result",
-        remedy: "Check the port in the url.",
-      };
-    case "not-sent":
-      return {
-        code: "connect_failed",
-        what: `was not asked: ${failure.message}`,
-        verdict: "did not run",
-        remedy: CHECK,
-      };
-    case "other":
-      return {
-        code: "connect_failed",
-        what: `failed: ${failure.message}`,
-        verdict: "got no answer",
-        remedy: CHECK,
-      };
-  }
+const refused = ({ status, text }: { status: number; text: string }, address: HttpAddress): Explanation => ({
+  what: withText(`answered status ${status}`, text, address),
+  verdict: "was refused",
+  remedy: status === 404 || status === 405 ? MCP_URL : CHECK,
+  data: { status },
+});
+
+/** The answer holds no MCP message. */
+const noMessage = (what: string, status: number): Explanation => ({
+  what,
+  verdict: "got no result",
+  remedy: MCP_URL,
+  data: { status },
+  first: { what: `is no MCP server: it ${what}` },
+});
+
+/** Kind of failure -> what happened at the address, how the request ended, and what to do. */
+const EXPLAIN: {
+  readonly [K in Unexplained["kind"]]: (failure: Failed<K>, address: HttpAddress) => Explanation;
+} = {
+  "needs-auth": needsAuth,
+  redirect,
+  network,
+  rejected: refused,
+  "refuses-streamable": refused,
+  "web-page": ({ status, text }, address) =>
+    noMessage(withText(`answered with a web page (HTML), status ${status}`, text, address), status),
+  unusable: ({ status, contentType, text }, address) =>
+    noMessage(withText(`answered with ${contentType ?? "no content type"}`, text, address), status),
+  busy: ({ status, retryAfterMs, text }, address) => {
+    const wait = retryAfterMs === undefined ? "" : ` and asks to wait ${Math.ceil(retryAfterMs / 1_000)} s`;
+    return {
+      what: `${withText(`answered status ${status}`, text, address)}${wait}`,
+      verdict: "failed",
+      remedy: `The server has trouble or is busy: try again later with ${commandFor("reconnect")}.`,
+      data: { status, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) },
+    };
+  },
+  certificate: ({ code }) => ({
+    what: `could not be trusted: ${CERTIFICATES[code] ?? "its certificate was refused"} (${code})`,
+    verdict: "did not run",
+    remedy: /SELF_SIGNED|UNABLE_TO/.test(code)
+      ? 'If it is your own, write the file of its certificate authority as "caFile" of the server, or set NODE_EXTRA_CA_CERTS to it before starting Pi.'
+      : "Its operator has to renew or correct it; check also the host name in the url and this machine's clock.",
+  }),
+  cancelled: () => ({
+    code: "cancelled",
+    what: "did not answer before the request was given up",
+    verdict: "got no answer",
+    remedy: "Nothing to do.",
+  }),
+  "too-large": ({ excess: { code = "message_too_large", what, remedy, data } }) => ({
+    code,
+    what: `sent ${what}`,
+    verdict: "got no result",
+    remedy,
+    data,
+  }),
+  "session-lost": () => ({
+    code: "server_died",
+    what: "no longer knows this session; it may have been restarted",
+    verdict: "did not run",
+    remedy: "Repeat the call: the next one opens a new session.",
+    first: {
+      code: "connect_failed",
+      what: "no longer knows the session that it has just opened",
+      remedy: "If several machines answer there, all requests of a session must go to the same one.",
+    },
+  }),
+  proxy: ({ status, message }) => ({
+    what: `could not be reached: ${message}`,
+    verdict: "did not run",
+    remedy:
+      status === 407
+        ? "The proxy wants a name and password: http://name:password@host in HTTP_PROXY or HTTPS_PROXY."
+        : CHECK_PROXY,
+    ...(status === undefined ? {} : { data: { status } }),
+  }),
+  "headers-too-large": ({ limitBytes }) => ({
+    what: `sent headers of more than ${Math.floor(limitBytes / 1024)} KiB`,
+    verdict: "got no result",
+    remedy: "Only the server's operator can shorten them.",
+  }),
+  "not-tls": () => ({
+    what: "does not speak TLS",
+    verdict: "did not run",
+    remedy: "Write http:// in the url if the server is meant to be without.",
+  }),
+  "not-http": () => ({
+    what: "broke the rules of HTTP",
+    verdict: "got no result",
+    remedy: "Check the port in the url.",
+    first: { what: "does not speak HTTP" },
+  }),
+  "not-sent": ({ message }) => ({ what: `was not asked: ${message}`, verdict: "did not run", remedy: CHECK }),
+  other: ({ message }) => ({ what: `failed: ${message}`, verdict: "got no answer", remedy: CHECK }),
+};
+
+const explain = (failure: Unexplained, address: HttpAddress): Explanation =>
+  EXPLAIN[failure.kind](failure as never, address);
+
+const dataOf = ({ data }: Explanation, { server, redact }: HttpAddress): ErrorData => ({
+  server,
+  ...(data && redactData(data, redact)),
+});
+
+/** The sentence of `explainConnect` without the server's name. */
+export function describeConnect(failure: HttpFailure, address: HttpAddress): string {
+  if (failure.kind === "explained") return failure.error.message;
+  const { what, first } = explain(failure, address);
+  return address.redact(`${shownUrl(address.url, address.redact)} ${first?.what ?? what}.`);
+}
+
+/** The error of an attempt to connect. */
+export function explainConnect(failure: HttpFailure, address: HttpAddress): ThreadsError {
+  if (failure.kind === "explained") return failure.error;
+  const explanation = explain(failure, address);
+  const { code = "connect_failed", remedy } = { ...explanation, ...explanation.first };
+  // The kind of failure as a word, for readers that treat kinds differently; for the network its own code.
+  const reason = failure.kind === "network" ? failure.code : failure.kind;
+  const text = `${address.server}: ${describeConnect(failure, address)}`;
+  return new ThreadsError(code, text, { remedy, data: { reason, ...dataOf(explanation, address) } });
+}
+
+/** The error of a request over an open connection. `call`: the tool that the request calls, if any. */
+export function explainRequest(
+  failure: HttpFailure,
+  { method, call }: { method: string; call: string | undefined },
+  address: HttpAddress,
+): ThreadsError {
+  if (failure.kind === "explained") return failure.error;
+  const explanation = explain(failure, address);
+  const { what, verdict, code = "connect_failed" } = explanation;
+  const subject = call === undefined ? `${address.server}: ${method}` : `${address.server}/${call}`;
+  const where = shownUrl(address.url, address.redact);
+  const text = address.redact(`${subject} ${verdict}: ${where} ${what}.`);
+  const details = { remedy: explanation.remedy, data: dataOf(explanation, address) };
+  // A request for a list is part of the connect. A call is different: it may have had its effect.
+  if (call === undefined || code !== "connect_failed") return new ThreadsError(code, text, details);
+  if (verdict === "was refused") return new ThreadsError("call_rejected", text, details);
+  const remedy =
+    verdict === "did not run" ? details.remedy : "The call may have run. The next call connects again.";
+  return new ThreadsError("server_died", text, { ...details, remedy });
 }
