@@ -135,49 +135,41 @@ const VAIN_ATTEMPTS = 200;
 /** The next wait as a share of the silence so far: an answer is late by this share at most. */
 const SHARE_OF_SILENCE = 0.1;
 
-interface Resume {
+/** When a stream that ended before its answer is resumed. A server may end it on purpose and let the client poll. */
+export class Resume {
+  readonly #now: () => number;
   /** The last event's id; undefined if the server names none, so that nothing can be resumed. */
-  readonly lastId: string | undefined;
-  onId(id: string): void;
-  onRetry(retryMs: number): void;
-  /** The stream has brought a message. */
-  onMessage(): void;
-  /** The last attempt to open a stream has worked or failed. */
-  onAttempt(worked: boolean): void;
-  /** Wait in ms before the next attempt; undefined: there is no other attempt. */
-  nextMs(): number | undefined;
-}
+  lastId: string | undefined;
+  retryMs = RESUME_MS;
+  #failed = 0;
+  #vain = 0;
+  #heardAt: number;
 
-export function createResume(now: () => number): Resume {
-  let lastId: string | undefined;
-  let retryMs: number = RESUME_MS;
-  let failed = 0;
-  let vain = 0;
-  let heardAt = now();
-  return {
-    get lastId() {
-      return lastId;
-    },
-    onId: (id) => {
-      lastId = id;
-    },
-    onRetry: (ms) => {
-      retryMs = ms;
-    },
-    onMessage: () => {
-      vain = 0;
-      heardAt = now();
-    },
-    onAttempt: (worked) => {
-      failed = worked ? 0 : failed + 1;
-      vain++;
-    },
-    nextMs: () => {
-      if (lastId === undefined || failed >= FAILED_ATTEMPTS || vain >= VAIN_ATTEMPTS) return undefined;
-      const silentMs = now() - heardAt;
-      return Math.min(Math.max(retryMs, MIN_RESUME_MS, silentMs * SHARE_OF_SILENCE), LIMITS.startupTimeoutMs);
-    },
-  };
+  constructor(now: () => number) {
+    this.#now = now;
+    this.#heardAt = now();
+  }
+
+  /** The stream has brought a message. */
+  onMessage(): void {
+    this.#vain = 0;
+    this.#heardAt = this.#now();
+  }
+
+  /** The last attempt to open a stream has worked or failed. */
+  onAttempt(worked: boolean): void {
+    this.#failed = worked ? 0 : this.#failed + 1;
+    this.#vain++;
+  }
+
+  /** Wait in ms before the next attempt; undefined: there is no other attempt. */
+  nextMs(): number | undefined {
+    if (this.lastId === undefined || this.#failed >= FAILED_ATTEMPTS || this.#vain >= VAIN_ATTEMPTS)
+      return undefined;
+    const silentMs = this.#now() - this.#heardAt;
+    const wantedMs = Math.max(this.retryMs, MIN_RESUME_MS, silentMs * SHARE_OF_SILENCE);
+    return Math.min(wantedMs, LIMITS.startupTimeoutMs);
+  }
 }
 
 /** One open request. */
@@ -190,58 +182,58 @@ export interface Exchange {
   onAnswered: () => void;
 }
 
-interface OpenExchange extends Exchange {
-  readonly method: string;
-  readonly handOn: (answer: JSONRPCMessage) => void;
-}
+/** Which message answers which of our requests, by whatever stream the message comes; and giving requests up. */
+export class OpenExchanges {
+  readonly #onMessage: (message: JSONRPCMessage) => void;
+  readonly #open = new Map<
+    RequestId,
+    Exchange & { method: string; handOn: (answer: JSONRPCMessage) => void }
+  >();
 
-interface OpenExchanges {
+  /** `onMessage` gets every message that no request of ours takes for itself. */
+  constructor(onMessage: (message: JSONRPCMessage) => void) {
+    this.#onMessage = onMessage;
+  }
+
   /** `handOn` gets the answer; without it the answer goes where all messages go. */
-  open(request: JSONRPCRequest, handOn?: (answer: JSONRPCMessage) => void): Exchange;
-  /** The open requests: ids as texts, and their methods. */
-  asked(): ReadonlyMap<string, string>;
-  /** The request is over. A late answer is a message like any other. */
-  close(id: RequestId): void;
-  /** The client no longer wants the answer. Does nothing if the request is not open. */
-  cancel(id: RequestId): void;
-  /** Hands on a message of the server, an answer to the request that it belongs to. */
-  deliver(message: JSONRPCMessage): void;
-  cancelAll(): void;
-}
+  open({ id, method }: JSONRPCRequest, handOn = this.#onMessage): Exchange {
+    const controller = new AbortController();
+    const exchange = { method, answered: false, controller, handOn, onAnswered: () => undefined };
+    this.#open.set(id, exchange);
+    return exchange;
+  }
 
-/** `onMessage` gets every message that no request of ours takes for itself. */
-export function createOpenExchanges(onMessage: (message: JSONRPCMessage) => void): OpenExchanges {
-  const open = new Map<RequestId, OpenExchange>();
-  return {
-    open: ({ id, method }, handOn = onMessage) => {
-      const exchange = {
-        method,
-        answered: false,
-        controller: new AbortController(),
-        handOn,
-        onAnswered: () => undefined,
-      };
-      open.set(id, exchange);
-      return exchange;
-    },
-    asked: () => new Map([...open].map(([id, { method }]) => [String(id), method])),
-    close: (id) => void open.delete(id),
-    cancel: (id) => open.get(id)?.controller.abort(),
-    deliver: (message) => {
-      const exchange = isAnswer(message) && message.id !== undefined ? open.get(message.id) : undefined;
-      if (!exchange) {
-        onMessage(message);
-        return;
-      }
-      exchange.answered = true;
-      exchange.handOn(message);
-      exchange.onAnswered();
-    },
-    // One by one: Node 22 never quite forgets a signal that is derived from a signal with a long life.
-    cancelAll: () => {
-      for (const { controller } of open.values()) controller.abort();
-    },
-  };
+  /** The open requests: ids as texts, and their methods. */
+  asked(): ReadonlyMap<string, string> {
+    return new Map([...this.#open].map(([id, { method }]) => [String(id), method]));
+  }
+
+  /** The request is over. A late answer is a message like any other. */
+  close(id: RequestId): void {
+    this.#open.delete(id);
+  }
+
+  /** The client no longer wants the answer. Does nothing if the request is not open. */
+  cancel(id: RequestId): void {
+    this.#open.get(id)?.controller.abort();
+  }
+
+  /** Hands on a message of the server, an answer to the request that it belongs to. */
+  deliver(message: JSONRPCMessage): void {
+    const exchange = isAnswer(message) && message.id !== undefined ? this.#open.get(message.id) : undefined;
+    if (!exchange) {
+      this.#onMessage(message);
+      return;
+    }
+    exchange.answered = true;
+    exchange.handOn(message);
+    exchange.onAnswered();
+  }
+
+  /** One by one: Node 22 never quite forgets a signal that is derived from a signal with a long life. */
+  cancelAll(): void {
+    for (const { controller } of this.#open.values()) controller.abort();
+  }
 }
 
 interface ReceiveOptions {
@@ -329,7 +321,7 @@ async function receiveEvents(
   options: ReceiveOptions,
 ): Promise<void> {
   const { signal, resume } = options;
-  const position = createResume(() => performance.now());
+  const position = new Resume(() => performance.now());
   let response: HttpResponse | undefined = first;
   let cause: unknown;
   while (true) {
@@ -364,8 +356,12 @@ async function readUntilAnswered(
         if (event.data.length > 0) position.onMessage();
         return onEvent(event);
       },
-      onId: position.onId,
-      onRetry: position.onRetry,
+      onId: (id) => {
+        position.lastId = id;
+      },
+      onRetry: (retryMs) => {
+        position.retryMs = retryMs;
+      },
     });
     return undefined;
   } catch (error) {

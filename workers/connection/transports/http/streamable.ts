@@ -13,7 +13,7 @@ import { type MessageStream, receive } from "../../messages/receive.ts";
 import { Noise, TooLarge } from "../../messages/too-large.ts";
 import type { HttpClient, HttpResponse } from "../../web/client.ts";
 import { handEvent, readEvents, type ServerEvent } from "./events.ts";
-import { Acknowledged, answerError, createOpenExchanges, type Exchange, receiveAnswer } from "./exchange.ts";
+import { Acknowledged, answerError, type Exchange, OpenExchanges, receiveAnswer } from "./exchange.ts";
 import {
   type AnswerError,
   BrokenAnswer,
@@ -268,7 +268,7 @@ export class StreamableHttpTransport implements Transport {
 
   readonly #options: HttpTransportOptions;
   readonly #lifetime = new AbortController();
-  readonly #open = createOpenExchanges((message) => this.onmessage?.(message));
+  readonly #open = new OpenExchanges((message) => this.onmessage?.(message));
   readonly #acknowledged = new Acknowledged();
   readonly #stream: MessageStream;
   readonly #session: HttpSession;
@@ -280,9 +280,9 @@ export class StreamableHttpTransport implements Transport {
     this.#stream = {
       server: options.server,
       batches: () => this.#session.hasBatches,
-      asked: this.#open.asked,
+      asked: () => this.#open.asked(),
       isOver: () => this.#lifetime.signal.aborted,
-      hand: this.#open.deliver,
+      hand: (message) => this.#open.deliver(message),
       noise: new Noise(options.onNote),
       onNote: options.onNote,
     };
