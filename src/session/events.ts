@@ -1,13 +1,12 @@
 /** What each event of the worker does to a session on the main thread. One handler per session. */
-import type { CatalogStore } from "../catalog/catalog.ts";
-import type { PiContext } from "../pi/context.ts";
-import { guardStale } from "../pi/guarded.ts";
-import { notify } from "../pi/notices.ts";
+import type { CatalogStore } from "../catalog/store.ts";
+import type { PiContext } from "../pi/api.ts";
+import { guardStale, notify } from "../pi/extension.ts";
 import { refusedLine } from "../report/refused.ts";
 import type { WorkerEvent } from "../shared/protocol/events.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
 import { describeProblem } from "../shared/text/problem.ts";
-import type { Registrar } from "../tools/registry/registry.ts";
+import type { Registrar } from "../tools/registrar.ts";
 import type { Asks } from "../ui/asks/asks.ts";
 import { createConfigNotices } from "../ui/config-notices.ts";
 import type { Dialogs } from "../ui/dialogs/dialogs.ts";

@@ -3,10 +3,10 @@
  * direct tools are declared, the branch's tools are registered, and the model is told of servers that have changed. Waits
  * for the worker only where nobody else knows the answer, and within limits.
  */
-import type { Pi } from "../pi/api.ts";
-import type { AddedMessage, PiContext } from "../pi/context.ts";
+import type { AddedMessage, Pi, PiContext } from "../pi/api.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { declaredTools, type Registrar } from "../tools/registry/registry.ts";
+import { declaredTools } from "../tools/branch.ts";
+import type { Registrar } from "../tools/registrar.ts";
 import type { Planned, SearchTools } from "../tools/tools.ts";
 import { type AwaitDirectOptions, awaitDirectTools } from "./await-direct.ts";
 import { restoreBranch } from "./restore-branch.ts";

@@ -1,13 +1,14 @@
 /** Makes the parts of a session that live as long as the factory's instance, and joins them to each other. */
-import { createCatalogStore } from "../catalog/catalog.ts";
+import { createCatalogStore } from "../catalog/store.ts";
 import type { Pi } from "../pi/api.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { PROXY_TOOL, TOOL_SEARCH } from "../shared/naming/own-tools.ts";
 import type { SnapshotKey } from "../shared/snapshot/file-name.ts";
 import { oneLine } from "../shared/text/unprintable.ts";
-import { createInstructions } from "../tools/instructions/instructions.ts";
-import { createLateTools, createRegistrar, directRule } from "../tools/registry/registry.ts";
-import { createSearchTools } from "../tools/tools.ts";
+import { directRule } from "../tools/book.ts";
+import { createLateTools } from "../tools/late-tools.ts";
+import { createRegistrar } from "../tools/registrar.ts";
+import { createInstructions, createSearchTools } from "../tools/tools.ts";
 import { createPromptCommands } from "../ui/prompts/prompts.ts";
 import { createResourceMentions } from "../ui/resources/resources.ts";
 import { isLearning } from "./await-direct.ts";

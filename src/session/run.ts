@@ -1,6 +1,6 @@
 /** What a session needs late: a search that the person tries, as ToolSearch would rank it, and cleaning what a script printed. */
 import type { Catalog } from "../catalog/catalog.ts";
-import { likelyHits, searchCatalog } from "../catalog/search/search.ts";
+import { likelyHits, searchCatalog } from "../catalog/search.ts";
 import type { ResultContent } from "../shared/protocol/calls.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import { cleanBlocks } from "../shared/text/clean-blocks.ts";

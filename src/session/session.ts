@@ -6,15 +6,21 @@
  * To let the next request wait for something else: first-request.ts.
  */
 import { join } from "node:path";
-import type { FinishedMessage, InputEvent, InputResult, McpRegistration, Pi } from "../pi/api.ts";
-import type { AddedMessage, PiContext } from "../pi/context.ts";
-import { becomeOnlySession, leaveOnlySession } from "../pi/one-session.ts";
-import { otherClients } from "../pi/other-client.ts";
+import type {
+  AddedMessage,
+  FinishedMessage,
+  InputEvent,
+  InputResult,
+  McpRegistration,
+  Pi,
+  PiContext,
+} from "../pi/api.ts";
+import { becomeOnlySession, leaveOnlySession, otherClients } from "../pi/extension.ts";
 import { prepareRuntime, STOPPED, startRuntimeLater } from "../runtime/runtime.ts";
 import { messageOf, ThreadsError } from "../shared/protocol/errors.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import { LOG_FILE, type SnapshotKey } from "../shared/snapshot/file-name.ts";
-import { explainRefusedArguments, explainUnknownCall } from "../tools/unknown-call/unknown-call.ts";
+import { explainRefusedArguments, explainUnknownCall } from "../tools/unknown-call.ts";
 import type { McpCommandHost } from "../ui/command/command.ts";
 import { startFacts, toRegistered } from "./facts.ts";
 import { createParts } from "./parts.ts";
@@ -54,8 +60,6 @@ export interface SessionOptions extends SnapshotKey {
   /** Shorter waits, for tests. */
   waits?: SessionWaits;
 }
-
-let generations = 0;
 
 export function createSession(pi: Pi, options: SessionOptions): Session {
   const { agentDir, startRuntime = startRuntimeLater, waits = LIMITS } = options;
@@ -97,11 +101,11 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
   };
 
   const start = (ctx: PiContext): Running => {
-    const generation = ++generations;
-    const known = startFacts(pi, ctx, { generation, agentDir });
+    const known = startFacts(pi, ctx, agentDir);
+    let mine: Running | undefined;
     let completes = false;
     snapshotKey.correct({ cwd: known.cwd, configFile: known.configPath }, known.projectTrusted);
-    return startRunning(pi, ctx, {
+    mine = startRunning(pi, ctx, {
       known,
       store,
       registrar,
@@ -121,10 +125,11 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
         for (const listener of listeners) listener(event);
       },
       startRuntime,
-      ifCurrent: () => (current?.generation === generation ? current : undefined),
+      ifCurrent: () => (current === mine ? current : undefined),
       runningOrThrow,
       stop,
     });
+    return mine;
   };
 
   return {

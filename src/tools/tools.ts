@@ -7,19 +7,16 @@
  * To add such a tool: a folder here with its definition and its run.ts, a setting, a case in `register`.
  */
 import type { Catalog } from "../catalog/catalog.ts";
-import type { Pi } from "../pi/api.ts";
-import type { AddedMessage } from "../pi/context.ts";
-import type { PiTool } from "../pi/tools.ts";
+import type { AddedMessage, Pi, PiTool } from "../pi/api.ts";
 import { PROXY_TOOL, TOOL_SEARCH } from "../shared/naming/own-tools.ts";
 import type { CatalogSettings } from "../shared/protocol/catalog.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
 import { searchToolDescription } from "../shared/text/search-tool.ts";
-import { describePlan, type NewsBranch, newsOf } from "./news/news.ts";
-import type { ProxyHost } from "./proxy/proxy.ts";
-import { createProxyTool } from "./proxy/proxy.ts";
-import type { DeclaredTool } from "./registry/registry.ts";
-import type { ToolSearchHost } from "./tool-search/tool-search.ts";
-import { createToolSearch } from "./tool-search/tool-search.ts";
+import type { DeclaredTool } from "./branch.ts";
+import type { ToolHost } from "./host.ts";
+import { createProxyTool } from "./proxy.ts";
+import type { Instructions, NewsBranch } from "./told.ts";
+import { createToolSearch } from "./tool-search.ts";
 
 /**
  * The servers of the configuration and its settings; undefined: no plan has told them yet. The catalog may be behind: it
@@ -51,7 +48,7 @@ export interface SearchTools {
 
 const isEnabled = ({ state }: ServerStatus): boolean => state !== "disabled";
 
-export function createSearchTools(pi: Pi, host: ToolSearchHost & ProxyHost): SearchTools {
+export function createSearchTools(pi: Pi, host: ToolHost & ToolHost): SearchTools {
   let declared: PiTool | undefined;
   /** Names of the servers that were known when the description was made. */
   let named: readonly string[] = [];
@@ -94,7 +91,7 @@ export function createSearchTools(pi: Pi, host: ToolSearchHost & ProxyHost): Sea
       const description =
         catalog.count === 0
           ? searchToolDescription(servers, settings)
-          : await describePlan(servers, { catalog, settings });
+          : await (await import("./told.ts")).describedPlan(servers, { catalog, settings });
       complete = true;
       named = servers.map(({ name }) => name);
       register(create(description, settings.proxyTool));
@@ -116,7 +113,8 @@ export function createSearchTools(pi: Pi, host: ToolSearchHost & ProxyHost): Sea
       // What has just been declared is what there is, unless the catalog is behind the plan.
       if (isFirst) return undefined;
       const servers = planned ? planned.servers.filter(isEnabled) : catalog.servers;
-      return newsOf({
+      const { tellNews } = await import("./told.ts");
+      return tellNews({
         declared: { name, description, servers: named },
         catalog,
         settings: planned?.settings ?? catalog.settings,
@@ -126,5 +124,21 @@ export function createSearchTools(pi: Pi, host: ToolSearchHost & ProxyHost): Sea
     },
     complete: () => complete,
     name: () => declared?.name ?? TOOL_SEARCH,
+  };
+}
+
+/** The servers' own words on their use; told.ts, loaded with the first answer, bounds and marks them. */
+export function createInstructions(catalog: () => Pick<Catalog, "servers">): Instructions {
+  const state: { told: Set<string> | undefined } = { told: undefined };
+  return {
+    tell: async (servers, branch) =>
+      (await import("./told.ts")).tellInstructions(state, {
+        asked: servers,
+        known: catalog().servers,
+        branch,
+      }),
+    branchChanged: () => {
+      state.told = undefined;
+    },
   };
 }

@@ -1,5 +1,5 @@
 /** Editing a configuration file within Pi. */
-import type { PiContext } from "../pi/context.ts";
+import type { PiContext } from "../pi/api.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { BOM } from "../shared/text/bom.ts";
 

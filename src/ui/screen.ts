@@ -1,5 +1,5 @@
 /** The screen that a dialog has. */
-import type { PiContext } from "../pi/context.ts";
+import type { PiContext } from "../pi/api.ts";
 
 export interface Screen {
   columns: number;

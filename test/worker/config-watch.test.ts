@@ -8,8 +8,12 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { ConfigFacts } from "../../workers/connection/config/files/sources.ts";
-import { followConfig, type LiveConfig } from "../../workers/connection/config/live/follow.ts";
-import { LOOK_MS, watchConfig } from "../../workers/connection/config/live/watch.ts";
+import {
+  followConfig,
+  type LiveConfig,
+  LOOK_MS,
+  watchConfig,
+} from "../../workers/connection/config/live/follow.ts";
 import { type LoadedConfig, loadConfig } from "../../workers/connection/config/merge/merge.ts";
 import { put, temporaryFolder } from "../unit/workers/connection/config/support.ts";
 

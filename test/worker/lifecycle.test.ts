@@ -5,13 +5,13 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, test, vi } from "vitest";
-import { inputSchemaOf } from "../../src/catalog/known.ts";
+import { inputSchemaOf } from "../../src/catalog/catalog.ts";
 import type { WorkerEvent } from "../../src/shared/protocol/events.ts";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import type { ServerState, ServerStatus } from "../../src/shared/protocol/status.ts";
 import { configFacts, loadConfig } from "../../workers/connection/config/merge/merge.ts";
-import { plan } from "../../workers/connection/config/plan/changes.ts";
-import { createSupervisor } from "../../workers/connection/servers/supervisor.ts";
+import { plan } from "../../workers/connection/config/plan/plan.ts";
+import { Supervisor } from "../../workers/connection/servers/supervisor.ts";
 import { createLog } from "../../workers/shared/log.ts";
 import { waitGone } from "../support/processes.ts";
 import {
@@ -49,7 +49,7 @@ const session = forRows(async () => {
   const eager = (name: string): Entry => countsEntry(place, name, { lifecycle: "eager" });
   const known = { known: countsEntry(place, "known"), knownEager: eager("knownEager") };
   const earlier = await start(known, { place });
-  expect((await earlier.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).pending).toEqual([]);
+  expect(await earlier.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).toEqual([]);
   await earlier.runtime.stop();
   const idle = { idleTimeout: SHORT_IDLE };
   const unknown = {
@@ -290,7 +290,7 @@ describe("a keep-alive server", () => {
     // Only the health check uses intervals: its 30 s pass at once, all other timers are real.
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     onCleanup(async () => vi.useRealTimers());
-    const supervisor = createSupervisor({
+    const supervisor = new Supervisor({
       cwd: place.cwd,
       npxCacheFile: join(place.agentDir, "mcp-npx-cache.json"),
       log: createLog({ file: join(place.agentDir, "mcp-threads.log"), label: "test" }),
@@ -428,7 +428,7 @@ describe("servers beside each other", () => {
     expect(new Set(waiting.map(({ state }) => state))).toEqual(new Set(["connecting"]));
     const spawned = at.events.filter(({ type }) => type === "spawned");
     expect(spawned.length).toBeLessThanOrEqual(11);
-    expect((await at.runtime.settleTools({ timeoutMs: 1 }, undefined)).pending).toEqual(names);
+    expect(await at.runtime.settleTools({ timeoutMs: 1 }, undefined)).toEqual(names);
   });
 
   test("the session ends before a server has answered -> it gets SIGTERM at once, its process is gone", async () => {

@@ -11,8 +11,8 @@ import { renderStatus, renderTools } from "../../src/report/status.ts";
 import { renderTool } from "../../src/report/tool.ts";
 import type { CallResult } from "../../src/shared/protocol/calls.ts";
 import { decode } from "../../src/shared/protocol/codec.ts";
-import { createMcpTool } from "../../src/tools/definition/definition.ts";
-import { markedInstructions } from "../../src/tools/instructions/run.ts";
+import { createMcpTool } from "../../src/tools/definition.ts";
+import { markedInstructions } from "../../src/tools/told.ts";
 import { questionText } from "../../src/ui/asks/words.ts";
 import { MODERN } from "../support/modern-http.ts";
 import {

@@ -1,6 +1,6 @@
 /** `call`: one call of a tool. Its arguments are read by the tool's schema before anything of the server runs. */
 import { type CatalogTool, inputSchemaOf } from "../../catalog/catalog.ts";
-import { nearestTools, resolveTool } from "../../catalog/search/search.ts";
+import { nearestTools, resolveTool } from "../../catalog/search.ts";
 import { serverName } from "../../report/server-name.ts";
 import type { CallProgress } from "../../shared/protocol/calls.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
@@ -73,7 +73,7 @@ export const call: Command = async (context) => {
   const callId = "cli";
   const done = session.onProgress(callId, (event) => console.progress(progressText(tool.tool, event)));
   try {
-    const request = { generation: 1, callId, server, tool: tool.tool, args, wantsStructured: true };
+    const request = { callId, server, tool: tool.tool, args, wantsStructured: true };
     const result = await session.runtime.callTool(request, signal);
     console.progress("");
     await printResult(result, console);

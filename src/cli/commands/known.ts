@@ -2,13 +2,8 @@
  * The catalog that a command works with: the snapshot of the last session in this folder, or, if there is none or
  * `--refresh` is given, what the servers answer now.
  */
-import {
-  type Catalog,
-  type CatalogTool,
-  createCatalogStore,
-  snapshotIsOlder,
-  snapshotWrittenAt,
-} from "../../catalog/catalog.ts";
+import type { Catalog, CatalogTool } from "../../catalog/catalog.ts";
+import { createCatalogStore, snapshotIsOlder, snapshotWrittenAt } from "../../catalog/store.ts";
 import { serverName } from "../../report/server-name.ts";
 import type { ServerStatus, StatusReport } from "../../shared/protocol/status.ts";
 import { durationText } from "../../shared/text/duration.ts";

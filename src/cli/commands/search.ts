@@ -1,6 +1,6 @@
 /** `search`: finds tools by words in the catalog of the snapshot. Starts no worker if there is one. */
 import { inputSchemaOf } from "../../catalog/catalog.ts";
-import { type CatalogHit, searchCatalog } from "../../catalog/search/search.ts";
+import { type CatalogHit, searchCatalog } from "../../catalog/search.ts";
 import { firstSentence } from "../../shared/text/sentence.ts";
 import { parameterList } from "../../shared/text/signature.ts";
 import { shownName } from "../../shared/text/unprintable.ts";

@@ -1,6 +1,6 @@
 /** `tool`: one tool in full, with the schema that counts for `call`. */
 import { type CatalogTool, inputSchemaOf, outputSchemaOf } from "../../catalog/catalog.ts";
-import { nearestTools, resolveTool } from "../../catalog/search/search.ts";
+import { nearestTools, resolveTool } from "../../catalog/search.ts";
 import { parameterLines } from "../../report/describe-tool.ts";
 import { decode } from "../../shared/protocol/codec.ts";
 import { cleanText, oneLine } from "../../shared/text/unprintable.ts";

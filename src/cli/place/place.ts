@@ -95,7 +95,6 @@ function stampOf(path: string): string {
 
 /** What the worker must know. */
 export const factsOf = (place: Place): Omit<SessionFacts, "snapshotChecksum"> => ({
-  generation: 1,
   agentDir: place.agentDir,
   cwd: place.key.cwd,
   projectTrusted: isTrusted(place),

@@ -5,7 +5,7 @@
  * The worker connects nothing by itself (`onDemand`), so a command reaches only the servers that it names.
  */
 import { join } from "node:path";
-import { type CatalogStore, createCatalogStore } from "../../catalog/catalog.ts";
+import { type CatalogStore, createCatalogStore } from "../../catalog/store.ts";
 import { serverName } from "../../report/server-name.ts";
 import { type Runtime, startRuntimeLater } from "../../runtime/runtime.ts";
 import { messageOf } from "../../shared/protocol/errors.ts";
@@ -183,11 +183,10 @@ class Session implements CliSession {
 
   /** Waits until the catalog holds what the servers have listed. */
   async #settle(servers: readonly string[] | undefined, timeoutMs: number): Promise<void> {
-    const { checksum } = await this.runtime.settleTools(
+    await this.runtime.settleTools(
       { timeoutMs, ...(servers === undefined ? {} : { servers: [...servers] }) },
       this.#options.signal,
     );
-    await this.store.reached(checksum);
   }
 
   onProgress(callId: string, show: (event: Extract<WorkerEvent, { type: "progress" }>) => void): () => void {

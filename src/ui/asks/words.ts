@@ -2,7 +2,7 @@
  * What the user reads of a server's question. The worker has bounded and cleaned the server's words; each of their lines
  * begins with a bar, so that none passes for a line of ours. Pure.
  */
-import type { PiContext } from "../../pi/context.ts";
+import type { PiContext } from "../../pi/api.ts";
 import { serverName } from "../../report/server-name.ts";
 import type { Ask, AskForm, AskUrl, Field, FieldValue } from "../../shared/protocol/ask.ts";
 import { counted } from "../../shared/text/counts.ts";

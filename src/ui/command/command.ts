@@ -4,8 +4,7 @@
  * To add a subcommand: a row in words.ts, a case in screens.ts, its text in src/report.
  */
 
-import type { PiCommand } from "../../pi/api.ts";
-import type { PiContext } from "../../pi/context.ts";
+import type { PiCommand, PiContext } from "../../pi/api.ts";
 import type { McpCommandHost } from "./host.ts";
 import { splitWord, subcommand, WORDS } from "./words.ts";
 

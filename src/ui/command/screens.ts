@@ -1,7 +1,6 @@
 /** What each subcommand of `/mcp` does: a file of its own in the build, which main loads with the first command. */
-import type { PiContext } from "../../pi/context.ts";
-import { guardStale } from "../../pi/guarded.ts";
-import { notify } from "../../pi/notices.ts";
+import type { PiContext } from "../../pi/api.ts";
+import { guardStale, notify } from "../../pi/extension.ts";
 import { renderResources } from "../../report/resources.ts";
 import { serverName } from "../../report/server-name.ts";
 import { renderStats } from "../../report/stats.ts";

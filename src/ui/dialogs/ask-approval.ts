@@ -2,7 +2,7 @@
  * How the user is asked whether a tool may run: server, tool and the start of each argument; all of the arguments, page
  * by page, on demand. A choice that another program makes up, and a closed dialog, mean no.
  */
-import type { PiContext } from "../../pi/context.ts";
+import type { PiContext } from "../../pi/api.ts";
 import type { ApprovalAnswer, ApprovalQuestion } from "../../shared/protocol/approval.ts";
 import { cutTo, printable } from "../../shared/text/width.ts";
 import { pagesOf, shortOf } from "../pages.ts";

@@ -1,5 +1,5 @@
 /** Carries out what a key asked for, through the session. */
-import type { PiContext } from "../../pi/context.ts";
+import type { PiContext } from "../../pi/api.ts";
 import { counted } from "../../shared/text/counts.ts";
 import { editConfig } from "../edit-config.ts";
 import { askedKey, runSetup } from "../setup/setup.ts";

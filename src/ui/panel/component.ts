@@ -2,8 +2,7 @@
  * Joins model and picture with the terminal: keys in, lines out, a new picture after each event of the session. Holds where
  * the person is; world-source.ts holds what is known of the session.
  */
-import type { PiContext } from "../../pi/context.ts";
-import type { Keybindings, PanelTui, RenderTheme, ScreenComponent } from "../../pi/screen.ts";
+import type { Keybindings, PanelTui, PiContext, RenderTheme, ScreenComponent } from "../../pi/api.ts";
 import { describeThrown } from "../../shared/protocol/errors.ts";
 import { type Act, act, busyText } from "./act.ts";
 import { createChoices } from "./choices.ts";

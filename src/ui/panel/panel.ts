@@ -4,8 +4,7 @@
  * than the session tells, or keep a truth of its own. Called by: ui/command/screens.ts, in whose file the build puts it.
  * Pi stacks dialogs: a question that arrives while the panel is open covers the panel, which comes back after the answer.
  */
-import type { PiContext } from "../../pi/context.ts";
-import type { Keybindings } from "../../pi/screen.ts";
+import type { Keybindings, PiContext } from "../../pi/api.ts";
 import { createPanel } from "./component.ts";
 import type { PanelHost } from "./host.ts";
 

@@ -1,5 +1,5 @@
 /** Completion behind a prompt's command: first the names of its arguments, then the values that its server suggests. */
-import type { Completion } from "../../pi/context.ts";
+import type { Completion } from "../../pi/api.ts";
 import type { SnapshotPrompt } from "../../shared/snapshot/contract.ts";
 import { namedIn, readArguments, wordsOf } from "./arguments.ts";
 import type { PromptHost } from "./contract.ts";

@@ -1,7 +1,6 @@
 /** What the session, prompts.ts and the code that runs with the first command know of each other. Types only. */
 import type { Catalog } from "../../catalog/catalog.ts";
-import type { Pi } from "../../pi/api.ts";
-import type { PiContext } from "../../pi/context.ts";
+import type { Pi, PiContext } from "../../pi/api.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { SnapshotPrompt } from "../../shared/snapshot/contract.ts";
 

@@ -1,7 +1,6 @@
 /** What a prompt's command does: asks for missing arguments, gets the prompt, and hands its text to the model. */
-import type { InputResult } from "../../pi/api.ts";
-import type { PiCommandContext, PiContext } from "../../pi/context.ts";
-import { notify } from "../../pi/notices.ts";
+import type { InputResult, PiCommandContext, PiContext } from "../../pi/api.ts";
+import { notify } from "../../pi/extension.ts";
 import type { CallResult } from "../../shared/protocol/calls.ts";
 import { decode } from "../../shared/protocol/codec.ts";
 import { describeThrown } from "../../shared/protocol/errors.ts";

@@ -1,7 +1,6 @@
 /** Reads the resources that an input names into the message, and suggests resources for what is being typed. */
-import type { InputEvent, InputResult } from "../../pi/api.ts";
-import type { CompletionProvider, PiContext } from "../../pi/context.ts";
-import { notify } from "../../pi/notices.ts";
+import type { CompletionProvider, InputEvent, InputResult, PiContext } from "../../pi/api.ts";
+import { notify } from "../../pi/extension.ts";
 import type { CallResult } from "../../shared/protocol/calls.ts";
 import { decode } from "../../shared/protocol/codec.ts";
 import { describeThrown } from "../../shared/protocol/errors.ts";

@@ -1,6 +1,6 @@
 /** `/mcp add`: shows what would run, tries it, asks for the file and writes it. */
-import type { PiContext } from "../../pi/context.ts";
-import { notify } from "../../pi/notices.ts";
+import type { PiContext } from "../../pi/api.ts";
+import { notify } from "../../pi/extension.ts";
 import { serverName } from "../../report/server-name.ts";
 import { addedText, MCP_COMMANDS, mistakeText, ownerText, runsText, triedText } from "../../report/setup.ts";
 import { ThreadsError } from "../../shared/protocol/errors.ts";

@@ -2,8 +2,8 @@
  * `/mcp import`: what other programs have configured, and what of it is taken over: whole programs by `imports`, or
  * single servers by a copy. A server from a file of the project is shown whole before it can be chosen.
  */
-import type { PiContext } from "../../pi/context.ts";
-import { notify } from "../../pi/notices.ts";
+import type { PiContext } from "../../pi/api.ts";
+import { notify } from "../../pi/extension.ts";
 import { serverName } from "../../report/server-name.ts";
 import { fileText, foundText, hostText, importsText, takenText } from "../../report/setup.ts";
 import type { FoundFile, FoundHost, FoundServer, TakenImports } from "../../shared/protocol/setup.ts";

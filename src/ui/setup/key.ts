@@ -1,6 +1,6 @@
 /** Asks where the key of a server is, and has its place written. The key itself is typed and written nowhere. */
-import type { PiContext } from "../../pi/context.ts";
-import { notify } from "../../pi/notices.ts";
+import type { PiContext } from "../../pi/api.ts";
+import { notify } from "../../pi/extension.ts";
 import { failureText } from "../../report/failure-text.ts";
 import { serverName } from "../../report/server-name.ts";
 import type { KeySource } from "../../shared/protocol/panel.ts";

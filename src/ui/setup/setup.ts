@@ -3,8 +3,8 @@
  * order, and what happens without a person. Must not: decide about an entry or a file; the worker does.
  * Called by: command/screens.ts, loaded with the first `/mcp`.
  */
-import type { PiContext } from "../../pi/context.ts";
-import { notify } from "../../pi/notices.ts";
+import type { PiContext } from "../../pi/api.ts";
+import { notify } from "../../pi/extension.ts";
 import { serverName } from "../../report/server-name.ts";
 import { removedText } from "../../report/setup.ts";
 import { ADD_USAGE, parseAdd } from "../../shared/setup/add-words.ts";

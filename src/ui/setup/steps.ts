@@ -1,6 +1,6 @@
 /** `/mcp add` without words: asks for what the words would say, step by step. */
-import type { PiContext } from "../../pi/context.ts";
-import { notify } from "../../pi/notices.ts";
+import type { PiContext } from "../../pi/api.ts";
+import { notify } from "../../pi/extension.ts";
 import { type AddWords, parseAdd } from "../../shared/setup/add-words.ts";
 import { proposedName } from "../../shared/setup/proposed-name.ts";
 import { splitWords } from "../../shared/setup/split-words.ts";

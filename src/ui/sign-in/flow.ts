@@ -2,8 +2,8 @@
  * One sign-in from the first request to its end: the worker's questions, the dialog with the link, the pasted text. The
  * dialog closes when the worker tells the end, when the time is over, or when the worker ends.
  */
-import type { PiContext } from "../../pi/context.ts";
-import { notify } from "../../pi/notices.ts";
+import type { PiContext } from "../../pi/api.ts";
+import { notify } from "../../pi/extension.ts";
 import { messageOf, ThreadsError } from "../../shared/protocol/errors.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
 import type {

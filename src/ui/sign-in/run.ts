@@ -2,8 +2,8 @@
  * The sign-ins of a session: which one runs, who waits for it, and which server is meant. One runs at a time, because
  * each has a dialog; the same server twice is one sign-in.
  */
-import type { PiContext } from "../../pi/context.ts";
-import { notify } from "../../pi/notices.ts";
+import type { PiContext } from "../../pi/api.ts";
+import { notify } from "../../pi/extension.ts";
 import { nameLine } from "../../report/search.ts";
 import { serverName } from "../../report/server-name.ts";
 import { canSignIn, lacksKey } from "../../report/sign-in.ts";

@@ -1,9 +1,9 @@
 /** Attacks by a clone's files on what the user allowed: his own servers, and the yes that he gave to a server of the clone. */
 import { join } from "node:path";
 import { callOf } from "../support/arena.ts";
-import { linesIn } from "../support/place.ts";
+import { linesIn, SILENT } from "../support/place.ts";
 import { CLONE_CHECKS, type Row } from "../support/row.ts";
-import { required } from "./laying.ts";
+import { executable, required, script } from "./laying.ts";
 import { commitsPackage, NPM_MS } from "./npx.ts";
 
 export const POWERS: readonly Row[] = [
@@ -59,6 +59,9 @@ export const POWERS: readonly Row[] = [
       const answer = await arena.use("mine", "echo", { text });
       if (answer.text !== `echo: ${text}`)
         throw new Error(`the user's own server does not work: ${answer.text.slice(0, 300)}`);
+      const long = await arena.use("mine", "echo", { text: "x".repeat(1_100_000) });
+      if (!/settings of \S+project\/\.mcp\.json, which lowers it/.test(long.text))
+        throw new Error(`the error does not name the file to blame: ${long.text.slice(0, 500)}`);
     },
   },
   {
@@ -105,5 +108,41 @@ export const POWERS: readonly Row[] = [
       const isAsked = second.dialogs.some(({ title }) => title.includes("with server.cjs as it is now"));
       return isAsked ? [] : ["the user is not asked again"];
     },
+  },
+  {
+    name: "a clone whose .env sets switches of programs for the user's own server, which reads it: nothing of the clone runs",
+    finding: "A15",
+    alone: "home",
+    checks: CLONE_CHECKS,
+    files: () => ({ ".env": "MAKEFILES=./evil\nWORK_PAGER=./evil\nGREETING_TOKEN=hello\n" }),
+    lay: (place) => executable(place, "evil", script(place)),
+    servers: (place) => ({ mine: { ...place.hostile("switched.mjs"), envFile: ".env" } }),
+    happened: "worked",
+    act: async (arena) => {
+      const answer = await arena.use("mine", "echo", { text: "x" });
+      if (answer.text !== "echo: x hello")
+        throw new Error(`the user's own server does not get the data of .env: ${answer.text.slice(0, 300)}`);
+    },
+    check: ({ notices }) =>
+      ["MAKEFILES", "WORK_PAGER"]
+        .filter((name) => !notices.some(({ message }) => message.includes(name)))
+        .map((name) => `nobody is told that ${name} is left out`),
+  },
+  {
+    name: "a clone whose .mcp.json lies on a file system that never answers: the user's own server works, and the user is told",
+    finding: "A17",
+    alone: "process",
+    checks: CLONE_CHECKS,
+    files: () => ({ ".mcp.json": { mcpServers: {} } }),
+    env: ({ home }) => ({ NODE_OPTIONS: `--require=${SILENT}`, SILENT: join(home.cwd, ".mcp.json") }),
+    servers: (place) => ({ mine: place.hostile("healthy.mjs") }),
+    act: async (arena) => {
+      const answer = await arena.use("mine", "echo", { text: "x" });
+      if (answer.text !== "echo: x") throw new Error(`the user's own server does not work: ${answer.text}`);
+    },
+    check: ({ notices }) =>
+      notices.some(({ message }) => /\.mcp\.json.*has not answered/.test(message))
+        ? []
+        : ["the user is not told"],
   },
 ];

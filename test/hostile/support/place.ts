@@ -17,6 +17,8 @@ import type { Entry, Place } from "./row.ts";
 const SERVERS = join(import.meta.dirname, "..", "servers");
 export const PROBE = join(import.meta.dirname, "probe.mjs");
 export const STAGE = join(import.meta.dirname, "stage.mjs");
+/** A module for Node's --require; its own comment says what it does. */
+export const SILENT = join(import.meta.dirname, "silent.cjs");
 export const EMPTY_EXTENSION = join(import.meta.dirname, "empty.mjs");
 
 export interface OpenPlace extends Place {

@@ -8,8 +8,8 @@ import type { ApprovalAnswer } from "../../../src/shared/protocol/approval.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { Log } from "../../shared/log.ts";
-import { asksNothing, canBeAllowed, type JudgedTool, verdictOn } from "../config/entry/approve.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
+import { asksNothing, canBeAllowed, type JudgedTool, verdictOn } from "../config/entry/exposure.ts";
 import type { Settings } from "../config/entry/settings.ts";
 import { shownArguments, shownName } from "./arguments.ts";
 import { createGrants, type Subject, sameSubject } from "./granted.ts";
@@ -38,7 +38,6 @@ export interface Approvals {
 }
 
 export interface ApprovalOptions {
-  generation: number;
   /** Whether a person can be asked. */
   canAsk: boolean;
   /** The definition of the server of that name that holds now. A server that was replaced still finishes its calls. */
@@ -65,7 +64,7 @@ const judgedOf = (
 });
 
 export function createApprovals(options: ApprovalOptions): Approvals {
-  const { generation, canAsk, definitionOf, settings, emit, log } = options;
+  const { canAsk, definitionOf, settings, emit, log } = options;
   const waiting = new Map<string, Waiting>();
   const grants = createGrants();
 
@@ -95,7 +94,7 @@ export function createApprovals(options: ApprovalOptions): Approvals {
     };
     const onAbort = (): void => {
       leave();
-      emit({ type: "approval", generation, id });
+      emit({ type: "approval", id });
       reject(cancelled(definition, tool.name));
     };
     const settle = (allowed: boolean): void => {
@@ -111,7 +110,7 @@ export function createApprovals(options: ApprovalOptions): Approvals {
     };
     signal.addEventListener("abort", onAbort, { once: true });
     waiting.set(id, { ...subject, canAlways, settle });
-    emit({ type: "approval", generation, id, question });
+    emit({ type: "approval", id, question });
     return promise;
   };
 
@@ -120,7 +119,7 @@ export function createApprovals(options: ApprovalOptions): Approvals {
     for (const [id, other] of [...waiting]) {
       if (!sameSubject(granted, other)) continue;
       other.settle(true);
-      emit({ type: "approval", generation, id });
+      emit({ type: "approval", id });
     }
   };
 

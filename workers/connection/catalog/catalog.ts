@@ -10,7 +10,7 @@ import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { Log } from "../../shared/log.ts";
 import type { PublishResult, PublishTask } from "../../shared/tasks.ts";
 import type { Settings } from "../config/entry/settings.ts";
-import type { Server } from "../servers/servers.ts";
+import type { Server } from "../servers/server.ts";
 import type { CachePool } from "./cache-worker.ts";
 import { isNothing, offersNewPrompts, removedSince } from "./difference.ts";
 import { EntryStore } from "./entry-store.ts";
@@ -28,7 +28,6 @@ export { publishTimes } from "./publish-apart.ts";
 export { catalogSettings } from "./settings.ts";
 
 export interface CatalogOptions {
-  generation: number;
   /** Absolute path of the metadata cache. */
   cachePath: string;
   /**
@@ -93,14 +92,14 @@ class Publisher implements CatalogPublisher {
   #stopped = false;
 
   constructor(options: CatalogOptions) {
-    const { cache, cachePath, snapshotPath, hashOf, log, emit, generation } = options;
+    const { cache, cachePath, snapshotPath, hashOf, log, emit } = options;
     this.#options = options;
     this.#times = options.times ?? publishTimes();
     this.#checksum = options.knownChecksum;
     this.#store = new EntryStore({ cache, path: cachePath, hashOf });
     this.#loop = new PublishLoop({ delayMs: LIMITS.catalogDebounceMs, publish: () => this.#publish() });
     this.#leftOut = new LeftOutServers({ path: () => leftOutPath(snapshotPath()), hashOf, log });
-    const show = (text: string): void => emit({ type: "notice", generation, text, level: "warning" });
+    const show = (text: string): void => emit({ type: "notice", text, level: "warning" });
     this.#notices = createServerNotices({ log, show });
   }
 
@@ -124,7 +123,7 @@ class Publisher implements CatalogPublisher {
     const removed = removedSince(this.#published, this.#task());
     if (!removed || isNothing(removed)) return removed !== undefined;
     this.#isPartial = true;
-    this.#options.emit({ type: "removed", generation: this.#options.generation, ...removed });
+    this.#options.emit({ type: "removed", ...removed });
     return true;
   }
 
@@ -201,7 +200,7 @@ class Publisher implements CatalogPublisher {
     servers: readonly string[],
     { isNew, hasNewPrompts }: { isNew: boolean; hasNewPrompts: boolean },
   ): void {
-    const { snapshotPath, cache, emit, generation } = this.#options;
+    const { snapshotPath, cache, emit } = this.#options;
     // The bytes themselves are transferred to main, so the file gets a copy.
     const kept = { path: snapshotPath(), isNew, ...(snapshot ? { snapshot: snapshot.slice() } : {}) };
     this.#keeping = this.#keeping.then(() => cache.keepSnapshot(kept));
@@ -209,7 +208,7 @@ class Publisher implements CatalogPublisher {
     this.#notify(lineNotices(repairs, servers, false));
     // At a start whose catalog equals the last session's, the user has seen these notices: they go to the log only.
     this.#notify(lineNotices(notices, servers, isSent));
-    if (isSent) emit({ type: "catalog", generation, snapshot, ...(hasNewPrompts ? { prompts: true } : {}) });
+    if (isSent) emit({ type: "catalog", snapshot, ...(hasNewPrompts ? { prompts: true } : {}) });
   }
 
   #notify(notices: ReturnType<typeof lineNotices>): void {

@@ -3,7 +3,7 @@
  * task held is stored again with the next change. Called by: catalog.ts.
  */
 import type { CacheEntry, StoreTask } from "../../shared/tasks.ts";
-import type { Server } from "../servers/servers.ts";
+import type { Server } from "../servers/server.ts";
 import type { CachePool } from "./cache-worker.ts";
 
 /** The part of a server that an entry of the cache holds. */

@@ -2,7 +2,7 @@
 import type { CatalogServer, PublishTask } from "../../shared/tasks.ts";
 import type { Settings } from "../config/entry/settings.ts";
 import { exposedTools, prefixOf } from "../offers/offers.ts";
-import type { Server } from "../servers/servers.ts";
+import type { Server } from "../servers/server.ts";
 import { catalogSettings } from "./settings.ts";
 
 const DESCRIPTION_CHARS = 250;

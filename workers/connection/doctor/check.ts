@@ -8,7 +8,7 @@ import type { CatalogPublisher } from "../catalog/catalog.ts";
 import type { ConfigState } from "../config/config.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { Settings } from "../config/entry/settings.ts";
-import type { ServerTimings } from "../servers/servers.ts";
+import type { ServerTimings } from "../servers/server.ts";
 import type { Machine } from "./machine.ts";
 
 /** A server as the checks see it. */
@@ -72,3 +72,21 @@ export const allWell = (id: Finding["id"], title: string): Finding => ({ id, sev
 /** Name of the kind of failure that a server's error carries; undefined for an error that carries none. */
 export const reasonOf = ({ data }: Pick<WireError, "data">): string | undefined =>
   typeof data?.reason === "string" ? data.reason : undefined;
+
+/** All checks together. What is not done by then is reported as unfinished. */
+export const CHECKS_MS = 12_000;
+export const PROBES_AT_A_TIME = 50;
+export const LOOKUPS_AT_A_TIME = 2;
+/** Addresses that are looked at. */
+export const PROBES = 200;
+/** The doctor waits this long for a server that it was asked to connect. */
+export const CONNECT_MS = 11_000;
+/** Tools of one server that are declared from the start may cost so many tokens before the doctor warns. */
+export const DIRECT_TOKENS = 5_000;
+/** Files of sign-ins whose modes are looked at. */
+export const FILES_LOOKED_AT = 500;
+export const FINDINGS = 200;
+export const SERVERS_SHOWN = 200;
+export const TITLE_CHARS = 300;
+export const DETAIL_CHARS = 1_000;
+export const REMEDY_CHARS = 400;

@@ -40,9 +40,16 @@ export class TooLarge extends Error {
   }
 }
 
+/** The project's file that lowered `maxMessageBytes`, as the settings say that run: this thread has one session. */
+let loweredIn: string | undefined;
+
+export const messageLimitIsOf = (projectFile: string | undefined): void => {
+  loweredIn = projectFile;
+};
+
 const moreBytesThan = (limitBytes: number): Excess => ({
   what: `one message of more than ${mebibytesOf(limitBytes)}`,
-  remedy: `${ASK_LESS}, or raise maxMessageBytes in the settings of mcp.json${limitBytes < LIMITS.messageBytes ? ", or of the project's .mcp.json or .pi/mcp.json, which may have lowered it" : ""}.`,
+  remedy: `${ASK_LESS}, or raise maxMessageBytes in the settings of ${loweredIn === undefined ? "mcp.json" : `${loweredIn}, which lowers it`}.`,
   data: { limitBytes },
 });
 

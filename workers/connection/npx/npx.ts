@@ -4,34 +4,48 @@
  * Must not: start the server. Called by: transports/stdio.
  * To support another package runner: a parser beside command.ts, and what it installs beside tree.ts.
  */
+
+import { isAbsolute } from "node:path";
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
+import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { writeFileAtomic } from "../../shared/files/atomic-file.ts";
+import { readTextOrThrow, SMALL_FILE_BYTES } from "../../shared/files/read-regular.ts";
 import { findHere, isFile } from "../../shared/programs/find-program.ts";
-import { type NpxCacheEntry, readNpxEntry, writeNpxEntry } from "./cache-file.ts";
 import { type NpmWords, type NpxRequest, parseNpxCommand } from "./command.ts";
-import { decisiveSetting, environmentKey } from "./environment.ts";
-import { findNode, launchOf, type NpxLaunch } from "./launch.ts";
-import { type NeutralFolder, NO_WORKSPACES, neutralFolder } from "./neutral-folder.ts";
-import { fitsShell, type NpmAnswer, type NpmLimits, runNpm } from "./npm-run.ts";
-import { type NpmFailure, NpmProgress, npmFailure } from "./npm-words.ts";
-import { type Project, readProject } from "./project.ts";
-import { createTaskSharing } from "./shared-task.ts";
-import { throughNpm } from "./through-npm.ts";
+import {
+  decisiveSetting,
+  environmentKey,
+  findNode,
+  launchOf,
+  type NeutralFolder,
+  NO_WORKSPACES,
+  type NpxLaunch,
+  neutralFolder,
+  throughNpm,
+} from "./launch.ts";
+import {
+  type Declined,
+  fitsShell,
+  type NpmAnswer,
+  type NpmFacts,
+  type NpmFailure,
+  type NpmLimits,
+  NpmProgress,
+  npmFailure,
+  runNpm,
+} from "./npm.ts";
 import {
   chooseTree,
-  type Declined,
   isComplete,
   locate,
-  type NpmFacts,
+  type Project,
+  readProject,
   type Tree,
   treeInProject,
 } from "./tree.ts";
 
-export { NO_REGISTRY_REMEDY } from "./npm-words.ts";
-export { type NpxState, npxState } from "./state.ts";
-export type { NpxLaunch };
-
-export interface NpxTarget {
+interface NpxTarget {
   command: string;
   args: readonly string[];
   /** The whole environment of the server. */
@@ -45,7 +59,7 @@ export interface NpxTarget {
   neutral: string | undefined;
 }
 
-export interface NpxOptions {
+interface NpxOptions {
   /** `mcp-npx-cache.json`. */
   cacheFile: string;
   signal: AbortSignal;
@@ -294,4 +308,118 @@ function npmRun(
     onSpawn,
     onExit,
   });
+}
+
+const NPX_CACHE_VERSION = 1;
+const MAX_ENTRIES = 500;
+/** The clocks of two machines that share a home folder may differ by this much. */
+const CLOCK_SKEW_MS = 60_000;
+
+interface NpxCacheEntry extends NpmFacts {
+  /** As the command line writes them; for people who read the file. */
+  packages: string[];
+  /** The tree from which npx takes them. */
+  from: Tree["kind"];
+  /** When npm was asked, in milliseconds since 1970. */
+  checkedAt: number;
+}
+
+type Entries = Record<string, NpxCacheEntry>;
+
+const isEntry = (value: unknown): value is NpxCacheEntry =>
+  isObject(value) &&
+  typeof value.checkedAt === "number" &&
+  Array.isArray(value.packages) &&
+  typeof value.from === "string" &&
+  [value.cacheDir, value.globalPrefix, value.node].every(
+    (path) => typeof path === "string" && isAbsolute(path),
+  );
+
+const isFresh = ({ checkedAt }: NpxCacheEntry, now: number): boolean =>
+  now - checkedAt < LIMITS.npxFreshMs && checkedAt - now < CLOCK_SKEW_MS;
+
+async function readFresh(file: string, now: number): Promise<Entries> {
+  try {
+    const parsed: unknown = JSON.parse(await readTextOrThrow(file, SMALL_FILE_BYTES));
+    if (!isObject(parsed) || parsed.version !== NPX_CACHE_VERSION || !isObject(parsed.entries)) return {};
+    const entries = Object.entries(parsed.entries).filter(
+      (entry): entry is [string, NpxCacheEntry] => isEntry(entry[1]) && isFresh(entry[1], now),
+    );
+    return Object.fromEntries(entries);
+  } catch {
+    return {};
+  }
+}
+
+export async function readNpxEntry(
+  file: string,
+  key: string,
+  now: number,
+): Promise<NpxCacheEntry | undefined> {
+  const entries = await readFresh(file, now);
+  return Object.hasOwn(entries, key) ? entries[key] : undefined;
+}
+
+/** Writes of this process run one after another, because each one reads the result of the last. */
+let writing: Promise<unknown> = Promise.resolve();
+
+/** Adds an entry and drops the old ones. Rejects with the error of the file system. */
+export function writeNpxEntry(file: string, key: string, entry: NpxCacheEntry): Promise<void> {
+  const write = async (): Promise<void> => {
+    const others = Object.entries(await readFresh(file, entry.checkedAt)).filter(([other]) => other !== key);
+    const entries = Object.fromEntries([...others, [key, entry] as const].slice(-MAX_ENTRIES));
+    await writeFileAtomic(file, `${JSON.stringify({ version: NPX_CACHE_VERSION, entries })}\n`);
+  };
+  const written = writing.then(write);
+  writing = written.catch(() => undefined);
+  return written;
+}
+
+type ShareTask<T> = (
+  key: string,
+  signal: AbortSignal,
+  task: (signal: AbortSignal) => Promise<T>,
+) => Promise<T>;
+
+interface OpenTask<T> {
+  outcome: Promise<T>;
+  controller: AbortController;
+  users: number;
+}
+
+/** A caller whose signal is aborted rejects with the signal's reason; the last caller only when the task is over. */
+export function createTaskSharing<T>(): ShareTask<T> {
+  const open = new Map<string, OpenTask<T>>();
+
+  const start = (key: string, task: (signal: AbortSignal) => Promise<T>): OpenTask<T> => {
+    const controller = new AbortController();
+    const started: OpenTask<T> = { outcome: task(controller.signal), controller, users: 0 };
+    const close = (): void => {
+      if (open.get(key) === started) open.delete(key);
+    };
+    started.outcome.then(close, close);
+    open.set(key, started);
+    return started;
+  };
+
+  return async (key, signal, task) => {
+    signal.throwIfAborted();
+    const shared = open.get(key) ?? start(key, task);
+    shared.users++;
+    const left = Promise.withResolvers<never>();
+    const leave = (): void => left.reject(signal.reason);
+    signal.addEventListener("abort", leave, { once: true });
+    try {
+      return await Promise.race([shared.outcome, left.promise]);
+    } finally {
+      signal.removeEventListener("abort", leave);
+      shared.users--;
+      if (shared.users === 0 && signal.aborted) {
+        // A caller that comes now starts a new run.
+        if (open.get(key) === shared) open.delete(key);
+        shared.controller.abort(signal.reason);
+        await shared.outcome.catch(() => undefined);
+      }
+    }
+  };
 }

@@ -1,6 +1,6 @@
 /** Owns: the input of shaping one result, as types. */
 
-import type { GuardLimits } from "../config/entry/guard.ts";
+import type { GuardLimits } from "../config/entry/settings.ts";
 import type { Redactor } from "../secrets/redact.ts";
 import type { ResultStore } from "./store.ts";
 

@@ -6,7 +6,7 @@
 
 import type { ResultContent } from "../../../src/shared/protocol/calls.ts";
 import { textBlock } from "../../../src/shared/text/text-block.ts";
-import type { GuardLimits } from "../config/entry/guard.ts";
+import type { GuardLimits } from "../config/entry/settings.ts";
 import { amount } from "./amount.ts";
 import { countLines, headEnd, tailStart } from "./cut.ts";
 import type { ResultStore, Saved } from "./store.ts";

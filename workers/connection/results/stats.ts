@@ -11,7 +11,7 @@ import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { appendRegular } from "../../shared/files/append-regular.ts";
 import { PRIVATE_FOLDER } from "../../shared/files/private-modes.ts";
 import { readTextOrThrow } from "../../shared/files/read-regular.ts";
-import { expandHome } from "../config/entry/home.ts";
+import { expandHome } from "../config/entry/interpolate.ts";
 
 const FLUSH_DELAY_MS = 1_000;
 /** Common estimate for English text and JSON. A table of savings needs no tokenizer. */

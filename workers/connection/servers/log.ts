@@ -1,14 +1,14 @@
 /**
  * Writes a server's words into the log: its logging notifications at their level, and notes about its odd behaviour.
  * The lines are bounded in size and rate, and free of the definition's secrets; the log itself escapes control
- * characters. None of them reaches the terminal.
+ * characters. None of them reaches the terminal. Owns also which secrets of a server no text may show.
  */
 import type { LogLevel } from "../../../src/shared/protocol/api.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { Log } from "../../shared/log.ts";
 import { createLineBudget } from "../../shared/pace/line-budget.ts";
 import { behindName } from "../../shared/server-name.ts";
-import { boundText, type Redactor } from "../secrets/redact.ts";
+import { boundText, createRedactor, NO_SECRETS, type Redactor, type Secrets } from "../secrets/redact.ts";
 
 /** Level of MCP (2025-11-25, server/utilities/logging, after RFC 5424) -> level of our log. */
 const LEVELS: Readonly<Record<string, LogLevel>> = {
@@ -94,6 +94,49 @@ export function createServerLog(server: string, { log, redact }: { log: Log; red
     close: () => {
       messages.close();
       notes.close();
+    },
+  };
+}
+
+/** Tokens that are looked for. A rotated token no longer works, so those that were used least recently are forgotten. */
+const SIGN_IN_SECRETS = 40;
+
+export interface KnownSecrets {
+  /** Takes the secrets known so far out of a text. */
+  readonly redact: Redactor;
+  /** Those that `redact` takes out. */
+  readonly known: Secrets;
+  /** Takes the secrets of the definition, which each connect resolves anew. */
+  setDefined(secrets: Secrets): void;
+  /** Takes a token, a code or another secret of the sign-in. */
+  add(secret: string): void;
+}
+
+export function createKnownSecrets(): KnownSecrets {
+  let defined = NO_SECRETS;
+  const ofSignIn = new Set<string>();
+  let redactor: Redactor | undefined;
+  const known = (): Secrets => ({ values: defined.values, named: [...defined.named, ...ofSignIn] });
+  return {
+    redact: (text) => {
+      redactor ??= createRedactor(known());
+      return redactor(text);
+    },
+    get known() {
+      return known();
+    },
+    setDefined: (secrets) => {
+      defined = secrets;
+      redactor = undefined;
+    },
+    add: (secret) => {
+      const isKnown = ofSignIn.delete(secret);
+      // At the end again: a secret in use is told with each request, and must outlast the rotated ones.
+      ofSignIn.add(secret);
+      if (isKnown) return;
+      const [oldest] = ofSignIn;
+      if (ofSignIn.size > SIGN_IN_SECRETS && oldest !== undefined) ofSignIn.delete(oldest);
+      redactor = undefined;
     },
   };
 }

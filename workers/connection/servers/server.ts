@@ -1,67 +1,133 @@
 /**
- * One configured server as the session uses it: what it offers (offer.ts), its status, its calls (call.ts). Owns the
- * definition that holds now, and the end of everything that belongs to the server. When it connects and closes is
- * decided in life.ts. Called by: supervisor.ts.
+ * One configured server: its definition, its phase, its connection with the attempt to open one, which concurrent users
+ * share, and what runs beside an open connection (idle clock, health check, new lists). What it lists is in lists.ts, when
+ * it connects and closes is decided in state.ts, a pure table, and call.ts calls its tools. A failure stays with this server.
  */
 
+import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
+import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import type { SessionLimits } from "../../../src/shared/protocol/session.ts";
 import type { ServerStatus } from "../../../src/shared/protocol/status.ts";
-import type { CachedPrompt } from "../../shared/listed/prompt.ts";
-import type { CachedResources } from "../../shared/listed/resource.ts";
-import type { CachedTool } from "../../shared/listed/tool.ts";
-import type { StoredProtocol } from "../../shared/tasks.ts";
+import { endIfFileGone } from "../../shared/gone-files.ts";
+import type { Log } from "../../shared/log.ts";
+import { during, settledWithin } from "../../shared/pace/abort.ts";
+import type { Gate } from "../../shared/pace/gate.ts";
+import { createThrottle } from "../../shared/pace/throttle.ts";
+import { createReader } from "../../shared/pace/turns.ts";
+import { type CloseTimes, SHUTDOWN_TIMES, UNUSED_TIMES } from "../../shared/programs/close-times.ts";
+import { asReason, withName } from "../../shared/server-name.ts";
 import type { Approvals } from "../approval/approval.ts";
+import type { SessionAsks } from "../asks/asks.ts";
+import type { AuthServer, SessionAuth } from "../auth/auth.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
-import type { Connection } from "../mcp/connection.ts";
-import type { CallToolResult } from "../mcp/wire/wire.ts";
-import type { Redactor, Secrets } from "../secrets/redact.ts";
-import type { AttemptContext } from "./attempt.ts";
-import { type AskedOfServer, callServer, isExcluded, orAgain } from "./call.ts";
-import { heldBackError } from "./errors.ts";
-import { ServerLife } from "./life.ts";
-import type { KnownTools } from "./offer.ts";
-import { createParts, type ServerParts, type ServerTimings } from "./parts.ts";
-import type { ServerLimits } from "./policy.ts";
-import type { ServerPhase, WantedBy } from "./state.ts";
-import { serverStatus } from "./status.ts";
+import { exposureOf, namesInRules } from "../config/entry/exposure.ts";
+import { idleMinutesOf } from "../config/entry/override.ts";
+import type { Settings } from "../config/entry/settings.ts";
+import type { ResolvedHttp } from "../config/values/values.ts";
+import type { Connection, ConnectOptions } from "../mcp/connection.ts";
+import { MustNegotiate } from "../mcp/wire/wire.ts";
+import { type Redactor, redactError, type Secrets } from "../secrets/redact.ts";
+import { IdleClock } from "./idle-clock.ts";
+import { type KnownTools, ServerLists } from "./lists.ts";
+import { createKnownSecrets, createServerLog } from "./log.ts";
+import {
+  type LifecyclePolicy,
+  type ServerEvent,
+  type ServerPhase,
+  transition,
+  type WantedBy,
+} from "./state.ts";
+import { droppedError, heldBackError, type Refusal, refusal, serverStatus, statusError } from "./status.ts";
+import type { Talkers } from "./talkers.ts";
 
-export interface ServerContext extends AttemptContext {
+/** Opens a connection and initializes it. Rejects with an error after which nothing is left running. */
+export type Connect = (options: ConnectOptions) => Promise<Connection>;
+
+/** Loads the SDK and the transports with the first attempt, so that the first plan does not wait for them. */
+const connectByTransport: Connect = async (options) => {
+  const { connect } = await import("../transports/transports.ts");
+  options.signal.throwIfAborted();
+  return connect(options);
+};
+
+/** What all servers of a session share. */
+export interface ServerContext {
+  cwd: string;
+  /** Absolute path of `mcp-npx-cache.json`. */
+  npxCacheFile: string;
+  log: Log;
+  emit: (event: WorkerEvent) => void;
+  gate: Gate;
+  /** Absent: nobody records which server's bytes are being read. */
+  talkers?: Talkers;
+  /** The settings that hold now; they may change while the session is open. */
+  settings: () => Settings;
   /** Absent: `LIMITS`. */
-  limits?: ServerLimits;
+  limits?: Omit<SessionLimits, "publishMs" | "publishAloneMs">;
+  /** Absent: the transports open the connection. */
+  connect?: Connect;
+  /** Absent: nobody signs in. */
+  auth?: Pick<SessionAuth, "of" | "forTrial" | "status" | "hasOther">;
+  /** Absent: no server can ask the user. */
+  asks?: Pick<SessionAsks, "of"> | undefined;
   approvals: Pick<Approvals, "of">;
   onStatus: (server: Server) => void;
   /** The server listed its tools. */
   onTools: (server: Server) => void;
 }
 
-export class Server {
+/** How long the server took, in milliseconds, since the session began. */
+export interface ServerTimings {
+  /** Its last start, from the first step to its complete list of tools. */
+  startMs?: number;
+  /** Its slowest call that was answered. */
+  slowestCallMs: number;
+  /** Calls that it did not answer in time. */
+  lateCalls: number;
+}
+
+export class Server extends ServerLists {
+  readonly log;
+  readonly timings: ServerTimings = { slowestCallMs: 0, lateCalls: 0 };
+  readonly #secrets = createKnownSecrets();
   readonly #context: ServerContext;
-  readonly #limits: ServerLimits;
-  readonly #lifetime = new AbortController();
-  readonly #parts: ServerParts;
-  readonly #life: ServerLife;
+  readonly #limits;
+  readonly #idle: IdleClock;
+  readonly #refresh;
   #definition: ServerDefinition;
+  #phase: ServerPhase;
+  /** The attempt that all users share. Nobody has to handle its rejection. */
+  #attempt: { promise: Promise<Connection>; urgent: AbortController } | undefined;
+  /** The connection that is held, also while its lists are being asked for. */
+  #connection: Connection | undefined;
+  #waits: string | undefined;
+  #reconnectTimer: NodeJS.Timeout | undefined;
+  #healthCheck: NodeJS.Timeout | undefined;
+  /** Settles when every connection that was given up so far is closed. Never rejects. */
+  #closing: Promise<unknown> = Promise.resolve();
 
   constructor(definition: ServerDefinition, context: ServerContext) {
+    super();
+    const { log, limits = LIMITS } = context;
     this.#definition = definition;
     this.#context = context;
-    this.#limits = context.limits ?? LIMITS;
-    this.#parts = createParts({
-      definition: () => this.#definition,
-      lifetime: this.#lifetime.signal,
-      log: context.log,
-      isOpen: (connection) => this.#life.connection === connection,
-      onLate: () => {
-        if (this.#life.connected) context.onTools(this);
-      },
+    this.#limits = limits;
+    this.#phase = definition.enabled ? { name: "idle" } : { name: "disabled" };
+    this.log = createServerLog(definition.name, { log, redact: this.redact });
+    this.#refresh = createThrottle({
+      delayMs: LIMITS.refreshDelayMs,
+      intervalMs: limits.refreshIntervalMs,
+      longestMs: limits.refreshLongestMs,
+      task: () => this.relist(),
     });
-    const living = {
-      parts: this.#parts,
-      limits: this.#limits,
-      onStatus: () => context.onStatus(this),
-      onTools: () => context.onTools(this),
-    };
-    this.#life = new ServerLife(living, context);
+    this.#idle = new IdleClock(
+      () => this.#policy.idleTimeoutMs,
+      () => {
+        log.info(`${this.name} is closed: nothing used it`);
+        this.#dispatch({ type: "idle-expired" });
+      },
+    );
   }
 
   get definition(): ServerDefinition {
@@ -72,166 +138,382 @@ export class Server {
     return this.#definition.name;
   }
 
-  /** Undefined until a list came from the server or the cache. */
-  get tools(): CachedTool[] | undefined {
-    return this.#parts.offer.tools;
+  /** Takes the secrets known so far out of a text about this server: they are known only once it is resolved. */
+  get redact(): Redactor {
+    return this.#secrets.redact;
   }
 
-  get instructions(): string | undefined {
-    return this.#parts.offer.instructions;
-  }
-
-  /** Undefined until they are known. Offered as commands if the definition says so. */
-  get prompts(): CachedPrompt[] | undefined {
-    return this.#parts.offer.prompts;
-  }
-
-  /** Undefined until they are known. Offered as tools if the definition says so. */
-  get resources(): CachedResources | undefined {
-    return this.#parts.offer.resources;
-  }
-
-  /** What the next session may rely on. */
-  get protocol(): StoredProtocol | undefined {
-    return this.#parts.offer.protocol;
-  }
-
-  /** Takes secrets out of a text about this server. */
   /** Those that `redact` takes out. */
   get secrets(): Secrets {
-    return this.#parts.secrets.known;
-  }
-
-  get redact(): Redactor {
-    return this.#parts.redact;
+    return this.#secrets.known;
   }
 
   get phase(): ServerPhase["name"] {
-    return this.#life.phase.name;
+    return this.#phase.name;
+  }
+
+  /** The connection, if the server is connected: while its lists are being asked for, it is not. */
+  get #connected(): Connection | undefined {
+    return this.#phase.name === "connected" ? this.#connection : undefined;
   }
 
   /** Milliseconds since the epoch; undefined if the server is not connected. */
   get connectedAt(): number | undefined {
-    const { phase } = this.#life;
+    const phase = this.#phase;
     return phase.name === "connected" ? Math.round(performance.timeOrigin + phase.sinceMs) : undefined;
   }
 
   /** Whether ToolSearch has reason to wait for this server. */
   get learning(): boolean {
-    return !this.#parts.offer.isOwn && this.#life.phase.name === "connecting";
+    return !this.hasOwnLists && this.#phase.name === "connecting";
+  }
+
+  get approvals(): Pick<Approvals, "of"> {
+    return this.#context.approvals;
+  }
+
+  get #policy(): LifecyclePolicy {
+    const { lifecycle } = this.#definition;
+    const idleTimeoutMs = idleMinutesOf(this.#definition, this.#context.settings().idleTimeout) * 60_000;
+    return { lifecycle, idleTimeoutMs, reconnectMs: this.#limits.reconnectMs };
+  }
+
+  /** For a connection that another may replace while the session goes on. */
+  get #closeTimes(): CloseTimes {
+    return { termMs: this.#limits.closeTermMs, killMs: this.#limits.closeKillMs };
+  }
+
+  status(): ServerStatus {
+    return serverStatus(this, {
+      phase: this.#phase,
+      waits: this.#waits,
+      connection: this.#connection,
+      settings: this.#context.settings(),
+      reconnectMs: this.#limits.reconnectMs,
+      signIn: this.#context.auth?.status(this.name),
+    });
   }
 
   /** Takes what a valid cache entry says of the server. */
   restore(known: KnownTools): void {
-    this.#parts.offer.restore(known);
+    this.restoreLists(known);
     this.#context.onStatus(this);
   }
 
   /** Leaves it to a call or the user to connect the server. `why`: a sentence without its full stop. */
   holdBack(why: string): void {
-    this.#life.dispatch({ type: "held-back", error: heldBackError(this.name, why) });
-  }
-
-  /** Shows the tools of the server that this one replaces until this one has listed its own. */
-  inherit(old: Server): void {
-    this.#parts.offer.inherit(old.#parts.offer);
+    this.#dispatch({ type: "held-back", error: heldBackError(this.name, why) });
   }
 
   /** Takes a definition that differs in nothing that a connection depends on. */
   update(definition: ServerDefinition): void {
     this.#definition = definition;
-    const { connection, watch } = this.#life;
-    if (connection) watch.start(connection);
+    if (this.#connection) this.#watch(this.#connection);
     this.#context.onStatus(this);
     if (!definition.enabled || !definition.exposeResources || this.resources) return;
     // The resources are wanted from now on.
-    if (this.#life.connection) void watch.relist();
+    if (this.#connection) void this.relist();
     else this.connect("background").catch(() => undefined);
-  }
-
-  status(): ServerStatus {
-    return serverStatus({
-      definition: this.#definition,
-      phase: this.#life.phase,
-      waits: this.#life.waits,
-      connection: this.#life.connection,
-      offer: this.#parts.offer,
-      settings: this.#context.settings(),
-      limits: this.#limits,
-      signIn: this.#context.auth?.status(this.name),
-    });
-  }
-
-  get timings(): Readonly<ServerTimings> {
-    return this.#parts.timings;
-  }
-
-  /** For a sign-in, which needs no connection. */
-  get parts(): ServerParts {
-    return this.#parts;
-  }
-
-  /** Answers the open connection, or waits for the attempt that all callers share. Rejects with `ThreadsError`. */
-  connect(by: WantedBy): Promise<Connection> {
-    return this.#life.connect(by);
   }
 
   /** Whether the current rules hide the tool of this name, also from a caller that still knows it. */
   excludes(tool: string): boolean {
-    return isExcluded(this.#definition, tool, this.#context.settings());
+    const { toolPrefix, directTools } = this.#context.settings();
+    const names = namesInRules(this.name, tool, this.#definition.toolPrefix ?? toolPrefix);
+    return exposureOf(tool, this.#definition, directTools, names) === "hidden";
   }
 
-  /** Connects if needed, then calls. Never repeats a call. Throws `ThreadsError`. */
-  callTool(asked: AskedOfServer): Promise<CallToolResult> {
-    const server = {
-      ...this.#parts,
-      connect: () => this.connect("call"),
-      excludes: (tool: string) => this.excludes(tool),
-      distrust: this.#distrust,
-      relist: () => this.#life.watch.relist(),
-      approvals: this.#context.approvals,
-    };
-    return this.#life.watch.during(() => callServer(server, asked));
+  /** What the sign-in knows of the server. `target`: as it is resolved. */
+  authServer({ url, headers, ca }: Pick<ResolvedHttp, "url" | "headers" | "ca">): AuthServer {
+    const { definition, redact, log } = this;
+    return { definition, url, headers, ca, redact, onSecret: this.#secrets.add, onNote: log.note };
   }
 
-  /** Connects if needed, then runs the task. Throws `ThreadsError`, or what the task throws. */
-  use<T>(task: (connection: Connection) => Promise<T>): Promise<T> {
-    return this.#life.watch.during(async () => {
-      const connection = await this.connect("call");
-      const ready = { connection, send: () => task(connection) };
-      return await orAgain({ distrust: this.#distrust }, ready, async () => task(await this.connect("call")));
-    });
-  }
-
-  /** Gives up a connection that relied on what is remembered. */
-  readonly #distrust = (connection: Connection, isWrong: boolean): void => {
-    this.#parts.offer.distrust(isWrong);
-    if (this.#life.connected === connection) this.#life.dispatch({ type: "renewed" });
-  };
-
-  /** Runs the task if the server is connected. */
-  ifConnected<T>(task: (connection: Connection) => Promise<T>): Promise<T> | undefined {
-    const { connected, watch } = this.#life;
-    return connected && watch.during(() => task(connected));
+  /** Answers the open connection, or waits for the attempt that all callers share. Rejects with `ThreadsError`. */
+  connect(by: WantedBy): Promise<Connection> {
+    const nowMs = performance.now();
+    const refused = this.#dispatch({ type: "wanted", by, nowMs });
+    const refuse = (reason: Refusal): Promise<never> =>
+      Promise.reject(refusal(this.#definition, this.#phase, reason, nowMs));
+    if (refused) return refuse(refused);
+    const connection = this.#connected;
+    if (connection) return Promise.resolve(connection);
+    const attempt = this.#attempt;
+    if (!attempt) return refuse("closing");
+    // A person or a call waits: the attempt no longer queues behind background connects.
+    if (by === "call" || by === "user") attempt.urgent.abort();
+    return attempt.promise;
   }
 
   /** Makes a new connection for the user, whatever the state. Rejects with `ThreadsError`. */
   async reconnect(): Promise<void> {
-    if (this.#life.phase.name === "connected") this.#life.dispatch({ type: "renewed" });
+    if (this.#phase.name === "connected") this.#dispatch({ type: "renewed" });
     await this.connect("user");
   }
 
-  /** For a server that is replaced: settles when no call is open, or after `maxMs`. */
-  drain(maxMs: number): Promise<void> {
-    return this.#life.watch.unused(maxMs);
+  /** Runs `use` as a use of the server: the idle time counts from its end. */
+  async during<T>(use: () => Promise<T>): Promise<T> {
+    this.#idle.begin();
+    try {
+      return await use();
+    } finally {
+      this.#idle.end();
+      // After the use: a list must not stand in the way of a call.
+      if (this.#connected?.isStale()) this.#refresh.request();
+    }
+  }
+
+  /** Connects if needed, then runs the task. Throws `ThreadsError`, or what the task throws. */
+  use<T>(task: (connection: Connection) => Promise<T>): Promise<T> {
+    return this.during(async () => {
+      const connection = await this.connect("call");
+      const ready = { connection, send: () => task(connection) };
+      return await this.orAgain(ready, async () => task(await this.connect("call")));
+    });
+  }
+
+  /** Runs the task if the server is connected. */
+  ifConnected<T>(task: (connection: Connection) => Promise<T>): Promise<T> | undefined {
+    const connected = this.#connected;
+    return connected && this.during(() => task(connected));
+  }
+
+  /**
+   * Sends what is ready. If the server is not the one that was remembered, nothing has run, and the request is sent once
+   * more over a connection that asks the server first.
+   */
+  async orAgain<T>(
+    { connection, send }: { connection: Connection; send: () => Promise<T> },
+    again: () => Promise<T>,
+  ): Promise<T> {
+    try {
+      return await send();
+    } catch (error) {
+      const isWrong = error instanceof MustNegotiate;
+      const isPersons = error instanceof ThreadsError && PERSONS.has(error.code);
+      if (isWrong || (connection.isFromMemory() && !isPersons)) {
+        this.distrustMemory(isWrong);
+        if (this.#connected === connection) this.#dispatch({ type: "renewed" });
+      }
+      if (!isWrong) throw error;
+      return await again();
+    }
+  }
+
+  /** Lists the tools again over the open connection. Never rejects. */
+  async relist(): Promise<void> {
+    const connection = this.#connected;
+    if (!connection) return;
+    try {
+      if (!(await this.listAgain(connection))) return;
+      this.#context.onStatus(this);
+      this.#context.onTools(this);
+    } catch (error) {
+      const reason = this.redact(asReason(this.name, messageOf(error)));
+      this.#context.log.warn(`${this.name}: its changed tools could not be listed: ${reason}`);
+    }
+  }
+
+  /** For a server that is replaced: closes it when no call is open, or after `maxMs`. */
+  async closeWhenIdle(maxMs: number): Promise<void> {
+    await settledWithin(this.#idle.unused(), maxMs);
+    await this.close();
   }
 
   /** Ends the connection and any attempt. Settles when nothing of this server runs. */
   async close(): Promise<void> {
-    this.#life.watch.close();
-    this.#life.dispatch({ type: "closed" });
-    this.#lifetime.abort();
-    await this.#life.ended();
-    this.#parts.log.close();
+    this.#refresh.stop();
+    this.#dispatch({ type: "closed" });
+    this.lifetime.abort();
+    await this.#attempt?.promise.catch(() => undefined);
+    await this.#closing;
+    this.log.close();
+  }
+
+  protected isHeld(connection: Connection): boolean {
+    return this.#connection === connection;
+  }
+
+  protected onLateList(): void {
+    if (this.#connected) this.#context.onTools(this);
+  }
+
+  /** Changes the phase by the one function and carries out the effects. Answers why a wish was refused, if it was. */
+  #dispatch(event: ServerEvent): Refusal | undefined {
+    const before = this.#phase;
+    const { state, effects } = transition(before, event, this.#policy);
+    this.#phase = state;
+    let refused: Refusal | undefined;
+    for (const effect of effects) {
+      if (effect.type === "refuse") refused = effect.reason;
+      if (effect.type === "open") this.#startAttempt(event.type === "wanted" && event.by === "call");
+      if (effect.type === "close") this.#giveUp(event.type === "closed" ? SHUTDOWN_TIMES : this.#closeTimes);
+      // Calls that the server has accepted already may still be answered.
+      if (effect.type === "close-when-idle")
+        this.#giveUp(this.#closeTimes, settledWithin(this.#idle.unused(), LIMITS.drainMs));
+      if (effect.type === "reconnect-later")
+        this.#reconnectTimer = setTimeout(() => this.connect("timer").catch(() => undefined), effect.delayMs);
+    }
+    if (state !== before) this.#context.onStatus(this);
+    return refused;
+  }
+
+  /** `isForCall`: a call waits for the connection, and for nothing that can be known without asking. */
+  #startAttempt(isForCall: boolean): void {
+    clearTimeout(this.#reconnectTimer);
+    const urgent = new AbortController();
+    const promise = this.#attemptToOpen(urgent.signal, isForCall).finally(() => {
+      this.#attempt = undefined;
+      this.#waits = undefined;
+    });
+    // Nobody waits for a background connect; its failure is in the server's state and in the log.
+    promise.catch(() => undefined);
+    this.#attempt = { promise, urgent };
+  }
+
+  async #attemptToOpen(urgent: AbortSignal, isForCall: boolean): Promise<Connection> {
+    const { gate, log, onTools } = this.#context;
+    const leaveGate = await gate.enter(AbortSignal.any([urgent, this.lifetime.signal]));
+    try {
+      const connection = await during(this.lifetime.signal, (signal) => this.#open(signal, isForCall));
+      this.#dispatch({ type: "opened", nowMs: performance.now() });
+      this.#watch(connection);
+      if (!connection.isFromMemory()) onTools(this);
+      return connection;
+    } catch (error) {
+      await endIfFileGone(error, log);
+      const failure = this.#attemptFailure(error);
+      if (!this.lifetime.signal.aborted) log.error(withName(this.name, failure.message));
+      this.#dispatch({ type: "open-failed", error: failure, nowMs: performance.now() });
+      throw failure;
+    } finally {
+      leaveGate();
+    }
+  }
+
+  /** The error of a failed attempt without secrets: itself if it is meant for users, else `internal`. */
+  #attemptFailure(error: unknown): ThreadsError {
+    const shown = redactError(error, this.redact);
+    if (shown instanceof ThreadsError) return shown;
+    const message = withName(this.name, this.redact(messageOf(shown)));
+    return new ThreadsError("internal", message, { cause: error });
+  }
+
+  /** Opens a connection, holds it, and lists over it what the server has. */
+  async #open(signal: AbortSignal, isForCall: boolean): Promise<Connection> {
+    const { log, connect = connectByTransport } = this.#context;
+    const startedAt = performance.now();
+    let opened: Connection | undefined;
+    const connection = await connect({
+      ...this.#connectOptions(isForCall),
+      signal,
+      onClosed: () => {
+        // A connection that was replaced or is being closed says nothing about this server any more.
+        if (opened && this.#connected === opened) this.#onDropped(opened.whyClosed());
+      },
+    });
+    opened = connection;
+    this.#connection = connection;
+    if (connection.isFromMemory()) {
+      log.info(`${this.#connectedLine(connection, 0)}, as remembered: nothing was asked`);
+      return connection;
+    }
+    try {
+      await this.list(connection, signal);
+    } catch (error) {
+      this.#connection = undefined;
+      const failure = signal.aborted
+        ? new ThreadsError("cancelled", `${this.name} was closed while it was being connected.`)
+        : error;
+      await connection.close(signal.aborted ? UNUSED_TIMES : SHUTDOWN_TIMES);
+      throw failure;
+    }
+    const tookMs = Math.round(performance.now() - startedAt);
+    this.timings.startMs = tookMs;
+    log.info(this.#connectedLine(connection, tookMs));
+    return connection;
+  }
+
+  #connectOptions(isForCall: boolean): Omit<ConnectOptions, "signal" | "onClosed"> {
+    const { name, definition, redact } = this;
+    const { cwd, npxCacheFile, settings, emit, talkers, auth, asks } = this.#context;
+    const { maxMessageBytes, caFile } = settings();
+    const { note: onNote, message: onLogMessage } = this.log;
+    return {
+      definition,
+      cwd,
+      npxCacheFile,
+      maxMessageBytes,
+      caFile,
+      onSpawn: (pid) => emit({ type: "spawned", pid, server: name }),
+      onExit: (pid) => emit({ type: "exited", pid, server: name }),
+      onNote,
+      onWait: (text) => {
+        this.#waits = text && redact(text);
+        this.#context.onStatus(this);
+      },
+      onLogMessage,
+      onSecrets: this.#secrets.setDefined,
+      redact,
+      auth: (target) => auth?.of(this.authServer(target)),
+      onAuthLost: (error) => {
+        if (this.#phase.name === "connected") this.#context.log.warn(error.message);
+        this.#dispatch({ type: "auth-lost", error });
+      },
+      asks: definition.elicitation ? asks?.of({ name, redact, onNote }) : undefined,
+      remembered: this.remembered(isForCall),
+      onListChanged: () => this.#refresh.request(),
+      reader: createReader({ onBytes: talkers?.of(name), onNote }),
+    };
+  }
+
+  #connectedLine({ transport, pid, protocol }: Connection, tookMs: number): string {
+    const via = `${transport}${pid === undefined ? "" : `, pid ${pid}`}`;
+    const spoken = protocol.version === "" ? "" : `, MCP ${protocol.version}`;
+    return `${this.name} connected over ${via} in ${tookMs} ms, ${this.tools?.length ?? 0} tools${spoken}`;
+  }
+
+  /** A connection is open, or the definition that says how to watch it has changed. */
+  #watch(connection: Connection): void {
+    this.#idle.start();
+    clearInterval(this.#healthCheck);
+    if (this.#definition.lifecycle !== "keep-alive") return;
+    this.#healthCheck = setInterval(() => {
+      connection.ping(LIMITS.healthAnswerMs).catch((error) => {
+        // A connection that was replaced meanwhile says nothing about the server any more.
+        if (this.#connected !== connection) return;
+        const reason = asReason(this.name, messageOf(error)).replace(/\.$/, "");
+        this.#onDropped(`${this.name} did not answer its health check: ${reason}.`);
+      });
+    }, LIMITS.healthCheckMs);
+  }
+
+  #onDropped(message: string): void {
+    const error = droppedError(this.name, this.redact(message));
+    this.#dispatch({ type: "dropped", error, nowMs: performance.now() });
+    const reported = statusError(this.#definition, this.#phase, this.#limits.reconnectMs) ?? error;
+    this.#context.log.warn(`${reported.message} ${reported.remedy ?? "The next call connects again."}`);
+  }
+
+  /** Uses the connection no more. `after`: it is closed when this settles, or when the server is closed. */
+  #giveUp(times: CloseTimes, after?: Promise<unknown>): void {
+    const connection = this.#connection;
+    this.#connection = undefined;
+    this.#idle.stop();
+    clearInterval(this.#healthCheck);
+    clearTimeout(this.#reconnectTimer);
+    if (!connection) return;
+    const { signal } = this.lifetime;
+    const ended = new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+    // Without a reason to wait it is closed now, not in a later turn.
+    const closed = after
+      ? Promise.race([after, ended]).then(() => connection.close(times))
+      : connection.close(times);
+    const { log } = this.#context;
+    const settled = closed.catch((error) => log.error(`${this.name}: closing failed: ${messageOf(error)}`));
+    this.#closing = Promise.all([this.#closing, settled]);
   }
 }
+
+/** Failures that say nothing about the server: the user gave the call up, or has to sign in. */
+const PERSONS = new Set(["cancelled", "needs_auth"]);

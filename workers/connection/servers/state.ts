@@ -1,5 +1,5 @@
 /**
- * The life of one server as a pure function: `(state, event) -> {state, effects}`. The server carries the effects out.
+ * The life of one server as a pure function: `(state, event) -> {state, effects}`. server.ts carries the effects out.
  * Times are milliseconds of one clock, which the caller reads.
  */
 import type { ThreadsError } from "../../../src/shared/protocol/errors.ts";
@@ -60,12 +60,12 @@ export type ServerEffect =
   /** Ends the connection, or the attempt to open one. */
   | { type: "close" }
   /** Uses the connection no more, and ends it when its open calls are done. */
-  | { type: "leave" }
+  | { type: "close-when-idle" }
   /** The wish for a connection is answered with this reason. */
   | { type: "refuse"; reason: "waiting-to-retry" | "disabled" | "closing" }
   | { type: "reconnect-later"; delayMs: number };
 
-export interface Transition {
+interface Transition {
   state: ServerPhase;
   effects: ServerEffect[];
 }
@@ -152,7 +152,7 @@ export function transition(state: ServerPhase, event: ServerEvent, policy: Lifec
       return state.name === "connected" ? onDropped(state, event, policy) : stay(state);
     case "auth-lost":
       return state.name === "connected"
-        ? { state: { name: "needs-auth", error: event.error }, effects: [{ type: "leave" }] }
+        ? { state: { name: "needs-auth", error: event.error }, effects: [{ type: "close-when-idle" }] }
         : stay(state);
     case "held-back": {
       if (state.name !== "idle") return stay(state);

@@ -1,37 +1,41 @@
-/** A server's state as `/mcp` and main show it. Pure. */
-import { toWireError } from "../../../src/shared/protocol/errors.ts";
+/** What there is to say of a server: its status, and the errors for a server, or a tool of it, that is unavailable. Pure. */
+
+import { ThreadsError, toWireError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { SignInStatus } from "../../../src/shared/protocol/sign-in.ts";
 import type { ServerStatus } from "../../../src/shared/protocol/status.ts";
 import { oneLine } from "../../../src/shared/text/unprintable.ts";
+import { advice, commandFor } from "../../shared/commands.ts";
+import type { CachedTool } from "../../shared/listed/tool.ts";
+import { withName } from "../../shared/server-name.ts";
 import { type ServerDefinition, transportOf } from "../config/entry/definition.ts";
 import { mayBeDirect } from "../config/entry/exposure.ts";
 import type { Settings } from "../config/entry/settings.ts";
 import type { Connection } from "../mcp/connection.ts";
 import { offeredTools } from "../offers/offers.ts";
-import { statusError } from "./errors.ts";
-import type { ServerOffer } from "./offer.ts";
-import type { ServerLimits } from "./policy.ts";
-import type { ServerPhase } from "./state.ts";
+import type { ServerLists } from "./lists.ts";
+import { backoffMs, type ServerEffect, type ServerPhase } from "./state.ts";
 
-export interface StatusParts {
-  definition: ServerDefinition;
+interface StatusFacts {
   phase: ServerPhase;
-  waits?: string | undefined;
-  /** Absent: no connection is open, so the definition says which transport there would be. */
-  connection: Pick<Connection, "transport" | "pid" | "protocol"> | undefined;
-  offer: Pick<ServerOffer, "tools" | "resources">;
-  settings: Pick<Settings, "directTools">;
-  limits: Pick<ServerLimits, "reconnectMs">;
-  signIn?: SignInStatus | undefined;
+  /** What the start waits for, in words. */
+  waits: string | undefined;
+  /** Undefined: none is open, so the definition says which transport there would be. */
+  connection: Connection | undefined;
+  settings: Settings;
+  reconnectMs: number;
+  signIn: SignInStatus | undefined;
 }
 
-export function serverStatus(parts: StatusParts): ServerStatus {
-  const { definition, phase, connection, offer, settings, limits, signIn } = parts;
+/** A server's state as `/mcp` and main show it. */
+export function serverStatus(
+  server: Pick<ServerLists, "definition" | "tools" | "resources">,
+  { phase, waits, connection, settings, reconnectMs, signIn }: StatusFacts,
+): ServerStatus {
+  const { definition, tools } = server;
   const { name, lifecycle, file, description } = definition;
-  const { tools, resources } = offer;
   const toolCount = tools?.length ?? 0;
-  const error = statusError(definition, phase, limits.reconnectMs);
+  const error = statusError(definition, phase, reconnectMs);
   return {
     name,
     state: phase.name,
@@ -40,13 +44,121 @@ export function serverStatus(parts: StatusParts): ServerStatus {
     source: file,
     ...(description === undefined ? {} : { description }),
     toolCount,
-    resourceCount: offeredTools({ definition, tools, resources }).length - toolCount,
+    resourceCount: offeredTools(server).length - toolCount,
     toolsKnown: tools !== undefined,
     direct: mayBeDirect(definition, settings.directTools),
     ...(connection?.protocol.version ? { protocol: connection.protocol.version } : {}),
     ...(error ? { error: toWireError(error) } : {}),
-    ...(parts.waits === undefined ? {} : { waits: oneLine(parts.waits, LIMITS.waitsChars) }),
+    ...(waits === undefined ? {} : { waits: oneLine(waits, LIMITS.waitsChars) }),
     ...(connection?.pid === undefined ? {} : { pid: connection.pid }),
     ...(signIn === undefined ? {} : { signIn }),
   };
+}
+
+const KNOWN_SHOWN = 20;
+
+/** Why a wish for a connection was refused. */
+export type Refusal = Extract<ServerEffect, { type: "refuse" }>["reason"];
+
+const seconds = (ms: number): number => Math.max(1, Math.ceil(ms / 1_000));
+
+/** Says why a wish for a connection was refused, and when or how it would be granted. */
+export function refusal(
+  { name, file }: ServerDefinition,
+  phase: ServerPhase,
+  reason: Refusal,
+  nowMs: number,
+): ThreadsError {
+  if (reason === "disabled") {
+    return new ThreadsError("server_disabled", `${name} is disabled in ${file}.`, {
+      remedy: 'Set "enabled": true for it there.',
+      data: { server: name },
+    });
+  }
+  if (phase.name === "failed" && reason === "waiting-to-retry") {
+    const waitS = seconds(phase.retryAtMs - nowMs);
+    return new ThreadsError(phase.error.code, phase.error.message, {
+      remedy: `It is tried again in ${waitS} s; ${commandFor("reconnect", name)} tries now.`,
+      data: { ...phase.error.data, server: name, retryInMs: waitS * 1_000 },
+    });
+  }
+  return new ThreadsError("server_died", `${name} is being closed.`, { data: { server: name } });
+}
+
+/**
+ * The error that a status shows for a phase, if there is one. The error of a server that is dropped soon after each
+ * connect says how often that was, and when the server is connected again.
+ */
+export function statusError(
+  { name, lifecycle }: ServerDefinition,
+  phase: ServerPhase,
+  reconnectMs: number = LIMITS.reconnectMs,
+): ThreadsError | undefined {
+  if (!("error" in phase)) return undefined;
+  const { error } = phase;
+  if (phase.name !== "idle" || phase.failures < 2) return error;
+  const often = `That was ${phase.failures} times in a row, each within ${LIMITS.steadyMs / 1_000} s of the connect.`;
+  const message = `${error.message} ${often}`;
+  const data = { ...error.data, failures: phase.failures };
+  if (lifecycle !== "keep-alive")
+    return new ThreadsError(error.code, message, { remedy: error.remedy, data });
+  const retryInMs = backoffMs(phase.failures, reconnectMs);
+  return new ThreadsError(error.code, message, {
+    remedy: `It is connected again after ${seconds(retryInMs)} s; ${commandFor("reconnect", name)} tries now.`,
+    data: { ...data, retryInMs },
+  });
+}
+
+/** The connection was lost. `message`: one sentence on how it ended, without secrets. */
+export const droppedError = (server: string, message: string): ThreadsError =>
+  new ThreadsError("server_died", withName(server, message), { data: { server } });
+
+export function unknownTool(server: string, tool: string, known: readonly CachedTool[] = []): ThreadsError {
+  return new ThreadsError("unknown_tool", `${server} no longer offers a tool named ${tool}.`, {
+    remedy: advice("search"),
+    data: { server, known: known.slice(0, KNOWN_SHOWN).map(({ name }) => name) },
+  });
+}
+
+export function excludedTool({ name, file, overrides }: ServerDefinition, tool: string): ThreadsError {
+  const files = [file, ...overrides].join(" or ");
+  return new ThreadsError("tool_excluded", `${name} offers ${tool}, but the configuration excludes it.`, {
+    remedy: `Only the user can allow it: excludeTools, includeTools or toolExposure in ${files}.`,
+    data: { server: name },
+  });
+}
+
+/** `why`: a sentence without its full stop. */
+export const heldBackError = (server: string, why: string): ThreadsError =>
+  new ThreadsError("server_died", `${server}: ${why}. The server is not connected by itself any more.`, {
+    remedy: `A call of one of its tools or ${commandFor("reconnect", server)} connects it.`,
+    data: { server },
+  });
+
+/**
+ * The error for a name that no server has: `server_not_trusted`, `server_removed` or `unknown_server`. `withheld`: servers
+ * of the project that may not run -> the reason, worded to follow a colon. `removed`: by an edit, in this session.
+ */
+export function noServer(
+  name: string,
+  known: readonly string[],
+  { withheld, removed }: { withheld: ReadonlyMap<string, string>; removed: ReadonlySet<string> },
+): ThreadsError {
+  const reason = withheld.get(name);
+  if (reason !== undefined) {
+    return new ThreadsError("server_not_trusted", `${name} is not started: ${reason}.`, {
+      remedy: "Only the user can allow it.",
+      data: { server: name },
+    });
+  }
+  if (removed.has(name)) {
+    return new ThreadsError("server_removed", `The server ${name} was removed from the configuration.`, {
+      remedy: advice("search"),
+      data: { server: name, known: [...known] },
+    });
+  }
+  return new ThreadsError("unknown_server", `No server named ${name} is configured.`, {
+    remedy: advice("lists"),
+    data: { known: [...known] },
+  });
 }

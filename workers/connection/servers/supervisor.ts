@@ -1,47 +1,17 @@
 /**
  * All servers of one session. Carries plans out, each server on its own, so that no server waits for another, and
- * answers when the tools of all are known. reconcile.ts decides what a plan means, lookup.ts what a name means, and
- * settle.ts waits. Called by: session.
+ * answers when the tools of all are known. Tries also a server that is not configured.
  */
+import { ThreadsError, toWireError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { TriedServer } from "../../../src/shared/protocol/setup.ts";
+import { shownName } from "../../../src/shared/text/unprintable.ts";
 import { createGate } from "../../shared/pace/gate.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { Plan } from "../config/plan/plan.ts";
-import { noServer } from "./lookup.ts";
-import type { KnownTools } from "./offer.ts";
-import { reconcile } from "./reconcile.ts";
+import type { KnownTools } from "./lists.ts";
 import { Server, type ServerContext } from "./server.ts";
-import { createSettling } from "./settle.ts";
-import { tryServer } from "./trial.ts";
-
-export interface Supervisor {
-  /** In the order of the configuration. */
-  readonly servers: readonly Server[];
-  /**
-   * Makes the servers what the plan says; nothing connects before `restoreAndConnect`. `withheld`: servers of the
-   * project that may not run, each with the reason.
-   */
-  carryOut(change: Plan, withheld?: ReadonlyMap<string, string>): void;
-  /**
-   * Gives the servers that the last plan started the tools that the cache knows; connects the servers that are to be
-   * up, and once each server whose tools are unknown, to learn them.
-   */
-  restoreAndConnect(known: Record<string, KnownTools>): void;
-  /** Throws `server_not_trusted`, `server_removed` or `unknown_server`. */
-  get(name: string): Server;
-  /** Names for which `get` answers, or throws something more precise than `unknown_server`. */
-  readonly names: readonly string[];
-  /** Answers which servers still learn their tools after `timeoutMs`, or at once if none does. */
-  settleTools(wanted: { timeoutMs: number; servers?: string[] }, signal: AbortSignal): Promise<string[]>;
-  /** Connects eager servers that were dropped, and those to which someone has signed in elsewhere. */
-  reconnectDropped(): Promise<void>;
-  /** Makes a new connection to the named server, or to all. Settles when each has connected or failed. */
-  reconnect(name: string | undefined): Promise<void>;
-  /** Tries a server that is not one of these, and ends it. Rejects with `cancelled`, also at the end of the session. */
-  tryServer(definition: ServerDefinition, signal: AbortSignal): Promise<TriedServer>;
-  close(): Promise<void>;
-}
+import { noServer } from "./status.ts";
 
 export interface SupervisorContext extends Omit<ServerContext, "gate"> {
   /** No server is connected by itself: each waits for a request. */
@@ -50,23 +20,23 @@ export interface SupervisorContext extends Omit<ServerContext, "gate"> {
   heldBack?: ReadonlyMap<string, string>;
 }
 
-export const createSupervisor = (context: SupervisorContext): Supervisor => new RunningServers(context);
-
 /** Connects in the background: a failure is in the server's state and in the log. */
 const connectQuietly = (server: Server): void => {
   server.connect("background").catch(() => undefined);
 };
 
-class RunningServers implements Supervisor {
+export class Supervisor {
   readonly #context: SupervisorContext;
   readonly #gate = createGate(LIMITS.connectsAtATime);
-  readonly #settling = createSettling();
+  /** Requests that wait for tools: each looks again when a server's state changes. */
+  readonly #waiting = new Set<() => void>();
   readonly #removed = new Set<string>();
   /** Each counts once: a person who edits the server's definition wants the server to be tried. */
   readonly #heldBack: Map<string, string>;
+  /** Servers of the project that may not run -> the reason, worded to follow a colon. */
   #withheld: ReadonlyMap<string, string> = new Map();
   /** The ends of servers that were replaced, removed or tried. */
-  readonly #leaving = new Set<Promise<void>>();
+  readonly #ending = new Set<Promise<void>>();
   readonly #closing = new AbortController();
   #servers = new Map<string, Server>();
   /** Servers that the last plan created. */
@@ -77,46 +47,58 @@ class RunningServers implements Supervisor {
     this.#heldBack = new Map(context.heldBack);
   }
 
-  get servers(): Server[] {
+  /** In the order of the configuration. */
+  get servers(): readonly Server[] {
     return [...this.#servers.values()];
   }
 
-  get names(): string[] {
+  /** Names for which `get` answers, or throws something more precise than `unknown_server`. */
+  get names(): readonly string[] {
     return [...new Set([...this.#servers.keys(), ...this.#withheld.keys(), ...this.#removed])];
   }
 
+  /** Throws `server_not_trusted`, `server_removed` or `unknown_server`. */
   get(name: string): Server {
     const server = this.#servers.get(name);
     if (server) return server;
     const known = [...this.#servers.keys()];
-    throw noServer(name, { known, withheld: this.#withheld, removed: this.#removed });
+    throw noServer(name, known, { withheld: this.#withheld, removed: this.#removed });
   }
 
-  carryOut(change: Plan, withheld: ReadonlyMap<string, string> = new Map()): void {
+  /**
+   * Makes the servers what the plan says; nothing connects before `restoreAndConnect`. `withheld`: servers of the
+   * project that may not run, each with the reason.
+   */
+  carryOut({ servers }: Pick<Plan, "servers">, withheld: ReadonlyMap<string, string> = new Map()): void {
     this.#withheld = withheld;
     const before = this.#servers;
     this.#created = [];
     this.#servers = new Map();
-    for (const step of reconcile(new Set(before.keys()), change)) {
-      const old = before.get(step.name);
-      if (step.action === "remove") {
-        this.#removed.add(step.name);
-        this.#leave(old);
+    for (const change of servers) {
+      const { name } = change;
+      const old = before.get(name);
+      if (change.action === "stop") {
+        this.#removed.add(name);
+        this.#end(old);
         continue;
       }
-      this.#removed.delete(step.name);
-      if (step.action === "keep" && old) {
-        this.#servers.set(step.name, old);
-        old.update(step.definition);
+      this.#removed.delete(name);
+      if (old && (change.action === "update" || change.action === "keep")) {
+        this.#servers.set(name, old);
+        old.update(change.after);
         continue;
       }
-      const server = this.#create(step.definition);
-      this.#servers.set(step.name, server);
+      const server = this.#create(change.after);
+      this.#servers.set(name, server);
       if (old) server.inherit(old);
-      this.#leave(old);
+      this.#end(old);
     }
   }
 
+  /**
+   * Gives the servers that the last plan started the tools that the cache knows; connects the servers that are to be
+   * up, and once each server whose tools are unknown, to learn them.
+   */
   restoreAndConnect(known: Record<string, KnownTools>): void {
     for (const server of this.#created) {
       if (!this.#isCurrent(server)) continue;
@@ -131,6 +113,10 @@ class RunningServers implements Supervisor {
     }
   }
 
+  /**
+   * Answers which servers still learn their tools: once there are none, after `timeoutMs`, or when the signal fires,
+   * whichever comes first.
+   */
   settleTools(
     { timeoutMs, servers: only }: { timeoutMs: number; servers?: string[] },
     signal: AbortSignal,
@@ -139,9 +125,25 @@ class RunningServers implements Supervisor {
       this.servers
         .filter((server) => server.learning && (only === undefined || only.includes(server.name)))
         .map(({ name }) => name);
-    return this.#settling.wait(learning, timeoutMs, signal);
+    return new Promise((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer);
+        this.#waiting.delete(look);
+        signal.removeEventListener("abort", done);
+        resolve(learning());
+      };
+      const look = (): void => {
+        if (learning().length === 0) done();
+      };
+      const timer = setTimeout(done, timeoutMs);
+      this.#waiting.add(look);
+      signal.addEventListener("abort", done);
+      if (signal.aborted) done();
+      else look();
+    });
   }
 
+  /** Connects eager servers that were dropped, and those to which someone has signed in elsewhere. */
   async reconnectDropped(): Promise<void> {
     for (const server of this.#servers.values()) {
       const { lifecycle } = server.definition;
@@ -151,6 +153,7 @@ class RunningServers implements Supervisor {
     }
   }
 
+  /** Makes a new connection to the named server, or to all. Settles when each has connected or failed. */
   async reconnect(name: string | undefined): Promise<void> {
     const enabled = this.servers.filter((server) => server.definition.enabled);
     const wanted = name === undefined ? enabled : [this.get(name)];
@@ -161,21 +164,17 @@ class RunningServers implements Supervisor {
       throw outcome.reason;
   }
 
+  /** Tries a server that is not one of these, and ends it. Rejects with `cancelled`, also at the end of the session. */
   tryServer(definition: ServerDefinition, signal: AbortSignal): Promise<TriedServer> {
     const trial = tryServer(definition, this.#context, AbortSignal.any([signal, this.#closing.signal]));
-    const ended = trial.then(
-      () => undefined,
-      () => undefined,
-    );
-    this.#leaving.add(ended);
-    ended.finally(() => this.#leaving.delete(ended));
+    this.#awaitAtEnd(trial);
     return trial;
   }
 
   async close(): Promise<void> {
     this.#closing.abort();
     const open = this.servers.map((server) => server.close());
-    await Promise.all([...open, ...this.#leaving]);
+    await Promise.all([...open, ...this.#ending]);
   }
 
   #create(definition: ServerDefinition): Server {
@@ -186,7 +185,7 @@ class RunningServers implements Supervisor {
       onStatus: (one) => {
         if (!this.#isCurrent(one)) return;
         this.#context.onStatus(one);
-        this.#settling.look();
+        for (const look of this.#waiting) look();
       },
       onTools: (one) => {
         if (this.#isCurrent(one)) this.#context.onTools(one);
@@ -200,10 +199,90 @@ class RunningServers implements Supervisor {
     return this.#servers.get(server.name) === server;
   }
 
-  #leave(server: Server | undefined): void {
-    if (!server) return;
-    const left = server.drain(LIMITS.drainMs).then(() => server.close());
-    this.#leaving.add(left);
-    left.finally(() => this.#leaving.delete(left));
+  /** For a server that was replaced or removed. */
+  #end(server: Server | undefined): void {
+    if (server) this.#awaitAtEnd(server.closeWhenIdle(LIMITS.drainMs));
+  }
+
+  #awaitAtEnd(ending: Promise<unknown>): void {
+    const ended = ending.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#ending.add(ended);
+    ended.then(() => this.#ending.delete(ended));
+  }
+}
+
+/** Nobody signs in and nobody is asked: no stored token goes to a server that is not configured. */
+const aloneIn = (context: SupervisorContext, onStatus: ServerContext["onStatus"]): ServerContext => {
+  const { auth, asks: _, ...others } = context;
+  const own = auth === undefined ? {} : { auth: { ...auth, of: auth.forTrial, status: () => undefined } };
+  return { ...others, ...own, gate: createGate(1), onStatus, onTools: () => undefined };
+};
+
+const tooSlow = (name: string, timeoutMs: number): ThreadsError =>
+  new ThreadsError("connect_timeout", `${name} did not tell its tools within ${timeoutMs / 1_000} s.`, {
+    remedy:
+      "Try again: a package that uvx or docker had to download is there then. Or start the program yourself.",
+    data: { server: name, timeoutMs },
+  });
+
+/**
+ * Tries a server that is not configured: connects as any server does, lists its tools, and ends it. Settles when the server
+ * has ended. Rejects with `cancelled` if the signal fires.
+ */
+export async function tryServer(
+  definition: ServerDefinition,
+  context: SupervisorContext,
+  signal: AbortSignal,
+  timeoutMs: number = LIMITS.tryMs,
+): Promise<TriedServer> {
+  const { name } = definition;
+  const startedAt = performance.now();
+  const tookMs = (): number => Math.round(performance.now() - startedAt);
+  const { startupTimeoutMs = timeoutMs } = definition;
+  const over = new AbortController();
+  const startTimer = () => setTimeout(() => over.abort(), timeoutMs);
+  let timer = startTimer();
+  let waits: string | undefined;
+  const server = new Server(
+    { ...definition, enabled: true, lifecycle: "lazy", startupTimeoutMs },
+    aloneIn(context, (tried) => {
+      const now = tried.status().waits;
+      if (now === waits) return;
+      waits = now;
+      // npm lives, or is done: what it takes to fetch a package does not count, because npm has limits of its own.
+      clearTimeout(timer);
+      timer = startTimer();
+      context.emit({ type: "trying", server: name, ...(waits === undefined ? {} : { waits }) });
+    }),
+  );
+  const ends = AbortSignal.any([signal, over.signal]);
+  const end = (): void => void server.close();
+  ends.addEventListener("abort", end, { once: true });
+  try {
+    ends.throwIfAborted();
+    const { transport, protocol } = await server.connect("user");
+    const tools = server.tools ?? [];
+    return {
+      outcome: "connected",
+      toolCount: tools.length,
+      tools: tools.slice(0, LIMITS.triedToolNames).map((tool) => shownName(tool.name)),
+      transport,
+      protocol: protocol.version,
+      tookMs: tookMs(),
+    };
+  } catch (error) {
+    if (signal.aborted) throw new ThreadsError("cancelled", `The trial of ${name} was cancelled.`);
+    if (ends.aborted)
+      return { outcome: "failed", error: toWireError(tooSlow(name, timeoutMs)), tookMs: tookMs() };
+    const failure = toWireError(error);
+    if (failure.data?.reason === "not-signed-in") return { outcome: "needs-sign-in", tookMs: tookMs() };
+    return { outcome: "failed", error: failure, tookMs: tookMs() };
+  } finally {
+    clearTimeout(timer);
+    ends.removeEventListener("abort", end);
+    await server.close();
   }
 }

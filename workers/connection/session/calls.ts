@@ -6,7 +6,8 @@ import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { createProgressPacer } from "../../shared/pace/pacer.ts";
 import { type Results, type Shaped, shapeAnywhere } from "../results/results.ts";
 import { redactError } from "../secrets/redact.ts";
-import type { Supervisor } from "../servers/servers.ts";
+import { callTool } from "../servers/call.ts";
+import type { Supervisor } from "../servers/supervisor.ts";
 
 export interface CallContext {
   supervisor: Supervisor;
@@ -44,7 +45,7 @@ export async function runCall(
     });
   try {
     const onProgress = progress.push;
-    const result = await called.callTool({ tool, args: params.args, signal, onProgress, onYes });
+    const result = await callTool(called, { tool, args: params.args, signal, onProgress }, onYes);
     const durationMs = performance.now() - startedAt;
     const wantsStructured = params.wantsStructured === true;
     const shaped = await shapeAnywhere(result, {

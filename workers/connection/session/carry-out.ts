@@ -21,10 +21,11 @@ import { cacheIdentity } from "../config/entry/cache-identity.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../config/entry/settings.ts";
 import { isIdle, type Plan } from "../config/plan/plan.ts";
-import type { KnownTools, Supervisor } from "../servers/servers.ts";
+import { messageLimitIsOf } from "../messages/too-large.ts";
+import type { KnownTools } from "../servers/lists.ts";
+import type { Supervisor } from "../servers/supervisor.ts";
 
 export interface PlanCarrierOptions {
-  generation: number;
   cwd: string;
   /** Absolute path of the cache file. */
   cachePath: string;
@@ -51,6 +52,7 @@ export class CurrentPlan {
 
   take(settings: Settings, files: readonly string[]): void {
     this.settings = settings;
+    messageLimitIsOf(settings.messageLimitOf);
     if (files.join("\0") !== this.files.join("\0")) this.files = files;
   }
 }
@@ -58,19 +60,8 @@ export class CurrentPlan {
 type CarryOut = (change: Plan, state: ConfigState, accepted: AcceptedBefore) => Promise<void>;
 
 export function createPlanCarrier(current: CurrentPlan, options: PlanCarrierOptions): CarryOut {
-  const {
-    generation,
-    cwd,
-    cachePath,
-    supervisor,
-    catalog,
-    hashes,
-    cache,
-    emit,
-    onChanged,
-    signal,
-    firstRequestGone,
-  } = options;
+  const { cwd, cachePath, supervisor, catalog, hashes, cache, emit, onChanged, signal, firstRequestGone } =
+    options;
   let isFirst = true;
 
   const read = async (query: CacheQuery): ReturnType<CachePool["readCache"]> => {
@@ -106,7 +97,6 @@ export function createPlanCarrier(current: CurrentPlan, options: PlanCarrierOpti
     supervisor.carryOut(change, withheldServers(state));
     emit({
       type: "planned",
-      generation,
       settings: catalogSettings(current.settings, current.files),
       accepted,
       ...statusReport(supervisor, state),

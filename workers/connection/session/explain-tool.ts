@@ -6,8 +6,9 @@
 import { ownerOf, spellingsOf } from "../../../src/shared/naming/names.ts";
 import { ThreadsError, toWireError, type WireError } from "../../../src/shared/protocol/errors.ts";
 import { offeredTools } from "../offers/offers.ts";
-import type { Server, Supervisor } from "../servers/servers.ts";
-import { excludedTool, refusal } from "../servers/servers.ts";
+import type { Server } from "../servers/server.ts";
+import { excludedTool, refusal } from "../servers/status.ts";
+import type { Supervisor } from "../servers/supervisor.ts";
 
 function reasonOf(server: Server, written: string): ThreadsError | undefined {
   const { definition, name } = server;

@@ -7,7 +7,7 @@ import { decode } from "../../../src/shared/protocol/codec.ts";
 import { cleanText, withBases } from "../../../src/shared/text/unprintable.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
 import { type Results, shapeAnywhere } from "../results/results.ts";
-import type { Supervisor } from "../servers/servers.ts";
+import type { Supervisor } from "../servers/supervisor.ts";
 
 export interface HandOverParts {
   supervisor: Pick<Supervisor, "get" | "servers">;

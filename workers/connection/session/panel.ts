@@ -23,7 +23,8 @@ import {
   writtenSource,
 } from "../config/wish/wish.ts";
 import { offeredTools } from "../offers/offers.ts";
-import type { Server, Supervisor } from "../servers/servers.ts";
+import type { Server } from "../servers/server.ts";
+import type { Supervisor } from "../servers/supervisor.ts";
 import type { SessionRequests } from "./handler.ts";
 import { readLogLines } from "./log-lines.ts";
 import { shownLine } from "./proposed.ts";

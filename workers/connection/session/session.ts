@@ -22,10 +22,12 @@ import {
   publishTimes,
 } from "../catalog/catalog.ts";
 import { runConfiguration } from "../config/config.ts";
-import { cacheFile, npxCacheFile } from "../config/files/files.ts";
+import { cacheFile, npxCacheFile } from "../config/files/sources.ts";
 import { describeEffect } from "../config/plan/plan.ts";
 import { createResults } from "../results/results.ts";
-import { type Connect, createSupervisor, type Supervisor, type Talkers } from "../servers/servers.ts";
+import type { Connect } from "../servers/server.ts";
+import { Supervisor, type SupervisorContext } from "../servers/supervisor.ts";
+import type { Talkers } from "../servers/talkers.ts";
 import { CurrentPlan, createPlanCarrier, endedBy } from "./carry-out.ts";
 import { reportEffect } from "./effect-notice.ts";
 import { firstHint } from "./first-hint.ts";
@@ -59,7 +61,7 @@ const PRELOAD_MS = 1_500;
 
 export function openSession(facts: SessionFacts, context: SessionContext): Session {
   const { emit, log, cache } = context;
-  const { generation, agentDir, cwd } = facts;
+  const { agentDir, cwd } = facts;
   const limits = { ...LIMITS, ...facts.limits };
   const lifetime = new AbortController();
   const first = createFirstRequest(lifetime.signal);
@@ -67,7 +69,6 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
   const settings = () => current.settings;
   const hashes = createDefinitionHashes(cache, cwd);
   const signInOptions = {
-    generation,
     agentDir,
     cwd,
     log,
@@ -77,7 +78,6 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
   };
   const auth = openSessionAuth(signInOptions);
   const approvals = createApprovals({
-    generation,
     canAsk: facts.canAsk,
     definitionOf: (name) => supervisor.servers.find((server) => server.name === name)?.definition,
     settings,
@@ -85,7 +85,6 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
     log,
   });
   const asks = createSessionAsks({
-    generation,
     worker: `${performance.timeOrigin}-`,
     emit,
     openPage: (url, onNote) => openPage(url, { env: process.env, platform: process.platform, onNote }),
@@ -101,12 +100,11 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
       const status = server.status();
       // Its tools make a new snapshot: the thread for it starts beside the server.
       if (facts.onDemand && status.state === "connecting" && !status.toolsKnown) cache.warm();
-      emit({ type: "server", generation, status });
+      emit({ type: "server", status });
     },
     onTools: (server) => catalog.changed(server),
   });
   const catalog: CatalogPublisher = createCatalogPublisher({
-    generation,
     cachePath: cacheFile(agentDir),
     snapshotPath: () => snapshotPath(facts),
     knownChecksum: facts.snapshotChecksum,
@@ -125,16 +123,15 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
     log,
     warn: (text) => {
       log.warn(text);
-      emit({ type: "notice", generation, text, level: "warning" });
+      emit({ type: "notice", text, level: "warning" });
     },
   });
-  const notice = { generation, supervisor, catalog, log, emit, signal: lifetime.signal };
+  const notice = { supervisor, catalog, log, emit, signal: lifetime.signal };
   const started = runConfiguration({
     facts,
     log,
     signal: lifetime.signal,
     onPlan: createPlanCarrier(current, {
-      generation,
       cwd,
       cachePath: cacheFile(agentDir),
       supervisor,
@@ -151,13 +148,12 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
       },
     }),
     onFirstChange: () => cache.warm(),
-    onHeld: ({ id, change }) =>
-      emit({ type: "held", generation, id, text: describeEffect(change, new Map()) ?? "" }),
+    onHeld: ({ id, change }) => emit({ type: "held", id, text: describeEffect(change, new Map()) ?? "" }),
   });
   if (facts.hints) {
     started
       .then(firstHint)
-      .then((text) => text && emit({ type: "notice", generation, text, level: "info" }))
+      .then((text) => text && emit({ type: "notice", text, level: "info" }))
       // The failure of a start is told by its requests.
       .catch(() => undefined);
   }
@@ -195,7 +191,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
 }
 
 type ServerHooks = Pick<
-  Parameters<typeof createSupervisor>[0],
+  SupervisorContext,
   "auth" | "approvals" | "asks" | "limits" | "settings" | "onStatus" | "onTools"
 >;
 
@@ -204,7 +200,7 @@ const openServers = (
   { log, emit, talkers, connect }: SessionContext,
   hooks: ServerHooks,
 ): Supervisor =>
-  createSupervisor({
+  new Supervisor({
     ...hooks,
     cwd,
     npxCacheFile: npxCacheFile(agentDir),

@@ -12,12 +12,11 @@ import { abortable, settledWithin } from "../../shared/pace/abort.ts";
 import { type AuthServer, createSessionAuth, type SessionAuth } from "../auth/auth.ts";
 import type { RunningConfiguration } from "../config/config.ts";
 import type { ResolveOptions } from "../config/values/values.ts";
-import { authServer, type Supervisor } from "../servers/servers.ts";
+import type { Supervisor } from "../servers/supervisor.ts";
 import { explainAbsent } from "./explain-server.ts";
 import type { SessionRequests } from "./handler.ts";
 
 export interface SessionSignInsOptions {
-  generation: number;
   agentDir: string;
   cwd: string;
   log: Log;
@@ -30,7 +29,7 @@ export interface SessionSignInsOptions {
 export type SignInRequests = Pick<SessionRequests, "signIn" | "pasteSignIn" | "cancelSignIn" | "signOut">;
 
 export function openSessionAuth(options: SessionSignInsOptions): SessionAuth {
-  const { generation, agentDir, log, emit, supervisor, signal } = options;
+  const { agentDir, log, emit, supervisor, signal } = options;
   let renewing = 0;
   return createSessionAuth({
     agentDir,
@@ -47,7 +46,7 @@ export function openSessionAuth(options: SessionSignInsOptions): SessionAuth {
       (await import("../web/client.ts")).createHttpClient(process.env, undefined, ca),
     warn: (text) => {
       log.warn(text);
-      emit({ type: "notice", generation, text, level: "warning" });
+      emit({ type: "notice", text, level: "warning" });
     },
     onRenewing: (by) => {
       renewing += by;
@@ -55,9 +54,9 @@ export function openSessionAuth(options: SessionSignInsOptions): SessionAuth {
     },
     onStatus: (name) => {
       const server = supervisor().servers.find((one) => one.name === name);
-      if (server) emit({ type: "server", generation, status: server.status() });
+      if (server) emit({ type: "server", status: server.status() });
     },
-    onEnd: (end) => emit({ type: "sign-in", generation, ...end }),
+    onEnd: (end) => emit({ type: "sign-in", ...end }),
   });
 }
 
@@ -95,11 +94,12 @@ export function createSignInRequests(
     const isThere = supervisor().servers.some((one) => one.name === name);
     const absent = isThere ? undefined : explainAbsent(name, state);
     if (absent) throw absent;
-    const { parts, definition } = supervisor().get(name);
-    const how = resolveOptions(options, { definition, onNote: parts.log.note }, signal);
+    const server = supervisor().get(name);
+    const { definition, log } = server;
+    const how = resolveOptions(options, { definition, onNote: log.note }, signal);
     const { resolveTarget } = await loadValues();
     const target = await resolveTarget(definition, { ...how, caFile: now.settings.caFile });
-    if (target.kind === "http") return authServer(parts, target);
+    if (target.kind === "http") return server.authServer(target);
     throw new ThreadsError("bad_config", `${name} is a local program and takes no sign-in.`, {
       remedy: advice("lists"),
       data: { server: name },

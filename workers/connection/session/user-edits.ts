@@ -18,10 +18,10 @@ import {
   writeEdited,
   writeEnabled,
 } from "../config/edit/edit.ts";
-import { asRules } from "../config/entry/approve.ts";
 import { isProject, type ServerDefinition } from "../config/entry/definition.ts";
-import { configSources } from "../config/files/files.ts";
-import type { Supervisor } from "../servers/servers.ts";
+import { asRules } from "../config/entry/exposure.ts";
+import { configSources } from "../config/files/sources.ts";
+import type { Supervisor } from "../servers/supervisor.ts";
 import { explainAbsent } from "./explain-server.ts";
 
 type Answer<M extends keyof ConnectionMethods> = Promise<ConnectionMethods[M]["value"]>;

@@ -2,17 +2,16 @@
 import { Tiktoken } from "js-tiktoken/lite";
 import o200kBase from "js-tiktoken/ranks/o200k_base";
 import { describe, expect, it, test } from "vitest";
-import type { PiTool } from "../../../../src/pi/tools.ts";
+import type { PiTool } from "../../../../src/pi/api.ts";
 import {
   type DescribedServer,
   estimateTokens,
   proxyDescription,
   toolSearchDescription,
 } from "../../../../src/shared/text/search-tool.ts";
-import type { ProxyHost } from "../../../../src/tools/proxy/host.ts";
-import { createProxyTool } from "../../../../src/tools/proxy/proxy.ts";
-import type { ToolSearchHost } from "../../../../src/tools/tool-search/host.ts";
-import { createToolSearch } from "../../../../src/tools/tool-search/tool-search.ts";
+import type { ToolHost } from "../../../../src/tools/host.ts";
+import { createProxyTool } from "../../../../src/tools/proxy.ts";
+import { createToolSearch } from "../../../../src/tools/tool-search.ts";
 import { randomNumbers } from "../../workers/connection/results/support.ts";
 
 const o200k = new Tiktoken(o200kBase);
@@ -37,7 +36,7 @@ const servers = (count: number, toolsEach: number): DescribedServer[] =>
   }));
 
 const searchTool = (...args: Parameters<typeof toolSearchDescription>): number =>
-  tokens(declaration(createToolSearch(toolSearchDescription(...args), {} as ToolSearchHost)));
+  tokens(declaration(createToolSearch(toolSearchDescription(...args), {} as ToolHost)));
 
 describe("declaration of ToolSearch, in tokens", () => {
   it.each([
@@ -53,7 +52,7 @@ describe("declaration of ToolSearch, in tokens", () => {
 
 test("declaration of the proxy tool -> under 350 tokens, with 500 servers as well", () => {
   for (const list of [[], servers(20, 1), servers(500, 1)]) {
-    const tool = createProxyTool(proxyDescription(list), {} as ProxyHost);
+    const tool = createProxyTool(proxyDescription(list), {} as ToolHost);
     expect(tokens(declaration(tool))).toBeLessThan(350);
   }
 });
@@ -75,7 +74,7 @@ describe("toolSearchDescription", () => {
     expect(toolSearchDescription(NAMED, "servers")).toContain(
       "\nServers (set server to the one that fits):\n",
     );
-    const { parameters } = createToolSearch(toolSearchDescription([]), {} as ToolSearchHost);
+    const { parameters } = createToolSearch(toolSearchDescription([]), {} as ToolHost);
     expect(parameters).toMatchObject({
       properties: { server: { description: expect.stringContaining("Set it whenever one fits: ") } },
     });

@@ -1,18 +1,119 @@
 /**
- * Everything in a sign-in before the browser opens: the stored sign-in that may renew itself, Pi's own sign-in, finding
- * the authorization server, the listener, the client, and the address for the browser.
+ * Everything in a sign-in but the wait for the browser: the stored sign-in that may renew itself, Pi's own sign-in, finding
+ * the authorization server, the question that guards against a mix-up (RFC 9700, section 4.4: metadata of one server send the
+ * browser to the page of another one and take the code to their own token endpoint), the client, the address for the
+ * browser, and the record of the new tokens.
  */
-
-import type { SignInAgreed, SignInQuestion } from "../../../../src/shared/protocol/sign-in.ts";
+import type {
+  SignInAgreed,
+  SignInQuestion,
+  SignInResult,
+  SignInStep,
+} from "../../../../src/shared/protocol/sign-in.ts";
 import { isOpenable } from "../../../../src/shared/text/openable.ts";
 import { oneLine } from "../../../../src/shared/text/unprintable.ts";
+import { known } from "../../../shared/json/known.ts";
 import { settledWithin } from "../../../shared/pace/abort.ts";
-import type { GrantContext, PendingAuthorization } from "../grants/grants.ts";
-import { type Discovered, SignInProblem, type SignInRecord } from "../model/model.ts";
-import type { SignInParts, SignInTarget } from "./contract.ts";
-import { listenAndRegister } from "./listen.ts";
-import type { Listeners, Listening } from "./listeners.ts";
-import { mixUpOf } from "./mix-up.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
+import { type discover, isSameSite, isVouched, type promisesIssuer } from "../discovery/discovery.ts";
+import type { GrantContext, PendingAuthorization } from "../grants/ask.ts";
+import type { beginAuthorization, chooseScope } from "../grants/authorize.ts";
+import type { clientFor } from "../grants/client.ts";
+import type { finishAuthorization } from "../grants/token-requests.ts";
+import {
+  type AuthChallenge,
+  type Discovered,
+  SignInProblem,
+  type SignInRecord,
+  type TokenAnswer,
+} from "../model/model.ts";
+import type { SignInStore } from "../store/store.ts";
+import type { openBrowser } from "./browser.ts";
+import type { Listeners, Listening } from "./callback.ts";
+import { listenAndRegister, type Pasted } from "./redirect.ts";
+
+/** The server that the user signs in to. */
+export interface SignInTarget extends GrantContext {
+  server: string;
+  url: URL;
+  store: SignInStore;
+  challenge: AuthChallenge | undefined;
+  /** Whether `plan` is the user's own: no file of a project wrote it. */
+  isOwnPlan: boolean;
+  /** Renews the stored sign-in if that is possible. True: the server can be connected now. Never rejects. */
+  renew(signal: AbortSignal): Promise<boolean>;
+  /** Takes a token, code, verifier or secret that no text may show from now on. */
+  onSecret: (secret: string) => void;
+  redact: (text: string) => string;
+  /** Called once a new sign-in is in the store: connects the server. Answers its number of tools, if it connected. */
+  signedIn(): Promise<number | undefined>;
+}
+
+export interface SignIns {
+  /**
+   * The same server twice is one sign-in. `signal` ends a sign-in that has not answered its first step: without a dialog
+   * no browser opens. Rejects with `ThreadsError`.
+   */
+  begin(target: SignInTarget, agreed: SignInAgreed, signal?: AbortSignal): Promise<SignInStep>;
+  /** Answers what is wrong with the text; undefined: the sign-in goes on. */
+  paste(id: string, text: string): Promise<string | undefined>;
+  cancel(id: string): void;
+  /** Ends the sign-ins of a server that was edited or removed, or all. */
+  abandon(server?: string): void;
+  isRunning(server: string): boolean;
+  /** Ends all sign-ins. Settles when nothing listens and nothing is being stored any more. */
+  close(): Promise<void>;
+}
+
+export interface SignInsOptions {
+  onEnd: (end: { id: string; server: string; result: SignInResult }) => void;
+  log: { info(message: string): void; warn(message: string): void };
+  env: Readonly<Record<string, string | undefined>>;
+  platform: NodeJS.Platform;
+}
+
+export interface SignInLimits {
+  /** Sign-ins at a time. */
+  flows: number;
+  /** From the opened browser to its answer. */
+  flowMs: number;
+  /** Everything before the browser opens, and again the exchange of the code. */
+  talkMs: number;
+  /** The part before the browser in which the stored sign-in may renew itself. */
+  renewMs: number;
+  /** The browser waits this long for its last page, which says how the sign-in ended. */
+  pageMs: number;
+  /** One connection to the listener, from its start to its end. */
+  connectionMs: number;
+}
+
+const FLOWS = 8;
+const FLOW_MS = 5 * 60_000;
+const TALK_MS = 20_000;
+const RENEW_MS = 8_000;
+const PAGE_MS = 8_000;
+const CONNECTION_MS = 10_000;
+
+export const SIGN_IN_LIMITS: SignInLimits = {
+  flows: FLOWS,
+  flowMs: FLOW_MS,
+  talkMs: TALK_MS,
+  renewMs: RENEW_MS,
+  pageMs: PAGE_MS,
+  connectionMs: CONNECTION_MS,
+};
+
+/** The work of the neighbours. Tests pass small ones. */
+export interface SignInParts {
+  discover: typeof discover;
+  promisesIssuer: typeof promisesIssuer;
+  clientFor: typeof clientFor;
+  chooseScope: typeof chooseScope;
+  beginAuthorization: typeof beginAuthorization;
+  finishAuthorization: typeof finishAuthorization;
+  openBrowser: typeof openBrowser;
+  limits: SignInLimits;
+}
 
 export type Prepared =
   /** The server can be connected: the old sign-in was renewed, or Pi's was taken over. */
@@ -27,7 +128,7 @@ export type Prepared =
       isOldClient: boolean;
     };
 
-export interface Preparation {
+interface Preparation {
   target: SignInTarget;
   agreed: SignInAgreed;
   /** `target`'s, with requests that end with this sign-in. */
@@ -45,7 +146,7 @@ export interface Preparation {
 const ISSUER_CHARS = 300;
 const EXPECTED_CHARS = 200;
 
-export const tellSecrets = (
+const tellSecrets = (
   { access_token, refresh_token, client }: Partial<SignInRecord>,
   onSecret: (secret: string) => void,
 ): void => {
@@ -172,4 +273,77 @@ export async function prepare(preparation: Preparation): Promise<Prepared> {
   if (agreed.endpoints !== mixUp.question.endpoints) return { kind: "ask", question: mixUp.question };
   const isDue = await parts.promisesIssuer(mixUp.page, context.requests);
   return authorize(preparation, isDue ? withIssuerDue(discovered) : discovered, record);
+}
+
+interface MixUp {
+  question: Extract<SignInQuestion, { about: "endpoints" }>;
+  /** The page at which the person would sign in. */
+  page: URL;
+}
+
+/**
+ * What the person must agree to if the page of a sign-in does not belong to the server that describes it; undefined if it
+ * does. `isOwnPlan`: no file of a project wrote the plan.
+ */
+export function mixUpOf(
+  discovered: Discovered,
+  { server, plan, isOwnPlan }: { server: string; plan: OAuthPlan; isOwnPlan: boolean },
+): MixUp | undefined {
+  const { authorization_endpoint: page, token_endpoint: token } = discovered.metadata;
+  // Whoever needs them says that they are missing.
+  if (page === undefined || token === undefined) return undefined;
+  const [described, shown, taken] = [new URL(discovered.foundAt), new URL(page), new URL(token)];
+  if (isSameSite(described, shown) || (isOwnPlan && isVouched(plan, discovered))) return undefined;
+  const text = `${server} sends you to sign in at ${shown.host}, and the code of that sign-in goes to ${taken.host}, as ${described.host} says. Whoever gets the code can act as you at ${shown.host}. Go on only if you know that they belong together.`;
+  const endpoints = [described, shown, taken].map(({ origin }) => origin).join(" ");
+  return { question: { about: "endpoints", endpoints, text }, page: shown };
+}
+
+function tokenEndpointOf({ metadata }: Discovered): string {
+  if (metadata.token_endpoint !== undefined) return metadata.token_endpoint;
+  throw new SignInProblem("no-endpoint", { what: "token_endpoint", url: metadata.issuer });
+}
+
+/** `nowMs`: milliseconds since the epoch. */
+export function recordOf(
+  { server, url }: Pick<SignInTarget, "server" | "url">,
+  { discovered, client, scope }: PendingAuthorization,
+  tokens: TokenAnswer,
+  nowMs: number,
+): SignInRecord {
+  return {
+    version: 1,
+    server,
+    url: url.href,
+    issuer: discovered.metadata.issuer,
+    tokenEndpoint: tokenEndpointOf(discovered),
+    client,
+    access_token: tokens.access_token,
+    token_type: tokens.token_type,
+    obtainedAt: nowMs,
+    ...known({
+      acceptedIssuer: discovered.acceptedIssuer,
+      resource: discovered.resource,
+      revocationEndpoint: discovered.metadata.revocation_endpoint,
+      refresh_token: tokens.refresh_token,
+      expiresAt: tokens.expiresAt,
+      requestedScope: scope,
+      // RFC 6749, section 5.1: an answer without scope grants what was requested.
+      scope: tokens.scope ?? scope,
+    }),
+  };
+}
+
+/** Throws `SignInProblem`. A code is sent once: a second time would end the tokens of the first (RFC 6749, section 4.1.2). */
+export async function exchange(
+  target: SignInTarget,
+  { pending, answer, context }: { pending: PendingAuthorization; answer: Pasted; context: GrantContext },
+  { finishAuthorization }: Pick<SignInParts, "finishAuthorization">,
+): Promise<SignInRecord> {
+  const code = "bareCode" in answer ? answer.bareCode : answer.parameters.get("code");
+  if (code) target.onSecret(code);
+  const tokens = await finishAuthorization(pending, answer, context);
+  const record = recordOf(target, pending, tokens, Date.now());
+  tellSecrets(record, target.onSecret);
+  return record;
 }

@@ -1,17 +1,24 @@
 /**
- * Renews the stored sign-in of one server under the lock that all processes share. A refresh token that rotates works
- * once, so only the holder of the lock sends it, and the answer is written before anybody uses it. Nothing here opens a
- * browser or registers a client. Called by: tokens.ts.
+ * What asks for tokens without the user. Owns: the renewal of a stored sign-in under the lock that all processes share, and
+ * the token of a server without a user. A refresh token that rotates works once, so only the holder of the lock sends it, and
+ * the answer is written before anybody uses it. Nothing here opens a browser or registers a client.
  */
-import { type GrantContext, refreshTokens } from "../grants/grants.ts";
+import { abortable } from "../../../shared/pace/abort.ts";
+import { checkSecretTarget, discover } from "../discovery/discovery.ts";
+import type { GrantContext } from "../grants/ask.ts";
+import { chooseScope } from "../grants/authorize.ts";
+import { clientCredentials, refreshTokens } from "../grants/token-requests.ts";
 import {
+  type AuthChallenge,
+  type Discovered,
+  isFresh,
   SignInProblem,
   type SignInProblemKind,
   type SignInRecord,
   type TokenAnswer,
 } from "../model/model.ts";
-import type { LockedSignIn, SignInStore } from "../store/store.ts";
-import { isFresh } from "./fresh.ts";
+import type { HeldSignIn } from "../store/record.ts";
+import type { SignInStore } from "../store/store.ts";
 
 export interface RefreshContext {
   store: Pick<SignInStore, "locked" | "read">;
@@ -47,7 +54,7 @@ export function refresh(
 }
 
 async function renew(
-  held: LockedSignIn,
+  held: HeldSignIn,
   record: SignInRecord,
   { grant, context }: { grant: GrantContext; context: RefreshContext },
 ): Promise<SignInRecord> {
@@ -100,7 +107,7 @@ export function renewedRecord(before: SignInRecord, answer: TokenAnswer, nowMs: 
 }
 
 /** Only a clear no of the authorization server ends a sign-in. A fault of the network or the server loses nothing. */
-async function settleFailure(held: LockedSignIn, before: SignInRecord, error: unknown): Promise<void> {
+async function settleFailure(held: HeldSignIn, before: SignInRecord, error: unknown): Promise<void> {
   const kind = kindOf(error);
   if (kind === "client-unknown" && before.client.kind === "dynamic") return held.forget();
   if (kind === "refresh-refused" || kind === "client-unknown") return held.write(withoutTokens(before));
@@ -114,3 +121,60 @@ const withoutTokens = ({
   expiresAt: ____,
   ...rest
 }: SignInRecord): SignInRecord => rest;
+
+export interface MachineContext {
+  server: string;
+  url: URL;
+  grant: () => Promise<GrantContext>;
+  onSecret: (secret: string) => void;
+  nowMs: () => number;
+}
+
+export interface Machine {
+  /** Undefined until the server has asked for a token. Throws `SignInProblem`. */
+  token(signal: AbortSignal): Promise<string | undefined>;
+  /** Another token than the refused one. Throws `SignInProblem`. */
+  renewed(refused: string | undefined, signal: AbortSignal): Promise<string>;
+}
+
+type Held = TokenAnswer & { obtainedAt: number };
+
+/** `challenge`: the last one of the server, which may name its metadata and its scope. */
+export function createMachine(context: MachineContext, challenge: () => AuthChallenge | undefined): Machine {
+  let held: Held | undefined;
+  let discovered: Discovered | undefined;
+  let flight: Promise<Held> | undefined;
+
+  const ask = async (): Promise<Held> => {
+    const grant = await context.grant();
+    const { plan, requests, onNote } = grant;
+    discovered ??= await discover({ url: context.url, challenge: challenge(), plan, requests, onNote });
+    checkSecretTarget(discovered, { plan, url: context.url });
+    const challenged = challenge()?.scope;
+    const known = { plan, discovered, challenged, requested: undefined, granted: undefined };
+    const answer = await clientCredentials({ discovered, scope: chooseScope(known) }, grant);
+    context.onSecret(answer.access_token);
+    held = { ...answer, obtainedAt: context.nowMs() };
+    return held;
+  };
+
+  const renewed = async (refused: string | undefined, signal: AbortSignal): Promise<string> => {
+    if (held && held.access_token !== refused && isFresh(held, context.nowMs())) return held.access_token;
+    if (!flight) {
+      flight = ask().finally(() => {
+        flight = undefined;
+      });
+      // A caller that was aborted does not wait for it.
+      flight.catch(() => {
+        // The server may have moved.
+        discovered = undefined;
+      });
+    }
+    return (await abortable(flight, signal, `the sign-in of ${context.server}`)).access_token;
+  };
+
+  return {
+    token: async (signal) => (held === undefined ? undefined : renewed(undefined, signal)),
+    renewed,
+  };
+}

@@ -1,16 +1,49 @@
 /**
  * The tokens of one server. Owns: the token of the next request, its renewal (once at a time in this process, and by
  * the store's lock in all processes), and what a refusal of the server means. Must not: open a browser or register a
- * client. Called by: auth.ts.
+ * client.
  */
 import type { SignInStatus } from "../../../../src/shared/protocol/sign-in.ts";
 import { abortable, settledWithin } from "../../../shared/pace/abort.ts";
-import type { GrantContext } from "../grants/grants.ts";
-import { type AuthChallenge, type RefusedRequest, SignInProblem, type SignInRecord } from "../model/model.ts";
+import type { GrantContext } from "../grants/ask.ts";
+import {
+  type AuthChallenge,
+  isExpired,
+  isFresh,
+  type RefusedRequest,
+  SignInProblem,
+  type SignInRecord,
+} from "../model/model.ts";
 import type { SignInStore, StoredSignIn } from "../store/store.ts";
-import { isExpired, isFresh } from "./fresh.ts";
-import type { Machine } from "./machine.ts";
-import { createStepUps } from "./step-ups.ts";
+import type { Machine } from "./refresh.ts";
+
+/** MCP 2025-11-25, basic/authorization, "Step-Up Authorization Flow": "no more than a few times". */
+const MOST = 2;
+/** Sets of scopes that are remembered. */
+const SETS = 100;
+
+export interface StepUps {
+  /** The user has signed in for this scope. */
+  count(scope: string | undefined): void;
+  isAllowed(scope: string | undefined): boolean;
+}
+
+/** Scopes have no order (RFC 6749, section 3.3). */
+const keyOf = (scope: string | undefined): string =>
+  [...new Set((scope ?? "").split(/\s+/))].sort().join(" ").trim();
+
+export function createStepUps(): StepUps {
+  const times = new Map<string, number>();
+  return {
+    count: (scope) => {
+      const key = keyOf(scope);
+      times.set(key, (times.get(key) ?? 0) + 1);
+      const [oldest] = times.keys();
+      if (times.size > SETS && oldest !== undefined) times.delete(oldest);
+    },
+    isAllowed: (scope) => (times.get(keyOf(scope)) ?? 0) < MOST,
+  };
+}
 
 export interface TokensContext {
   server: string;
@@ -79,7 +112,7 @@ class Tokens implements ServerTokens {
 
   /** What talks to an authorization server is loaded when a request to one is due: a stored token needs none. */
   #asMachine(): Promise<Machine> {
-    this.#machine ??= import("./machine.ts").then(({ createMachine }) =>
+    this.#machine ??= import("./refresh.ts").then(({ createMachine }) =>
       createMachine(this.#context, () => this.#challenge),
     );
     return this.#machine;

@@ -3,7 +3,10 @@
  * same definition starts another program in another folder. Otherwise `node ./server.js` of one project would show
  * the tools that another project's server described. Pure.
  */
+
 import { FOLDER_KEY } from "../../../shared/json/definition-hash.ts";
+import { childEnvironment, type Env } from "../../../shared/programs/environment.ts";
+import { isWithin } from "../../../shared/programs/search-path.ts";
 import type { ServerDefinition } from "./definition.ts";
 
 /** `./x`, `..`, also as the value of `--option=./x`. */
@@ -59,3 +62,46 @@ export function cacheIdentity(
   const { [FOLDER_KEY]: _, ...definition } = raw;
   return project || dependsOnFolder(definition) ? { ...definition, [FOLDER_KEY]: cwd } : definition;
 }
+
+/** A path from the root or the home folder, without a variable or a command in it. */
+const WRITTEN_OUT = /^(?:\/|~[/\\]|~$|[a-z]:[\\/])(?:(?!\$\{|\$env:|\{env:).)*$/is;
+
+type Chosen = Pick<ServerDefinition, "origin" | "project" | "target">;
+
+export function isChosenFolder(
+  { origin, project, target }: Chosen,
+  where: { session: string; folder: string; platform: NodeJS.Platform },
+): boolean {
+  const written = target.kind === "stdio" ? target.cwd : undefined;
+  // A file of the project may have set this folder.
+  if (written === undefined || project) return false;
+  // A path from an extension, or from a file of another program, may be the folder in which Pi runs.
+  if (origin === "user" && WRITTEN_OUT.test(written)) return true;
+  const { session, folder, platform } = where;
+  return !isWithin(folder, session, platform) && !isWithin(session, folder, platform);
+}
+
+interface EnvironmentFacts {
+  /** Environment of this process. */
+  base: Env;
+  /** The session's folder. */
+  session: string;
+  home: string;
+  platform: NodeJS.Platform;
+  /** Gets the entries of PATH that are left out. Not called if there are none. */
+  onLeftOut?: (entries: string[]) => void;
+}
+
+/** `own`: the variables of the definition, filled in. */
+export const serverEnvironment = (
+  { definedByProject }: Pick<ServerDefinition, "definedByProject">,
+  own: Env,
+  { base, session, home, platform, onLeftOut }: EnvironmentFacts,
+): Record<string, string> =>
+  childEnvironment({
+    base,
+    own,
+    platform,
+    independentOf: definedByProject ? undefined : { cwd: session, home },
+    ...(onLeftOut ? { onLeftOut } : {}),
+  });

@@ -6,16 +6,15 @@ import type { ToolPrefix } from "../../../../src/shared/naming/names.ts";
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { TransportKind } from "../../../../src/shared/protocol/status.ts";
-import type { ServerApproval } from "./approve.ts";
 import { type AuthSettings, authOf } from "./auth.ts";
-import type { Lifecycle, PROTOCOLS } from "./choices.ts";
-import { type ExposureRules, toExposure } from "./exposure.ts";
+import { type ExposureRules, type ServerApproval, toExposure } from "./exposure.ts";
+import { UNSAFE_KEY } from "./interpolate.ts";
 import { check, kindOf, type Mistake, mistake } from "./mistakes.ts";
 import { oauthOf } from "./oauth.ts";
-import type { OAuthPlan } from "./oauth-plan.ts";
+import type { OAuthPlan } from "./oauth-values.ts";
 import { type Entry, entryShape } from "./server-shape.ts";
 import type { Settings } from "./settings.ts";
-import { UNSAFE_KEY } from "./unsafe-key.ts";
+import type { Lifecycle, PROTOCOLS } from "./shape.ts";
 
 export type StdioTarget = {
   command: string;

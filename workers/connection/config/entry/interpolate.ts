@@ -4,13 +4,15 @@
  * `$$env:`, `{{env:`. One pass, so that a value that looks like a variable stays as it is. Pure.
  */
 
+import { posix, win32 } from "node:path";
+
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * The value of a variable. On Windows the case of a name does not matter, but a worker's copy of the environment is
  * case-sensitive.
  */
-export function lookUp(env: Environment, name: string, platform: NodeJS.Platform): string | undefined {
+function lookUp(env: Environment, name: string, platform: NodeJS.Platform): string | undefined {
   if (Object.hasOwn(env, name)) return env[name];
   if (platform !== "win32") return undefined;
   const key = Object.keys(env).find((candidate) => candidate.toLowerCase() === name.toLowerCase());
@@ -119,7 +121,7 @@ export const interpolate = (
   platform: NodeJS.Platform = "linux",
 ): { text: string; missing: string[] } => fill(text, (name) => lookUp(env, name, platform));
 
-export interface Variables {
+interface Variables {
   /** The variables that the text can read, also those in defaults, each once. */
   names: string[];
   /** Whether the text holds more than variables. */
@@ -139,4 +141,35 @@ export function variablesIn(text: string): Variables {
   }).text.replaceAll("\0", "");
   const unset = fill(text, () => undefined).text;
   return { names: [...names], hasText: set !== "", hasDefault: names.size > 0 && unset !== set };
+}
+
+export const pathsOf = (platform: NodeJS.Platform): typeof posix => (platform === "win32" ? win32 : posix);
+
+/** Replaces a leading `~/` with the home folder. */
+export function expandHome(
+  path: string,
+  { home, platform }: { home: string; platform: NodeJS.Platform },
+): string {
+  if (path === "~") return home;
+  const isHome = path.startsWith("~/") || (platform === "win32" && path.startsWith("~\\"));
+  return isHome ? pathsOf(platform).join(home, path.slice(2)) : path;
+}
+
+/** The key that, written to a plain object, changes the object's prototype instead of naming a property. */
+export const UNSAFE_KEY = "__proto__";
+
+export interface PathFacts {
+  env: Environment;
+  home: string;
+  platform?: NodeJS.Platform;
+}
+
+export function fillPath(
+  text: string,
+  { env, home, platform = process.platform }: PathFacts,
+): ReturnType<typeof interpolate> {
+  const withHome = /^~~+($|[/\\])/.test(text)
+    ? text.slice(1)
+    : expandHome(text, { home: escapeVariables(home), platform });
+  return interpolate(withHome, env, platform);
 }

@@ -5,9 +5,8 @@
 import type { AuthSettings } from "./auth.ts";
 import { isLate } from "./interpolate.ts";
 import type { Mistake } from "./mistakes.ts";
-import { DEFAULT_OAUTH, type OAuthPlan } from "./oauth-plan.ts";
 import type { OAuthEntry } from "./oauth-shape.ts";
-import { oauthFindings } from "./oauth-values.ts";
+import { DEFAULT_OAUTH, type OAuthPlan, oauthFindings } from "./oauth-values.ts";
 import type { Entry } from "./server-shape.ts";
 
 /** Keys that mean in a plan what they mean in a file. An empty text counts as absent. */

@@ -3,11 +3,11 @@
  * precedence defines, but never where the server runs or what is sent to it. Pure.
  */
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
-import { LIFECYCLES } from "./choices.ts";
 import { isProject, type Origin, type OwnRules, parseEntry, type ServerDefinition } from "./definition.ts";
 import { check, type Mistake } from "./mistakes.ts";
 import { type Entry, entryShape } from "./server-shape.ts";
 import { DEFAULT_SETTINGS } from "./settings.ts";
+import { LIFECYCLES } from "./shape.ts";
 
 const DEFINING_KEYS = ["command", "url", "type"] as const;
 

@@ -4,10 +4,9 @@
  * generated from it, and its examples are what the remedy of a mistake shows.
  */
 import * as z from "zod";
-import { HOSTS } from "./choices.ts";
 import { entryShape } from "./server-shape.ts";
 import { settingsShape } from "./settings-shape.ts";
-import { lazily } from "./shape.ts";
+import { HOSTS, lazily } from "./shape.ts";
 
 const parts = lazily({
   servers: () =>

@@ -1,9 +1,19 @@
 /** The keys of a server entry: what each may hold, and its description and example for editors and messages. */
 import * as z from "zod";
-import { EXPOSURES, LIFECYCLES, PROTOCOLS, TOOL_PREFIXES } from "./choices.ts";
 import { isLate } from "./interpolate.ts";
 import { authShape, oauthShape } from "./oauth-shape.ts";
-import { approve, type Loose, lazily, names, outputGuard, strings } from "./shape.ts";
+import {
+  approve,
+  EXPOSURES,
+  LIFECYCLES,
+  type Loose,
+  lazily,
+  names,
+  outputGuard,
+  PROTOCOLS,
+  strings,
+  TOOL_PREFIXES,
+} from "./shape.ts";
 
 /** Far more folders than a person lists, and few enough for each answer to a server. */
 const ROOTS = 100;

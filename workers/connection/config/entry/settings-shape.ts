@@ -1,7 +1,6 @@
 /** The keys of `settings`: what each may hold, and its description and example for editors and messages. */
 import * as z from "zod";
-import { TOOL_PREFIXES } from "./choices.ts";
-import { approve, type Loose, lazily, names, outputGuard } from "./shape.ts";
+import { approve, type Loose, lazily, names, outputGuard, TOOL_PREFIXES } from "./shape.ts";
 
 const statsPath = () =>
   z

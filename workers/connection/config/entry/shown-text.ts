@@ -4,6 +4,8 @@
  * elsewhere is written as its code here, because the user agrees to the whole text. Pure.
  */
 
+import { variablesIn } from "./interpolate.ts";
+
 /**
  * Controls, marks that turn or hide letters, line ends, and blanks other than the space: more than unprintable.ts
  * removes.
@@ -43,7 +45,7 @@ export const escaped = (text: string): string =>
     .replace(BLANKS, (run) => ` \\u{20}×${run.length - 1}`);
 
 /** The text in quotes. Its own backslashes are doubled, so that no text can fake an escape. */
-export const quoted = (text: string): string => escaped(JSON.stringify(text));
+const quoted = (text: string): string => escaped(JSON.stringify(text));
 
 /** A plain word as it is, any other text in quotes. */
 export const shown = (text: string): string => (/^[\w@%+=:./~${}-]+$/.test(text) ? text : quoted(text));
@@ -60,3 +62,30 @@ export function listed(texts: readonly string[], most: number): string {
   const others = texts.length - most;
   return [...texts.slice(0, most), ...(others > 0 ? [`${others} more`] : [])].join(", ");
 }
+
+/** Whether the value is a whole `!command`; `!!` stands for a literal `!`. */
+export const isCommand = (value: string): boolean => /^!(?!!)/.test(value);
+
+export const fromCommand = (value: string): string => `from running ${quoted(value.slice(1))}`;
+
+/** Where a value comes from, without the value. */
+function origin(value: string): string {
+  const { names, hasText, hasDefault } = variablesIn(value);
+  if (names.length === 0) return value === "" ? "empty" : `${value.length} characters`;
+  const from = `${hasText ? "text with" : "from"} ${names.map((name) => `$${name}`).join(", ")}`;
+  return hasDefault ? `${from}, or a default` : from;
+}
+
+/** A value that may be a secret. */
+export const withOrigin = (what: string, value: string): string =>
+  isCommand(value) ? `${what} ${fromCommand(value)}` : `${what} (${origin(value)})`;
+
+/** A value that is not a secret. */
+export const withValue = (what: string, value: string, show: (text: string) => string = shown): string =>
+  `${what} ${isCommand(value) ? fromCommand(value) : show(value)}`;
+
+/** Every text in a value, however deep. */
+export const textsIn = (value: unknown): string[] => {
+  if (typeof value === "string") return [value];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
+};

@@ -3,14 +3,133 @@
  * remembered as they were applied. Must not: know servers or what a plan does. Called by: config.ts.
  * follow.ts and the file watcher behind it are loaded after the first plan, which needs neither.
  */
-import type { LiveConfig, LiveOptions } from "./follow.ts";
 
-export { type EnvWatch, watchEnvFiles } from "./env-watch.ts";
+import { createHash } from "node:crypto";
+import type { AcceptedBefore } from "../../../../src/shared/protocol/session.ts";
+import { canonical } from "../../../shared/json/canonical.ts";
+import { type ReadFile, readText } from "../files/sources.ts";
+import type { LoadedConfig } from "../merge/merge.ts";
+import { isIdle, type Plan } from "../plan/plan.ts";
+import type { ConfigWatcher, LiveConfig, LiveOptions } from "./follow.ts";
+
 export type { LiveConfig } from "./follow.ts";
-export { asApplied, asKept, type OwnWrite, textsToKeep } from "./frozen-files.ts";
-export { createHeldEdit, type HeldEdit } from "./held-edit.ts";
 
 /** Follows the files of `first` until it is closed. */
 export async function followConfig(options: LiveOptions): Promise<LiveConfig> {
   return (await import("./follow.ts")).followConfig(options);
+}
+
+export interface HeldEdit {
+  /** Hex SHA-256 of everything that the edit would do. */
+  id: string;
+  change: Plan;
+  config: LoadedConfig;
+}
+
+interface HeldEditSlot {
+  /** The edit waits from now on. Gives the edit if the user has to hear of it: it does something, and something new. */
+  hold(config: LoadedConfig, change: Plan): HeldEdit | undefined;
+  /** Nothing waits any more: a newer edit has been applied. */
+  drop(): void;
+  /** Gives the configuration of the edit `id` once. Undefined if another edit waits, or none. */
+  take(id: string): LoadedConfig | undefined;
+}
+
+const idOf = ({ servers, settings }: Plan): string => {
+  const doing = servers.filter(({ action }) => action !== "keep");
+  return createHash("sha256")
+    .update(canonical({ servers: doing, settings }))
+    .digest("hex");
+};
+
+export function createHeldEdit(): HeldEditSlot {
+  let held: HeldEdit | undefined;
+  return {
+    hold: (config, change) => {
+      const before = held;
+      held = { config, change, id: idOf(change) };
+      return isIdle(change) || held.id === before?.id ? undefined : held;
+    },
+    drop: () => {
+      held = undefined;
+    },
+    take: (id) => {
+      const edit = held;
+      if (edit?.id !== id || isIdle(edit.change)) return undefined;
+      held = undefined;
+      return edit.config;
+    },
+  };
+}
+
+/** A file that the user changed from within Pi, and its new text. */
+export interface OwnWrite {
+  file: string;
+  text: string;
+}
+
+/**
+ * Reads files as this load found them, and `own` as the user wrote it. A file that the load did not read comes from
+ * the disk.
+ */
+export const asApplied =
+  ({ reads }: LoadedConfig, own?: OwnWrite): ReadFile =>
+  async (file, limitBytes) =>
+    file === own?.file ? { kind: "text", text: own.text } : (reads.get(file) ?? readText(file, limitBytes));
+
+/** The texts that main keeps for the next worker. A broken file is kept as it was when it was last whole. */
+export function textsToKeep({ reads, texts }: LoadedConfig): NonNullable<AcceptedBefore["texts"]> {
+  return [...reads.keys()].map((file) => [file, texts.get(file)]);
+}
+
+/** Reads files as the worker before had applied them. */
+export function asKept(kept: NonNullable<AcceptedBefore["texts"]>): ReadFile {
+  const texts = new Map(kept);
+  return async (file, limitBytes) => {
+    if (!texts.has(file)) return readText(file, limitBytes);
+    const text = texts.get(file);
+    return text === undefined ? { kind: "missing" } : { kind: "text", text };
+  };
+}
+
+export interface EnvWatch {
+  /** Follows these files from now on, and no others. Never rejects. */
+  follow(files: readonly string[]): Promise<void>;
+  close(): Promise<void>;
+}
+
+export function watchEnvFiles(options: {
+  /** Called for each change, and once when watching begins, because an earlier change was not seen. */
+  onChange: () => void;
+  onError: (message: string) => void;
+}): EnvWatch {
+  const { onChange, onError } = options;
+  let watcher: ConfigWatcher | undefined;
+  let followed = "";
+  let closed = false;
+  let work: Promise<void> = Promise.resolve();
+
+  const follow = async (files: readonly string[]): Promise<void> => {
+    const wanted = [...files].sort().join("\0");
+    if (closed || wanted === followed) return;
+    followed = wanted;
+    if (watcher) return watcher.follow(files);
+    const { watchConfig } = await import("./follow.ts");
+    watcher = watchConfig({ files, onChange, onError });
+    watcher.ready.then(() => {
+      if (!closed) onChange();
+    }, onError);
+  };
+
+  return {
+    follow: (files) => {
+      work = work.then(() => follow(files)).catch((error: Error) => onError(error.message));
+      return work;
+    },
+    close: async () => {
+      closed = true;
+      await work;
+      await watcher?.close();
+    },
+  };
 }

@@ -6,30 +6,31 @@
 import { homedir } from "node:os";
 import type { RegisteredServer, SessionFacts } from "../../../../src/shared/protocol/session.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
-import type { HostName } from "../entry/choices.ts";
 import { isProject, type ServerDefinition } from "../entry/definition.ts";
 import type { Settings } from "../entry/settings.ts";
+import type { HostName } from "../entry/shape.ts";
 import {
   addAll,
   brokenFile,
+  emptyFile,
+  type FileConfig,
+  fileLimits,
+  parseConfigText,
+} from "../files/files.ts";
+import {
   type ConfigFacts,
   type ConfigSource,
   configSources,
-  emptyFile,
-  type FileConfig,
   type FileText,
-  fileLimits,
   findWorktree,
-  parseConfigText,
   type ReadFile,
   readInTime,
   readText,
-} from "../files/files.ts";
+} from "../files/sources.ts";
 import { type HostFile, hostSources, looksUp, parseHostText } from "../hosts/hosts.ts";
-import { mergeLayers } from "./layers.ts";
-import { boundProblems } from "./reported.ts";
+import { boundProblems, mergeLayers } from "./layers.ts";
 
-export { boundProblems } from "./reported.ts";
+export { boundProblems } from "./layers.ts";
 
 export interface LoadedConfig {
   servers: ServerDefinition[];

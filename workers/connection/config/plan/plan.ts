@@ -3,5 +3,153 @@
  * (text.ts). Must not: carry anything out. Called by: config.ts, session. Pure.
  */
 
-export { type Configuration, isIdle, type Plan, plan } from "./changes.ts";
-export { describeEffect } from "./text.ts";
+import { canonical } from "../../../shared/json/canonical.ts";
+import type { ServerDefinition } from "../entry/definition.ts";
+import { DEFAULT_SETTINGS, type SettingKey, type Settings } from "../entry/settings.ts";
+
+export interface Configuration {
+  servers: readonly ServerDefinition[];
+  settings: Settings;
+}
+
+type ServerChange =
+  | { action: "start"; name: string; after: ServerDefinition }
+  | { action: "stop"; name: string; before: ServerDefinition }
+  /** The server gets another connection; the old one finishes its calls. `keys`: the keys that changed. */
+  | { action: "restart"; name: string; keys: string[]; before: ServerDefinition; after: ServerDefinition }
+  /** The connection stays; the rules are other ones. */
+  | { action: "update"; name: string; keys: string[]; before: ServerDefinition; after: ServerDefinition }
+  /** Nothing changes that anybody sees. `after` may be written differently. */
+  | { action: "keep"; name: string; before: ServerDefinition; after: ServerDefinition };
+
+export interface Plan {
+  /** The servers in the order of the new configuration, then those that stop. */
+  servers: ServerChange[];
+  settings: { keys: SettingKey[]; after: Settings };
+}
+
+type Part = [key: string, value: unknown];
+
+/** The parts of a definition that make the connection. */
+function connectionParts(definition: ServerDefinition): Part[] {
+  const { target, auth, oauth, enabled, elicitation, roots, protocol, debug, agreedEnvFile, agreedScripts } =
+    definition;
+  const { kind, ...rest } = target;
+  const parts: Part[] = Object.entries(rest).map(([key, value]) => [key === "sseOnly" ? "type" : key, value]);
+  const more: Part[] = [
+    ["auth", auth],
+    ["oauth", oauth],
+    ["enabled", enabled],
+    ["elicitation", elicitation],
+    ["roots", roots],
+    ["protocol", protocol],
+    ["debug", debug],
+    ["content of envFile", agreedEnvFile],
+    ["content of its files", agreedScripts],
+  ];
+  return [["kind", kind], ...parts, ...more];
+}
+
+/** The parts of a definition that apply to the tools and calls of any connection. */
+const ruleParts = (definition: ServerDefinition): Part[] => [
+  ["lifecycle", definition.lifecycle],
+  ["idleTimeout", definition.idleTimeoutMinutes],
+  ["timeout", definition.requestTimeoutMs],
+  ["startupTimeoutMs", definition.startupTimeoutMs],
+  ["description", definition.description],
+  ["exposeResources", definition.exposeResources],
+  ["exposePrompts", definition.exposePrompts],
+  ["directTools", [definition.directTools, definition.userRules?.directTools]],
+  ["exposure", [definition.exposure, definition.userRules?.exposure]],
+  // The first pattern that fits wins, so that the order is part of the meaning.
+  [
+    "toolExposure",
+    [definition, definition.userRules].map((rules) => Object.entries(rules?.toolExposure ?? {})),
+  ],
+  ["includeTools", definition.includeTools],
+  ["excludeTools", definition.excludeTools],
+  ["approve", [definition.approve, definition.approveToo]],
+  ["toolPrefix", definition.toolPrefix],
+  ["outputGuard", definition.outputGuard],
+  ["file", [definition.file, definition.origin, ...definition.overrides]],
+];
+
+/** The keys whose values differ, in the order given. */
+function differing(before: readonly Part[], after: readonly Part[]): string[] {
+  const values = new Map(before.map(([key, value]) => [key, canonical(value)]));
+  const keys = new Set([...before, ...after].map(([key]) => key));
+  const now = new Map(after.map(([key, value]) => [key, canonical(value)]));
+  return [...keys].filter((key) => values.get(key) !== now.get(key));
+}
+
+function changeOf(before: ServerDefinition | undefined, after: ServerDefinition): ServerChange {
+  const { name } = after;
+  if (!before) return { action: "start", name, after };
+  const connection = differing(connectionParts(before), connectionParts(after));
+  const rules = differing(ruleParts(before), ruleParts(after));
+  const both = { name, before, after };
+  // Another kind of target has other keys; the kind alone says enough.
+  const keys = connection.includes("kind") ? [after.target.kind === "http" ? "url" : "command"] : connection;
+  if (keys.length > 0) return { action: "restart", keys: [...keys, ...rules], ...both };
+  return rules.length > 0 ? { action: "update", keys: rules, ...both } : { action: "keep", ...both };
+}
+
+const byName = (servers: readonly ServerDefinition[]): Map<string, ServerDefinition> =>
+  new Map(servers.map((server) => [server.name, server]));
+
+export function plan(before: Configuration, after: Configuration): Plan {
+  const old = byName(before.servers);
+  const current = byName(after.servers);
+  const stops = [...old.values()]
+    .filter(({ name }) => !current.has(name))
+    .map((server): ServerChange => ({ action: "stop", name: server.name, before: server }));
+  const keys = (Object.keys(DEFAULT_SETTINGS) as SettingKey[]).filter(
+    (key) => canonical(before.settings[key]) !== canonical(after.settings[key]),
+  );
+  return {
+    servers: [...[...current.values()].map((server) => changeOf(old.get(server.name), server)), ...stops],
+    settings: { keys, after: after.settings },
+  };
+}
+
+/** Whether there is nothing to do and nothing to report. */
+export const isIdle = ({ servers, settings }: Plan): boolean =>
+  settings.keys.length === 0 && servers.every(({ action }) => action === "keep");
+
+const SHOWN_SERVERS = 8;
+const SHOWN_KEYS = 3;
+
+const list = (keys: readonly string[]): string =>
+  keys.length <= SHOWN_KEYS
+    ? keys.join(", ")
+    : `${keys.slice(0, SHOWN_KEYS).join(", ")} and ${keys.length - SHOWN_KEYS} more`;
+
+const count = (tools: number | undefined): string =>
+  tools === undefined ? "" : ` (${tools} ${tools === 1 ? "tool" : "tools"})`;
+
+function describeChange(change: ServerChange, toolCounts: ReadonlyMap<string, number>): string | undefined {
+  const { name } = change;
+  if (change.action === "keep") return undefined;
+  if (change.action === "stop") return `- ${name}`;
+  const tools = count(toolCounts.get(name));
+  if (change.action === "start") return `+ ${name}${change.after.enabled ? tools : " (disabled)"}`;
+  if (change.keys.includes("enabled")) {
+    return change.after.enabled ? `+ ${name}${tools || " (enabled)"}` : `- ${name} (disabled)`;
+  }
+  return `~ ${name} (${list(change.keys)})`;
+}
+
+/** Undefined if nothing changes. `toolCounts`: server -> number of tools, for servers whose tools are known. */
+export function describeEffect(
+  plan: Plan,
+  toolCounts: ReadonlyMap<string, number>,
+  label = "mcp.json",
+): string | undefined {
+  const lines = plan.servers
+    .map((change) => describeChange(change, toolCounts))
+    .filter((line) => line !== undefined);
+  const shown = lines.slice(0, SHOWN_SERVERS);
+  if (lines.length > shown.length) shown.push(`${lines.length - shown.length} more`);
+  if (plan.settings.keys.length > 0) shown.push(`settings (${list(plan.settings.keys)})`);
+  return shown.length === 0 ? undefined : `${label}: ${shown.join(", ")}`;
+}

@@ -9,9 +9,16 @@ import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { advice } from "../../../shared/commands.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
 import { type EnvSeen, isOwn, type Scripts } from "../env-files/env-files.ts";
-import { consentHash, firstVersionHash, placeOf, subjectOf } from "./keys.ts";
 import { consentQuestion, leastChars } from "./question.ts";
-import { type Consent, createRecords, type Standing } from "./records.ts";
+import {
+  type Consent,
+  consentHash,
+  createRecords,
+  firstVersionHash,
+  placeOf,
+  type Standing,
+  subjectOf,
+} from "./records.ts";
 
 export interface TrustFacts {
   projectTrusted: boolean;

@@ -11,7 +11,7 @@ import { nodeFiles, reasonOf } from "../../../shared/files/file-system.ts";
 import { keepAside } from "../../../shared/files/housekeeping.ts";
 import { withLock } from "../../../shared/files/lock.ts";
 import { readRegularText, whyUnread } from "../../../shared/files/read-regular.ts";
-import { type Consent, everythingAwaits, merge } from "./records.ts";
+import { type Consent, everythingAwaits, isEverything, keyOf, merge } from "./records.ts";
 
 const VERSION = 2;
 /** More bytes than all records can take: a larger file was not written here. */
@@ -57,7 +57,7 @@ async function load(file: string): Promise<Loaded> {
   }
 }
 
-export interface Trust {
+interface Trust {
   consents: Consent[];
   /** Why the file cannot be used. Then nobody knows what the user wanted. */
   problem?: ConfigProblem;
@@ -109,4 +109,58 @@ async function add(
 export async function remember(file: string, added: readonly Consent[]): Promise<Consent[]> {
   const { target } = await nodeFiles.find(file);
   return withLock(target, { files: nodeFiles }, (holds) => add(file, added, holds));
+}
+
+interface ConsentStore {
+  readonly consents: readonly Consent[];
+  /** The file could not be used when it was opened. */
+  readonly isUnreadable: boolean;
+  readonly problems: readonly ConfigProblem[];
+  /**
+   * Adds decisions, here in any case and in the file if possible. Gives the problem if the file cannot be written,
+   * with this remedy.
+   */
+  add(added: readonly Consent[], remedy: string): Promise<ConfigProblem | undefined>;
+}
+
+const FULL =
+  "Servers of projects are asked for in each folder from now on, also those of .pi/mcp.json; delete the file to begin anew.";
+
+/** Never throws. `log` gets a line for each write that failed. */
+export async function openStore(file: string, log: (problem: string) => void): Promise<ConsentStore> {
+  const { consents: known, problem: unreadable } = await loadTrust(file);
+  let consents = known;
+  let unwritable: ConfigProblem | undefined;
+  let full: ConfigProblem | undefined;
+
+  const add: ConsentStore["add"] = async (added, remedy) => {
+    const wasFull = consents.some(isEverything);
+    try {
+      consents = await remember(file, added);
+      unwritable = undefined;
+    } catch (error) {
+      const keys = new Set(added.map(keyOf));
+      consents = [...consents.filter((consent) => !keys.has(keyOf(consent))), ...added];
+      const message = `it cannot be written (${reasonOf(error)})`;
+      unwritable = { severity: "error", file, message, remedy };
+      log(`${file}: ${message}`);
+    }
+    // An unreadable file is a problem of its own, which says the same.
+    if (!wasFull && !unreadable && consents.some(isEverything)) {
+      const message = "what was refused or put off before is not known any more";
+      full = { severity: "warning", file, message, remedy: FULL };
+    }
+    return unwritable;
+  };
+
+  return {
+    get consents() {
+      return consents;
+    },
+    isUnreadable: unreadable !== undefined,
+    get problems() {
+      return [unreadable, unwritable, full].filter((problem) => problem !== undefined);
+    },
+    add,
+  };
 }

@@ -3,13 +3,18 @@
  * the user answered and what is still to be answered: a file that a model wrote must not run at the next start
  * because nobody answered in this one. Must not: apply a decision, or ask. Called by: config.ts.
  */
+
+import { stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
+import { fileStamp } from "../../../../src/shared/protocol/file-stamp.ts";
 import type { SessionFacts } from "../../../../src/shared/protocol/session.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
-import { type EnvLook, endOf, lookAtEnvFiles } from "../env-files/env-files.ts";
-import { trustFile } from "../files/files.ts";
+import { type EnvLook, lookAtEnvFiles } from "../env-files/env-files.ts";
+import { endOf } from "../env-files/path-stops.ts";
+import { type ConfigFacts, projectPiFile, readText, trustFile } from "../files/sources.ts";
+import { type LoadedConfig, loadConfig } from "../merge/merge.ts";
 import {
   type Asked,
   askedOf,
@@ -19,12 +24,10 @@ import {
   type TrustDecision,
   type TrustFacts,
 } from "./decide.ts";
-import { placeOf } from "./keys.ts";
-import { keyOf } from "./records.ts";
-import { openStore } from "./store.ts";
+import { openStore } from "./file.ts";
+import { keyOf, placeOf } from "./records.ts";
 
 export type { PendingConsent, TrustDecision } from "./decide.ts";
-export { changedSinceStart, rememberLastEdit } from "./last-edit.ts";
 export { describeTarget, isInPlace, leastChars } from "./question.ts";
 
 export interface Consents {
@@ -124,4 +127,36 @@ export async function openConsents(session: SessionFacts, log: (problem: string)
       for (const consent of store.consents) if (consent.decision === "refused") reopened.add(keyOf(consent));
     },
   };
+}
+
+/**
+ * Whether the file is another than at the start of the session. Call it after the first read: an edit during that
+ * read counts.
+ */
+export async function changedSinceStart(
+  { cwd, projectFile }: SessionFacts,
+  { unanswered }: Pick<LoadedConfig, "unanswered">,
+): Promise<boolean> {
+  if (projectFile === undefined) return false;
+  // What it will say when it answers, nobody has seen.
+  if (unanswered.has(projectPiFile(cwd))) return true;
+  const found = await stat(projectPiFile(cwd)).catch(() => undefined);
+  return fileStamp(found) !== projectFile;
+}
+
+/**
+ * Remembers an edit that the watcher has not reported yet, so that the next start asks about it. `last`: what the
+ * watcher last read. `consents` remembers what nobody has agreed to when it decides.
+ */
+export async function rememberLastEdit(
+  session: SessionFacts,
+  { facts, last }: { facts: ConfigFacts; last: LoadedConfig },
+  consents: { envFiles: readonly string[]; decide(servers: LoadedConfig["servers"]): Promise<unknown> },
+): Promise<void> {
+  if (!session.projectTrusted) return;
+  const file = projectPiFile(session.cwd);
+  const read = await readText(file);
+  const isEdited = read.kind === "text" && read.text !== last.texts.get(file);
+  if (!isEdited && consents.envFiles.length === 0) return;
+  await consents.decide((await loadConfig(facts, last)).servers);
 }

@@ -16,7 +16,6 @@ function setup(settings: Partial<Settings> = {}, canAsk = true) {
   const now = { ...DEFAULT_SETTINGS, ...settings };
   const { log, lines } = recordingLog();
   const approvals = createApprovals({
-    generation: 3,
     canAsk,
     definitionOf: (name) => current.get(name),
     settings: () => now,
@@ -81,7 +80,6 @@ test("a question -> server, tool and arguments, with an id that cannot be guesse
   expect(asked()).toEqual([
     {
       type: "approval",
-      generation: 3,
       id: expect.stringMatching(/^[0-9a-f-]{36}$/),
       question: { server: "s", tool: "t", args: "a: 1", canAlways: true },
     },

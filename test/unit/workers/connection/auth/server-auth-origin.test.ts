@@ -2,10 +2,10 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { ServerAuth } from "../../../../../workers/connection/auth/server-auth.ts";
+import { ServerAuth } from "../../../../../workers/connection/auth/auth.ts";
 import { createSignIns } from "../../../../../workers/connection/auth/sign-in/sign-in.ts";
 import { parseEntry } from "../../../../../workers/connection/config/entry/definition.ts";
-import type { OAuthPlan } from "../../../../../workers/connection/config/entry/oauth-plan.ts";
+import type { OAuthPlan } from "../../../../../workers/connection/config/entry/oauth-values.ts";
 import { createHttpClient } from "../../../../../workers/connection/web/client.ts";
 import { tempFolder } from "../../../temp-folder.ts";
 import { serving } from "./requests/support.ts";

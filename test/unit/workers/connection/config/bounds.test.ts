@@ -7,18 +7,20 @@ import { describe, expect, it, test } from "vitest";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import type { ConfigProblem } from "../../../../../src/shared/protocol/status.ts";
 import { describeProblem } from "../../../../../src/shared/text/problem.ts";
-import type { HostName } from "../../../../../workers/connection/config/entry/choices.ts";
 import {
   type ExposureRules,
   exposureOf,
   namesInRules,
 } from "../../../../../workers/connection/config/entry/exposure.ts";
+import type { HostName } from "../../../../../workers/connection/config/entry/shape.ts";
 import { type FileConfig, parseConfigText } from "../../../../../workers/connection/config/files/files.ts";
 import type { ConfigSource } from "../../../../../workers/connection/config/files/sources.ts";
-import { parseHostText } from "../../../../../workers/connection/config/hosts/hosts.ts";
-import { hostSources } from "../../../../../workers/connection/config/hosts/sources.ts";
-import { type Merged, mergeLayers } from "../../../../../workers/connection/config/merge/layers.ts";
-import { boundProblems } from "../../../../../workers/connection/config/merge/reported.ts";
+import { hostSources, parseHostText } from "../../../../../workers/connection/config/hosts/hosts.ts";
+import {
+  boundProblems,
+  type Merged,
+  mergeLayers,
+} from "../../../../../workers/connection/config/merge/layers.ts";
 import { amount } from "../../../../support/long.ts";
 import { definition, facts, PROJECT_FILE, PROJECT_PI, USER } from "./support.ts";
 

@@ -2,10 +2,9 @@
  * Owns: files with random mistakes: nothing throws, and every message has a position. `npm run test:long` reads many.
  */
 import { expect, test } from "vitest";
-import { HOSTS } from "../../../../../workers/connection/config/entry/choices.ts";
+import { HOSTS } from "../../../../../workers/connection/config/entry/shape.ts";
 import { parseConfigText } from "../../../../../workers/connection/config/files/files.ts";
-import { parseHostText } from "../../../../../workers/connection/config/hosts/hosts.ts";
-import { hostSources } from "../../../../../workers/connection/config/hosts/sources.ts";
+import { hostSources, parseHostText } from "../../../../../workers/connection/config/hosts/hosts.ts";
 import { repeats } from "../../../../support/long.ts";
 import { checkProblem, createMutator, hostTexts, OWN, readHost, readOwn } from "./mutate.ts";
 import { createRandom, facts, USER } from "./support.ts";

@@ -1,12 +1,11 @@
 /** Owns: configuration files with random mistakes, and the promises that each must keep. */
 import type { ConfigProblem } from "../../../../../src/shared/protocol/status.ts";
 import { describeProblem } from "../../../../../src/shared/text/problem.ts";
-import { HOSTS } from "../../../../../workers/connection/config/entry/choices.ts";
+import { HOSTS } from "../../../../../workers/connection/config/entry/shape.ts";
 import { parseConfigText } from "../../../../../workers/connection/config/files/files.ts";
-import { parseHostText } from "../../../../../workers/connection/config/hosts/hosts.ts";
-import { hostSources } from "../../../../../workers/connection/config/hosts/sources.ts";
+import { hostSources, parseHostText } from "../../../../../workers/connection/config/hosts/hosts.ts";
 import { mergeLayers } from "../../../../../workers/connection/config/merge/layers.ts";
-import { plan } from "../../../../../workers/connection/config/plan/changes.ts";
+import { plan } from "../../../../../workers/connection/config/plan/plan.ts";
 import { decideTrust } from "../../../../../workers/connection/config/trust/decide.ts";
 import { facts, fixture, PROJECT_FILE, PROJECT_PI, USER } from "./support.ts";
 

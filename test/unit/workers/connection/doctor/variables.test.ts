@@ -1,6 +1,6 @@
 /** Owns: which unset variables the doctor finds in an entry, and that it runs no command for that. */
 import { describe, expect, test } from "vitest";
-import { checkVariables, missingVariables } from "../../../../../workers/connection/doctor/variables.ts";
+import { checkVariables, missingVariables } from "../../../../../workers/connection/doctor/programs.ts";
 import { definition } from "../config/support.ts";
 import { examined, makeInput } from "./support.ts";
 

@@ -1,23 +1,18 @@
-/** Owns: a logging notification of any shape -> the level and the line that it becomes. */
+/** Owns: a logging notification of any shape -> the line that it becomes; which secrets a text loses while they come and go. */
 import { expect, test } from "vitest";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import { createRedactor } from "../../../../../workers/connection/secrets/redact.ts";
-import { createServerLog, type ServerLog } from "../../../../../workers/connection/servers/log.ts";
-import type { Log } from "../../../../../workers/shared/log.ts";
+import {
+  createKnownSecrets,
+  createServerLog,
+  type ServerLog,
+} from "../../../../../workers/connection/servers/log.ts";
+import { recordingLog } from "../../recording-log.ts";
 
 const SECRET = "s3cr3t-of-the-test";
 
 function open(): { serverLog: ServerLog; lines: string[] } {
-  const lines: string[] = [];
-  const write: Log["write"] = (level, message) => lines.push(`${level} ${message}`);
-  const log: Log = {
-    write,
-    debug: (message) => write("debug", message),
-    info: (message) => write("info", message),
-    warn: (message) => write("warn", message),
-    error: (message) => write("error", message),
-    flush: async () => undefined,
-  };
+  const { log, lines } = recordingLog();
   return {
     serverLog: createServerLog("db", { log, redact: createRedactor({ values: [SECRET], named: [] }) }),
     lines,
@@ -119,4 +114,52 @@ test("a note -> without secrets, bounded", () => {
   const { serverLog, lines } = open();
   serverLog.note(`printed ${SECRET} ${"y".repeat(9_000)}`);
   expect(lines[0]).toMatch(/^info db printed \[redacted\] y+… \(9,019 characters\)$/);
+});
+
+test("secrets of the definition and of the sign-in -> a text loses both", () => {
+  const secrets = createKnownSecrets();
+  secrets.setDefined({ values: ["header-value-1"], named: [] });
+  secrets.add("access-token-1");
+  expect(secrets.redact("header-value-1 and access-token-1")).toBe("[redacted] and [redacted]");
+});
+
+test("a connect that resolves the definition anew -> tokens stay secret, old values do not", () => {
+  const secrets = createKnownSecrets();
+  secrets.setDefined({ values: ["header-value-1"], named: [] });
+  secrets.add("access-token-1");
+  secrets.setDefined({ values: ["header-value-2"], named: [] });
+  expect(secrets.redact("header-value-1 header-value-2 access-token-1")).toBe(
+    "header-value-1 [redacted] [redacted]",
+  );
+});
+
+test("a token that is renewed 100 times -> the newest 40 are looked for", () => {
+  const secrets = createKnownSecrets();
+  for (let i = 1; i <= 100; i++) secrets.add(`access-token-${i}`);
+  expect(secrets.redact("access-token-60")).toBe("access-token-60");
+  expect(secrets.redact("access-token-61 access-token-100")).toBe("[redacted] [redacted]");
+});
+
+test("a client secret that is named at each of 50 renewals -> it is never forgotten", () => {
+  const secrets = createKnownSecrets();
+  for (let i = 1; i <= 50; i++) {
+    secrets.add("client-secret-1");
+    secrets.add(`access-token-${i}`);
+    expect(secrets.redact("client-secret-1")).toBe("[redacted]");
+  }
+});
+
+test("the redactor that was handed out before a token came -> it knows the token", () => {
+  const { redact, add } = createKnownSecrets();
+  add("access-token-1");
+  expect(redact("access-token-1")).toBe("[redacted]");
+});
+
+test("a refresh token that never rotates, and 50 access tokens -> it is secret at every moment", () => {
+  const { redact, add } = createKnownSecrets();
+  for (let i = 1; i <= 50; i++) {
+    add("refresh-token-for-ever");
+    add(`access-token-${i}`);
+    expect(redact("refresh-token-for-ever")).toBe("[redacted]");
+  }
 });

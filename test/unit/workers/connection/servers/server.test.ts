@@ -22,12 +22,14 @@ afterEach(() => {
 });
 
 describe("connecting", () => {
-  test("twenty calls at once -> one attempt, each gets its answer; later calls use the connection", async () => {
-    const { openings, opening, call, states, lists } = setup();
+  test("twenty calls and others at once -> one attempt, each gets its answer; later calls use the connection", async () => {
+    const { server, openings, opening, call, states, lists } = setup();
     const calls = Array.from({ length: 20 }, () => call());
+    const others = [server.connect("background"), server.connect("user")];
     await settle();
     expect(openings).toHaveLength(1);
-    opening(0).open();
+    const connection = opening(0).open();
+    expect(await Promise.all(others)).toEqual([connection, connection]);
     const texts = (await Promise.all(calls)).map(({ content }) => content);
     expect(texts).toEqual(Array.from({ length: 20 }, () => [{ type: "text", text: "work" }]));
     await call();
@@ -65,7 +67,7 @@ describe("connecting", () => {
   });
 
   test("an attempt that fails -> its error without secrets, in the state and in the log; the next call is refused", async () => {
-    const { opening, call, server, lines } = setup();
+    const { opening, openings, call, server, lines } = setup();
     const failed = call().catch((error: unknown) => error);
     await settle();
     const { options, fail } = opening(0);
@@ -77,15 +79,43 @@ describe("connecting", () => {
     await expect(call()).rejects.toMatchObject({
       code: "connect_failed",
       remedy: "It is tried again in 60 s; /mcp reconnect s tries now.",
+      data: { retryInMs: 60_000 },
     });
+    server.connect("user").catch(() => undefined);
+    await settle();
+    expect(openings).toHaveLength(2);
   });
 
-  test("an error that is not meant for users -> internal, with the server's name", async () => {
+  test.each<[unknown, object]>([
+    [
+      new ThreadsError("spawn_failed", "s: s3cr3t-value.", { remedy: "Mend it.", data: { server: "s" } }),
+      { code: "spawn_failed", message: "s: [redacted].", remedy: "Mend it." },
+    ],
+    [new TypeError("x is undefined"), { code: "internal", message: "s: x is undefined" }],
+    [new Error("s3cr3t-value"), { code: "internal", message: "s: [redacted]" }],
+    [new Error("s broke"), { code: "internal", message: "s broke" }],
+    ["thrown", { code: "internal", message: "s: thrown" }],
+  ])("an attempt that fails with %s -> %o", async (error, shown) => {
     const { opening, call } = setup();
-    const failed = call().catch((error: unknown) => error);
+    const failed = call().catch((failure: unknown) => failure);
     await settle();
-    opening(0).fail(new TypeError("x is undefined"));
-    expect(await failed).toMatchObject({ code: "internal", message: "s: x is undefined" });
+    opening(0).options.onSecrets({ values: ["s3cr3t-value"], named: [] });
+    opening(0).fail(error);
+    expect(await failed).toMatchObject(shown);
+  });
+
+  test("while its lists are asked for -> the connection is held, and the server is not connected", async () => {
+    const { server, opening } = setup();
+    const list = pending<[]>();
+    const wanted = server.connect("user");
+    await settle();
+    const connection = opening(0).open({ listTools: () => list.promise });
+    await settle();
+    expect(server.status()).toMatchObject({ state: "connecting", pid: 7 });
+    expect(server.ifConnected(async () => "done")).toBeUndefined();
+    list.resolve([]);
+    expect(await wanted).toBe(connection);
+    expect(await server.ifConnected(async () => "done")).toBe("done");
   });
 
   test("its tools cannot be listed -> the connection is closed at once, the server failed", async () => {
@@ -148,11 +178,12 @@ describe("connecting", () => {
     expect(server.phase).toBe("connected");
   });
 
-  test("disabled -> every wish is refused", async () => {
-    const { server, call } = setup({ enabled: false });
+  test("disabled -> every wish is refused, and nothing is opened", async () => {
+    const { server, call, openings } = setup({ enabled: false });
     expect(server.phase).toBe("disabled");
     await expect(call()).rejects.toMatchObject({ code: "server_disabled" });
     await expect(server.reconnect()).rejects.toMatchObject({ code: "server_disabled" });
+    expect(openings).toEqual([]);
   });
 });
 
@@ -225,9 +256,10 @@ describe("a connection that ends", () => {
   });
 
   test("again and again, soon after each connect, keep-alive -> connects by itself, ever later", async () => {
-    const { server, connected, openings, opening } = setup({ lifecycle: "keep-alive" });
+    const { server, connected, openings, opening, lines } = setup({ lifecycle: "keep-alive" });
     (await connected()).end();
     expect(server.phase).toBe("idle");
+    expect(lines.at(-1)).toMatch(/^warn s exited with code 1\./);
     await vi.advanceTimersByTimeAsync(LIMITS.reconnectMs);
     const second = opening(1).open();
     await settle();
@@ -267,16 +299,34 @@ describe("a connection that ends", () => {
 });
 
 describe("beside an open connection", () => {
-  test("nothing uses it for its idle time -> closed, without an error", async () => {
-    const { server, connected, lines } = setup({ idleTimeout: 1 });
-    const connection = await connected();
-    await vi.advanceTimersByTimeAsync(59_999);
+  test.each([
+    ["lazy", undefined, 10],
+    ["lazy", 2, 2],
+    ["eager", 2, 2],
+  ])(
+    "%s, %s minutes of its own: nothing uses it for %i minutes -> closed, without an error",
+    async (lifecycle, idleTimeout, minutes) => {
+      const { server, connected, lines } = setup({ lifecycle, idleTimeout });
+      const connection = await connected();
+      await vi.advanceTimersByTimeAsync(minutes * 60_000 - 1);
+      expect(server.phase).toBe("connected");
+      await vi.advanceTimersByTimeAsync(1);
+      expect(server.phase).toBe("idle");
+      expect(connection.closes).toEqual([CLOSE]);
+      expect(server.status().error).toBeUndefined();
+      expect(lines.at(-1)).toBe("info s is closed: nothing used it");
+    },
+  );
+
+  test.each([
+    ["lazy", 0],
+    ["eager", undefined],
+    ["keep-alive", undefined],
+  ])("%s, %s minutes of its own -> never closed for being idle", async (lifecycle, idleTimeout) => {
+    const { server, connected } = setup({ lifecycle, idleTimeout });
+    await connected();
+    await vi.advanceTimersByTimeAsync(100 * 60_000);
     expect(server.phase).toBe("connected");
-    await vi.advanceTimersByTimeAsync(1);
-    expect(server.phase).toBe("idle");
-    expect(connection.closes).toEqual([CLOSE]);
-    expect(server.status().error).toBeUndefined();
-    expect(lines.at(-1)).toBe("info s is closed: nothing used it");
   });
 
   test("a call longer than the idle time -> the time counts from the call's end", async () => {
@@ -308,6 +358,16 @@ describe("beside an open connection", () => {
     expect(connection.closes).toEqual([CLOSE]);
     await vi.advanceTimersByTimeAsync(LIMITS.reconnectMs);
     expect(openings).toHaveLength(2);
+  });
+
+  test("keep-alive -> asked every 30 s with 10 s to answer, until it is closed", async () => {
+    const ping = vi.fn(async (_timeoutMs: number) => undefined);
+    const { server, connected } = setup({ lifecycle: "keep-alive" });
+    await connected({ ping });
+    await vi.advanceTimersByTimeAsync(90_000);
+    await server.close();
+    await vi.advanceTimersByTimeAsync(90_000);
+    expect(ping.mock.calls).toEqual([[10_000], [10_000], [10_000]]);
   });
 
   test("keep-alive, a ping of a connection that was replaced meanwhile -> says nothing of the new one", async () => {
@@ -414,6 +474,15 @@ describe("a call", () => {
     expect(callTool).not.toHaveBeenCalled();
   });
 
+  test.each<[string, object, boolean]>([
+    ["no rules", {}, false],
+    ["excluded by the server's name for it", { excludeTools: ["work"] }, true],
+    ["excluded by the name in Pi", { excludeTools: ["s__work"] }, true],
+    ["another tool included", { includeTools: ["other"] }, true],
+  ])("excludes: %s -> %s", (_case, entry, excluded) => {
+    expect(setup(entry).server.excludes("work")).toBe(excluded);
+  });
+
   test("of a tool that the server does not offer -> unknown_tool with those it offers", async () => {
     const { connected, call } = setup();
     await connected();
@@ -512,10 +581,11 @@ describe("close", () => {
   });
 
   test("while connecting -> the attempt is given up, its caller freed; nothing is logged as an error", async () => {
-    const { server, call, lines } = setup();
+    const { server, call, lines, opening } = setup();
     const failed = call().catch((error: unknown) => error);
     await settle();
     await server.close();
+    expect(opening(0).options.signal.aborted).toBe(true);
     expect(await failed).toBeInstanceOf(ThreadsError);
     expect(lines).toEqual([]);
     await expect(call()).rejects.toMatchObject({ code: "server_died", message: "s is being closed." });
@@ -547,19 +617,22 @@ describe("close", () => {
     expect(lines.at(-1)).toBe("error s: closing failed: busy");
   });
 
-  test("drain -> waits for open calls, and no longer than it may", async () => {
+  test.each([
+    ["answered", 9_000],
+    ["not answered in time", 1_000],
+  ])("closeWhenIdle, an open call that is %s -> closed then", async (outcome, maxMs) => {
     const { server, connected, call } = setup();
     const answer = pending<{ content: [] }>();
-    await connected({ callTool: () => answer.promise });
+    const connection = await connected({ callTool: () => answer.promise });
     const called = call();
-    const settled: string[] = [];
-    void server.drain(1_000).then(() => settled.push("short"));
-    void server.drain(9_000).then(() => settled.push("long"));
-    await vi.advanceTimersByTimeAsync(1_000);
-    expect(settled).toEqual(["short"]);
-    answer.resolve({ content: [] });
-    await called;
     await settle();
-    expect(settled).toEqual(["short", "long"]);
+    const closed = server.closeWhenIdle(maxMs);
+    await vi.advanceTimersByTimeAsync(999);
+    expect(connection.closes).toEqual([]);
+    if (outcome === "answered") answer.resolve({ content: [] });
+    await vi.advanceTimersByTimeAsync(1);
+    expect(connection.closes).toEqual([SHUTDOWN]);
+    answer.resolve({ content: [] });
+    await Promise.all([called, closed]);
   });
 });

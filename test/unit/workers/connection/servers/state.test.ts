@@ -120,7 +120,7 @@ const COMMON: Record<Exclude<EventName, "open-failed" | "dropped" | "idle-expire
   "auth-lost": Object.fromEntries(
     ALL.filter((name) => STATES[name].name === "connected").map((name) => [
       name,
-      [{ name: "needs-auth", error: needsAuth }, [{ type: "leave" }]],
+      [{ name: "needs-auth", error: needsAuth }, [{ type: "close-when-idle" }]],
     ]),
   ),
   "held-back": {

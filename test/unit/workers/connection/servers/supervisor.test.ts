@@ -2,8 +2,9 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import { DEFAULT_SETTINGS } from "../../../../../workers/connection/config/entry/settings.ts";
-import { plan } from "../../../../../workers/connection/config/plan/changes.ts";
-import { createSupervisor } from "../../../../../workers/connection/servers/supervisor.ts";
+import { plan } from "../../../../../workers/connection/config/plan/plan.ts";
+import { callTool } from "../../../../../workers/connection/servers/call.ts";
+import { Supervisor } from "../../../../../workers/connection/servers/supervisor.ts";
 import { recordingLog } from "../../recording-log.ts";
 import { definitionOf, fakeConnect, type Opening, settle } from "./support.ts";
 
@@ -26,7 +27,7 @@ function open(options: OpenOptions = {}) {
   const { connect, openings } = fakeConnect();
   const reports: string[] = [];
   const lists: string[] = [];
-  const supervisor = createSupervisor({
+  const supervisor = new Supervisor({
     cwd: "/cwd",
     npxCacheFile: "/npx",
     log: recordingLog().log,
@@ -62,7 +63,7 @@ function open(options: OpenOptions = {}) {
 }
 
 const call = (supervisor: ReturnType<typeof open>["supervisor"], name: string) =>
-  supervisor.get(name).callTool({ tool: "work", args: {}, signal: never(), onProgress: () => undefined });
+  callTool(supervisor.get(name), { tool: "work", args: {}, signal: never(), onProgress: () => undefined });
 
 describe("the first plan", () => {
   test("nothing connects before the cache was asked", async () => {
@@ -178,14 +179,60 @@ describe("an edit", () => {
   });
 });
 
-describe("names", () => {
-  test("a server that may not run -> why; an unknown one -> the known ones", () => {
+describe("carryOut", () => {
+  const other = { args: ["other"] };
+  const rules = { description: "other" };
+  test.each<[string, existing: Entries, before: Entries, after: Entries, outcomes: string[]]>([
+    ["a new server", {}, {}, { a: {} }, ["a created"]],
+    ["a server removed", { a: {} }, { a: {} }, {}, ["a ended"]],
+    ["the same", { a: {} }, { a: {} }, { a: {} }, ["a kept"]],
+    ["other rules", { a: {} }, { a: {} }, { a: rules }, ["a kept"]],
+    ["another command", { a: {} }, { a: {} }, { a: other }, ["a created", "a ended"]],
+    [
+      "the order of the new configuration, then removals",
+      { a: {}, b: {} },
+      { a: {}, b: {} },
+      { c: {}, b: {} },
+      ["c created", "b kept", "a ended"],
+    ],
+    ["planned to be kept, but not there", {}, { a: {} }, { a: {} }, ["a created"]],
+    ["planned to be updated, but not there", {}, { a: {} }, { a: rules }, ["a created"]],
+    ["planned to be replaced, but not there", {}, { a: {} }, { a: other }, ["a created"]],
+    ["planned to start, but there", { a: {} }, {}, { a: {} }, ["a created", "a ended"]],
+    ["planned to be removed, but not there", {}, { a: {} }, {}, []],
+  ])("%s -> %j", async (_case, existing, before, after, outcomes) => {
     const { supervisor, edit } = open();
-    edit({ a: {} }, new Map([["p", "it waits for the user's consent"]]));
-    expect(supervisor.names).toEqual(["a", "p"]);
-    expect(() => supervisor.get("p")).toThrow("p is not started: it waits for the user's consent.");
-    expect(() => supervisor.get("x")).toThrow("No server named x is configured.");
+    edit(existing);
+    const old = supervisor.servers;
+    const next = configurationOf(after);
+    supervisor.carryOut(plan(configurationOf(before), next));
+    await settle();
+    expect([
+      ...supervisor.servers.map((server) => `${server.name} ${old.includes(server) ? "kept" : "created"}`),
+      ...old.filter(({ phase }) => phase === "closing").map(({ name }) => `${name} ended`),
+    ]).toEqual(outcomes);
+    expect(supervisor.servers.map(({ definition }) => definition)).toEqual(next.servers);
   });
+});
+
+test.each([
+  ["withheld", "server_not_trusted", "withheld is not started: it was refused."],
+  ["removed", "server_removed", "The server removed was removed from the configuration."],
+  ["both", "server_not_trusted", "both is not started: it waits."],
+  ["x", "unknown_server", "No server named x is configured."],
+])("get(%s) -> %s", (name, code, message) => {
+  const { supervisor, edit } = open();
+  edit({ a: {}, removed: {}, both: {} });
+  const withheld = [
+    ["withheld", "it was refused"],
+    ["both", "it waits"],
+  ] as const;
+  edit({ a: {} }, new Map(withheld));
+  expect(supervisor.names).toEqual(["a", "withheld", "both", "removed"]);
+  const known = code === "server_not_trusted" ? {} : { known: ["a"] };
+  expect(() => supervisor.get(name)).toThrow(
+    expect.objectContaining({ code, message, data: expect.objectContaining(known) }),
+  );
 });
 
 describe("settleTools", () => {

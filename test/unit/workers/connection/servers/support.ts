@@ -8,8 +8,12 @@ import {
 import { DEFAULT_SETTINGS, type Settings } from "../../../../../workers/connection/config/entry/settings.ts";
 import type { Connection, ConnectOptions } from "../../../../../workers/connection/mcp/connection.ts";
 import type { CallToolResult } from "../../../../../workers/connection/mcp/wire/wire.ts";
-import type { Connect } from "../../../../../workers/connection/servers/attempt.ts";
-import { Server, type ServerContext } from "../../../../../workers/connection/servers/server.ts";
+import { callTool } from "../../../../../workers/connection/servers/call.ts";
+import {
+  type Connect,
+  Server,
+  type ServerContext,
+} from "../../../../../workers/connection/servers/server.ts";
 import { createGate } from "../../../../../workers/shared/pace/gate.ts";
 import type { CloseTimes } from "../../../../../workers/shared/programs/close-times.ts";
 import { recordingLog } from "../../recording-log.ts";
@@ -140,7 +144,7 @@ export function setup(entry: object = {}, { settings = {}, context = {} }: Setup
   };
   const server = new Server(definitionOf("s", entry), shared);
   const call: ServerSetup["call"] = (tool = "work", signal = new AbortController().signal) =>
-    server.callTool({ tool, args: {}, signal, onProgress: () => undefined });
+    callTool(server, { tool, args: {}, signal, onProgress: () => undefined });
   return {
     server,
     shared,

@@ -8,9 +8,8 @@ import type { WorkerEvent } from "../../../../../src/shared/protocol/events.ts";
 import type { SessionAuth } from "../../../../../workers/connection/auth/auth.ts";
 import type { RunningConfiguration } from "../../../../../workers/connection/config/config.ts";
 import { DEFAULT_SETTINGS } from "../../../../../workers/connection/config/entry/settings.ts";
-import { plan } from "../../../../../workers/connection/config/plan/changes.ts";
-import { authServer, type Supervisor } from "../../../../../workers/connection/servers/servers.ts";
-import { createSupervisor } from "../../../../../workers/connection/servers/supervisor.ts";
+import { plan } from "../../../../../workers/connection/config/plan/plan.ts";
+import { Supervisor } from "../../../../../workers/connection/servers/supervisor.ts";
 import {
   createSignInRequests,
   openSessionAuth,
@@ -72,7 +71,7 @@ async function open({ entries = { s: remote() }, state = {} }: OpenOptions = {})
   const fake = fakeAuth();
   const agentDir = await tempFolder();
   const emit = (event: WorkerEvent): void => void events.push(event);
-  const supervisor: Supervisor = createSupervisor({
+  const supervisor: Supervisor = new Supervisor({
     ...{ cwd: agentDir, npxCacheFile: "/npx", log, emit, connect },
     approvals: { of: () => undefined },
     settings: () => DEFAULT_SETTINGS,
@@ -89,7 +88,7 @@ async function open({ entries = { s: remote() }, state = {} }: OpenOptions = {})
   };
   edit({}, entries);
   const options: SessionSignInsOptions = {
-    ...{ generation: 1, agentDir, cwd: agentDir, log, emit },
+    ...{ agentDir, cwd: agentDir, log, emit },
     supervisor: () => supervisor,
     signal: lifetime.signal,
   };
@@ -270,16 +269,14 @@ describe("what main is told", () => {
     await storeSignIn(at.agentDir, {
       ...{ refresh_token: "r", obtainedAt: 1_000, expiresAt: 2_000, tokenEndpoint: `${server.origin}/token` },
     });
-    const { parts } = at.supervisor.get("s");
-    const target = { url: URL_OF_SERVER, headers: {}, sseOnly: false };
-    const requests = auth.of(authServer(parts, target));
+    const requests = auth.of(at.supervisor.get("s").authServer({ url: URL_OF_SERVER, headers: {} }));
     expect(await requests?.token(never())).toBe("access-1");
     const told = at.events.filter(({ type }) => type === "renewing");
     expect(told).toEqual([
       { type: "renewing", open: 1 },
       { type: "renewing", open: 0 },
     ]);
-    expect(at.events.at(-1)).toMatchObject({ type: "server", generation: 1, status: { name: "s" } });
+    expect(at.events.at(-1)).toMatchObject({ type: "server", status: { name: "s" } });
     expect(auth.status("s")).toMatchObject({ state: "signed-in" });
   });
 });

@@ -110,7 +110,6 @@ export async function openWith(
   const { cache, stored, published, warmed } = fakeCache(entries, publish);
   const session = openSession(
     {
-      generation: 1,
       agentDir,
       cwd,
       projectTrusted: true,

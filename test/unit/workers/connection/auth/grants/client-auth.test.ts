@@ -4,9 +4,12 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
-import { clientCredentials, refreshTokens } from "../../../../../../workers/connection/auth/grants/grants.ts";
+import {
+  clientCredentials,
+  refreshTokens,
+} from "../../../../../../workers/connection/auth/grants/token-requests.ts";
 import type { SignInRecord } from "../../../../../../workers/connection/auth/model/model.ts";
-import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-plan.ts";
+import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-values.ts";
 import { tempFolder } from "../../../../temp-folder.ts";
 import { type AuthServer, authServer, contextOf, discoveredOf, problemOf, recordOf } from "./support.ts";
 

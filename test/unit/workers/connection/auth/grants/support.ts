@@ -2,7 +2,7 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { AuthorizationServer } from "oauth4webapi";
-import type { GrantContext } from "../../../../../../workers/connection/auth/grants/grants.ts";
+import type { GrantContext } from "../../../../../../workers/connection/auth/grants/ask.ts";
 import {
   type ClientRecord,
   type Discovered,
@@ -10,7 +10,7 @@ import {
   type SignInRecord,
 } from "../../../../../../workers/connection/auth/model/model.ts";
 import type { AuthRequests } from "../../../../../../workers/connection/auth/requests/requests.ts";
-import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-plan.ts";
+import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-values.ts";
 import { onCleanup } from "../../../../../support/cleanup.ts";
 
 export interface Asked {

@@ -2,10 +2,10 @@
 import { describe, expect, test } from "vitest";
 import {
   clientCredentials,
+  lifeSeconds,
   refreshTokens,
   revokeTokens,
-} from "../../../../../../workers/connection/auth/grants/grants.ts";
-import { lifeSeconds } from "../../../../../../workers/connection/auth/grants/token-answer.ts";
+} from "../../../../../../workers/connection/auth/grants/token-requests.ts";
 import {
   type Answer,
   authServer,

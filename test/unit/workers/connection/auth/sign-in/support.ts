@@ -7,10 +7,10 @@ import { onTestFinished } from "vitest";
 import type { SignInResult } from "../../../../../../src/shared/protocol/sign-in.ts";
 import { promisesIssuer } from "../../../../../../workers/connection/auth/discovery/discovery.ts";
 import type {
-  clientFor,
   GrantContext,
   PendingAuthorization,
-} from "../../../../../../workers/connection/auth/grants/grants.ts";
+} from "../../../../../../workers/connection/auth/grants/ask.ts";
+import type { clientFor } from "../../../../../../workers/connection/auth/grants/client.ts";
 import {
   type ClientRecord,
   type Discovered,
@@ -26,7 +26,7 @@ import {
   type SignInTarget,
 } from "../../../../../../workers/connection/auth/sign-in/sign-in.ts";
 import type { SignInStore } from "../../../../../../workers/connection/auth/store/store.ts";
-import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-plan.ts";
+import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-values.ts";
 import { serve } from "../../../../../support/http-server.ts";
 
 export interface TinyServer {
@@ -187,6 +187,7 @@ function memoryStore(record: SignInRecord | undefined, pi: SignInRecord | undefi
         write: async (written) => {
           store.record = written;
         },
+        writeToDisk: async () => undefined,
         forget: async () => {
           store.record = undefined;
         },

@@ -88,6 +88,7 @@ async function open({ stored, given, endpoint = issues, namesItself = false }: O
         write: async (record) => {
           held.record = record;
         },
+        writeToDisk: async () => undefined,
         forget: async () => {
           held.record = undefined;
         },

@@ -8,7 +8,7 @@ import {
   type JudgedTool,
   type SettingsApproval,
   verdictOn,
-} from "../../../../../../workers/connection/config/entry/approve.ts";
+} from "../../../../../../workers/connection/config/entry/exposure.ts";
 
 const tool = (name: string, over: Partial<JudgedTool> = {}): JudgedTool => ({
   server: "s",

@@ -1,6 +1,6 @@
 /** Owns: whether the author of a definition chose the folder of the server, or the person who starts Pi somewhere. */
 import { expect, test } from "vitest";
-import { isChosenFolder } from "../../../../../../workers/connection/config/entry/chosen-folder.ts";
+import { isChosenFolder } from "../../../../../../workers/connection/config/entry/cache-identity.ts";
 import { type Origin, parseEntry } from "../../../../../../workers/connection/config/entry/definition.ts";
 
 const SESSION = "/work/clone/sub";

@@ -1,7 +1,7 @@
 /** Owns: from a configuration file and `MCP_DIRECT_TOOLS` to the tools that are declared from the first request on. */
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { directRule } from "../../../../../../src/tools/registry/direct.ts";
+import { directRule } from "../../../../../../src/tools/book.ts";
 import { exposureOf, mayBeDirect } from "../../../../../../workers/connection/config/entry/exposure.ts";
 import { loadConfig } from "../../../../../../workers/connection/config/merge/merge.ts";
 import { facts, put, temporaryFolder } from "../support.ts";

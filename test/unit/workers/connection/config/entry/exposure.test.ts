@@ -6,7 +6,7 @@ import {
   namesInRules,
   toExposure,
 } from "../../../../../../workers/connection/config/entry/exposure.ts";
-import { nearestKey } from "../../../../../../workers/connection/config/entry/suggest.ts";
+import { nearestKey } from "../../../../../../workers/connection/config/entry/mistakes.ts";
 import { definition } from "../support.ts";
 
 test.each([

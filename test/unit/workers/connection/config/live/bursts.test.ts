@@ -1,6 +1,6 @@
 /** Owns: when a change of watched files is reported, by a clock of the test. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { createBursts } from "../../../../../../workers/connection/config/live/bursts.ts";
+import { createBursts } from "../../../../../../workers/connection/config/live/follow.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();

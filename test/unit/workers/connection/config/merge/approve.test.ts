@@ -1,7 +1,7 @@
 /** Owns: what becomes of `approve` when files are added up: a file of a project only tightens, and mistakes are told. */
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../../../../../src/shared/protocol/limits.ts";
-import { verdictOn } from "../../../../../../workers/connection/config/entry/approve.ts";
+import { verdictOn } from "../../../../../../workers/connection/config/entry/exposure.ts";
 import { parseConfigText } from "../../../../../../workers/connection/config/files/files.ts";
 import type { ConfigSource } from "../../../../../../workers/connection/config/files/sources.ts";
 import { type Merged, mergeLayers } from "../../../../../../workers/connection/config/merge/layers.ts";

@@ -228,6 +228,18 @@ describe("mergeLayers", () => {
   });
 });
 
+test("the limit of messages says which of two project files lowered it; no file of the user is named", () => {
+  const limits = (user: number, inFile: number, inPi: number) =>
+    merge([
+      file(USER, {}, { maxMessageBytes: user }),
+      file(PROJECT_FILE, {}, { maxMessageBytes: inFile }),
+      file(PROJECT_PI, {}, { maxMessageBytes: inPi }),
+    ]).settings.messageLimitOf;
+  expect(limits(9_000_000, 8_000_000, 8_000_000)).toBe(PROJECT_FILE.file);
+  expect(limits(9_000_000, 8_000_000, 7_000_000)).toBe(PROJECT_PI.file);
+  expect(limits(9_000_000, 9_500_000, 9_000_000)).toBeUndefined();
+});
+
 describe("the sign-in of a project's server", () => {
   const OAUTH = {
     clientId: "a",

@@ -5,13 +5,16 @@
  */
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../../../../../src/shared/protocol/limits.ts";
-import { type Approve, verdictOn } from "../../../../../../workers/connection/config/entry/approve.ts";
 import type { ServerDefinition } from "../../../../../../workers/connection/config/entry/definition.ts";
-import { exposureOf } from "../../../../../../workers/connection/config/entry/exposure.ts";
-import { guardFrom } from "../../../../../../workers/connection/config/entry/guard.ts";
+import {
+  type Approve,
+  exposureOf,
+  verdictOn,
+} from "../../../../../../workers/connection/config/entry/exposure.ts";
 import { entryShape } from "../../../../../../workers/connection/config/entry/server-shape.ts";
 import {
   DEFAULT_SETTINGS,
+  guardFrom,
   type Settings,
 } from "../../../../../../workers/connection/config/entry/settings.ts";
 import { settingsShape } from "../../../../../../workers/connection/config/entry/settings-shape.ts";

@@ -6,11 +6,11 @@ import {
 } from "../../../../../../workers/connection/config/entry/settings.ts";
 import {
   type Configuration,
+  describeEffect,
   isIdle,
   type Plan,
   plan,
-} from "../../../../../../workers/connection/config/plan/changes.ts";
-import { describeEffect } from "../../../../../../workers/connection/config/plan/text.ts";
+} from "../../../../../../workers/connection/config/plan/plan.ts";
 import { canonical } from "../../../../../../workers/shared/json/canonical.ts";
 import { amount } from "../../../../../support/long.ts";
 import { createRandom, definition, PROJECT_PI, USER } from "../support.ts";

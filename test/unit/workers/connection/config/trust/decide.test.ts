@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../../../../../src/shared/protocol/limits.ts";
 import type { ServerDefinition } from "../../../../../../workers/connection/config/entry/definition.ts";
 import { applyOverride } from "../../../../../../workers/connection/config/entry/override.ts";
-import type { EnvSeen } from "../../../../../../workers/connection/config/env-files/content.ts";
+import type { EnvSeen } from "../../../../../../workers/connection/config/env-files/env-files.ts";
 import { parseConfigText } from "../../../../../../workers/connection/config/files/files.ts";
 import { mergeLayers } from "../../../../../../workers/connection/config/merge/layers.ts";
 import {
@@ -16,13 +16,14 @@ import {
 } from "../../../../../../workers/connection/config/trust/decide.ts";
 import { loadTrust, remember } from "../../../../../../workers/connection/config/trust/file.ts";
 import {
+  type Consent,
   consentHash,
   EVERY_SUBJECT,
+  everythingAwaits,
   firstVersionHash,
   placeOf,
   subjectOf,
-} from "../../../../../../workers/connection/config/trust/keys.ts";
-import { type Consent, everythingAwaits } from "../../../../../../workers/connection/config/trust/records.ts";
+} from "../../../../../../workers/connection/config/trust/records.ts";
 import { oneFile } from "../../../../../support/one-file.ts";
 import { definition, PROJECT_FILE, PROJECT_PI, temporaryFolder, USER } from "../support.ts";
 

@@ -3,12 +3,12 @@ import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import type { ServerDefinition } from "../../../../../../workers/connection/config/entry/definition.ts";
 import { applyOverride } from "../../../../../../workers/connection/config/entry/override.ts";
-import { firstVersionHash, subjectOf } from "../../../../../../workers/connection/config/trust/keys.ts";
 import {
   consentQuestion,
   describeTarget,
   leastChars,
 } from "../../../../../../workers/connection/config/trust/question.ts";
+import { firstVersionHash, subjectOf } from "../../../../../../workers/connection/config/trust/records.ts";
 import { canonical } from "../../../../../../workers/shared/json/canonical.ts";
 import { definition, PROJECT_FILE, PROJECT_PI } from "../support.ts";
 

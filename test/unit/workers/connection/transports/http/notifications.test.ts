@@ -117,8 +117,7 @@ describe("followNotifications, a server that ends its stream", () => {
     expect(waits.slice(0, 3)).toEqual([2_000, 4_000, 8_000]);
     const told =
       "sent one message of more than 1,000 bytes on its notification stream, which is opened again without it. " +
-      "Ask the server for less at a time, or raise maxMessageBytes in the settings of mcp.json, " +
-      "or of the project's .mcp.json or .pi/mcp.json, which may have lowered it.";
+      "Ask the server for less at a time, or raise maxMessageBytes in the settings of mcp.json.";
     expect(notes.filter((note) => note !== RARELY)).toEqual(waits.map(() => told));
     expect(notes.filter((note) => note === RARELY)).toHaveLength(1);
   });

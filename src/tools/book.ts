@@ -1,0 +1,201 @@
+/**
+ * The book of what Pi has been told about our tools: registered, and withdrawn. The only place that registers an MCP
+ * tool in Pi. Pi cannot take a tool back, so a withdrawn tool stays registered as `hidden`, where nobody reaches it.
+ * A tool is found again in a newer catalog by its server and its name there, because its name in Pi may change.
+ */
+import { type Catalog, type CatalogTool, sameDefinition } from "../catalog/catalog.ts";
+import type { Pi, ToolExposure } from "../pi/api.ts";
+import { fallbackName } from "../shared/naming/names.ts";
+import { type CallTool, createMcpTool } from "./definition.ts";
+
+/**
+ * Which tools are declared from the first request on. The variable `MCP_DIRECT_TOOLS` overrides the configuration; it
+ * holds `*`, `server` or `server/tool`, separated by commas, or `__none__`. Pure.
+ */
+export interface DirectRule {
+  /** True if the catalog does not mark the direct tools: the variable names them. */
+  byName: boolean;
+  isDirect(tool: { tool: string; server: { name: string }; direct?: boolean }): boolean;
+  /** Whether some tools of this server may be direct. `configured`: what the configuration says. */
+  concerns(server: string, configured: boolean): boolean;
+}
+
+export function directRule(variable: string | undefined): DirectRule {
+  const entries = (variable ?? "").split(",").map((entry) => entry.trim());
+  const given = entries.filter((entry) => entry !== "");
+  if (given.length === 0) {
+    return {
+      byName: false,
+      isDirect: ({ direct }) => direct === true,
+      concerns: (_server, configured) => configured,
+    };
+  }
+  if (given.includes("__none__")) return { byName: false, isDirect: () => false, concerns: () => false };
+  const named = new Set(given);
+  return {
+    byName: true,
+    isDirect: ({ tool, server }) =>
+      named.has("*") || named.has(server.name) || named.has(`${server.name}/${tool}`),
+    concerns: (server) =>
+      named.has("*") || given.some((entry) => entry === server || entry.startsWith(`${server}/`)),
+  };
+}
+
+interface FreeNameOptions {
+  /** Whether we have registered this name ourselves. */
+  isOurs: (name: string) => boolean;
+  /** Called once for each tool that gets another name. */
+  onTaken: (tool: CatalogTool, name: string) => void;
+}
+
+/** The tool, under another name if another extension has its own name. A tool keeps the name that it got first. */
+type WithFreeName = (tool: CatalogTool) => CatalogTool;
+
+function createFreeNames(pi: Pi, { isOurs, onTaken }: FreeNameOptions): WithFreeName {
+  const renamed = new Map<string, string>();
+  let inPi: Set<string> | undefined;
+  /** Pi's names are read once for all tools that are registered in one go. */
+  const namesInPi = (): Set<string> => {
+    if (!inPi) {
+      inPi = new Set(pi.getAllTools().map(({ name }) => name));
+      queueMicrotask(() => {
+        inPi = undefined;
+      });
+    }
+    return inPi;
+  };
+  return (tool) => {
+    if (!tool.bare || isOurs(tool.name)) return tool;
+    const before = renamed.get(tool.name);
+    if (before !== undefined) return { ...tool, name: before };
+    if (!namesInPi().has(tool.name)) return tool;
+    const name = fallbackName(tool.server.name, tool.tool);
+    renamed.set(tool.name, name);
+    onTaken(tool, name);
+    return { ...tool, name };
+  };
+}
+
+const identity = ({ server, tool }: CatalogTool): string => `${server.name}\u0000${tool}`;
+
+const isSame = (a: CatalogTool, b: CatalogTool): boolean =>
+  a.tool === b.tool && a.server.name === b.server.name;
+
+const identities = new WeakMap<Catalog, Map<string, CatalogTool>>();
+
+/** The same tool of the same server in this catalog; undefined if the catalog does not hold it. */
+export function currentOf(catalog: Catalog, before: CatalogTool): CatalogTool | undefined {
+  const named = catalog.get(before.name);
+  if (named && isSame(named, before)) return named;
+  let byIdentity = identities.get(catalog);
+  if (!byIdentity) {
+    byIdentity = new Map(catalog.tools.map((tool) => [identity(tool), tool]));
+    identities.set(catalog, byIdentity);
+  }
+  return byIdentity.get(identity(before));
+}
+
+/** Whether the tool's server is gone, or has listed its tools without this one. A server that is down keeps its tools. */
+export function isGone(tool: CatalogTool, catalog: Catalog): boolean {
+  if (currentOf(catalog, tool)) return false;
+  const server = catalog.servers.find(({ name }) => name === tool.server.name);
+  return server === undefined || server.toolsKnown;
+}
+
+export interface BookOptions {
+  call: CallTool;
+  direct: Pick<DirectRule, "isDirect">;
+  /** Called once for each tool whose own name belongs to another extension; `name` is the name that it got. */
+  onTaken?: (tool: CatalogTool, name: string) => void;
+}
+
+export class Book {
+  readonly withFreeName: WithFreeName;
+  readonly #pi: Pi;
+  readonly #options: BookOptions;
+  readonly #registered = new Map<string, CatalogTool>();
+  /** Name of a withdrawn tool -> whether the model had it and gets it back when its server is back. */
+  readonly #withdrawn = new Map<string, boolean>();
+  #changes = 0;
+
+  constructor(pi: Pi, options: BookOptions) {
+    this.#pi = pi;
+    this.#options = options;
+    this.withFreeName = createFreeNames(pi, {
+      isOurs: (name) => this.#registered.has(name),
+      onTaken: (tool, name) => options.onTaken?.(tool, name),
+    });
+  }
+
+  /** Counts what Pi has been told. */
+  get changes(): number {
+    return this.#changes;
+  }
+
+  /** The tool as Pi was told last, also if it is withdrawn. */
+  get(name: string): CatalogTool | undefined {
+    return this.#registered.get(name);
+  }
+
+  get count(): number {
+    return this.#registered.size;
+  }
+
+  all(): CatalogTool[] {
+    return [...this.#registered.values()];
+  }
+
+  isWithdrawn(name: string): boolean {
+    return this.#withdrawn.has(name);
+  }
+
+  get hasMissed(): boolean {
+    return [...this.#withdrawn.values()].includes(true);
+  }
+
+  /** The withdrawn tools that the model had, in the order of their withdrawal. The book may change meanwhile. */
+  *missed(): Generator<CatalogTool> {
+    for (const [name, isMissed] of this.#withdrawn) {
+      const tool = this.#registered.get(name);
+      if (isMissed && tool) yield tool;
+    }
+  }
+
+  /** The model gets this withdrawn tool under another name, or not again. */
+  forget(name: string): void {
+    this.#withdrawn.set(name, false);
+  }
+
+  register(tool: CatalogTool): void {
+    this.#registered.set(tool.name, tool);
+    this.#withdrawn.delete(tool.name);
+    this.#registerAs(tool, this.#options.direct.isDirect(tool) ? "direct" : "deferred");
+  }
+
+  /** Answers the tool under the name that it has in Pi. */
+  registerIfNew(tool: CatalogTool): CatalogTool {
+    const named = this.withFreeName(tool);
+    if (!this.isCurrent(named)) this.register(named);
+    return named;
+  }
+
+  /**
+   * Whether Pi knows this very definition. The exposure may differ: telling it would change the declaration of a tool
+   * that the model has, and cost the user their prompt cache.
+   */
+  isCurrent(tool: CatalogTool): boolean {
+    const before = this.#registered.get(tool.name);
+    return before !== undefined && !this.isWithdrawn(tool.name) && sameDefinition(before, tool);
+  }
+
+  /** `isMissed`: whether the model gets the tool back when its server is back. */
+  withdraw(tool: CatalogTool, isMissed = this.#pi.getActiveTools().includes(tool.name)): void {
+    this.#withdrawn.set(tool.name, isMissed);
+    this.#registerAs(tool, "hidden");
+  }
+
+  #registerAs(tool: CatalogTool, exposure: ToolExposure): void {
+    this.#changes++;
+    this.#pi.registerTool(createMcpTool(tool, this.#options.call, exposure));
+  }
+}

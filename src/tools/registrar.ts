@@ -1,0 +1,181 @@
+/**
+ * What the session does with our tools in Pi: registers them, follows the catalog, withdraws, restores those of a resumed
+ * branch, and knows which are direct. The factory registers every tool, because that is nearly free there: tens of
+ * thousands are not, so of a larger catalog it registers the direct ones. After Pi has bound, each registration rebuilds
+ * Pi's whole registry, so only the tools that the model can reach are registered.
+ */
+import { type Catalog, type CatalogTool, eachTool } from "../catalog/catalog.ts";
+import type { Pi } from "../pi/api.ts";
+import { LIMITS } from "../shared/protocol/limits.ts";
+import type { SnapshotServer } from "../shared/snapshot/contract.ts";
+import { Book, type BookOptions, currentOf, type DirectRule, isGone } from "./book.ts";
+import { type DeclaredTool, fromTranscript } from "./branch.ts";
+import type { Comparison } from "./outdated.ts";
+
+interface Branch {
+  declared: ReadonlyMap<string, DeclaredTool>;
+  /** Undefined if the tool belongs to no server that is known. */
+  serverOf: (tool: DeclaredTool) => SnapshotServer | undefined;
+}
+
+/** Answers how many tools are left that neither Pi nor the catalog nor `serverOf` knows. */
+function restore(pi: Pi, book: Book, catalog: Catalog, { declared, serverOf }: Branch): number {
+  const missing = [...declared.values()].filter(({ name }) => !book.get(name));
+  if (missing.length === 0) return 0;
+  const inPi = new Set(pi.getAllTools().map(({ name }) => name));
+  let left = 0;
+  for (const tool of missing) {
+    if (inPi.has(tool.name)) continue;
+    const known = catalog.get(tool.name);
+    const server = known ? undefined : serverOf(tool);
+    if (known) book.register(known);
+    else if (server) book.register(fromTranscript(tool, server));
+    else left++;
+  }
+  return left;
+}
+
+/** Declares again the tools that were withdrawn while the model had them. */
+function bringBack(pi: Pi, book: Book, catalog: Catalog): void {
+  const names: string[] = [];
+  for (const before of book.missed()) {
+    const tool = currentOf(catalog, before);
+    if (!tool) continue;
+    const named = book.withFreeName(tool);
+    book.forget(before.name);
+    book.register(named);
+    names.push(named.name);
+  }
+  if (names.length > 0) pi.setActiveTools([...new Set([...pi.getActiveTools(), ...names])]);
+}
+
+/** Registers active tools whose definition has changed, withdraws those that are gone, and renames the others. */
+function followActive(pi: Pi, book: Book, catalog: Catalog): void {
+  const active = pi.getActiveTools();
+  const renamed = new Map<string, string>();
+  for (const name of active) {
+    const before = book.get(name);
+    if (!before) continue;
+    const tool = currentOf(catalog, before);
+    if (!tool) {
+      if (isGone(before, catalog)) book.withdraw(before);
+      continue;
+    }
+    const named = book.withFreeName(tool);
+    if (named.name !== name) {
+      book.withdraw(before, false);
+      renamed.set(name, named.name);
+    }
+    if (!book.isCurrent(named)) book.register(named);
+  }
+  if (renamed.size === 0) return;
+  // Two tools may have swapped their names, so every name is replaced at once.
+  pi.setActiveTools([...new Set(active.map((name) => renamed.get(name) ?? name))]);
+}
+
+export interface Activation {
+  /** Declared to the model from the next request on. */
+  active: CatalogTool[];
+  /** Not accepted by Pi, for example because of `--tools`. */
+  refused: CatalogTool[];
+}
+
+export interface Registrar {
+  /** For the factory. Leaves out tools whose names another extension may have too, and most of a very large catalog. */
+  registerAll(catalog: Catalog): void;
+  /**
+   * Follows the catalog with the tools that are declared now: registers those whose bytes differ, withdraws those that
+   * are gone, renames those that have another name. Declares a withdrawn tool again when its server is back. With
+   * `wantsDirect` also registers new direct tools. Tells Pi of no other tool.
+   */
+  follow(catalog: () => Catalog, wantsDirect: boolean): void;
+  /** Registers direct tools that the factory left out. */
+  registerDirect(catalog: Catalog): void;
+  /** Whether some tools of this server may be direct. `configured`: what the configuration says. */
+  concernsDirect(server: string, configured: boolean): boolean;
+  /** The tool of that name, if it was withdrawn. */
+  withdrawn(name: string): CatalogTool | undefined;
+  /** Withdraws every tool for which `matches` holds. */
+  withdrawAll(matches: (tool: CatalogTool) => boolean): void;
+  /** Withdraws only active tools, because each registration costs Pi a rebuild of its registry. */
+  withdrawActive(matches: (tool: CatalogTool) => boolean): void;
+  /**
+   * Registers what the branch has declared and Pi does not know; Pi then declares it again. A tool that the catalog
+   * does not hold, because its server is down and nothing is cached, is registered byte for byte as the transcript has
+   * it. Answers how many tools are left that nobody knows.
+   */
+  restore(catalog: Catalog, branch: Branch): number;
+  /** Declares tools to the model from the next request on. */
+  activate(tools: readonly CatalogTool[]): Activation;
+  /** Makes the tool callable for other tools, without declaring it. Answers the tool under its name in Pi. */
+  provide(tool: CatalogTool): CatalogTool;
+  /** The tools about which Pi knows nothing, or something that no longer holds. Compares all tools, in slices. */
+  outdated(catalog: Catalog): Promise<readonly CatalogTool[]>;
+  /** Tells Pi what the catalog says about an outdated tool. */
+  renew(tool: CatalogTool, catalog: Catalog): Promise<void>;
+  /** Number of tools about which Pi has been told. */
+  count(): number;
+}
+
+export interface RegistrarOptions extends BookOptions {
+  direct: DirectRule;
+}
+
+export function createRegistrar(pi: Pi, options: RegistrarOptions): Registrar {
+  const { direct } = options;
+  const book = new Book(pi, options);
+  const mayBeDirect = (catalog: Catalog): Iterable<CatalogTool> =>
+    direct.byName ? eachTool(catalog) : catalog.marked();
+  const registerDirect = (catalog: Catalog, isMeant: (tool: CatalogTool) => boolean): void => {
+    for (const tool of mayBeDirect(catalog)) {
+      if (isMeant(tool) && direct.isDirect(tool)) book.registerIfNew(tool);
+    }
+  };
+  // Loaded when a tool runs that reaches others.
+  let comparison: Promise<Comparison> | undefined;
+  const compare = (): Promise<Comparison> => {
+    comparison ??= import("./outdated.ts").then(({ createComparison }) => createComparison(book));
+    return comparison;
+  };
+  return {
+    registerAll: (catalog) => {
+      const all = catalog.count <= LIMITS.toolsAtStart;
+      for (const tool of all ? eachTool(catalog) : mayBeDirect(catalog)) {
+        if (!tool.bare && (all || direct.isDirect(tool))) book.register(tool);
+      }
+    },
+    follow: (catalog, wantsDirect) => {
+      if (book.hasMissed) bringBack(pi, book, catalog());
+      if (pi.getActiveTools().some((name) => book.get(name))) followActive(pi, book, catalog());
+      if (wantsDirect) registerDirect(catalog(), () => true);
+    },
+    registerDirect: (catalog) => registerDirect(catalog, ({ bare }) => bare === true),
+    concernsDirect: direct.concerns,
+    withdrawn: (name) => (book.isWithdrawn(name) ? book.get(name) : undefined),
+    withdrawAll: (matches) => {
+      for (const tool of book.all()) if (matches(tool) && !book.isWithdrawn(tool.name)) book.withdraw(tool);
+    },
+    withdrawActive: (matches) => {
+      for (const name of pi.getActiveTools()) {
+        const tool = book.get(name);
+        if (tool && matches(tool) && !book.isWithdrawn(name)) book.withdraw(tool, true);
+      }
+    },
+    restore: (catalog, branch) => restore(pi, book, catalog, branch),
+    provide: (tool) => book.registerIfNew(tool),
+    activate: (tools) => {
+      const named = tools.map((tool) => book.registerIfNew(tool));
+      const before = pi.getActiveTools();
+      const added = named.map((tool) => tool.name).filter((name) => !before.includes(name));
+      if (added.length > 0) pi.setActiveTools([...before, ...added]);
+      const after = new Set(pi.getActiveTools());
+      return {
+        active: named.filter((tool) => after.has(tool.name)),
+        refused: named.filter((tool) => !after.has(tool.name)),
+      };
+    },
+    outdated: async (catalog) => (await compare()).outdated(catalog),
+    renew: async (tool, catalog) => (await compare()).renew(tool, catalog),
+    count: () => book.count,
+  };
+}

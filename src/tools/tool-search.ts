@@ -1,0 +1,50 @@
+/**
+ * The tool ToolSearch. Owns: its declaration; tool-search-call.ts owns what it does. The declaration changes at most once
+ * per session, because any changed byte costs the user their prompt cache; src/shared/text/search-tool.ts makes the
+ * description.
+ */
+import type { PiTool } from "../pi/api.ts";
+import { TOOL_SEARCH } from "../shared/naming/own-tools.ts";
+import { LIMITS } from "../shared/protocol/limits.ts";
+import type { ToolHost } from "./host.ts";
+import { createRenderers } from "./rows.ts";
+
+const PARAMETERS = {
+  type: "object",
+  properties: {
+    query: {
+      type: "string",
+      description: "What the tool should do, in a few words, or select:name1,name2.",
+    },
+    server: {
+      type: "string",
+      description: "Only tools of this server. Set it whenever one fits: the right tool is found more often.",
+    },
+    limit: {
+      type: "integer",
+      minimum: 1,
+      maximum: LIMITS.searchResultsMost,
+      description: `${LIMITS.searchResults} by default.`,
+    },
+  },
+  required: ["query"],
+  additionalProperties: false,
+};
+
+export function createToolSearch(description: string, host: ToolHost): PiTool {
+  return {
+    name: TOOL_SEARCH,
+    label: TOOL_SEARCH,
+    ...createRenderers(TOOL_SEARCH),
+    description,
+    promptSnippet: "Find and load MCP tools",
+    parameters: PARAMETERS,
+    exposure: "model-only",
+    annotations: { readOnlyHint: true, openWorldHint: false },
+    reachesTools: () => "all",
+    async execute(_callId, params, signal, _onUpdate, ctx) {
+      const { runToolSearch } = await import("./tool-search-call.ts");
+      return runToolSearch(host, params, { signal, branch: () => ctx.sessionManager.getBranch() });
+    },
+  };
+}

@@ -1,0 +1,85 @@
+/** Answers a call of a tool that is not declared: loads the tool that was meant, or says why there is none. */
+import type { Catalog, CatalogTool } from "../catalog/catalog.ts";
+import { nearestTools, resolveTool, serverNames, serverOfName } from "../catalog/search.ts";
+import { errorLine, signatureLine, stateNote } from "../report/search.ts";
+import { serverName } from "../report/server-name.ts";
+import { plainToolName } from "../shared/naming/names.ts";
+import { PROXY_TOOL } from "../shared/naming/own-tools.ts";
+import type { WireError } from "../shared/protocol/errors.ts";
+import { oneLine } from "../shared/text/unprintable.ts";
+import type { UnknownCallHost } from "./host.ts";
+
+/** `text` is for the model. `error` is for scripts and the row, if the tool is unavailable. */
+export interface Answer {
+  text: string;
+  error?: WireError | undefined;
+}
+
+const NAME_SHOWN = 200;
+
+/** The proxy tool is for the smallest prompt, so nothing is loaded beside it. */
+function throughProxy(name: string, tools: readonly CatalogTool[]): string {
+  const calls = tools.map((tool) => `${PROXY_TOOL} with tool: ${JSON.stringify(tool.name)} and args`);
+  return [`Tool ${name} is called through ${calls.join(", or ")}:`, ...tools.map(signatureLine)].join("\n");
+}
+
+function loaded(name: string, tools: readonly CatalogTool[], host: UnknownCallHost): string {
+  if (host.searchTool() === PROXY_TOOL) return throughProxy(name, tools);
+  const { active, refused } = host.activate(tools);
+  const refusal = refused.map((tool) => `Pi does not allow ${tool.name} in this session (--tools).`);
+  if (active.length === 0) return [`Tool ${name} not found.`, ...refusal].join("\n");
+  const lead = `Tool ${name} was not loaded. It is now: call it by this name in your next message.`;
+  const several = `${name} is the name of several tools. They are loaded now: call one of them in your next message.`;
+  return [active.length === 1 ? lead : several, ...active.map(signatureLine), ...refusal].join("\n");
+}
+
+/** For a withdrawn tool about which the configuration gives no reason. */
+function gone(name: string, { server, tool }: CatalogTool, catalog: Catalog): Answer {
+  const stays = catalog.servers.some((other) => other.name === server.name);
+  const data = { server: server.name };
+  const error: WireError = stays
+    ? {
+        code: "unknown_tool",
+        message: `the server ${serverName(server.name)} no longer offers ${oneLine(tool, NAME_SHOWN)}.`,
+        data,
+      }
+    : {
+        code: "server_removed",
+        message: `its server ${serverName(server.name)} was removed from the configuration.`,
+        data,
+      };
+  return { text: `Tool ${name} not found: ${error.message}`, error };
+}
+
+/** Compares server and name at the server; the name in Pi may differ. */
+const isSameTool =
+  (one: CatalogTool) =>
+  (other: CatalogTool): boolean =>
+    other.tool === one.tool && other.server.name === one.server.name;
+
+/** Undefined if the call has nothing to do with MCP. */
+export async function answerUnknownCall(name: string, host: UnknownCallHost): Promise<Answer | undefined> {
+  const catalog = host.catalog();
+  const withdrawn = catalog.get(name) === undefined ? host.withdrawn(name) : undefined;
+  const renamed = withdrawn && catalog.tools.find(isSameTool(withdrawn));
+  if (renamed) return { text: loaded(name, [renamed], host) };
+  const resolution = resolveTool(catalog, name);
+  if (!withdrawn && resolution.kind === "tool") return { text: loaded(name, [resolution.tool], host) };
+  if (!withdrawn && resolution.kind === "several") return { text: loaded(name, resolution.tools, host) };
+  const error = await host.whyMissing(
+    withdrawn ? plainToolName(withdrawn.server.name, withdrawn.tool) : name,
+  );
+  if (error) return { text: `Tool ${name} not found: ${errorLine(error)}`, error };
+  if (withdrawn) return gone(name, withdrawn, catalog);
+  const server = serverOfName(name, serverNames(host));
+  const state = stateNote(host.servers().find((status) => status.name === server));
+  const isOurs = server !== undefined || /^mcp__/i.test(name);
+  const nearest = resolution.kind === "unknown" ? await nearestTools(catalog, name) : [];
+  if (!isOurs && nearest.length === 0) return undefined;
+  const near = nearest.map((tool) => tool.name).join(", ");
+  const text = [
+    `Tool ${name} not found.${near === "" ? "" : ` Nearest: ${near}. ${host.searchTool()} finds others.`}`,
+    ...state,
+  ].join("\n");
+  return { text };
+}

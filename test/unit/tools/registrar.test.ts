@@ -1,0 +1,423 @@
+import { describe, expect, it, test } from "vitest";
+import { type Catalog, type CatalogTool, catalogWithout } from "../../../src/catalog/catalog.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import type { SnapshotServer } from "../../../src/shared/snapshot/contract.ts";
+import { currentOf, directRule, isGone } from "../../../src/tools/book.ts";
+import type { DeclaredTool } from "../../../src/tools/branch.ts";
+import { createRegistrar, type RegistrarOptions } from "../../../src/tools/registrar.ts";
+import { type MadeServer, makeCatalog } from "../make-catalog.ts";
+import { createRecordingPi, type RecordingPi } from "../recording-pi.ts";
+
+const neverCalled = (): Promise<never> => Promise.reject(new Error("not called"));
+const OPTIONS: RegistrarOptions = { call: neverCalled, direct: directRule(undefined) };
+
+const catalogOf = (descriptions: Record<string, string>): Catalog =>
+  makeCatalog([
+    { name: "s", tools: Object.entries(descriptions).map(([tool, description]) => ({ tool, description })) },
+  ]);
+
+const toolOf = (catalog: Catalog, name: string): CatalogTool => {
+  const tool = catalog.get(name);
+  if (!tool) throw new Error(`no ${name}`);
+  return tool;
+};
+
+describe("registrar.registerAll", () => {
+  test("a catalog -> every tool is registered once and none is activated", () => {
+    const pi = createRecordingPi();
+    createRegistrar(pi, OPTIONS).registerAll(catalogOf({ a: "A", b: "B" }));
+    expect(pi.registrations).toEqual(["s__a", "s__b"]);
+    expect(pi.activations).toEqual([]);
+  });
+});
+
+describe("a catalog of more tools than Pi is told of at the start", () => {
+  const MANY = LIMITS.toolsAtStart + 1;
+  const tools = Array.from({ length: MANY }, (_, at) => ({
+    tool: `t${at}`,
+    ...(at === 7 ? { direct: true } : {}),
+    ...(at === 9 ? { bare: true, direct: true } : {}),
+  }));
+  const vast = makeCatalog([{ name: "s", tools }]);
+
+  test("one tool fewer -> every tool; at this size -> the direct ones; a bare one only with registerDirect", () => {
+    const all = createRecordingPi();
+    createRegistrar(all, OPTIONS).registerAll(makeCatalog([{ name: "s", tools: tools.slice(0, -2) }]));
+    expect(all.registrations).toHaveLength(MANY - 3);
+    const pi = createRecordingPi();
+    const registrar = createRegistrar(pi, OPTIONS);
+    registrar.registerAll(vast);
+    expect(pi.registrations).toEqual(["s__t7"]);
+    registrar.registerDirect(vast);
+    expect(pi.registrations).toEqual(["s__t7", "t9"]);
+    expect(registrar.count()).toBe(2);
+  });
+
+  test("MCP_DIRECT_TOOLS names a tool -> this one alone", () => {
+    const pi = createRecordingPi();
+    createRegistrar(pi, { ...OPTIONS, direct: directRule("s/t999") }).registerAll(vast);
+    expect(pi.registrations).toEqual(["s__t999"]);
+  });
+
+  test("a tool that is found, a tool that the branch has declared -> registered then", () => {
+    const pi = createRecordingPi();
+    const registrar = createRegistrar(pi, OPTIONS);
+    registrar.registerAll(vast);
+    const found = registrar.activate([toolOf(vast, "s__t500")]);
+    expect(found.active.map(({ name }) => name)).toEqual(["s__t500"]);
+    const declared = new Map([["s__t600", { name: "s__t600", description: "", parameters: {} }]]);
+    expect(registrar.restore(vast, { declared, serverOf: () => undefined })).toBe(0);
+    expect(pi.registrations).toEqual(["s__t7", "s__t500", "s__t600"]);
+  });
+
+  test("a server is gone -> its direct tools too", () => {
+    expect(vast.marked().map(({ name }) => name)).toEqual(["s__t7", "t9"]);
+    expect(catalogWithout(vast, { servers: ["s"], tools: [] }).marked()).toEqual([]);
+  });
+});
+
+describe("registrar.follow", () => {
+  test("an active tool with other bytes -> registered again", () => {
+    const pi = createRecordingPi({ active: ["s__a"] });
+    const registrar = createRegistrar(pi, OPTIONS);
+    registrar.registerAll(catalogOf({ a: "A" }));
+    registrar.follow(() => catalogOf({ a: "A, changed" }), false);
+    expect(pi.registrations).toEqual(["s__a", "s__a"]);
+    expect(pi.tools.get("s__a")?.description).toBe("A, changed");
+  });
+
+  test("an active tool with another schema -> registered again", () => {
+    const pi = createRecordingPi({ active: ["s__a"] });
+    const registrar = createRegistrar(pi, OPTIONS);
+    registrar.registerAll(makeCatalog([{ name: "s", tools: [{ tool: "a" }] }]));
+    const schema = { type: "object", properties: { x: {} } };
+    registrar.follow(() => makeCatalog([{ name: "s", tools: [{ tool: "a", schema }] }]), false);
+    expect(structuredClone(pi.tools.get("s__a")?.parameters)).toEqual(schema);
+  });
+
+  test("an active tool with the same bytes -> not registered again, so the prompt cache stays valid", () => {
+    const pi = createRecordingPi({ active: ["s__a"] });
+    const registrar = createRegistrar(pi, OPTIONS);
+    registrar.registerAll(catalogOf({ a: "A" }));
+    registrar.follow(() => catalogOf({ a: "A", b: "new" }), false);
+    expect(pi.registrations).toEqual(["s__a"]);
+  });
+
+  test("a changed tool that is not active, a new tool -> Pi is told nothing", () => {
+    const pi = createRecordingPi({ active: ["read"] });
+    const registrar = createRegistrar(pi, OPTIONS);
+    registrar.registerAll(catalogOf({ a: "A", gone: "G" }));
+    registrar.follow(() => catalogOf({ a: "other", b: "new" }), false);
+    expect(pi.registrations).toEqual(["s__a", "s__gone"]);
+  });
+
+  it.each<[string, Catalog, boolean]>([
+    ["that its server no longer lists", catalogOf({ other: "O" }), true],
+    ["whose server is gone", makeCatalog([]), true],
+    [
+      "whose server is down and has told nothing",
+      makeCatalog([{ name: "s", toolsKnown: false, tools: [] }]),
+      false,
+    ],
+  ])("an active tool %s -> withdrawn: $2", (_name, after, withdrawn) => {
+    const pi = createRecordingPi({ active: ["s__gone", "read"] });
+    const registrar = createRegistrar(pi, OPTIONS);
+    registrar.registerAll(catalogOf({ gone: "G" }));
+    registrar.follow(() => after, false);
+    expect(pi.tools.get("s__gone")?.exposure).toBe(withdrawn ? "hidden" : "deferred");
+    expect(pi.registrations).toHaveLength(withdrawn ? 2 : 1);
+  });
+
+  test("a withdrawn tool that is back with the same bytes -> registered again", () => {
+    const pi = createRecordingPi({ active: ["s__a"] });
+    const registrar = createRegistrar(pi, OPTIONS);
+    registrar.registerAll(catalogOf({ a: "A" }));
+    registrar.follow(() => makeCatalog([]), false);
+    registrar.follow(() => catalogOf({ a: "A" }), false);
+    expect(pi.tools.get("s__a")?.exposure).toBe("deferred");
+  });
+
+  it.each([
+    [true, ["s__b"]],
+    [false, []],
+  ])("new tools, one direct, wantsDirect %s -> registered: %j", (wantsDirect, registered) => {
+    const pi = createRecordingPi({ active: ["read"] });
+    const catalog = makeCatalog([{ name: "s", tools: [{ tool: "a" }, { tool: "b", direct: true }] }]);
+    createRegistrar(pi, OPTIONS).follow(() => catalog, wantsDirect);
+    expect(pi.registrations).toEqual(registered);
+    for (const name of registered) expect(pi.tools.get(name)?.exposure).toBe("direct");
+  });
+
+  test("an active tool of another extension with the same name -> left alone", () => {
+    const pi = createRecordingPi({ active: ["s__a"] });
+    createRegistrar(pi, OPTIONS).follow(() => catalogOf({ a: "A" }), false);
+    expect(pi.registrations).toEqual([]);
+  });
+});
+
+describe("registrar.withdrawAll", () => {
+  test("tools that fit -> hidden, once", () => {
+    const pi = createRecordingPi();
+    const registrar = createRegistrar(pi, OPTIONS);
+    registrar.registerAll(
+      makeCatalog([
+        { name: "mine", tools: [{ tool: "a" }] },
+        { name: "theirs", project: true, tools: [{ tool: "b" }] },
+      ]),
+    );
+    for (let i = 0; i < 2; i++) registrar.withdrawAll(({ server }) => server.project);
+    expect(pi.registrations).toEqual(["mine__a", "theirs__b", "theirs__b"]);
+    expect(pi.tools.get("theirs__b")?.exposure).toBe("hidden");
+  });
+});
+
+describe("registrar.restore", () => {
+  const declared = (name: string): DeclaredTool => ({ name, description: "As it was.", parameters: SCHEMA });
+  const SCHEMA = { type: "object", properties: { z: {}, a: {} }, title: "T" };
+  const restoreIn = (pi: RecordingPi, catalog: Catalog, server?: SnapshotServer): number =>
+    createRegistrar(pi, OPTIONS).restore(catalog, {
+      declared: new Map([["s__a", declared("s__a")]]),
+      serverOf: () => server,
+    });
+
+  test("a tool of the catalog -> registered as the catalog has it", () => {
+    const pi = createRecordingPi();
+    restoreIn(pi, catalogOf({ a: "A" }));
+    expect(pi.tools.get("s__a")?.description).toBe("A");
+  });
+
+  test("a tool of a server that told nothing -> registered byte for byte as the branch has it", () => {
+    const pi = createRecordingPi();
+    restoreIn(pi, makeCatalog([]), { name: "s", project: false, toolsKnown: false });
+    const tool = pi.tools.get("s__a");
+    expect(tool?.description).toBe("As it was.");
+    expect(JSON.stringify(tool?.parameters)).toBe(JSON.stringify(SCHEMA));
+  });
+
+  test("a tool that belongs to no known server -> not registered", () => {
+    const pi = createRecordingPi();
+    restoreIn(pi, makeCatalog([]));
+    expect(pi.registrations).toEqual([]);
+  });
+
+  test("a tool that Pi has from another extension or from us -> unchanged", () => {
+    const pi = createRecordingPi();
+    const registrar = createRegistrar(pi, OPTIONS);
+    registrar.registerAll(catalogOf({ a: "A" }));
+    restoreIn(pi, catalogOf({ a: "other" }));
+    registrar.restore(catalogOf({ a: "other" }), {
+      declared: new Map([["s__a", declared("s__a")]]),
+      serverOf: () => undefined,
+    });
+    expect(pi.registrations).toEqual(["s__a"]);
+  });
+});
+
+describe("registrar.activate", () => {
+  test("unregistered tools -> registered, then added after what was active", () => {
+    const pi = createRecordingPi({ active: ["read", "bash"] });
+    const catalog = catalogOf({ a: "A", b: "B" });
+    const result = createRegistrar(pi, OPTIONS).activate([toolOf(catalog, "s__b"), toolOf(catalog, "s__a")]);
+    expect(pi.registrations).toEqual(["s__b", "s__a"]);
+    expect(pi.activations).toEqual([["read", "bash", "s__b", "s__a"]]);
+    expect(result).toMatchObject({ active: [{ name: "s__b" }, { name: "s__a" }], refused: [] });
+  });
+
+  test("tools that are active already -> neither registered nor set again", () => {
+    const pi = createRecordingPi();
+    const tool = toolOf(catalogOf({ a: "A" }), "s__a");
+    const registrar = createRegistrar(pi, OPTIONS);
+    registrar.activate([tool]);
+    expect(registrar.activate([tool])).toMatchObject({ active: [{ name: "s__a" }], refused: [] });
+    expect(pi.registrations).toEqual(["s__a"]);
+    expect(pi.activations).toHaveLength(1);
+  });
+
+  test("a registered tool with other bytes -> registered again before it is activated", () => {
+    const pi = createRecordingPi();
+    const registrar = createRegistrar(pi, OPTIONS);
+    registrar.registerAll(catalogOf({ a: "old" }));
+    registrar.activate([toolOf(catalogOf({ a: "new" }), "s__a")]);
+    expect(pi.tools.get("s__a")?.description).toBe("new");
+  });
+
+  test("tools that Pi does not allow -> refused; the other tools are active", () => {
+    const pi = createRecordingPi({ allowed: ["s__a"] });
+    const catalog = catalogOf({ a: "A", b: "B" });
+    const result = createRegistrar(pi, OPTIONS).activate([...catalog.tools]);
+    expect(result).toMatchObject({ active: [{ name: "s__a" }], refused: [{ name: "s__b" }] });
+  });
+
+  test("no tools -> Pi is told nothing", () => {
+    const pi = createRecordingPi({ active: ["read"] });
+    expect(createRegistrar(pi, OPTIONS).activate([])).toEqual({ active: [], refused: [] });
+    expect(pi.activations).toEqual([]);
+  });
+});
+
+test("outdated: tens of thousands of tools -> main does other work in between", async () => {
+  const [one] = catalogOf({ a: "Does it." }).tools;
+  if (!one) throw new Error("no tool was made");
+  const tools = Array.from({ length: 60_000 }, (_, at) => ({ ...one, name: `s__t${at}`, tool: `t${at}` }));
+  const byName = new Map(tools.map((tool) => [tool.name, tool]));
+  const catalog: Catalog = {
+    ...catalogOf({}),
+    count: tools.length,
+    tools,
+    tool: (at) => tools[at] as CatalogTool,
+    get: (name) => byName.get(name),
+    marked: () => tools.slice(0, 30_000).map((tool) => ({ ...tool, direct: true })),
+  };
+  const registrar = createRegistrar(createRecordingPi(), OPTIONS);
+  registrar.registerAll(catalog);
+  let turns = 0;
+  const timer = setInterval(() => turns++, 0);
+  expect(await registrar.outdated(catalog)).toHaveLength(30_000);
+  clearInterval(timer);
+  expect(turns).toBeGreaterThan(0);
+});
+
+describe("names that change or belong to another extension", () => {
+  /** A catalog of one server `s`, in which each tool bears the given name. */
+  const named = (names: Record<string, string>, bare = false): Catalog => {
+    const catalog = catalogOf(Object.fromEntries(Object.keys(names).map((tool) => [tool, "Does it."])));
+    const tools = catalog.tools.map((tool) => ({ ...tool, name: names[tool.tool] ?? "", bare }));
+    const get = (name: string) => tools.find((tool) => tool.name === name);
+    return { ...catalog, count: tools.length, tools, tool: (at) => tools[at] as CatalogTool, get };
+  };
+
+  test("follow: an active tool under another name -> the old withdrawn, the new active in its place", () => {
+    const pi = createRecordingPi();
+    const registrar = createRegistrar(pi, OPTIONS);
+    registrar.registerAll(named({ a: "s__a", b: "s__b" }));
+    pi.setActiveTools(["read", "s__a", "bash"]);
+    registrar.follow(() => named({ a: "mcp__s__a", b: "mcp__s__b" }), false);
+    expect(pi.registrations).toEqual(["s__a", "s__b", "s__a", "mcp__s__a"]);
+    expect(pi.tools.get("s__a")?.exposure).toBe("hidden");
+    expect(pi.getActiveTools()).toEqual(["read", "mcp__s__a", "bash"]);
+    registrar.follow(() => named({ a: "s__a", b: "s__b" }), false);
+    expect(pi.tools.get("s__a")?.exposure).toBe("deferred");
+    expect(pi.getActiveTools()).toEqual(["read", "s__a", "bash"]);
+  });
+
+  test("follow: a withdrawn tool that is back under another name -> declared again, once", () => {
+    const pi = createRecordingPi();
+    const registrar = createRegistrar(pi, OPTIONS);
+    registrar.registerAll(named({ a: "s__a" }));
+    pi.setActiveTools(["s__a"]);
+    registrar.follow(() => makeCatalog([]), false);
+    expect(pi.getActiveTools()).toEqual([]);
+    const catalog = named({ a: "mcp__s__a" });
+    for (let i = 0; i < 2; i++) registrar.follow(() => catalog, false);
+    expect(pi.registrations).toEqual(["s__a", "s__a", "mcp__s__a"]);
+    expect(pi.getActiveTools()).toEqual(["mcp__s__a"]);
+  });
+
+  test("registerAll: names without a server -> not in the factory; activate: registered then", () => {
+    const pi = createRecordingPi();
+    const registrar = createRegistrar(pi, OPTIONS);
+    const catalog = named({ a: "a" }, true);
+    registrar.registerAll(catalog);
+    expect(pi.registrations).toEqual([]);
+    expect(registrar.activate(catalog.tools).active).toMatchObject([{ name: "a" }]);
+  });
+
+  test("activate: another extension has the name -> the name with the server, reported once and kept", () => {
+    const pi = createRecordingPi();
+    pi.registerTool({ name: "a", label: "", description: "", parameters: {}, execute: neverCalled });
+    const told: string[] = [];
+    const onTaken = (tool: CatalogTool, name: string): void => void told.push(`${tool.name} is ${name}`);
+    const registrar = createRegistrar(pi, { ...OPTIONS, onTaken });
+    const catalog = named({ a: "a" }, true);
+    for (let i = 0; i < 2; i++) {
+      expect(registrar.activate(catalog.tools).active).toMatchObject([{ name: "s__a", tool: "a" }]);
+    }
+    registrar.follow(() => named({ a: "a" }, true), false);
+    expect(pi.registrations).toEqual(["a", "s__a"]);
+    expect(told).toEqual(["a is s__a"]);
+  });
+
+  test("outdated, renew: tools that Pi does not know, or knows by an old name, until Pi is told", async () => {
+    const pi = createRecordingPi();
+    const registrar = createRegistrar(pi, OPTIONS);
+    registrar.registerAll(named({ a: "s__a", gone: "s__gone" }));
+    const catalog = named({ a: "mcp__s__a", b: "s__b" });
+    const due = await registrar.outdated(catalog);
+    expect(due.map(({ name }) => name)).toEqual(["mcp__s__a", "s__b", "s__a", "s__gone"]);
+    for (const tool of due) registrar.renew(tool, catalog);
+    expect(await registrar.outdated(catalog)).toEqual([]);
+    const reachable = [...pi.tools.values()].filter(({ exposure }) => exposure !== "hidden");
+    expect(reachable.map(({ name }) => name).toSorted()).toEqual(["mcp__s__a", "s__b"]);
+  });
+});
+
+const TOOL = makeCatalog([{ name: "s", tools: [{ tool: "a" }] }]).get("s__a") as CatalogTool;
+
+/** The catalog with every tool under another name in Pi. */
+function renamed(catalog: Catalog): Catalog {
+  const tools = catalog.tools.map((tool) => ({ ...tool, name: `mcp__${tool.name}` }));
+  const get = (name: string) => tools.find((tool) => tool.name === name);
+  return { ...catalog, tools, tool: (at) => tools[at] as CatalogTool, get };
+}
+
+const of = (...servers: MadeServer[]): Catalog => makeCatalog(servers);
+
+describe("a tool s__a in a newer catalog", () => {
+  it.each<[string, Catalog, string | undefined, boolean]>([
+    ["that holds it", of({ name: "s", tools: [{ tool: "a" }] }), "s__a", false],
+    [
+      "that holds it under another name",
+      renamed(of({ name: "s", tools: [{ tool: "a" }] })),
+      "mcp__s__a",
+      false,
+    ],
+    ["whose server lists other tools", of({ name: "s", tools: [{ tool: "b" }] }), undefined, true],
+    ["whose server lists no tools", of({ name: "s", tools: [] }), undefined, true],
+    ["without its server", of({ name: "other", tools: [{ tool: "a" }] }), undefined, true],
+    ["whose server is down and unknown", of({ name: "s", toolsKnown: false, tools: [] }), undefined, false],
+    ["in which another server has its name", of({ name: "s-mcp", tools: [{ tool: "a" }] }), undefined, true],
+  ])("%s -> now %2$s, gone: %3$s", (_name, catalog, name, gone) => {
+    expect(currentOf(catalog, TOOL)?.name).toBe(name);
+    expect(isGone(TOOL, catalog)).toBe(gone);
+  });
+});
+
+const tool = (name: string, server: string, direct: boolean) => ({
+  tool: name,
+  server: { name: server },
+  direct,
+});
+
+describe("directRule", () => {
+  it.each<[string | undefined, boolean, boolean, boolean]>([
+    [undefined, false, true, false],
+    ["", false, true, false],
+    [" , ", false, true, false],
+    ["*", true, true, true],
+    ["__none__", false, false, false],
+    ["*,__none__", false, false, false],
+    ["docs", true, true, false],
+    ["docs/read", true, false, false],
+    [" docs/read , git ", true, false, true],
+    ["doc", false, false, false],
+    ["docs/", false, false, false],
+    ["DOCS", false, false, false],
+  ])("%j -> docs/read: %s, configured docs/write: %s, git/log: %s", (variable, read, write, log) => {
+    const rule = directRule(variable);
+    expect(rule.isDirect(tool("read", "docs", false))).toBe(read);
+    expect(rule.isDirect(tool("write", "docs", true))).toBe(write);
+    expect(rule.isDirect(tool("log", "git", false))).toBe(log);
+  });
+
+  it.each<[string | undefined, boolean, boolean]>([
+    [undefined, true, true],
+    [undefined, false, false],
+    ["*", false, true],
+    ["docs", false, true],
+    ["docs/read", false, true],
+    ["git", true, false],
+    ["__none__", true, false],
+  ])("%j, configured %s -> concerns docs: %s", (variable, configured, concerned) => {
+    expect(directRule(variable).concerns("docs", configured)).toBe(concerned);
+  });
+});

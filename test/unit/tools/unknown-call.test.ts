@@ -1,0 +1,201 @@
+import { describe, expect, it, test } from "vitest";
+import type { CatalogTool } from "../../../src/catalog/catalog.ts";
+import type { FinishedMessage } from "../../../src/pi/api.ts";
+import type { WireError } from "../../../src/shared/protocol/errors.ts";
+import type { ServerStatus } from "../../../src/shared/protocol/status.ts";
+import { explainRefusedArguments, explainUnknownCall } from "../../../src/tools/unknown-call.ts";
+import { makeCatalog } from "../make-catalog.ts";
+
+const CATALOG = makeCatalog([
+  { name: "fs", tools: [{ tool: "read_file", description: "Reads." }, { tool: "search" }] },
+  { name: "web", tools: [{ tool: "search" }] },
+]);
+
+const refused = (toolName: string): FinishedMessage => ({
+  role: "toolResult",
+  toolName,
+  isError: true,
+  content: [{ type: "text", text: `Tool ${toolName} not found` }],
+});
+
+const status = (name: string, rest: Partial<ServerStatus>): ServerStatus => ({
+  name,
+  state: "connected",
+  lifecycle: "lazy",
+  direct: false,
+  transport: "stdio",
+  source: "/mcp.json",
+  toolCount: 0,
+  resourceCount: 0,
+  toolsKnown: true,
+  ...rest,
+});
+
+interface Host {
+  servers?: ServerStatus[];
+  allowed?: boolean;
+  searchTool?: string;
+  /** The tool that was taken back. */
+  withdrawn?: CatalogTool;
+  why?: Record<string, WireError>;
+}
+
+async function explain(
+  message: FinishedMessage,
+  options: Host = {},
+): Promise<{ text: string | undefined; loaded: string[]; details?: unknown }> {
+  const loaded: string[] = [];
+  const explained = await explainUnknownCall(message, {
+    catalog: () => CATALOG,
+    servers: () => options.servers ?? [],
+    withdrawn: (name) => (options.withdrawn?.name === name ? options.withdrawn : undefined),
+    whyMissing: async (name) => options.why?.[name],
+    searchTool: () => options.searchTool ?? "ToolSearch",
+    activate: (tools: readonly CatalogTool[]) => {
+      if (options.allowed === false) return { active: [], refused: [...tools] };
+      loaded.push(...tools.map((tool) => tool.name));
+      return { active: [...tools], refused: [] };
+    },
+  });
+  const content = explained?.content as { text: string }[] | undefined;
+  const { details } = (explained ?? {}) as { details?: unknown };
+  return { text: content?.[0]?.text, loaded, ...(details === undefined ? {} : { details }) };
+}
+
+describe("explainUnknownCall", () => {
+  it.each(["fs__read_file", "mcp__fs__read_file", "fs__readFile", "read_file"])(
+    "%s, known but not loaded -> loaded, with its signature",
+    async (name) => {
+      const { text, loaded } = await explain(refused(name));
+      expect(loaded).toEqual(["fs__read_file"]);
+      expect(text).toMatch(/was not loaded\. It is now: .*\n- fs__read_file\(\) - Reads\.$/);
+    },
+  );
+
+  test("a name that several servers have -> all of them loaded", async () => {
+    expect((await explain(refused("search"))).loaded).toEqual(["fs__search", "web__search"]);
+  });
+
+  test("with the proxy tool -> nothing is loaded, and the answer shows the call that works", async () => {
+    const { text, loaded } = await explain(refused("fs__readFile"), { searchTool: "mcp" });
+    expect(loaded).toEqual([]);
+    expect(text).toBe(
+      'Tool fs__readFile is called through mcp with tool: "fs__read_file" and args:\n- fs__read_file() - Reads.',
+    );
+  });
+
+  test("a misspelled name -> the nearest names, and nothing is loaded", async () => {
+    const { text, loaded } = await explain(refused("fs__raed_file"));
+    expect(text).toMatch(/^Tool fs__raed_file not found\. Nearest: fs__read_file/);
+    expect(loaded).toEqual([]);
+  });
+
+  test("a tool that Pi does not allow -> the answer says so", async () => {
+    expect((await explain(refused("fs__read_file"), { allowed: false })).text).toBe(
+      "Tool fs__read_file not found.\nPi does not allow fs__read_file in this session (--tools).",
+    );
+  });
+
+  it.each<[string, Partial<ServerStatus>, RegExp]>([
+    [
+      "connecting",
+      { state: "connecting", toolsKnown: false },
+      /Server slow is connecting: its tools are not known yet/,
+    ],
+    [
+      "failed",
+      { state: "failed", error: { code: "spawn_failed", message: "no such command.", remedy: "Fix it." } },
+      /Server slow is not available: no such command\. Fix it\.$/,
+    ],
+  ])("a tool of a server that is %s -> the server's state", async (_name, rest, expected) => {
+    expect((await explain(refused("slow__go"), { servers: [status("slow", rest)] })).text).toMatch(expected);
+  });
+
+  const error: WireError = {
+    code: "tool_excluded",
+    message: "fs offers drop, but the configuration excludes it.",
+    remedy: "Only the user can allow it.",
+    data: { server: "fs" },
+  };
+  const drop = { ...(CATALOG.tools[0] as CatalogTool), name: "fs__drop", tool: "drop" };
+  const why = { fs__drop: error };
+
+  test("the former name of a renamed tool -> the tool under its new name", async () => {
+    const read = CATALOG.get("fs__read_file") as CatalogTool;
+    const { text, loaded } = await explain(refused("read_file_"), {
+      withdrawn: { ...read, name: "read_file_" },
+    });
+    expect(loaded).toEqual(["fs__read_file"]);
+    expect(text).toMatch(/It is now: call it by this name/);
+  });
+
+  it.each<[string, Host]>([
+    ["never had", { why }],
+    ["that was withdrawn", { why, withdrawn: drop }],
+    ["that was withdrawn under a name with a hash", { why, withdrawn: { ...drop, name: "fs__dro_abc123" } }],
+  ])("a tool %s, and that the configuration excludes -> why, with its code", async (_name, host) => {
+    const name = host.withdrawn?.name ?? "fs__drop";
+    expect(await explain(refused(name), host)).toEqual({
+      text: `Tool ${name} not found: ${error.message} ${error.remedy}`,
+      loaded: [],
+      details: { server: "fs", code: "tool_excluded" },
+    });
+  });
+
+  it.each<[string, CatalogTool, string, string]>([
+    ["no longer offered", drop, "the server fs no longer offers drop.", "unknown_tool"],
+    [
+      "of a removed server",
+      { ...drop, name: "old__drop", server: { ...drop.server, name: "old" } },
+      "its server old was removed from the configuration.",
+      "server_removed",
+    ],
+  ])("a tool that was taken back, %s -> says so, with its code", async (_name, withdrawn, words, code) => {
+    expect(await explain(refused(withdrawn.name), { withdrawn })).toMatchObject({
+      text: `Tool ${withdrawn.name} not found: ${words}`,
+      details: { server: withdrawn.server.name, code },
+    });
+  });
+
+  it.each<[string, FinishedMessage]>([
+    ["a name that has nothing to do with MCP", refused("zzqqy")],
+    [
+      "another error of the same tool",
+      { ...refused("fs__read_file"), content: [{ type: "text", text: "no" }] },
+    ],
+    ["a result that is not an error", { ...refused("fs__read_file"), isError: false }],
+    ["a message of the user", { role: "user", content: "Tool fs__read_file not found" }],
+    ["no content", { role: "toolResult", toolName: "fs__read_file", isError: true }],
+  ])("%s -> left as it is", async (_name, message) => {
+    expect(await explain(message)).toEqual({ text: undefined, loaded: [] });
+  });
+});
+
+const catalog = makeCatalog([{ name: "s", tools: [{ tool: "go" }] }]);
+const REFUSED = 'Validation failed for tool "s__go":\n  - a: missing';
+const message = (text: string, rest: Partial<FinishedMessage> = {}): FinishedMessage => ({
+  role: "toolResult",
+  toolName: "s__go",
+  isError: true,
+  content: [{ type: "text", text }],
+  ...rest,
+});
+
+it("refused arguments of our tool -> the expected parameters after Pi's words", () => {
+  expect(explainRefusedArguments(message(REFUSED), () => catalog)?.content).toEqual([
+    { type: "text", text: REFUSED },
+    { type: "text", text: "Expected parameters: s__go()" },
+  ]);
+});
+
+it.each<[string, FinishedMessage]>([
+  ["another tool's", message('Validation failed for tool "bash": x', { toolName: "bash" })],
+  ["a tool that no catalog knows", message('Validation failed for tool "s__x": x', { toolName: "s__x" })],
+  ["a server's own words", message("Validation failed: x")],
+  ["a result", message(REFUSED, { isError: false })],
+  ["what a user wrote", message(REFUSED, { role: "user" })],
+  ["content that is not a list", message(REFUSED, { content: REFUSED })],
+  ["no content", message(REFUSED, { content: [] })],
+])("%s -> left as it is", (_name, given) => {
+  expect(explainRefusedArguments(given, () => catalog)).toBeUndefined();
+});

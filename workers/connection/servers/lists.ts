@@ -1,0 +1,161 @@
+/**
+ * What one server lists, as far as it is known: tools, resources, prompts and instructions, from the cache or as a
+ * connection listed them. Lists them over the connection that it is handed; knows nothing of the server's phases.
+ */
+
+import { localSpellingsOf } from "../../../src/shared/naming/names.ts";
+import { messageOf } from "../../../src/shared/protocol/errors.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { keepSame } from "../../shared/json/same.ts";
+import type { CachedPrompt } from "../../shared/listed/prompt.ts";
+import type { CachedResources } from "../../shared/listed/resource.ts";
+import type { CachedTool } from "../../shared/listed/tool.ts";
+import { abortable, during, settledWithin } from "../../shared/pace/abort.ts";
+import type { StoredProtocol } from "../../shared/tasks.ts";
+import type { ServerDefinition } from "../config/entry/definition.ts";
+import type { CallRequest, Connection, RememberedServer } from "../mcp/connection.ts";
+import { MODERN_VERSION } from "../mcp/wire/wire.ts";
+import { mergeListed, offeredTools, resourceTools } from "../offers/offers.ts";
+import type { ServerLog } from "./log.ts";
+
+/** What a cache entry says of a server. */
+export interface KnownTools {
+  tools: CachedTool[];
+  instructions?: string | undefined;
+  resources?: CachedResources | undefined;
+  prompts?: CachedPrompt[] | undefined;
+  protocol?: StoredProtocol | undefined;
+}
+
+export abstract class ServerLists {
+  /** Undefined until a list came from the server or the cache. The same list stays the same object. */
+  tools: CachedTool[] | undefined;
+  instructions: string | undefined;
+  /** Undefined until they are known. Shown as tools if the definition says so. */
+  resources: CachedResources | undefined;
+  /** Undefined until they are known. Shown as commands if the definition says so. */
+  prompts: CachedPrompt[] | undefined;
+  /** What the next connection, and the next session, may rely on. Undefined: an old era, or nothing is known. */
+  protocol: StoredProtocol | undefined;
+  /** Whether the lists are this definition's own, and not inherited from the server that it replaced. */
+  protected hasOwnLists = false;
+  protected readonly lifetime = new AbortController();
+  /** False: a request that relied on what is remembered has failed. */
+  #isTrusted = true;
+  /** Settles when the open connection's resources are listed. Never rejects. */
+  #resourcesListed: Promise<void> = Promise.resolve();
+
+  /** The definition that holds now: an edit may change it. */
+  abstract readonly definition: ServerDefinition;
+  abstract readonly log: ServerLog;
+  /** False for a connection that was replaced: its lists no longer count. */
+  protected abstract isHeld(connection: Connection): boolean;
+  /** A list arrived after nobody waited for it any longer. */
+  protected abstract onLateList(): void;
+
+  /** `isUrgent`: a call waits, which need not ask the server first. */
+  protected remembered(isUrgent: boolean): RememberedServer | undefined {
+    const { protocol, tools, instructions } = this;
+    if (!this.hasOwnLists || !tools || protocol?.version !== MODERN_VERSION) return undefined;
+    return { protocol, tools, instructions, isTrusted: isUrgent && this.#isTrusted };
+  }
+
+  /** What is remembered did not hold for a request. `isWrong`: the server is of another era. */
+  protected distrustMemory(isWrong: boolean): void {
+    this.#isTrusted = false;
+    if (isWrong) this.protocol = undefined;
+  }
+
+  protected restoreLists(known: KnownTools): void {
+    this.inherit(known);
+    this.protocol = known.protocol;
+    this.hasOwnLists = true;
+  }
+
+  /** Shows the lists of the server that this one replaces, until this one has listed its own. */
+  inherit({
+    tools,
+    instructions,
+    resources,
+    prompts,
+  }: Omit<KnownTools, "tools"> & Pick<ServerLists, "tools">): void {
+    this.tools = tools;
+    this.instructions = instructions;
+    this.resources = resources;
+    this.prompts = prompts;
+  }
+
+  /** Lists everything over a new connection. Throws what listing the tools throws, or the signal's reason. */
+  protected async list(connection: Connection, signal: AbortSignal): Promise<void> {
+    const beside = this.#listBeside(connection);
+    this.tools = keepSame(this.tools, await connection.listTools(signal));
+    await beside;
+    this.hasOwnLists = true;
+    this.#isTrusted = true;
+    this.protocol = connection.memory();
+    this.instructions = connection.instructions;
+    signal.throwIfAborted();
+  }
+
+  /**
+   * Lists everything once more over an open connection. Answers false if the connection was replaced meanwhile. Throws
+   * what listing the tools throws.
+   */
+  protected async listAgain(connection: Connection): Promise<boolean> {
+    const beside = this.#listBeside(connection);
+    const tools = await during(this.lifetime.signal, (signal) => connection.listTools(signal));
+    await beside;
+    if (!this.isHeld(connection)) return false;
+    this.tools = keepSame(this.tools, tools);
+    this.protocol = connection.memory();
+    return true;
+  }
+
+  /**
+   * Lists resources and prompts. Settles when both are known, or after a moment: a server that is slow with them has its
+   * tools anyway.
+   */
+  async #listBeside(connection: Connection): Promise<void> {
+    const { note } = this.log;
+    let isLate = false;
+    const list = async <T>(lists: (signal: AbortSignal) => Promise<T>, take: (listed: T) => void) => {
+      const listed = await during(this.lifetime.signal, lists);
+      if (!this.isHeld(connection)) return;
+      take(listed);
+      if (isLate) this.onLateList();
+    };
+    if (this.definition.exposeResources) {
+      this.#resourcesListed = list(connection.listResources, (listed) => {
+        this.resources = mergeListed(this.resources, listed, note);
+      });
+    }
+    const promptsListed = list(connection.listPrompts, (listed) => {
+      if (listed) this.prompts = keepSame(this.prompts, listed);
+    }).catch((error) => note(`its prompts could not be kept: ${messageOf(error)}`));
+    await settledWithin(Promise.all([this.#resourcesListed, promptsListed]), LIMITS.resourcesWaitMs);
+    isLate = true;
+  }
+
+  /**
+   * The server's name of a tool. A resumed session without a snapshot knows a tool by its name in Pi, which may be
+   * shortened or have other characters.
+   */
+  nameOf(written: string): string {
+    const offered = offeredTools(this);
+    if (offered.some(({ name }) => name === written)) return written;
+    const meant = offered.filter(({ name }) =>
+      localSpellingsOf(this.definition.name, name).includes(written),
+    );
+    return meant.length === 1 && meant[0] ? meant[0].name : written;
+  }
+
+  /** The URI that a tool for a resource reads; undefined for any other tool. */
+  async uriOf({ tool, args, signal }: Omit<CallRequest, "timeoutMs">): Promise<string | undefined> {
+    const { name, exposeResources } = this.definition;
+    if (!exposeResources) return undefined;
+    await abortable(this.#resourcesListed, signal, `${name}/${tool}`);
+    return resourceTools(this.resources, this.tools ?? [])
+      .get(tool)
+      ?.uriOf(args);
+  }
+}
