@@ -1,6 +1,8 @@
 /**
- * One server as the connection speaks to it, whatever the era of the protocol. legacy-peer.ts and modern-peer.ts make
- * one. Types only.
+ * What both eras of the protocol share: one server as the connection speaks to it (`Peer`, which legacy-peer.ts and
+ * modern-peer.ts make), how this client names itself, the server's questions to the user (MCP 2025-11-25,
+ * client/elicitation) and for folders (client/roots), and its word that a list changed. The SDK's own handler would refuse
+ * a question whose schema is a little odd, so asks/ reads the question.
  */
 
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
@@ -15,6 +17,7 @@ import {
   type Result,
   ToolListChangedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
+import manifest from "../../../package.json" with { type: "json" };
 import type { CachedTool } from "../../shared/listed/tool.ts";
 import type { StoredProtocol } from "../../shared/tasks.ts";
 import type { RequiredOutcome, ServerAsks } from "../asks/asks.ts";
@@ -56,18 +59,18 @@ export interface Peer {
   readonly isFromMemory?: boolean;
 }
 
-type Listening = Pick<Protocol<Request, Notification, Result>, "setNotificationHandler">;
-
-export function onListChanges(client: Listening, onChanged: () => void): void {
+export function onListChanges(client: Protocol<Request, Notification, Result>, onChanged: () => void): void {
   client.setNotificationHandler(ToolListChangedNotificationSchema, onChanged);
   client.setNotificationHandler(ResourceListChangedNotificationSchema, onChanged);
   client.setNotificationHandler(PromptListChangedNotificationSchema, onChanged);
 }
 
-import manifest from "../../../package.json" with { type: "json" };
-
 export const CLIENT_INFO = { name: manifest.name, version: manifest.version };
 
+/**
+ * One open transport that several clients may use, one after the other: the era of a server is often known only when one
+ * client has failed. Closing a client closes its view; the owner of the transport closes the transport.
+ */
 export class Wire {
   readonly #transport: Transport;
   #started: Promise<void> | undefined;
@@ -152,10 +155,7 @@ export const capabilitiesOf = ({ asks, roots }: Pick<ConnectOptions, "asks" | "r
   ...(roots ? { roots: {} } : {}),
 });
 
-export function takeQuestions(
-  client: Client,
-  { asks, roots, onNote }: Pick<ConnectOptions, "asks" | "roots" | "onNote">,
-): void {
+export function takeQuestions(client: Client, { asks, roots, onNote }: ConnectOptions): void {
   client.fallbackRequestHandler = async ({ method, params }, { signal }) => {
     if (method === ROOTS && roots) return { roots };
     if (method !== ASK)
