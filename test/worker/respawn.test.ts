@@ -332,19 +332,30 @@ describe("the packed workers (built)", () => {
     expect((await readdir(temp)).filter((name) => name.startsWith("pi-mcp-threads"))).toEqual([]);
   });
 
-  test.each<[string, (file: string) => Promise<void>]>([
-    ["deleted", (file) => rm(file)],
-    ["replaced by that of another version", (file) => writeFile(file, "throw new Error('another version')")],
+  test.each<[string, (folder: string) => Promise<void>]>([
+    ["deleted", (folder) => rm(join(folder, "heavy.js"))],
+    [
+      "replaced by that of another version, whose other files have other names",
+      async (folder) => {
+        await writeFile(join(folder, "heavy.js"), "throw new Error('another version')");
+        await rm(join(folder, "worker.js"));
+      },
+    ],
   ])(
-    "the file of the thread for long messages is %s during the session -> a long message is read",
+    "the file of the thread for long messages is %s -> another worker, from kept files, reads them",
     async (_name, change) => {
       const place = await createPlace();
       const { folder, workerUrl } = await copyOfWorkers(place);
       const at = await start({ s: fixture("big-line.mjs") }, { place, workerUrl });
       await at.settled("s");
-      expect(textOf(await at.call("s", "work", { bytes: 1_000 }))).toMatch(/^x+$/);
-      await change(join(folder, "heavy.js"));
-      expect(textOf(await at.call("s", "work", { bytes: 1024 * 1024 }))).toMatch(/^xx/);
+      const received = async (): Promise<string> =>
+        textOf(await at.call("s", "work", { bytes: 1024 * 1024 }));
+      await change(folder);
+      await expect(received()).rejects.toMatchObject({ code: "runtime_restarted" });
+      expect(await at.crash(1)).toMatchObject({
+        reason: expect.stringContaining("is gone, as after an update"),
+      });
+      expect(await received()).toMatch(/^xx/);
     },
   );
 

@@ -9,7 +9,7 @@ import { isObject } from "../../shared/protocol/is-object.ts";
 import { EXIT, usage } from "../console/console.ts";
 import { isTrusted, type Place } from "../place/place.ts";
 import { didYouMean, isWord, optionsOf, WORDS, type Word } from "../words/words.ts";
-import type { Command } from "./context.ts";
+import type { Command } from "./known.ts";
 
 const SCRIPTS: Readonly<Record<string, string>> = {
   bash: `_pi_mcp_threads() {

@@ -9,7 +9,7 @@ import { counted } from "../../shared/text/counts.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { cutTo, mostCells, printable } from "../../shared/text/width.ts";
 import { rowsOf, terminalLink } from "../link.ts";
-import { type Screen, screenOf } from "../screen.ts";
+import { type Screen, screenOf } from "../pages.ts";
 
 type Shown = Pick<PiContext, "mode">;
 

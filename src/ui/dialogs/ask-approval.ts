@@ -5,8 +5,7 @@
 import type { PiContext } from "../../pi/api.ts";
 import type { ApprovalAnswer, ApprovalQuestion } from "../../shared/protocol/approval.ts";
 import { cutTo, printable } from "../../shared/text/width.ts";
-import { pagesOf, shortOf } from "../pages.ts";
-import { screenOf } from "../screen.ts";
+import { pagesOf, screenOf, shortOf } from "../pages.ts";
 
 const NO = "No";
 const ANSWERS: readonly [choice: string, answer: ApprovalAnswer][] = [

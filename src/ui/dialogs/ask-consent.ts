@@ -4,8 +4,7 @@
  */
 import type { PiContext } from "../../pi/api.ts";
 import { printable } from "../../shared/text/width.ts";
-import { pagesOf } from "../pages.ts";
-import { screenOf } from "../screen.ts";
+import { pagesOf, screenOf } from "../pages.ts";
 
 const ALLOW = "Allow";
 const REFUSE = "Refuse";

@@ -8,7 +8,7 @@
  * Pi does not know, as in print mode, becomes the prompt's text while Pi still reads the input.
  */
 import type { InputEvent, InputResult, PiContext } from "../../pi/api.ts";
-import type { PromptHost } from "./contract.ts";
+import type { PromptHost } from "./run.ts";
 
 export interface PromptCommands {
   /** Registers the commands that Pi does not know yet. */

@@ -5,7 +5,7 @@
  */
 import type { InputEvent, InputResult, PiContext } from "../../pi/api.ts";
 import { guardStale } from "../../pi/extension.ts";
-import type { ResourceHost } from "./contract.ts";
+import type { ResourceHost } from "./run.ts";
 
 export interface ResourceMentions {
   /** The input with the resources that it names; undefined for an input that cannot name any. */

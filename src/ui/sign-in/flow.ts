@@ -14,7 +14,7 @@ import type {
 } from "../../shared/protocol/sign-in.ts";
 import { openableUrl } from "../link.ts";
 import { orAborted } from "../or-aborted.ts";
-import { screenOf } from "../screen.ts";
+import { screenOf } from "../pages.ts";
 import type { SignInHost } from "./host.ts";
 import {
   again,

@@ -7,11 +7,11 @@
  * server whose messages have taken the least time so far: a server that is heavy on purpose waits behind all others.
  */
 import { statSync } from "node:fs";
-import { readFile, stat } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { isFileGone } from "../../shared/gone-files.ts";
 import { WorkLimit } from "../../shared/pace/work-limit.ts";
 import type { RequestId } from "../mcp/wire/wire.ts";
 import { type TooLarge, tooLaborious, unreadable } from "./too-large.ts";
@@ -78,32 +78,12 @@ const isRaw = import.meta.url.endsWith(".ts");
 const heavyFile = (): string =>
   fileURLToPath(new URL(isRaw ? "../../heavy.ts" : "./heavy.js", import.meta.url));
 
-/**
- * The code of the thread, and when its file became that. An update may delete or replace the file while this worker runs,
- * and the code of another version may not understand this one.
- */
-let kept: { code: Buffer; changedMs: number } | undefined;
-let isKeeping = false;
+/** When the file of the thread became what it was when the first stream was opened. */
+let knownMs: number | undefined;
 
-/** Keeps the packed code in memory. Does nothing in a checkout, which nobody deletes while Pi runs. */
-export function keepHeavyCode(): void {
-  if (isRaw || isKeeping) return;
-  isKeeping = true;
-  const file = heavyFile();
-  void Promise.all([readFile(file), stat(file)]).then(
-    ([code, { ctimeMs }]) => {
-      kept = { code, changedMs: ctimeMs };
-    },
-    // The first long message tells that the file is missing.
-    () => undefined,
-  );
-}
-
-/** What a thread starts from. The file is preferred, since Node caches its compiled code. */
-function heavyCode(): string | URL {
-  const file = heavyFile();
-  const isSame = statSync(file, { throwIfNoEntry: false })?.ctimeMs === kept?.changedMs;
-  return isSame || !kept ? file : new URL(`data:text/javascript;base64,${kept.code.toString("base64")}`);
+/** Remembers which code belongs to this worker: an update may delete or replace the file while the worker runs. */
+export function rememberHeavyFile(): void {
+  knownMs ??= statSync(heavyFile(), { throwIfNoEntry: false })?.ctimeMs;
 }
 
 export interface HeavyLimits {
@@ -113,6 +93,13 @@ export interface HeavyLimits {
 }
 
 const LIMITS_OF_HEAVY: HeavyLimits = { workMs: LIMITS.heavyWorkMs, idleMs: LIMITS.heavyIdleMs };
+
+/** Ends this worker by an error that nobody catches. Main starts the next one from files that it has kept. */
+function endWithoutFile(): void {
+  setImmediate(() => {
+    throw new Error("a file of pi-mcp-threads is gone, as after an update");
+  });
+}
 
 export class HeavyThread {
   readonly #limits: HeavyLimits;
@@ -213,7 +200,10 @@ export class HeavyThread {
   }
 
   #start(): void {
-    const thread = new Worker(heavyCode(), {
+    const file = heavyFile();
+    if (knownMs !== undefined && statSync(file, { throwIfNoEntry: false })?.ctimeMs !== knownMs)
+      endWithoutFile();
+    const thread = new Worker(file, {
       name: "pi-mcp-threads heavy",
       stdout: true,
       stderr: true,
@@ -229,7 +219,7 @@ export class HeavyThread {
     const broken = (why: string): void => {
       if (isCurrent()) this.#giveUp((bytes) => unreadable(bytes, why));
     };
-    thread.on("error", (error) => broken(messageOf(error)));
+    thread.on("error", (error) => (isFileGone(error) ? endWithoutFile() : broken(messageOf(error))));
     thread.on("exit", (code) => broken(`code ${code}`));
   }
 

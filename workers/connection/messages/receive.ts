@@ -8,7 +8,7 @@ import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { createReader, inTurn } from "../../shared/pace/turns.ts";
 import type { JSONRPCMessage } from "../mcp/wire/wire.ts";
 import { readHeavy, warmHeavy } from "./heavy.ts";
-import { keepHeavyCode } from "./heavy-thread.ts";
+import { rememberHeavyFile } from "./heavy-thread.ts";
 import {
   type Incoming,
   mayBeMessage,
@@ -220,7 +220,7 @@ const ofThisThread = createLongMessages(LIMITS.longMessagesAtATime, undefined, w
 /** The one of this thread: it guards the memory of the thread. */
 export const longMessages: LongMessages = {
   open: (giveUp) => {
-    keepHeavyCode();
+    rememberHeavyFile();
     return ofThisThread.open(giveUp);
   },
 };
