@@ -5,7 +5,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { catalogFrom } from "../../src/catalog/known.ts";
+import { catalogFrom } from "../../src/catalog/catalog.ts";
 import { DEFAULT_CATALOG_SETTINGS } from "../../src/shared/protocol/catalog.ts";
 import type { WorkerEvent } from "../../src/shared/protocol/events.ts";
 import { type CachePool, createCachePool } from "../../workers/connection/catalog/cache-worker.ts";

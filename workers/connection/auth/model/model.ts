@@ -8,6 +8,8 @@ import type { AuthorizationServer } from "oauth4webapi";
 import { type ErrorCode, ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { oneLine } from "../../../../src/shared/text/unprintable.ts";
 import { commandFor, signInAdvice } from "../../../shared/commands.ts";
+import { known } from "../../../shared/json/known.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
 
 export type ClientAuthMethod = "none" | "client_secret_post" | "client_secret_basic" | "private_key_jwt";
 
@@ -76,6 +78,10 @@ export interface TokenAnswer {
   scope?: string;
 }
 
+/** Whether a person signs in, in a browser. All other grants ask for a token by themselves. */
+export const needsUser = ({ grantType }: Pick<OAuthPlan, "grantType">): boolean =>
+  grantType === "authorization_code";
+
 /** What discovery found. `metadata.issuer` is the issuer to which clients and tokens are bound. */
 export interface Discovered {
   metadata: AuthorizationServer;
@@ -91,81 +97,10 @@ export interface Discovered {
   acceptedIssuer?: string;
 }
 
-/** Each kind has its sentence and its remedy in explain.ts. */
-export type SignInProblemKind =
-  /** Nobody has signed in yet. */
-  | "not-signed-in"
-  /** There are no metadata of an authorization server, and no endpoints to guess. `what`: what is in their place. */
-  | "no-sign-in"
-  /** The tokens have expired and cannot be renewed. `path` for tokens that someone else wrote. */
-  | "expired"
-  /** The authorization server no longer accepts the refresh token. */
-  | "refresh-refused"
-  /** The server refused a token that was just issued. */
-  | "fresh-token-refused"
-  /** The MCP server names another authorization server than the one that issued the tokens. `found` */
-  | "moved"
-  /** The server wants more scope than was granted. `scope` */
-  | "scope-wanted"
-  /** The server still wants a scope for which the user has signed in twice. `scope` */
-  | "scope-loop"
-  /** The authorization server refuses the scope. `scope` */
-  | "scope-refused"
-  /** There is no dynamic registration, and no client is configured. `url`: the issuer */
-  | "no-registration"
-  /** Registration is for known clients only (403). */
-  | "known-clients-only"
-  /** The registration was refused for another reason. `what` */
-  | "registration-refused"
-  /** The authorization server does not know the client. */
-  | "client-unknown"
-  /** `issuer` of the metadata differs from the address of the metadata. `expected`, `found` */
-  | "issuer-differs"
-  /** The protected resource metadata are for another resource. `expected`, `found` */
-  | "resource-differs"
-  /** The authorization server refuses `resource` (Entra: AADSTS9010010). */
-  | "resource-refused"
-  /** The metadata list PKCE methods without S256. */
-  | "pkce-refused"
-  /** The metadata lack an endpoint. `what`: its key, `url` */
-  | "no-endpoint"
-  /** `port` */
-  | "port-in-use"
-  /** The authorization server refuses the redirect URI. `url` */
-  | "redirect-refused"
-  /** `state` is missing or is not the one that was sent. */
-  | "state-wrong"
-  /** `iss` is missing or wrong (RFC 9207). Neither `error` nor its description may be shown. */
-  | "response-issuer-wrong"
-  /** The user said no in the browser. */
-  | "denied"
-  /** The code was refused: it has expired or was used before. */
-  | "code-refused"
-  | "timed-out"
-  | "cancelled"
-  /** Too many sign-ins wait for their browsers at once. `most` */
-  | "too-many"
-  /** `url`, `what` */
-  | "unreachable"
-  /** The authorization server has trouble (5xx, 408, 429). `url`, `status` */
-  | "unavailable"
-  /** `url`, `what`: for example "HTML in the place of JSON" */
-  | "bad-answer"
-  /** Any other OAuth error. `error`, `what`: its description */
-  | "refused"
-  /** `url` */
-  | "not-https"
-  /** A public server names an address of a private network. `url` */
-  | "private-address"
-  /** A secret of the configuration would go to a site that it does not name. `url`, and the `key` for `found` */
-  | "secret-elsewhere"
-  /** `path`, `what` */
-  | "store-unwritable"
-  /** `path` */
-  | "lock-busy"
-  /** A key of the configuration cannot be used. `key`, `what` */
-  | "bad-settings";
+/** A failure of a sign-in by its kind, whose sentence and remedy are in `WORDS`. */
+export type SignInProblemKind = keyof typeof WORDS;
 
+/** What the sentences need. No fact may hold a secret. */
 export interface ProblemFacts {
   /** Without query, fragment and credentials. */
   url?: string;
@@ -218,12 +153,14 @@ const register = ({ facts }: Context): string =>
   `Register a client at ${facts.url ?? "the authorization server"}, and write its id as oauth.clientId.`;
 const said = (text: string | undefined): string => (text ? `: ${text}` : "");
 
-const WORDS: { readonly [K in SignInProblemKind]: (context: Context) => Words } = {
+const WORDS = {
+  // `what`: what is in the place of metadata.
   "no-sign-in": ({ facts }) => ({
     what: `it offers no sign-in${facts.what === undefined ? "" : `: ${facts.url} has no metadata, but ${facts.what}`}`,
     remedy: 'If it wants a key, write "bearerTokenEnv": "NAME_OF_VARIABLE" or "headers" for it in mcp.json.',
   }),
   "not-signed-in": (context) => ({ what: "it needs a sign-in", remedy: signIn(context) }),
+  // `path`: of tokens that someone else wrote.
   expired: (context) =>
     context.facts.path === undefined
       ? { what: "the sign-in has expired and cannot be renewed", remedy: signIn(context) }
@@ -280,6 +217,7 @@ const WORDS: { readonly [K in SignInProblemKind]: (context: Context) => Words } 
     what: `it should be the resource ${facts.expected} and says it is ${facts.found}`,
     remedy: 'If the url is right, write that resource as "resource" in oauth.',
   }),
+  // Entra: AADSTS9010010.
   "resource-refused": () => ({
     what: "its authorization server refuses the parameter resource",
     remedy: 'Write "resource": false in oauth.',
@@ -306,6 +244,7 @@ const WORDS: { readonly [K in SignInProblemKind]: (context: Context) => Words } 
     what: "the answer of the browser belongs to another sign-in",
     remedy: again(context),
   }),
+  // RFC 9207. Neither `error` nor its description may be shown.
   "response-issuer-wrong": (context) => ({
     what: "the answer of the browser comes from another authorization server",
     remedy: `Do not trust that page. ${again(context)}`,
@@ -326,6 +265,7 @@ const WORDS: { readonly [K in SignInProblemKind]: (context: Context) => Words } 
     remedy: later(context),
     code: "connect_failed",
   }),
+  // 5xx, 408 and 429.
   unavailable: (context) => ({
     what: `${context.facts.url} answered status ${context.facts.status}`,
     remedy: later(context),
@@ -370,7 +310,7 @@ const WORDS: { readonly [K in SignInProblemKind]: (context: Context) => Words } 
     remedy: "Correct it in mcp.json.",
     code: "bad_config",
   }),
-};
+} satisfies Record<string, (context: Context) => Words>;
 
 /** Facts as people may read them: without secrets, in one line, bounded. */
 function shownFacts(facts: ProblemFacts, redact: (text: string) => string): ProblemFacts {
@@ -389,7 +329,7 @@ export function explainProblem(
   { server, redact }: { server: string; redact: (text: string) => string },
 ): ThreadsError {
   const shown = shownFacts(facts, redact);
-  const { what, remedy, code = "needs_auth" } = WORDS[kind]({ server, facts: shown });
+  const { what, remedy, code = "needs_auth" }: Words = WORDS[kind]({ server, facts: shown });
   const scope = shown.scope === undefined ? {} : { scope: shown.scope };
   return new ThreadsError(code, `${server}: ${what}.`, {
     remedy,
@@ -442,17 +382,15 @@ export function parseChallenge(header: string | undefined): AuthChallenge | unde
     const value = quoted?.replace(/\\(.)/g, "$1") ?? token;
     if (!found.has(name.toLowerCase())) found.set(name.toLowerCase(), value);
   }
-  const named = (key: string, name: string): Record<string, string> => {
-    const value = found.get(name);
-    return value === undefined ? {} : { [key]: value };
-  };
   return {
     scheme,
-    ...named("realm", "realm"),
-    ...named("scope", "scope"),
-    ...named("error", "error"),
-    ...named("errorDescription", "error_description"),
-    ...named("resourceMetadata", "resource_metadata"),
+    ...known({
+      realm: found.get("realm"),
+      scope: found.get("scope"),
+      error: found.get("error"),
+      errorDescription: found.get("error_description"),
+      resourceMetadata: found.get("resource_metadata"),
+    }),
   };
 }
 

@@ -1,4 +1,3 @@
-/** Owns: the catalog made from a snapshot: look-up, search, comparison. */
 import { describe, expect, it, test } from "vitest";
 import {
   catalogFrom,
@@ -6,8 +5,8 @@ import {
   emptyCatalog,
   inputSchemaOf,
   sameDefinition,
-} from "../../../src/catalog/known.ts";
-import { searchCatalog, toolsNamed } from "../../../src/catalog/search/query.ts";
+} from "../../../src/catalog/catalog.ts";
+import { searchCatalog, toolsNamed } from "../../../src/catalog/search.ts";
 import { snapshotChecksum } from "../../../src/shared/snapshot/snapshot.ts";
 import { type MadeTool, makeCatalog, makeSnapshotBytes, makeTool } from "../make-catalog.ts";
 

@@ -1,10 +1,10 @@
-/** The part of the session that the panel needs. Types only. */
-
-import type { Catalog, CatalogTool } from "../../catalog/catalog.ts";
-import type { Runtime } from "../../runtime/runtime.ts";
-import type { WorkerEvent } from "../../shared/protocol/events.ts";
-import type { ServerStatus } from "../../shared/protocol/status.ts";
-import type { SignIns } from "../sign-in/sign-in.ts";
+/** The session as `/mcp` sees it. Types only. */
+import type { Catalog, CatalogTool } from "../catalog/catalog.ts";
+import type { Surroundings } from "../report/doctor.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import type { WorkerEvent } from "../shared/protocol/events.ts";
+import type { ServerStatus } from "../shared/protocol/status.ts";
+import type { SignIns } from "./sign-in/sign-in.ts";
 
 /** What ToolSearch would find. */
 export interface TriedSearch {
@@ -15,7 +15,7 @@ export interface TriedSearch {
   tookMs: number;
 }
 
-export interface PanelHost {
+export interface McpHost {
   ask: Runtime["ask"];
   /** Asks the user again about the project's servers that were refused or put off. */
   askConsents(): Promise<void>;
@@ -27,6 +27,8 @@ export interface PanelHost {
   search(query: string, limit: number): Promise<TriedSearch>;
   /** Names in Pi of the tools that are declared to the model now. */
   declared(): readonly string[];
+  /** What only main knows, for the doctor. */
+  surroundings(): Surroundings & { agentDir: string };
   /**
    * Calls the listener after each event of the worker, and with `undefined` when the session has ended. Answers how to
    * stop that.

@@ -1,15 +1,14 @@
-/** Owns: which names count as the same tool name, and which are near enough to be suggested. */
 import { describe, expect, it, test } from "vitest";
-import type { Catalog } from "../../../../src/catalog/known.ts";
-import { nearestNames } from "../../../../src/catalog/search/nearest.ts";
+import type { Catalog } from "../../../src/catalog/catalog.ts";
 import {
   findServer,
+  nearestNames,
   nearestTools,
   resolveTool,
   serverOfName,
-} from "../../../../src/catalog/search/resolve.ts";
-import { slipsBetween } from "../../../../src/shared/text/slips.ts";
-import { makeCatalog } from "../../make-catalog.ts";
+} from "../../../src/catalog/search.ts";
+import { slipsBetween } from "../../../src/shared/text/slips.ts";
+import { makeCatalog } from "../make-catalog.ts";
 
 const CATALOG = makeCatalog([
   { name: "git-hub", tools: [{ tool: "create_issue" }, { tool: "list-issues" }, { tool: "search" }] },
