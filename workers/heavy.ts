@@ -8,8 +8,7 @@ import { asToolResult, type ReadLong } from "./connection/messages/heavy.ts";
 import type { FromHeavy, ToHeavy } from "./connection/messages/heavy-thread.ts";
 import { readLong } from "./connection/messages/incoming.ts";
 import { prune } from "./connection/messages/prune.ts";
-import { type HeldOptions, inBytes, linksIn, toShaped } from "./connection/results/held.ts";
-import { shapeResult } from "./connection/results/shape.ts";
+import { type HeldOptions, inBytes, linksIn, shapeResult, toShaped } from "./connection/results/shape.ts";
 import { createRedactor } from "./connection/secrets/redact.ts";
 
 const port = parentPort;
