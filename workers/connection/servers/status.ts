@@ -132,7 +132,7 @@ export function excludedTool({ name, file, overrides }: ServerDefinition, tool: 
 export const heldBackError = (server: string, why: string): ThreadsError =>
   new ThreadsError("server_died", `${server}: ${why}. The server is not connected by itself any more.`, {
     remedy: `A call of one of its tools or ${commandFor("reconnect", server)} connects it.`,
-    data: { server },
+    data: { server, reason: "held-back" },
   });
 
 /**
