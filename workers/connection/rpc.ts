@@ -12,7 +12,7 @@ import { messageOf, type Reply, ThreadsError, toWireError } from "../../src/shar
 import type { WorkerEvent } from "../../src/shared/protocol/events.ts";
 import { endIfFileGone, type Log } from "../shared/log.ts";
 import { createCacheWorker } from "./catalog/cache-worker.ts";
-import { bytesRead } from "./messages/messages.ts";
+import { bytesRead } from "./messages/incoming.ts";
 import type { Talkers } from "./servers/talkers.ts";
 import {
   createPatternMatcher,

@@ -15,7 +15,7 @@ import { formatBytes } from "../../../src/shared/text/amounts.ts";
 import { textBlock } from "../../../src/shared/text/clean-blocks.ts";
 import { jsonOf, parsedWithoutLoss, sameJson } from "../../shared/json.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
-import { redactValue } from "../secrets/secrets.ts";
+import { redactValue } from "../secrets/redact.ts";
 import { type ShapeOptions, splitLabel } from "./content.ts";
 
 export interface Structured {

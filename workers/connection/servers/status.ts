@@ -10,7 +10,7 @@ import type { CachedTool } from "../../shared/listed.ts";
 import { type ServerDefinition, transportOf } from "../config/entry/definition.ts";
 import { mayBeDirect } from "../config/entry/exposure.ts";
 import type { Settings } from "../config/entry/settings.ts";
-import type { Connection } from "../mcp/mcp.ts";
+import type { Connection } from "../mcp/connection.ts";
 import { allTools } from "../tools/listed.ts";
 import type { ServerLists } from "./lists.ts";
 import { backoffMs, type ServerEffect, type ServerPhase } from "./state.ts";
@@ -131,7 +131,7 @@ export function excludedTool({ name, file, overrides }: ServerDefinition, tool: 
 export const heldBackError = (server: string, why: string): ThreadsError =>
   new ThreadsError("server_died", `${server}: ${why}. The server is not connected by itself any more.`, {
     remedy: `A call of one of its tools or ${commandFor("reconnect", server)} connects it.`,
-    data: { server },
+    data: { server, reason: "held-back" },
   });
 
 /**
