@@ -6,7 +6,8 @@
 import { isIP } from "node:net";
 import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
 import { type AuthChallenge, type Discovered, needsUser, SignInProblem } from "../model/model.ts";
-import { type AuthRequests, addressProblem, hostOf, isLoopback, shownAddress } from "../requests/requests.ts";
+import { addressProblem, hostOf, isLoopback, shownAddress } from "../requests/addresses.ts";
+import type { AuthRequests } from "../requests/requests.ts";
 import {
   checkResource,
   type Document,

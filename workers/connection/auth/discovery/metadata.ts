@@ -8,15 +8,9 @@ import type { AuthorizationServer } from "oauth4webapi";
 import { asList } from "../../../../src/shared/protocol/is-object.ts";
 import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
 import { type AuthChallenge, needsUser, SignInProblem } from "../model/model.ts";
-import {
-  type AuthRequests,
-  addressProblem,
-  hostOf,
-  isHtml,
-  namesPrivateHost,
-  readObject,
-  shownAddress,
-} from "../requests/requests.ts";
+import { addressProblem, hostOf, namesPrivateHost, shownAddress } from "../requests/addresses.ts";
+import { isHtml, readObject } from "../requests/mend.ts";
+import { type AuthRequests, isTrouble } from "../requests/requests.ts";
 
 const RESOURCE = "/.well-known/oauth-protected-resource";
 const OAUTH = "/.well-known/oauth-authorization-server";
@@ -86,8 +80,6 @@ const badAnswer = (url: URL, what: string): SignInProblem =>
   new SignInProblem("bad-answer", { url: shownAddress(url), what });
 
 const unusable = (url: URL, what: string): Document => ({ kind: "unusable", problem: badAnswer(url, what) });
-
-const isTrouble = (status: number): boolean => status === 408 || status === 429 || status >= 500;
 
 /** Throws `SignInProblem` if the server has trouble or cannot be reached. */
 async function readDocument(url: URL, requests: AuthRequests): Promise<Document> {

@@ -84,9 +84,6 @@ export function explainRequest(
   return new SignInProblem("unreachable", { url: shown, what: reasonOf(error) }, error);
 }
 
-export { addressProblem, hostOf, isLoopback, namesPrivateHost, shownAddress } from "./addresses.ts";
-export { isHtml, readObject } from "./mend.ts";
-
 export interface AuthRequests {
   /**
    * Fits `customFetch` of oauth4webapi. Rejects with `SignInProblem`: unreachable, not-https, private-address,
@@ -169,13 +166,14 @@ function headersOf(
   return Object.fromEntries(headers);
 }
 
-const BUSY = new Set([408, 429]);
+/** The server has trouble that may pass. */
+export const isTrouble = (status: number): boolean => status >= 500 || status === 408 || status === 429;
 
 /** What a web page in the place of an answer means; undefined if its status says enough (403: an unknown client). */
 function pageProblem({ status }: Answer, url: URL): SignInProblem | undefined {
   const shown = shownAddress(url);
   if (status === 403) return undefined;
-  if (BUSY.has(status) || status >= 500) return new SignInProblem("unavailable", { url: shown, status });
+  if (isTrouble(status)) return new SignInProblem("unavailable", { url: shown, status });
   const what = `HTML in the place of JSON, with status ${status}`;
   return new SignInProblem("bad-answer", { url: shown, status, what });
 }
