@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { WorkerEvent } from "../../../../../src/shared/protocol/events.ts";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
-import { type AskedCall, createApprovals } from "../../../../../workers/connection/approval/approval.ts";
+import { Approvals, type AskedCall } from "../../../../../workers/connection/approval/approval.ts";
 import type { ServerDefinition } from "../../../../../workers/connection/config/entry/definition.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../../../../../workers/connection/config/entry/settings.ts";
 import { recordingLog } from "../../recording-log.ts";
@@ -15,7 +15,7 @@ function setup(settings: Partial<Settings> = {}, canAsk = true) {
   const current = new Map<string, ServerDefinition>();
   const now = { ...DEFAULT_SETTINGS, ...settings };
   const { log, lines } = recordingLog();
-  const approvals = createApprovals({
+  const approvals = new Approvals({
     canAsk,
     definitionOf: (name) => current.get(name),
     settings: () => now,

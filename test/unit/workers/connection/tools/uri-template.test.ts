@@ -1,6 +1,6 @@
 /** Owns: URI templates expanded with values of a model, and the values read back from a URI. */
 import { describe, expect, it, test } from "vitest";
-import { parseUriTemplate } from "../../../../../workers/connection/offers/uri-template.ts";
+import { parseUriTemplate } from "../../../../../workers/connection/tools/uri-template.ts";
 
 /** The variables of RFC 6570, 3.2.1 that are texts or lists. */
 const VALUES = {

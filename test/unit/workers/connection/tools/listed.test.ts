@@ -1,7 +1,7 @@
 /** Owns: resources and templates as tools. */
 import { describe, expect, it, test } from "vitest";
 import { shortHash } from "../../../../../src/shared/naming/names.ts";
-import { offeredTools, resourceTools } from "../../../../../workers/connection/offers/resource-tools.ts";
+import { allTools, resourceTools } from "../../../../../workers/connection/tools/listed.ts";
 
 const resource = (name: string, uri = `x://${name}`) => ({ name, uri });
 const names = (...resources: { name: string; uri: string }[]): string[] => [
@@ -75,11 +75,11 @@ describe("resourceTools", () => {
   });
 });
 
-test("offeredTools: tools first; resources only if they are known and wanted", () => {
+test("allTools: tools first; resources only if they are known and wanted", () => {
   const tools = [{ name: "t" }];
   const resources = { resources: [resource("note")], templates: [] };
   const offered = (exposeResources: boolean, known = true): string[] =>
-    offeredTools({ definition: { exposeResources }, tools, resources: known ? resources : undefined }).map(
+    allTools({ definition: { exposeResources }, tools, resources: known ? resources : undefined }).map(
       ({ name }) => name,
     );
   expect(offered(true)).toEqual(["t", "get_note"]);

@@ -1,6 +1,6 @@
 /** Owns: the notes about the resources that a server lists. */
 import { expect, test } from "vitest";
-import { mergeListed } from "../../../../../workers/connection/offers/merge-listed.ts";
+import { mergeListed } from "../../../../../workers/connection/tools/listed.ts";
 
 const template = (uriTemplate: string) => ({ name: "t", uriTemplate });
 const listed = (...uriTemplates: string[]) => ({

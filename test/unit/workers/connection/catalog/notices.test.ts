@@ -2,10 +2,10 @@
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import {
-  createServerNotices,
-  leftOutNotices,
-  lineNotices,
-} from "../../../../../workers/connection/catalog/server-notices.ts";
+  leftOutNotice,
+  lineNotice,
+  ServerNotices,
+} from "../../../../../workers/connection/catalog/notices.ts";
 import { Recent } from "../../../../../workers/shared/recent.ts";
 import { recordingLog } from "../../recording-log.ts";
 
@@ -14,13 +14,13 @@ const MANY = 10_000;
 function open() {
   const shown: string[] = [];
   const { log, lines } = recordingLog();
-  const notices = createServerNotices({ log, show: (text) => shown.push(text) });
+  const notices = new ServerNotices(log, (text) => shown.push(text));
   const tell = (server: string, text: string, isForUser = true): void =>
     notices.notify({ server, text, isForUser });
   return { tell, shown, lines };
 }
 
-describe("createServerNotices", () => {
+describe("ServerNotices", () => {
   test("a text -> shown and logged once", () => {
     const { tell, shown, lines } = open();
     for (let i = 0; i < 3; i++) tell("a", "a: one");
@@ -65,21 +65,15 @@ test("Recent: a text seen lately is not new; a text seen long ago is new, and me
   expect([recent.isNew("a"), recent.isNew("b")]).toEqual([false, true]);
 });
 
-test("lineNotices: each line -> the notice of the server whose whole name it begins with", () => {
-  const lines = ["a: x", "a: b: y", "ab: z", "other: w"];
-  expect(lineNotices(lines, ["a", "a: b", "ab"], false)).toEqual([
-    { server: "a", text: "a: x", isForUser: false },
-    { server: "a: b", text: "a: b: y", isForUser: false },
-    { server: "ab", text: "ab: z", isForUser: false },
-    { server: "", text: "other: w", isForUser: false },
-  ]);
-  expect(lineNotices(["a: x"], ["a"], true)).toEqual([
-    { server: "a", text: "MCP tools of a: x", isForUser: true },
-  ]);
+test.each([
+  [false, "a: x"],
+  [true, "MCP tools of a: x"],
+])("lineNotice, for the user: %s -> %s", (isForUser, text) => {
+  expect(lineNotice({ server: "a", text: "x" }, isForUser)).toEqual({ server: "a", text, isForUser });
 });
 
-test("leftOutNotices: each server -> what is left out, and how it is tried again", () => {
-  const [notice] = leftOutNotices(["a"]);
+test("leftOutNotice: what is left out, and how it is tried again", () => {
+  const notice = leftOutNotice("a");
   expect(notice).toMatchObject({ server: "a", isForUser: true });
-  expect(notice?.text).toMatch(/^MCP server a: its tools are left out, .*\/mcp reconnect a tries again/);
+  expect(notice.text).toMatch(/^MCP server a: its tools are left out, .*\/mcp reconnect a tries again/);
 });
