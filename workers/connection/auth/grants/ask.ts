@@ -13,7 +13,7 @@ import {
   UnsupportedOperationError,
 } from "oauth4webapi";
 import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
-import { createRedactor, type Redactor } from "../../secrets/secrets.ts";
+import { createRedactor, type Redactor } from "../../secrets/redact.ts";
 import {
   type ClientRecord,
   type Discovered,
