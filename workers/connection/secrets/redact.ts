@@ -3,9 +3,9 @@
  * forms.ts, and all credentials after `Basic` or `Bearer`. Pure.
  */
 
-import { escapePattern } from "../../../src/shared/text/reading.ts";
 import { type ErrorData, type JsonValue, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { escapePattern } from "../../../src/shared/text/reading.ts";
 
 /** A longer secret is looked for in pieces, so that no match is longer than `LONGEST_MATCH`. */
 const PIECE_CHARS = 1_000;
@@ -20,7 +20,6 @@ export const LONGEST_MATCH = PIECE_CHARS * FORM_CHARS;
 const ENCODED_PIECES = 16;
 /** A shorter form would be found by chance, so it is looked for as a whole word. */
 const SURE_CHARS = 8;
-
 
 const anyCase = (hex: string): string =>
   hex.replace(/[a-f]/gi, (digit) => `[${digit.toLowerCase()}${digit.toUpperCase()}]`);
