@@ -42,7 +42,7 @@ async function unlessMissing<T>(task: Promise<T>): Promise<T | undefined> {
   }
 }
 
-interface Found {
+export interface Found {
   /** The path behind all links. The path need not exist. */
   target: string;
   /**
