@@ -16,8 +16,10 @@ import { parseToPrint } from "../../shared/text/numbers.ts";
 import { formatBytes } from "../../shared/text/size.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { looksLikeArguments, readArguments } from "../arguments/arguments.ts";
-import { type Console, EXIT, Failure, usage } from "../console/console.ts";
-import { failureOf, readRegular } from "../place/place.ts";
+import type { Console } from "../console/console.ts";
+import { EXIT, Failure, usage } from "../console/failure.ts";
+import { failureOf } from "../place/place.ts";
+import { readRegular } from "../place/read-regular.ts";
 import { type Command, type Context, type Known, knownCatalog, knownServer } from "./known.ts";
 
 const NAME_CHARS = 200;

@@ -8,10 +8,11 @@ import { createCatalogStore, snapshotIsOlder, snapshotWrittenAt } from "../../ca
 import { serverName } from "../../report/server-name.ts";
 import type { ServerStatus, StatusReport } from "../../shared/protocol/status.ts";
 import { durationText } from "../../shared/text/duration.ts";
-import { asFailure, type Console, EXIT, type ExitCode, Failure, usage } from "../console/console.ts";
+import type { Console } from "../console/console.ts";
+import { asFailure, EXIT, type ExitCode, Failure, usage } from "../console/failure.ts";
 import { failureOf, isTrusted, leftOutServers, type Place } from "../place/place.ts";
 import type { CliSession } from "../session/session.ts";
-import { didYouMean, type Options } from "../words/words.ts";
+import { didYouMean, type Options } from "../words/parse.ts";
 
 export interface Context {
   console: Console;

@@ -17,7 +17,8 @@ import type { SignInResult } from "../../shared/protocol/sign-in.ts";
 import type { StatusReport } from "../../shared/protocol/status.ts";
 import { LOG_FILE } from "../../shared/snapshot/file-name.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
-import { type Console, EXIT, Failure } from "../console/console.ts";
+import { type Console, isYes } from "../console/console.ts";
+import { EXIT, Failure } from "../console/failure.ts";
 import { factsOf, HOW_TO_CONSENT, type Place } from "../place/place.ts";
 import { createAsks } from "./asks.ts";
 
@@ -253,8 +254,6 @@ const OTHER_ONE =
   "A file of this project names another one so, which --trust-project shows and asks about, also beside --yes.";
 const HOW_TO_ASK_AGAIN =
   "In a terminal the command shows what would run, and asks again. --yes takes back no refusal.";
-
-const isYes = (line: string | undefined): boolean => /^y(es)?$/i.test(line?.trim() ?? "");
 
 export function createConsents({ console, yes, trustProject, signal, answer, again }: ConsentsOptions) {
   return {
