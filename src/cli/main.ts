@@ -145,8 +145,9 @@ async function run(line: CommandLine, console: Console): Promise<ExitCode> {
     signal,
     session: () => {
       makeAgentFolder(place.agentDir);
-      session ??= import("./session/session.ts").then(({ openSession }) =>
-        openSession({ place, console, yes: options.yes, signal, timeoutMs: timeoutMs(options) }),
+      session ??= import("./session/session.ts").then(
+        ({ CliSession }) =>
+          new CliSession({ place, console, yes: options.yes, signal, timeoutMs: timeoutMs(options) }),
       );
       return session;
     },

@@ -161,7 +161,7 @@ function told({ console }: Context, server: string, result: SignInResult): ExitC
 /** The session and the server, which must be a remote one. */
 async function remote(context: Context): Promise<{ session: CliSession; server: string }> {
   const [written] = context.arguments;
-  const { session, server = "", report } = await asked(context, written, () => false, { exact: true });
+  const { session, server = "", report } = await asked(context, written, () => false, "exact");
   if (report.servers.find(({ name }) => name === server)?.transport === "stdio") {
     throw usage(`${serverName(server)} is a local program and takes no sign-in.`);
   }
@@ -177,7 +177,7 @@ export const login: Command = async (context) => {
 /** The session with what the action takes: a server, or none. */
 async function takenBy(context: Context, takes: "server" | "remote" | "nothing") {
   if (takes === "remote") return remote(context);
-  if (takes === "server") return configured(context, context.arguments[0] ?? "", { exact: true });
+  if (takes === "server") return configured(context, context.arguments[0] ?? "", "exact");
   const session = await context.session();
   await session.planned();
   return { session, server: "" };

@@ -67,7 +67,7 @@ export const add: Command = async (context) => {
 
 export const remove: Command = async (context) => {
   const { console } = context;
-  const { session, server } = await configured(context, context.arguments[0] ?? "", { exact: true });
+  const { session, server } = await configured(context, context.arguments[0] ?? "", "exact");
   const { file, also = [], still } = await session.runtime.ask("removeServer", { server });
   const document = { server, file, also, ...(still ? { still } : {}) };
   console.answer(document, () => [`${serverName(server)} is removed from ${[file, ...also].join(" and ")}.`]);
