@@ -12,8 +12,8 @@ import { messageOf, type Reply, ThreadsError, toWireError } from "../../src/shar
 import type { WorkerEvent } from "../../src/shared/protocol/events.ts";
 import { endIfFileGone } from "../shared/gone-files.ts";
 import type { Log } from "../shared/log.ts";
-import { createCachePool } from "./catalog/catalog.ts";
-import { bytesRead } from "./messages/messages.ts";
+import { createCacheWorker } from "./catalog/cache-worker.ts";
+import { bytesRead } from "./messages/incoming.ts";
 import type { Talkers } from "./servers/talkers.ts";
 import {
   createPatternMatcher,
@@ -39,7 +39,7 @@ export type Answer = <M extends ConnectionMethod>(
 ) => Promise<ConnectionMethods[M]["value"]>;
 
 export function createAnswer({ emit, log, talkers, compileCache }: WorkerParts): Answer {
-  const cache = createCachePool(log, compileCache);
+  const cache = createCacheWorker(log, compileCache);
   const patterns = createPatternMatcher();
   let session: Session | undefined;
 

@@ -20,18 +20,21 @@ import { isFolder } from "../../shared/files/is-folder.ts";
 import { abortable } from "../../shared/pace/abort.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { isDefaultOAuth, type OAuthPlan } from "../config/entry/oauth-values.ts";
-import { oauthSecrets, type Redactor } from "../secrets/secrets.ts";
-import type { HttpClient, HttpRequest, HttpResponse } from "../web/web.ts";
+import { oauthSecrets } from "../secrets/find.ts";
+import type { Redactor } from "../secrets/redact.ts";
+import type { HttpClient, HttpRequest, HttpResponse } from "../web/client.ts";
 import type { GrantContext } from "./grants/ask.ts";
 import {
   type AuthChallenge,
   explainProblem,
+  needsUser,
   parseChallenge,
   type RefusedRequest,
   SignInProblem,
   type SignInRecord,
 } from "./model/model.ts";
-import type { openBrowser, SignIns } from "./sign-in/sign-in.ts";
+import type { openBrowser } from "./sign-in/browser.ts";
+import type { SignIns } from "./sign-in/sign-in.ts";
 import type { SignInStore } from "./store/store.ts";
 import type { ServerTokens } from "./tokens/tokens.ts";
 
@@ -39,7 +42,7 @@ export { type AuthChallenge, parseChallenge } from "./model/model.ts";
 
 /** Starts the user's browser. Never rejects. */
 export const openPage: typeof openBrowser = async (...page) =>
-  (await import("./sign-in/sign-in.ts")).openBrowser(...page);
+  (await import("./sign-in/browser.ts")).openBrowser(...page);
 
 /** What a request asks about the server's sign-in. Rejects with `ThreadsError`, which explains the failure. */
 export interface RequestAuth {
@@ -286,7 +289,7 @@ export class ServerAuth implements RequestAuth {
   }
 
   async #load(): Promise<Parts> {
-    const [{ openSignInStore }, { createServerTokens }] = await Promise.all([
+    const [{ openSignInStore }, room] = await Promise.all([
       import("./store/store.ts"),
       import("./tokens/tokens.ts"),
     ]);
@@ -304,11 +307,11 @@ export class ServerAuth implements RequestAuth {
       warn,
       client: () => this.#configuredClient(),
     });
-    const tokens = createServerTokens({
+    const tokens = new room.ServerTokens({
       server,
       url: new URL(url),
       store,
-      isMachine: typeof oauth === "object" && oauth.grantType === "client_credentials",
+      isMachine: oauth !== false && !needsUser(oauth),
       grant: () => this.#grant(),
       onSecret: (secret) => this.#server.onSecret(secret),
       onNote,
@@ -372,29 +375,7 @@ interface SessionAuthContext extends ServerAuthContext {
   onEnd: (end: { id: string; server: string; result: SignInResult }) => void;
 }
 
-export interface SessionAuth {
-  /** What the requests to a server ask. Undefined: no sign-in applies, and the requests go out as configured. */
-  of(server: AuthServer): RequestAuth | undefined;
-  /**
-   * What the requests to a server ask that is only tried. No stored token goes there, and nothing is remembered: they
-   * fail as for a user who never signed in, or with the server's own words.
-   */
-  forTrial(server: AuthServer): RequestAuth | undefined;
-  status(server: string): SignInStatus | undefined;
-  /** Whether someone has signed in to the server, in this process or another one, since it refused its last token. */
-  hasOther(server: string): Promise<boolean>;
-  /** Whether the server has said how it wants to be signed in to. */
-  isChallenged(server: string): boolean;
-  /** Throws `ThreadsError`. */
-  signIn(server: AuthServer, wish: SignInWish): Promise<SignInStep>;
-  paste(id: string, text: string): Promise<string | undefined>;
-  cancel(id: string): void;
-  signOut(server: AuthServer, signal: AbortSignal): Promise<string>;
-  /** Ends the sign-ins under way of servers that were edited or removed. */
-  abandon(servers: readonly string[]): void;
-  /** Waits for renewals that are out, at most `maxMs`. */
-  close(maxMs: number): Promise<void>;
-}
+export type SessionAuth = ReturnType<typeof createSessionAuth>;
 
 /** Whether a definition may be signed in to. `headers`: as they are resolved. */
 export function takesSignIn(
@@ -407,7 +388,7 @@ export function takesSignIn(
   return auth.scheme === "auto" && !isAuthorized;
 }
 
-export function createSessionAuth(context: SessionAuthContext): SessionAuth {
+export function createSessionAuth(context: SessionAuthContext) {
   const servers = new Map<string, { identity: string; auth: ServerAuth }>();
   let signIns: SignIns | undefined;
   const leaving = new Set<Promise<void>>();
@@ -432,8 +413,14 @@ export function createSessionAuth(context: SessionAuthContext): SessionAuth {
   };
 
   return {
-    of: (server) => (takesSignIn(server.definition, server.headers) ? of(server) : undefined),
-    forTrial: (server) => {
+    /** What the requests to a server ask. Undefined: no sign-in applies, and the requests go out as configured. */
+    of: (server: AuthServer): RequestAuth | undefined =>
+      takesSignIn(server.definition, server.headers) ? of(server) : undefined,
+    /**
+     * What the requests to a server ask that is only tried. No stored token goes there, and nothing is remembered: they
+     * fail as for a user who never signed in, or with the server's own words.
+     */
+    forTrial: (server: AuthServer): RequestAuth | undefined => {
       if (!takesSignIn(server.definition, server.headers)) return undefined;
       return {
         token: async () => undefined,
@@ -443,24 +430,25 @@ export function createSessionAuth(context: SessionAuthContext): SessionAuth {
         },
       };
     },
-    status: (server) => {
+    status: (server: string): SignInStatus | undefined => {
       if (signIns?.isRunning(server)) return { state: "running" };
       return servers.get(server)?.auth.status;
     },
-    hasOther: async (server) => (await servers.get(server)?.auth.hasOther()) ?? false,
-    isChallenged: (server) => servers.get(server)?.auth.isChallenged ?? false,
-    signIn: async (server, wish) => {
+    /** Whether someone has signed in to the server, in this process or another one, since it refused its last token. */
+    hasOther: async (server: string) => (await servers.get(server)?.auth.hasOther()) ?? false,
+    /** Whether the server has said how it wants to be signed in to. */
+    isChallenged: (server: string) => servers.get(server)?.auth.isChallenged ?? false,
+    /** Throws `ThreadsError`. */
+    signIn: async (server: AuthServer, wish: SignInWish): Promise<SignInStep> => {
       if (!takesSignIn(server.definition, server.headers)) throw noSignIn(server.definition);
-      const { createSignIns } = await import("./sign-in/sign-in.ts");
-      const { onEnd, onStatus, log, env, platform } = context;
-      signIns ??= createSignIns({
+      const room = await import("./sign-in/sign-in.ts");
+      const { onEnd, onStatus } = context;
+      signIns ??= new room.SignIns({
+        ...context,
         onEnd: (end) => {
           onEnd(end);
           onStatus(end.server);
         },
-        log,
-        env,
-        platform,
       });
       try {
         return await of(server).signIn(signIns, wish);
@@ -469,17 +457,19 @@ export function createSessionAuth(context: SessionAuthContext): SessionAuth {
         onStatus(server.definition.name);
       }
     },
-    paste: async (id, text) => signIns?.paste(id, text) ?? "This sign-in has ended.",
-    cancel: (id) => signIns?.cancel(id),
-    signOut: (server, signal) => {
+    paste: async (id: string, text: string) => signIns?.paste(id, text) ?? "This sign-in has ended.",
+    cancel: (id: string) => signIns?.cancel(id),
+    signOut: (server: AuthServer, signal: AbortSignal): Promise<string> => {
       // Tokens that come later would sign the user in again.
       signIns?.abandon(server.definition.name);
       return of(server).signOut(signal);
     },
-    abandon: (names) => {
+    /** Ends the sign-ins under way of servers that were edited or removed. */
+    abandon: (names: readonly string[]): void => {
       for (const name of names) signIns?.abandon(name);
     },
-    close: async (maxMs) => {
+    /** Waits for renewals that are out, at most `maxMs`. */
+    close: async (maxMs: number): Promise<void> => {
       const open = [...servers.values()].map(({ auth }) => auth.close(maxMs));
       await Promise.allSettled([signIns?.close(), ...open, ...leaving]);
     },

@@ -7,36 +7,22 @@ import { namesFile } from "../../shared/programs/find-program.ts";
 import { SYSTEM_FOLDERS, splitSearchPath } from "../../shared/programs/search-path.ts";
 import { serverEnvironment } from "../config/entry/cache-identity.ts";
 import type { ServerDefinition, StdioTarget } from "../config/entry/definition.ts";
-import { type Environment, fillPath, interpolate, isLate, pathsOf } from "../config/entry/interpolate.ts";
+import { fillPath, interpolate, isLate, pathsOf } from "../config/entry/interpolate.ts";
 import { NO_REGISTRY_REMEDY } from "../npx/npm.ts";
 import { type NpxState, npxState } from "../npx/tree.ts";
-import { proxyFor } from "../web/web.ts";
+import { proxyFor } from "../web/client.ts";
 import { allWell, type DoctorInput, type Examined } from "./check.ts";
 import type { Machine } from "./machine.ts";
 
-/** What the machine says about the command of one server. */
-export interface LookedProgram {
-  server: string;
-  file: string;
-  /** As it is written. */
-  command: string;
-  /** Where it was found; undefined: nowhere. */
-  program: string | undefined;
-  /** A command that names a file -> what is there. */
-  named: Awaited<ReturnType<Machine["kindOf"]>> | undefined;
-  cwd: string;
-  isFolder: boolean;
-  /** Entries of the search path of the server. */
-  path: readonly string[];
-}
-
 /** Base name of a command -> how people get it. */
+const NODE = "Install Node.js from https://nodejs.org, and start Pi from a shell that finds ";
+const UV = "https://docs.astral.sh/uv/getting-started/installation/";
 const INSTALL: Readonly<Record<string, string>> = {
-  npx: "Install Node.js from https://nodejs.org, and start Pi from a shell that finds npx.",
-  npm: "Install Node.js from https://nodejs.org, and start Pi from a shell that finds npm.",
-  node: "Install Node.js from https://nodejs.org, and start Pi from a shell that finds node.",
-  uv: "Install uv: https://docs.astral.sh/uv/getting-started/installation/",
-  uvx: "Install uv, which brings uvx: https://docs.astral.sh/uv/getting-started/installation/",
+  npx: `${NODE}npx.`,
+  npm: `${NODE}npm.`,
+  node: `${NODE}node.`,
+  uv: `Install uv: ${UV}`,
+  uvx: `Install uv, which brings uvx: ${UV}`,
   docker: "Install Docker or a program with its command line, and start Pi from a shell that finds docker.",
   podman: "Install Podman, and start Pi from a shell that finds podman.",
   python: "Install Python, or write python3 as the command.",
@@ -57,11 +43,41 @@ function pathText(path: readonly string[]): string {
   return `PATH has ${shown || "no folder"}${more > 0 ? ` and ${more} more` : ""}.`;
 }
 
-/** One finding at most: a missing folder explains a missing program. */
-export function judgeProgram(looked: LookedProgram): Finding | undefined {
-  const { server, file, command, program, named, cwd, isFolder, path } = looked;
+/** The variables of the definition that can be known without running anything. */
+function knownVariables({ env }: StdioTarget, machine: Machine): Env {
+  const known = Object.entries(env).flatMap(([name, value]): [string, string][] => {
+    if (value.startsWith("!")) return [];
+    const filled = fillPath(value, machine);
+    return filled.missing.length > 0 ? [] : [[name, filled.text]];
+  });
+  return Object.fromEntries(known);
+}
+
+/**
+ * One finding at most: a missing folder explains a missing program. None if a variable is missing, which has a finding of
+ * its own, or if only a command knows the folder.
+ */
+async function checkProgram(
+  definition: ServerDefinition,
+  target: StdioTarget,
+  machine: Machine,
+): Promise<Finding | undefined> {
+  const { name: server, file } = definition;
+  const { env, home, platform, cwd: session } = machine;
+  const filled = fillPath(target.command, machine);
+  const folder = fillPath(target.cwd ?? "", machine);
+  if (filled.missing.length > 0 || folder.missing.length > 0 || target.cwd?.startsWith("!")) return undefined;
+  const { resolve } = pathsOf(platform);
+  const cwd = resolve(session, folder.text);
+  const variables = { base: env, session, home, platform };
+  const all = serverEnvironment(definition, knownVariables(target, machine), variables);
+  const [kind, program, named] = await Promise.all([
+    machine.kindOf(cwd),
+    machine.findProgram(filled.text, { env: all, cwd }),
+    namesFile(filled.text, platform) ? machine.kindOf(resolve(cwd, filled.text)) : undefined,
+  ]);
   const about = { severity: "error", server, file } as const;
-  if (!isFolder) {
+  if (kind !== "folder") {
     return {
       ...about,
       id: "folder",
@@ -70,90 +86,43 @@ export function judgeProgram(looked: LookedProgram): Finding | undefined {
     };
   }
   if (program !== undefined) return undefined;
-  if (named === undefined) {
-    const tool = baseName(command);
-    return {
-      ...about,
-      id: "command",
-      title: `The command "${command}" is not on PATH.`,
-      detail: pathText(path),
-      remedy: (Object.hasOwn(INSTALL, tool) ? INSTALL[tool] : undefined) ?? GENERAL,
-    };
-  }
-  if (named === "file") {
-    return {
-      ...about,
-      id: "command",
-      title: `The command "${command}" is not executable.`,
-      remedy: `chmod +x makes it executable; or name the program that runs it, with the file among its args.`,
-    };
-  }
-  const found =
-    named === "missing"
-      ? "leads to no file"
-      : `leads to ${named === "folder" ? "a folder" : "no regular file"}`;
-  return {
+  const command = isLate(target.command) ? target.command : filled.text;
+  const wrong = (what: string, remedy: string): Finding => ({
     ...about,
     id: "command",
-    title: `The command "${command}" ${found}.`,
-    remedy: "Correct the path. A relative one starts in the server's working directory.",
-  };
-}
-
-/** The variables of the definition that can be known without running anything. */
-function knownVariables({ env: own }: StdioTarget, { env, home, platform }: Machine): Env {
-  const known = Object.entries(own).flatMap(([name, value]): [string, string][] => {
-    if (value.startsWith("!")) return [];
-    const filled = fillPath(value, { env, home, platform });
-    return filled.missing.length > 0 ? [] : [[name, filled.text]];
+    title: `The command "${command}" ${what}.`,
+    remedy,
   });
-  return Object.fromEntries(known);
-}
-
-/** Undefined if a variable is missing, which has a finding of its own, or if only a command knows the folder. */
-async function lookAtProgram(
-  definition: ServerDefinition,
-  machine: Machine,
-): Promise<LookedProgram | undefined> {
-  const { target, name: server, file } = definition;
-  if (target.kind !== "stdio") return undefined;
-  const { env, home, platform, cwd: session } = machine;
-  const filled = fillPath(target.command, { env, home, platform });
-  const folder = fillPath(target.cwd ?? "", { env, home, platform });
-  if (filled.missing.length > 0 || folder.missing.length > 0) return undefined;
-  if (target.cwd?.startsWith("!")) return undefined;
-  const { resolve } = pathsOf(platform);
-  const cwd = resolve(session, folder.text);
-  const all = serverEnvironment(definition, knownVariables(target, machine), {
-    base: env,
-    session,
-    home,
-    platform,
-  });
-  const isNamed = namesFile(filled.text, platform);
-  const [kind, program, named] = await Promise.all([
-    machine.kindOf(cwd),
-    machine.findProgram(filled.text, { env: all, cwd }),
-    isNamed ? machine.kindOf(resolve(cwd, filled.text)) : undefined,
-  ]);
-  return {
-    server,
-    file,
-    command: isLate(target.command) ? target.command : filled.text,
-    program,
-    named,
-    cwd,
-    isFolder: kind === "folder",
-    path: splitSearchPath(valueIn(all, "PATH", platform) ?? SYSTEM_FOLDERS, platform),
-  };
+  if (named === "file") {
+    const remedy =
+      "chmod +x makes it executable; or name the program that runs it, with the file among its args.";
+    return wrong("is not executable", remedy);
+  }
+  if (named !== undefined) {
+    const kinds = {
+      missing: "no file",
+      folder: "a folder",
+      program: "no regular file",
+      other: "no regular file",
+    };
+    const remedy = "Correct the path. A relative one starts in the server's working directory.";
+    return wrong(`leads to ${kinds[named]}`, remedy);
+  }
+  const tool = baseName(command);
+  const remedy = (Object.hasOwn(INSTALL, tool) ? INSTALL[tool] : undefined) ?? GENERAL;
+  const path = splitSearchPath(valueIn(all, "PATH", platform) ?? SYSTEM_FOLDERS, platform);
+  return { ...wrong("is not on PATH", remedy), detail: pathText(path) };
 }
 
 export async function checkPrograms({ servers, machine }: DoctorInput): Promise<Finding[]> {
-  const local = servers.filter(({ definition }) => definition.enabled && definition.target.kind === "stdio");
-  const looked = await Promise.all(local.map(({ definition }) => lookAtProgram(definition, machine)));
-  const found = looked.flatMap((one) => (one && judgeProgram(one)) ?? []);
-  if (found.length > 0 || local.length === 0) return found;
-  return [allWell("command", `The commands of ${counted(local.length, "server")} are found.`)];
+  const checked = servers.flatMap(({ definition }) =>
+    definition.enabled && definition.target.kind === "stdio"
+      ? [checkProgram(definition, definition.target, machine)]
+      : [],
+  );
+  const found = (await Promise.all(checked)).filter((finding) => finding !== undefined);
+  if (found.length > 0 || checked.length === 0) return found;
+  return [allWell("command", `The commands of ${counted(checked.length, "server")} are found.`)];
 }
 
 /** The SDK of MCP for TypeScript needs this much, and so do nearly all servers that npx starts. */
@@ -301,73 +270,62 @@ export async function checkNpx({ servers, machine }: DoctorInput, signal: AbortS
   return [allWell("npx", `The packages of ${counted(byNpx.length, "server")} started by npx are in order.`)];
 }
 
-const isCommand = (value: string): boolean => value.startsWith("!") && !value.startsWith("!!");
-
-const under = (key: string, values: Readonly<Record<string, string>>): [string, string][] =>
-  Object.entries(values).map(([name, value]) => [`${key}.${name}`, value]);
+const under = (
+  key: string,
+  values: Readonly<Record<string, string>> | readonly string[],
+): [string, string][] => Object.entries(values).map(([name, value]) => [`${key}.${name}`, value]);
 
 /** Key -> value as written, for all values that are filled in at connect. */
-function valuesOf({ target, auth }: Pick<ServerDefinition, "target" | "auth">): [string, string][] {
+function valuesOf({ target, auth }: Pick<ServerDefinition, "target" | "auth">) {
   if (target.kind === "stdio") {
     const { command, args, env, cwd, envFile } = target;
     return [
       ["command", command],
-      ...args.map((arg, i): [string, string] => [`args.${i}`, arg]),
+      ...under("args", args),
       ...under("env", env),
-      ...(cwd === undefined ? [] : [["cwd", cwd] as [string, string]]),
-      ...(envFile === undefined ? [] : [["envFile", envFile] as [string, string]]),
+      ["cwd", cwd],
+      ["envFile", envFile],
     ];
   }
   const { scheme, token, tokenEnv } = auth;
   const isSent = scheme === "auto" || scheme === "bearer";
-  const bearer: [string, string][] =
-    token !== undefined
-      ? [["bearerToken", token]]
-      : tokenEnv === undefined
-        ? []
-        : [["bearerTokenEnv", `\${${tokenEnv}}`]];
-  return [["url", target.url], ...under("headers", target.headers), ...(isSent ? bearer : [])];
+  const named = token === undefined && tokenEnv !== undefined ? `\${${tokenEnv}}` : undefined;
+  const bearer = isSent
+    ? [
+        ["bearerToken", token],
+        ["bearerTokenEnv", named],
+      ]
+    : [];
+  return [["url", target.url], ...under("headers", target.headers), ...bearer];
 }
 
-interface MissingVariable {
-  name: string;
-  /** The keys that need it. */
-  keys: string[];
-}
-
-/** In the order in which the entry names them. */
+/** Variable -> the keys that need it, in the order in which the entry names them. No `!command` runs for that. */
 export function missingVariables(
   definition: Pick<ServerDefinition, "target" | "auth">,
-  env: Environment,
-  platform: NodeJS.Platform,
-): MissingVariable[] {
+  { env, platform }: Pick<Machine, "env" | "platform">,
+): Map<string, string[]> {
   const found = new Map<string, string[]>();
-  for (const [key, value] of valuesOf(definition)) {
-    if (isCommand(value)) continue;
-    for (const name of new Set(interpolate(value, env, platform).missing)) {
+  for (const [key = "", value = ""] of valuesOf(definition)) {
+    if (/^!(?!!)/.test(value)) continue;
+    for (const name of new Set(interpolate(value, env, platform).missing))
       found.set(name, [...(found.get(name) ?? []), key]);
-    }
   }
-  return [...found].map(([name, keys]) => ({ name, keys }));
+  return found;
 }
-
-const judgeVariables = (
-  { name: server, file }: Pick<ServerDefinition, "name" | "file">,
-  missing: readonly MissingVariable[],
-): Finding[] =>
-  missing.map(({ name, keys }) => ({
-    id: "variable",
-    severity: "error",
-    server,
-    title: `The variable ${name} is not set, and ${keys.join(", ")} ${keys.length === 1 ? "needs" : "need"} it.`,
-    remedy: `Set it in the shell before Pi starts, or write \${${name}:-default} in the file.`,
-    file,
-  }));
 
 export function checkVariables({ servers, machine }: DoctorInput): Finding[] {
   const enabled = servers.map(({ definition }) => definition).filter((one) => one.enabled);
   const found = enabled.flatMap((definition) =>
-    judgeVariables(definition, missingVariables(definition, machine.env, machine.platform)),
+    [...missingVariables(definition, machine)].map(
+      ([name, keys]): Finding => ({
+        id: "variable",
+        severity: "error",
+        server: definition.name,
+        title: `The variable ${name} is not set, and ${keys.join(", ")} ${keys.length === 1 ? "needs" : "need"} it.`,
+        remedy: `Set it in the shell before Pi starts, or write \${${name}:-default} in the file.`,
+        file: definition.file,
+      }),
+    ),
   );
   if (found.length > 0 || enabled.length === 0) return found;
   return [allWell("variable", `The variables of ${counted(enabled.length, "server")} are set.`)];

@@ -6,7 +6,7 @@ import { counted } from "../../../src/shared/text/counts.ts";
 import { formatMs } from "../../../src/shared/text/size.ts";
 import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import { commandFor } from "../../shared/commands.ts";
-import type { CatalogFacts } from "../catalog/catalog.ts";
+import type { CatalogFacts } from "../catalog/notices.ts";
 import { callTimeoutMs } from "../servers/call.ts";
 import type { ServerTimings } from "../servers/server.ts";
 import { allWell, DIRECT_TOKENS, type DoctorInput } from "./check.ts";

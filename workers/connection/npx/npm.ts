@@ -1,6 +1,6 @@
 /**
- * npm's own output in plain words: why it failed, and how far it is. Owns: npm's settings for a run that a person waits
- * for. Called by: npm-run.ts, and by the handshake of a server that npm itself starts. Pure.
+ * Runs npm, and says in plain words why it failed and how far it is. Owns: npm's process, which is reported and has ended
+ * before its run settles, and npm's settings for a run that a person waits for.
  */
 
 import { resolve } from "node:path";
@@ -51,143 +51,103 @@ const TALKATIVE: Readonly<Record<string, string>> = {
 
 const PROXIES = ["https_proxy", "http_proxy", "proxy", "npm_config_https_proxy", "npm_config_proxy"];
 
-/** For example `registry.npmjs.org`; the path may hold a token. */
-function hostIn(stderr: string): string {
-  const url = / (https?:\/\/[^\s/]+)\//.exec(stderr)?.[1];
-  return URL.parse(url ?? "")?.host ?? "";
-}
-
 /** The package that the registry lacks: one of the command, or one that it needs. */
 const lackedBy = (stderr: string): string | undefined =>
   /(?:resource|for) '?((?:@[\w.~-]+\/)?[\w.~-]+)(?:@[^\s']*)?'? ?(?:could|is)/.exec(stderr)?.[1] ??
   /No matching version found for (\S+?)\.?\s/.exec(stderr)?.[1];
 
-interface Facts {
-  code: string;
-  stderr: string;
-  /** For example `npm's registry registry.npmjs.org`. */
-  registry: string;
-  /** The packages of the command. */
-  wanted: string;
-  /** Empty, or that a proxy is on the way. */
-  through: string;
-}
-
-type Words = [words: string, remedy: string];
+/** npm's code -> its words, with names of `facts` in braces, and the remedy. */
+type Row = readonly [code: RegExp, words: string, remedy: string];
 
 /** Failures that say nothing about the package: what is installed already may be started. */
-const NETWORK: readonly [code: RegExp, words: (facts: Facts) => Words][] = [
+const NETWORK: readonly Row[] = [
   [
     /^(?:ENOTFOUND|EAI_AGAIN|EAI_FAIL|ENODATA)$/,
-    ({ registry, through, code }) => [`${registry} cannot be found${through} (${code})`, NO_REGISTRY_REMEDY],
+    "{registry} cannot be found{through} ({code})",
+    NO_REGISTRY_REMEDY,
   ],
   [
     /^(?:ECONN(?:REFUSED|RESET|ABORTED)|E(?:HOST|NET)UNREACH|E?TIMEDOUT|ETIMEOUT|ERR_SOCKET_TIMEOUT|EPIPE)$/,
-    ({ registry, through, code }) => [
-      `${registry} cannot be reached${through} (${code})`,
-      NO_REGISTRY_REMEDY,
-    ],
+    "{registry} cannot be reached{through} ({code})",
+    NO_REGISTRY_REMEDY,
   ],
   [
     /CERT|UNABLE_TO_VERIFY|ERR_TLS|ERR_SSL/,
-    ({ registry, code }) => [
-      `the certificate of ${registry} is not trusted (${code})`,
-      "Set NODE_EXTRA_CA_CERTS or npm's cafile to the certificate of your network.",
-    ],
+    "the certificate of {registry} is not trusted ({code})",
+    "Set NODE_EXTRA_CA_CERTS or npm's cafile to the certificate of your network.",
   ],
-  [/^E5\d\d$/, ({ registry, code }) => [`${registry} has a fault (${code.slice(1)})`, "Try again later."]],
-  [
-    /^E429$/,
-    ({ registry }) => [`${registry} takes no more requests for now (429)`, "Try again in a minute."],
-  ],
+  [/^E5\d\d$/, "{registry} has a fault ({status})", "Try again later."],
+  [/^E429$/, "{registry} takes no more requests for now (429)", "Try again in a minute."],
   [
     /^E407$/,
-    () => [
-      "the proxy before npm's registry wants a sign-in (407)",
-      "Write user and password into npm's setting proxy.",
-    ],
+    "the proxy before npm's registry wants a sign-in (407)",
+    "Write user and password into npm's setting proxy.",
   ],
   [
     /^FETCH_ERROR$/,
-    ({ registry }) => [
-      `${registry} answers with something else than packages`,
-      "A network that wants a sign-in answers so: open a page in a browser.",
-    ],
+    "{registry} answers with something else than packages",
+    "A network that wants a sign-in answers so: open a page in a browser.",
   ],
-  [
-    /^ENOTCACHED$/,
-    ({ wanted }) => [`npm is set to work offline, and ${wanted} is not in its cache`, "Unset npm's offline."],
-  ],
+  [/^ENOTCACHED$/, "npm is set to work offline, and {wanted} is not in its cache", "Unset npm's offline."],
 ];
 
-const OTHERS: readonly [code: RegExp, words: (facts: Facts) => Words][] = [
+const OTHERS: readonly Row[] = [
   [
     /^E404$/,
-    ({ registry, wanted, stderr }) => {
-      const lacked = lackedBy(stderr) ?? wanted;
-      const by = wanted.split(" ").some((name) => name.startsWith(lacked)) ? "" : `, which ${wanted} needs`;
-      const remedy = "Check its name in args. A private package needs npm's sign-in: npm login.";
-      return [`${registry} has no package ${lacked}${by}`, remedy];
-    },
+    "{registry} has no package {lacked}{by}",
+    "Check its name in args. A private package needs npm's sign-in: npm login.",
   ],
   [
     /^(?:ETARGET|ENOVERSIONS)$/,
-    ({ wanted, stderr }) => [
-      `npm's registry has no version ${lackedBy(stderr) ?? wanted}`,
-      "Name a version in args that is published, or none.",
-    ],
+    "npm's registry has no version {lacked}",
+    "Name a version in args that is published, or none.",
   ],
   [
     /^(?:E401|ENEEDAUTH|EOTP)$/,
-    ({ registry, wanted, code }) => [
-      `${registry} wants a sign-in for ${wanted} (${code})`,
-      "Sign in with npm login.",
-    ],
+    "{registry} wants a sign-in for {wanted} ({code})",
+    "Sign in with npm login.",
   ],
   [
     /^E403$/,
-    ({ registry, wanted }) => [
-      `${registry} refuses ${wanted} (403)`,
-      "Its policy or your rights there forbid it: ask who runs the registry.",
-    ],
+    "{registry} refuses {wanted} (403)",
+    "Its policy or your rights there forbid it: ask who runs the registry.",
   ],
   [
     /^(?:ENOSPC|EDQUOT)$/,
-    ({ wanted }) => [
-      `the disk is full, so npm cannot install ${wanted}`,
-      "Free some space; npm cache clean --force frees npm's.",
-    ],
+    "the disk is full, so npm cannot install {wanted}",
+    "Free some space; npm cache clean --force frees npm's.",
   ],
   [
     /^(?:EACCES|EPERM|EROFS)$/,
-    ({ stderr, code }) => [
-      `npm may not write ${/^npm (?:error|ERR!) path (.+)$/m.exec(stderr)?.[1] ?? "into its cache"} (${code})`,
-      "Give the folder to your user: an earlier npm may have run as root.",
-    ],
+    "npm may not write {path} ({code})",
+    "Give the folder to your user: an earlier npm may have run as root.",
   ],
 ];
 
 /** `stderr`: all that npm wrote. Undefined if npm did not fail, or for a reason that is not listed here. */
-export function npmFailure(
-  stderr: string,
-  { packages, env }: { packages: readonly string[]; env: Env },
-): NpmFailure | undefined {
+export function npmFailure(stderr: string, packages: readonly string[], env: Env): NpmFailure | undefined {
   const code = /^npm (?:error|ERR!) code (\S+)/m.exec(stderr)?.[1];
   if (code === undefined) return undefined;
-  const host = hostIn(stderr);
+  const row = [...NETWORK, ...OTHERS].find(([pattern]) => pattern.test(code));
+  if (!row) return undefined;
+  const [, text, remedy] = row;
+  // For example `registry.npmjs.org`; the path may hold a token.
+  const host = URL.parse(/ (https?:\/\/[^\s/]+)\//.exec(stderr)?.[1] ?? "")?.host ?? "";
   const hasProxy = Object.entries(env).some(([name, value]) => PROXIES.includes(name.toLowerCase()) && value);
-  const facts: Facts = {
+  const wanted = packages.join(" ");
+  const lacked = lackedBy(stderr) ?? wanted;
+  const facts: Readonly<Record<string, string>> = {
     code,
-    stderr,
+    status: code.slice(1),
     registry: `npm's registry${host === "" ? "" : ` ${host}`}`,
-    wanted: packages.join(" "),
     through: hasProxy ? " through the proxy that is set" : "",
+    wanted,
+    lacked,
+    by: packages.some((name) => name.startsWith(lacked)) ? "" : `, which ${wanted} needs`,
+    path: /^npm (?:error|ERR!) path (.+)$/m.exec(stderr)?.[1] ?? "into its cache",
   };
-  for (const [table, isNetwork] of [[NETWORK, true] as const, [OTHERS, false] as const]) {
-    const found = table.find(([pattern]) => pattern.test(code))?.[1](facts);
-    if (found) return { code, words: found[0], remedy: found[1], isNetwork };
-  }
-  return undefined;
+  const words = text.replace(/\{(\w+)\}/g, (_, name: string) => facts[name] ?? "");
+  return { code, words, remedy, isNetwork: NETWORK.includes(row) };
 }
 
 /** How far a run of npm is: it has written one line for each answer of the registry. */
@@ -217,25 +177,32 @@ export class NpmProgress {
   }
 }
 
-interface NpmRunOptions {
+/** What the runs of npm for one command have in common. */
+export interface NpmRun {
   /** The file of `npx` or `npm`, and the arguments that make it install packages. */
-  npm: { program: string; args: readonly string[] };
-  flags: readonly string[];
+  program: string;
+  npmArgs: readonly string[];
   /** The node that runs inside npm and prints: not one that a package could have put first on PATH. */
   node: string;
   /** The whole environment. */
   env: Record<string, string>;
+  /** The folder in which npm runs. */
   cwd: string;
   /** As the command line writes them. */
   packages: readonly string[];
-  /** The longest run, and the longest time in which npm says nothing. */
   limits: NpmLimits;
-  progress: NpmProgress;
-  signal: AbortSignal;
+  /** npm has been started, and has ended: the main thread ends what still runs when Pi exits. */
   onSpawn: (pid: number) => void;
   onExit: (pid: number) => void;
 }
 
+/** Who waits for one run of npm. */
+export interface Waiting {
+  progress: NpmProgress;
+  signal: AbortSignal;
+}
+
+/** The longest run, and the longest time in which npm says nothing. */
 export interface NpmLimits {
   npxRunMs: number;
   npxSilentMs: number;
@@ -261,19 +228,22 @@ const callLine = (node: string): string =>
 export const fitsShell = (node: string): boolean =>
   !/["$`%!\r\n]/.test(node) && (onWindows || !node.includes("\\"));
 
-/** Throws the signal's reason if the signal is aborted. Whatever the outcome, nothing is left running. */
-export async function runNpm(options: NpmRunOptions): Promise<NpmAnswer | Declined> {
-  const { npm, flags, node, signal, packages, env } = options;
-  signal.throwIfAborted();
-  const ended = await run([...npm.args, ...flags, `--call=${callLine(node)}`], options);
-  signal.throwIfAborted();
+/**
+ * Runs npm once, for its effect on npm's cache and for the folders that it prints. Throws the signal's reason if the signal
+ * is aborted. Whatever the outcome, nothing is left running.
+ */
+export async function runNpm(
+  npm: NpmRun,
+  flags: readonly string[],
+  waiting: Waiting,
+): Promise<NpmAnswer | Declined> {
+  waiting.signal.throwIfAborted();
+  const ended = await run(npm, [...npm.npmArgs, ...flags, `--call=${callLine(npm.node)}`], waiting);
+  waiting.signal.throwIfAborted();
   if (ended.late) return { reason: ended.late.words, failure: ended.late };
-  if (ended.failure !== undefined) {
-    const reason = `npm ${ended.failure}`;
-    const failure = npmFailure(ended.stderr, { packages, env });
-    return failure ? { reason, failure } : { reason };
-  }
-  return readAnswer(ended.stdout, options);
+  if (ended.failure === undefined) return readAnswer(ended.stdout, npm);
+  const failure = npmFailure(ended.stderr, npm.packages, npm.env);
+  return { reason: `npm ${ended.failure}`, ...(failure ? { failure } : {}) };
 }
 
 interface Ended {
@@ -284,15 +254,14 @@ interface Ended {
   failure: string | undefined;
 }
 
-function run(args: readonly string[], options: NpmRunOptions): Promise<Ended> {
-  const { npm, env, cwd, signal, limits, progress, onSpawn, onExit } = options;
+/** npm has a group of its own, and has ended before this settles. The server is never started. */
+function run(
+  { program, env, cwd, packages, limits, onSpawn, onExit }: NpmRun,
+  args: readonly string[],
+  { progress, signal }: Waiting,
+): Promise<Ended> {
   // What the environment sets itself stays.
-  const child = spawnServer({
-    program: npm.program,
-    args,
-    env: { ...RETRY_SOON, ...env, ...TALKATIVE },
-    cwd,
-  });
+  const child = spawnServer({ program, args, env: { ...RETRY_SOON, ...env, ...TALKATIVE }, cwd });
   const { pid } = child;
   let stdout = "";
   let stderr = "";
@@ -310,9 +279,8 @@ function run(args: readonly string[], options: NpmRunOptions): Promise<Ended> {
     late ??= { code: "ETIMEDOUT", isNetwork: true, words, remedy };
     stop();
   };
-  const wanted = options.packages.join(" ");
   const timer = setTimeout(
-    () => giveUp(`npm was not done with ${wanted} within ${limits.npxRunMs / 1_000} s`),
+    () => giveUp(`npm was not done with ${packages.join(" ")} within ${limits.npxRunMs / 1_000} s`),
     limits.npxRunMs,
   );
   const silence = setTimeout(
@@ -359,10 +327,17 @@ const lastLine = (text: string): string =>
     .join(" ")
     .slice(0, 300);
 
-function readAnswer(stdout: string, { env, cwd }: NpmRunOptions): NpmAnswer | Declined {
+function readAnswer(stdout: string, { env, cwd }: NpmRun): NpmAnswer | Declined {
   const line = stdout.split(/\r?\n/).findLast((text) => text.startsWith("["));
-  const said = parseStrings(line ?? "");
-  const [ranBy, cacheDir, globalPrefix, projectPrefix, shell, options] = said ?? [];
+  let said: unknown;
+  try {
+    said = JSON.parse(line ?? "");
+  } catch {
+    // A line that is no list names no folders.
+  }
+  const isAnswer = Array.isArray(said) && said.every((part) => part === null || typeof part === "string");
+  const answer = isAnswer ? (said as (string | null)[]) : [];
+  const [ranBy, cacheDir, globalPrefix, projectPrefix, shell, options] = answer;
   if (!ranBy || !cacheDir || !globalPrefix || !projectPrefix)
     return { reason: "this npm does not name its folders" };
   if (shell) return { reason: "npm has a script-shell of its own" };
@@ -371,15 +346,4 @@ function readAnswer(stdout: string, { env, cwd }: NpmRunOptions): NpmAnswer | De
   // A relative folder starts from the folder of npm, not from that of this process.
   const folders = { cacheDir: resolve(cwd, cacheDir), globalPrefix: resolve(cwd, globalPrefix) };
   return { ...folders, projectPrefix, node: ranBy };
-}
-
-function parseStrings(text: string): (string | null)[] | undefined {
-  try {
-    const parsed: unknown = JSON.parse(text);
-    const strings =
-      Array.isArray(parsed) && parsed.every((part) => part === null || typeof part === "string");
-    return strings ? (parsed as (string | null)[]) : undefined;
-  } catch {
-    return undefined;
-  }
 }

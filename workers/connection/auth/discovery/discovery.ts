@@ -5,7 +5,7 @@
  */
 import { isIP } from "node:net";
 import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
-import { type AuthChallenge, type Discovered, SignInProblem } from "../model/model.ts";
+import { type AuthChallenge, type Discovered, needsUser, SignInProblem } from "../model/model.ts";
 import { type AuthRequests, addressProblem, hostOf, isLoopback, shownAddress } from "../requests/requests.ts";
 import {
   checkResource,
@@ -110,7 +110,7 @@ const NO_PAGE = new Set([401, 403, 404, 405, 410]);
  * so nothing begins there. Who signs in without a browser, or with a client that the configuration names, has no page.
  */
 async function hasPage(origin: string, { plan, requests }: ServerQuestion): Promise<boolean> {
-  if (plan.grantType === "client_credentials" || plan.clientId !== undefined) return true;
+  if (!needsUser(plan) || plan.clientId !== undefined) return true;
   const { status } = await requests.fetch(`${origin}/authorize`, { method: "GET" });
   return !NO_PAGE.has(status);
 }

@@ -7,7 +7,7 @@
 import type { AuthorizationServer } from "oauth4webapi";
 import { asList } from "../../../../src/shared/protocol/is-object.ts";
 import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
-import { type AuthChallenge, SignInProblem } from "../model/model.ts";
+import { type AuthChallenge, needsUser, SignInProblem } from "../model/model.ts";
 import {
   type AuthRequests,
   addressProblem,
@@ -350,7 +350,7 @@ export function readServer(fields: Fields, context: MetadataContext): Authorizat
   });
   const flags = FLAGS.filter((key) => readFlag(fields[key])).map((key) => [key, true] as const);
   const found: Partial<AuthorizationServer> = Object.fromEntries([...lists, ...flags]);
-  const withBrowser = context.plan.grantType === "authorization_code";
+  const withBrowser = needsUser(context.plan);
   if (withBrowser) checkPkce(found.code_challenge_methods_supported, context);
   return {
     ...found,

@@ -14,7 +14,7 @@ import {
 } from "oauth4webapi";
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
-import { createRedactor, type Redactor } from "../../secrets/secrets.ts";
+import { createRedactor, type Redactor } from "../../secrets/redact.ts";
 import {
   type ClientRecord,
   type Discovered,

@@ -12,8 +12,8 @@ import {
   validateAuthResponse,
 } from "oauth4webapi";
 import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
-import { createRedactor } from "../../secrets/secrets.ts";
-import { type ClientRecord, type Discovered, isSameState, SignInProblem } from "../model/model.ts";
+import { createRedactor } from "../../secrets/redact.ts";
+import { type ClientRecord, type Discovered, isSameState, needsUser, SignInProblem } from "../model/model.ts";
 import { authorizationProblem, endpointOf, type GrantContext, type PendingAuthorization } from "./ask.ts";
 
 /** A server's list can be of any length, and it becomes part of an address that the browser opens. */
@@ -53,9 +53,7 @@ function configuredScopes(scope: string): string[] {
 
 /** Without `offline_access`, many authorization servers issue no refresh token (MCP 2026-07-28, SEP-2207). */
 const offline = (plan: OAuthPlan, { metadata }: Discovered): string[] =>
-  plan.grantType === "authorization_code" && metadata.scopes_supported?.includes("offline_access")
-    ? ["offline_access"]
-    : [];
+  needsUser(plan) && metadata.scopes_supported?.includes("offline_access") ? ["offline_access"] : [];
 
 /**
  * The scope to ask for; undefined: none is named, and the authorization server decides. With `requested` or `granted`

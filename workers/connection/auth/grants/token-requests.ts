@@ -14,6 +14,7 @@ import {
   revocationRequest,
 } from "oauth4webapi";
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
 import {
   type ClientRecord,
   type Discovered,
@@ -177,7 +178,7 @@ export async function refreshTokens(record: SignInRecord, context: GrantContext)
 }
 
 /** `client_credentials`, with a secret or `private_key_jwt`. Throws `SignInProblem`. The answer has no refresh token. */
-export async function clientCredentials(
+async function clientCredentials(
   asked: { discovered: Discovered; scope: string | undefined },
   context: GrantContext,
 ): Promise<TokenAnswer> {
@@ -202,6 +203,22 @@ export async function clientCredentials(
   // RFC 6749, section 4.4.3: the client can always ask again.
   const { refresh_token: _unused, ...tokens } = answer;
   return tokens;
+}
+
+/** Grants without a user, by their `grantType`. To add one: a row here, its errors in `OF` of ask.ts, its keys in config. */
+const MACHINE_GRANTS = { client_credentials: clientCredentials } satisfies Record<
+  Exclude<OAuthPlan["grantType"], "authorization_code">,
+  typeof clientCredentials
+>;
+
+/** A token without a user. Throws `SignInProblem`. */
+export function machineTokens(
+  asked: Parameters<typeof clientCredentials>[0],
+  context: GrantContext,
+): Promise<TokenAnswer> {
+  const { grantType } = context.plan;
+  if (grantType === "authorization_code") throw new TypeError("this grant needs a user");
+  return MACHINE_GRANTS[grantType](asked, context);
 }
 
 async function revoke(

@@ -9,6 +9,7 @@ import { type ErrorCode, ThreadsError } from "../../../../src/shared/protocol/er
 import { oneLine } from "../../../../src/shared/text/unprintable.ts";
 import { commandFor, signInAdvice } from "../../../shared/commands.ts";
 import { known } from "../../../shared/json/known.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
 
 export type ClientAuthMethod = "none" | "client_secret_post" | "client_secret_basic" | "private_key_jwt";
 
@@ -76,6 +77,10 @@ export interface TokenAnswer {
   expiresAt?: number;
   scope?: string;
 }
+
+/** Whether a person signs in, in a browser. All other grants ask for a token by themselves. */
+export const needsUser = ({ grantType }: Pick<OAuthPlan, "grantType">): boolean =>
+  grantType === "authorization_code";
 
 /** What discovery found. `metadata.issuer` is the issuer to which clients and tokens are bound. */
 export interface Discovered {

@@ -4,7 +4,7 @@
  */
 import { abortable } from "../../../shared/pace/abort.ts";
 import { createReader, readInTurn } from "../../../shared/pace/turns.ts";
-import { type HttpClient, ProxyError, type ServerBody } from "../../web/web.ts";
+import { type HttpClient, ProxyError, type ServerBody } from "../../web/client.ts";
 import { SignInProblem } from "../model/model.ts";
 import { createAddressGuard, type Resolve, resolveByDns, shownAddress } from "./addresses.ts";
 import { type Answer, isHtml, isTangled, mendAnswer } from "./mend.ts";

@@ -4,31 +4,27 @@
  * browser to the page of another one and take the code to their own token endpoint), the client, the address for the
  * browser, and the record of the new tokens.
  */
-import type {
-  SignInAgreed,
-  SignInQuestion,
-  SignInResult,
-  SignInStep,
-} from "../../../../src/shared/protocol/sign-in.ts";
+import type { SignInAgreed, SignInQuestion } from "../../../../src/shared/protocol/sign-in.ts";
 import { isOpenable } from "../../../../src/shared/text/openable.ts";
 import { oneLine } from "../../../../src/shared/text/unprintable.ts";
 import { known } from "../../../shared/json/known.ts";
 import { settledWithin } from "../../../shared/pace/abort.ts";
 import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
-import { type discover, isSameSite, isVouched, type promisesIssuer } from "../discovery/discovery.ts";
+import { discover, isSameSite, isVouched, promisesIssuer } from "../discovery/discovery.ts";
 import type { GrantContext, PendingAuthorization } from "../grants/ask.ts";
-import type { beginAuthorization, chooseScope } from "../grants/authorize.ts";
-import type { clientFor } from "../grants/client.ts";
-import type { finishAuthorization } from "../grants/token-requests.ts";
+import { beginAuthorization, chooseScope } from "../grants/authorize.ts";
+import { clientFor } from "../grants/client.ts";
+import { finishAuthorization } from "../grants/token-requests.ts";
 import {
   type AuthChallenge,
   type Discovered,
+  needsUser,
   SignInProblem,
   type SignInRecord,
   type TokenAnswer,
 } from "../model/model.ts";
 import type { SignInStore } from "../store/store.ts";
-import type { openBrowser } from "./browser.ts";
+import { openBrowser } from "./browser.ts";
 import type { Listeners, Listening } from "./callback.ts";
 import { listenAndRegister, type Pasted } from "./redirect.ts";
 
@@ -49,71 +45,36 @@ export interface SignInTarget extends GrantContext {
   signedIn(): Promise<number | undefined>;
 }
 
-export interface SignIns {
-  /**
-   * The same server twice is one sign-in. `signal` ends a sign-in that has not answered its first step: without a dialog
-   * no browser opens. Rejects with `ThreadsError`.
-   */
-  begin(target: SignInTarget, agreed: SignInAgreed, signal?: AbortSignal): Promise<SignInStep>;
-  /** Answers what is wrong with the text; undefined: the sign-in goes on. */
-  paste(id: string, text: string): Promise<string | undefined>;
-  cancel(id: string): void;
-  /** Ends the sign-ins of a server that was edited or removed, or all. */
-  abandon(server?: string): void;
-  isRunning(server: string): boolean;
-  /** Ends all sign-ins. Settles when nothing listens and nothing is being stored any more. */
-  close(): Promise<void>;
-}
-
-export interface SignInsOptions {
-  onEnd: (end: { id: string; server: string; result: SignInResult }) => void;
-  log: { info(message: string): void; warn(message: string): void };
-  env: Readonly<Record<string, string | undefined>>;
-  platform: NodeJS.Platform;
-}
-
-export interface SignInLimits {
-  /** Sign-ins at a time. */
-  flows: number;
-  /** From the opened browser to its answer. */
-  flowMs: number;
-  /** Everything before the browser opens, and again the exchange of the code. */
-  talkMs: number;
-  /** The part before the browser in which the stored sign-in may renew itself. */
-  renewMs: number;
-  /** The browser waits this long for its last page, which says how the sign-in ended. */
-  pageMs: number;
-  /** One connection to the listener, from its start to its end. */
-  connectionMs: number;
-}
-
+/** Sign-ins at a time. */
 const FLOWS = 8;
+/** From the opened browser to its answer. */
 const FLOW_MS = 5 * 60_000;
+/** Everything before the browser opens, and again the exchange of the code. */
 const TALK_MS = 20_000;
+/** The part before the browser in which the stored sign-in may renew itself. */
 const RENEW_MS = 8_000;
 const PAGE_MS = 8_000;
 const CONNECTION_MS = 10_000;
 
-export const SIGN_IN_LIMITS: SignInLimits = {
-  flows: FLOWS,
-  flowMs: FLOW_MS,
-  talkMs: TALK_MS,
-  renewMs: RENEW_MS,
-  pageMs: PAGE_MS,
-  connectionMs: CONNECTION_MS,
-};
-
 /** The work of the neighbours. Tests pass small ones. */
-export interface SignInParts {
-  discover: typeof discover;
-  promisesIssuer: typeof promisesIssuer;
-  clientFor: typeof clientFor;
-  chooseScope: typeof chooseScope;
-  beginAuthorization: typeof beginAuthorization;
-  finishAuthorization: typeof finishAuthorization;
-  openBrowser: typeof openBrowser;
-  limits: SignInLimits;
-}
+export const PARTS = {
+  discover,
+  promisesIssuer,
+  clientFor,
+  chooseScope,
+  beginAuthorization,
+  finishAuthorization,
+  openBrowser,
+  limits: {
+    flows: FLOWS,
+    flowMs: FLOW_MS,
+    talkMs: TALK_MS,
+    renewMs: RENEW_MS,
+    pageMs: PAGE_MS,
+    connectionMs: CONNECTION_MS,
+  },
+};
+export type SignInParts = typeof PARTS;
 
 export type Prepared =
   /** The server can be connected: the old sign-in was renewed, or Pi's was taken over. */
@@ -243,7 +204,7 @@ const withoutQuery = (url: string): string => url.replace(/[?#].*$/s, "");
 export async function prepare(preparation: Preparation): Promise<Prepared> {
   const { target, agreed, context, parts, signal } = preparation;
   // A machine asks for a token with its next request, and there is no page for a browser.
-  if (context.plan.grantType === "client_credentials") return { kind: "signed-in" };
+  if (!needsUser(context.plan)) return { kind: "signed-in" };
   const { record, given } = await target.store.read();
   if (!isStepUp(target)) {
     if ((record ?? given) !== undefined && (await renewed(preparation))) return { kind: "signed-in" };
@@ -299,11 +260,6 @@ export function mixUpOf(
   return { question: { about: "endpoints", endpoints, text }, page: shown };
 }
 
-function tokenEndpointOf({ metadata }: Discovered): string {
-  if (metadata.token_endpoint !== undefined) return metadata.token_endpoint;
-  throw new SignInProblem("no-endpoint", { what: "token_endpoint", url: metadata.issuer });
-}
-
 /** `nowMs`: milliseconds since the epoch. */
 export function recordOf(
   { server, url }: Pick<SignInTarget, "server" | "url">,
@@ -311,12 +267,19 @@ export function recordOf(
   tokens: TokenAnswer,
   nowMs: number,
 ): SignInRecord {
+  const {
+    issuer,
+    token_endpoint: tokenEndpoint,
+    revocation_endpoint: revocationEndpoint,
+  } = discovered.metadata;
+  if (tokenEndpoint === undefined)
+    throw new SignInProblem("no-endpoint", { what: "token_endpoint", url: issuer });
   return {
     version: 1,
     server,
     url: url.href,
-    issuer: discovered.metadata.issuer,
-    tokenEndpoint: tokenEndpointOf(discovered),
+    issuer,
+    tokenEndpoint,
     client,
     access_token: tokens.access_token,
     token_type: tokens.token_type,
@@ -324,7 +287,7 @@ export function recordOf(
     ...known({
       acceptedIssuer: discovered.acceptedIssuer,
       resource: discovered.resource,
-      revocationEndpoint: discovered.metadata.revocation_endpoint,
+      revocationEndpoint,
       refresh_token: tokens.refresh_token,
       expiresAt: tokens.expiresAt,
       requestedScope: scope,

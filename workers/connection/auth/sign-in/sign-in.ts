@@ -8,24 +8,10 @@ import { messageOf, ThreadsError, toWireError } from "../../../../src/shared/pro
 import type { SignInAgreed, SignInResult, SignInStep } from "../../../../src/shared/protocol/sign-in.ts";
 import { commandFor } from "../../../shared/commands.ts";
 import { abortable } from "../../../shared/pace/abort.ts";
-import { discover, promisesIssuer } from "../discovery/discovery.ts";
 import type { GrantContext } from "../grants/ask.ts";
-import { beginAuthorization, chooseScope } from "../grants/authorize.ts";
-import { clientFor } from "../grants/client.ts";
-import { finishAuthorization } from "../grants/token-requests.ts";
 import { explainProblem, SignInProblem } from "../model/model.ts";
-import { openBrowser } from "./browser.ts";
 import { Listeners } from "./callback.ts";
-import {
-  exchange,
-  type Prepared,
-  prepare,
-  SIGN_IN_LIMITS,
-  type SignInParts,
-  type SignIns,
-  type SignInsOptions,
-  type SignInTarget,
-} from "./prepare.ts";
+import { exchange, PARTS, type Prepared, prepare, type SignInParts, type SignInTarget } from "./prepare.ts";
 import { type Pasted, readPaste } from "./redirect.ts";
 
 export interface FlowOptions {
@@ -89,14 +75,23 @@ export class Flow {
     return this.#options.target.url.href;
   }
 
-  /** Also for a second wish, which gets the same answer. Rejects with `ThreadsError`. */
-  begin(agreed: SignInAgreed): Promise<SignInStep> {
+  /**
+   * Also for a second wish, which gets the same answer. `signal` cancels the sign-in before its first step. Rejects with
+   * `ThreadsError`.
+   */
+  async begin(agreed: SignInAgreed, signal?: AbortSignal): Promise<SignInStep> {
     if (this.#waiting) {
       const { step, endsAt } = this.#waiting;
-      return Promise.resolve({ ...step, endsInMs: Math.max(0, Math.round(endsAt - performance.now())) });
+      return { ...step, endsInMs: Math.max(0, Math.round(endsAt - performance.now())) };
     }
-    this.#beginning ??= this.#begin(agreed);
-    return this.#beginning;
+    const cancel = (): void => this.cancel();
+    signal?.addEventListener("abort", cancel, { once: true });
+    try {
+      this.#beginning ??= this.#begin(agreed);
+      return await this.#beginning;
+    } finally {
+      signal?.removeEventListener("abort", cancel);
+    }
   }
 
   /** Answers what is wrong with the text; undefined: the sign-in goes on. */
@@ -262,38 +257,16 @@ export class Flow {
   }
 }
 
-export { openBrowser } from "./browser.ts";
-export type { SignInLimits, SignInParts, SignIns, SignInsOptions, SignInTarget } from "./prepare.ts";
-export { SIGN_IN_LIMITS } from "./prepare.ts";
-
-const PARTS: SignInParts = {
-  discover,
-  promisesIssuer,
-  clientFor,
-  chooseScope,
-  beginAuthorization,
-  finishAuthorization,
-  openBrowser,
-  limits: SIGN_IN_LIMITS,
-};
-
 const over = (): string => `This sign-in has ended. Begin another one with ${commandFor("auth")}.`;
 
-async function firstStep(
-  flow: Flow,
-  agreed: SignInAgreed,
-  signal: AbortSignal | undefined,
-): Promise<SignInStep> {
-  const cancel = (): void => flow.cancel();
-  signal?.addEventListener("abort", cancel, { once: true });
-  try {
-    return await flow.begin(agreed);
-  } finally {
-    signal?.removeEventListener("abort", cancel);
-  }
+export interface SignInsOptions {
+  onEnd: (end: { id: string; server: string; result: SignInResult }) => void;
+  log: { info(message: string): void; warn(message: string): void };
+  env: Readonly<Record<string, string | undefined>>;
+  platform: NodeJS.Platform;
 }
 
-class RunningSignIns implements SignIns {
+export class SignIns {
   readonly #options: SignInsOptions;
   readonly #parts: SignInParts;
   readonly #listeners: Listeners;
@@ -302,17 +275,21 @@ class RunningSignIns implements SignIns {
   /** By server: the old dynamic client with which the last sign-in was not finished. */
   readonly #deadClients = new Map<string, string>();
 
-  constructor(options: SignInsOptions, parts: SignInParts) {
+  constructor(options: SignInsOptions, parts: Partial<SignInParts> = {}) {
     this.#options = options;
-    this.#parts = parts;
-    this.#listeners = new Listeners(parts.limits);
+    this.#parts = { ...PARTS, ...parts };
+    this.#listeners = new Listeners(this.#parts.limits);
   }
 
+  /**
+   * The same server twice is one sign-in. `signal` ends a sign-in that has not answered its first step: without a dialog
+   * no browser opens. Rejects with `ThreadsError`.
+   */
   async begin(target: SignInTarget, agreed: SignInAgreed, signal?: AbortSignal): Promise<SignInStep> {
     const { server, redact } = target;
     if (signal?.aborted) throw explainProblem(new SignInProblem("cancelled"), { server, redact });
     const running = this.#flows.get(server);
-    if (running?.url === target.url.href) return firstStep(running, agreed, signal);
+    if (running?.url === target.url.href) return running.begin(agreed, signal);
     running?.abandon();
     const most = this.#parts.limits.flows;
     if (this.#flows.size >= most) {
@@ -327,9 +304,10 @@ class RunningSignIns implements SignIns {
       onOver: (over) => this.#over(server, flow, over),
     });
     this.#flows.set(server, flow);
-    return firstStep(flow, agreed, signal);
+    return flow.begin(agreed, signal);
   }
 
+  /** Answers what is wrong with the text; undefined: the sign-in goes on. */
   async paste(id: string, text: string): Promise<string | undefined> {
     const flow = this.#byId(id);
     return flow ? flow.paste(text) : over();
@@ -339,6 +317,7 @@ class RunningSignIns implements SignIns {
     this.#byId(id)?.cancel();
   }
 
+  /** Ends the sign-ins of a server that was edited or removed, or all. */
   abandon(server?: string): void {
     const servers = server === undefined ? [...this.#flows.keys()] : [server];
     for (const name of servers) {
@@ -353,6 +332,7 @@ class RunningSignIns implements SignIns {
     return this.#flows.has(server);
   }
 
+  /** Ends all sign-ins. Settles when nothing listens and nothing is being stored any more. */
   async close(): Promise<void> {
     const flows = [...this.#flows.values()];
     this.abandon();
@@ -371,7 +351,3 @@ class RunningSignIns implements SignIns {
     if (result) this.#options.onEnd({ id: flow.id, server, result });
   }
 }
-
-/** `parts` replaces the work of the neighbours, for tests. */
-export const createSignIns = (options: SignInsOptions, parts: Partial<SignInParts> = {}): SignIns =>
-  new RunningSignIns(options, { ...PARTS, ...parts });

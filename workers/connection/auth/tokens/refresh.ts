@@ -7,7 +7,7 @@ import { abortable } from "../../../shared/pace/abort.ts";
 import { checkSecretTarget, discover } from "../discovery/discovery.ts";
 import type { GrantContext } from "../grants/ask.ts";
 import { chooseScope } from "../grants/authorize.ts";
-import { clientCredentials, refreshTokens } from "../grants/token-requests.ts";
+import { machineTokens, refreshTokens } from "../grants/token-requests.ts";
 import {
   type AuthChallenge,
   type Discovered,
@@ -20,14 +20,27 @@ import {
 import type { HeldSignIn } from "../store/record.ts";
 import type { SignInStore } from "../store/store.ts";
 
-export interface RefreshContext {
-  store: Pick<SignInStore, "locked" | "read">;
-  /** Resolved when the refresh token is to be sent. */
+export interface TokensContext {
+  server: string;
+  /** The MCP endpoint. */
+  url: URL;
+  store: SignInStore;
+  /** Whether the server is signed in to without a user. */
+  isMachine: boolean;
+  /** Resolves the configuration's values; called only when a request to the authorization server is due. */
   grant: () => Promise<GrantContext>;
+  onSecret: (secret: string) => void;
+  onNote: (note: string) => void;
+  /** The number of renewals that are out changes by `by`: the session's end waits for them. */
+  onRenewing: (by: number) => void;
+  /** The sign-in's status may have changed. */
+  onStatus: () => void;
+  nowMs: () => number;
+}
+
+interface RefreshContext extends Pick<TokensContext, "store" | "grant" | "onSecret" | "nowMs"> {
   /** Rejects with `SignInProblem` "moved" if the server names another authorization server than the record's. */
   checkIssuer: (record: SignInRecord, grant: GrantContext) => Promise<void>;
-  onSecret: (secret: string) => void;
-  nowMs: () => number;
 }
 
 /**
@@ -122,25 +135,16 @@ const withoutTokens = ({
   ...rest
 }: SignInRecord): SignInRecord => rest;
 
-export interface MachineContext {
-  server: string;
-  url: URL;
-  grant: () => Promise<GrantContext>;
-  onSecret: (secret: string) => void;
-  nowMs: () => number;
-}
-
-export interface Machine {
-  /** Undefined until the server has asked for a token. Throws `SignInProblem`. */
-  token(signal: AbortSignal): Promise<string | undefined>;
-  /** Another token than the refused one. Throws `SignInProblem`. */
-  renewed(refused: string | undefined, signal: AbortSignal): Promise<string>;
-}
-
 type Held = TokenAnswer & { obtainedAt: number };
 
-/** `challenge`: the last one of the server, which may name its metadata and its scope. */
-export function createMachine(context: MachineContext, challenge: () => AuthChallenge | undefined): Machine {
+/**
+ * The token of a server without a user, in memory. Nothing is stored: the configuration's secret gives another token at
+ * any time. `challenge`: the last one of the server, which may name its metadata and its scope.
+ */
+export function createMachine(
+  context: Pick<TokensContext, "server" | "url" | "grant" | "onSecret" | "nowMs">,
+  challenge: () => AuthChallenge | undefined,
+) {
   let held: Held | undefined;
   let discovered: Discovered | undefined;
   let flight: Promise<Held> | undefined;
@@ -152,7 +156,7 @@ export function createMachine(context: MachineContext, challenge: () => AuthChal
     checkSecretTarget(discovered, { plan, url: context.url });
     const challenged = challenge()?.scope;
     const known = { plan, discovered, challenged, requested: undefined, granted: undefined };
-    const answer = await clientCredentials({ discovered, scope: chooseScope(known) }, grant);
+    const answer = await machineTokens({ discovered, scope: chooseScope(known) }, grant);
     context.onSecret(answer.access_token);
     held = { ...answer, obtainedAt: context.nowMs() };
     return held;
@@ -174,7 +178,11 @@ export function createMachine(context: MachineContext, challenge: () => AuthChal
   };
 
   return {
-    token: async (signal) => (held === undefined ? undefined : renewed(undefined, signal)),
+    /** Undefined until the server has asked for a token. Throws `SignInProblem`. */
+    token: async (signal: AbortSignal) => (held === undefined ? undefined : renewed(undefined, signal)),
+    /** Another token than the refused one. Throws `SignInProblem`. */
     renewed,
   };
 }
+
+export type Machine = ReturnType<typeof createMachine>;

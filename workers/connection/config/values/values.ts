@@ -178,19 +178,23 @@ export async function authoritiesOf(
   ];
   const files = named.flatMap(({ key, path }) => (path ? [{ key, path }] : []));
   if (files.length === 0) return undefined;
-  const found = await Promise.all(
-    files.map(async ({ key, path }) => {
-      const filled = resolver.path(key, path);
-      // The settings are the user's own, also for a server of a project.
-      const owner = key === "caFile" ? definition : { ...definition, definedByProject: false };
-      const certificates = await readCertificates(ownPath({ definition: owner, key, path: filled }, options));
-      if (Array.isArray(certificates)) return certificates;
-      // The path as written, because no error may hold the value of a variable.
-      const remedy = "Correct it, or put a file with PEM certificates there.";
-      throw badConfig(definition, `${key} ${path} cannot be used: ${certificates.reason}`, remedy);
-    }),
-  );
-  return found.flat();
+  const read = async ({ key, path }: (typeof files)[number]): Promise<string[]> => {
+    const filled = resolver.path(key, path);
+    // The settings are the user's own, also for a server of a project.
+    const owner = key === "caFile" ? definition : { ...definition, definedByProject: false };
+    const certificates = await readCertificates(ownPath({ definition: owner, key, path: filled }, options));
+    if (Array.isArray(certificates)) return certificates;
+    // The path as written, because no error may hold the value of a variable.
+    const remedy = "Correct it, or put a file with PEM certificates there.";
+    throw badConfig(definition, `${key} ${path} cannot be used: ${certificates.reason}`, remedy);
+  };
+  try {
+    return (await Promise.all(files.map(read))).flat();
+  } catch (error) {
+    if (!(error instanceof ThreadsError)) throw error;
+    const { code, message, remedy, data } = error;
+    throw new ThreadsError(code, message, { remedy, data: { ...data, reason: "ca-file" } });
+  }
 }
 
 /** Keys with a path, which always belong to the user. */

@@ -6,7 +6,7 @@ const AT = "http://user:secret@registry.example:4873";
 const wrote = (code: string, ...lines: string[]): string =>
   [`npm error code ${code}`, ...lines.map((line) => `npm error ${line}`), ""].join("\n");
 const words = (stderr: string, env: Record<string, string> = {}, packages = ["@acme/x@1"]) =>
-  npmFailure(stderr, { packages, env })?.words;
+  npmFailure(stderr, packages, env)?.words;
 
 describe("why npm failed", () => {
   test.each([

@@ -18,13 +18,11 @@ import {
   type SignInRecord,
 } from "../../../../../../workers/connection/auth/model/model.ts";
 import {
-  createSignIns,
-  SIGN_IN_LIMITS,
-  type SignInLimits,
+  PARTS,
   type SignInParts,
-  type SignIns,
   type SignInTarget,
-} from "../../../../../../workers/connection/auth/sign-in/sign-in.ts";
+} from "../../../../../../workers/connection/auth/sign-in/prepare.ts";
+import { SignIns } from "../../../../../../workers/connection/auth/sign-in/sign-in.ts";
 import type { SignInStore } from "../../../../../../workers/connection/auth/store/store.ts";
 import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-values.ts";
 import { serve } from "../../../../../support/http-server.ts";
@@ -212,7 +210,7 @@ export interface World {
   written: string[];
   opened: string[];
   /** A change counts for what begins afterwards. */
-  limits: SignInLimits;
+  limits: SignInParts["limits"];
   target(name: string, more?: TargetParts): SignInTarget & { store: MemoryStore; secrets: string[] };
   /** Settles with the n-th end. */
   ended(nth?: number): Promise<SignInResult>;
@@ -237,8 +235,8 @@ export async function world(
   const written: string[] = [];
   const opened: string[] = [];
   const waiting: (() => void)[] = [];
-  const limits = { ...SIGN_IN_LIMITS, ...parts.limits };
-  const signIns = createSignIns(
+  const limits = { ...PARTS.limits, ...parts.limits };
+  const signIns = new SignIns(
     {
       onEnd: (end) => {
         ends.push(end);
