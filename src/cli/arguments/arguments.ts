@@ -1,6 +1,6 @@
 /**
  * The arguments of a call from words of the command line. Owns: `key=value`, `key=@FILE`, `key:=JSON`, `key:=@FILE`,
- * `a.b=c`, and the reading of files and of stdin for `--args`. Must not: know servers. Called by: commands/call.ts.
+ * `a.b=c`, and the reading of files and of stdin for `--args`. Must not: know servers.
  * To read another form of a word: `splitWord`; to read another type: typed.ts.
  */
 

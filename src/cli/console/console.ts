@@ -1,6 +1,6 @@
 /**
  * The terminal or the pipes of the command. Owns: what goes to stdout and what to stderr, colours, the cleaning of
- * foreign text, questions, and the exit codes. Must not: know servers. Called by: everything else of src/cli.
+ * foreign text, questions, and the exit codes. Must not: know servers.
  *
  * stdout holds results alone. Text of servers is cleaned where it could act on a terminal: on a terminal always, in
  * lists and on stderr always, and in a result that goes into a pipe or a file never.

@@ -1,6 +1,6 @@
 /**
  * Where the command works. Owns: Pi's agent folder, the working folder, the configuration file, and whether the project
- * is trusted. Must not: read a configuration. Called by: main, session, commands.
+ * is trusted. Must not: read a configuration.
  */
 
 import { existsSync, mkdirSync, realpathSync, statSync } from "node:fs";

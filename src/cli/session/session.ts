@@ -1,6 +1,6 @@
 /**
  * One session of the connection worker, for one command. Owns: the worker's start and end, what its events mean here,
- * and the questions to the person. Must not: print results. Called by: commands.
+ * and the questions to the person. Must not: print results.
  *
  * The worker connects nothing by itself (`onDemand`), so a command reaches only the servers that it names.
  */

@@ -1,7 +1,6 @@
 /**
  * The servers' prompts as commands `/mcp__<server>__<prompt>`. Owns: which commands Pi knows. use-prompt.ts, loaded with the
  * first of them, owns what a command does and how its words are read. Must not: know the worker's inside.
- * Called by: session.
  *
  * Pi awaits no message that a command sends, so `pi -p` would end before the answer, and Pi takes no command back. So
  * commands are registered when the session has started, where a person or a program can see them, and a command that

@@ -1,7 +1,7 @@
 /**
  * Resources that a person hands to the model by `@<server>:<uri>`. Owns: which input may hold such a mention. read-mentions.ts,
  * loaded with the first of them, owns the reading and the suggestions. Must not: know the
- * worker's inside. Called by: session.
+ * worker's inside.
  */
 import type { InputEvent, InputResult, PiContext } from "../../pi/api.ts";
 import { guardStale } from "../../pi/extension.ts";
