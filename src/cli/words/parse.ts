@@ -2,7 +2,7 @@
 
 import { optionOf } from "../../shared/setup.ts";
 import { slipsBetween } from "../../shared/text/reading.ts";
-import { type Failure, usage } from "../console/console.ts";
+import { type Failure, usage } from "../console/failure.ts";
 import { ALIASES, GLOBAL_OPTIONS, isWord, type Option, optionsOf, WORDS, type WordName } from "./table.ts";
 
 export interface Options {

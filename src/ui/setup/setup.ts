@@ -13,7 +13,7 @@ import { counted } from "../../shared/text/amounts.ts";
 import { describeProblem } from "../../shared/text/failure.ts";
 import { BOM } from "../../shared/text/reading.ts";
 import { cutTo } from "../../shared/text/width.ts";
-import { screenOf } from "../pages.ts";
+import { screenOf } from "../dialog.ts";
 import { add, askWords } from "./add.ts";
 import { type Ask, choose } from "./dialog.ts";
 
