@@ -7,7 +7,7 @@ import type { SignInAgreed, SignInStatus, SignInStep } from "../../../src/shared
 import { isFolder } from "../../shared/files/is-folder.ts";
 import { abortable } from "../../shared/pace/abort.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
-import { isDefaultOAuth, type OAuthPlan } from "../config/entry/oauth-values.ts";
+import { isDefaultOAuth, type OAuthPlan } from "../config/entry/oauth-keys.ts";
 import { oauthSecrets, type Redactor } from "../secrets/secrets.ts";
 import type { HttpClient } from "../web/web.ts";
 import type { RequestAuth } from "./authorized-client.ts";

@@ -2,7 +2,7 @@
  * Finds the metadata of one authorization server: by its identifier, at an address that the user wrote, or at the MCP
  * server's own origin (MCP 2025-03-26).
  */
-import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
 import { type AuthChallenge, type Discovered, SignInProblem } from "../model/model.ts";
 import { type AuthRequests, addressProblem, shownAddress } from "../requests/requests.ts";
 import { type Document, type Fields, firstDocument } from "./document.ts";

@@ -3,7 +3,7 @@
  * authorization server (RFC 8414, OpenID Connect Discovery) in the order of MCP 2025-11-25, the fallback of MCP
  * 2025-03-26, and the checks of issuer and resource. Must not: register or sign in. Called by: tokens, sign-in.
  */
-import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
 import { type AuthChallenge, type Discovered, SignInProblem } from "../model/model.ts";
 import { type AuthRequests, shownAddress } from "../requests/requests.ts";
 import { findNamedServer, findServerAt, findServerOfOrigin } from "./authorization-server.ts";

@@ -1,5 +1,5 @@
 /** Owns whether an authorization server may call itself what its metadata say (RFC 8414, section 3.3). Pure. */
-import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
 
 export type IssuerVerdict =
   /** `accepted`: the issuer differs from its address, and the configuration or the user accepts it. */

@@ -3,7 +3,7 @@
  * whom a secret of the configuration may be sent where no person is asked. Pure.
  */
 import { isIP } from "node:net";
-import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
 import { type Discovered, SignInProblem } from "../model/model.ts";
 import { hostOf, isLoopback, shownAddress } from "../requests/requests.ts";
 

@@ -3,7 +3,7 @@
  * needs, bounded, with endpoints that a token may be sent to. Pure.
  */
 import type { AuthorizationServer } from "oauth4webapi";
-import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
 import { SignInProblem } from "../model/model.ts";
 import { addressProblem, hostOf, namesPrivateHost, shownAddress } from "../requests/requests.ts";
 import type { Fields } from "./document.ts";

@@ -7,7 +7,7 @@ import { createPrivateKey, type KeyObject } from "node:crypto";
 import { type ClientAuth, modifyAssertion, PrivateKeyJwt } from "oauth4webapi";
 import { withoutBom } from "../../../../src/shared/text/bom.ts";
 import { readRegularText, whyUnread } from "../../../shared/files/read-regular.ts";
-import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
 import { SignInProblem } from "../model/model.ts";
 
 /** A PEM of an RSA key of 16,384 bits has 13 KB. */

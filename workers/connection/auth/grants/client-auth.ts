@@ -3,7 +3,7 @@
  * choice of the method and the secret that goes with it.
  */
 import { type AuthorizationServer, type ClientAuth, ClientSecretPost, None } from "oauth4webapi";
-import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
 import { type ClientAuthMethod, type ClientRecord, SignInProblem } from "../model/model.ts";
 import { assertionAuth, hasAssertion } from "./assertion.ts";
 

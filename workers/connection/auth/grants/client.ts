@@ -1,5 +1,5 @@
 /** Which client signs in: the configured one, the stored one, a metadata document, or one that is registered now. */
-import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
 import { type ClientRecord, SignInProblem } from "../model/model.ts";
 import { hasAssertion } from "./assertion.ts";
 import { configuredMethod } from "./client-auth.ts";

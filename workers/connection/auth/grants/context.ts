@@ -1,5 +1,5 @@
 /** What every message of this folder needs, and what an authorization remembers until its answer. Types only. */
-import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
 import type { ClientRecord, Discovered } from "../model/model.ts";
 import type { AuthRequests } from "../requests/requests.ts";
 

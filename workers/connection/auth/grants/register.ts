@@ -7,7 +7,7 @@ import {
   dynamicClientRegistrationRequest,
   processDynamicClientRegistrationResponse,
 } from "oauth4webapi";
-import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
 import { type ClientAuthMethod, type ClientRecord, type Discovered, SignInProblem } from "../model/model.ts";
 import { shownAddress } from "../requests/requests.ts";
 import { ask } from "./ask.ts";

@@ -2,7 +2,7 @@
  * Which scope is asked for, and which words of a scope count. The order is that of MCP 2025-11-25, "Scope Selection
  * Strategy": the challenge, else `scopes_supported` of the protected resource, else none. Pure.
  */
-import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
 import { type Discovered, SignInProblem } from "../model/model.ts";
 
 /** A server's list can be of any length, and it becomes part of an address that the browser opens. */

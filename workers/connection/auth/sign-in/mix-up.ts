@@ -4,7 +4,7 @@
  * person is asked if the endpoints do not belong together.
  */
 import type { SignInQuestion } from "../../../../src/shared/protocol/sign-in.ts";
-import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
 import { isSameSite, isVouched } from "../discovery/discovery.ts";
 import type { Discovered } from "../model/model.ts";
 

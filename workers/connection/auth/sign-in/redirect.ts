@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { isLoopback } from "../../../../src/shared/text/openable.ts";
-import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
 import { type ClientRecord, SignInProblem } from "../model/model.ts";
 
 /** One address to try. In `uri`, `{port}` stands for the port. `port` absent: any free one. */

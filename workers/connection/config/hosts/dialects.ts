@@ -1,5 +1,5 @@
 /** The dialect of each program whose servers can be imported. */
-import type { HostName } from "../entry/shape.ts";
+import type { HostName } from "../entry/schema.ts";
 import { claudeCode, claudeDesktop } from "./claude.ts";
 import { codex } from "./codex.ts";
 import { cursor } from "./cursor.ts";

@@ -1,6 +1,6 @@
 /** The servers of another program's parsed file as entries of our own shape. Pure. */
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
-import type { HostName } from "../entry/shape.ts";
+import type { HostName } from "../entry/schema.ts";
 import type { ConfigFacts } from "../files/files.ts";
 import { compact, type Data, type Dialect } from "./dialect.ts";
 import { DIALECTS } from "./dialects.ts";

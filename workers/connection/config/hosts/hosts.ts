@@ -6,7 +6,7 @@
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
 import { type Origin, parseEntry, type ServerDefinition } from "../entry/definition.ts";
-import type { HostName } from "../entry/shape.ts";
+import type { HostName } from "../entry/schema.ts";
 import {
   addAll,
   brokenFile,

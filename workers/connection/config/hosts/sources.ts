@@ -3,7 +3,7 @@
  */
 
 import { pathsOf } from "../entry/interpolate.ts";
-import type { HostName } from "../entry/shape.ts";
+import type { HostName } from "../entry/schema.ts";
 import type { ConfigFacts, ConfigSource } from "../files/files.ts";
 import { given, type HostFolders } from "./dialect.ts";
 import { DIALECTS } from "./dialects.ts";

@@ -4,7 +4,7 @@
  * could not be checked for is checked here.
  */
 import type { ServerDefinition } from "../entry/definition.ts";
-import { type OAuthPlan, oauthFindings, scopesOf } from "../entry/oauth-values.ts";
+import { type OAuthPlan, oauthFindings, scopesOf } from "../entry/oauth-keys.ts";
 import {
   badConfig,
   ownPath,

@@ -5,10 +5,9 @@
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import { type EntryEdit, editEntry } from "../edit/edit.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
-import { type Decision, decideExposure, exposureOf, namesInRules } from "../entry/exposure.ts";
+import { type Decision, decideExposure, type Exposure, exposureOf, namesInRules } from "../entry/exposure.ts";
 import { UNSAFE_KEY } from "../entry/interpolate.ts";
 import type { Settings } from "../entry/settings.ts";
-import type { Exposure } from "../entry/shape.ts";
 import type { Edit } from "./edit-type.ts";
 
 /** What decides about tools beside the server's own rules. */

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { ServerAuth } from "../../../../../workers/connection/auth/server-auth.ts";
 import { createSignIns } from "../../../../../workers/connection/auth/sign-in/sign-in.ts";
 import { parseEntry } from "../../../../../workers/connection/config/entry/definition.ts";
-import type { OAuthPlan } from "../../../../../workers/connection/config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../../../../workers/connection/config/entry/oauth-keys.ts";
 import { createHttpClient } from "../../../../../workers/connection/web/web.ts";
 import { tempFolder } from "../../../temp-folder.ts";
 import { serving } from "./requests/support.ts";

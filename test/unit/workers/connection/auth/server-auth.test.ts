@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import type { AuthServer } from "../../../../../workers/connection/auth/auth.ts";
 import { ServerAuth } from "../../../../../workers/connection/auth/server-auth.ts";
 import type { SignIns, SignInTarget } from "../../../../../workers/connection/auth/sign-in/sign-in.ts";
-import type { OAuthPlan } from "../../../../../workers/connection/config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../../../../workers/connection/config/entry/oauth-keys.ts";
 import { tempFolder } from "../../../temp-folder.ts";
 import {
   giveTokens,

@@ -1,7 +1,7 @@
 /** Owns: which authorization server is found, and the oddities of real ones, with real servers on loopback. */
 import { describe, expect, test } from "vitest";
 import { movedTo, offersSignIn } from "../../../../../../workers/connection/auth/discovery/discovery.ts";
-import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-keys.ts";
 import { type AuthServer, authServer, type Route, requestsFor } from "../requests/support.ts";
 import { found, metadataOf, naming, OAUTH, OPENID, RESOURCE, refused } from "./support.ts";
 

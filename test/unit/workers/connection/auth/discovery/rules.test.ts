@@ -14,7 +14,7 @@ import {
   resourceAddresses,
   serverAddresses,
 } from "../../../../../../workers/connection/auth/discovery/well-known.ts";
-import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-keys.ts";
 
 const hrefs = (urls: URL[]): string[] => urls.map(({ href }) => href);
 

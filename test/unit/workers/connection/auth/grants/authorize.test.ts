@@ -9,7 +9,7 @@ import {
   type PendingAuthorization,
 } from "../../../../../../workers/connection/auth/grants/grants.ts";
 import type { ClientRecord } from "../../../../../../workers/connection/auth/model/model.ts";
-import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-keys.ts";
 import {
   type Answer,
   type AuthServer,

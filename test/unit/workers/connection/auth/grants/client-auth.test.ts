@@ -6,7 +6,7 @@ import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import { clientCredentials, refreshTokens } from "../../../../../../workers/connection/auth/grants/grants.ts";
 import type { SignInRecord } from "../../../../../../workers/connection/auth/model/model.ts";
-import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-keys.ts";
 import { tempFolder } from "../../../../temp-folder.ts";
 import { type AuthServer, authServer, contextOf, discoveredOf, problemOf, recordOf } from "./support.ts";
 

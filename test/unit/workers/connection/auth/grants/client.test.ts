@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { clientFor, type GrantContext } from "../../../../../../workers/connection/auth/grants/grants.ts";
 import { type ClientRecord, SignInProblem } from "../../../../../../workers/connection/auth/model/model.ts";
-import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-keys.ts";
 import { type Answer, type AuthServer, authServer, contextOf, discoveredOf, problemOf } from "./support.ts";
 
 const REDIRECT = "http://127.0.0.1:4711/callback";

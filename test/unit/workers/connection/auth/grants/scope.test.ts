@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { chooseScope } from "../../../../../../workers/connection/auth/grants/grants.ts";
 import { SignInProblem } from "../../../../../../workers/connection/auth/model/model.ts";
-import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-keys.ts";
 import { discoveredOf } from "./support.ts";
 
 interface Known {

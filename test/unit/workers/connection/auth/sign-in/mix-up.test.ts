@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { checkSecretTarget, isSameSite } from "../../../../../../workers/connection/auth/discovery/owners.ts";
 import type { Discovered } from "../../../../../../workers/connection/auth/model/model.ts";
 import { mixUpOf } from "../../../../../../workers/connection/auth/sign-in/mix-up.ts";
-import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-keys.ts";
 
 test.each<[a: string, b: string, isSame: boolean]>([
   ["https://a.example/x", "https://a.example/y", true],
