@@ -1,27 +1,27 @@
 /**
- * Entry of the connection worker: a guard and wiring. Main starts the worker with an event port and the path of the log
- * file, and talks to it over comlink.
+ * Entry of the connection worker: a guard and wiring. Main starts the worker with a port and the path of the log file, and talks to
+ * it over comlink.
  */
-import { parentPort, threadId, workerData } from "node:worker_threads";
+import { isMainThread, threadId, workerData } from "node:worker_threads";
 import { expose } from "comlink";
 import type { WorkerBoot } from "../src/shared/protocol/boot.ts";
 import type { WorkerEvent } from "../src/shared/protocol/events.ts";
-import { createTurnEndpoint, type Port } from "../src/shared/protocol/turn-endpoint.ts";
-import { createHandlers, serve } from "./connection/rpc/rpc.ts";
+import { createTurnEndpoint } from "../src/shared/protocol/turn-endpoint.ts";
+import { createAnswer, serve } from "./connection/rpc.ts";
 import { createTalkers } from "./connection/servers/talkers.ts";
 import { nameCommandsFor } from "./shared/commands.ts";
 import { createLog } from "./shared/log.ts";
 
-if (!parentPort) throw new Error("workers/connection must run as a worker thread");
+if (isMainThread) throw new Error("workers/connection must run as a worker thread");
 
 const boot = workerData as WorkerBoot;
 // Meant for this thread only: spawned servers must see the user's own environment.
 if (boot.compileCache !== undefined) delete process.env.NODE_COMPILE_CACHE;
 nameCommandsFor(boot.commands);
 const log = createLog({ file: boot.logFile, label: `connection#${threadId}` });
-const emit = (event: WorkerEvent): void => {
-  boot.events.postMessage(event, event.type === "catalog" ? [event.snapshot.buffer] : []);
-};
+const endpoint = createTurnEndpoint(boot.port);
+const emit = (event: WorkerEvent): void =>
+  endpoint.tell(event, event.type === "catalog" ? [event.snapshot.buffer] : []);
 
 /** No output of this thread may reach the terminal: what a library prints goes to the log. */
 for (const [name, stream] of [
@@ -39,6 +39,6 @@ process.on("unhandledRejection", (reason) => {
 });
 
 const talkers = createTalkers(boot.talk, emit);
-const handlers = createHandlers({ emit, log, talkers, compileCache: boot.compileCache });
-expose(serve(handlers, log), createTurnEndpoint(parentPort as Port));
+const answer = createAnswer({ emit, log, talkers, compileCache: boot.compileCache });
+expose(serve(answer, log), endpoint);
 log.info("started");

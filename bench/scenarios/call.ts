@@ -50,7 +50,6 @@ async function ourSide(agentDir: string): Promise<Side> {
   const runtime = startRuntime({
     logFile: join(agentDir, "mcp-threads.log"),
     facts: () => ({
-      generation: 1,
       cwd: agentDir,
       agentDir,
       projectTrusted: false,
@@ -66,7 +65,7 @@ async function ourSide(agentDir: string): Promise<Side> {
   });
   let calls = 0;
   const call: Call = async (text) => {
-    const params = { generation: 1, callId: `call-${++calls}`, server: SERVER, tool: "echo", args: { text } };
+    const params = { callId: `call-${++calls}`, server: SERVER, tool: "echo", args: { text } };
     const [content] = (await runtime.callTool(params, undefined)).content;
     return content?.type === "text" ? content.text : "";
   };

@@ -60,7 +60,6 @@ async function measureRpc(agentDir: string, url: URL): Promise<Timing> {
   const options = { deadlineMs: DEADLINE_MS };
   try {
     const facts = {
-      generation: 1,
       cwd: agentDir,
       agentDir,
       projectTrusted: false,

@@ -2,7 +2,7 @@
  * Requests to the connection worker. The only place where a request settles: by reply, deadline, abort or the worker's
  * exit, whichever comes first. Every rejection is a `ThreadsError`.
  */
-import type { ConnectionMethod, ConnectionMethods } from "../shared/protocol/api.ts";
+import type { ConnectionApi, ConnectionMethod, ConnectionMethods } from "../shared/protocol/api.ts";
 import { fromWireError, messageOf, type Reply, ThreadsError } from "../shared/protocol/errors.ts";
 import type { RuntimeThread } from "./thread.ts";
 
@@ -26,8 +26,6 @@ export interface Rpc {
   end(error: ThreadsError): void;
 }
 
-type Send = (requestId: number, params: unknown) => Promise<Reply<unknown>>;
-
 export function createRpc(thread: RuntimeThread): Rpc {
   let lastId = 0;
   const open = new Map<number, (error: ThreadsError) => void>();
@@ -50,12 +48,7 @@ export function createRpc(thread: RuntimeThread): Rpc {
   });
 
   // comlink makes a proxy, which the collector must finalize, each time that a method is named.
-  const sends = new Map<ConnectionMethod, Send>();
-  const sendOf = (method: ConnectionMethod): Send => {
-    const send = sends.get(method) ?? (thread.api[method] as unknown as Send);
-    sends.set(method, send);
-    return send;
-  };
+  const send = thread.api.request as unknown as ConnectionApi["request"];
 
   const request = async (
     method: ConnectionMethod,
@@ -81,7 +74,7 @@ export function createRpc(thread: RuntimeThread): Rpc {
         onAbort = () => abandon(cancelled(method));
         signal?.addEventListener("abort", onAbort);
         // comlink rejects only if the arguments cannot be cloned; the worker answers every failure as a reply.
-        sendOf(method)(id, params).then(resolve, (error) =>
+        send(id, method, params).then(resolve, (error) =>
           reject(new ThreadsError("internal", messageOf(error))),
         );
       });

@@ -14,7 +14,7 @@ import { messageOf } from "../shared/protocol/errors.ts";
 import type { WorkerEvent } from "../shared/protocol/events.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import { createTalkMemory } from "../shared/protocol/talk.ts";
-import { createTurnEndpoint, type Port } from "../shared/protocol/turn-endpoint.ts";
+import { createTurnEndpoint, eventOf, type Port } from "../shared/protocol/turn-endpoint.ts";
 
 export interface RuntimeThread {
   api: Remote<ConnectionApi>;
@@ -56,11 +56,12 @@ export function startThread(options: {
   /** The memory that the worker writes into (protocol/talk.ts). */
   talk?: SharedArrayBuffer;
 }): RuntimeThread {
-  const { port1: events, port2 } = new MessageChannel();
+  // A port of its own: at the end of Pi, messages can be taken from it by hand.
+  const { port1: port, port2 } = new MessageChannel();
   const talk = options.talk ?? createTalkMemory();
   const { logFile, commands = "pi" } = options;
   const compileCache = compileCacheFolder(dirname(logFile));
-  const boot = { events: port2, logFile, commands, compileCache, talk } satisfies WorkerBoot;
+  const boot = { port: port2 as Port, logFile, commands, compileCache, talk } satisfies WorkerBoot;
   const worker = new Worker(options.url, {
     name: "pi-mcp-threads connection",
     workerData: boot,
@@ -83,15 +84,17 @@ export function startThread(options: {
     reason = messageOf(error);
     outOfMemory = (error as NodeJS.ErrnoException | null)?.code === "ERR_WORKER_OUT_OF_MEMORY";
   });
-  events.on("message", (event: WorkerEvent) => options.onEvent(event));
-  const api = wrap<ConnectionApi>(createTurnEndpoint(worker as Port));
+  const endpoint = createTurnEndpoint(port as Port, options.onEvent);
+  const api = wrap<ConnectionApi>(endpoint);
   worker.unref();
-  events.unref();
-  const unread = (): WorkerEvent | undefined =>
-    receiveMessageOnPort(events)?.message as WorkerEvent | undefined;
+  port.unref();
+  const unread = (): unknown => receiveMessageOnPort(port)?.message;
   // At the end of Pi main kills the processes that it knows of: the last one may not have been read yet.
   const onExit = (): void => {
-    for (let event = unread(); event; event = unread()) if (event.type === "spawned") options.onEvent(event);
+    for (let message = unread(); message; message = unread()) {
+      const event = eventOf(message);
+      if (event?.type === "spawned") options.onEvent(event);
+    }
   };
   // Before the listener that kills.
   process.prependListener("exit", onExit);
@@ -102,10 +105,10 @@ export function startThread(options: {
     api,
     exited: new Promise((resolve) => {
       worker.once("exit", (exitCode) => {
-        // Closing drops unread events, and the process that was started last would be forgotten.
-        for (let event = unread(); event; event = unread()) options.onEvent(event);
+        // Closing drops what is unread, and the process that was started last would be forgotten.
+        for (let message = unread(); message; message = unread()) endpoint.receive(message);
         process.off("exit", onExit);
-        events.close();
+        port.close();
         resolve({ exitCode, reason, ...(outOfMemory ? { outOfMemory: true as const } : {}) });
       });
     }),

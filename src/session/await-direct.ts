@@ -4,7 +4,8 @@
  */
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { type Catalog, type CatalogStore, holdsToolsOf, snapshotIsOlder } from "../catalog/catalog.ts";
+import { type Catalog, holdsToolsOf } from "../catalog/catalog.ts";
+import { type CatalogStore, snapshotIsOlder } from "../catalog/store.ts";
 import type { Pi } from "../pi/api.ts";
 import { messageOf } from "../shared/protocol/errors.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
@@ -72,8 +73,7 @@ export async function awaitDirectTools(pi: Pi, options: AwaitDirectOptions): Pro
   if (servers.length === 0) return;
   const timeoutMs = Math.max(0, endsAt - performance.now());
   try {
-    const { checksum } = await session.runtime.settleTools({ timeoutMs, servers }, undefined);
-    await store.reached(checksum);
+    await session.runtime.settleTools({ timeoutMs, servers }, undefined);
   } catch (error) {
     // The prompt goes on without these tools: the worker ended, or answers late on a slow machine.
     session.runtime.log("warn", messageOf(error));

@@ -26,7 +26,7 @@ const callerOf = (callId: string): string => callId.replace(/\/\d+$/, "");
 
 /** `runningOrThrow`: throws `runtime_stopped` when no session runs. */
 export function createSessionCalls(
-  runningOrThrow: () => Pick<Running, "runtime" | "generation" | "settings" | "signIns" | "called">,
+  runningOrThrow: () => Pick<Running, "runtime" | "settings" | "signIns" | "called">,
   instructions: Pick<Instructions, "tell">,
 ): SessionCalls {
   const progress = new Map<string, ToolCall["onProgress"]>();
@@ -36,11 +36,11 @@ export function createSessionCalls(
   return {
     call: async ({ signal, onProgress, branch, ...request }): Promise<ToldResult> => {
       const session = runningOrThrow();
-      const { runtime, generation } = session;
+      const { runtime } = session;
       const { callId, server } = request;
       const wantsStructured = request.wantsStructured && !forModel.has(callerOf(callId));
       const send = async (): Promise<ToldResult> => {
-        const result = await runtime.callTool({ generation, ...request, wantsStructured }, signal);
+        const result = await runtime.callTool({ ...request, wantsStructured }, signal);
         if (wantsStructured) return result;
         return { ...result, instructions: await instructions.tell([server], branch) };
       };

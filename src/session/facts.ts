@@ -1,9 +1,8 @@
 /** What main tells every worker of a session: the first one, and each one that follows a crash. */
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import type { McpRegistration, Pi } from "../pi/api.ts";
-import { CONFIG_FLAG, configFileOf } from "../pi/config-flag.ts";
-import type { PiContext } from "../pi/context.ts";
+import type { McpRegistration, Pi, PiContext } from "../pi/api.ts";
+import { CONFIG_FLAG, configFileOf } from "../pi/extension.ts";
 import { fileStamp } from "../shared/protocol/file-stamp.ts";
 import type { SessionFacts } from "../shared/protocol/session.ts";
 
@@ -23,27 +22,14 @@ function stampOf(path: string): string {
 /** The facts that stay the same for the whole session. */
 export type StartFacts = Pick<
   SessionFacts,
-  | "generation"
-  | "agentDir"
-  | "cwd"
-  | "projectTrusted"
-  | "configPath"
-  | "canAsk"
-  | "hints"
-  | "projectFile"
-  | "startedAtMs"
+  "agentDir" | "cwd" | "projectTrusted" | "configPath" | "canAsk" | "hints" | "projectFile" | "startedAtMs"
 >;
 
 /**
  * The stamp of `.pi/mcp.json` (`projectFile`) is taken before the model can have written the file, and every worker of
  * the session gets this same stamp.
  */
-export const startFacts = (
-  pi: Pi,
-  ctx: PiContext,
-  { generation, agentDir }: Pick<SessionFacts, "generation" | "agentDir">,
-): StartFacts => ({
-  generation,
+export const startFacts = (pi: Pi, ctx: PiContext, agentDir: string): StartFacts => ({
   agentDir,
   cwd: ctx.cwd,
   projectTrusted: ctx.isProjectTrusted(),

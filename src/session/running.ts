@@ -20,8 +20,6 @@ export interface SessionState {
 }
 
 export interface Running extends SessionState {
-  /** Counts the sessions of this process. */
-  generation: number;
   runtime: Runtime;
   dialogs: Dialogs;
   signIns: SignIns;

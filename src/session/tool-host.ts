@@ -1,15 +1,16 @@
 /** The session as the tools see it that find and call other tools (`ToolHost`). */
-import type { CatalogStore } from "../catalog/catalog.ts";
+import type { CatalogStore } from "../catalog/store.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import type { ToolHost } from "../tools/host.ts";
 import type { Registrar } from "../tools/registrar.ts";
 import type { Instructions } from "../tools/told.ts";
+import { isLearning } from "./await-direct.ts";
 import type { SessionCalls } from "./calls.ts";
 import { type Running, type SessionWaits, serversOf, type WhileRunning } from "./running.ts";
 import { within } from "./within.ts";
 
 export interface ToolHostOptions {
-  store: Pick<CatalogStore, "current" | "reached">;
+  store: Pick<CatalogStore, "current">;
   registrar: Pick<Registrar, "activate" | "provide">;
   calls: Pick<SessionCalls, "forModel">;
   instructions: Pick<Instructions, "tell">;
@@ -23,10 +24,11 @@ export function createToolHost(options: ToolHostOptions): ToolHost {
   const { store, registrar, calls, instructions, running, runningOrThrow, waits } = options;
   return {
     settle: async (signal, servers) => {
-      const params = { timeoutMs: waits.searchWaitMs, ...(servers ? { servers } : {}) };
-      const { pending, checksum } = await runningOrThrow().runtime.settleTools(params, signal);
-      await store.reached(checksum);
-      return pending;
+      const { runtime, settings, statuses } = runningOrThrow();
+      const wanted = [...statuses.values()].filter(({ name }) => servers?.includes(name) ?? true);
+      // What is known needs no answer of the worker. Before the first plan nothing is.
+      if (settings && !wanted.some((server) => isLearning(server, store.current))) return [];
+      return runtime.settleTools({ timeoutMs: waits.searchWaitMs, ...(servers ? { servers } : {}) }, signal);
     },
     catalog: store.current,
     servers: () => serversOf(running()),

@@ -1,6 +1,5 @@
 /** Owns: literal copies of values that users, models and files depend on, so that none changes by accident. */
 import { expect, test } from "vitest";
-import { CONNECTION_METHODS } from "../../src/shared/protocol/api.ts";
 import { ERROR_CODES } from "../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import { WEIGHTED } from "../../src/shared/search/weighted/weighted.ts";
@@ -28,55 +27,6 @@ test("error codes", () => {
     "call_timeout",
     "call_rejected",
     "message_too_large",
-  ]);
-});
-
-test("requests of main to the connection worker", () => {
-  expect(CONNECTION_METHODS).toEqual([
-    "startSession",
-    "settleTools",
-    "firstRequest",
-    "setRegistered",
-    "turnEnded",
-    "callTool",
-    "explainMissing",
-    "matchTools",
-    "status",
-    "diagnose",
-    "stats",
-    "declaredSchema",
-    "serverDetails",
-    "setServer",
-    "setKey",
-    "setExposure",
-    "serverLog",
-    "reconnect",
-    "answerConsent",
-    "answerApproval",
-    "askAgain",
-    "applyHeld",
-    "setEnabled",
-    "readConfig",
-    "writeConfig",
-    "signIn",
-    "pasteSignIn",
-    "cancelSignIn",
-    "signOut",
-    "answerAsk",
-    "previewServer",
-    "tryServer",
-    "addServer",
-    "removeServer",
-    "findImports",
-    "takeImports",
-    "getPrompt",
-    "completePrompt",
-    "listResources",
-    "readResource",
-    "suggestResources",
-    "ping",
-    "log",
-    "shutdown",
   ]);
 });
 

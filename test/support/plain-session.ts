@@ -5,7 +5,7 @@
  */
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { catalogFrom } from "../../src/catalog/known.ts";
+import { catalogFrom } from "../../src/catalog/catalog.ts";
 import type { KeepLimits, Runtime } from "../../src/runtime/contract.ts";
 import { startRuntime } from "../../src/runtime/run.ts";
 import { startValue } from "../../src/shared/asks/check.ts";
@@ -55,7 +55,6 @@ export async function startPlainSession(
     workerUrl,
     limits,
     facts: () => ({
-      generation: 1,
       ...place,
       projectTrusted: true,
       configPath: undefined,
@@ -109,16 +108,13 @@ export async function startPlainSession(
   return {
     runtime,
     call: (server, tool, args) =>
-      runtime.callTool({ generation: 1, callId: `call-${++calls}`, server, tool, args }, undefined),
+      runtime.callTool({ callId: `call-${++calls}`, server, tool, args }, undefined),
     tools: async (name) => {
-      const { checksum } = await runtime.settleTools({ timeoutMs: SETTLE_MS }, undefined);
-      // Events and replies use different ports, so the event may arrive after the reply.
-      return found(() => {
-        const event = events.findLast(({ type }) => type === "catalog");
-        const catalog = event?.type === "catalog" ? catalogFrom(event.snapshot) : undefined;
-        if (catalog?.checksum !== checksum) return undefined;
-        return catalog?.tools.flatMap(({ server, tool }) => (server.name === name ? [tool] : []));
-      });
+      await runtime.settleTools({ timeoutMs: SETTLE_MS }, undefined);
+      const event = events.findLast(({ type }) => type === "catalog");
+      const catalog = event?.type === "catalog" ? catalogFrom(event.snapshot) : undefined;
+      if (!catalog) throw new Error("no catalog came");
+      return catalog.tools.flatMap(({ server, tool }) => (server.name === name ? [tool] : []));
     },
     begun: async (server) => {
       await found(() => hasBegun(server) || undefined);

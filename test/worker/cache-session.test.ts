@@ -43,15 +43,15 @@ test("a cache file that is broken, empty, of another version, a folder, read-onl
   const lines = ({ agentDir }: Place): Promise<string[]> =>
     warnings(at, (line) => line.includes(agentDir) && line.includes("mcp-cache.json"));
   const places: [name: string, place: Place][] = [];
-  for (const [index, [name, spoil]] of CASES.entries()) {
+  for (const [name, spoil] of CASES) {
     const place = await createPlace();
     places.push([name, place]);
     await spoil(cacheFile(place));
     await configure(place, servers);
-    const generation = index + 2;
-    const facts = { generation, projectTrusted: true, configPath: undefined, registered: [], canAsk: true };
+    const facts = { projectTrusted: true, configPath: undefined, registered: [], canAsk: true };
+    const before = at.events.length;
     at.runtime.post("startSession", { ...place, ...facts, snapshotChecksum: undefined });
-    await at.event("planned", (event) => event.generation === generation);
+    await at.event("planned", () => true, before);
     expect((await at.settled("s")).toolCount, name).toBeGreaterThan(0);
     // A second store meets the same problem, which must not add a second line.
     await at.runtime.ask("reconnect", { server: "s" });
@@ -73,10 +73,9 @@ describe("a cache that cannot be written", () => {
   /** Starts a session that works as usual, and answers it when its catalog has come. */
   async function startUsual(place: Place): Promise<Started> {
     const at = await start({ s: fixture("noisy.mjs") }, { place });
-    const { pending, checksum } = await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
+    const pending = await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
     expect(pending).toEqual([]);
-    expect(checksum).toBeTypeOf("number");
-    await at.event("catalog");
+    expect(at.events.map(({ type }) => type)).toContain("catalog");
     expect(textOf(await at.call("s", "work"))).toBe("through the noise");
     expect(at.crashes).toEqual([]);
     return at;

@@ -30,7 +30,7 @@ let servers: Parameters<typeof start>[0] = {
 /** One worker, after the last catalog of the servers is stored and its lines are in the log. */
 const shared = forRows(async (): Promise<Started> => {
   const at = await start(servers);
-  expect((await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).pending).toEqual([]);
+  expect(await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).toEqual([]);
   const count = Object.keys(servers).length;
   const stored = new RegExp(`${count} tools of ${count} servers indexed[^]*snapshot written`);
   await until(async () => stored.test(await at.log()) || undefined);

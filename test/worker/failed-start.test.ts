@@ -4,8 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { WorkerEvent } from "../../src/shared/protocol/events.ts";
 import type { SessionFacts } from "../../src/shared/protocol/session.ts";
-import { createHandlers } from "../../workers/connection/rpc/rpc.ts";
-import type { Handlers } from "../../workers/connection/rpc/serve.ts";
+import { createAnswer } from "../../workers/connection/rpc.ts";
 import { createLog } from "../../workers/shared/log.ts";
 import { waitGone } from "../support/processes.ts";
 import { configure, createPlace, fixture, onCleanup, until } from "./support.ts";
@@ -18,7 +17,7 @@ async function open(fault: (event: WorkerEvent) => void) {
   await configure(place, { s: fixture("ignores-end.mjs") });
   const logFile = join(place.agentDir, "mcp-threads.log");
   const events: WorkerEvent[] = [];
-  const handlers: Handlers = createHandlers({
+  const answer = createAnswer({
     emit: (event) => {
       fault(event);
       events.push(event);
@@ -26,9 +25,8 @@ async function open(fault: (event: WorkerEvent) => void) {
     log: createLog({ file: logFile, label: "test" }),
     talkers: { of: () => () => undefined },
   });
-  onCleanup(() => handlers.shutdown({}, never));
+  onCleanup(() => answer("shutdown", {}, never));
   const facts: SessionFacts = {
-    generation: 1,
     ...place,
     projectTrusted: true,
     configPath: undefined,
@@ -38,7 +36,7 @@ async function open(fault: (event: WorkerEvent) => void) {
   };
   const spawned = (): Promise<number> =>
     until(async () => events.flatMap((event) => (event.type === "spawned" ? [event.pid] : []))[0]);
-  return { handlers, facts, spawned, log: () => readFile(logFile, "utf8") };
+  return { answer, facts, spawned, log: () => readFile(logFile, "utf8") };
 }
 
 /** Throws at the first event of the type. */
@@ -52,28 +50,28 @@ function failingOnce(type: WorkerEvent["type"]): (event: WorkerEvent) => void {
 }
 
 test("a start that fails before any server starts -> shutdown settles, and the log is written completely", async () => {
-  const { handlers, facts, log } = await open(failingOnce("planned"));
-  await expect(handlers.startSession(facts, never)).rejects.toThrow("no planned");
-  await handlers.shutdown({}, never);
+  const { answer, facts, log } = await open(failingOnce("planned"));
+  await expect(answer("startSession", facts, never)).rejects.toThrow("no planned");
+  await answer("shutdown", {}, never);
   expect(await log()).toMatch(/ stopped\n$/);
 });
 
 test("a start that fails after a server has started -> the server's process is gone after shutdown", async () => {
-  const { handlers, facts, spawned, log } = await open(failingOnce("server"));
-  await expect(handlers.startSession(facts, never)).rejects.toThrow("no server");
+  const { answer, facts, spawned, log } = await open(failingOnce("server"));
+  await expect(answer("startSession", facts, never)).rejects.toThrow("no server");
   const pid = await spawned();
-  await handlers.shutdown({}, never);
+  await answer("shutdown", {}, never);
   expect(await waitGone([pid], 5_000)).toEqual([]);
   expect(await log()).toMatch(/ stopped\n$/);
 });
 
 test("a second start after a failed one -> a new session; the first session's server is gone", async () => {
-  const { handlers, facts, spawned } = await open(failingOnce("server"));
-  await expect(handlers.startSession(facts, never)).rejects.toThrow("no server");
+  const { answer, facts, spawned } = await open(failingOnce("server"));
+  await expect(answer("startSession", facts, never)).rejects.toThrow("no server");
   const pid = await spawned();
-  await handlers.startSession({ ...facts, generation: 2 }, never);
+  await answer("startSession", { ...facts }, never);
   expect(await waitGone([pid], 5_000)).toEqual([]);
-  await handlers.settleTools({ timeoutMs: 40_000 }, never);
-  const { servers } = await handlers.status({}, never);
+  await answer("settleTools", { timeoutMs: 40_000 }, never);
+  const { servers } = await answer("status", {}, never);
   expect(servers.map(({ state }) => state)).toEqual(["connected"]);
 });

@@ -5,7 +5,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { PiToolContext } from "../../src/pi/tools.ts";
+import type { PiToolContext } from "../../src/pi/api.ts";
 import type { CallResult } from "../../src/shared/protocol/calls.ts";
 import { createMcpTool } from "../../src/tools/definition.ts";
 import { makeCatalog } from "../unit/make-catalog.ts";
@@ -58,7 +58,7 @@ async function failedResult(
   const [found] = makeCatalog([{ name: server, tools: [{ tool, schema }] }]).tools;
   if (!found) throw new Error("no tool");
   const piTool = createMcpTool(found, ({ signal: given, onProgress: _, branch: __, ...request }) =>
-    at.runtime.callTool({ generation: 1, ...request }, given),
+    at.runtime.callTool({ ...request }, given),
   );
   const result = await piTool.execute("id", args, signal, undefined, {} as PiToolContext);
   const [content] = result.content;

@@ -18,7 +18,6 @@ function start(log = "log") {
   const facts = (): SessionFacts => {
     sessions++;
     return {
-      generation: 1,
       cwd: folder,
       agentDir: folder,
       projectTrusted: false,

@@ -5,7 +5,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, test, vi } from "vitest";
-import { inputSchemaOf } from "../../src/catalog/known.ts";
+import { inputSchemaOf } from "../../src/catalog/catalog.ts";
 import type { WorkerEvent } from "../../src/shared/protocol/events.ts";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import type { ServerState, ServerStatus } from "../../src/shared/protocol/status.ts";
@@ -49,7 +49,7 @@ const session = forRows(async () => {
   const eager = (name: string): Entry => countsEntry(place, name, { lifecycle: "eager" });
   const known = { known: countsEntry(place, "known"), knownEager: eager("knownEager") };
   const earlier = await start(known, { place });
-  expect((await earlier.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).pending).toEqual([]);
+  expect(await earlier.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).toEqual([]);
   await earlier.runtime.stop();
   const idle = { idleTimeout: SHORT_IDLE };
   const unknown = {
@@ -428,7 +428,7 @@ describe("servers beside each other", () => {
     expect(new Set(waiting.map(({ state }) => state))).toEqual(new Set(["connecting"]));
     const spawned = at.events.filter(({ type }) => type === "spawned");
     expect(spawned.length).toBeLessThanOrEqual(11);
-    expect((await at.runtime.settleTools({ timeoutMs: 1 }, undefined)).pending).toEqual(names);
+    expect(await at.runtime.settleTools({ timeoutMs: 1 }, undefined)).toEqual(names);
   });
 
   test("the session ends before a server has answered -> it gets SIGTERM at once, its process is gone", async () => {

@@ -51,7 +51,7 @@ async function startBreakable(): Promise<Started> {
     },
     { workerUrl: breakable, limits: { respawnMs: [100], respawnsAMinute: 20 } },
   );
-  expect((await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).pending).toEqual([]);
+  expect(await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).toEqual([]);
   // The next worker knows stored tools without a connect, so the tests wait until they are stored.
   const cache = join(at.agentDir, "mcp-cache.json");
   await until(async () => (await readIfThere(cache)).includes('"stubborn"') || undefined);
@@ -111,7 +111,7 @@ describe("a connection worker that breaks", () => {
       ]);
       expect([textOf(lazy), textOf(eager)]).toEqual(["through the noise", "through the noise"]);
       expect(status.servers).toHaveLength(4);
-      expect(settled.pending).toEqual([]);
+      expect(settled).toEqual([]);
       expect(await waitGone(before, 10_000)).toEqual([]);
 
       for (const name of ["eager", "alive"]) await at.event("server", inState(name, "connected"), since);
@@ -164,7 +164,7 @@ describe("a connection worker that breaks", () => {
     await tellWorker(place, "crash");
     const at = await starting;
     await at.crash(1);
-    const { pending } = await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
+    const pending = await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
     expect(pending).toEqual([]);
     const { servers: statuses } = await at.runtime.ask("status", {});
     expect(statuses.map(({ state }) => state)).toEqual(names.map(() => "connected"));
@@ -217,7 +217,7 @@ describe("a server whose message ends the worker", () => {
     expect(status.error?.message).toMatch(reason);
     expect(status.error?.remedy).toBe("A call of one of its tools or /mcp reconnect bad connects it.");
     expect(textOf(await at.call("good", "work"))).toBe("through the noise");
-    expect((await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).pending).toEqual([]);
+    expect(await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).toEqual([]);
     at.runtime.post("turnEnded", {});
     expect(await at.settled("bad")).toMatchObject({ state: "failed" });
     expect(at.crashes).toHaveLength(1);

@@ -27,7 +27,7 @@ const call = (
   args: Record<string, unknown> = {},
   more: { wantsStructured?: boolean } = {},
 ): Promise<CallResult> =>
-  runtime.callTool({ generation: 1, callId: `call-${++calls}`, server, tool, args, ...more }, undefined);
+  runtime.callTool({ callId: `call-${++calls}`, server, tool, args, ...more }, undefined);
 const textOf = ({ content }: CallResult): string =>
   content.map((part) => (part.type === "text" ? part.text : `<${part.mimeType}>`)).join("\n");
 
@@ -51,7 +51,6 @@ beforeAll(async () => {
     onCrash: ({ reason }) => events.push({ type: "progress", callId: "crash", message: reason }),
     onStartFailed: (error) => events.push({ type: "progress", callId: "start", message: error.message }),
     facts: () => ({
-      generation: 1,
       cwd: agentDir,
       agentDir,
       projectTrusted: true,
@@ -61,7 +60,7 @@ beforeAll(async () => {
       snapshotChecksum: undefined,
     }),
   });
-  expect((await runtime.settleTools({ timeoutMs: WAIT_MS }, undefined)).pending).toEqual([]);
+  expect(await runtime.settleTools({ timeoutMs: WAIT_MS }, undefined)).toEqual([]);
 });
 
 afterAll(async () => {

@@ -2,8 +2,8 @@
 import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
-import { readCatalog } from "../../src/catalog/file.ts";
-import { searchCatalog } from "../../src/catalog/search/query.ts";
+import { searchCatalog } from "../../src/catalog/search.ts";
+import { readCatalog } from "../../src/catalog/store.ts";
 import { amount } from "../support/long.ts";
 import { waitGone } from "../support/processes.ts";
 import {
@@ -15,6 +15,7 @@ import {
   fixture,
   forRows,
   memory,
+  newestCatalog,
   readIfThere,
   type Started,
   start,
@@ -32,8 +33,8 @@ describe.each(BUILDS)("connection worker (%s): three servers from npm", (build) 
       memory: memory(join(place.agentDir, "memory.json")),
     };
     const at = await start(servers, { build, place });
-    const { pending, checksum } = await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
-    expect(pending).toEqual([]);
+    expect(await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).toEqual([]);
+    const { checksum } = newestCatalog(at);
     const { servers: statuses, problems } = await at.runtime.ask("status", {});
     expect(problems).toEqual([]);
     expect(statuses.map(({ name, state, transport }) => [name, state, transport])).toEqual([
@@ -92,9 +93,10 @@ describe.each(BUILDS)("connection worker (%s): three servers from npm", (build) 
 /** An agent folder whose first session knew these servers; the tests start further ones there, one after the other. */
 const KNOWN = { everything: everything(), files: filesystem(".") };
 const knownPlace = forRows(async () => {
-  const { runtime, agentDir, cwd } = await start(KNOWN);
-  const { pending, checksum } = await runtime.settleTools({ timeoutMs: 40_000 }, undefined);
-  expect(pending).toEqual([]);
+  const at = await start(KNOWN);
+  const { runtime, agentDir, cwd } = at;
+  expect(await runtime.settleTools({ timeoutMs: 40_000 }, undefined)).toEqual([]);
+  const { checksum } = newestCatalog(at);
   await runtime.stop();
   const log = (): Promise<string> => readFile(join(agentDir, "mcp-threads.log"), "utf8");
   return { place: { agentDir, cwd }, checksum, log };
@@ -106,7 +108,7 @@ describe("connection worker: a second start on the same agent folder", () => {
     const before = (await log()).length;
     const second = await start(KNOWN, { place, facts: { snapshotChecksum: checksum } });
     const settled = await second.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
-    expect(settled).toEqual({ pending: [], checksum });
+    expect(settled).toEqual([]);
     expect(await second.settled("everything")).toMatchObject({ state: "idle", toolsKnown: true });
     expect(second.events.filter(({ type }) => type === "spawned" || type === "catalog")).toEqual([]);
     const called = await second.call("everything", "echo", { message: "again" });
@@ -124,8 +126,7 @@ describe("connection worker: a second start on the same agent folder", () => {
     const { place, checksum } = await knownPlace();
     const second = await start(KNOWN, { place });
     const settled = await second.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
-    expect(settled).toEqual({ pending: [], checksum });
-    await second.event("catalog");
+    expect([settled, newestCatalog(second).checksum]).toEqual([[], checksum]);
   });
 
   test("other code, here the raw worker -> does not use the packed code's snapshot, and makes the same", async () => {
@@ -133,7 +134,7 @@ describe("connection worker: a second start on the same agent folder", () => {
     const before = (await log()).length;
     const second = await start(KNOWN, { build: "raw", place, facts: { snapshotChecksum: checksum } });
     const settled = await second.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
-    expect(settled).toEqual({ pending: [], checksum });
+    expect(settled).toEqual([]);
     await second.runtime.stop();
     expect(second.events.filter(({ type }) => type === "catalog")).toEqual([]);
     expect((await log()).slice(before)).toMatch(/tools of 2 servers indexed/);
@@ -285,7 +286,7 @@ describe("connection worker: a call under way", () => {
 
   test("progress -> events with the call's id and the server's words", async () => {
     const { at } = await shared();
-    const params = { generation: 1, callId: "with progress", server: "everything" };
+    const params = { callId: "with progress", server: "everything" };
     const [tool, args] = ["trigger-long-running-operation", { duration: 0.2, steps: 2 }];
     expect((await at.runtime.callTool({ ...params, tool, args }, undefined)).isError).toBe(false);
     expect(await at.event("progress")).toMatchObject({
@@ -305,7 +306,7 @@ describe("connection worker: a call under way", () => {
     await until(async () => (await readIfThere(RECORD)).includes("tools/call") || undefined);
     const { servers } = await at.runtime.ask("status", {});
     expect(servers.find(({ name }) => name === "hangs")).toMatchObject({ state: "connecting" });
-    expect((await at.runtime.settleTools({ timeoutMs: 1 }, undefined)).pending).toEqual(["hangs"]);
+    expect(await at.runtime.settleTools({ timeoutMs: 1 }, undefined)).toEqual(["hangs"]);
     const { pid } = await at.event("spawned", ({ server }) => server === "hangs");
     await at.runtime.stop();
     expect(await waitGone([pid], 10_000)).toEqual([]);
@@ -366,7 +367,7 @@ describe("runtime.stop: no process is left", () => {
     );
     const child = await childPid(RECORD);
     try {
-      expect((await at.runtime.settleTools({ timeoutMs: 10_000 }, undefined)).pending).toEqual([]);
+      expect(await at.runtime.settleTools({ timeoutMs: 10_000 }, undefined)).toEqual([]);
     } finally {
       // The child left the group, so the runtime cannot end it; the test does.
       process.kill(child, "SIGKILL");
@@ -400,7 +401,7 @@ describe("runtime.stop: no process is left", () => {
   test(`${MANY} servers, one of which ignores SIGTERM and the end of stdin -> all gone`, async () => {
     const plain = Array.from({ length: MANY - 1 }, (_, i) => [`s${i}`, fixture("noisy.mjs")]);
     const at = await start({ ...Object.fromEntries(plain), stays: fixture("ignores-end.mjs") });
-    expect((await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).pending).toEqual([]);
+    expect(await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).toEqual([]);
     const pids = at.events.flatMap((event) => (event.type === "spawned" ? [event.pid] : []));
     expect(pids).toHaveLength(MANY);
     const startedAt = performance.now();

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { expect, inject } from "vitest";
-import { type Catalog, catalogFrom } from "../../src/catalog/known.ts";
+import { type Catalog, catalogFrom } from "../../src/catalog/catalog.ts";
 import type { Crash, KeepLimits, Runtime } from "../../src/runtime/contract.ts";
 import { startRuntime } from "../../src/runtime/run.ts";
 import type { CallResult } from "../../src/shared/protocol/calls.ts";
@@ -18,7 +18,6 @@ import { ThreadsError } from "../../src/shared/protocol/errors.ts";
 import type { WorkerEvent } from "../../src/shared/protocol/events.ts";
 import type { SessionFacts, SessionLimits } from "../../src/shared/protocol/session.ts";
 import type { ServerStatus } from "../../src/shared/protocol/status.ts";
-import { snapshotChecksum } from "../../src/shared/snapshot/snapshot.ts";
 import { forWholeFile, onCleanup } from "../support/cleanup.ts";
 import { freePort } from "../support/free-port.ts";
 import { type OneFile, oneFile } from "../support/one-file.ts";
@@ -128,10 +127,9 @@ export function newestCatalog({ events }: Started): Catalog {
   return catalog;
 }
 
-/** The catalog of all lists so far. Events and replies use different ports, so the event may arrive after the reply. */
+/** The catalog of all lists so far: its event comes before the reply. */
 export async function currentCatalog(at: Started): Promise<Catalog> {
-  const { checksum } = await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
-  await at.event("catalog", ({ snapshot }) => snapshotChecksum(snapshot) === checksum);
+  await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
   return newestCatalog(at);
 }
 
@@ -205,7 +203,6 @@ export async function start(servers: Record<string, Entry>, options: StartOption
   const runtimeItself = startRuntime({
     logFile,
     facts: () => ({
-      generation: 1,
       ...place,
       projectTrusted: true,
       configPath: undefined,
@@ -261,7 +258,7 @@ export async function start(servers: Record<string, Entry>, options: StartOption
     });
   let calls = 0;
   const call: Started["call"] = (server, tool, args = {}, signal) =>
-    runtime.callTool({ generation: 1, callId: `call-${++calls}`, server, tool, args }, signal);
+    runtime.callTool({ callId: `call-${++calls}`, server, tool, args }, signal);
   return {
     ...place,
     runtime,

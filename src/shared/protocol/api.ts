@@ -1,7 +1,7 @@
 /**
  * The requests that main makes of the connection worker, over comlink, grouped by who asks. Each request takes one
- * object and answers a `Reply`; main aborts a request by its `requestId`. To add a request: a line here, its name in
- * `METHODS`, its handler in workers/connection/session/requests.ts.
+ * object and answers a `Reply`; main aborts a request by its `requestId`. To add a request: a line here, its
+ * handler in workers/connection/session/requests.ts.
  */
 import type { ApprovalAnswer } from "./approval.ts";
 import type { AskAnswer, AskReply } from "./ask.ts";
@@ -22,12 +22,9 @@ interface SessionRequests {
   startSession: { params: SessionFacts; value: undefined };
   /**
    * Answers when each server, or each named one, has told its tools or failed to connect; at the latest after
-   * `timeoutMs`. `checksum` belongs to the snapshot that then holds, whose event may still be under way.
+   * `timeoutMs`, with the names of those that have not. The events of the snapshot with these tools come before.
    */
-  settleTools: {
-    params: { timeoutMs: number; servers?: string[] };
-    value: { pending: string[]; checksum: number | undefined };
-  };
+  settleTools: { params: { timeoutMs: number; servers?: string[] }; value: string[] };
   /**
    * Tells that the session's first request to the model is being prepared, or has left. In between, the first plan
    * starts no server, unless main asks for something.
@@ -65,7 +62,7 @@ export interface UserRequests extends DoctorRequests, PanelRequests {
    * be kept. `tool`: the server's name of it.
    */
   declaredSchema: { params: { server: string; tool: string }; value: string | undefined };
-  /** Connects one server, or all that should be connected. Answers when each has connected or failed. */
+  /** Connects one server, or all that should be connected. Answers when each has connected or failed, behind the events with their tools. */
   reconnect: { params: { server: string | undefined }; value: undefined };
   /** Takes the answer to a `ConsentQuestion` and remembers it. */
   answerConsent: { params: { hash: string; allow: boolean }; value: undefined };
@@ -142,60 +139,8 @@ export type LogLevel = "debug" | "info" | "warn" | "error";
 
 export type ConnectionMethod = keyof ConnectionMethods;
 
-const METHODS: Record<ConnectionMethod, true> = {
-  startSession: true,
-  settleTools: true,
-  firstRequest: true,
-  setRegistered: true,
-  turnEnded: true,
-  callTool: true,
-  explainMissing: true,
-  matchTools: true,
-  status: true,
-  diagnose: true,
-  stats: true,
-  declaredSchema: true,
-  serverDetails: true,
-  setServer: true,
-  setKey: true,
-  setExposure: true,
-  serverLog: true,
-  reconnect: true,
-  answerConsent: true,
-  answerApproval: true,
-  askAgain: true,
-  applyHeld: true,
-  setEnabled: true,
-  readConfig: true,
-  writeConfig: true,
-  signIn: true,
-  pasteSignIn: true,
-  cancelSignIn: true,
-  signOut: true,
-  answerAsk: true,
-  previewServer: true,
-  tryServer: true,
-  addServer: true,
-  removeServer: true,
-  findImports: true,
-  takeImports: true,
-  getPrompt: true,
-  completePrompt: true,
-  listResources: true,
-  readResource: true,
-  suggestResources: true,
-  ping: true,
-  log: true,
-  shutdown: true,
-};
-
-/** Every method's name. The compiler demands a complete list. */
-export const CONNECTION_METHODS = Object.keys(METHODS) as readonly ConnectionMethod[];
-
 /** What the worker exposes. `cancel` is one-way in meaning: it never fails and answers nothing of interest. */
-export type ConnectionApi = {
-  [M in ConnectionMethod]: (
-    requestId: number,
-    params: ConnectionMethods[M]["params"],
-  ) => Promise<Reply<ConnectionMethods[M]["value"]>>;
-} & { cancel(requestId: number): void };
+export interface ConnectionApi {
+  request(requestId: number, method: ConnectionMethod, params: unknown): Promise<Reply<unknown>>;
+  cancel(requestId: number): void;
+}

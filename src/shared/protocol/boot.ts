@@ -1,13 +1,9 @@
 /** What main hands to a new connection worker as `workerData`. Types only. */
-
-/** The sending side of a `MessagePort`, without naming Node or the DOM. */
-export interface EventSink {
-  postMessage(message: unknown, transfer: readonly ArrayBuffer[]): void;
-}
+import type { Port } from "./turn-endpoint.ts";
 
 export interface WorkerBoot {
-  /** One-way: `WorkerEvent`s to main. */
-  events: EventSink;
+  /** Requests and their answers, and `WorkerEvent`s to main. */
+  port: Port;
   logFile: string;
   /** Where the person types commands: sentences name `/mcp` or `pi-mcp-threads`. */
   commands: "pi" | "shell";

@@ -2,7 +2,6 @@
 
 /** Parameters of `callTool`. */
 export interface CallToolParams {
-  generation: number;
   callId: string;
   server: string;
   /** The tool's name as the server gave it. */

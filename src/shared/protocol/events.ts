@@ -9,7 +9,6 @@ import type { ServerStatus, StatusReport } from "./status.ts";
 
 /**
  * One-way messages. Events and replies travel on two ports, so no order holds between an event and a reply.
- * Main drops an event whose `generation` is not that of the running session.
  */
 export type WorkerEvent =
   /** Sent when a server's process has started, before its first byte. Main kills it if the worker dies. */
@@ -21,7 +20,6 @@ export type WorkerEvent =
   /** Sent when the configured servers are known: at the start, before anything connects, and after each change. */
   | ({
       type: "planned";
-      generation: number;
       settings: CatalogSettings;
       accepted: AcceptedBefore;
     } & StatusReport)
@@ -29,29 +27,29 @@ export type WorkerEvent =
    * Sent when the new servers have settled: what a change of the configuration did, in one line. Also sent as a warning
    * of a fault that the user can mend.
    */
-  | { type: "notice"; generation: number; text: string; level: "info" | "warning" }
+  | { type: "notice"; text: string; level: "info" | "warning" }
   /** Sent when an edit waits for the user's word (`hotReload: "ask"`). `id` names all that the edit would do. */
-  | { type: "held"; generation: number; id: string; text: string }
+  | { type: "held"; id: string; text: string }
   /** Sent when a call needs the user's yes, and without a question when nobody waits for the answer any more. */
-  | { type: "approval"; generation: number; id: string; question?: ApprovalQuestion }
+  | { type: "approval"; id: string; question?: ApprovalQuestion }
   /** Sent at each change of a server's status. */
-  | { type: "server"; generation: number; status: ServerStatus }
+  | { type: "server"; status: ServerStatus }
   /** Sent each second while the trial of a server waits, for npm, and once when it does no longer (without `waits`). */
   | { type: "trying"; server: string; waits?: string }
   /** Sent when a sign-in has ended, after the server has connected with it. */
-  | { type: "sign-in"; generation: number; id: string; server: string; result: SignInResult }
+  | { type: "sign-in"; id: string; server: string; result: SignInResult }
   /** Sent when a server asks the user something. One question of a server is open at a time. */
-  | { type: "ask"; generation: number; askId: string; server: string; ask: Ask }
+  | { type: "ask"; askId: string; server: string; ask: Ask }
   /** Sent when nobody waits for the answer any more: the call was cancelled, the server is gone, the time is over. */
-  | { type: "ask-over"; generation: number; askId: string }
+  | { type: "ask-over"; askId: string }
   /** Sent when the number of sign-ins that are being renewed changes. The end of the session waits for them. */
   | { type: "renewing"; open: number }
   /**
    * Sent when the catalog differs from the one main has: a whole snapshot in the file's own format. `prompts`: it has
    * prompts, and others than the last one had, so that main decodes no snapshot in vain.
    */
-  | { type: "catalog"; generation: number; snapshot: Uint8Array<ArrayBuffer>; prompts?: true }
+  | { type: "catalog"; snapshot: Uint8Array<ArrayBuffer>; prompts?: true }
   /** Sent as soon as servers or tools are gone, because the snapshot without them takes time to make. */
-  | ({ type: "removed"; generation: number } & RemovedTools)
+  | ({ type: "removed" } & RemovedTools)
   /** Sent while a call runs, at most as often as `LIMITS` allows. */
   | ({ type: "progress"; callId: string } & CallProgress);

@@ -13,8 +13,6 @@ export interface SessionLimits {
 
 /** Parameters of `startSession`. */
 export interface SessionFacts {
-  /** Counts the sessions of one process. The worker drops results of an older generation. */
-  generation: number;
   cwd: string;
   agentDir: string;
   /** `ctx.isProjectTrusted()`: whether `.pi/mcp.json` counts. */

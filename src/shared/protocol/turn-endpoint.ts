@@ -1,15 +1,23 @@
 /**
- * The way of comlink's messages between main and the connection worker: what one side says in one turn of its loop goes
- * as one message, since each message wakes the other thread. Owns the form of such a message: a list of comlink's own
- * messages, in order.
+ * The one way of messages between main and the connection worker: comlink's own, and the worker's events among them, in
+ * the order in which they were said. What one side says to comlink in one turn of its loop goes as one message, since each
+ * message wakes the other thread; an event goes at once, behind what was said before it. Owns the form of a message: a
+ * list of comlink's messages, or `{ event }`.
  */
 import type { Endpoint } from "comlink";
+import type { WorkerEvent } from "./events.ts";
 
-/** A `Worker`, or the worker's `parentPort`. */
+/** A `MessagePort`, without naming Node or the DOM. */
 export interface Port {
-  postMessage(messages: unknown, transferred?: readonly ArrayBuffer[]): void;
-  on(event: "message", listener: (messages: unknown) => void): unknown;
-  off(event: "message", listener: (messages: unknown) => void): unknown;
+  postMessage(message: unknown, transferred?: readonly ArrayBuffer[]): void;
+  on(event: "message", listener: (message: unknown) => void): unknown;
+}
+
+interface TurnEndpoint extends Endpoint {
+  /** Sends an event. */
+  tell(event: WorkerEvent, transferred?: readonly ArrayBuffer[]): void;
+  /** Handles a message that was taken from the port by hand. */
+  receive(message: unknown): void;
 }
 
 type Listener = Parameters<Endpoint["addEventListener"]>[1];
@@ -20,12 +28,24 @@ const thrown = (id: unknown, error: unknown) => {
   return { id, type: "HANDLER", name: "throw", value: { isError: true, value: { name, message } } };
 };
 
-export function createTurnEndpoint(port: Port): Endpoint {
-  const listeners = new Map<Listener, (messages: unknown) => void>();
+/** The event of a message, if it is one. */
+export const eventOf = (message: unknown): WorkerEvent | undefined =>
+  Array.isArray(message) ? undefined : (message as { event: WorkerEvent }).event;
+
+export function createTurnEndpoint(port: Port, onEvent?: (event: WorkerEvent) => void): TurnEndpoint {
+  const listeners = new Set<Listener>();
   let waiting: { message: unknown; transferred: ArrayBuffer[] }[] = [];
 
-  const receive = (messages: unknown): void => {
-    for (const listener of listeners.values()) listener(messages);
+  const receive = (message: unknown): void => {
+    const event = eventOf(message);
+    if (event) onEvent?.(event);
+    else
+      for (const data of message as unknown[]) {
+        for (const listener of listeners) {
+          if ("handleEvent" in listener) listener.handleEvent({ data } as never);
+          else listener({ data } as never);
+        }
+      }
   };
   /** A message that cannot be cloned fails its request, on whichever side that waits. */
   const sendAlone = ({ message, transferred }: (typeof waiting)[number]): void => {
@@ -41,6 +61,7 @@ export function createTurnEndpoint(port: Port): Endpoint {
   const send = (): void => {
     const said = waiting;
     waiting = [];
+    if (said.length === 0) return;
     try {
       port.postMessage(
         said.map(({ message }) => message),
@@ -51,28 +72,19 @@ export function createTurnEndpoint(port: Port): Endpoint {
       for (const one of said) sendAlone(one);
     }
   };
+  port.on("message", receive);
 
   return {
     postMessage: (message: unknown, transferred: readonly unknown[] = []) => {
       if (waiting.length === 0) void Promise.resolve().then(send);
       waiting.push({ message, transferred: transferred as ArrayBuffer[] });
     },
-    addEventListener: (_type, listener) => {
-      const onMessages = (messages: unknown): void => {
-        // After an update, the other side may be of a version that sends one message alone.
-        for (const data of Array.isArray(messages) ? messages : [messages]) {
-          const event = { data } as never;
-          if ("handleEvent" in listener) listener.handleEvent(event);
-          else listener(event);
-        }
-      };
-      listeners.set(listener, onMessages);
-      port.on("message", onMessages);
+    tell: (event, transferred) => {
+      send();
+      port.postMessage({ event }, transferred);
     },
-    removeEventListener: (_type, listener) => {
-      const onMessages = listeners.get(listener);
-      listeners.delete(listener);
-      if (onMessages) port.off("message", onMessages);
-    },
+    receive,
+    addEventListener: (_type, listener) => void listeners.add(listener),
+    removeEventListener: (_type, listener) => void listeners.delete(listener),
   };
 }

@@ -3,7 +3,7 @@
  * worker has bounded and cleaned; open an address, which the worker does after a yes. Called by: session.
  * The dialogs are in run.ts, which is loaded with the first question. To change what the user reads: words.ts.
  */
-import type { PiContext } from "../../pi/context.ts";
+import type { PiContext } from "../../pi/api.ts";
 import { messageOf } from "../../shared/protocol/errors.ts";
 import type { AskHost, Asks } from "./host.ts";
 

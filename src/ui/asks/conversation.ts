@@ -1,5 +1,5 @@
 /** What the dialogs of one question share. */
-import type { DialogOptions, PiContext } from "../../pi/context.ts";
+import type { DialogOptions, PiContext } from "../../pi/api.ts";
 import type { AskAnswer, AskReply } from "../../shared/protocol/ask.ts";
 import { orAborted } from "../or-aborted.ts";
 

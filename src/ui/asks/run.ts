@@ -2,8 +2,8 @@
  * The questions of a session: each is asked in its turn among all dialogs, and leaves the screen once nobody waits for
  * the answer.
  */
-import type { PiContext } from "../../pi/context.ts";
-import { notify } from "../../pi/notices.ts";
+import type { PiContext } from "../../pi/api.ts";
+import { notify } from "../../pi/extension.ts";
 import type { AskAnswer, AskReply } from "../../shared/protocol/ask.ts";
 import { messageOf } from "../../shared/protocol/errors.ts";
 import { isRuntimeEnd } from "../runtime-end.ts";

@@ -1,5 +1,5 @@
 /** The questions whether a tool may run: one at a time, each until its answer or until nobody waits for it any more. */
-import type { PiContext } from "../../pi/context.ts";
+import type { PiContext } from "../../pi/api.ts";
 import { createWithdrawable } from "../withdrawable.ts";
 import { askApproval } from "./ask-approval.ts";
 import type { Answers, Approvals, Dialogs } from "./contract.ts";

@@ -2,11 +2,10 @@
  * How the user is asked whether a tool may run: server, tool and the start of each argument; all of the arguments, page
  * by page, on demand. A choice that another program makes up, and a closed dialog, mean no.
  */
-import type { PiContext } from "../../pi/context.ts";
+import type { PiContext } from "../../pi/api.ts";
 import type { ApprovalAnswer, ApprovalQuestion } from "../../shared/protocol/approval.ts";
 import { cutTo, printable } from "../../shared/text/width.ts";
-import { pagesOf, shortOf } from "../pages.ts";
-import { screenOf } from "../screen.ts";
+import { pagesOf, screenOf, shortOf } from "../pages.ts";
 
 const NO = "No";
 const ANSWERS: readonly [choice: string, answer: ApprovalAnswer][] = [

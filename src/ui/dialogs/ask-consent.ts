@@ -2,10 +2,9 @@
  * How the user is asked whether a project's server may run. A question that is longer than the screen is asked page by
  * page, and the user can allow nothing before its last page.
  */
-import type { PiContext } from "../../pi/context.ts";
+import type { PiContext } from "../../pi/api.ts";
 import { printable } from "../../shared/text/width.ts";
-import { pagesOf } from "../pages.ts";
-import { screenOf } from "../screen.ts";
+import { pagesOf, screenOf } from "../pages.ts";
 
 const ALLOW = "Allow";
 const REFUSE = "Refuse";

@@ -4,7 +4,7 @@
  * Called by: session. Dialogs appear only in modes that have them. The questions are in run.ts, which is loaded with the
  * first one.
  */
-import type { PiContext } from "../../pi/context.ts";
+import type { PiContext } from "../../pi/api.ts";
 import type { Answers, Dialogs, Questions } from "./contract.ts";
 
 export type { Dialogs } from "./contract.ts";

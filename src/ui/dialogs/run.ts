@@ -1,5 +1,5 @@
 /** The questions of a session: each is asked once, in its turn, and not at all if it is void before its turn. */
-import type { PiContext } from "../../pi/context.ts";
+import type { PiContext } from "../../pi/api.ts";
 import type { ConsentQuestion } from "../../shared/protocol/status.ts";
 import { printable } from "../../shared/text/width.ts";
 import { createApprovals } from "./approvals.ts";

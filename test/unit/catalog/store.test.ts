@@ -34,14 +34,3 @@ test("tools are left out -> they are gone at once, also before the snapshot is d
   expect(names(store)).toHaveLength(3);
   expect(store.checksum()).toBe(CHECKSUM);
 });
-
-test("reached: a snapshot that is there, no snapshot, a snapshot that comes later", async () => {
-  const store = await makeStore();
-  await store.reached(undefined);
-  const reached = store.reached(CHECKSUM);
-  store.replace(BYTES);
-  await reached;
-  store.leaveOut({ servers: ["b"], tools: [] });
-  await store.reached(CHECKSUM);
-  expect(names(store)).toHaveLength(2);
-});

@@ -26,7 +26,7 @@ async function shown(ask: Ask, typed: string[]): Promise<{ lines: string[]; sent
         return { taken: true };
       },
     });
-    asks.on({ type: "ask", generation: 1, askId: "1", server: "docs", ask });
+    asks.on({ type: "ask", askId: "1", server: "docs", ask });
   });
   return { lines: String(stderr.read()).trimEnd().split("\n"), sent };
 }

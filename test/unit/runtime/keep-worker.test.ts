@@ -29,7 +29,7 @@ function createFakeThread(isStuck: boolean): FakeThread {
     crash: (reason) => resolve({ exitCode: 1, reason }),
     terminations: () => terminations,
     thread: {
-      api: { cancel: answer, ping: answer, status: answer } as unknown as RuntimeThread["api"],
+      api: { cancel: answer, request: answer } as unknown as RuntimeThread["api"],
       exited: promise,
       hold: () => undefined,
       release: () => undefined,

@@ -11,7 +11,7 @@ type Ping = () => Promise<unknown>;
 function fakeThread(ping: Ping) {
   const counts = { named: 0, held: 0, cancelled: 0 };
   const api = {
-    get ping() {
+    get request() {
       counts.named++;
       return ping;
     },

@@ -7,7 +7,7 @@ import { makeStatus } from "../server-status.ts";
 
 const end = { reason: "exit code 7", outOfMemory: false };
 const say = (suspicion: Suspicion, name: string, state: ServerState): void =>
-  suspicion.see({ type: "server", generation: 1, status: makeStatus(name, { state }) });
+  suspicion.see({ type: "server", status: makeStatus(name, { state }) });
 const heldBack = (suspicion: Suspicion): string[] =>
   (suspicion.facts().heldBack ?? []).map(({ server }) => server);
 

@@ -6,7 +6,6 @@ import { openSession } from "./support.ts";
 
 const asked = (id: string): WorkerEvent => ({
   type: "approval",
-  generation: 0,
   id,
   question: { server: "s", tool: "t", args: "", canAlways: true },
 });

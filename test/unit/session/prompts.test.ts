@@ -124,7 +124,7 @@ describe("an input with a command that Pi does not know", () => {
     const at = await print({ snapshot: [] });
     at.answers.settleTools = () => {
       at.send(catalogOf([own(ASK)]));
-      return { pending: [], checksum: undefined };
+      return [];
     };
     expect(await input(at, "/mcp__own__ask topic=cats")).toMatchObject({
       action: "transform",
@@ -140,7 +140,7 @@ describe("an input with a command that Pi does not know", () => {
   });
 
   test("no server offers it -> handled, so that it never reaches the model", async () => {
-    const at = await print({ answers: { settleTools: () => ({ pending: [], checksum: undefined }) } });
+    const at = await print({ answers: { settleTools: () => [] } });
     expect(await input(at, "/mcp__own__gone x")).toEqual({ action: "handled" });
   });
 

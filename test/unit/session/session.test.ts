@@ -66,7 +66,7 @@ describe("the start", () => {
     send(catalogOf([OWN]));
     const after = runtimes[0]?.options.facts();
     expect(after).toMatchObject({ accepted, snapshotChecksum: expect.any(Number) });
-    send({ type: "removed", generation: 0, servers: ["own"], tools: [] });
+    send({ type: "removed", servers: ["own"], tools: [] });
     // Main shows less than that snapshot: the worker must send it again.
     expect(runtimes[0]?.options.facts().snapshotChecksum).toBeUndefined();
   });
@@ -115,14 +115,14 @@ describe("the end", () => {
   });
 
   const LATE: [string, WorkerEvent][] = [
-    ["a notice", { type: "notice", generation: 1, text: "+ docs", level: "info" }],
-    ["a failed server", { type: "server", generation: 1, status: makeStatus("s", { state: "failed" }) }],
-    ["a held edit", { type: "held", generation: 1, id: "1", text: "+ docs" }],
+    ["a notice", { type: "notice", text: "+ docs", level: "info" }],
+    ["a failed server", { type: "server", status: makeStatus("s", { state: "failed" }) }],
+    ["a held edit", { type: "held", id: "1", text: "+ docs" }],
     ["a plan", planned({ questions: [{ server: "s", hash: "h", question: "s: x" }] })],
     ["a catalog", catalogOf([OWN])],
-    ["removed tools", { type: "removed", generation: 1, servers: ["own"], tools: [] }],
+    ["removed tools", { type: "removed", servers: ["own"], tools: [] }],
   ];
-  it.each(LATE)("%s of an older generation -> dropped; of the new one -> handled", async (_name, event) => {
+  it.each(LATE)("%s of an older session -> dropped; of the new one -> handled", async (_name, event) => {
     const at = await openSession({ snapshot: [OWN] });
     at.pi.setActiveTools(["own__work"]);
     const effects = (): unknown[] => [
@@ -163,7 +163,7 @@ describe("the end", () => {
     ctx.ui.notify = () => {
       throw new Error("This context is stale.");
     };
-    send({ type: "notice", generation: 0, text: "+ docs", level: "info" });
+    send({ type: "notice", text: "+ docs", level: "info" });
     await settled();
     expect(runtimes[0]).toMatchObject({ isStopped: true });
     expect(runtimes[0]?.logged.at(-1)).toBe("the session is over: This context is stale.");
@@ -247,7 +247,7 @@ describe("other events", () => {
     send(planOf({ s: { state: "connecting" } }));
     const error = { code: "spawn_failed", message: "s: not found." } as const;
     for (const status of [makeStatus("s", { state: "failed", error }), makeStatus("s")]) {
-      send({ type: "server", generation: 0, status });
+      send({ type: "server", status });
       expect(session.servers()).toEqual([status]);
     }
     expect(notices.map(([text]) => text)).toEqual(["MCP server s: not found.", "MCP server s works again."]);
@@ -257,7 +257,7 @@ describe("other events", () => {
   test("tools are gone -> an active one is withdrawn at once", async () => {
     const { pi, send } = await openSession({ snapshot: [OWN] });
     pi.setActiveTools(["own__work"]);
-    send({ type: "removed", generation: 0, servers: [], tools: [{ server: "own", tool: "work" }] });
+    send({ type: "removed", servers: [], tools: [{ server: "own", tool: "work" }] });
     expect(reachable(pi)).toEqual([]);
   });
 
@@ -373,7 +373,7 @@ describe("dialogs", () => {
 
   test("a held edit -> the user's answer is sent to the worker", async () => {
     const at = await openSession({ confirm: () => true, answers: { applyHeld: () => undefined } });
-    at.send({ type: "held", generation: 0, id: "7", text: "+ docs" });
+    at.send({ type: "held", id: "7", text: "+ docs" });
     await settled();
     expect(at.runtimes[0]?.asked).toEqual([["applyHeld", { id: "7", apply: true }]]);
   });
@@ -412,7 +412,7 @@ describe("Pi's other events", () => {
   });
 
   test("codemode is called before the plan -> the servers are waited for", async () => {
-    const settleTools = () => ({ pending: [], checksum: undefined });
+    const settleTools = () => [];
     const at = await openSession({ answers: { settleTools } });
     const execute = (): Promise<never> => Promise.reject(new Error("not called"));
     at.pi.registerTool({
@@ -463,7 +463,7 @@ describe("Pi's other events", () => {
 describe("a call", () => {
   const result = { content: [{ type: "text" as const, text: "done" }], isError: false, durationMs: 3 };
 
-  test("of a registered tool -> with the generation; progress reaches the call that made it", async () => {
+  test("of a registered tool -> to the worker; progress reaches the call that made it", async () => {
     const { promise, resolve } = Promise.withResolvers<typeof result>();
     const at = await openSession({ snapshot: [OWN], answers: { callTool: () => promise } });
     const tool = at.pi.tools.get("own__work");
@@ -480,12 +480,8 @@ describe("a call", () => {
     expect((await running)?.content).toEqual(result.content);
     at.send({ type: "progress", callId: "call_1", message: "late" });
     expect(updates).toEqual(["of call_1"]);
-    const { generation } = at.runtimes[0]?.options.facts() ?? {};
     expect(at.runtimes[0]?.asked).toEqual([
-      [
-        "callTool",
-        { generation, callId: "call_1", server: "own", tool: "work", args: { a: 1 }, wantsStructured: false },
-      ],
+      ["callTool", { callId: "call_1", server: "own", tool: "work", args: { a: 1 }, wantsStructured: false }],
     ]);
   });
 
@@ -504,7 +500,7 @@ test("another extension has the name of a tool without a prefix -> another name,
   });
   const execute = (): Promise<never> => Promise.reject(new Error("not called"));
   pi.registerTool({ name: "read", label: "", description: "", parameters: {}, execute });
-  answers.settleTools = () => ({ pending: [], checksum: undefined });
+  answers.settleTools = () => [];
   const search = pi.tools.get("ToolSearch");
   await search?.execute("1", { query: "select:read" }, undefined, undefined, {} as never);
   const text = "MCP tool read of own is called own__read: another extension has a tool read.";

@@ -31,7 +31,6 @@ const result = { content: [{ type: "text" as const, text: "done" }], isError: fa
 const SIGNED_IN = ["own: signed in, 2 tools.", "info"];
 const end: WorkerEvent = {
   type: "sign-in",
-  generation: 0,
   id: "7",
   server: "own",
   result: { ok: true, tools: 2 },
@@ -63,7 +62,7 @@ test("/mcp auth -> the dialog; its end comes as an event, with one line", async 
   await settled();
   expect(at.dialogs).toMatchObject([{ method: "input" }]);
   // The server connects before the sign-in ends: the line of the sign-in says both.
-  at.send({ type: "server", generation: 0, status: makeStatus("own") });
+  at.send({ type: "server", status: makeStatus("own") });
   at.send(end);
   await done;
   expect(at.notices.at(-1)).toEqual(SIGNED_IN);
@@ -139,7 +138,7 @@ test("the session ends while the dialog is open -> the call and the command end,
 
 test("a lazy server that nobody called needs a sign-in -> no notice; after a call -> one", async () => {
   const at = await refusing(false);
-  const tell = (): void => at.send({ type: "server", generation: 0, status: needing });
+  const tell = (): void => at.send({ type: "server", status: needing });
   tell();
   expect(at.notices).toEqual([]);
   await call(at);
@@ -169,11 +168,11 @@ test("/mcp logout -> no notice that the server needs a sign-in, until it has con
   at.send(planned({ servers: [makeStatus("own", { lifecycle: "eager" })] }));
   const needed = { ...needing, lifecycle: "eager" as const };
   await at.session.ask("signOut", { server: "own" });
-  at.send({ type: "server", generation: 0, status: needed });
+  at.send({ type: "server", status: needed });
   expect(at.notices).toEqual([]);
   const signIn = { state: "signed-in", renews: true } as const;
-  at.send({ type: "server", generation: 0, status: makeStatus("own", { lifecycle: "eager", signIn }) });
-  at.send({ type: "server", generation: 0, status: needed });
+  at.send({ type: "server", status: makeStatus("own", { lifecycle: "eager", signIn }) });
+  at.send({ type: "server", status: needed });
   expect(at.notices.map(([text]) => text)).toEqual([
     "MCP server own is signed in.",
     "MCP server own needs a sign-in: /mcp auth own",

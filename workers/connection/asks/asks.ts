@@ -21,7 +21,6 @@ export interface SessionAsks {
 }
 
 export interface SessionAsksOptions {
-  generation: number;
   /** Begins every id. Another worker of the session must have another one: it may get an answer that this one awaited. */
   worker: string;
   emit: (event: WorkerEvent) => void;
@@ -29,7 +28,7 @@ export interface SessionAsksOptions {
   openPage: (url: string, onNote: (note: string) => void) => Promise<"started" | "none">;
 }
 
-export function createSessionAsks({ generation, worker, emit, openPage }: SessionAsksOptions): SessionAsks {
+export function createSessionAsks({ worker, emit, openPage }: SessionAsksOptions): SessionAsks {
   const servers = new Map<string, QuestionsOfServer>();
   const open = new Map<string, OpenAsk>();
   let lastId = 0;
@@ -37,11 +36,11 @@ export function createSessionAsks({ generation, worker, emit, openPage }: Sessio
   const show = (one: OpenAsk): string => {
     const askId = `${worker}${++lastId}`;
     open.set(askId, one);
-    emit({ type: "ask", generation, askId, server: one.server, ask: one.ask });
+    emit({ type: "ask", askId, server: one.server, ask: one.ask });
     return askId;
   };
   const hide = (askId: string): void => {
-    if (open.delete(askId)) emit({ type: "ask-over", generation, askId });
+    if (open.delete(askId)) emit({ type: "ask-over", askId });
   };
 
   return {

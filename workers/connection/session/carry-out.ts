@@ -10,12 +10,10 @@ import { normalizePrompts } from "../../shared/listed/prompt.ts";
 import { boundResources, normalizeResources, normalizeTemplates } from "../../shared/listed/resource.ts";
 import { abortable } from "../../shared/pace/abort.ts";
 import type { CacheEntry, CacheQuery } from "../../shared/tasks.ts";
-import {
-  type CachePool,
-  type CatalogPublisher,
-  catalogSettings,
-  type DefinitionHashes,
-} from "../catalog/catalog.ts";
+import type { CacheWorker } from "../catalog/cache-worker.ts";
+import type { CatalogPublisher } from "../catalog/catalog.ts";
+import type { DefinitionHashes } from "../catalog/kept.ts";
+import { catalogSettings } from "../catalog/publish.ts";
 import type { ConfigState } from "../config/config.ts";
 import { cacheIdentity } from "../config/entry/cache-identity.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
@@ -26,14 +24,13 @@ import type { KnownTools } from "../servers/lists.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
 
 export interface PlanCarrierOptions {
-  generation: number;
   cwd: string;
   /** Absolute path of the cache file. */
   cachePath: string;
   supervisor: Pick<Supervisor, "servers" | "carryOut" | "restoreAndConnect">;
   catalog: Pick<CatalogPublisher, "noteUsed" | "changed">;
   hashes: DefinitionHashes;
-  cache: Pick<CachePool, "readCache" | "warm">;
+  cache: Pick<CacheWorker, "readCache" | "warm">;
   /** Nothing connects before a request needs it. */
   onDemand?: boolean | undefined;
   emit: (event: WorkerEvent) => void;
@@ -61,22 +58,11 @@ export class CurrentPlan {
 type CarryOut = (change: Plan, state: ConfigState, accepted: AcceptedBefore) => Promise<void>;
 
 export function createPlanCarrier(current: CurrentPlan, options: PlanCarrierOptions): CarryOut {
-  const {
-    generation,
-    cwd,
-    cachePath,
-    supervisor,
-    catalog,
-    hashes,
-    cache,
-    emit,
-    onChanged,
-    signal,
-    firstRequestGone,
-  } = options;
+  const { cwd, cachePath, supervisor, catalog, hashes, cache, emit, onChanged, signal, firstRequestGone } =
+    options;
   let isFirst = true;
 
-  const read = async (query: CacheQuery): ReturnType<CachePool["readCache"]> => {
+  const read = async (query: CacheQuery): ReturnType<CacheWorker["readCache"]> => {
     const found = await cache.readCache(query);
     const isAllKnown = Object.keys(found.entries).length === Object.keys(query.definitions).length;
     // A server of which nothing is known will list its tools, for a snapshot that the thread makes. On demand, this one
@@ -109,7 +95,6 @@ export function createPlanCarrier(current: CurrentPlan, options: PlanCarrierOpti
     supervisor.carryOut(change, withheldServers(state));
     emit({
       type: "planned",
-      generation,
       settings: catalogSettings(current.settings, current.files),
       accepted,
       ...statusReport(supervisor, state),

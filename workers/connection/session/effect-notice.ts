@@ -13,7 +13,6 @@ import { startedBy } from "./carry-out.ts";
 const NOTICE_WAIT_MS = 10_000;
 
 export interface EffectNoticeOptions {
-  generation: number;
   supervisor: Pick<Supervisor, "servers" | "settleTools">;
   catalog: Pick<CatalogPublisher, "withdraw" | "flush">;
   log: Log;
@@ -24,13 +23,13 @@ export interface EffectNoticeOptions {
 
 /** Never rejects: what goes wrong is in the log. */
 export async function reportEffect(change: Plan, options: EffectNoticeOptions): Promise<void> {
-  const { generation, supervisor, log, emit } = options;
+  const { supervisor, log, emit } = options;
   try {
     if (!(await isShown(change, options))) return;
     const text = describeEffect(change, toolCounts(supervisor.servers));
     if (text === undefined) return;
     log.info(text);
-    emit({ type: "notice", generation, text, level: "info" });
+    emit({ type: "notice", text, level: "info" });
   } catch (error) {
     log.error(`telling a change failed: ${(error as Error).message}`);
   }

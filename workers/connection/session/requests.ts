@@ -28,7 +28,7 @@ export interface SessionParts {
   /** Settles when the first plan is carried out. */
   started: Promise<RunningConfiguration>;
   supervisor: Supervisor;
-  catalog: Pick<CatalogPublisher, "flush" | "checksum" | "retry" | "inspect">;
+  catalog: Pick<CatalogPublisher, "flush" | "retry" | "inspect">;
   results: Results;
   approvals: Pick<Approvals, "answer">;
   signIns: SignInRequests;
@@ -53,7 +53,7 @@ export function createSessionRequests(parts: SessionParts): Omit<SessionRequests
       await started;
       const pending = await supervisor.settleTools(params, signal);
       await catalog.flush();
-      return { pending, checksum: catalog.checksum };
+      return pending;
     },
     callTool: async (params, signal) => {
       await started;
@@ -70,6 +70,7 @@ export function createSessionRequests(parts: SessionParts): Omit<SessionRequests
         if (absent) throw absent;
         catalog.retry(server);
         await supervisor.reconnect(server);
+        await catalog.flush();
       }),
     turnEnded: () => {
       asks.turnEnded();

@@ -11,20 +11,17 @@ import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { SessionFacts } from "../../../src/shared/protocol/session.ts";
 import { SNAPSHOT_FOLDER, snapshotFileName } from "../../../src/shared/snapshot/file-name.ts";
 import type { Log } from "../../shared/log.ts";
-import { createApprovals } from "../approval/approval.ts";
+import { Approvals } from "../approval/approval.ts";
 import { createSessionAsks } from "../asks/asks.ts";
 import { openPage } from "../auth/auth.ts";
-import {
-  type CachePool,
-  type CatalogPublisher,
-  createCatalogPublisher,
-  createDefinitionHashes,
-  publishTimes,
-} from "../catalog/catalog.ts";
+import type { CacheWorker } from "../catalog/cache-worker.ts";
+import { CatalogPublisher } from "../catalog/catalog.ts";
+import { DefinitionHashes } from "../catalog/kept.ts";
+import { publishTimes } from "../catalog/publish.ts";
 import { runConfiguration } from "../config/config.ts";
-import { cacheFile, npxCacheFile } from "../config/files/files.ts";
+import { cacheFile, npxCacheFile } from "../config/files/sources.ts";
 import { describeEffect } from "../config/plan/plan.ts";
-import { createResults } from "../results/results.ts";
+import { Results } from "../results/results.ts";
 import type { Connect } from "../servers/server.ts";
 import { Supervisor, type SupervisorContext } from "../servers/supervisor.ts";
 import type { Talkers } from "../servers/talkers.ts";
@@ -42,7 +39,7 @@ export { createPatternMatcher } from "./match-pattern.ts";
 export interface SessionContext {
   emit: (event: WorkerEvent) => void;
   log: Log;
-  cache: CachePool;
+  cache: CacheWorker;
   talkers: Talkers;
   /** Absent: the transports open connections. */
   connect?: Connect;
@@ -61,15 +58,14 @@ const PRELOAD_MS = 1_500;
 
 export function openSession(facts: SessionFacts, context: SessionContext): Session {
   const { emit, log, cache } = context;
-  const { generation, agentDir, cwd } = facts;
+  const { agentDir, cwd } = facts;
   const limits = { ...LIMITS, ...facts.limits };
   const lifetime = new AbortController();
   const first = createFirstRequest(lifetime.signal);
   const current = new CurrentPlan();
   const settings = () => current.settings;
-  const hashes = createDefinitionHashes(cache, cwd);
+  const hashes = new DefinitionHashes(cache, cwd);
   const signInOptions = {
-    generation,
     agentDir,
     cwd,
     log,
@@ -78,8 +74,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
     signal: lifetime.signal,
   };
   const auth = openSessionAuth(signInOptions);
-  const approvals = createApprovals({
-    generation,
+  const approvals = new Approvals({
     canAsk: facts.canAsk,
     definitionOf: (name) => supervisor.servers.find((server) => server.name === name)?.definition,
     settings,
@@ -87,7 +82,6 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
     log,
   });
   const asks = createSessionAsks({
-    generation,
     worker: `${performance.timeOrigin}-`,
     emit,
     openPage: (url, onNote) => openPage(url, { env: process.env, platform: process.platform, onNote }),
@@ -103,40 +97,38 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
       const status = server.status();
       // Its tools make a new snapshot: the thread for it starts beside the server.
       if (facts.onDemand && status.state === "connecting" && !status.toolsKnown) cache.warm();
-      emit({ type: "server", generation, status });
+      emit({ type: "server", status });
     },
     onTools: (server) => catalog.changed(server),
   });
-  const catalog: CatalogPublisher = createCatalogPublisher({
-    generation,
+  const catalog: CatalogPublisher = new CatalogPublisher({
     cachePath: cacheFile(agentDir),
     snapshotPath: () => snapshotPath(facts),
     knownChecksum: facts.snapshotChecksum,
     servers: () => supervisor.servers,
     settings,
     configFiles: () => current.files,
-    hashOf: hashes.of,
+    hashOf: (server) => hashes.of(server),
     cache,
     log,
     emit,
     times: publishTimes(limits),
   });
-  const results = createResults({
+  const results = new Results({
     agentDir,
     settings,
     log,
     warn: (text) => {
       log.warn(text);
-      emit({ type: "notice", generation, text, level: "warning" });
+      emit({ type: "notice", text, level: "warning" });
     },
   });
-  const notice = { generation, supervisor, catalog, log, emit, signal: lifetime.signal };
+  const notice = { supervisor, catalog, log, emit, signal: lifetime.signal };
   const started = runConfiguration({
     facts,
     log,
     signal: lifetime.signal,
     onPlan: createPlanCarrier(current, {
-      generation,
       cwd,
       cachePath: cacheFile(agentDir),
       supervisor,
@@ -153,13 +145,12 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
       },
     }),
     onFirstChange: () => cache.warm(),
-    onHeld: ({ id, change }) =>
-      emit({ type: "held", generation, id, text: describeEffect(change, new Map()) ?? "" }),
+    onHeld: ({ id, change }) => emit({ type: "held", id, text: describeEffect(change, new Map()) ?? "" }),
   });
   if (facts.hints) {
     started
       .then(firstHint)
-      .then((text) => text && emit({ type: "notice", generation, text, level: "info" }))
+      .then((text) => text && emit({ type: "notice", text, level: "info" }))
       // The failure of a start is told by its requests.
       .catch(() => undefined);
   }

@@ -17,7 +17,6 @@ import { explainAbsent } from "./explain-server.ts";
 import type { SessionRequests } from "./handler.ts";
 
 export interface SessionSignInsOptions {
-  generation: number;
   agentDir: string;
   cwd: string;
   log: Log;
@@ -30,7 +29,7 @@ export interface SessionSignInsOptions {
 export type SignInRequests = Pick<SessionRequests, "signIn" | "pasteSignIn" | "cancelSignIn" | "signOut">;
 
 export function openSessionAuth(options: SessionSignInsOptions): SessionAuth {
-  const { generation, agentDir, log, emit, supervisor, signal } = options;
+  const { agentDir, log, emit, supervisor, signal } = options;
   let renewing = 0;
   return createSessionAuth({
     agentDir,
@@ -47,7 +46,7 @@ export function openSessionAuth(options: SessionSignInsOptions): SessionAuth {
       (await import("../web/web.ts")).createHttpClient(process.env, undefined, ca),
     warn: (text) => {
       log.warn(text);
-      emit({ type: "notice", generation, text, level: "warning" });
+      emit({ type: "notice", text, level: "warning" });
     },
     onRenewing: (by) => {
       renewing += by;
@@ -55,9 +54,9 @@ export function openSessionAuth(options: SessionSignInsOptions): SessionAuth {
     },
     onStatus: (name) => {
       const server = supervisor().servers.find((one) => one.name === name);
-      if (server) emit({ type: "server", generation, status: server.status() });
+      if (server) emit({ type: "server", status: server.status() });
     },
-    onEnd: (end) => emit({ type: "sign-in", generation, ...end }),
+    onEnd: (end) => emit({ type: "sign-in", ...end }),
   });
 }
 

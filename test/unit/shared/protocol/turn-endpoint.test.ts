@@ -21,7 +21,6 @@ function counted(port: MessagePort) {
       count.sent++;
     },
     on: (event, listener) => port.on(event, listener),
-    off: (event, listener) => port.off(event, listener),
   };
   return { count, endpoint: createTurnEndpoint(counting) };
 }
@@ -87,12 +86,38 @@ test("an answer that cannot be cloned -> its request fails, the others of the tu
   expect(await api.add(5, 6)).toBe(11);
 });
 
-test("a message that comes alone, as from another version -> understood", async () => {
+test("events -> each at once as a message of its own, between the answers before and after it", async () => {
   const { port1, port2 } = new MessageChannel();
   onTestFinished(() => port1.close());
-  expose({ add: (a: number, b: number) => a + b }, createTurnEndpoint(port1));
-  const answered = new Promise((resolve) => port2.once("message", resolve));
-  const value = (of: unknown) => ({ type: "RAW", value: of });
-  port2.postMessage({ id: "1", type: "APPLY", path: ["add"], argumentList: [value(1), value(2)] });
-  expect(await answered).toEqual([expect.objectContaining({ id: "1", value: 3 })]);
+  const heard: string[] = [];
+  const near = createTurnEndpoint(port1, (event) =>
+    heard.push(event.type === "progress" ? event.message : ""),
+  );
+  const far = createTurnEndpoint(port2);
+  const say = (message: string) => far.tell({ type: "progress", callId: "1", message });
+  expose(
+    {
+      one: () => {
+        say("before one");
+        // The answer waits for the end of the turn, and goes before this event.
+        queueMicrotask(() => queueMicrotask(() => queueMicrotask(() => say("after one"))));
+      },
+    },
+    far,
+  );
+  const api = wrap<{ one(): Promise<void> }>(near);
+  await api.one().then(() => heard.push("one"));
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  expect(heard).toEqual(["before one", "one", "after one"]);
+});
+
+test("a buffer of an event -> transferred", async () => {
+  const { port1, port2 } = new MessageChannel();
+  onTestFinished(() => port1.close());
+  const { promise, resolve } = Promise.withResolvers<unknown>();
+  createTurnEndpoint(port1, resolve);
+  const snapshot = new Uint8Array(8);
+  createTurnEndpoint(port2).tell({ type: "catalog", snapshot }, [snapshot.buffer]);
+  expect(snapshot.byteLength).toBe(0);
+  expect(await promise).toEqual({ type: "catalog", snapshot: new Uint8Array(8) });
 });

@@ -143,10 +143,10 @@ test("the same id again, from the worker after a crash -> it can be withdrawn, t
   const at = asking();
   await at.ask(form(NAME), "1");
   at.asks.interrupt();
-  at.asks.on({ type: "ask", generation: 1, askId: "1", server: "files", ask: PAGE });
+  at.asks.on({ type: "ask", askId: "1", server: "files", ask: PAGE });
   await settled();
   expect(at.dialogs).toHaveLength(2);
-  at.asks.on({ type: "ask-over", generation: 1, askId: "1" });
+  at.asks.on({ type: "ask-over", askId: "1" });
   await settled();
   expect(at.notices).toEqual([WITHDRAWN, WITHDRAWN]);
 });
@@ -231,7 +231,7 @@ describe("a question that is over", () => {
     for (const user of [[], ["Answer"], ["Answer", "Ann"]]) {
       const at = asking({ user });
       await at.ask(form(NAME));
-      at.asks.on({ type: "ask-over", generation: 1, askId: "1" });
+      at.asks.on({ type: "ask-over", askId: "1" });
       await settled();
       expect([at.answers, at.notices]).toEqual([[], [WITHDRAWN]]);
     }
@@ -243,8 +243,8 @@ describe("a question that is over", () => {
     await at.ask(form(NAME), "2");
     await at.ask(form(AGE), "3");
     expect(at.dialogs).toHaveLength(1);
-    at.asks.on({ type: "ask-over", generation: 1, askId: "2" });
-    at.asks.on({ type: "ask-over", generation: 1, askId: "1" });
+    at.asks.on({ type: "ask-over", askId: "2" });
+    at.asks.on({ type: "ask-over", askId: "1" });
     await settled();
     expect(at.dialogs).toHaveLength(2);
     expect(at.answers).toEqual([]);
@@ -268,7 +268,7 @@ describe("a question that is over", () => {
   test("another id -> nothing happens", async () => {
     const at = asking();
     await at.ask(form(NAME));
-    at.asks.on({ type: "ask-over", generation: 1, askId: "9" });
+    at.asks.on({ type: "ask-over", askId: "9" });
     await settled();
     expect(at.notices).toEqual([]);
   });

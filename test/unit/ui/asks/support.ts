@@ -76,7 +76,7 @@ export function asking({
     answers,
     errors,
     ask: async (one, askId = "1") => {
-      asks.on({ type: "ask", generation: 1, askId, server: "files", ask: one });
+      asks.on({ type: "ask", askId, server: "files", ask: one });
       await settled();
     },
     stop: () => {

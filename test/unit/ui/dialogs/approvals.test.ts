@@ -44,7 +44,7 @@ function setup(
     failed: (error) => void failures.push(String(error)),
   });
   const send = (id: string, asked?: ApprovalQuestion): void =>
-    asking.approval({ type: "approval", generation: 1, id, ...(asked ? { question: asked } : {}) });
+    asking.approval({ type: "approval", id, ...(asked ? { question: asked } : {}) });
   return {
     asking,
     dialogs,

@@ -86,8 +86,7 @@ export function signing(options: SigningOptions = {}): Signing {
     signIns,
     asked,
     logged,
-    end: (result, id = "1") =>
-      signIns.ended({ type: "sign-in", generation: 1, id, server: "linear", result }),
+    end: (result, id = "1") => signIns.ended({ type: "sign-in", id, server: "linear", result }),
     stop: () => {
       isOver = true;
       signIns.interrupt();

@@ -26,7 +26,8 @@ import {
   STRICTER,
   tighterGuard,
 } from "../entry/settings.ts";
-import type { FileConfig, FileEntry, KeyPositions, Position } from "../files/files.ts";
+import type { Position } from "../files/document.ts";
+import type { FileConfig, FileEntry, KeyPositions } from "../files/files.ts";
 
 /** A project's server without what only the user may set, and with limits not looser than those of the settings. */
 function narrowServer(

@@ -9,7 +9,8 @@ import { holdsVariable, variablesIn } from "../entry/interpolate.ts";
 import { leastOAuthChars, oauthWords } from "../entry/oauth-keys.ts";
 import { consentedKeys } from "../entry/server-keys.ts";
 import { fromCommand, isCommand, shown, shownUrl, textsIn, withOrigin } from "../entry/shown-text.ts";
-import { decidesWhatRuns, type EnvSeen, isOwn } from "../env-files/env-files.ts";
+import { decidesWhatRuns } from "../env-files/deciding-variables.ts";
+import { type EnvSeen, isOwn } from "../env-files/env-files.ts";
 
 /** Settings of package managers that are secrets and decide nothing: only their names are shown. */
 const SECRET_SETTING =

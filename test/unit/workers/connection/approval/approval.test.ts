@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { WorkerEvent } from "../../../../../src/shared/protocol/events.ts";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
-import { type AskedCall, createApprovals } from "../../../../../workers/connection/approval/approval.ts";
+import { Approvals, type AskedCall } from "../../../../../workers/connection/approval/approval.ts";
 import type { ServerDefinition } from "../../../../../workers/connection/config/entry/definition.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../../../../../workers/connection/config/entry/settings.ts";
 import { recordingLog } from "../../recording-log.ts";
@@ -15,8 +15,7 @@ function setup(settings: Partial<Settings> = {}, canAsk = true) {
   const current = new Map<string, ServerDefinition>();
   const now = { ...DEFAULT_SETTINGS, ...settings };
   const { log, lines } = recordingLog();
-  const approvals = createApprovals({
-    generation: 3,
+  const approvals = new Approvals({
     canAsk,
     definitionOf: (name) => current.get(name),
     settings: () => now,
@@ -81,7 +80,6 @@ test("a question -> server, tool and arguments, with an id that cannot be guesse
   expect(asked()).toEqual([
     {
       type: "approval",
-      generation: 3,
       id: expect.stringMatching(/^[0-9a-f-]{36}$/),
       question: { server: "s", tool: "t", args: "a: 1", canAlways: true },
     },

@@ -25,7 +25,6 @@ function session() {
   const notes: string[] = [];
   const opened: string[] = [];
   const asks = createSessionAsks({
-    generation: 7,
     worker: "",
     emit: (event) => events.push(event),
     openPage: async (url) => {
@@ -63,7 +62,6 @@ describe("a question", () => {
     expect(at.events).toEqual([
       {
         type: "ask",
-        generation: 7,
         askId: "1",
         server: "s",
         ask: { kind: "form", message: "Who?", fields: [{ kind: "text", title: "name", required: true }] },
@@ -132,7 +130,6 @@ describe("a question", () => {
 test("a worker that follows a crash -> its questions have other ids", async () => {
   const events: WorkerEvent[] = [];
   const options = {
-    generation: 7,
     emit: (event: WorkerEvent) => events.push(event),
     openPage: async () => "none" as const,
   };

@@ -2,7 +2,11 @@
 import { open, readdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { DEFAULT_GUARD, guardFrom, type Settings } from "../../../../../workers/connection/config/entry/settings.ts";
+import {
+  DEFAULT_GUARD,
+  guardFrom,
+  type Settings,
+} from "../../../../../workers/connection/config/entry/settings.ts";
 import { createResultStore } from "../../../../../workers/connection/results/store.ts";
 import { imageOf, pathIn, randomNumbers, shape, storedText, tempFolder, textOf } from "./support.ts";
 

@@ -40,7 +40,7 @@ async function opened(entry: object, { connection = {}, ...options }: Options = 
   (await at.opening("s")).open(over);
   await at.session.requests.settleTools({ timeoutMs: 60_000 }, never());
   const call = (tool: string, signal = never()) =>
-    at.session.requests.callTool({ generation: 1, callId: tool, server: "s", tool, args: { a: 1 } }, signal);
+    at.session.requests.callTool({ callId: tool, server: "s", tool, args: { a: 1 } }, signal);
   const question = async (since = 0) => at.event("approval", since);
   const answer = async (answer: ApprovalAnswer, since = 0) =>
     at.session.requests.answerApproval({ id: (await question(since)).id, answer }, never());
@@ -122,7 +122,6 @@ test("cancelled while the question is open -> the question is taken away, the se
   await expect(call).rejects.toMatchObject({ code: "cancelled" });
   expect(at.events.filter(({ type }) => type === "approval").at(-1)).toEqual({
     type: "approval",
-    generation: 1,
     id,
   });
   await at.answer("always");
@@ -215,7 +214,7 @@ describe("always", () => {
       listTools: async () => [READS, WRITES, { name: "other" }],
     });
     const call2 = (tool: string) =>
-      later.session.requests.callTool({ generation: 1, callId: "1", server: "s", tool, args: {} }, never());
+      later.session.requests.callTool({ callId: "1", server: "s", tool, args: {} }, never());
     await call2("write");
     await expect(call2("other")).rejects.toMatchObject({ code: "not_approved" });
   });

@@ -88,7 +88,7 @@ async function open({ entries = { s: remote() }, state = {} }: OpenOptions = {})
   };
   edit({}, entries);
   const options: SessionSignInsOptions = {
-    ...{ generation: 1, agentDir, cwd: agentDir, log, emit },
+    ...{ agentDir, cwd: agentDir, log, emit },
     supervisor: () => supervisor,
     signal: lifetime.signal,
   };
@@ -276,7 +276,7 @@ describe("what main is told", () => {
       { type: "renewing", open: 1 },
       { type: "renewing", open: 0 },
     ]);
-    expect(at.events.at(-1)).toMatchObject({ type: "server", generation: 1, status: { name: "s" } });
+    expect(at.events.at(-1)).toMatchObject({ type: "server", status: { name: "s" } });
     expect(auth.status("s")).toMatchObject({ state: "signed-in" });
   });
 });

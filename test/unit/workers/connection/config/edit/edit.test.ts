@@ -2,8 +2,8 @@ import { chmod, lstat, readFile, stat, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { schemaText } from "../../../../../../scripts/key-tables.ts";
-import { changeConfigFile } from "../../../../../../workers/connection/config/edit/change-file.ts";
 import {
+  changeConfigFile,
   editAllowed,
   editableFile,
   editEnabled,

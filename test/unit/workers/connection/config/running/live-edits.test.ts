@@ -103,7 +103,6 @@ describe("a plan that cannot be carried out", () => {
   const facts = (home: Home) => ({
     agentDir: home.agentDir,
     cwd: home.cwd,
-    generation: 1,
     projectTrusted: true,
     configPath: undefined,
     registered: [],

@@ -82,7 +82,6 @@ export async function open(home: Home, over: Partial<SessionFacts> = {}): Promis
   const facts: SessionFacts = {
     agentDir,
     cwd,
-    generation: 1,
     projectTrusted: true,
     configPath: undefined,
     registered: [],

@@ -34,7 +34,6 @@ const openAt = (at: At, over: Partial<SessionFacts> = {}): Promise<Consents> =>
   openConsents(
     {
       ...at,
-      generation: 1,
       projectTrusted: true,
       configPath: undefined,
       registered: [],
