@@ -10,10 +10,9 @@ import { transfer } from "comlink";
 import type { ConnectionApi, ConnectionMethod, ConnectionMethods } from "../../src/shared/protocol/api.ts";
 import { messageOf, type Reply, ThreadsError, toWireError } from "../../src/shared/protocol/errors.ts";
 import type { WorkerEvent } from "../../src/shared/protocol/events.ts";
-import { endIfFileGone } from "../shared/gone-files.ts";
-import type { Log } from "../shared/log.ts";
+import { endIfFileGone, type Log } from "../shared/log.ts";
 import { createCacheWorker } from "./catalog/cache-worker.ts";
-import { bytesRead } from "./messages/messages.ts";
+import { bytesRead } from "./messages/incoming.ts";
 import type { Talkers } from "./servers/talkers.ts";
 import {
   createPatternMatcher,

@@ -1,16 +1,20 @@
 /** Whether the commands of servers can be started: the program, its rights, and its working directory. */
 
 import type { Finding } from "../../../src/shared/protocol/doctor.ts";
-import { counted } from "../../../src/shared/text/counts.ts";
-import { type Env, valueIn } from "../../shared/programs/environment.ts";
-import { namesFile } from "../../shared/programs/find-program.ts";
-import { SYSTEM_FOLDERS, splitSearchPath } from "../../shared/programs/search-path.ts";
+import { counted } from "../../../src/shared/text/amounts.ts";
+import {
+  type Env,
+  namesFile,
+  SYSTEM_FOLDERS,
+  splitSearchPath,
+  valueIn,
+} from "../../shared/programs/find-program.ts";
 import { serverEnvironment } from "../config/entry/cache-identity.ts";
 import type { ServerDefinition, StdioTarget } from "../config/entry/definition.ts";
 import { fillPath, interpolate, isLate, pathsOf } from "../config/entry/interpolate.ts";
 import { NO_REGISTRY_REMEDY } from "../npx/npm.ts";
 import { type NpxState, npxState } from "../npx/tree.ts";
-import { proxyFor } from "../web/web.ts";
+import { proxyFor } from "../web/client.ts";
 import { allWell, type DoctorInput, type Examined } from "./check.ts";
 import type { Machine } from "./machine.ts";
 

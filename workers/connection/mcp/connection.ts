@@ -5,17 +5,15 @@
 import type { CallProgress } from "../../../src/shared/protocol/calls.ts";
 import type { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import type { TransportKind } from "../../../src/shared/protocol/status.ts";
-import type { CachedPrompt } from "../../shared/listed/prompt.ts";
-import type { CachedResources } from "../../shared/listed/resource.ts";
-import type { CachedTool } from "../../shared/listed/tool.ts";
+import type { CachedPrompt, CachedResources, CachedTool } from "../../shared/listed.ts";
+import type { CloseTimes } from "../../shared/pace/pace.ts";
 import type { Reader } from "../../shared/pace/turns.ts";
-import type { CloseTimes } from "../../shared/programs/close-times.ts";
 import type { StoredProtocol } from "../../shared/tasks.ts";
 import type { ServerAsks } from "../asks/asks.ts";
 import type { RequestAuth } from "../auth/auth.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { ResolvedHttp, Root } from "../config/values/values.ts";
-import type { Redactor, Secrets } from "../secrets/secrets.ts";
+import type { Redactor, Secrets } from "../secrets/redact.ts";
 import type { CallToolResult } from "./wire/wire.ts";
 
 /** A list is undefined if the server could not list it: then the list that was known before stays. */

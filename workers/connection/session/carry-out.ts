@@ -6,8 +6,12 @@ import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { AcceptedBefore } from "../../../src/shared/protocol/session.ts";
 import type { StatusReport } from "../../../src/shared/protocol/status.ts";
-import { normalizePrompts } from "../../shared/listed/prompt.ts";
-import { boundResources, normalizeResources, normalizeTemplates } from "../../shared/listed/resource.ts";
+import {
+  boundResources,
+  normalizePrompts,
+  normalizeResources,
+  normalizeTemplates,
+} from "../../shared/listed.ts";
 import { abortable } from "../../shared/pace/abort.ts";
 import type { CacheEntry, CacheQuery } from "../../shared/tasks.ts";
 import type { CacheWorker } from "../catalog/cache-worker.ts";
@@ -19,7 +23,7 @@ import { cacheIdentity } from "../config/entry/cache-identity.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../config/entry/settings.ts";
 import { isIdle, type Plan } from "../config/plan/plan.ts";
-import { messageLimitIsOf } from "../messages/messages.ts";
+import { messageLimitIsOf } from "../messages/too-large.ts";
 import type { KnownTools } from "../servers/lists.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
 

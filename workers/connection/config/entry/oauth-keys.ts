@@ -4,7 +4,7 @@
  * sign-in, where every value is known. No finding shows a value. To add a key: a row here, and its use. Pure.
  */
 import * as z from "zod";
-import { canonical } from "../../../shared/json/canonical.ts";
+import { canonical } from "../../../shared/json.ts";
 import { type Key, type Loose, names, shapeOf, strings, text } from "./shape.ts";
 import { isCommand, shown, shownUrl, textsIn, withOrigin, withValue } from "./shown-text.ts";
 

@@ -1,6 +1,6 @@
 /** What the tables of keys share: their shape, which is made key by key, and kinds of values. */
 import * as z from "zod";
-import type { ToolPrefix } from "../../../../src/shared/naming/names.ts";
+import type { ToolPrefix } from "../../../../src/shared/naming.ts";
 import { APPROVE_RULES, APPROVE_WORDS } from "./exposure.ts";
 
 export const TOOL_PREFIXES = ["server", "short", "none", "mcp"] as const satisfies readonly ToolPrefix[];

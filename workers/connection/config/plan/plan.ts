@@ -3,7 +3,7 @@
  * `mcp.json: + docs (12 tools), ~ github (args), - old`. The session carries it out. Pure.
  */
 
-import { canonical } from "../../../shared/json/canonical.ts";
+import { canonical } from "../../../shared/json.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
 import { HELD, type HeldValues } from "../entry/server-keys.ts";
 import { SETTING_KEYS, type SettingKey, type Settings } from "../entry/settings.ts";
