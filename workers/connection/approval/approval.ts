@@ -1,13 +1,11 @@
 /**
  * The yes that a call may need. Owns: which calls of a session wait for the user, the questions to main, and the tools
- * that may run until the session ends. Must not: call a tool, or write a file; session/approvals.ts writes the rule of an
- * "always". Called by: servers/call.ts, before each call and wherever it comes from. What the words and rules of
+ * that may run until the session ends. Must not: call a tool, or write a file. What the words and rules of
  * `approve` mean: config/entry/approve.ts. A call that needs no yes costs two comparisons.
  */
-import type { ApprovalAnswer } from "../../../src/shared/protocol/approval.ts";
-import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { Log } from "../../shared/log.ts";
+import type { AskUser } from "../asks/asks.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { asksNothing, canBeAllowed, type JudgedTool, verdictOn } from "../config/entry/exposure.ts";
 import type { Settings } from "../config/entry/settings.ts";
@@ -33,8 +31,6 @@ export interface Approvals {
    * `not_approved` or `cancelled`.
    */
   of(call: AskedCall): Promise<Yes> | undefined;
-  /** Takes the user's answer. Answers what it was about; undefined if nobody waits for it any more. */
-  answer(id: string, answer: ApprovalAnswer): (Subject & { canAlways: boolean }) | undefined;
 }
 
 export interface ApprovalOptions {
@@ -44,13 +40,10 @@ export interface ApprovalOptions {
   definitionOf: (server: string) => ServerDefinition | undefined;
   /** The settings that hold now. */
   settings: () => Pick<Settings, "approve" | "toolPrefix">;
-  emit: (event: WorkerEvent) => void;
+  askUser: AskUser;
+  /** Writes the rule of an "always", whose call does not wait for that. */
+  allowAlways: (subject: Subject) => void;
   log: Log;
-}
-
-interface Waiting extends Subject {
-  canAlways: boolean;
-  settle: (allowed: boolean) => void;
 }
 
 const judgedOf = (
@@ -64,8 +57,10 @@ const judgedOf = (
 });
 
 export function createApprovals(options: ApprovalOptions): Approvals {
-  const { canAsk, definitionOf, settings, emit, log } = options;
-  const waiting = new Map<string, Waiting>();
+  const { canAsk, definitionOf, settings, askUser, allowAlways, log } = options;
+  let waiting = 0;
+  /** Settles when the question before has an answer. One is asked at a time: its answer may count for the others. */
+  let turn: Promise<unknown> = Promise.resolve();
   const grants = createGrants();
 
   const verdict = (subject: Subject) =>
@@ -81,45 +76,43 @@ export function createApprovals(options: ApprovalOptions): Approvals {
     },
   });
 
-  const ask = (call: AskedCall): Promise<Yes> => {
-    const { definition, tool, args, signal } = call;
+  const decide = async ({ definition, tool, args, signal }: AskedCall): Promise<Yes> => {
     const subject: Subject = { definition, tool };
-    const canAlways = canBeAllowed(judgedOf(call, settings()), definition, settings().approve);
-    // An id of another worker, which has crashed, must fit no question of this one.
-    const id = crypto.randomUUID();
-    const { promise, resolve, reject } = Promise.withResolvers<Yes>();
-    const leave = (): void => {
-      waiting.delete(id);
-      signal.removeEventListener("abort", onAbort);
-    };
-    const onAbort = (): void => {
-      leave();
-      emit({ type: "approval", id });
-      reject(cancelled(definition, tool.name));
-    };
-    const settle = (allowed: boolean): void => {
-      leave();
-      if (allowed) resolve(yesTo(subject));
-      else reject(refused(definition, tool.name));
-    };
+    if (signal.aborted) throw cancelled(definition, tool.name);
+    // An answer to a question before this one.
+    if (grants.has(subject)) return yesTo(subject);
+    const canAlways = canBeAllowed(judgedOf(subject, settings()), definition, settings().approve);
+    const [server, shownTool] = [shownName(definition.name), shownName(tool.name)];
     const question = {
-      server: shownName(definition.name),
-      tool: shownName(tool.name),
+      about: "call",
+      server,
+      tool: shownTool,
       args: shownArguments(args),
       canAlways,
-    };
-    signal.addEventListener("abort", onAbort, { once: true });
-    waiting.set(id, { ...subject, canAlways, settle });
-    emit({ type: "approval", id, question });
-    return promise;
+    } as const;
+    const answered = await askUser(question, signal);
+    if (signal.aborted) throw cancelled(definition, tool.name);
+    const answer = answered ?? "no";
+    log.info(`the user's answer to ${definition.name}/${tool.name}: ${answer}`);
+    const lasts = answer === "session" || answer === "always";
+    if (!lasts && answer !== "once") throw refused(definition, tool.name);
+    if (lasts) grants.add(subject);
+    if (answer === "always" && canAlways) allowAlways(subject);
+    return yesTo(subject);
   };
 
-  /** Lets the other calls go on that wait for the same yes, and takes their questions away. */
-  const settleSame = (granted: Subject): void => {
-    for (const [id, other] of [...waiting]) {
-      if (!sameSubject(granted, other)) continue;
-      other.settle(true);
-      emit({ type: "approval", id });
+  const ask = async (call: AskedCall): Promise<Yes> => {
+    const { definition, tool, signal } = call;
+    const decided = waiting++ === 0 ? decide(call) : turn.then(() => decide(call));
+    turn = decided.catch(() => undefined);
+    const { promise: aborted, reject } = Promise.withResolvers<never>();
+    const onAbort = (): void => reject(cancelled(definition, tool.name));
+    signal.addEventListener("abort", onAbort, { once: true });
+    try {
+      return await Promise.race([decided, aborted]);
+    } finally {
+      waiting--;
+      signal.removeEventListener("abort", onAbort);
     }
   };
 
@@ -132,19 +125,8 @@ export function createApprovals(options: ApprovalOptions): Approvals {
       if (grants.has(call)) return undefined;
       if (!canAsk) throw nobodyToAsk(definition, tool.name);
       if (signal.aborted) throw cancelled(definition, tool.name);
-      if (waiting.size >= LIMITS.approvalsOpen) throw tooManyQuestions(definition, tool.name);
+      if (waiting >= LIMITS.approvalsOpen) throw tooManyQuestions(definition, tool.name);
       return ask(call);
-    },
-    answer: (id, answer) => {
-      const asked = waiting.get(id);
-      if (!asked) return undefined;
-      const { definition, tool, canAlways } = asked;
-      log.info(`the user's answer to ${definition.name}/${tool.name}: ${answer}`);
-      const lasts = answer === "session" || answer === "always";
-      if (lasts) grants.add({ definition, tool });
-      asked.settle(lasts || answer === "once");
-      if (lasts) settleSame(asked);
-      return { definition, tool, canAlways };
     },
   };
 }
