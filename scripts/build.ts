@@ -4,8 +4,8 @@
  * command: `dist/cli.js`, `dist/cli-main.js`, and `dist/cli-later-*.js`, which loads if a worker is needed. The screens
  * and the command share `dist/chunk-*.js`. `index.js` lies in the package's own folder, since Pi shows an extension
  * under the name of the folder of its `index.js`.
- * `dist/workers` holds `connection.js`, `heavy.js` and `cache.js`, a file for each `import()` of the connection worker, and chunks
- * that these share.
+ * `dist/workers` holds `connection.js`, `heavy.js` and `cache.js`, a file for each `import()` of the connection worker, and
+ * chunks that these share: the thread for long messages finds in them what the connection worker has compiled already.
  * The files import only `node:` modules and each other, so they run below `node_modules`, elsewhere, and in Pi's Bun
  * build.
  */
@@ -89,7 +89,7 @@ const builds: BuildOptions[] = [
   },
   {
     ...worker,
-    entryPoints: { connection: CONNECTION, cache: "workers/cache.ts" },
+    entryPoints: { connection: CONNECTION, cache: "workers/cache.ts", heavy: "workers/heavy.ts" },
     splitting: true,
     outdir: "dist/workers",
     plugins: [oneFileAtStart, ...(worker.plugins ?? []), idTables],
@@ -114,12 +114,6 @@ const builds: BuildOptions[] = [
       oneLaterFile("cli-later", ["src/cli", "src/runtime"], [COMMAND]),
       ownManifest,
     ],
-  },
-  // Apart: what it shared with the connection worker would become chunks that each start had to load.
-  {
-    entryPoints: ["workers/heavy.ts"],
-    outfile: "dist/workers/heavy.js",
-    ...worker,
   },
   // piscina starts its threads from a separate file, which it expects beside the bundle.
   {

@@ -6,11 +6,15 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Pi } from "./pi/api.ts";
-import { claim } from "./pi/claim.ts";
-import { CONFIG_FLAG, configFileOf, flagOnCommandLine } from "./pi/config-flag.ts";
-import { guardHandlers } from "./pi/guarded.ts";
-import { notify } from "./pi/notices.ts";
-import { warnOfOtherOwner } from "./pi/other-client.ts";
+import {
+  CONFIG_FLAG,
+  claim,
+  configFileOf,
+  flagOnCommandLine,
+  guardHandlers,
+  notify,
+  warnOfOtherOwner,
+} from "./pi/extension.ts";
 import { createSession } from "./session/session.ts";
 import { renderersFor } from "./tools/rows.ts";
 import { createMcpAuthCommand, createMcpCommand } from "./ui/command/command.ts";

@@ -12,7 +12,7 @@ import {
   readLong,
   type ToHeavy,
 } from "./connection/messages/messages.ts";
-import { type HeldOptions, inBytes, linksIn, shapeResult, toShaped } from "./connection/results/results.ts";
+import { type HeldOptions, inBytes, linksIn, shapeResult, toShaped } from "./connection/results/shape.ts";
 import { createRedactor } from "./connection/secrets/secrets.ts";
 
 const port = parentPort;

@@ -3,7 +3,8 @@
  * and the longest turn of the event loop while the panel opens, counts tokens and lists the tools.
  * Must not: need a terminal; Pi's own drawing is not measured.
  */
-import { openPanel, type PanelHost } from "../../src/ui/panel/panel.ts";
+import type { McpHost } from "../../src/ui/mcp-host.ts";
+import { openPanel } from "../../src/ui/panel/panel.ts";
 import { makeCatalog } from "../../test/unit/make-catalog.ts";
 import { createRecordingContext } from "../../test/unit/recording-context.ts";
 import { makeReport, makeStatus } from "../../test/unit/server-status.ts";
@@ -60,8 +61,8 @@ async function measureOnce(catalog: ReturnType<typeof makeCatalog>, names: strin
     status: makeReport({ servers }),
     serverDetails: makeDetails({ tools }),
   };
-  const host: PanelHost = {
-    ask: (async (method: string) => answers[method]) as PanelHost["ask"],
+  const host: McpHost = {
+    ask: (async (method: string) => answers[method]) as McpHost["ask"],
     askConsents: async () => undefined,
     signIn: async () => undefined,
     catalog: () => catalog,
@@ -70,6 +71,7 @@ async function measureOnce(catalog: ReturnType<typeof makeCatalog>, names: strin
       throw new Error("nothing is searched");
     },
     declared: () => [],
+    surroundings: () => ({ agentDir: "/agent", otherClients: [] }),
     onChange: () => () => undefined,
   };
   const { ctx, screens } = createRecordingContext({ mode: "tui" });

@@ -6,8 +6,8 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { catalogFrom } from "../../src/catalog/known.ts";
-import { searchCatalog } from "../../src/catalog/search/query.ts";
+import { catalogFrom } from "../../src/catalog/catalog.ts";
+import { searchCatalog } from "../../src/catalog/search.ts";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import { SNAPSHOT_FOLDER } from "../../src/shared/snapshot/file-name.ts";
 import { type BenchHome, createBenchHome } from "../support/bench-home.ts";

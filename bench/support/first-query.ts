@@ -4,8 +4,8 @@
  * Called by: the search scenario. Argument: the snapshot file.
  */
 import { readFileSync } from "node:fs";
-import { catalogFrom } from "../../src/catalog/known.ts";
-import { searchCatalog } from "../../src/catalog/search/query.ts";
+import { catalogFrom } from "../../src/catalog/catalog.ts";
+import { searchCatalog } from "../../src/catalog/search.ts";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
 
 const cpuMs = (): number => {

@@ -1,15 +1,19 @@
 /** The texts of `/mcp status` and `/mcp tools`. Pure. */
+
 import type { Catalog } from "../catalog/catalog.ts";
-import type { WireError } from "../shared/protocol/errors.ts";
+import type { StatsReport, StatsSummary, ToolStats } from "../shared/protocol/calls.ts";
+import { type WireError, wantsKey } from "../shared/protocol/errors.ts";
+import type { ServerResources, ShownResource } from "../shared/protocol/resources.ts";
+import type { SignInStatus } from "../shared/protocol/sign-in.ts";
 import type { ServerStatus, StatusReport } from "../shared/protocol/status.ts";
 import { counted, offerText } from "../shared/text/counts.ts";
+import { durationText } from "../shared/text/duration.ts";
 import { describeProblem } from "../shared/text/problem.ts";
 import { firstSentence } from "../shared/text/sentence.ts";
+import { formatBytes, formatMs } from "../shared/text/size.ts";
 import { cleanText } from "../shared/text/unprintable.ts";
-import { failureText } from "./failure-text.ts";
-import { refusedLine } from "./refused.ts";
-import { serverName } from "./server-name.ts";
-import { needsText, signInText } from "./sign-in.ts";
+import { cutTo, padded, printable, visibleWidth } from "../shared/text/width.ts";
+import { failureText, refusedLine, serverName } from "./server-name.ts";
 
 /** Longest list of tools in a notice: of all servers together, and of one server. */
 const TOOL_LINES = 300;
@@ -111,3 +115,112 @@ export function renderTools(
   const more = `and ${all - lines.length} more lines`;
   return [...lines, server === undefined ? `${more}: /mcp tools <server>` : more].join("\n");
 }
+
+/** For example `signed in, expires in 42 min, renews itself`. `now`: milliseconds since the epoch. */
+export function signInText(signIn: SignInStatus, now: number): string {
+  if (signIn.state === "needed") return "needs sign-in";
+  if (signIn.state === "running") return "signing in";
+  const { expiresAt, renews } = signIn;
+  const renewal = renews ? "renews itself" : "cannot renew";
+  if (expiresAt === undefined) return `signed in, ${renewal}`;
+  const expiry = expiresAt > now ? `expires in ${durationText(expiresAt - now)}` : "expired";
+  return `signed in, ${expiry}, ${renewal}`;
+}
+
+/** What a server that answers 401 needs. */
+export function needsText({ error }: Pick<ServerStatus, "error">): string {
+  if (!error || !wantsKey(error)) return "needs sign-in";
+  return error.data?.reason === "key-refused" ? "key refused" : "needs a key";
+}
+
+/** Whether a sign-in would help the server now. A server that takes none, or whose own header it refuses, is not one. */
+export const canSignIn = ({ state, signIn }: ServerStatus): boolean =>
+  signIn !== undefined && (signIn.state === "needed" || state === "needs-auth");
+
+/** Whether the person has to say where the server's key is. */
+export const lacksKey = ({ state, error }: ServerStatus): boolean =>
+  state === "needs-auth" && error !== undefined && wantsKey(error);
+
+/** Longest list in a notice. */
+const LINES = 300;
+const CHARS = 50_000;
+
+const line = (server: string, { uri, title }: ShownResource): string => `  @${server}:${uri} - ${title}`;
+
+function linesOf({ server, resources, templates }: ServerResources): string[] {
+  const name = serverName(server);
+  if (!resources) return [`${name}: its resources are not known`];
+  const and = templates.length === 0 ? "" : ` and ${counted(templates.length, "template")}`;
+  return [
+    `${name}: ${counted(resources.length, "resource")}${and}`,
+    ...resources.map((resource) => line(name, resource)),
+    ...templates.map((template) => `${line(name, template)} (fill in the braces)`),
+  ];
+}
+
+/** The lines that a notice holds. */
+function bounded(lines: readonly string[]): string[] {
+  let chars = 0;
+  return lines.slice(0, LINES).filter((text) => {
+    chars += text.length;
+    return chars <= CHARS;
+  });
+}
+
+export function renderResources(servers: readonly ServerResources[]): string {
+  const lines = servers.flatMap(linesOf);
+  if (lines.length === 0) return "No servers are configured.";
+  const kept = bounded(lines);
+  const hasAny = servers.some(({ resources = [], templates }) => resources.length + templates.length > 0);
+  const hint = "Write such an @ into a message to hand the resource to the model.";
+  const more = lines.length - kept.length;
+  if (more > 0) return [...kept, `and ${more} more lines: /mcp resources <server>`].join("\n");
+  return [...kept, ...(hasAny ? [hint] : [])].join("\n");
+}
+
+const NAME_CELLS = 48;
+/** If fewer cells than this are left for the names, each name stands on a line of its own. */
+const NAME_CELLS_LEAST = 32;
+const GAP = "  ";
+
+const HEAD = ["calls", "errors", "received", "shown", "mean"];
+
+const numbersOf = (stats: ToolStats): string[] => [
+  String(stats.calls),
+  String(stats.errors),
+  formatBytes(stats.receivedBytes),
+  formatBytes(stats.shownBytes),
+  formatMs(stats.meanMs),
+];
+
+/** Server and tool in one line; a server may have put anything into the tool's name. */
+const nameOf = ({ server, tool }: ToolStats): string =>
+  printable(`${server} · ${tool}`).replaceAll("\n", " ");
+
+function lines(tools: readonly ToolStats[], columns: number): string[] {
+  const numbers = [HEAD, ...tools.map(numbersOf)];
+  const widths = HEAD.map((_, column) => Math.max(...numbers.map((cells) => cells[column]?.length ?? 0)));
+  const rows = numbers.map((cells) => cells.map((cell, i) => cell.padStart(widths[i] ?? 0)).join(GAP));
+  const left = columns - (rows[0]?.length ?? 0) - GAP.length;
+  const beside = left >= NAME_CELLS_LEAST;
+  const names = ["tool", ...tools.map(nameOf)].map((name) =>
+    cutTo(name, beside ? Math.min(left, NAME_CELLS) : columns),
+  );
+  const nameCells = Math.max(...names.map(visibleWidth));
+  return names.flatMap((name, i) =>
+    beside ? [`${padded(name, nameCells)}${GAP}${rows[i]}`] : [name, `${GAP}${rows[i]}`],
+  );
+}
+
+function table({ tools, moreTools, tokensSaved }: StatsSummary, columns: number): string {
+  if (tools.length === 0) return "No calls are recorded yet.";
+  const more = moreTools > 0 ? [`and ${moreTools.toLocaleString("en")} more tools`] : [];
+  const saved = `About ${tokensSaved.toLocaleString("en")} tokens saved.`;
+  return [...lines(tools, columns), ...more, saved].join("\n");
+}
+
+/** `columns`: terminal cells of a line. */
+export const renderStats = (report: StatsReport, columns: number): string =>
+  report.captured
+    ? table(report.summary, columns)
+    : 'Nothing is captured. Set "captureStats": true under "settings" in mcp.json.';

@@ -4,7 +4,8 @@
  */
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { type Catalog, type CatalogStore, holdsToolsOf, snapshotIsOlder } from "../catalog/catalog.ts";
+import { type Catalog, holdsToolsOf } from "../catalog/catalog.ts";
+import { type CatalogStore, snapshotIsOlder } from "../catalog/store.ts";
 import type { Pi } from "../pi/api.ts";
 import { messageOf } from "../shared/protocol/errors.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";

@@ -1,9 +1,8 @@
 /** What each event of the worker does to a session on the main thread. One handler per session. */
-import type { CatalogStore } from "../catalog/catalog.ts";
-import type { PiContext } from "../pi/context.ts";
-import { guardStale } from "../pi/guarded.ts";
-import { notify } from "../pi/notices.ts";
-import { refusedLine } from "../report/refused.ts";
+import type { CatalogStore } from "../catalog/store.ts";
+import type { PiContext } from "../pi/api.ts";
+import { guardStale, notify } from "../pi/extension.ts";
+import { refusedLine } from "../report/server-name.ts";
 import type { WorkerEvent } from "../shared/protocol/events.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
 import { describeProblem } from "../shared/text/problem.ts";

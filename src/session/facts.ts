@@ -1,9 +1,8 @@
 /** What main tells every worker of a session: the first one, and each one that follows a crash. */
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import type { McpRegistration, Pi } from "../pi/api.ts";
-import { CONFIG_FLAG, configFileOf } from "../pi/config-flag.ts";
-import type { PiContext } from "../pi/context.ts";
+import type { McpRegistration, Pi, PiContext } from "../pi/api.ts";
+import { CONFIG_FLAG, configFileOf } from "../pi/extension.ts";
 import { fileStamp } from "../shared/protocol/file-stamp.ts";
 import type { SessionFacts } from "../shared/protocol/session.ts";
 

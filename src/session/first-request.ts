@@ -3,8 +3,7 @@
  * direct tools are declared, the branch's tools are registered, and the model is told of servers that have changed. Waits
  * for the worker only where nobody else knows the answer, and within limits.
  */
-import type { Pi } from "../pi/api.ts";
-import type { AddedMessage, PiContext } from "../pi/context.ts";
+import type { AddedMessage, Pi, PiContext } from "../pi/api.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { declaredTools } from "../tools/branch.ts";
 import type { Registrar } from "../tools/registrar.ts";

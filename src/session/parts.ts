@@ -1,5 +1,5 @@
 /** Makes the parts of a session that live as long as the factory's instance, and joins them to each other. */
-import { createCatalogStore } from "../catalog/catalog.ts";
+import { createCatalogStore } from "../catalog/store.ts";
 import type { Pi } from "../pi/api.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { PROXY_TOOL, TOOL_SEARCH } from "../shared/naming/own-tools.ts";

@@ -2,7 +2,7 @@
  * Gives a resumed, forked or switched branch the tools that it has declared to the model. They must be registered by
  * the end of `before_agent_start`, or Pi drops them for good.
  */
-import type { CatalogStore } from "../catalog/catalog.ts";
+import type { CatalogStore } from "../catalog/store.ts";
 import type { SnapshotServer } from "../shared/snapshot/contract.ts";
 import { type DeclaredTool, serverByName } from "../tools/branch.ts";
 import type { Registrar } from "../tools/registrar.ts";

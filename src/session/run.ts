@@ -1,11 +1,11 @@
 /** What a session needs late: a search that the person tries, as ToolSearch would rank it, and cleaning what a script printed. */
 import type { Catalog } from "../catalog/catalog.ts";
-import { likelyHits, searchCatalog } from "../catalog/search/search.ts";
+import { likelyHits, searchCatalog } from "../catalog/search.ts";
 import type { ResultContent } from "../shared/protocol/calls.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import { cleanBlocks } from "../shared/text/clean-blocks.ts";
 import { textBlock } from "../shared/text/text-block.ts";
-import type { TriedSearch } from "../ui/panel/panel.ts";
+import type { TriedSearch } from "../ui/mcp-host.ts";
 
 /** `likely`: as many as ToolSearch would load without a `limit`; it loads every tool that the query names. */
 export function trySearch(catalog: Catalog, query: string, limit: number): TriedSearch {

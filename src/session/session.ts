@@ -6,23 +6,29 @@
  * To let the next request wait for something else: first-request.ts.
  */
 import { join } from "node:path";
-import type { FinishedMessage, InputEvent, InputResult, McpRegistration, Pi } from "../pi/api.ts";
-import type { AddedMessage, PiContext } from "../pi/context.ts";
-import { becomeOnlySession, leaveOnlySession } from "../pi/one-session.ts";
-import { otherClients } from "../pi/other-client.ts";
+import type {
+  AddedMessage,
+  FinishedMessage,
+  InputEvent,
+  InputResult,
+  McpRegistration,
+  Pi,
+  PiContext,
+} from "../pi/api.ts";
+import { becomeOnlySession, leaveOnlySession, otherClients } from "../pi/extension.ts";
 import { prepareRuntime, STOPPED, startRuntimeLater } from "../runtime/runtime.ts";
 import { messageOf, ThreadsError } from "../shared/protocol/errors.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import { LOG_FILE, type SnapshotKey } from "../shared/snapshot/file-name.ts";
 import { explainRefusedArguments, explainUnknownCall } from "../tools/unknown-call.ts";
-import type { McpCommandHost } from "../ui/command/command.ts";
+import type { McpHost } from "../ui/mcp-host.ts";
 import { startFacts, toRegistered } from "./facts.ts";
 import { createParts } from "./parts.ts";
 import { withdrawAbsent } from "./restore-branch.ts";
 import { type Running, type SessionWaits, serversOf, type WhileRunning } from "./running.ts";
 import { type StartOptions, startRunning } from "./start.ts";
 
-export interface Session extends McpCommandHost {
+export interface Session extends McpHost {
   /** For the factory: registers everything that is known before Pi has bound. */
   register(): void;
   start(ctx: PiContext): void;
@@ -68,7 +74,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     });
   };
 
-  const listeners = new Set<Parameters<McpCommandHost["onChange"]>[0]>();
+  const listeners = new Set<Parameters<McpHost["onChange"]>[0]>();
   const parts = createParts(pi, { agentDir, key: options, waits, running, runningOrThrow });
   const {
     store,

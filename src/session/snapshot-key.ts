@@ -2,7 +2,7 @@
  * Which snapshot the session shows. The factory runs before Pi knows the session's folder and whether the project is
  * trusted, so it guesses both; this file takes back what the guess has shown wrongly.
  */
-import type { CatalogStore } from "../catalog/catalog.ts";
+import type { CatalogStore } from "../catalog/store.ts";
 import type { SnapshotKey } from "../shared/snapshot/file-name.ts";
 import type { Registrar } from "../tools/registrar.ts";
 import type { SearchTools } from "../tools/tools.ts";

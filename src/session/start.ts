@@ -3,11 +3,9 @@
  * the runtime says after the session's end has no effect.
  */
 import { join } from "node:path";
-import type { CatalogStore } from "../catalog/catalog.ts";
-import type { Pi } from "../pi/api.ts";
-import type { PiContext } from "../pi/context.ts";
-import { guardStale } from "../pi/guarded.ts";
-import { notify } from "../pi/notices.ts";
+import type { CatalogStore } from "../catalog/store.ts";
+import type { Pi, PiContext } from "../pi/api.ts";
+import { guardStale, notify } from "../pi/extension.ts";
 import type { Crash, Runtime, RuntimeOptions } from "../runtime/runtime.ts";
 import { describeError, messageOf, ThreadsError } from "../shared/protocol/errors.ts";
 import type { WorkerEvent } from "../shared/protocol/events.ts";

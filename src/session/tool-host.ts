@@ -1,5 +1,5 @@
 /** The session as the tools see it that find and call other tools (`ToolHost`). */
-import type { CatalogStore } from "../catalog/catalog.ts";
+import type { CatalogStore } from "../catalog/store.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import type { ToolHost } from "../tools/host.ts";
 import type { Registrar } from "../tools/registrar.ts";

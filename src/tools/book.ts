@@ -4,8 +4,7 @@
  * A tool is found again in a newer catalog by its server and its name there, because its name in Pi may change.
  */
 import { type Catalog, type CatalogTool, sameDefinition } from "../catalog/catalog.ts";
-import type { Pi } from "../pi/api.ts";
-import type { ToolExposure } from "../pi/tools.ts";
+import type { Pi, ToolExposure } from "../pi/api.ts";
 import { fallbackName } from "../shared/naming/names.ts";
 import { type CallTool, createMcpTool } from "./definition.ts";
 

@@ -5,7 +5,7 @@
  * To give Pi another property of a tool: `createMcpTool`, where each object counts.
  */
 import { type CatalogTool, inputKeysOf, inputSchemaOf, outputSchemaOf } from "../catalog/catalog.ts";
-import type { PiTool, ToolExposure, ToolResult } from "../pi/tools.ts";
+import type { PiTool, ToolExposure, ToolResult } from "../pi/api.ts";
 import { serverPrefix } from "../shared/naming/names.ts";
 import type { CallProgress, CallResult } from "../shared/protocol/calls.ts";
 import { decode } from "../shared/protocol/codec.ts";

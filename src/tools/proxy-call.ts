@@ -11,11 +11,11 @@ import {
   searchCatalog,
   serverNames,
   serverOfName,
-} from "../catalog/search/search.ts";
-import type { PiToolContext, ToolResult, ToolUpdate } from "../pi/tools.ts";
-import { describeTool, parameterLines } from "../report/describe-tool.ts";
+} from "../catalog/search.ts";
+import type { PiToolContext, ToolResult, ToolUpdate } from "../pi/api.ts";
 import { errorLineOf, nameLine, noServer, serverNotes, stateNote } from "../report/search.ts";
 import { serverName } from "../report/server-name.ts";
+import { describeTool, parameterLines } from "../report/tool.ts";
 import { plainToolName } from "../shared/naming/names.ts";
 import { describeError, fromWireError, ThreadsError } from "../shared/protocol/errors.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";

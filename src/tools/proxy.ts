@@ -3,7 +3,7 @@
  * through its own parameters. Owns: its declaration; proxy-call.ts owns what it does. Must not: have a catalog, a ranking
  * or calls of its own: it uses those of ToolSearch. To add a mode: a parameter here, a case in proxy-call.ts.
  */
-import type { PiTool } from "../pi/tools.ts";
+import type { PiTool } from "../pi/api.ts";
 import { PROXY_TOOL } from "../shared/naming/own-tools.ts";
 import type { ToolHost } from "./host.ts";
 import { createRenderers } from "./rows.ts";

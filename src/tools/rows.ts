@@ -4,8 +4,7 @@
  * The components are our own: an import of Pi's components would load the extension through Pi's slow transform. Pi
  * draws the images of a result itself, below the row. To show another detail of a call: `RowDetails`, then `footer`.
  */
-import type { Component, RenderTheme } from "../pi/screen.ts";
-import type { DrawnResult, RenderContext, ToolRenderers } from "../pi/tools.ts";
+import type { Component, DrawnResult, RenderContext, RenderTheme, ToolRenderers } from "../pi/api.ts";
 import { formatBytes, formatMs } from "../shared/text/size.ts";
 import { plainLines } from "../shared/text/unprintable.ts";
 import { asDrawn, cutTo, mostCells, printable, wrap } from "../shared/text/width.ts";

@@ -5,7 +5,7 @@
  * Keeps no state of its own: what the model knows stands in the description and in the earlier texts of the branch.
  */
 import { type Catalog, holdsToolsOf, toolsOf } from "../catalog/catalog.ts";
-import type { AddedMessage, PiContext } from "../pi/context.ts";
+import type { AddedMessage, PiContext } from "../pi/api.ts";
 import type { CatalogSettings } from "../shared/protocol/catalog.ts";
 import { isObject } from "../shared/protocol/is-object.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";

@@ -9,8 +9,8 @@ import {
   resolveTool,
   searchCatalog,
   serverNames,
-} from "../catalog/search/search.ts";
-import type { ToolResult } from "../pi/tools.ts";
+} from "../catalog/search.ts";
+import type { ToolResult } from "../pi/api.ts";
 import {
   errorLine,
   isDisabled,

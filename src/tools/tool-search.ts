@@ -3,7 +3,7 @@
  * per session, because any changed byte costs the user their prompt cache; src/shared/text/search-tool.ts makes the
  * description.
  */
-import type { PiTool } from "../pi/tools.ts";
+import type { PiTool } from "../pi/api.ts";
 import { TOOL_SEARCH } from "../shared/naming/own-tools.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import type { ToolHost } from "./host.ts";

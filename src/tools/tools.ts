@@ -7,9 +7,7 @@
  * To add such a tool: a folder here with its definition and its run.ts, a setting, a case in `register`.
  */
 import type { Catalog } from "../catalog/catalog.ts";
-import type { Pi } from "../pi/api.ts";
-import type { AddedMessage } from "../pi/context.ts";
-import type { PiTool } from "../pi/tools.ts";
+import type { AddedMessage, Pi, PiTool } from "../pi/api.ts";
 import { PROXY_TOOL, TOOL_SEARCH } from "../shared/naming/own-tools.ts";
 import type { CatalogSettings } from "../shared/protocol/catalog.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";

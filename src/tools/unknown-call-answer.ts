@@ -1,6 +1,6 @@
 /** Answers a call of a tool that is not declared: loads the tool that was meant, or says why there is none. */
 import type { Catalog, CatalogTool } from "../catalog/catalog.ts";
-import { nearestTools, resolveTool, serverNames, serverOfName } from "../catalog/search/search.ts";
+import { nearestTools, resolveTool, serverNames, serverOfName } from "../catalog/search.ts";
 import { errorLine, signatureLine, stateNote } from "../report/search.ts";
 import { serverName } from "../report/server-name.ts";
 import { plainToolName } from "../shared/naming/names.ts";

@@ -3,8 +3,7 @@
  * unknown-call-answer.ts; arguments that do not fit get the expected parameters, since Pi says only what is wrong.
  */
 import type { Catalog } from "../catalog/catalog.ts";
-import type { FinishedMessage } from "../pi/api.ts";
-import type { TextContent } from "../pi/tools.ts";
+import type { FinishedMessage, TextContent } from "../pi/api.ts";
 import { expectedLine } from "./definition.ts";
 import type { UnknownCallHost } from "./host.ts";
 

@@ -2,8 +2,8 @@
  * The notices about the configuration: each line once, and one notice for all lines of a plan, because each notice
  * costs Pi a drawing of its screen. Bounded: a file of a cloned project can hold thousands of mistakes.
  */
-import type { PiContext } from "../pi/context.ts";
-import { notify } from "../pi/notices.ts";
+import type { PiContext } from "../pi/api.ts";
+import { notify } from "../pi/extension.ts";
 
 const LINES = 10;
 const LINE_CHARS = 500;

@@ -1,6 +1,5 @@
 /** One notice when a server fails, needs a sign-in or waits for npm, and one when it works again. */
-import { failureText } from "../report/failure-text.ts";
-import { serverName } from "../report/server-name.ts";
+import { failureText, serverName } from "../report/server-name.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
 
 export interface Notice {

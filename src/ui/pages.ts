@@ -2,8 +2,17 @@
  * Divides a text into pages that fit on the screen. Pi does not cut the text of a dialog, but the part that does not fit
  * is out of sight. Pure.
  */
+import type { PiContext } from "../pi/api.ts";
 import { cutTo, wrap } from "../shared/text/width.ts";
-import type { Screen } from "./screen.ts";
+
+export interface Screen {
+  columns: number;
+  rows: number;
+}
+
+/** Size of the terminal; undefined if Pi does not draw on it. */
+export const screenOf = ({ mode }: Pick<PiContext, "mode">): Screen | undefined =>
+  mode === "tui" ? { columns: process.stdout.columns ?? 80, rows: process.stdout.rows ?? 24 } : undefined;
 
 /** Rows that Pi draws around a question of three choices: frame, hints, choices, footer, and the heading of a page. */
 const AROUND_ROWS = 18;

@@ -2,7 +2,7 @@
  * The line below the editor: `MCP 3/4 · 120 tools`, or what a start waits for: `MCP 3/4 · db: npm fetches x, 12 s`. Pi is told
  * only a line that differs.
  */
-import type { PiContext } from "../pi/context.ts";
+import type { PiContext } from "../pi/api.ts";
 import { serverName } from "../report/server-name.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
 

@@ -64,9 +64,7 @@ async function compile(programs: Record<string, string>): Promise<(file: string)
 
 const IMPORTS = `
 import type { ExtensionAPI, ExtensionContext, ExtensionToolContext, ExtensionFactory, ToolDefinition, RegisteredCommand, AgentToolResult } from "pi-types";
-import type { Pi, PiCommand } from "${join(root, "src", "pi", "api.ts")}";
-import type { PiContext } from "${join(root, "src", "pi", "context.ts")}";
-import type { PiTool, PiToolContext, ToolResult } from "${join(root, "src", "pi", "tools.ts")}";
+import type { Pi, PiCommand, PiContext, PiTool, PiToolContext, ToolResult } from "${join(root, "src", "pi", "api.ts")}";
 `;
 
 const FITS = `${IMPORTS}

@@ -218,7 +218,7 @@ describe("built files", () => {
     expect([...new Set(packages)].filter((name) => heavy.includes(name ?? ""))).toEqual([]);
   });
 
-  test("the connection worker reads three files at its start, and half of its code", async () => {
+  test("the connection worker reads five files at its start, and half of its code", async () => {
     const sizeOf = async (files: readonly string[]): Promise<number> =>
       (await Promise.all(files.map(async (file) => (await stat(join(root, file))).size))).reduce(
         (sum, bytes) => sum + bytes,
@@ -226,7 +226,8 @@ describe("built files", () => {
       );
     const atStart = await filesOf("dist/workers/connection.js", false);
     const all = await filesOf("dist/workers/connection.js", true);
-    expect(atStart.length).toBeLessThanOrEqual(3);
+    // Two of them are shared with the thread for long messages, which saves the package 100 KB and that thread a compile.
+    expect(atStart.length).toBeLessThanOrEqual(5);
     expect(await sizeOf(atStart)).toBeLessThan(0.6 * (await sizeOf(all)));
   });
 

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 
 const auth = join(import.meta.dirname, "..", "..", "workers", "connection", "auth");
-const OWNER = join("model", "same-state.ts");
+const OWNER = join("model", "model.ts");
 
 /** A state on one side of `===` and anything but `undefined`, `null` or a word in quotes on the other. */
 const BARE = /\bstate\b[)\]]*\s*[!=]==\s*(?!\s|undefined\b|null\b|")|[!=]==\s*[\w.]*\bstate\b/;

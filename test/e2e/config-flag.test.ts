@@ -6,7 +6,7 @@ import { existsSync } from "node:fs";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { expect, test } from "vitest";
-import { snapshotPath } from "../../src/catalog/file.ts";
+import { snapshotPath } from "../../src/catalog/store.ts";
 import type { PiHome } from "../support/pi-run.ts";
 import { notices } from "../support/rpc-events.ts";
 import { writeFiles } from "./in-turn.ts";

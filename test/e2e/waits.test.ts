@@ -3,7 +3,7 @@
  * a test can set shorter waits than the seconds of a user's session.
  */
 import { expect, onTestFinished, test } from "vitest";
-import type { PiToolContext } from "../../src/pi/tools.ts";
+import type { PiToolContext } from "../../src/pi/api.ts";
 import type { SessionWaits } from "../../src/session/running.ts";
 import { createSession } from "../../src/session/session.ts";
 import { createRecordingContext } from "../unit/recording-context.ts";

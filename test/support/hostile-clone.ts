@@ -6,7 +6,7 @@
  */
 import { chmod, mkdir, readFile, realpath, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { parseSpec } from "../../workers/connection/npx/spec.ts";
+import { parseSpec } from "../../workers/connection/npx/command.ts";
 import { cacheFolderName } from "../../workers/connection/npx/tree.ts";
 
 const root = join(import.meta.dirname, "..", "..");

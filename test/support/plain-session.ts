@@ -5,7 +5,7 @@
  */
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { catalogFrom } from "../../src/catalog/known.ts";
+import { catalogFrom } from "../../src/catalog/catalog.ts";
 import type { KeepLimits, Runtime } from "../../src/runtime/contract.ts";
 import { startRuntime } from "../../src/runtime/run.ts";
 import { startValue } from "../../src/shared/asks/check.ts";

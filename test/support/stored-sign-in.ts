@@ -1,7 +1,7 @@
 /** Owns: a sign-in that stands in the store before Pi starts, as an earlier session leaves it. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { placeOf } from "../../workers/connection/auth/store/place.ts";
+import { placeOf } from "../../workers/connection/auth/store/file.ts";
 import { formatRecord } from "../../workers/connection/auth/store/record.ts";
 
 const HOUR_MS = 3_600_000;

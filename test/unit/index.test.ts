@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import piMcpThreads from "../../src/index.ts";
 import type { Pi } from "../../src/pi/api.ts";
-import { claim } from "../../src/pi/claim.ts";
+import { claim } from "../../src/pi/extension.ts";
 import { createRecordingContext } from "./recording-context.ts";
 import { createRecordingPi } from "./recording-pi.ts";
 

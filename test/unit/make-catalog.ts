@@ -1,9 +1,12 @@
 /** Owns: real catalogs for unit tests, made in the same way as in the cache worker. */
 import { crc32 } from "node:zlib";
-import { type Catalog, type CatalogTool, catalogFrom } from "../../src/catalog/known.ts";
+import { type Catalog, type CatalogTool, catalogFrom } from "../../src/catalog/catalog.ts";
 import { plainToolName } from "../../src/shared/naming/names.ts";
-import type { ToolAnnotations } from "../../src/shared/protocol/catalog.ts";
-import { type CatalogSettings, DEFAULT_CATALOG_SETTINGS } from "../../src/shared/protocol/catalog.ts";
+import {
+  type CatalogSettings,
+  DEFAULT_CATALOG_SETTINGS,
+  type ToolAnnotations,
+} from "../../src/shared/protocol/catalog.ts";
 import { encode } from "../../src/shared/protocol/codec.ts";
 import { buildEngine } from "../../src/shared/search/build/build.ts";
 import type { Snapshot, SnapshotServer } from "../../src/shared/snapshot/contract.ts";

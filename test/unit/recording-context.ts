@@ -1,6 +1,5 @@
 /** Owns: a Pi context in memory that records what the user sees. */
-import type { NoticeLevel, PiCommandContext } from "../../src/pi/context.ts";
-import type { ScreenComponent } from "../../src/pi/screen.ts";
+import type { NoticeLevel, PiCommandContext, ScreenComponent } from "../../src/pi/api.ts";
 
 export interface ShownDialog {
   method: "select" | "confirm" | "input" | "editor";

@@ -1,6 +1,5 @@
 /** Owns: a Pi in memory that records what it was told, with Pi's event bus and the tool rules that matter here. */
-import type { CommandInfo, McpRegistration, Pi, PiCommand } from "../../src/pi/api.ts";
-import type { PiTool } from "../../src/pi/tools.ts";
+import type { CommandInfo, McpRegistration, Pi, PiCommand, PiTool } from "../../src/pi/api.ts";
 
 export interface RecordingPi extends Pi {
   /** Names in the order of registration, repeats included. */

@@ -5,11 +5,11 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { catalogFrom } from "../../src/catalog/known.ts";
+import { catalogFrom } from "../../src/catalog/catalog.ts";
 import { DEFAULT_CATALOG_SETTINGS } from "../../src/shared/protocol/catalog.ts";
 import type { WorkerEvent } from "../../src/shared/protocol/events.ts";
-import { type CachePool, createCachePool } from "../../workers/connection/catalog/cache-worker.ts";
-import { createCatalogPublisher } from "../../workers/connection/catalog/catalog.ts";
+import { type CacheWorker, createCacheWorker } from "../../workers/connection/catalog/cache-worker.ts";
+import { CatalogPublisher } from "../../workers/connection/catalog/catalog.ts";
 import { parseEntry } from "../../workers/connection/config/entry/definition.ts";
 import { DEFAULT_SETTINGS } from "../../workers/connection/config/entry/settings.ts";
 import type { Server } from "../../workers/connection/servers/server.ts";
@@ -24,7 +24,7 @@ const OPTIONS = { file: FILE, heapMebibytes: 96 };
 const TIMES = { wholeMs: 2_000, aloneMs: 4_000, slowMs: 40_000, finishMs: 5_000 };
 const NO_FILES: readonly string[] = [];
 
-const pools: CachePool[] = [];
+const pools: CacheWorker[] = [];
 afterEach(async () => {
   for (const pool of pools.splice(0)) await pool.close();
 });
@@ -37,18 +37,18 @@ function server(name: string, tool: string): Server {
 
 function open(folder: string, servers: Server[]) {
   const { log, lines } = recordingLog();
-  const pool = createCachePool(log, undefined, OPTIONS);
+  const pool = createCacheWorker(log, undefined, OPTIONS);
   pools.push(pool);
   const events: WorkerEvent[] = [];
   const publications: string[] = [];
-  const cache: CachePool = {
+  const cache: CacheWorker = {
     ...pool,
     publish: (...task) => {
       publications.push(JSON.stringify(task[0]));
       return pool.publish(...task);
     },
   };
-  const catalog = createCatalogPublisher({
+  const catalog = new CatalogPublisher({
     cachePath: join(folder, "mcp-cache.json"),
     snapshotPath: () => join(folder, "snapshots", "x.bin"),
     knownChecksum: undefined,
@@ -172,7 +172,7 @@ test("tasks beside one that never ends -> done on the next thread", async () => 
 
 test("a worker that cannot be loaded -> tasks give empty answers, and the pool closes", async () => {
   const { log, lines } = recordingLog();
-  const pool = createCachePool(log, undefined, { file: join(fixtures, "workers", "nowhere.ts") });
+  const pool = createCacheWorker(log, undefined, { file: join(fixtures, "workers", "nowhere.ts") });
   expect(await pool.hashDefinitions([{}])).toEqual([]);
   expect(
     await pool.publish({ servers: [], settings: DEFAULT_CATALOG_SETTINGS }, { limitMs: 20_000 }),

@@ -5,7 +5,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { PiToolContext } from "../../src/pi/tools.ts";
+import type { PiToolContext } from "../../src/pi/api.ts";
 import type { CallResult } from "../../src/shared/protocol/calls.ts";
 import { createMcpTool } from "../../src/tools/definition.ts";
 import { makeCatalog } from "../unit/make-catalog.ts";

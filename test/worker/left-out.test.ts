@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { catalogFrom } from "../../src/catalog/known.ts";
+import { catalogFrom } from "../../src/catalog/catalog.ts";
 import { builtWorker, createPlace, fixture, newestCatalog, start, until } from "./support.ts";
 
 const BREAKS = `

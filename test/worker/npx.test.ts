@@ -9,7 +9,8 @@ import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promi
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { type NpxLaunch, resolveNpx } from "../../workers/connection/npx/npx.ts";
+import type { NpxLaunch } from "../../workers/connection/npx/launch.ts";
+import { resolveNpx } from "../../workers/connection/npx/npx.ts";
 import { connect } from "../../workers/connection/transports/transports.ts";
 import { forWholeFile } from "../support/cleanup.ts";
 import { connectOptions } from "../support/http-server.ts";

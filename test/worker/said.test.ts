@@ -4,11 +4,9 @@
  */
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { describeTool } from "../../src/report/describe-tool.ts";
-import { renderResources } from "../../src/report/resources.ts";
 import { errorLineOf, signatureLine } from "../../src/report/search.ts";
-import { renderStatus, renderTools } from "../../src/report/status.ts";
-import { renderTool } from "../../src/report/tool.ts";
+import { renderResources, renderStatus, renderTools } from "../../src/report/status.ts";
+import { describeTool, renderTool } from "../../src/report/tool.ts";
 import type { CallResult } from "../../src/shared/protocol/calls.ts";
 import { decode } from "../../src/shared/protocol/codec.ts";
 import { createMcpTool } from "../../src/tools/definition.ts";

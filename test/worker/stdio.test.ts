@@ -2,8 +2,8 @@
 import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
-import { readCatalog } from "../../src/catalog/file.ts";
-import { searchCatalog } from "../../src/catalog/search/query.ts";
+import { searchCatalog } from "../../src/catalog/search.ts";
+import { readCatalog } from "../../src/catalog/store.ts";
 import { amount } from "../support/long.ts";
 import { waitGone } from "../support/processes.ts";
 import {

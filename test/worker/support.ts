@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { expect, inject } from "vitest";
-import { type Catalog, catalogFrom } from "../../src/catalog/known.ts";
+import { type Catalog, catalogFrom } from "../../src/catalog/catalog.ts";
 import type { Crash, KeepLimits, Runtime } from "../../src/runtime/contract.ts";
 import { startRuntime } from "../../src/runtime/run.ts";
 import type { CallResult } from "../../src/shared/protocol/calls.ts";

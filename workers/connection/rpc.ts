@@ -14,7 +14,7 @@ import type { MainApi } from "../../src/shared/protocol/questions.ts";
 import { endIfFileGone } from "../shared/gone-files.ts";
 import type { Log } from "../shared/log.ts";
 import type { AskUser } from "./asks/asks.ts";
-import { createCachePool } from "./catalog/catalog.ts";
+import { createCacheWorker } from "./catalog/cache-worker.ts";
 import { bytesRead } from "./messages/messages.ts";
 import type { Talkers } from "./servers/talkers.ts";
 import {
@@ -42,7 +42,7 @@ export type Answer = <M extends ConnectionMethod>(
 ) => Promise<ConnectionMethods[M]["value"]>;
 
 export function createAnswer({ emit, askUser, log, talkers, compileCache }: WorkerParts): Answer {
-  const cache = createCachePool(log, compileCache);
+  const cache = createCacheWorker(log, compileCache);
   const patterns = createPatternMatcher();
   let session: Session | undefined;
 

@@ -109,16 +109,22 @@ export interface PublishTask {
   stored?: StoredSnapshot;
 }
 
+/** A line about a server, without the server's name. */
+export interface ServerLine {
+  server: string;
+  text: string;
+}
+
 export interface PublishResult {
   checksum: number;
   /** Absent if the stored snapshot has the same fingerprint: then nothing is made and nothing is sent. */
   snapshot?: Uint8Array<ArrayBuffer>;
   /** What could not be done, one line each, for the log. */
   problems: string[];
-  /** What the user should know about the tools' names, one line each. */
-  notices: string[];
-  /** Repairs of tools' schemas, one line each, for the log. */
-  repairs: string[];
+  /** What the user should know about the tools' names. */
+  notices: ServerLine[];
+  /** Repairs of tools' schemas, for the log. */
+  repairs: ServerLine[];
   /** Id of the thread that ran the task, for the log. */
   threadId: number;
 }

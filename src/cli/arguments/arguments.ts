@@ -3,16 +3,150 @@
  * `a.b=c`, and the reading of files and of stdin for `--args`. Must not: know servers. Called by: commands/call.ts.
  * To read another form of a word: `splitWord`; to read another type: typed.ts.
  */
+
 import { isObject } from "../../shared/protocol/is-object.ts";
+import { isExact, parseArguments } from "../../shared/text/numbers.ts";
+import { typeOf } from "../../shared/text/signature.ts";
 import { formatBytes } from "../../shared/text/size.ts";
-import { oneLine } from "../../shared/text/unprintable.ts";
+import { cut, oneLine } from "../../shared/text/unprintable.ts";
 import { usage } from "../console/console.ts";
 import { ARGUMENT_BYTES, readRegular } from "../place/place.ts";
 import { didYouMean } from "../words/words.ts";
-import { alternatives, propertiesOf, requiredOf, resolved, type Schema, takesOthers } from "./schema.ts";
-import { itemsOf, parseJson, quoted, takes, typed } from "./typed.ts";
 
-export interface Input {
+type Typed = { value: unknown } | { problem: string };
+
+const SHOWN_CHARS = 80;
+const TYPE_CHARS = 200;
+const TYPE_DEPTH = 3;
+const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
+
+/** What a parameter takes, in words, for example `integer` or `"asc" | "desc"`. */
+const takes = (schema: unknown, root: Schema): string =>
+  oneLine(typeOf(resolved(schema, root), TYPE_DEPTH), TYPE_CHARS);
+
+const quoted = (text: string): string => JSON.stringify(cut(text, SHOWN_CHARS));
+
+function parseJson(text: string): Typed {
+  try {
+    return { value: parseArguments(text) };
+  } catch (error) {
+    return { problem: oneLine((error as Error).message, TYPE_CHARS) };
+  }
+}
+
+/** The values that the schema lists, as an enum or a constant. */
+function listed(schema: Schema): readonly unknown[] | undefined {
+  if (Array.isArray(schema.enum)) return schema.enum;
+  return schema.const === undefined ? undefined : [schema.const];
+}
+
+const asText = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
+
+/** The value of one alternative; undefined if the text is none of its values. */
+function fitting(text: string, schema: Schema): { value: unknown } | undefined {
+  const values = listed(schema);
+  if (values) {
+    const found = values.find((value) => asText(value) === text);
+    return found === undefined ? undefined : { value: found };
+  }
+  switch (schema.type) {
+    case "integer":
+    case "number": {
+      const number = NUMBER.test(text.trim()) && isExact(text.trim()) ? Number(text) : Number.NaN;
+      const fits = Number.isFinite(number) && (schema.type === "number" || Number.isInteger(number));
+      return fits ? { value: number } : undefined;
+    }
+    case "boolean":
+      return text === "true" || text === "false" ? { value: text === "true" } : undefined;
+    case "null":
+      return text === "null" ? { value: null } : undefined;
+    case "array":
+    case "object": {
+      const parsed = /^\s*[{[]/.test(text) ? parseJson(text) : undefined;
+      if (!parsed || !("value" in parsed)) return undefined;
+      const fits = schema.type === "array" ? Array.isArray(parsed.value) : isObject(parsed.value);
+      return fits ? { value: parsed.value } : undefined;
+    }
+    default:
+      return { value: text };
+  }
+}
+
+/** Texts fit almost everything, so they are tried last. */
+const isLast = ({ type, enum: values }: Schema): boolean =>
+  values === undefined && (type === "string" || type === undefined);
+
+/** Whether the parameter is a list, and of what. */
+function itemsOf(schema: unknown, root: Schema): Schema | undefined {
+  const list = alternatives(resolved(schema, root), root).find(({ type }) => type === "array");
+  return list && resolved(list.items, root);
+}
+
+function typed(text: string, schema: unknown, root: Schema): Typed {
+  const members = alternatives(resolved(schema, root), root);
+  for (const member of [...members].sort((a, b) => Number(isLast(a)) - Number(isLast(b)))) {
+    const found = fitting(text, member);
+    if (found) return found;
+  }
+  const isOther = NUMBER.test(text.trim()) && !isExact(text.trim());
+  const why = isOther ? `, which would be sent as ${JSON.stringify(Number(text))}` : "";
+  return { problem: `takes ${takes(schema, root)}, not ${quoted(text)}${why}` };
+}
+
+type Schema = Record<string, unknown>;
+
+const REFERENCES = 10;
+const MEMBERS = 20;
+
+function pointed(root: Schema, reference: string): unknown {
+  if (!reference.startsWith("#/")) return undefined;
+  let at: unknown = root;
+  for (const part of reference.slice(2).split("/")) {
+    const key = part.replaceAll("~1", "/").replaceAll("~0", "~");
+    at = isObject(at) && Object.hasOwn(at, key) ? at[key] : undefined;
+  }
+  return at;
+}
+
+/** The schema behind references; an empty one for anything that is no schema. */
+function resolved(schema: unknown, root: Schema): Schema {
+  let at = schema;
+  for (let count = 0; isObject(at) && typeof at.$ref === "string" && count < REFERENCES; count++) {
+    at = pointed(root, at.$ref);
+  }
+  return isObject(at) && typeof at.$ref !== "string" ? at : {};
+}
+
+/** The schemas of which one must fit: the members of a union, or of a list of types, or the schema itself. */
+function alternatives(schema: Schema, root: Schema): Schema[] {
+  const union = schema.anyOf ?? schema.oneOf;
+  if (Array.isArray(union) && union.length > 0) {
+    return union.slice(0, MEMBERS).flatMap((member) => {
+      const one = resolved(member, root);
+      return one.anyOf === undefined && one.oneOf === undefined ? alternatives(one, root) : [{}];
+    });
+  }
+  if (Array.isArray(schema.type)) return schema.type.slice(0, MEMBERS).map((type) => ({ ...schema, type }));
+  return [schema];
+}
+
+/** The declared properties by name; none for a schema that declares none. */
+const propertiesOf = (schema: Schema): Schema => (isObject(schema.properties) ? schema.properties : {});
+
+/** Names of the properties that must be there. */
+const requiredOf = (schema: Schema): string[] =>
+  Array.isArray(schema.required)
+    ? schema.required.filter((name): name is string => typeof name === "string")
+    : [];
+
+/** Whether names that the schema does not declare are meant to be given. */
+const takesOthers = (schema: Schema): boolean =>
+  schema.additionalProperties === true ||
+  isObject(schema.additionalProperties) ||
+  isObject(schema.patternProperties) ||
+  Object.keys(propertiesOf(schema)).length === 0;
+
+interface Input {
   /** Reads all of stdin, at most `ARGUMENT_BYTES`; undefined if there is more. */
   stdin: () => Promise<Buffer | undefined>;
 }

@@ -4,13 +4,11 @@
  */
 import type { WordName } from "../words/words.ts";
 import { completion } from "./completion.ts";
-import type { Command } from "./context.ts";
-import { search } from "./search.ts";
-import { tool } from "./tool.ts";
-import { tools } from "./tools.ts";
+import type { Command } from "./known.ts";
+import { search, tool, tools } from "./tools.ts";
 
 export { candidates } from "./completion.ts";
-export type { Command, Context } from "./context.ts";
+export type { Command, Context } from "./known.ts";
 
 const COMMANDS: Readonly<Record<WordName, () => Promise<Command>>> = {
   list: async () => (await import("./list.ts")).list,
@@ -18,19 +16,19 @@ const COMMANDS: Readonly<Record<WordName, () => Promise<Command>>> = {
   tool: async () => tool,
   search: async () => search,
   call: async () => (await import("./call.ts")).call,
-  resources: async () => (await import("./resources.ts")).resources,
-  read: async () => (await import("./resources.ts")).read,
-  prompts: async () => (await import("./prompts.ts")).prompts,
+  resources: async () => (await import("./list.ts")).resources,
+  read: async () => (await import("./list.ts")).read,
+  prompts: async () => (await import("./list.ts")).prompts,
   add: async () => (await import("./setup.ts")).add,
   remove: async () => (await import("./setup.ts")).remove,
-  import: async () => (await import("./import.ts")).takeOver,
+  import: async () => (await import("./setup.ts")).takeOver,
   enable: async () => (await import("./setup.ts")).enable,
   disable: async () => (await import("./setup.ts")).disable,
   login: async () => (await import("./login.ts")).login,
   logout: async () => (await import("./login.ts")).logout,
-  doctor: async () => (await import("./doctor.ts")).doctor,
-  stats: async () => (await import("./doctor.ts")).stats,
-  logs: async () => (await import("./logs.ts")).logs,
+  doctor: async () => (await import("./list.ts")).doctor,
+  stats: async () => (await import("./list.ts")).stats,
+  logs: async () => (await import("./list.ts")).logs,
   completion: async () => completion,
 };
 

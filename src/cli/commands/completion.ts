@@ -3,12 +3,13 @@
  * answers one candidate on each line. Servers, tools and parameters come from the snapshot, so nothing is started. A name
  * that a shell would not take as one plain word is left out, because servers choose their names.
  */
-import { type CatalogTool, createCatalogStore, inputSchemaOf } from "../../catalog/catalog.ts";
+import { type CatalogTool, inputSchemaOf } from "../../catalog/catalog.ts";
+import { createCatalogStore } from "../../catalog/store.ts";
 import { isObject } from "../../shared/protocol/is-object.ts";
 import { EXIT, usage } from "../console/console.ts";
 import { isTrusted, type Place } from "../place/place.ts";
 import { didYouMean, isWord, optionsOf, WORDS, type Word } from "../words/words.ts";
-import type { Command } from "./context.ts";
+import type { Command } from "./known.ts";
 
 const SCRIPTS: Readonly<Record<string, string>> = {
   bash: `_pi_mcp_threads() {

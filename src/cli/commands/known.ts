@@ -2,22 +2,32 @@
  * The catalog that a command works with: the snapshot of the last session in this folder, or, if there is none or
  * `--refresh` is given, what the servers answer now.
  */
-import {
-  type Catalog,
-  type CatalogTool,
-  createCatalogStore,
-  snapshotIsOlder,
-  snapshotWrittenAt,
-} from "../../catalog/catalog.ts";
+
+import type { Catalog, CatalogTool } from "../../catalog/catalog.ts";
+import { createCatalogStore, snapshotIsOlder, snapshotWrittenAt } from "../../catalog/store.ts";
 import { serverName } from "../../report/server-name.ts";
 import type { ServerStatus, StatusReport } from "../../shared/protocol/status.ts";
 import { durationText } from "../../shared/text/duration.ts";
-import { asFailure, EXIT, Failure, usage } from "../console/console.ts";
-import { isTrusted } from "../place/place.ts";
+import { asFailure, type Console, EXIT, type ExitCode, Failure, usage } from "../console/console.ts";
+import { failureOf, isTrusted, leftOutServers, type Place } from "../place/place.ts";
 import type { CliSession } from "../session/session.ts";
-import { failureOf, leftOutServers } from "../state/state.ts";
-import { didYouMean } from "../words/words.ts";
-import type { Context } from "./context.ts";
+import { didYouMean, type Options } from "../words/words.ts";
+
+export interface Context {
+  console: Console;
+  place: Place;
+  options: Options;
+  arguments: readonly string[];
+  /** Aborts when the command ends before its time. */
+  signal: AbortSignal;
+  /** The worker's session, which starts with the first call. Main ends it. */
+  session(): Promise<CliSession>;
+  /** All of stdin up to a limit; undefined if there is more. */
+  stdin(): Promise<Buffer | undefined>;
+}
+
+/** Answers the exit code; a failure is thrown. */
+export type Command = (context: Context) => Promise<ExitCode>;
 
 export interface Known {
   catalog: Catalog;

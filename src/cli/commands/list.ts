@@ -1,16 +1,36 @@
 /** `list`: the servers with state, transport, tools and last error. Connects to none without `--refresh`. */
+
+import { closeSync, fstatSync, openSync, readSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { renderDoctor, renderIssueReport } from "../../report/doctor.ts";
 import { serverName } from "../../report/server-name.ts";
-import { needsText, signInText } from "../../report/sign-in.ts";
+import { needsText, renderStats, signInText } from "../../report/status.ts";
+import type { CallResult } from "../../shared/protocol/calls.ts";
+import { decode } from "../../shared/protocol/codec.ts";
 import { describeErrorOf } from "../../shared/protocol/errors.ts";
+import { LIMITS } from "../../shared/protocol/limits.ts";
+import type { ServerResources } from "../../shared/protocol/resources.ts";
 import type { ServerStatus, StatusReport } from "../../shared/protocol/status.ts";
-import { offerText } from "../../shared/text/counts.ts";
+import type { SnapshotPrompt, SnapshotServer } from "../../shared/snapshot/contract.ts";
+import { LOG_FILE } from "../../shared/snapshot/file-name.ts";
+import { counted, offerText } from "../../shared/text/counts.ts";
 import { describeProblem } from "../../shared/text/problem.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { cutTo, padded, visibleWidth } from "../../shared/text/width.ts";
-import { type Colour, type Console, EXIT, type ExitCode } from "../console/console.ts";
-import { leftOutNote } from "../place/place.ts";
-import { leftOutServers } from "../state/state.ts";
-import type { Command } from "./context.ts";
+import { type Colour, type Console, EXIT, type ExitCode, Failure, usage } from "../console/console.ts";
+import { leftOutNote, leftOutServers, readRegular } from "../place/place.ts";
+import { countOption } from "../words/words.ts";
+import { printResult } from "./call.ts";
+import {
+  asked,
+  type Command,
+  type Context,
+  knownCatalog,
+  knownServer,
+  noteAge,
+  reachedOrThrow,
+} from "./known.ts";
 
 const ERROR_CHARS = 600;
 const NAME_CELLS = 40;
@@ -41,7 +61,7 @@ function cellsOf(server: ServerStatus, now: number): string[] {
   ];
 }
 
-function linesOf(servers: readonly ServerStatus[], console: Console): string[] {
+function serverLines(servers: readonly ServerStatus[], console: Console): string[] {
   const rows = servers.map((server) => cellsOf(server, Date.now()));
   if (!console.isTerminal) return rows.map((cells) => cells.join("\t"));
   const widths = [0, 1, 2].map((column) =>
@@ -76,10 +96,185 @@ export const list: Command = async (context) => {
     console.document({ servers, problems, questions, refused, files, ...(leftOut ? { note: leftOut } : {}) });
     return outcome(report, options.refresh);
   }
-  console.lines(linesOf(servers, console));
+  console.lines(serverLines(servers, console));
   if (servers.length === 0) console.note(`No servers are configured. Add them to ${files.join(" or ")}.`);
   for (const line of leftOutServers(report)) console.note(line);
   if (leftOut) console.note(leftOut);
   for (const problem of problems) console.warn(describeProblem(problem));
   return outcome(report, options.refresh);
+};
+
+/** Lines in a pipe are as wide as a usual terminal. */
+const COLUMNS = 100;
+
+export const doctor: Command = async (context) => {
+  const { console, options, signal } = context;
+  const { session, server } = await asked(context, context.arguments[0], () => false);
+  const report = await session.runtime.ask("diagnose", server === undefined ? {} : { server }, signal);
+  if (console.json) console.document(report);
+  else {
+    const text = options.report
+      ? renderIssueReport(report)
+      : renderDoctor(report, console.columns ?? COLUMNS);
+    console.lines([text.trimEnd()]);
+  }
+  return report.findings.some(({ severity }) => severity === "error") ? EXIT.toolError : EXIT.ok;
+};
+
+export const stats: Command = async (context) => {
+  const { console } = context;
+  const session = await context.session();
+  await session.planned();
+  const report = await session.runtime.ask("stats", {});
+  if (console.json) console.document(report);
+  else console.lines([renderStats(report, console.columns ?? COLUMNS)]);
+  return EXIT.ok;
+};
+
+const LINES = 50;
+const FOLLOW_MS = 250;
+/** The log is rotated at its limit; an entry that is being written may lie beyond it. */
+const FILE_BYTES = 2 * LIMITS.logBytes;
+
+/** An entry begins with its time; lines below it are indented. */
+const START = /^(\d{4}-\d\d-\d\dT[\d:.]+Z) (\w+) +\[([^\]]*)\] /;
+
+const entriesOf = (text: string): string[] =>
+  text.split(/\n(?=\d{4}-\d\d-\d\dT)/).map((entry) => entry.trimEnd());
+
+const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+
+/** Whether an entry is about the server: its name stands in it as a word. */
+function isAbout(server: string | undefined): (entry: string) => boolean {
+  if (server === undefined) return () => true;
+  const name = new RegExp(`(?<![\\w-])${escaped(server)}(?![\\w-])`);
+  return (entry) => name.test(entry.replace(START, ""));
+}
+
+function recordOf(entry: string): Record<string, string> {
+  const [head = "", time = "", level = "", thread = ""] = START.exec(entry) ?? [];
+  return { time, level, thread, text: entry.slice(head.length) };
+}
+
+/** The bytes of a regular file from a position on; undefined if there is no such file. */
+function readFrom(
+  path: string,
+  from: { ino: number; at: number },
+): { text: string; ino: number; at: number } | undefined {
+  if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return undefined;
+  const file = openSync(path, "r");
+  try {
+    const { ino, size } = fstatSync(file);
+    // Another file has its place: the log was rotated.
+    const start = ino === from.ino && size >= from.at ? from.at : 0;
+    const bytes = Buffer.alloc(Math.min(size - start, FILE_BYTES));
+    const length = readSync(file, bytes, 0, bytes.length, start);
+    return { text: bytes.toString("utf8", 0, length), ino, at: start + length };
+  } finally {
+    closeSync(file);
+  }
+}
+
+async function follow(
+  { console, signal }: Context,
+  path: string,
+  about: (entry: string) => boolean,
+): Promise<void> {
+  const now = statSync(path, { throwIfNoEntry: false });
+  let from = { ino: now?.ino ?? 0, at: now?.size ?? 0 };
+  let rest = "";
+  while (!signal.aborted) {
+    await sleep(FOLLOW_MS);
+    const read = readFrom(path, from);
+    if (!read || read.text === "") continue;
+    from = read;
+    const text = rest + read.text;
+    // A line that is still being written waits for its end.
+    const end = text.lastIndexOf("\n") + 1;
+    rest = text.slice(end).slice(-FILE_BYTES);
+    console.lines(entriesOf(text.slice(0, end)).filter((entry) => entry !== "" && about(entry)));
+  }
+}
+
+export const logs: Command = async (context) => {
+  const { console, options, place } = context;
+  const count = countOption(options, "lines", LINES);
+  if (options.follow && console.json) throw usage("--follow gives no single JSON document.");
+  const path = join(place.agentDir, LOG_FILE);
+  const read = readRegular(path, FILE_BYTES);
+  if (read && "problem" in read) throw new Failure(EXIT.configuration, `${path} ${read.problem}.`);
+  const about = isAbout(context.arguments[0]);
+  const all = read
+    ? entriesOf(read.bytes.toString("utf8")).filter((entry) => entry !== "" && about(entry))
+    : [];
+  const last = all.slice(-count);
+  if (console.json) console.document({ file: path, entries: last.map(recordOf) });
+  else if (options.follow || last.length > 0) console.lines(last);
+  else console.note(`${path} has nothing about that.`);
+  if (options.follow) await follow(context, path, about);
+  return EXIT.ok;
+};
+
+const CHARS = 300;
+
+const argumentsOf = ({ arguments: given = [] }: SnapshotPrompt): string =>
+  given.map(({ name, required }) => (required ? `<${name}>` : `[${name}]`)).join(" ");
+
+function promptLines({ name, prompts = [] }: SnapshotServer, console: Console): string[] {
+  const rows = prompts.map((prompt) => [
+    oneLine(prompt.prompt, CHARS),
+    oneLine(argumentsOf(prompt), CHARS),
+    oneLine(prompt.description ?? "", CHARS),
+  ]);
+  if (!console.isTerminal) return rows.map((cells) => [serverName(name), ...cells].join("\t"));
+  const lines = rows.map(([prompt, given, text]) =>
+    cutTo(`  ${[prompt, given].filter(Boolean).join(" ")}${text ? ` - ${text}` : ""}`, console.columns ?? 80),
+  );
+  return [`${console.paint("bold", serverName(name))}: ${counted(rows.length, "prompt")}`, ...lines];
+}
+
+export const prompts: Command = async (context) => {
+  const { console } = context;
+  const [written] = context.arguments;
+  const known = await knownCatalog(context, written);
+  const server = written === undefined ? undefined : knownServer(known, written);
+  if (server !== undefined) reachedOrThrow(known.report, server);
+  const servers = known.catalog.servers.filter(({ name }) => server === undefined || name === server);
+  noteAge(context, known, true);
+  if (console.json) {
+    console.document({
+      servers: servers.map(({ name, prompts: own = [] }) => ({ server: name, prompts: own })),
+    });
+  } else console.lines(servers.flatMap((one) => promptLines(one, console)));
+  return EXIT.ok;
+};
+
+function resourceLines({ server, resources, templates }: ServerResources, console: Console): string[] {
+  const all = [...(resources ?? []), ...templates];
+  const name = serverName(server);
+  if (!console.isTerminal) return all.map(({ uri, title }) => [name, uri, title].join("\t"));
+  const count = resources ? counted(all.length, "resource") : "its resources are not known";
+  const rows = all.map(({ uri, title }) => cutTo(`  ${uri} - ${title}`, console.columns ?? 80));
+  return [`${console.paint("bold", name)}: ${count}`, ...rows];
+}
+
+export const resources: Command = async (context) => {
+  const { console, options } = context;
+  const { session, server, report } = await asked(context, context.arguments[0], (status) =>
+    status.state === "disabled" ? false : options.refresh || !status.toolsKnown,
+  );
+  const known = await session.runtime.ask("listResources", { server });
+  if (server !== undefined) reachedOrThrow(report, server);
+  if (console.json) console.document({ servers: known });
+  else console.lines(known.flatMap((one) => resourceLines(one, console)));
+  return EXIT.ok;
+};
+
+export const read: Command = async (context) => {
+  const { console, signal } = context;
+  const [written, uri = ""] = context.arguments;
+  const { session, server = "" } = await asked(context, written, () => false);
+  const bytes = await session.runtime.ask("readResource", { server, uri, wantsStructured: true }, signal);
+  await printResult(decode(bytes) as CallResult, console);
+  return EXIT.ok;
 };

@@ -15,8 +15,7 @@ import { counted } from "../../shared/text/counts.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { asFailure, EXIT, type ExitCode, Failure, usage } from "../console/console.ts";
 import type { CliSession } from "../session/session.ts";
-import type { Command, Context } from "./context.ts";
-import { asked } from "./known.ts";
+import { asked, type Command, type Context } from "./known.ts";
 
 /** The worker asks three different questions. More would mean that it does not take the answers. */
 const QUESTIONS = 4;

@@ -1,15 +1,28 @@
 /** `tools`: the tools of all servers, or of one. */
-import type { CatalogTool } from "../../catalog/catalog.ts";
+
+import { type CatalogTool, inputSchemaOf, outputSchemaOf } from "../../catalog/catalog.ts";
+import { type CatalogHit, nearestTools, resolveTool, searchCatalog } from "../../catalog/search.ts";
 import { serverName } from "../../report/server-name.ts";
+import { parameterLines } from "../../report/tool.ts";
+import { decode } from "../../shared/protocol/codec.ts";
 import { counted } from "../../shared/text/counts.ts";
 import { firstSentence } from "../../shared/text/sentence.ts";
-import { shownName } from "../../shared/text/unprintable.ts";
+import { parameterList } from "../../shared/text/signature.ts";
+import { cleanText, oneLine, shownName } from "../../shared/text/unprintable.ts";
 import { cutTo } from "../../shared/text/width.ts";
-import { type Console, EXIT } from "../console/console.ts";
-import type { Command } from "./context.ts";
-import { knownCatalog, knownServer, noteAge, reachedOrThrow, toolRecord } from "./known.ts";
+import { type Console, EXIT, usage } from "../console/console.ts";
+import { countOption } from "../words/words.ts";
+import {
+  type Command,
+  type Known,
+  knownCatalog,
+  knownServer,
+  noteAge,
+  reachedOrThrow,
+  toolRecord,
+} from "./known.ts";
 
-function* linesOf(
+function* toolLines(
   tools: readonly CatalogTool[],
   names: readonly string[],
   console: Console,
@@ -46,6 +59,95 @@ export const tools: Command = async (context) => {
   if (server !== undefined) reachedOrThrow(known.report, server);
   noteAge(context, known, true);
   if (console.json) console.document({ tools: all.map(toolRecord) });
-  else console.lines([...linesOf(all, names, console)]);
+  else console.lines([...toolLines(all, names, console)]);
+  return EXIT.ok;
+};
+
+const NAME_CHARS = 200;
+
+/** A server's words begin with a bar, so that none of their lines passes for a line of ours. */
+const barred = (text: string): string[] => text.split("\n").map((line) => `| ${line}`);
+
+async function find({ catalog }: Known, written: string): Promise<CatalogTool> {
+  const found = resolveTool(catalog, written);
+  if (found.kind === "tool") return found.tool;
+  if (found.kind === "several") {
+    const names = found.tools.map(({ name }) => name).join(", ");
+    throw usage(`Several tools are called ${oneLine(written, NAME_CHARS)}: ${names}.`, "Name one of them.");
+  }
+  const near = (await nearestTools(catalog, written)).map(({ name }) => name);
+  throw usage(
+    `No tool named ${oneLine(written, NAME_CHARS)} is known.`,
+    near.length > 0
+      ? `Near: ${near.join(", ")}.`
+      : "pi-mcp-threads tools lists them; --refresh asks the servers.",
+  );
+}
+
+export const tool: Command = async (context) => {
+  const { console } = context;
+  const known = await knownCatalog(context);
+  const found = await find(known, context.arguments[0] ?? "");
+  const schema = inputSchemaOf(found);
+  noteAge(context, known, false);
+  if (console.json) {
+    const output = outputSchemaOf(found);
+    const { annotations } = found;
+    console.document({
+      ...toolRecord(found),
+      inputSchema: schema,
+      ...(output ? { outputSchema: decode(output) } : {}),
+      ...(annotations ? { annotations } : {}),
+    });
+    return EXIT.ok;
+  }
+  console.lines([
+    found.name,
+    `Server: ${oneLine(found.server.name, NAME_CHARS)}`,
+    ...barred(cleanText(found.description)),
+    "Parameters:",
+    ...parameterLines(found).map((line) => `  ${line}`),
+    "Schema:",
+    cleanText(JSON.stringify(schema, undefined, 2)),
+  ]);
+  return EXIT.ok;
+};
+
+const HITS = 10;
+
+/** For a person a hit has two lines, for a program one with tabs. */
+function hitLines({ tool }: CatalogHit, console: Console): string[] {
+  const sentence = firstSentence(tool.description);
+  if (!console.isTerminal) return [[tool.name, shownName(tool.server.name), sentence].join("\t")];
+  const columns = console.columns ?? 80;
+  const parameters = parameterList(inputSchemaOf(tool));
+  const head = cutTo(parameters, Math.max(2, columns - tool.name.length));
+  return [
+    `${console.paint("bold", tool.name)}${console.paint("dim", head)}`,
+    `  ${cutTo(sentence, columns - 2)}`,
+  ];
+}
+
+export const search: Command = async (context) => {
+  const { console, options } = context;
+  const query = context.arguments.join(" ");
+  const limit = countOption(options, "limit", HITS);
+  const known = await knownCatalog(context);
+  const server = typeof options.server === "string" ? knownServer(known, options.server) : undefined;
+  const { hits, unmatched } = searchCatalog(known.catalog, query, limit, server);
+  noteAge(context, known, false);
+  if (console.json) {
+    const tools = hits.map(({ tool, score }) => ({ ...toolRecord(tool), score }));
+    console.document({ query, tools, unmatched });
+    return EXIT.ok;
+  }
+  console.lines(hits.flatMap((hit) => hitLines(hit, console)));
+  if (hits.length === 0) {
+    console.note(
+      known.catalog.count === 0
+        ? "No tools are known. pi-mcp-threads list --refresh connects the servers."
+        : "No tool fits these words.",
+    );
+  }
   return EXIT.ok;
 };

@@ -5,19 +5,19 @@
  * stdout holds results alone. Text of servers is cleaned where it could act on a terminal: on a terminal always, in
  * lists and on stderr always, and in a result that goes into a pipe or a file never.
  */
+
 import { fstatSync, writeSync } from "node:fs";
+import { createInterface } from "node:readline";
 import { replaceUnprintable } from "../../shared/text/unprintable.ts";
 import { cutTo, printable } from "../../shared/text/width.ts";
-import { askLine } from "./prompt.ts";
 
-export { EXIT, type ExitCode, exitCodeOf } from "./exit-codes.ts";
-export { asFailure, Failure, unwritten, usage } from "./failure.ts";
+export { asFailure, EXIT, type ExitCode, exitCodeOf, Failure, unwritten, usage } from "./failure.ts";
 
 export type Colour = "bold" | "dim" | "red" | "green" | "yellow";
 
 const CODES: Record<Colour, number> = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 };
 
-export interface Stream extends NodeJS.WritableStream {
+interface Stream extends NodeJS.WritableStream {
   isTTY?: boolean;
   columns?: number;
 }
@@ -148,4 +148,41 @@ export function createConsole(options: ConsoleOptions): Console {
       return askLine({ input: stdin, output: stderr }, printable(question), signal);
     },
   };
+}
+
+/** One line that is typed or pasted: an address of a browser, with what an authorization server may add to it. */
+const LINE_CHARS = 16 * 1024;
+
+interface PromptStreams {
+  input: NodeJS.ReadableStream;
+  output: NodeJS.WritableStream;
+}
+
+/** Asks for one line. Undefined: the input has ended, or the signal aborts. */
+function askLine(
+  { input, output }: PromptStreams,
+  question: string,
+  signal?: AbortSignal,
+): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) {
+      resolve(undefined);
+      return;
+    }
+    const lines = createInterface({ input, terminal: false });
+    const end = (line: string | undefined): void => {
+      // Closing ends it once more.
+      resolve(line?.slice(0, LINE_CHARS));
+      signal?.removeEventListener("abort", onAbort);
+      lines.close();
+    };
+    const onAbort = (): void => {
+      output.write("\n");
+      end(undefined);
+    };
+    signal?.addEventListener("abort", onAbort, { once: true });
+    lines.once("line", (line) => end(line));
+    lines.once("close", () => end(undefined));
+    output.write(question);
+  });
 }

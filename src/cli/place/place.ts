@@ -2,17 +2,21 @@
  * Where the command works. Owns: Pi's agent folder, the working folder, the configuration file, and whether the project
  * is trusted. Must not: read a configuration. Called by: main, session, commands.
  */
-import { existsSync, mkdirSync, statSync } from "node:fs";
+
+import { existsSync, mkdirSync, realpathSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
+import { refusedLine, serverName } from "../../report/server-name.ts";
+import { describeError } from "../../shared/protocol/errors.ts";
 import { fileStamp } from "../../shared/protocol/file-stamp.ts";
+import { isObject } from "../../shared/protocol/is-object.ts";
 import type { SessionFacts } from "../../shared/protocol/session.ts";
+import type { StatusReport } from "../../shared/protocol/status.ts";
 import type { SnapshotKey } from "../../shared/snapshot/file-name.ts";
 import { EXIT, Failure, usage } from "../console/console.ts";
-import { type PiTrust, piTrust } from "./pi-trust.ts";
+import { readRegular, TRUST_FILE_BYTES } from "./read-regular.ts";
 
-export { ARGUMENT_BYTES } from "./limits.ts";
-export { type Read, readRegular } from "./read-regular.ts";
+export { ARGUMENT_BYTES, type Read, readRegular } from "./read-regular.ts";
 
 export interface Place {
   /** Pi's own rule: `$PI_CODING_AGENT_DIR`, else `~/.pi/agent`. */
@@ -116,4 +120,94 @@ export function leftOutNote({ key: { cwd }, trust }: Place): string | undefined 
   if (files.length === 0) return undefined;
   const which = files.join(" and ");
   return `${which} of this folder ${files.length === 1 ? "is" : "are"} left out: ${trust.reason}. Start Pi here and trust the project, or add --trust-project.`;
+}
+
+/** `recorded`: Pi's file says so. `nothing`: nothing in the folder needs trust. `no`: neither, with the reason. */
+type PiTrust = { trust: "recorded" | "nothing" } | { trust: "no"; reason: string };
+
+/** Entries of `.pi` that Pi loads only from a trusted project. */
+const NEED_TRUST = [
+  "settings.json",
+  "mcp.json",
+  "extensions",
+  "skills",
+  "prompts",
+  "themes",
+  "SYSTEM.md",
+  "APPEND_SYSTEM.md",
+];
+
+const realFolder = (path: string): string => {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+};
+
+const samePath = (a: string, b: string): boolean =>
+  process.platform === "win32" ? a.toLowerCase() === b.toLowerCase() : a === b;
+
+/** The folder and all folders above it, the nearest first. */
+function* upwards(folder: string): Generator<string> {
+  for (let at = folder; ; at = dirname(at)) {
+    yield at;
+    if (dirname(at) === at) return;
+  }
+}
+
+function needsTrust(cwd: string): boolean {
+  if (NEED_TRUST.some((entry) => existsSync(join(cwd, ".pi", entry)))) return true;
+  const own = join(realFolder(process.env.HOME || homedir()), ".agents", "skills");
+  for (const folder of upwards(cwd)) {
+    const skills = join(folder, ".agents", "skills");
+    if (!samePath(skills, own) && existsSync(skills)) return true;
+  }
+  return false;
+}
+
+/** The nearest decision; a reason if the file cannot be used: then nothing counts as trusted. */
+function decisionOf(agentDir: string, cwd: string): boolean | undefined | { reason: string } {
+  const file = join(agentDir, "trust.json");
+  const read = readRegular(file, TRUST_FILE_BYTES);
+  if (read === undefined) return undefined;
+  if ("problem" in read) return { reason: `${file} ${read.problem}` };
+  let data: unknown;
+  try {
+    data = JSON.parse(read.bytes.toString("utf8").replace(/^\ufeff/, ""));
+  } catch {
+    return { reason: `${file} is no whole JSON` };
+  }
+  if (!isObject(data)) return { reason: `${file} is not what Pi writes` };
+  const entries = Object.entries(data);
+  for (const folder of upwards(cwd)) {
+    const found = entries.find(([key, value]) => typeof value === "boolean" && samePath(key, folder));
+    if (found) return found[1] === true;
+  }
+  return undefined;
+}
+
+/** `cwd`: a real path. Never throws. */
+export function piTrust(agentDir: string, cwd: string): PiTrust {
+  const decided = decisionOf(agentDir, realFolder(cwd));
+  if (decided === true) return { trust: "recorded" };
+  if (decided === false) return { trust: "no", reason: "Pi has recorded that you do not trust this project" };
+  if (decided !== undefined) return { trust: "no", reason: decided.reason };
+  if (!needsTrust(realFolder(cwd))) return { trust: "nothing" };
+  return { trust: "no", reason: "Pi has recorded no trust for this project" };
+}
+
+export const HOW_TO_CONSENT =
+  "Run the command in a terminal to see what would run and to be asked, or add --yes, which shows and allows it.";
+
+/** A line for each server of the project that may not run yet. */
+export const leftOutServers = ({ questions, refused }: StatusReport): string[] => [
+  ...questions.map(({ server }) => `${serverName(server)} waits for your consent: ${HOW_TO_CONSENT}`),
+  ...refused.map(refusedLine),
+];
+
+/** Why a server could not be reached, as its status tells; undefined if it was. */
+export function failureOf(report: StatusReport, server: string): string | undefined {
+  const found = report.servers.find(({ name }) => name === server);
+  return found?.error && describeError(found.error);
 }

@@ -1,7 +1,13 @@
 /** Reads files that somebody else may have put there: regular files alone, and only up to a limit. */
+
 import { closeSync, constants, fstatSync, openSync, readSync, statSync } from "node:fs";
 import { messageOf } from "../../shared/protocol/errors.ts";
 import { formatBytes } from "../../shared/text/size.ts";
+
+/** Pi's file of trusted folders: room for 100,000 of them. */
+export const TRUST_FILE_BYTES = 16 * 1024 * 1024;
+/** A file that an argument of a call names, and what a pipe brings as arguments. */
+export const ARGUMENT_BYTES = 16 * 1024 * 1024;
 
 /** Opening must not wait for a pipe nor take over a terminal. Windows has neither flag. */
 const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOCTTY ?? 0);

@@ -4,10 +4,12 @@
  *
  * The worker connects nothing by itself (`onDemand`), so a command reaches only the servers that it names.
  */
+
 import { join } from "node:path";
-import { type CatalogStore, createCatalogStore } from "../../catalog/catalog.ts";
-import { serverName } from "../../report/server-name.ts";
+import { type CatalogStore, createCatalogStore } from "../../catalog/store.ts";
+import { refusedLine, serverName } from "../../report/server-name.ts";
 import { type Runtime, startRuntimeLater } from "../../runtime/runtime.ts";
+import type { ApprovalAnswer, ApprovalQuestion } from "../../shared/protocol/approval.ts";
 import { messageOf } from "../../shared/protocol/errors.ts";
 import type { WorkerEvent } from "../../shared/protocol/events.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
@@ -15,11 +17,10 @@ import type { Question } from "../../shared/protocol/questions.ts";
 import type { SignInResult } from "../../shared/protocol/sign-in.ts";
 import type { StatusReport } from "../../shared/protocol/status.ts";
 import { LOG_FILE } from "../../shared/snapshot/file-name.ts";
+import { oneLine } from "../../shared/text/unprintable.ts";
 import { type Console, EXIT, Failure } from "../console/console.ts";
-import { factsOf, type Place } from "../place/place.ts";
-import { answerApproval } from "./approvals.ts";
+import { factsOf, HOW_TO_CONSENT, type Place } from "../place/place.ts";
 import { createAsks } from "./asks.ts";
-import { createConsents } from "./consents.ts";
 
 export interface SessionOptions {
   place: Place;
@@ -208,3 +209,84 @@ class Session implements CliSession {
 }
 
 export const openSession = (options: SessionOptions): CliSession => new Session(options);
+
+const NAME_CHARS = 200;
+
+const ANSWERS: Readonly<Record<string, ApprovalAnswer>> = {
+  y: "once",
+  yes: "once",
+  a: "always",
+  always: "always",
+};
+
+export async function answerApproval(
+  { server, tool, args, canAlways }: ApprovalQuestion,
+  { console, yes, signal }: { console: Console; yes: boolean; signal: AbortSignal },
+): Promise<ApprovalAnswer> {
+  const head = `Run ${oneLine(tool, NAME_CHARS)} of the MCP server ${serverName(server)}?`;
+  console.warn([head, args === "" ? "It gets no arguments." : args].join("\n"));
+  if (yes) return "once";
+  if (!console.canAsk) {
+    console.warn("Nobody can be asked here: it does not run. --yes allows it once.");
+    return "no";
+  }
+  const line = await console.ask(canAlways ? "Allow it? [y/N, a: always] " : "Allow it? [y/N] ", signal);
+  const answer = ANSWERS[line?.trim().toLowerCase() ?? ""] ?? "no";
+  return answer === "always" && !canAlways ? "no" : answer;
+}
+
+interface ConsentsOptions {
+  console: Console;
+  yes: boolean;
+  /** `--trust-project`. */
+  trustProject: boolean;
+  signal: AbortSignal;
+  answer: (hash: string, allow: boolean) => Promise<unknown>;
+  /** Opens the questions that were answered with no; answers what there is to ask then. */
+  again: () => Promise<StatusReport>;
+}
+
+const PROJECT_WANTS = "This project wants to run an MCP server.";
+const OTHER_ONE =
+  "A file of this project names another one so, which --trust-project shows and asks about, also beside --yes.";
+const HOW_TO_ASK_AGAIN =
+  "In a terminal the command shows what would run, and asks again. --yes takes back no refusal.";
+
+const isYes = (line: string | undefined): boolean => /^y(es)?$/i.test(line?.trim() ?? "");
+
+export function createConsents({ console, yes, trustProject, signal, answer, again }: ConsentsOptions) {
+  return {
+    allow: async (server: string, report: StatusReport): Promise<void> => {
+      const refusalIn = ({ refused }: StatusReport) => refused.find(({ name }) => name === server);
+      const withheld = report.questions.find((one) => one.server === server) ?? refusalIn(report);
+      if (withheld?.inPlace && !trustProject) {
+        console.note(`${serverName(server)} is your own server. ${OTHER_ONE}`);
+        return;
+      }
+      const wasRefused = refusalIn(report)?.byPerson === true;
+      const now = wasRefused && console.canAsk ? await again() : report;
+      const question = now.questions.find((one) => one.server === server);
+      if (!question) {
+        const refusal = refusalIn(now);
+        if (!refusal) return;
+        throw new Failure(EXIT.consent, refusedLine(refusal), {
+          remedy: wasRefused ? HOW_TO_ASK_AGAIN : HOW_TO_CONSENT,
+        });
+      }
+      const lead = wasRefused ? "You refused this MCP server of the project before." : PROJECT_WANTS;
+      console.warn(`${lead}\n${question.question}`);
+      const mayAnswerYes = yes && !wasRefused;
+      const asked = !mayAnswerYes && console.canAsk;
+      const line = asked ? await console.ask("Allow it? [y/N] ", signal) : undefined;
+      const allowed = mayAnswerYes || isYes(line);
+      // Ctrl-D, a signal or the end of the time is no answer: the question stays open.
+      if (!allowed && line === undefined) {
+        throw new Failure(EXIT.consent, `${serverName(server)} waits for your consent.`, {
+          remedy: HOW_TO_CONSENT,
+        });
+      }
+      await answer(question.hash, allowed);
+      if (!allowed) throw new Failure(EXIT.consent, `You did not allow ${serverName(server)}.`);
+    },
+  };
+}

@@ -1,8 +1,9 @@
 /** Reads the command line: which command, its arguments, its options. Pure. */
+
+import { optionOf } from "../../shared/setup/add-options.ts";
 import { slipsBetween } from "../../shared/text/slips.ts";
 import { type Failure, usage } from "../console/console.ts";
-import { divideAdd } from "./divide-add.ts";
-import { ALIASES, isWord, type Option, optionsOf, WORDS, type WordName } from "./table.ts";
+import { ALIASES, GLOBAL_OPTIONS, isWord, type Option, optionsOf, WORDS, type WordName } from "./table.ts";
 
 export interface Options {
   json: boolean;
@@ -41,7 +42,7 @@ export const NO_OPTIONS: Options = {
 const SLIPS = 2;
 
 /** The name that a slip may stand for. */
-export function nearest(written: string, names: readonly string[]): string | undefined {
+function nearest(written: string, names: readonly string[]): string | undefined {
   const [best] = names
     .map((name) => ({ name, slips: slipsBetween(written.toLowerCase(), name.toLowerCase(), SLIPS) }))
     .filter(({ name, slips }) => slips <= Math.min(SLIPS, name.length - 1))
@@ -200,4 +201,47 @@ export function timeoutMs({ timeout }: Options): number | undefined {
     throw usage(`--timeout takes a number of seconds above 0, not ${JSON.stringify(timeout)}.`);
   }
   return seconds * 1_000;
+}
+
+/** `--no-test` is the command line's own. */
+const OWN = new Map<string, boolean>([
+  ...GLOBAL_OPTIONS.filter(({ name }) => name !== "cwd").flatMap(({ name, short, value }) => {
+    const takesValue = value !== undefined;
+    const all: [string, boolean][] = [[`--${name}`, takesValue]];
+    if (short) all.push([`-${short}`, takesValue]);
+    return all;
+  }),
+  ["--no-test", false],
+]);
+
+/** Options of `add` that take no value. */
+const FLAGS = new Set(["project", "replace"]);
+
+const isUrl = (word: string): boolean => /^https?:\/\//i.test(word);
+
+function divideAdd(words: readonly string[]): { own: string[]; foreign: string[] } {
+  const own: string[] = [];
+  const foreign: string[] = [];
+  let positionals = 0;
+  for (let at = 0; at < words.length; at++) {
+    const word = words[at] as string;
+    const name = word.split("=", 1)[0] ?? "";
+    const takesValue = OWN.get(name);
+    if (word === "--") return { own, foreign: [...foreign, ...words.slice(at)] };
+    if (takesValue !== undefined) {
+      own.push(word);
+      if (takesValue && !word.includes("=")) own.push(...words.slice(++at, at + 1));
+      continue;
+    }
+    foreign.push(word);
+    const option = optionOf(word);
+    if (option !== undefined && !FLAGS.has(option) && !word.includes("=")) {
+      foreign.push(...words.slice(++at, at + 1));
+    } else if (!word.startsWith("-") || word === "-") positionals++;
+    else continue;
+    // The second one is a command, unless it is an address.
+    const isCommand = option === undefined && positionals === 2 && !isUrl(word);
+    if (isCommand) return { own, foreign: [...foreign, ...words.slice(at + 1)] };
+  }
+  return { own, foreign };
 }

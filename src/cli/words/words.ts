@@ -2,7 +2,7 @@
  * The words of the command line. Owns: the table of commands and options, how a command line is read, the help. Must
  * not: run anything. Called by: main and commands. To add a command: a row in table.ts.
  */
-export { helpOf, helpText } from "./help.ts";
+
 export {
   type CommandLine,
   checkArguments,
@@ -14,4 +14,4 @@ export {
   timeoutMs,
   wantsJson,
 } from "./parse.ts";
-export { isWord, optionsOf, WORDS, type Word, type WordName } from "./table.ts";
+export { helpOf, helpText, isWord, optionsOf, WORDS, type Word, type WordName } from "./table.ts";

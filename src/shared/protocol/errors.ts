@@ -13,7 +13,7 @@
  * - `runtime_restarted`: the worker ended while the request was open; a new one is started. `{exitCode}`
  * - `runtime_stopped`: there is no worker: the session is over, or it crashed too often. No data.
  * - `internal`: a bug on the other side; message and stack are in the log. No data.
- * - `bad_config`: a server definition cannot be used. `{file?, line?, column?}`
+ * - `bad_config`: a server definition cannot be used. `{file?, line?, column?, reason?}`; `reason`: `ca-file`
  * - `unknown_server`: no server of that name is configured. `{known}`
  * - `server_removed`: the server was taken out of the configuration while the session was open. `{server, known}`
  * - `unknown_tool`: the server does not offer that tool. `{server, known}`
@@ -28,7 +28,8 @@
  * - `needs_auth`: the server answered 401, or 403 with an OAuth challenge that a sign-in cures. `{server, status,
  *   challenge?: {scheme, realm?, scope?, error?, errorDescription?, resourceMetadata?}}`; `reason`: `key-wanted` or
  *   `key-refused` if no sign-in helps, else the kind of problem of its sign-in
- * - `server_died`: the connection closed while a request was open. `{server, stderrTail?}`; if the
+ * - `server_died`: the connection closed while a request was open. `{server, stderrTail?,
+ *   reason?}`; `reason`: `held-back` if only a call or the user connects it again; if the
  *   connection drops soon after each connect, also `{failures, retryInMs?}`
  * - `call_timeout`: the server did not answer a tool call in time. `{server, timeoutMs}`
  * - `call_rejected`: the server answered a JSON-RPC error, or over HTTP a status 4xx. `{server, rpcCode?, rpcData?, status?}`

@@ -3,8 +3,8 @@
  * any of them leaves, or an address to open. Escape cancels the whole question. Must not: read a server's words, which the
  * worker has bounded and cleaned; open an address, which the worker does after a yes. What the user reads: words.ts.
  */
-import type { PiContext } from "../../pi/context.ts";
-import { notify } from "../../pi/notices.ts";
+import type { PiContext } from "../../pi/api.ts";
+import { notify } from "../../pi/extension.ts";
 import { problemOf, startValue } from "../../shared/asks/check.ts";
 import type { Ask, AskAnswer, AskForm, AskUrl, Field, FieldValue } from "../../shared/protocol/ask.ts";
 import { isOpenable } from "../../shared/text/openable.ts";

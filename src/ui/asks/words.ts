@@ -2,14 +2,14 @@
  * What the user reads of a server's question. The worker has bounded and cleaned the server's words; each of their lines
  * begins with a bar, so that none passes for a line of ours. Pure.
  */
-import type { PiContext } from "../../pi/context.ts";
+import type { PiContext } from "../../pi/api.ts";
 import { serverName } from "../../report/server-name.ts";
 import type { Ask, AskForm, AskUrl, Field, FieldValue } from "../../shared/protocol/ask.ts";
 import { counted } from "../../shared/text/counts.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { cutTo, mostCells, printable } from "../../shared/text/width.ts";
 import { rowsOf, terminalLink } from "../link.ts";
-import { type Screen, screenOf } from "../screen.ts";
+import { type Screen, screenOf } from "../pages.ts";
 
 type Shown = Pick<PiContext, "mode">;
 

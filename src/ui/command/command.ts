@@ -1,15 +1,11 @@
 /**
- * The commands `/mcp` and `/mcp-auth`. Owns: the subcommands (words.ts), their completion, and what each does (screens.ts, loaded with the
- * first one). Must not: know the runtime's inside; it asks through `McpCommandHost`. Called by: src/index.ts.
- * To add a subcommand: a row in words.ts, a case in screens.ts, its text in src/report.
+ * The commands `/mcp` and `/mcp-auth`: their completion. What each does is in screens.ts, which is loaded with the first one.
+ * To add a subcommand: a row in words.ts, and a row in screens.ts or, for one that the shell has too, in report/actions.ts.
  */
 
-import type { PiCommand } from "../../pi/api.ts";
-import type { PiContext } from "../../pi/context.ts";
-import type { McpCommandHost } from "./host.ts";
+import type { PiCommand, PiContext } from "../../pi/api.ts";
+import type { McpHost } from "../mcp-host.ts";
 import { splitWord, subcommand, WORDS } from "./words.ts";
-
-export type { McpCommandHost } from "./host.ts";
 
 type Completion = { value: string; label: string };
 
@@ -31,14 +27,14 @@ export function completeMcp(prefix: string, servers: readonly string[]): Complet
   return completions(prefix, values);
 }
 
-const namesOf = (host: McpCommandHost): string[] => host.servers().map(({ name }) => name);
+const namesOf = (host: McpHost): string[] => host.servers().map(({ name }) => name);
 
-async function runLater(args: string, ctx: PiContext, host: McpCommandHost): Promise<void> {
+async function runLater(args: string, ctx: PiContext, host: McpHost): Promise<void> {
   const { runMcp } = await import("./screens.ts");
   await runMcp(args, ctx, host);
 }
 
-export const createMcpCommand = (host: McpCommandHost): PiCommand => ({
+export const createMcpCommand = (host: McpHost): PiCommand => ({
   description:
     "MCP servers: state, tools, add, import, remove, reconnect, sign-in, enable, disable, edit, trust, stats, doctor",
   getArgumentCompletions: (prefix) => completeMcp(prefix, namesOf(host)),
@@ -46,7 +42,7 @@ export const createMcpCommand = (host: McpCommandHost): PiCommand => ({
 });
 
 /** `/mcp-auth [server]`, the same as `/mcp auth [server]`. */
-export const createMcpAuthCommand = (host: McpCommandHost): PiCommand => ({
+export const createMcpAuthCommand = (host: McpHost): PiCommand => ({
   description: "Sign in to an MCP server",
   getArgumentCompletions: (prefix) =>
     completions(

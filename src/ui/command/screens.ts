@@ -1,37 +1,40 @@
-/** What each subcommand of `/mcp` does: a file of its own in the build, which main loads with the first command. */
-import type { PiContext } from "../../pi/context.ts";
-import { guardStale } from "../../pi/guarded.ts";
-import { notify } from "../../pi/notices.ts";
-import { renderResources } from "../../report/resources.ts";
+/**
+ * What each subcommand of `/mcp` does: a file of its own in the build, which main loads with the first command. Owns: a row for
+ * each word that the shell does not carry out alike (those are in report/actions.ts), and when words do not fit.
+ */
+import { randomBytes } from "node:crypto";
+import { rename, rm, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import type { PiContext } from "../../pi/api.ts";
+import { guardStale, notify } from "../../pi/extension.ts";
+import { ACTIONS, type ActionName, doneText, isAction } from "../../report/actions.ts";
+import { renderDoctor, renderIssueReport, surroundingFindings, withFindings } from "../../report/doctor.ts";
 import { serverName } from "../../report/server-name.ts";
-import { renderStats } from "../../report/stats.ts";
-import { absentText, renderStatus, renderTools, unknownText } from "../../report/status.ts";
+import { absentText, renderResources, renderStatus, renderTools, unknownText } from "../../report/status.ts";
 import { renderTool, unknownToolText } from "../../report/tool.ts";
-import { describeThrown } from "../../shared/protocol/errors.ts";
-import { editConfig } from "../edit-config.ts";
+import { describeThrown, messageOf } from "../../shared/protocol/errors.ts";
+import type { McpHost } from "../mcp-host.ts";
 import { openPanel } from "../panel/panel.ts";
-import { askedKey, runSetup } from "../setup/setup.ts";
-import { runDoctor } from "./doctor.ts";
-import type { McpCommandHost } from "./host.ts";
+import { askedKey } from "../setup/add.ts";
+import { addServer, editConfig, importServers, removeServer } from "../setup/setup.ts";
 import { splitWord, subcommand, WORDS } from "./words.ts";
 
 const USAGE = `Usage: /mcp ${Object.entries(WORDS)
   .map(([word, rest]) => `${word} ${rest}`.trim())
   .join(" | ")}`;
 const PROJECT = "--project";
+export const REPORT_FILE = "mcp-doctor.md";
+/** Only the user may read it. */
+const PRIVATE = 0o600;
+/** Pi takes no other command while one runs, and npm may fetch a package for minutes. */
+const RECONNECT_MS = 4_000;
 
 /** Separates `--project` from the server's name in the text after a subcommand. */
-function readOptions(rest: string | undefined): { server: string | undefined; project: boolean } {
-  const words = (rest ?? "").split(/\s+/).filter((word) => word !== "");
+function readOptions(rest: string): { server: string | undefined; project: boolean } {
+  const words = rest.split(/\s+/).filter((word) => word !== "");
   const server = words.filter((word) => word !== PROJECT).join(" ");
   return { server: server === "" ? undefined : server, project: words.includes(PROJECT) };
-}
-
-async function tool(name: string, host: McpCommandHost): Promise<string> {
-  const found = host.catalog().get(name);
-  if (!found) return unknownToolText(name);
-  const declared = await host.ask("declaredSchema", { server: found.server.name, tool: found.tool });
-  return renderTool(found, declared);
 }
 
 /** Pi keeps a cell free on both sides of a notice. In other modes than the TUI no line is too wide. */
@@ -39,20 +42,35 @@ const columnsOf = ({ mode }: PiContext): number =>
   mode === "tui" ? (process.stdout.columns ?? 80) - 2 : Number.MAX_SAFE_INTEGER;
 
 /** Why a configured server does not run; undefined if it runs, is unknown, or none is named. */
-async function absent(server: string | undefined, host: McpCommandHost): Promise<string | undefined> {
+async function absent(server: string | undefined, host: McpHost): Promise<string | undefined> {
   if (server === undefined || host.servers().some(({ name }) => name === server)) return undefined;
   return absentText(server, await host.ask("status", {}));
 }
 
-/** Pi takes no other command while one runs, and npm may fetch a package for minutes. */
-const RECONNECT_MS = 4_000;
+const status = async ({ ask }: McpHost): Promise<string> => renderStatus(await ask("status", {}));
+
+async function resources(server: string | undefined, host: McpHost): Promise<string> {
+  const known = await host.ask("listResources", { server });
+  const why = await absent(server, host);
+  if (why !== undefined || server === undefined || known.length > 0) return why ?? renderResources(known);
+  return unknownText(
+    server,
+    host.servers().map(({ name }) => name),
+  );
+}
+
+async function tool(name: string, host: McpHost): Promise<string> {
+  const found = host.catalog().get(name);
+  if (!found) return unknownToolText(name);
+  return renderTool(found, await host.ask("declaredSchema", { server: found.server.name, tool: found.tool }));
+}
 
 /** Without a person it waits to the end. */
-async function reconnect(server: string | undefined, ctx: PiContext, host: McpCommandHost): Promise<void> {
+async function reconnect(server: string | undefined, ctx: PiContext, host: McpHost): Promise<void> {
   const done = host
     .ask("reconnect", { server })
-    .then(() => host.ask("status", {}))
-    .then((report) => notify(ctx, renderStatus(report), "info"));
+    .then(() => status(host))
+    .then((text) => notify(ctx, text, "info"));
   if (!ctx.hasUI) return done;
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<"late">((resolve) => {
@@ -74,73 +92,84 @@ async function reconnect(server: string | undefined, ctx: PiContext, host: McpCo
   notify(ctx, [...waits, "It goes on, and its end is told. /mcp shows it."].join(" "), "info");
 }
 
-async function run(args: string, ctx: PiContext, host: McpCommandHost): Promise<void> {
-  const { word: written, rest } = splitWord(args.trim());
-  const word = subcommand(written);
-  if (await runSetup(word, (rest ?? "").trim(), ctx, host)) return;
-  const { server, project } = readOptions(rest);
-  if (word !== "" && !Object.hasOwn(WORDS, word))
-    return notify(ctx, `/mcp ${word} is not known. ${USAGE}`, "warning");
-  const switches = word === "enable" || word === "disable";
-  const needsServer = switches || word === "logout" || word === "tool";
-  const takesServer = needsServer || ["tools", "resources", "reconnect", "auth", "doctor"].includes(word);
-  const takesProject = switches || word === "edit";
-  if (
-    (server !== undefined && !takesServer) ||
-    (needsServer && server === undefined) ||
-    (project && !takesProject)
-  ) {
-    return notify(ctx, USAGE, "warning");
-  }
-  if (written === "" && ctx.mode === "tui") return openPanel(ctx, host);
-  switch (word || "status") {
-    case "status":
-      return notify(ctx, renderStatus(await host.ask("status", {})), "info");
-    case "tools":
-      return notify(
-        ctx,
-        (await absent(server, host)) ?? renderTools(host.catalog(), host.servers(), server),
-        "info",
-      );
-    case "resources": {
-      const known = await host.ask("listResources", { server });
-      const names = host.servers().map(({ name }) => name);
-      const isUnknown = server !== undefined && known.length === 0;
-      const text = (await absent(server, host)) ?? (isUnknown ? unknownText(server, names) : undefined);
-      return notify(ctx, text ?? renderResources(known), "info");
-    }
-    case "tool":
-      return notify(ctx, await tool(server ?? "", host), "info");
-    case "reconnect":
-      return reconnect(server, ctx, host);
-    case "auth":
-      return askedKey(await host.signIn(server), ctx, host);
-    case "logout": {
-      const { text } = await host.ask("signOut", { server: server ?? "" });
-      return notify(ctx, text, "info");
-    }
-    case "enable":
-    case "disable": {
-      const enabled = word === "enable";
-      const { file, but } = await host.ask("setEnabled", { server: server ?? "", enabled, project });
-      return notify(ctx, [`${server} is ${word}d in ${file}.`, ...(but ? [but] : [])].join(" "), "info");
-    }
-    case "edit":
-      return notify(ctx, await editConfig(project, ctx, host.ask), "info");
-    case "stats":
-      return notify(ctx, renderStats(await host.ask("stats", {}), columnsOf(ctx)), "info");
-    case "doctor":
-      return notify(ctx, await runDoctor(server, host, columnsOf(ctx)), "info");
-    case "trust":
-      await host.askConsents();
-      return notify(ctx, renderStatus(await host.ask("status", {})), "info");
+/** Replaces the file in one step, so that a link at its place is replaced and not followed. */
+async function writeReport(file: string, text: string): Promise<void> {
+  const temp = `${file}.${randomBytes(6).toString("hex")}.tmp`;
+  try {
+    await writeFile(temp, text, { mode: PRIVATE, flag: "wx" });
+    await rename(temp, file);
+  } catch (error) {
+    await rm(temp, { force: true });
+    throw error;
   }
 }
 
+/** The findings, and where the report for an issue is: a private file beside the log. */
+async function doctor(server: string | undefined, columns: number, host: McpHost): Promise<string> {
+  const asked = await host.ask("diagnose", server === undefined ? {} : { server });
+  const { agentDir, ...around } = host.surroundings();
+  const home = homedir();
+  const report = withFindings(asked, surroundingFindings(around, home));
+  const file = join(agentDir, REPORT_FILE);
+  const shown = file.startsWith(`${home}/`) ? `~${file.slice(home.length)}` : file;
+  const written = await writeReport(file, renderIssueReport(report)).then(
+    () => `For an issue, without secrets: ${shown}`,
+    (error: unknown) => `The report for an issue could not be written: ${messageOf(error)}`,
+  );
+  return `${renderDoctor(report, columns)}\n${written}`;
+}
+
+interface Given {
+  ctx: PiContext;
+  host: McpHost;
+  /** The text after the word. */
+  rest: string;
+  server: string | undefined;
+  project: boolean;
+}
+
+/** Each answers the text of a notice, or anything else if the person has read it already. */
+const DO: Readonly<Record<Exclude<keyof typeof WORDS, ActionName>, (given: Given) => Promise<unknown>>> = {
+  status: ({ host }) => status(host),
+  tools: async ({ server, host }) =>
+    (await absent(server, host)) ?? renderTools(host.catalog(), host.servers(), server),
+  tool: ({ server = "", host }) => tool(server, host),
+  resources: ({ server, host }) => resources(server, host),
+  reconnect: ({ server, ctx, host }) => reconnect(server, ctx, host),
+  auth: async ({ server, ctx, host }) => askedKey(await host.signIn(server), ctx, host.ask),
+  add: ({ rest, ctx, host }) => addServer(rest, ctx, host.ask),
+  import: ({ ctx, host }) => importServers(ctx, host.ask),
+  remove: ({ rest, ctx, host }) => removeServer(rest, ctx, host.ask),
+  edit: ({ project, ctx, host }) => editConfig(project, ctx, host.ask),
+  trust: async ({ host }) => {
+    await host.askConsents();
+    return status(host);
+  },
+  doctor: ({ server, ctx, host }) => doctor(server, columnsOf(ctx), host),
+};
+
+/** Whether the words behind a subcommand have the form that WORDS gives. `add` reads its own words. */
+function fits(word: keyof typeof WORDS, { server, project }: Given): boolean {
+  if (word === "add") return true;
+  const form = WORDS[word];
+  if (project && word !== "remove" && !form.includes(PROJECT)) return false;
+  return server === undefined ? !form.startsWith("<") : /^[<[](server|name)/.test(form);
+}
+
 /** `args`: the text after `/mcp`. A failure becomes an error notice. */
-export async function runMcp(args: string, ctx: PiContext, host: McpCommandHost): Promise<void> {
+export async function runMcp(args: string, ctx: PiContext, host: McpHost): Promise<void> {
+  const { word: written, rest = "" } = splitWord(args.trim());
+  const word = (subcommand(written) || "status") as keyof typeof WORDS;
+  const given = { ctx, host, rest: rest.trim(), ...readOptions(rest) };
+  if (!Object.hasOwn(WORDS, word)) return notify(ctx, `/mcp ${word} is not known. ${USAGE}`, "warning");
+  if (!fits(word, given)) return notify(ctx, USAGE, "warning");
   try {
-    await run(args, ctx, host);
+    if (written === "" && ctx.mode === "tui") return await openPanel(ctx, host);
+    const { server = "", project } = given;
+    const text = isAction(word)
+      ? doneText(await ACTIONS[word].run(host.ask, { server, project, columns: columnsOf(ctx) }))
+      : await DO[word](given);
+    if (typeof text === "string") notify(ctx, text, "info");
   } catch (error) {
     notify(ctx, `/mcp: ${describeThrown(error)}`, "error");
   }

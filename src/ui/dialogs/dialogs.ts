@@ -3,7 +3,7 @@
  * project's server may run, whether a tool may run, whether a held edit is applied, and what a server asks. Must not: do
  * what an answer says. Dialogs appear only in modes that have them; the code of each is loaded with the first one.
  */
-import type { PiContext } from "../../pi/context.ts";
+import type { PiContext } from "../../pi/api.ts";
 import type { Question } from "../../shared/protocol/questions.ts";
 import type { ConsentQuestion } from "../../shared/protocol/status.ts";
 import type { DialogsHost, LastingQuestions } from "./questions.ts";

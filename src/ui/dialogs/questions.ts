@@ -3,12 +3,11 @@
  * that is longer than the screen is asked page by page, and nothing can be allowed before its last page. A choice that
  * another program makes up, and a closed dialog, allow nothing.
  */
-import type { PiContext } from "../../pi/context.ts";
+import type { PiContext } from "../../pi/api.ts";
 import type { ApprovalAnswer, ApprovalQuestion } from "../../shared/protocol/approval.ts";
 import type { ConsentQuestion } from "../../shared/protocol/status.ts";
 import { cutTo, printable } from "../../shared/text/width.ts";
-import { pagesOf, shortOf } from "../pages.ts";
-import { screenOf } from "../screen.ts";
+import { pagesOf, screenOf, shortOf } from "../pages.ts";
 
 export interface DialogsHost {
   consent(hash: string, allow: boolean): Promise<void>;

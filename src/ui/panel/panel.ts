@@ -1,18 +1,195 @@
 /**
- * The panel that `/mcp` opens in a terminal: the servers, live, with what can be done about each. Owns: its views (model),
- * their picture (draw), and the way between them and the session (component, act, world-source). Must not: know more of a server
- * than the session tells, or keep a truth of its own. Called by: ui/command/screens.ts, in whose file the build puts it.
+ * The panel that `/mcp` opens in a terminal: the servers, live, with what can be done about each. Joins its views (model) and
+ * their picture (draw) with the terminal and the session: keys in, lines out, a new picture after each event. Must not: know
+ * more of a server than the session tells, or keep a truth of its own; world.ts holds what is known.
  * Pi stacks dialogs: a question that arrives while the panel is open covers the panel, which comes back after the answer.
  */
-import type { PiContext } from "../../pi/context.ts";
-import type { Keybindings } from "../../pi/screen.ts";
-import { createPanel } from "./component.ts";
-import type { PanelHost } from "./host.ts";
+import type { Keybindings, PanelTui, PiContext, RenderTheme, ScreenComponent } from "../../pi/api.ts";
+import { ACTIONS, type ActionName, doneText } from "../../report/actions.ts";
+import { describeThrown } from "../../shared/protocol/errors.ts";
+import { counted } from "../../shared/text/counts.ts";
+import type { McpHost } from "../mcp-host.ts";
+import { askedKey } from "../setup/add.ts";
+import { addServer, editConfig, importServers, removeServer } from "../setup/setup.ts";
+import { draw, sizeOf } from "./draw/draw.ts";
+import type { Area } from "./draw/frame.ts";
+import { keyOf } from "./model/list.ts";
+import { onKey, onWorld } from "./model/model.ts";
+import { type Effect, START, type State, shown } from "./model/state.ts";
+import { EXPOSURE_WORDS } from "./model/tools.ts";
+import { concerns, isSeen, WorldSource } from "./world.ts";
 
-export type { PanelHost, TriedSearch } from "./host.ts";
+/** Rows of the screen that Pi's own lines below the panel take, and one line of the conversation above it. */
+const OTHER_ROWS = 5;
+const FEWEST_ROWS = 12;
+const MOST_ROWS = 40;
+
+type Act = Exclude<Effect, { type: "close" }>;
+type Expose = Extract<Effect, { type: "expose" }>;
+
+/** What the panel says while the action is under way; undefined for an action with a dialog of its own. */
+function busyText(effect: Act): string | undefined {
+  switch (effect.type) {
+    case "reconnect":
+      return `Connecting ${effect.server}`;
+    case "enable":
+      return `${effect.enabled ? "Enabling" : "Disabling"} ${effect.server}`;
+    case "sign-out":
+      return `Signing out of ${effect.server}`;
+    default:
+      return undefined;
+  }
+}
+
+/** Answers a sentence for the person, or anything else if the screen shows the effect. Rejects with what went wrong. */
+async function act(effect: Act, ctx: PiContext, host: McpHost): Promise<unknown> {
+  const run = async (name: ActionName, server: string, project = false): Promise<string> =>
+    doneText(await ACTIONS[name].run(host.ask, { server, project, columns: 0 }));
+  switch (effect.type) {
+    case "reconnect": {
+      const { server } = effect;
+      await host.ask("reconnect", { server });
+      // A failure stands in the server's state, which the panel shows.
+      const isConnected = host.servers().some(({ name, state }) => name === server && state === "connected");
+      return isConnected ? `${server} is connected.` : undefined;
+    }
+    case "enable":
+      return run(effect.enabled ? "enable" : "disable", effect.server, effect.project);
+    case "sign-in":
+      return askedKey(await host.signIn(effect.server), ctx, host.ask);
+    case "sign-out":
+      return run("logout", effect.server);
+    case "set": {
+      const { server, change } = effect;
+      const { file } = await host.ask("setServer", { server, project: false, ...change });
+      return `${change.key} of ${server} is ${change.value} in ${file}.`;
+    }
+    case "expose": {
+      const { server, tools, to } = effect;
+      const params = { server, tools: tools && [...tools], to, project: false };
+      const { file } = await host.ask("setExposure", params);
+      const what = tools?.length === 1 ? tools[0] : tools ? counted(tools.length, "tool") : "every tool";
+      return `${what} of ${server}: ${EXPOSURE_WORDS[to]}, in ${file}.`;
+    }
+    case "set-up":
+      return effect.word === "add" ? addServer("", ctx, host.ask) : importServers(ctx, host.ask);
+    case "remove":
+      return removeServer(effect.server, ctx, host.ask);
+    case "trust":
+      return host.askConsents();
+    case "edit":
+      return editConfig(effect.project, ctx, host.ask);
+  }
+}
+
+/**
+ * Writes what the person chooses for tools, one after another, and of one tool only the last word of those that came while an
+ * earlier one was being written. `ended` is called after the last one of those that wait.
+ */
+function createWriter(write: (effect: Expose) => Promise<void>, ended: () => void): (effect: Expose) => void {
+  let waiting: Expose[] = [];
+  let isWriting = false;
+  const toolOf = ({ tools }: Expose): string | undefined => (tools?.length === 1 ? tools[0] : undefined);
+  return async (effect) => {
+    const tool = toolOf(effect);
+    const isOlder = (one: Expose): boolean => one.server === effect.server && toolOf(one) === tool;
+    waiting = [...waiting.filter((one) => tool === undefined || !isOlder(one)), effect];
+    if (isWriting) return;
+    isWriting = true;
+    for (let next = waiting.shift(); next; next = waiting.shift()) await write(next);
+    isWriting = false;
+    ended();
+  };
+}
+
+function createPanel(
+  ctx: PiContext,
+  host: McpHost,
+  {
+    tui,
+    theme,
+    keybindings,
+    done,
+  }: { tui: PanelTui; theme: RenderTheme; keybindings: Keybindings; done: () => void },
+): ScreenComponent {
+  let isOpen = true;
+  let state: State = START;
+  let width = tui.terminal.columns;
+  const redraw = (): void => {
+    if (isOpen) tui.requestRender();
+  };
+  const tell = (change: Partial<State>): void => {
+    state = { ...state, ...change };
+    redraw();
+  };
+  const failed = (error: unknown): void => tell({ notice: { text: describeThrown(error), level: "error" } });
+  const source = new WorldSource(host, { state: () => state, changed: redraw, failed });
+  const area = (): Area => ({
+    width,
+    height: Math.min(MOST_ROWS, Math.max(FEWEST_ROWS, tui.terminal.rows - OTHER_ROWS)),
+    theme,
+  });
+  const carryOut = async (effect: Act): Promise<void> => {
+    const busy = busyText(effect);
+    tell({ busy });
+    try {
+      const text = await act(effect, ctx, host);
+      if (typeof text === "string") tell({ notice: { text, level: "info" } });
+    } catch (error) {
+      failed(error);
+    } finally {
+      if (state.busy === busy) tell({ busy: undefined });
+    }
+    if (effect.type === "expose") source.written(effect);
+    if (effect.type === "set") source.readAgain();
+  };
+  const expose = createWriter(carryOut, () => source.readAgain());
+  const dispose = (): void => {
+    isOpen = false;
+    unsubscribe();
+    source.stop();
+  };
+  const close = (): void => {
+    if (!isOpen) return;
+    dispose();
+    done();
+  };
+  const unsubscribe = host.onChange((event) => {
+    if (event === undefined) return close();
+    if (!isSeen(event)) return;
+    source.take(event);
+    state = onWorld(state, source.now());
+    if (concerns(event, shown(state))) source.readAgain();
+    redraw();
+  });
+  source.start();
+  return {
+    render: (cells) => {
+      width = cells;
+      return draw(state, source.now(), area());
+    },
+    capturesViewportInput: true,
+    handleInput: (data) => {
+      const key = keyOf(data, (typed, binding) => keybindings.matches(typed, binding));
+      if (key === undefined || !isOpen) return;
+      const world = source.now();
+      const { state: next, effect } = onKey(state, key, { world, ...sizeOf(state, world, area()) });
+      state = next;
+      if (effect?.type === "close") return close();
+      if (effect?.type === "expose") {
+        source.choose(effect);
+        expose(effect);
+      } else if (effect) void carryOut(effect);
+      source.follow();
+      redraw();
+    },
+    invalidate: () => undefined,
+    dispose,
+  };
+}
 
 /** Resolves when the person closes the panel, or the session ends. Only for a context whose mode is `tui`. */
-export const openPanel = (ctx: PiContext, host: PanelHost): Promise<void> =>
+export const openPanel = (ctx: PiContext, host: McpHost): Promise<void> =>
   ctx.ui.custom<void>((tui, theme, keybindings, done) =>
-    createPanel({ ctx, host, tui, theme, keybindings: keybindings as Keybindings, done: () => done() }),
+    createPanel(ctx, host, { tui, theme, keybindings: keybindings as Keybindings, done: () => done() }),
   );

@@ -7,9 +7,8 @@
  * commands are registered when the session has started, where a person or a program can see them, and a command that
  * Pi does not know, as in print mode, becomes the prompt's text while Pi still reads the input.
  */
-import type { InputEvent, InputResult } from "../../pi/api.ts";
-import type { PiContext } from "../../pi/context.ts";
-import type { PromptHost } from "./contract.ts";
+import type { InputEvent, InputResult, PiContext } from "../../pi/api.ts";
+import type { PromptHost } from "./run.ts";
 
 export interface PromptCommands {
   /** Registers the commands that Pi does not know yet. */

@@ -3,10 +3,9 @@
  * loaded with the first of them, owns the reading and the suggestions; mentions.ts finds mentions. Must not: know the
  * worker's inside. Called by: session.
  */
-import type { InputEvent, InputResult } from "../../pi/api.ts";
-import type { PiContext } from "../../pi/context.ts";
-import { guardStale } from "../../pi/guarded.ts";
-import type { ResourceHost } from "./contract.ts";
+import type { InputEvent, InputResult, PiContext } from "../../pi/api.ts";
+import { guardStale } from "../../pi/extension.ts";
+import type { ResourceHost } from "./run.ts";
 
 export interface ResourceMentions {
   /** The input with the resources that it names; undefined for an input that cannot name any. */

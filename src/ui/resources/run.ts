@@ -1,7 +1,8 @@
 /** Reads the resources that an input names into the message, and suggests resources for what is being typed. */
-import type { InputEvent, InputResult } from "../../pi/api.ts";
-import type { CompletionProvider, PiContext } from "../../pi/context.ts";
-import { notify } from "../../pi/notices.ts";
+
+import type { CompletionProvider, InputEvent, InputResult, PiContext } from "../../pi/api.ts";
+import { notify } from "../../pi/extension.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
 import type { CallResult } from "../../shared/protocol/calls.ts";
 import { decode } from "../../shared/protocol/codec.ts";
 import { describeThrown } from "../../shared/protocol/errors.ts";
@@ -9,8 +10,43 @@ import { LIMITS } from "../../shared/protocol/limits.ts";
 import type { ReadResourceParams, SuggestedResource } from "../../shared/protocol/resources.ts";
 import { isTextBlock } from "../../shared/text/text-block.ts";
 import { oneLine, shownName } from "../../shared/text/unprintable.ts";
-import type { ResourceHost } from "./contract.ts";
-import { mentionsIn } from "./mentions.ts";
+
+export interface ResourceHost {
+  ask: Runtime["ask"];
+  /** Names of the servers that are known. */
+  servers: () => string[];
+  /** Settles when the configured servers are known, or after a moment. */
+  planned: () => Promise<void>;
+}
+
+const START = /(?:^|[\s([{<`"'])@/g;
+const SCHEME = /^[a-z][a-z0-9+.-]*:[^\s]/i;
+/** Signs that more often belong to the sentence than to the URI. */
+const SIGNS = ".,;:!?)]}>'\"`";
+
+/** A loop, because an expression for the end of a text begins anew at each sign before the end. */
+function withoutSigns(typed: string): string {
+  let end = typed.length;
+  while (end > 0 && SIGNS.includes(typed.charAt(end - 1))) end--;
+  return typed.slice(0, end);
+}
+
+/** Each resource once, in the order of the text. `servers`: the known names; of two that fit, the longer one counts. */
+export function mentionsIn(text: string, servers: readonly string[]): ReadResourceParams[] {
+  const found = new Map<string, ReadResourceParams>();
+  const byLength = [...servers].sort((a, b) => b.length - a.length);
+  for (const { index, 0: start } of text.matchAll(START)) {
+    const at = index + start.length;
+    const server = byLength.find((name) => text.startsWith(`${name}:`, at));
+    if (server === undefined) continue;
+    const from = at + server.length + 1;
+    const typed = /^\S*/.exec(text.slice(from, from + LIMITS.mentionChars + 1))?.[0] ?? "";
+    const uri = withoutSigns(typed);
+    if (!SCHEME.test(uri) || typed.length > LIMITS.mentionChars) continue;
+    found.set(JSON.stringify([server, uri]), { server, uri });
+  }
+  return [...found.values()];
+}
 
 type Content = CallResult["content"];
 type Suggestions = Awaited<ReturnType<CompletionProvider["getSuggestions"]>>;

@@ -1,8 +1,10 @@
 /** Dialogs of the set-up: a choice below a text of any length, a typed text, and a wait that can be cancelled. */
-import type { PiContext } from "../../pi/context.ts";
+import type { PiContext } from "../../pi/api.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
 import { printable } from "../../shared/text/width.ts";
-import { pagesOf } from "../pages.ts";
-import { screenOf } from "../screen.ts";
+import { pagesOf, screenOf } from "../pages.ts";
+
+export type Ask = Runtime["ask"];
 
 const NEXT = "Next page";
 const BACK = "Previous page";

@@ -1,22 +1,22 @@
 /**
- * The subcommands of `/mcp` that set servers up: `add`, `import` and `remove`. Owns: what the person is asked, in which
+ * The subcommands of `/mcp` that set servers up: `add`, `import`, `remove` and `edit`. Owns: what the person is asked, in which
  * order, and what happens without a person. Must not: decide about an entry or a file; the worker does.
- * Called by: command/screens.ts, loaded with the first `/mcp`.
  */
-import type { PiContext } from "../../pi/context.ts";
-import { notify } from "../../pi/notices.ts";
+
+import type { PiContext } from "../../pi/api.ts";
+import { notify } from "../../pi/extension.ts";
 import { serverName } from "../../report/server-name.ts";
-import { removedText } from "../../report/setup.ts";
+import { fileText, foundText, hostText, importsText, removedText, takenText } from "../../report/setup.ts";
+import type { FoundFile, FoundHost, FoundServer, TakenImports } from "../../shared/protocol/setup.ts";
 import { ADD_USAGE, parseAdd } from "../../shared/setup/add-words.ts";
 import { splitWords } from "../../shared/setup/split-words.ts";
-import { add } from "./add.ts";
-import { choose } from "./dialog.ts";
-import type { SetupHost } from "./host.ts";
-import { importServers } from "./import.ts";
-import { askWords } from "./steps.ts";
-
-export type { SetupHost } from "./host.ts";
-export { askedKey } from "./key.ts";
+import { BOM } from "../../shared/text/bom.ts";
+import { counted } from "../../shared/text/counts.ts";
+import { describeProblem } from "../../shared/text/problem.ts";
+import { cutTo } from "../../shared/text/width.ts";
+import { screenOf } from "../pages.ts";
+import { add, askWords } from "./add.ts";
+import { type Ask, choose } from "./dialog.ts";
 
 const USAGE = ADD_USAGE.replace(/^add /gm, "/mcp add ");
 
@@ -28,25 +28,26 @@ function asJson(rest: string): { words: string[] } | undefined {
     : { words: [...(name === undefined ? [] : [name.trim()]), "--", json] };
 }
 
-async function runAdd(rest: string, ctx: PiContext, host: SetupHost): Promise<void> {
+/** `rest`: the text after the subcommand; without one the person is asked step by step. */
+export async function addServer(rest: string, ctx: PiContext, ask: Ask): Promise<void> {
   if (rest === "") {
     if (!ctx.hasUI) return notify(ctx, USAGE, "warning");
     const words = await askWords(ctx);
-    return words ? add(ctx, words, host) : notify(ctx, "Nothing is added.", "info");
+    return words ? add(ctx, words, ask) : notify(ctx, "Nothing is added.", "info");
   }
   const split = asJson(rest) ?? splitWords(rest);
   const parsed = "problem" in split ? split : parseAdd(split.words);
   if ("problem" in parsed) return notify(ctx, `${parsed.problem}\n${USAGE}`, "warning");
-  return add(ctx, parsed.add, host);
+  return add(ctx, parsed.add, ask);
 }
 
 const KEEP = "No, go back";
 const REMOVE = "Remove it";
 
-async function remove(name: string, ctx: PiContext, host: SetupHost): Promise<void> {
+export async function removeServer(name: string, ctx: PiContext, ask: Ask): Promise<void> {
   let file: string | undefined;
   if (ctx.hasUI) {
-    const { servers } = await host.ask("status", {});
+    const { servers } = await ask("status", {});
     file = servers.find((server) => server.name === name)?.source;
     const place = file ?? "the file that defines it";
     const text = `Remove ${serverName(name)}?\nIts entry is taken out of ${place}. To keep the entry: /mcp disable.`;
@@ -54,20 +55,125 @@ async function remove(name: string, ctx: PiContext, host: SetupHost): Promise<vo
     const answer = await choose(ctx, text, [KEEP, REMOVE]);
     if (answer !== REMOVE) return notify(ctx, `${serverName(name)} stays.`, "info");
   }
-  const removed = await host.ask("removeServer", { server: name, ...(file === undefined ? {} : { file }) });
+  const removed = await ask("removeServer", { server: name, ...(file === undefined ? {} : { file }) });
   notify(ctx, removedText(name, removed), "info");
 }
 
-/** `rest`: the text after the subcommand. Answers false if the subcommand is another one, or lacks its server. */
-export async function runSetup(
-  word: string,
-  rest: string,
-  ctx: PiContext,
-  host: SetupHost,
-): Promise<boolean> {
-  if (word === "add") await runAdd(rest, ctx, host);
-  else if (word === "import" && rest === "") await importServers(ctx, host);
-  else if (word === "remove" && rest !== "") await remove(rest, ctx, host);
-  else return false;
-  return true;
+/** Opens the user's file, or the project's, in Pi's editor. Answers in a sentence what became of it. */
+export async function editConfig(project: boolean, ctx: PiContext, ask: Ask): Promise<string> {
+  const { file, text: before } = await ask("readConfig", { project });
+  // An editor may show a BOM as a character, or drop it, so the editor gets the text without it.
+  const bom = before.startsWith(BOM) ? BOM : "";
+  const text = before.slice(bom.length);
+  if (!ctx.hasUI) return `Edit ${file}; the change is applied when it is saved.`;
+  const edited = await ctx.ui.editor(file, text === "" ? '{\n  "mcpServers": {}\n}\n' : text);
+  if (edited === undefined || edited === text) return `${file} is unchanged.`;
+  await ask("writeConfig", { project, before, text: bom + edited });
+  return `${file} is written.`;
+}
+
+const ALL = "Use all of them, as that program changes them";
+const SOME = "Copy some of them into your own file";
+const BACK = "Back";
+const CHOOSE = "Choose it";
+const LEAVE = "Leave it";
+/** Over RPC a program may answer every dialog at once, for ever. */
+const CHOICES = 1_000;
+/** Servers of one program above the choice what becomes of them. */
+const BRIEF_SERVERS = 20;
+/** Cells that Pi needs beside a choice. */
+const AROUND_COLUMNS = 6;
+const RPC_COLUMNS = 200;
+
+interface Candidate {
+  server: FoundServer;
+  file: FoundFile;
+  chosen: boolean;
+}
+
+const candidatesOf = (host: FoundHost): Candidate[] =>
+  host.files.flatMap((file) =>
+    file.servers
+      .filter(({ id }) => id !== undefined)
+      .map((server) => ({ server, file, chosen: server.standing === "new" && !file.ofProject })),
+  );
+
+function rowsOf(ctx: PiContext, candidates: readonly Candidate[]): string[] {
+  const columns = (screenOf(ctx)?.columns ?? RPC_COLUMNS) - AROUND_COLUMNS;
+  return candidates.map(({ server, chosen }, at) =>
+    cutTo(`${chosen ? "[x]" : "[ ]"} ${at + 1}. ${foundText(server, RPC_COLUMNS)}`, columns),
+  );
+}
+
+/** Chooses a server, or chooses it no longer. What a project's file would run is shown whole first. */
+async function toggle(ctx: PiContext, candidate: Candidate): Promise<void> {
+  const { server, file } = candidate;
+  if (!candidate.chosen && file.ofProject) {
+    const text = `${serverName(server.name)} comes from ${file.file}, a file of this project, which others may have written. As your own server it would run in every folder, without another question:\n${server.line}`;
+    if ((await choose(ctx, text, [LEAVE, CHOOSE])) !== CHOOSE) return;
+  }
+  candidate.chosen = !candidate.chosen;
+}
+
+/** The ids of the chosen servers; undefined: the person went back. */
+async function pick(ctx: PiContext, host: FoundHost): Promise<string[] | undefined> {
+  const candidates = candidatesOf(host);
+  for (let times = 0; times < CHOICES; times++) {
+    const chosen = candidates.filter((one) => one.chosen);
+    const copy = `Copy ${counted(chosen.length, "server")}`;
+    const rows = rowsOf(ctx, candidates);
+    const title = `Which servers of ${host.title}? Choose a line to change it.`;
+    const choice = await choose(ctx, title, [...(chosen.length > 0 ? [copy] : []), ...rows, BACK]);
+    if (choice === undefined || choice === BACK) return undefined;
+    if (choice === copy) return chosen.flatMap(({ server: { id } }) => id ?? []);
+    const candidate = candidates[rows.indexOf(choice)];
+    if (candidate) await toggle(ctx, candidate);
+  }
+  return undefined;
+}
+
+/** What this program would bring: its files and their first servers. */
+function briefOf(host: FoundHost): string {
+  let room = BRIEF_SERVERS;
+  const lines = host.files.flatMap((file) => {
+    const shown = file.servers.slice(0, room);
+    room -= shown.length;
+    const more = file.servers.length + file.more - shown.length;
+    return [
+      fileText(file),
+      ...shown.map((server) => `  ${foundText(server)}`),
+      ...(more > 0 ? [`  and ${more.toLocaleString("en")} more`] : []),
+    ];
+  });
+  return [hostText(host), ...lines].join("\n");
+}
+
+async function takeFrom(ctx: PiContext, found: FoundHost, ask: Ask): Promise<TakenImports | undefined> {
+  const choices = [...(found.imported ? [] : [ALL]), ...(candidatesOf(found).length > 0 ? [SOME] : []), BACK];
+  const how = await choose(ctx, briefOf(found), choices);
+  if (how === ALL) return ask("takeImports", { how: "imports", hosts: [found.host] });
+  const ids = how === SOME ? await pick(ctx, found) : undefined;
+  return ids && ask("takeImports", { how: "copy", ids });
+}
+
+export async function importServers(ctx: PiContext, ask: Ask): Promise<void> {
+  if (!ctx.hasUI) {
+    const found = await ask("findImports", {});
+    const remedy = `To use them, write "imports": ["${found.hosts[0]?.host ?? "cursor"}"] into ${found.file}, or run /mcp import in Pi.`;
+    return notify(ctx, `${importsText(found)}\n${remedy}`, "info");
+  }
+  let isFirst = true;
+  for (let times = 0; times < CHOICES; times++) {
+    const found = await ask("findImports", {});
+    if (isFirst && found.problems.length > 0)
+      notify(ctx, found.problems.map(describeProblem).join("\n"), "warning");
+    isFirst = false;
+    if (found.hosts.length === 0) return notify(ctx, importsText({ ...found, problems: [] }), "info");
+    const rows = found.hosts.map(hostText);
+    const choice = await choose(ctx, "Take over the servers of which program?", [...rows, "Done"]);
+    const chosen = choice === undefined ? undefined : found.hosts[rows.indexOf(choice)];
+    if (!chosen) return;
+    const taken = await takeFrom(ctx, chosen, ask);
+    if (taken) notify(ctx, takenText(taken), taken.left.length > 0 ? "warning" : "info");
+  }
 }

@@ -2,8 +2,8 @@
  * One sign-in from the first request to its end: the worker's questions, the dialog with the link, the pasted text. The
  * dialog closes when the worker tells the end, when the time is over, or when the worker ends.
  */
-import type { PiContext } from "../../pi/context.ts";
-import { notify } from "../../pi/notices.ts";
+import type { PiContext } from "../../pi/api.ts";
+import { notify } from "../../pi/extension.ts";
 import { messageOf, ThreadsError } from "../../shared/protocol/errors.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
 import type {
@@ -14,7 +14,7 @@ import type {
 } from "../../shared/protocol/sign-in.ts";
 import { openableUrl } from "../link.ts";
 import { orAborted } from "../or-aborted.ts";
-import { screenOf } from "../screen.ts";
+import { screenOf } from "../pages.ts";
 import type { SignInHost } from "./host.ts";
 import {
   again,

@@ -2,12 +2,11 @@
  * The sign-ins of a session: which one runs, who waits for it, and which server is meant. One runs at a time, because
  * each has a dialog; the same server twice is one sign-in.
  */
-import type { PiContext } from "../../pi/context.ts";
-import { notify } from "../../pi/notices.ts";
+import type { PiContext } from "../../pi/api.ts";
+import { notify } from "../../pi/extension.ts";
 import { nameLine } from "../../report/search.ts";
 import { serverName } from "../../report/server-name.ts";
-import { canSignIn, lacksKey } from "../../report/sign-in.ts";
-import { absentText, unknownText } from "../../report/status.ts";
+import { absentText, canSignIn, lacksKey, unknownText } from "../../report/status.ts";
 import { messageOf, ThreadsError, wantsKey } from "../../shared/protocol/errors.ts";
 import type { SignInResult } from "../../shared/protocol/sign-in.ts";
 import type { ServerStatus } from "../../shared/protocol/status.ts";

@@ -3,7 +3,7 @@
  * Must not: see a token, or open a browser; the worker does. Called by: session. `/mcp auth` comes through the session.
  * What a sign-in does is in run.ts, which is loaded with the first one. To change what the user reads: words.ts.
  */
-import type { PiContext } from "../../pi/context.ts";
+import type { PiContext } from "../../pi/api.ts";
 import type { SignInHost, SignIns } from "./host.ts";
 
 export type { SignInHost, SignIns } from "./host.ts";

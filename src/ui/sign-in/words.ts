@@ -6,8 +6,8 @@ import type { SignInQuestion, SignInResult, SignInStep } from "../../shared/prot
 import { counted } from "../../shared/text/counts.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { rowsOf, terminalLink } from "../link.ts";
+import type { Screen } from "../pages.ts";
 import { isRuntimeEnd } from "../runtime-end.ts";
-import type { Screen } from "../screen.ts";
 
 /** Two screens of a small terminal. A question is longer only if a server wrote a very long address. */
 const QUESTION_CHARS = 2_000;

@@ -8,7 +8,7 @@ const isAny = (folders: readonly string[], path: string): boolean =>
 const ours = ({ to }: Import): boolean => /^(src|workers)\//.test(to);
 const SDK = "@modelcontextprotocol/sdk";
 
-const ABOVE_CONFIG = ["servers", "results", "transports", "session", "catalog", "rpc", "offers", "mcp"].map(
+const ABOVE_CONFIG = ["servers", "results", "transports", "session", "catalog", "rpc", "tools", "mcp"].map(
   (folder) => `workers/connection/${folder}`,
 );
 

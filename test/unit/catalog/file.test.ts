@@ -4,7 +4,7 @@ import { mkdir, rename, symlink, writeFile } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it, test } from "vitest";
-import { readCatalog, snapshotPath } from "../../../src/catalog/file.ts";
+import { readCatalog, snapshotPath } from "../../../src/catalog/store.ts";
 import { makeSnapshotBytes } from "../make-catalog.ts";
 import { tempFolder } from "../temp-folder.ts";
 

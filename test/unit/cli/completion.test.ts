@@ -2,7 +2,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { describe, expect, test } from "vitest";
-import { snapshotPath } from "../../../src/catalog/file.ts";
+import { snapshotPath } from "../../../src/catalog/store.ts";
 import { candidates } from "../../../src/cli/commands/completion.ts";
 import type { Place } from "../../../src/cli/place/place.ts";
 import { makeSnapshotBytes } from "../make-catalog.ts";

@@ -1,6 +1,6 @@
 /** Owns: the commands that change or call something, given a name that is merely like a server's. The worker is a fake. */
 import { expect, test } from "vitest";
-import { createCatalogStore } from "../../../src/catalog/catalog.ts";
+import { createCatalogStore } from "../../../src/catalog/store.ts";
 import { type Context, loadCommand } from "../../../src/cli/commands/commands.ts";
 import type { CliSession } from "../../../src/cli/session/session.ts";
 import { NO_OPTIONS } from "../../../src/cli/words/words.ts";

@@ -2,7 +2,7 @@
 import { mkdir, realpath, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { piTrust } from "../../../src/cli/place/pi-trust.ts";
+import { piTrust } from "../../../src/cli/place/place.ts";
 import { tempFolder } from "../temp-folder.ts";
 
 interface Case {

@@ -2,7 +2,7 @@
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
-import { printResult } from "../../../src/cli/commands/result.ts";
+import { printResult } from "../../../src/cli/commands/call.ts";
 import type { CallResult } from "../../../src/shared/protocol/calls.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { captureConsole } from "./captured-console.ts";

@@ -1,7 +1,6 @@
 /** Owns: a server's sign-in in words, and which servers a sign-in would help. */
 import { describe, expect, it, test } from "vitest";
-import { canSignIn, lacksKey, needsText, signInText } from "../../../src/report/sign-in.ts";
-import { renderStatus } from "../../../src/report/status.ts";
+import { canSignIn, lacksKey, needsText, renderStatus, signInText } from "../../../src/report/status.ts";
 import type { SignInStatus } from "../../../src/shared/protocol/sign-in.ts";
 import type { ServerState } from "../../../src/shared/protocol/status.ts";
 import { makeReport, makeStatus } from "../server-status.ts";

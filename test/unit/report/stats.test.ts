@@ -1,6 +1,6 @@
 /** Owns: statistics as lines of a screen: narrow, ordinary, without calls, with many tools and in other scripts. */
 import { describe, expect, test } from "vitest";
-import { renderStats } from "../../../src/report/stats.ts";
+import { renderStats } from "../../../src/report/status.ts";
 import type { StatsSummary, ToolStats } from "../../../src/shared/protocol/calls.ts";
 import { visibleWidth } from "../../../src/shared/text/width.ts";
 import { type StatsEntry, summarizeStats } from "../../../workers/connection/results/stats.ts";

@@ -1,8 +1,6 @@
 /** Owns: resources that a person names in a message: what the message becomes, and what the editor suggests. */
 import { describe, expect, test, vi } from "vitest";
-import type { InputEvent } from "../../../src/pi/api.ts";
-import type { CompletionProvider } from "../../../src/pi/context.ts";
-import type { ImageContent } from "../../../src/pi/tools.ts";
+import type { CompletionProvider, ImageContent, InputEvent } from "../../../src/pi/api.ts";
 import type { ResultContent } from "../../../src/shared/protocol/calls.ts";
 import { encode } from "../../../src/shared/protocol/codec.ts";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";

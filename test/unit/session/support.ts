@@ -1,7 +1,7 @@
 /** Owns: a session on a Pi in memory whose only neighbour, the runtime, is a fake. No thread, no Pi. */
 import { mkdir, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { snapshotPath } from "../../../src/catalog/file.ts";
+import { snapshotPath } from "../../../src/catalog/store.ts";
 import type { Runtime, RuntimeOptions } from "../../../src/runtime/runtime.ts";
 import { createSession, type Session, type SessionOptions } from "../../../src/session/session.ts";
 import { type CatalogSettings, DEFAULT_CATALOG_SETTINGS } from "../../../src/shared/protocol/catalog.ts";

@@ -1,5 +1,5 @@
 import { expect, it, test } from "vitest";
-import type { PiTool } from "../../../src/pi/tools.ts";
+import type { PiTool } from "../../../src/pi/api.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { directRule } from "../../../src/tools/book.ts";
 import { createLateTools, type LateToolsOptions } from "../../../src/tools/late-tools.ts";

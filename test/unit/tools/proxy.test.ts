@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from "vitest";
-import type { NestedOutcome, PiToolContext } from "../../../src/pi/tools.ts";
+import type { NestedOutcome, PiToolContext } from "../../../src/pi/api.ts";
 import type { WireError } from "../../../src/shared/protocol/errors.ts";
 import type { ServerStatus } from "../../../src/shared/protocol/status.ts";
 import { estimateTokens, proxyDescription } from "../../../src/shared/text/search-tool.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from "vitest";
-import { type Catalog, type CatalogTool, catalogWithout } from "../../../src/catalog/known.ts";
+import { type Catalog, type CatalogTool, catalogWithout } from "../../../src/catalog/catalog.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { SnapshotServer } from "../../../src/shared/snapshot/contract.ts";
 import { currentOf, directRule, isGone } from "../../../src/tools/book.ts";

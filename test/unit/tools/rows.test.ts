@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { RenderTheme } from "../../../src/pi/screen.ts";
-import type { RenderContext, ToolRenderers, ToolResult } from "../../../src/pi/tools.ts";
+import type { RenderContext, RenderTheme, ToolRenderers, ToolResult } from "../../../src/pi/api.ts";
 import { visibleWidth } from "../../../src/shared/text/width.ts";
 import { createRenderers, renderersFor } from "../../../src/tools/rows.ts";
 import { drawInPi, randomText, TUI_MODES, WIDER, WIDTH_SEED } from "../../support/pi-tui.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from "vitest";
-import type { Catalog, CatalogTool } from "../../../src/catalog/known.ts";
-import type { PiToolContext } from "../../../src/pi/tools.ts";
+import type { Catalog, CatalogTool } from "../../../src/catalog/catalog.ts";
+import type { PiToolContext } from "../../../src/pi/api.ts";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import type { ServerStatus } from "../../../src/shared/protocol/status.ts";
 import { createToolSearch } from "../../../src/tools/tool-search.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from "vitest";
-import type { CatalogTool } from "../../../src/catalog/known.ts";
+import type { CatalogTool } from "../../../src/catalog/catalog.ts";
 import type { FinishedMessage } from "../../../src/pi/api.ts";
 import type { WireError } from "../../../src/shared/protocol/errors.ts";
 import type { ServerStatus } from "../../../src/shared/protocol/status.ts";

@@ -30,8 +30,8 @@ const WORDS: Record<Repair, string> = {
 const SHOWN_TOOLS = 5;
 
 /** One line for the log. `tools`: the tools whose schemas needed the repair. */
-export function repairLine(server: string, repair: Repair, tools: readonly string[]): string {
+export function repairLine(repair: Repair, tools: readonly string[]): string {
   const shown = tools.slice(0, SHOWN_TOOLS).join(", ");
   const more = tools.length > SHOWN_TOOLS ? ` and ${tools.length - SHOWN_TOOLS} more` : "";
-  return `${server}: schemas repaired, ${WORDS[repair]}: ${shown}${more}`;
+  return `schemas repaired, ${WORDS[repair]}: ${shown}${more}`;
 }

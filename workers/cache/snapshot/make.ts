@@ -12,7 +12,7 @@ import { encodeSnapshot } from "../../../src/shared/snapshot/snapshot.ts";
 import { type DescribedServer, searchToolDescription } from "../../../src/shared/text/search-tool.ts";
 import { formatBytes } from "../../../src/shared/text/size.ts";
 import { cleanText, cut, oneLine } from "../../../src/shared/text/unprintable.ts";
-import type { CatalogServer } from "../../shared/tasks.ts";
+import type { CatalogServer, ServerLine } from "../../shared/tasks.ts";
 import { bytesOf, withFewerSchemas, withFewerServers, withShortTexts } from "./fit.ts";
 import { type Prepared, prepareTools } from "./prepare-tools.ts";
 import { promptCommands } from "./prompts.ts";
@@ -20,7 +20,7 @@ import { promptCommands } from "./prompts.ts";
 const COLLISIONS_SHOWN = 10;
 
 /** Lines for the log and the user, one for each server: which of its tools have other names than wanted. */
-function collisionLines(collisions: AssignedNames["collisions"]): string[] {
+function collisionLines(collisions: AssignedNames["collisions"]): ServerLine[] {
   const byServer = Map.groupBy(collisions, ({ server }) => server);
   return [...byServer].map(([server, all]) => {
     const shown = all
@@ -30,7 +30,7 @@ function collisionLines(collisions: AssignedNames["collisions"]): string[] {
           `${wanted} (of ${holder === server ? "another tool" : holder}) is ${name}`,
       );
     if (all.length > shown.length) shown.push(`${all.length - shown.length} more`);
-    return `${server}: names that are taken: ${shown.join(", ")}`;
+    return { server, text: `names that are taken: ${shown.join(", ")}` };
   });
 }
 
@@ -65,9 +65,9 @@ export interface MadeSnapshot {
   /** What is left out because of a limit, one line each. */
   leftOut: string[];
   /** Tools that have other names than wanted, one line for each server. */
-  collisions: string[];
-  /** Repairs of schemas, one line each. */
-  repairs: string[];
+  collisions: ServerLine[];
+  /** Repairs of schemas. */
+  repairs: ServerLine[];
 }
 
 export interface SnapshotLimits {

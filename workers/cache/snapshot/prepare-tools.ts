@@ -12,7 +12,7 @@ import type { SnapshotTool } from "../../../src/shared/snapshot/contract.ts";
 import { rootKeysOf } from "../../../src/shared/snapshot/root-keys.ts";
 import { cleanText, oneLine } from "../../../src/shared/text/unprintable.ts";
 import type { CachedTool } from "../../shared/listed/tool.ts";
-import type { CatalogServer } from "../../shared/tasks.ts";
+import type { CatalogServer, ServerLine } from "../../shared/tasks.ts";
 import {
   cleanSchema,
   moveReferences,
@@ -32,7 +32,7 @@ export interface PreparedTools {
   tools: Prepared[];
   collisions: AssignedNames["collisions"];
   /** Repairs of schemas, one line each. */
-  repairs: string[];
+  repairs: ServerLine[];
 }
 
 const TITLE_CHARS = 300;
@@ -64,14 +64,15 @@ function noteRepairs(
   }
 }
 
-const hiddenLine = (server: string, tools: readonly string[]): string =>
-  `${server}: schemas left out because their names hold invisible characters: ${tools.length} tools, ${oneLine(tools[0] ?? "", TITLE_CHARS)} first`;
+const hiddenLine = (tools: readonly string[]): string =>
+  `schemas left out because their names hold invisible characters: ${tools.length} tools, ${oneLine(tools[0] ?? "", TITLE_CHARS)} first`;
 
-const repairLines = (repairs: Repairs): string[] =>
+const repairLines = (repairs: Repairs): ServerLine[] =>
   [...repairs].flatMap(([server, kinds]) =>
-    [...kinds].map(([repair, tools]) =>
-      repair === "hidden" ? hiddenLine(server, tools) : repairLine(server, repair, tools),
-    ),
+    [...kinds].map(([repair, tools]) => ({
+      server,
+      text: repair === "hidden" ? hiddenLine(tools) : repairLine(repair, tools),
+    })),
   );
 
 const textOf = (value: unknown): string => (typeof value === "string" ? cleanText(value).trim() : "");

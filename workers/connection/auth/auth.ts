@@ -1,17 +1,490 @@
 /**
- * Signing in to servers. Owns: a server's tokens and how they are renewed, the sign-in with a browser, and where both
- * are stored. Must not: know lifecycles or Pi. Called by: transports/http (challenges, tokens), session (sign-ins).
+ * Signing in to the servers of a session. Owns: which servers take a sign-in, the token of each request and the one
+ * repetition of a request that the server refused, when the parts behind it are loaded, and the end of all. Must not: know
+ * lifecycles or Pi.
  *
  * What stands behind `import()` is loaded by the first server that needs it: a session without OAuth pays nothing.
- * To add a grant: grants/. To mend what a server gets wrong: requests/. To add a failure: a row in model/problem.ts.
+ * To add a grant: grants/token-requests.ts. To mend what a server gets wrong: requests/mend.ts. To add a failure: a row in
+ * model/model.ts.
  */
-import type { openBrowser } from "./sign-in/sign-in.ts";
+import { join } from "node:path";
+import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import type {
+  SignInAgreed,
+  SignInResult,
+  SignInStatus,
+  SignInStep,
+} from "../../../src/shared/protocol/sign-in.ts";
+import { isFolder } from "../../shared/files/is-folder.ts";
+import { abortable } from "../../shared/pace/abort.ts";
+import type { ServerDefinition } from "../config/entry/definition.ts";
+import { isDefaultOAuth, type OAuthPlan } from "../config/entry/oauth-values.ts";
+import { oauthSecrets, type Redactor } from "../secrets/secrets.ts";
+import type { HttpClient, HttpRequest, HttpResponse } from "../web/web.ts";
+import type { GrantContext } from "./grants/ask.ts";
+import {
+  type AuthChallenge,
+  explainProblem,
+  needsUser,
+  parseChallenge,
+  type RefusedRequest,
+  SignInProblem,
+  type SignInRecord,
+} from "./model/model.ts";
+import type { openBrowser } from "./sign-in/browser.ts";
+import type { SignIns } from "./sign-in/sign-in.ts";
+import type { SignInStore } from "./store/store.ts";
+import type { ServerTokens } from "./tokens/tokens.ts";
 
-export { authorizedClient, type RequestAuth } from "./authorized-client.ts";
 export { type AuthChallenge, parseChallenge } from "./model/model.ts";
-export type { AuthServer } from "./server-auth.ts";
-export { createSessionAuth, type SessionAuth, takesSignIn } from "./session-auth.ts";
 
 /** Starts the user's browser. Never rejects. */
 export const openPage: typeof openBrowser = async (...page) =>
-  (await import("./sign-in/sign-in.ts")).openBrowser(...page);
+  (await import("./sign-in/browser.ts")).openBrowser(...page);
+
+/** What a request asks about the server's sign-in. Rejects with `ThreadsError`, which explains the failure. */
+export interface RequestAuth {
+  /** The token to send; undefined: none. */
+  token(signal: AbortSignal): Promise<string | undefined>;
+  /** Another token to send once; undefined: the server's answer stands. */
+  afterRefusal(refused: RefusedRequest, signal: AbortSignal): Promise<string | undefined>;
+}
+
+/** A replaced token can be refused, too: `afterRefusal` then says what that means. */
+const REPETITIONS = 2;
+
+const withToken = (request: HttpRequest, token: string | undefined): HttpRequest => {
+  if (token === undefined) return request;
+  const others = Object.entries(request.headers).filter(([name]) => name.toLowerCase() !== "authorization");
+  return { ...request, headers: { ...Object.fromEntries(others), Authorization: `Bearer ${token}` } };
+};
+
+/** Undefined for an answer that says nothing about the sign-in. */
+function challengeOf({
+  status,
+  headers,
+}: HttpResponse): { challenge: AuthChallenge | undefined } | undefined {
+  const challenge = parseChallenge(headers["www-authenticate"]);
+  if (status === 401) return { challenge };
+  // RFC 6750, section 3.1.
+  return status === 403 && challenge?.error === "insufficient_scope" ? { challenge } : undefined;
+}
+
+export function authorizedClient(client: HttpClient, auth: RequestAuth): HttpClient {
+  let last: string | undefined;
+  const request = async (asked: HttpRequest): Promise<HttpResponse> => {
+    // The end of a session is told with the last token: it is worth no renewal.
+    const ends = asked.method === "DELETE";
+    let sent = ends ? last : await auth.token(asked.signal);
+    for (let repeated = 0; ; repeated++) {
+      asked.signal.throwIfAborted();
+      last = sent;
+      const response = await client.request(withToken(asked, sent));
+      const refusal = ends ? undefined : challengeOf(response);
+      if (!refusal || repeated === REPETITIONS) return response;
+      const asks = { status: response.status, ...refusal, sent, isRepeated: repeated > 0 };
+      const next = await auth.afterRefusal(asks, asked.signal).catch((error: unknown) => {
+        response.body.destroy();
+        throw error;
+      });
+      if (next === undefined) return response;
+      response.body.destroy();
+      sent = next;
+    }
+  };
+  return { request, close: () => client.close() };
+}
+
+/** The server as its connections and its sign-in see it. An edit may replace it. */
+export interface AuthServer {
+  definition: ServerDefinition;
+  /** The MCP endpoint, as it is resolved. */
+  url: string;
+  /** The configured headers, as they are resolved. */
+  headers: Record<string, string>;
+  /** PEM of further certificate authorities, which the authorization server may use, too. */
+  ca?: readonly string[] | undefined;
+  redact: Redactor;
+  onSecret: (secret: string) => void;
+  onNote: (note: string) => void;
+}
+
+interface ServerAuthContext {
+  agentDir: string;
+  /** Resolves variables and commands of `oauth`. */
+  resolvePlan: (server: AuthServer, signal: AbortSignal) => Promise<OAuthPlan>;
+  createClient: (server: AuthServer) => Promise<HttpClient>;
+  /** Gets one line for the user. */
+  warn: (text: string) => void;
+  /** The number of renewals that are out changes by `by`. */
+  onRenewing: (by: number) => void;
+  onStatus: (server: string) => void;
+}
+
+interface Parts {
+  tokens: ServerTokens;
+  store: SignInStore;
+}
+
+/** A sign-in that somebody waits for. */
+interface SignInWish {
+  agreed: SignInAgreed;
+  /** Connects the server and answers its number of tools. */
+  signedIn: () => Promise<number | undefined>;
+  /** Fires when nobody waits for the first step any more: then no browser opens. */
+  signal: AbortSignal;
+}
+
+/** A server that refuses each call is not asked each time what it publishes. */
+const OFFER_MS = 60_000;
+
+/** The authorization of a `Bearer` challenge is a token. A server that wants a password wants a header of the user. */
+const wantsToken = (challenge: AuthChallenge | undefined): boolean =>
+  challenge === undefined || /^(bearer|dpop)$/i.test(challenge.scheme);
+
+export class ServerAuth implements RequestAuth {
+  /** Whether the server offers a sign-in, as it was found at `foundMs`, by `performance.now()`. */
+  #offer: { offers: boolean; foundMs: number } | undefined;
+  readonly #context: ServerAuthContext;
+  readonly #lifetime = new AbortController();
+  #server: AuthServer;
+  #parts: Promise<Parts> | undefined;
+  #loaded: Parts | undefined;
+  #client: Promise<HttpClient> | undefined;
+
+  constructor(server: AuthServer, context: ServerAuthContext) {
+    this.#server = server;
+    this.#context = context;
+  }
+
+  /** The definition that holds from now on. Its name, its url and its sign-in are the same. */
+  update(server: AuthServer): void {
+    this.#server = server;
+  }
+
+  /** Whether the server has said how it wants to be signed in to. */
+  get isChallenged(): boolean {
+    return this.#loaded?.tokens.challenge !== undefined;
+  }
+
+  get status(): SignInStatus | undefined {
+    return this.#loaded?.tokens.status;
+  }
+
+  /** Whether someone has signed in since the server refused the last token. */
+  async hasOther(): Promise<boolean> {
+    return (await this.#loaded?.tokens.hasOther()) ?? false;
+  }
+
+  async token(signal: AbortSignal): Promise<string | undefined> {
+    // Nobody has ever signed in: nothing is loaded before the server asks for it.
+    if (!this.#parts && !(await isFolder(join(this.#context.agentDir, "mcp-oauth")))) return undefined;
+    return this.#explained(async () => (await this.#open()).tokens.token(signal));
+  }
+
+  async afterRefusal(refused: RefusedRequest, signal: AbortSignal): Promise<string | undefined> {
+    if (refused.sent === undefined && !(await this.#takes(refused, signal))) return undefined;
+    return this.#explained(async () => (await this.#open()).tokens.afterRefusal(refused, signal));
+  }
+
+  /** For a server that is only tried: rejects as for a user who never signed in if it takes a sign-in. Reads no tokens. */
+  async afterTrial(refused: RefusedRequest, signal: AbortSignal): Promise<undefined> {
+    if (await this.#takes(refused, signal)) throw this.#explain(new SignInProblem("not-signed-in"));
+  }
+
+  /**
+   * Whether a sign-in can answer the refusal. A server that wants a key answers 401 as well, so there must be evidence:
+   * the challenge, the configuration, or what the server publishes. Otherwise its own words stand.
+   */
+  async #takes({ status, challenge }: RefusedRequest, signal: AbortSignal): Promise<boolean> {
+    if (!wantsToken(challenge)) return false;
+    const { auth, oauth } = this.#server.definition;
+    const isConfigured = auth.scheme === "oauth" || !isDefaultOAuth(oauth);
+    if (status !== 401 || challenge?.resourceMetadata !== undefined || isConfigured) return true;
+    const nowMs = performance.now();
+    if (this.#offer && nowMs - this.#offer.foundMs < OFFER_MS) return this.#offer.offers;
+    const { offersSignIn } = await import("./discovery/discovery.ts");
+    const url = new URL(this.#server.url);
+    const asking = this.#grant().then((grant) => offersSignIn({ url, challenge, ...grant }));
+    const offers = await this.#explained(() => abortable(asking, signal, "The look for a sign-in"));
+    this.#offer = { offers, foundMs: nowMs };
+    return offers;
+  }
+
+  async signIn(signIns: SignIns, { agreed, signedIn, signal }: SignInWish): Promise<SignInStep> {
+    const { tokens, store } = await this.#open();
+    const { definition, url, onSecret, redact } = this.#server;
+    const grant = await this.#explained(async () => {
+      tokens.checkStepUp();
+      return this.#grant();
+    });
+    return signIns.begin(
+      {
+        ...grant,
+        server: definition.name,
+        url: new URL(url),
+        store,
+        challenge: tokens.challenge,
+        isOwnPlan: !definition.project,
+        renew: (signal) => tokens.renew(signal),
+        onSecret,
+        redact,
+        signedIn: () => {
+          tokens.signedIn();
+          return signedIn();
+        },
+      },
+      agreed,
+      signal,
+    );
+  }
+
+  /** Revokes and forgets. Answers one sentence for the user. */
+  async signOut(signal: AbortSignal): Promise<string> {
+    const { store } = await this.#open();
+    const { definition } = this.#server;
+    const { name } = definition;
+    const { record, given } = await store.read();
+    if (!record) {
+      return given
+        ? `${name} uses the tokens in ${given.path}, which another program wrote: remove that file to sign out.`
+        : `${name} is not signed in.`;
+    }
+    return this.#explained(() =>
+      store.locked(async (held) => {
+        const failure = held.record && (await this.#revoke(held.record));
+        await held.forget();
+        if (failure === undefined) return `${name} is signed out.`;
+        return `${name} is signed out here. Its tokens could not be revoked: ${failure.message}`;
+      }, signal),
+    );
+  }
+
+  /** Answers why the tokens could not be revoked. The user is signed out here even if the configuration is wrong. */
+  async #revoke(record: SignInRecord): Promise<Error | undefined> {
+    try {
+      const { revokeTokens } = await import("./grants/token-requests.ts");
+      await revokeTokens(record, await this.#grant());
+      return undefined;
+    } catch (error) {
+      return this.#explain(error);
+    }
+  }
+
+  /** Waits for a renewal that is out, at most `maxMs`. Never rejects. */
+  async close(maxMs: number): Promise<void> {
+    // Whoever asked for the parts or the client was told why there are none.
+    const parts = await this.#parts?.catch(() => undefined);
+    await parts?.tokens.close(maxMs);
+    this.#lifetime.abort();
+    const client = await this.#client?.catch(() => undefined);
+    client?.close();
+  }
+
+  #open(): Promise<Parts> {
+    this.#parts ??= this.#load();
+    return this.#parts;
+  }
+
+  async #load(): Promise<Parts> {
+    const [{ openSignInStore }, room] = await Promise.all([
+      import("./store/store.ts"),
+      import("./tokens/tokens.ts"),
+    ]);
+    const { agentDir, warn, onRenewing, onStatus } = this.#context;
+    const { definition, url } = this.#server;
+    const { name: server, oauth, project } = definition;
+    const onNote = (note: string): void => this.#server.onNote(note);
+    const store = openSignInStore({
+      agentDir,
+      server,
+      url,
+      // A file of the project decides where this server's name leads.
+      takesGiven: !project,
+      onNote,
+      warn,
+      client: () => this.#configuredClient(),
+    });
+    const tokens = new room.ServerTokens({
+      server,
+      url: new URL(url),
+      store,
+      isMachine: oauth !== false && !needsUser(oauth),
+      grant: () => this.#grant(),
+      onSecret: (secret) => this.#server.onSecret(secret),
+      onNote,
+      onRenewing,
+      onStatus: () => onStatus(server),
+      nowMs: Date.now,
+    });
+    this.#loaded = { tokens, store };
+    return this.#loaded;
+  }
+
+  async #configuredClient(): Promise<{ id: string; hasSecret: boolean } | undefined> {
+    const { clientId: id, clientSecret } = await this.#context.resolvePlan(
+      this.#server,
+      this.#lifetime.signal,
+    );
+    return id === undefined ? undefined : { id, hasSecret: clientSecret !== undefined };
+  }
+
+  async #grant(): Promise<GrantContext> {
+    const server = this.#server;
+    const { signal } = this.#lifetime;
+    const [{ createAuthRequests }, plan] = await Promise.all([
+      import("./requests/requests.ts"),
+      this.#context.resolvePlan(server, signal),
+    ]);
+    for (const secret of oauthSecrets(server.definition.oauth, plan).named) server.onSecret(secret);
+    this.#client ??= this.#context.createClient(server);
+    // What a project's file names is no more trusted than what a server names.
+    const named = server.definition.project ? [] : [plan.authServerMetadataUrl, plan.issuer];
+    const trusted = named.filter((url) => url !== undefined);
+    const requests = createAuthRequests({
+      client: await this.#client,
+      server: new URL(server.url),
+      headers: server.headers,
+      trusted,
+      signal,
+    });
+    return { plan, requests, onNote: server.onNote };
+  }
+
+  async #explained<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw this.#explain(error);
+    }
+  }
+
+  #explain(error: unknown): Error {
+    const { definition, redact } = this.#server;
+    if (error instanceof SignInProblem) return explainProblem(error, { server: definition.name, redact });
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}
+
+interface SessionAuthContext extends ServerAuthContext {
+  log: { info(message: string): void; warn(message: string): void };
+  env: Readonly<Record<string, string | undefined>>;
+  platform: NodeJS.Platform;
+  onEnd: (end: { id: string; server: string; result: SignInResult }) => void;
+}
+
+export type SessionAuth = ReturnType<typeof createSessionAuth>;
+
+/** Whether a definition may be signed in to. `headers`: as they are resolved. */
+export function takesSignIn(
+  { auth, oauth, target }: Pick<ServerDefinition, "auth" | "oauth" | "target">,
+  headers: Record<string, string>,
+): boolean {
+  if (target.kind !== "http" || oauth === false) return false;
+  if (auth.scheme === "oauth") return true;
+  const isAuthorized = Object.keys(headers).some((name) => name.toLowerCase() === "authorization");
+  return auth.scheme === "auto" && !isAuthorized;
+}
+
+export function createSessionAuth(context: SessionAuthContext) {
+  const servers = new Map<string, { identity: string; auth: ServerAuth }>();
+  let signIns: SignIns | undefined;
+  const leaving = new Set<Promise<void>>();
+
+  /** A renewal that is out goes on: its answer holds the only refresh token that works from then on. */
+  const leave = (auth: ServerAuth): void => {
+    const left = auth.close(LIMITS.renewalEndMs).finally(() => leaving.delete(left));
+    leaving.add(left);
+  };
+  const of = (server: AuthServer): ServerAuth => {
+    const { name, oauth } = server.definition;
+    const identity = JSON.stringify([server.url, server.definition.auth, oauth, server.ca]);
+    const known = servers.get(name);
+    if (known?.identity === identity) {
+      known.auth.update(server);
+      return known.auth;
+    }
+    if (known) leave(known.auth);
+    const auth = new ServerAuth(server, context);
+    servers.set(name, { identity, auth });
+    return auth;
+  };
+
+  return {
+    /** What the requests to a server ask. Undefined: no sign-in applies, and the requests go out as configured. */
+    of: (server: AuthServer): RequestAuth | undefined =>
+      takesSignIn(server.definition, server.headers) ? of(server) : undefined,
+    /**
+     * What the requests to a server ask that is only tried. No stored token goes there, and nothing is remembered: they
+     * fail as for a user who never signed in, or with the server's own words.
+     */
+    forTrial: (server: AuthServer): RequestAuth | undefined => {
+      if (!takesSignIn(server.definition, server.headers)) return undefined;
+      return {
+        token: async () => undefined,
+        afterRefusal: async (refused, signal) => {
+          const auth = new ServerAuth(server, context);
+          return auth.afterTrial(refused, signal).finally(() => leave(auth));
+        },
+      };
+    },
+    status: (server: string): SignInStatus | undefined => {
+      if (signIns?.isRunning(server)) return { state: "running" };
+      return servers.get(server)?.auth.status;
+    },
+    /** Whether someone has signed in to the server, in this process or another one, since it refused its last token. */
+    hasOther: async (server: string) => (await servers.get(server)?.auth.hasOther()) ?? false,
+    /** Whether the server has said how it wants to be signed in to. */
+    isChallenged: (server: string) => servers.get(server)?.auth.isChallenged ?? false,
+    /** Throws `ThreadsError`. */
+    signIn: async (server: AuthServer, wish: SignInWish): Promise<SignInStep> => {
+      if (!takesSignIn(server.definition, server.headers)) throw noSignIn(server.definition);
+      const room = await import("./sign-in/sign-in.ts");
+      const { onEnd, onStatus } = context;
+      signIns ??= new room.SignIns({
+        ...context,
+        onEnd: (end) => {
+          onEnd(end);
+          onStatus(end.server);
+        },
+      });
+      try {
+        return await of(server).signIn(signIns, wish);
+      } finally {
+        // Also after a failure: a status of the meantime says that a sign-in is under way.
+        onStatus(server.definition.name);
+      }
+    },
+    paste: async (id: string, text: string) => signIns?.paste(id, text) ?? "This sign-in has ended.",
+    cancel: (id: string) => signIns?.cancel(id),
+    signOut: (server: AuthServer, signal: AbortSignal): Promise<string> => {
+      // Tokens that come later would sign the user in again.
+      signIns?.abandon(server.definition.name);
+      return of(server).signOut(signal);
+    },
+    /** Ends the sign-ins under way of servers that were edited or removed. */
+    abandon: (names: readonly string[]): void => {
+      for (const name of names) signIns?.abandon(name);
+    },
+    /** Waits for renewals that are out, at most `maxMs`. */
+    close: async (maxMs: number): Promise<void> => {
+      const open = [...servers.values()].map(({ auth }) => auth.close(maxMs));
+      await Promise.allSettled([signIns?.close(), ...open, ...leaving]);
+    },
+  };
+}
+
+/** Why the user cannot sign in to a server. */
+function noSignIn({ name, target, oauth }: ServerDefinition): ThreadsError {
+  const because = (what: string, remedy: string): ThreadsError =>
+    new ThreadsError("bad_config", `${name} ${what}.`, { remedy, data: { server: name } });
+  if (target.kind !== "http") return because("is a local program and takes no sign-in", "Nothing to do.");
+  if (oauth === false) {
+    return because("takes no sign-in, as mcp.json says", 'Remove "auth" or "oauth" there to sign in.');
+  }
+  return because(
+    "sends the Authorization header of mcp.json",
+    'Remove it there, or write "auth": "oauth", to sign in.',
+  );
+}

@@ -2,30 +2,27 @@
  * Keeps main's catalog current: has the cache worker build the snapshot of all tools, sends the snapshot to main, and has
  * the cache worker store what servers listed. Owns: what main has been sent, and which servers are left out. A server
  * whose tools cannot be published is left out and reported, and the others do not wait for it again. Must not: let a
- * snapshot wait for a file, which may lie on a slow disk or be locked by another process. Called by: session.
- * publish-loop.ts decides when a publication starts, publish-task.ts what it holds, entry-store.ts what is stored.
+ * snapshot wait for a file, which may lie on a slow disk or be locked by another process.
  */
 import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
-import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { Log } from "../../shared/log.ts";
 import type { PublishResult, PublishTask } from "../../shared/tasks.ts";
 import type { Settings } from "../config/entry/settings.ts";
 import type { Server } from "../servers/server.ts";
-import type { CachePool } from "./cache-worker.ts";
-import { isNothing, offersNewPrompts, removedSince } from "./difference.ts";
-import { EntryStore } from "./entry-store.ts";
-import { type CatalogFacts, catalogFacts } from "./facts.ts";
-import { LeftOutServers, leftOutPath } from "./left-out.ts";
-import { type PublishTimes, publishApart, publishTimes, withoutToolsOf } from "./publish-apart.ts";
-import { PublishLoop } from "./publish-loop.ts";
-import { publishTask } from "./publish-task.ts";
-import { createServerNotices, leftOutNotices, lineNotices, type ServerNotices } from "./server-notices.ts";
-
-export { type CachePool, createCachePool } from "./cache-worker.ts";
-export type { CatalogFacts } from "./facts.ts";
-export { createDefinitionHashes, type DefinitionHashes } from "./hashes.ts";
-export { publishTimes } from "./publish-apart.ts";
-export { catalogSettings } from "./settings.ts";
+import type { CacheWorker } from "./cache-worker.ts";
+import { EntryStore, LeftOutServers, leftOutPath } from "./kept.ts";
+import { type CatalogFacts, catalogFacts, leftOutNotice, lineNotice, ServerNotices } from "./notices.ts";
+import {
+  isNothing,
+  offersNewPrompts,
+  PublishLoop,
+  type PublishTimes,
+  publishApart,
+  publishTask,
+  publishTimes,
+  removedSince,
+  withoutToolsOf,
+} from "./publish.ts";
 
 export interface CatalogOptions {
   /** Absolute path of the metadata cache. */
@@ -42,40 +39,13 @@ export interface CatalogOptions {
   /** Files that the configuration was read from. */
   configFiles: () => readonly string[];
   hashOf: (server: string) => string;
-  cache: CachePool;
+  cache: CacheWorker;
   log: Log;
   emit: (event: WorkerEvent) => void;
   times?: PublishTimes;
 }
 
-export interface CatalogPublisher {
-  /** Hashes of stored entries whose use is to be written down, by server. */
-  noteUsed(hashes: Record<string, string>): void;
-  /** `server` listed its tools. Without a server: the set of servers or their rules may have changed. */
-  changed(server?: Server): void;
-  /**
-   * Sends removals at once if removals are the only change, because they need no new index. False: main's catalog is
-   * still out of date.
-   */
-  withdraw(): boolean;
-  /** Settles when every change so far is published, or could not be; it may not be stored yet. */
-  flush(): Promise<void>;
-  /** The user asks for a server, or for all: a server that was left out is tried again. */
-  retry(server: string | undefined): void;
-  /**
-   * What there is to say about the tools of all servers now. Nothing is sent. Undefined if the catalog cannot be made
-   * before `signal` fires.
-   */
-  inspect(signal: AbortSignal): Promise<CatalogFacts | undefined>;
-  /** The session ends: what was listed and not stored yet is stored, but no longer sent. */
-  finish(): Promise<void>;
-  /** Checksum of the snapshot that main was sent last, or has had from the start. */
-  readonly checksum: number | undefined;
-}
-
-export const createCatalogPublisher = (options: CatalogOptions): CatalogPublisher => new Publisher(options);
-
-class Publisher implements CatalogPublisher {
+export class CatalogPublisher {
   readonly #options: CatalogOptions;
   readonly #times: PublishTimes;
   readonly #lifetime = new AbortController();
@@ -96,27 +66,34 @@ class Publisher implements CatalogPublisher {
     this.#options = options;
     this.#times = options.times ?? publishTimes();
     this.#checksum = options.knownChecksum;
-    this.#store = new EntryStore({ cache, path: cachePath, hashOf });
-    this.#loop = new PublishLoop({ delayMs: LIMITS.catalogDebounceMs, publish: () => this.#publish() });
-    this.#leftOut = new LeftOutServers({ path: () => leftOutPath(snapshotPath()), hashOf, log });
+    this.#store = new EntryStore(cache, cachePath, hashOf);
+    this.#loop = new PublishLoop(() => this.#publish());
+    this.#leftOut = new LeftOutServers(() => leftOutPath(snapshotPath()), hashOf, log);
     const show = (text: string): void => emit({ type: "notice", text, level: "warning" });
-    this.#notices = createServerNotices({ log, show });
+    this.#notices = new ServerNotices(log, show);
   }
 
+  /** Checksum of the snapshot that main was sent last, or has had from the start. */
   get checksum(): number | undefined {
     return this.#checksum;
   }
 
+  /** Hashes of stored entries whose use is to be written down, by server. */
   noteUsed(hashes: Record<string, string>): void {
     this.#store.noteUsed(hashes);
   }
 
+  /** `server` listed its tools. Without a server: the set of servers or their rules may have changed. */
   changed(server?: Server): void {
     if (this.#stopped) return;
     if (server) this.#store.add(server);
     this.#loop.request();
   }
 
+  /**
+   * Sends removals at once if removals are the only change, because they need no new index. False: main's catalog is
+   * still out of date.
+   */
   withdraw(): boolean {
     // A publication that runs would bring back what is gone, until the next one.
     if (!this.#published || this.#loop.isRunning || this.#isPartial || this.#stopped) return false;
@@ -127,23 +104,37 @@ class Publisher implements CatalogPublisher {
     return true;
   }
 
+  /** Settles when every change so far is published, or could not be; it may not be stored yet. */
   flush(): Promise<void> {
     return this.#loop.flush();
   }
 
+  /**
+   * What there is to say about the tools of all servers now. Nothing is sent. Undefined if the catalog cannot be made
+   * before `signal` fires.
+   */
   async inspect(signal: AbortSignal): Promise<CatalogFacts | undefined> {
     await this.#leftOut.load();
     const { cache, servers } = this.#options;
-    const leftOut = servers().filter(({ name }) => this.#leftOut.has(name));
+    const names = servers().map(({ name }) => name);
     const task = this.#task();
     const result = await cache.publish(task, { limitMs: this.#times.wholeMs, signal });
-    return result && catalogFacts(task, result, leftOut);
+    return (
+      result &&
+      catalogFacts(
+        task,
+        result,
+        names.filter((name) => this.#leftOut.has(name)),
+      )
+    );
   }
 
+  /** The user asks for a server, or for all: a server that was left out is tried again. */
   retry(server: string | undefined): void {
     if (!this.#stopped && this.#leftOut.forget(server)) this.#loop.request();
   }
 
+  /** The session ends: what was listed and not stored yet is stored, but no longer sent. */
   async finish(): Promise<void> {
     this.#stopped = true;
     const end = setTimeout(() => this.#lifetime.abort(), this.#times.finishMs);
@@ -166,25 +157,25 @@ class Publisher implements CatalogPublisher {
     await this.#leftOut.load();
     const task = this.#task();
     this.#store.store();
-    const names = task.servers.map(({ name }) => name);
-    this.#notify(leftOutNotices(names.filter((name) => this.#leftOut.has(name))));
+    for (const { name } of task.servers)
+      if (this.#leftOut.has(name)) this.#notices.notify(leftOutNotice(name));
     if (this.#isPublished(task)) return;
     // A snapshot that main has only a part of is sent again, whatever its checksum.
     const known = this.#isPartial ? undefined : this.#checksum;
     const { snapshotPath, cache } = this.#options;
     const stored = known === undefined ? {} : { stored: { path: snapshotPath(), checksum: known } };
-    const { result, leftOut } = await publishApart(
-      { ...task, ...stored },
-      { publish: cache.publish, signal: this.#lifetime.signal, times: this.#times },
-    );
-    for (const server of leftOut) this.#leftOut.add(server);
-    this.#notify(leftOutNotices(leftOut));
+    const { signal } = this.#lifetime;
+    const { result, leftOut } = await publishApart({ ...task, ...stored }, cache, this.#times, signal);
+    for (const server of leftOut) {
+      this.#leftOut.add(server);
+      this.#notices.notify(leftOutNotice(server));
+    }
     if (!result) return;
     const hasNewPrompts = offersNewPrompts(this.#published, task);
     this.#published = withoutToolsOf(task, new Set(leftOut));
     this.#isPartial = false;
     this.#checksum = result.checksum;
-    this.#send(result, names, { isNew: result.checksum !== known, hasNewPrompts });
+    this.#send(result, { isNew: result.checksum !== known, hasNewPrompts });
   }
 
   /** Whether main has this catalog already, as after an edit of a timeout. Found without building an index. */
@@ -197,7 +188,6 @@ class Publisher implements CatalogPublisher {
   /** Has the snapshot kept for the next start, and sends it to main if it is new to main. */
   #send(
     { snapshot, repairs, notices }: PublishResult,
-    servers: readonly string[],
     { isNew, hasNewPrompts }: { isNew: boolean; hasNewPrompts: boolean },
   ): void {
     const { snapshotPath, cache, emit } = this.#options;
@@ -205,13 +195,9 @@ class Publisher implements CatalogPublisher {
     const kept = { path: snapshotPath(), isNew, ...(snapshot ? { snapshot: snapshot.slice() } : {}) };
     this.#keeping = this.#keeping.then(() => cache.keepSnapshot(kept));
     const isSent = snapshot !== undefined && isNew && !this.#stopped;
-    this.#notify(lineNotices(repairs, servers, false));
+    for (const line of repairs) this.#notices.notify(lineNotice(line, false));
     // At a start whose catalog equals the last session's, the user has seen these notices: they go to the log only.
-    this.#notify(lineNotices(notices, servers, isSent));
+    for (const line of notices) this.#notices.notify(lineNotice(line, isSent));
     if (isSent) emit({ type: "catalog", snapshot, ...(hasNewPrompts ? { prompts: true } : {}) });
-  }
-
-  #notify(notices: ReturnType<typeof lineNotices>): void {
-    for (const notice of notices) this.#notices.notify(notice);
   }
 }

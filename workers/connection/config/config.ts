@@ -8,7 +8,7 @@ import type { AcceptedBefore, RegisteredServer, SessionFacts } from "../../../sr
 import type { Log } from "../../shared/log.ts";
 import { ApplyQueue, type ConfigState } from "./apply-queue.ts";
 import type { ServerDefinition } from "./entry/definition.ts";
-import type { ConfigFacts } from "./files/files.ts";
+import type { ConfigFacts } from "./files/sources.ts";
 import {
   asApplied,
   asKept,

@@ -1,32 +1,19 @@
 /** What a check gets and answers. Types, and the words that checks share. */
 
 import type { DoctorStage, Finding } from "../../../src/shared/protocol/doctor.ts";
-import type { WireError } from "../../../src/shared/protocol/errors.ts";
-import type { ServerStatus } from "../../../src/shared/protocol/status.ts";
-import type { CachedTool } from "../../shared/listed/tool.ts";
 import type { CatalogPublisher } from "../catalog/catalog.ts";
 import type { ConfigState } from "../config/config.ts";
-import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { Settings } from "../config/entry/settings.ts";
-import type { ServerTimings } from "../servers/server.ts";
+import type { Connection } from "../mcp/connection.ts";
+import type { Server } from "../servers/server.ts";
 import type { Machine } from "./machine.ts";
 
-/** A server as the checks see it. */
-export interface Examined {
-  readonly name: string;
-  readonly definition: ServerDefinition;
-  readonly tools: readonly CachedTool[] | undefined;
-  /** Takes secrets out of a text about this server. */
-  readonly redact: (text: string) => string;
-  readonly timings: Readonly<ServerTimings>;
-  status(): ServerStatus;
-  /** Connects the server as a person asks for it. Rejects with `ThreadsError`. */
+/** A server as the checks see it; they connect it as a person asks for it. */
+export type Examined = Pick<Server, "name" | "definition" | "redact" | "timings" | "status"> & {
   connect(by: "user"): Promise<unknown>;
   /** Runs the task if the server is connected. */
-  ifConnected<T>(
-    task: (connection: { ping(timeoutMs: number): Promise<void> }) => Promise<T>,
-  ): Promise<T> | undefined;
-}
+  ifConnected<T>(task: (connection: Pick<Connection, "ping">) => Promise<T>): Promise<T> | undefined;
+};
 
 export interface DoctorInput {
   state: ConfigState;
@@ -69,6 +56,20 @@ export async function staged<T>(stages: DoctorStage[], name: string, step: () =>
 /** A check that found nothing wrong says so in one line. */
 export const allWell = (id: Finding["id"], title: string): Finding => ({ id, severity: "ok", title });
 
-/** Name of the kind of failure that a server's error carries; undefined for an error that carries none. */
-export const reasonOf = ({ data }: Pick<WireError, "data">): string | undefined =>
-  typeof data?.reason === "string" ? data.reason : undefined;
+/** All checks together. What is not done by then is reported as unfinished. */
+export const CHECKS_MS = 12_000;
+export const PROBES_AT_A_TIME = 50;
+export const LOOKUPS_AT_A_TIME = 2;
+/** Addresses that are looked at. */
+export const PROBES = 200;
+/** The doctor waits this long for a server that it was asked to connect. */
+export const CONNECT_MS = 11_000;
+/** Tools of one server that are declared from the start may cost so many tokens before the doctor warns. */
+export const DIRECT_TOKENS = 5_000;
+/** Files of sign-ins whose modes are looked at. */
+export const FILES_LOOKED_AT = 500;
+export const FINDINGS = 200;
+export const SERVERS_SHOWN = 200;
+export const TITLE_CHARS = 300;
+export const DETAIL_CHARS = 1_000;
+export const REMEDY_CHARS = 400;

@@ -1,12 +1,16 @@
 /** What the files say: their mistakes, those that cannot be read, and servers of the project that may not run. */
 
-import { isAbsolute } from "node:path";
+import { isAbsolute, join } from "node:path";
 import type { Finding } from "../../../src/shared/protocol/doctor.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { ConfigProblem, StatusReport } from "../../../src/shared/protocol/status.ts";
+import { LOG_FILE, SIGN_IN_FOLDER, SNAPSHOT_FOLDER } from "../../../src/shared/snapshot/file-name.ts";
 import { counted } from "../../../src/shared/text/counts.ts";
+import { formatBytes } from "../../../src/shared/text/size.ts";
 import { advice, commandFor } from "../../shared/commands.ts";
 import type { ConfigState } from "../config/config.ts";
-import { allWell, type DoctorInput } from "./check.ts";
+import { allWell, type DoctorInput, FILES_LOOKED_AT } from "./check.ts";
+import type { LookedAt, Machine } from "./machine.ts";
 
 const ofProblem = ({ severity, file, line, key, message, remedy }: ConfigProblem): Finding => ({
   id: "config",
@@ -34,7 +38,7 @@ const ofRefusal = ({ name, reason }: StatusReport["refused"][number]): Finding =
 });
 
 /** Whether anything is known of the file on the disk. */
-export interface LookedFile {
+interface LookedFile {
   file: string;
   isThere: boolean;
 }
@@ -91,4 +95,118 @@ export async function checkConfiguration({ state, named, machine }: DoctorInput)
       .map(async (file) => ({ file, isThere: (await machine.kindOf(file)) !== "missing" })),
   );
   return judgeConfiguration(named === undefined ? state : about(state, named), files);
+}
+
+/** Less is too little for the caches of the extension and for npm. */
+const LEAST_FREE_BYTES = 100 * 1024 * 1024;
+const FOR_OTHERS = 0o077;
+const FILES_NAMED = 5;
+
+const WHY: ReadonlyMap<string, [title: string, remedy: string]> = new Map([
+  ["ENOSPC", ["the disk is full", "Make room on the disk."]],
+  ["EDQUOT", ["your share of the disk is used up", "Make room on the disk."]],
+  ["EROFS", ["the file system is read-only", "Set PI_CODING_AGENT_DIR to a folder that can be written."]],
+  ["EACCES", ["you have no right to it", "Give yourself the right to write there, with chown or chmod."]],
+  ["EPERM", ["you have no right to it", "Give yourself the right to write there, with chown or chmod."]],
+  ["ENOENT", ["there is no such folder", "Make the folder."]],
+]);
+
+/** `code`: of the system's error when a file was to be written into the folder; undefined: it was written. */
+export function judgeFolder(
+  folder: string,
+  code: string | undefined,
+  freeBytes: number | undefined,
+): Finding | undefined {
+  const about = { id: "disk", file: folder } as const;
+  if (code !== undefined) {
+    const [why, remedy] = WHY.get(code) ?? [`the system answers ${code}`, "Check the folder and the disk."];
+    return {
+      ...about,
+      severity: "error",
+      title: `Nothing can be written into the extension's folder: ${why}.`,
+      detail:
+        "Without it, tools are asked for anew at each start, and sign-ins and answers are not remembered.",
+      remedy,
+    };
+  }
+  if (freeBytes === undefined || freeBytes >= LEAST_FREE_BYTES) return undefined;
+  return {
+    ...about,
+    severity: "warning",
+    title: `Only ${formatBytes(freeBytes)} are free on the disk.`,
+    remedy: "Make room on the disk.",
+  };
+}
+
+/** `files`: path and what is there, of files that only the user should read. */
+export function judgeModes(
+  files: readonly { path: string; found: LookedAt | undefined }[],
+): Finding | undefined {
+  const open = files.filter(({ found }) => found && (found.mode & FOR_OTHERS) !== 0).map(({ path }) => path);
+  if (open.length === 0) return undefined;
+  const more = open.length > FILES_NAMED ? ` and ${open.length - FILES_NAMED} more` : "";
+  return {
+    id: "file-modes",
+    severity: "warning",
+    title: `Others on this machine can read what only you should: ${open.slice(0, FILES_NAMED).join(", ")}${more}.`,
+    remedy: "chmod 600 for the files and 700 for the folders takes the right away.",
+  };
+}
+
+export function judgeLog(file: string, found: LookedAt | undefined): Finding | undefined {
+  if (!found) return undefined;
+  const about = { id: "log", severity: "warning", file } as const;
+  if (found.kind !== "file") {
+    return {
+      ...about,
+      title: "The log is no regular file, so nothing is written.",
+      remedy: "Remove it; the next line makes a new file.",
+    };
+  }
+  if (found.canWrite === false) {
+    return {
+      ...about,
+      title: "The log cannot be written.",
+      remedy: "Give yourself the right to write it, or remove it.",
+    };
+  }
+  if (found.size <= 2 * LIMITS.logBytes) return undefined;
+  return {
+    ...about,
+    title: `The log has ${formatBytes(found.size)}: it is not rotated.`,
+    remedy: "Remove it; the folder may forbid a rename.",
+  };
+}
+
+/** Files below the folder of sign-ins, and the folders themselves. */
+async function signInFiles(folder: string, machine: Machine): Promise<string[]> {
+  const servers = (await machine.list(folder)).slice(0, FILES_LOOKED_AT).map((name) => join(folder, name));
+  const files = await Promise.all(
+    servers.map(async (server) => (await machine.list(server)).map((name) => join(server, name))),
+  );
+  return [...servers, ...files.flat()].slice(0, FILES_LOOKED_AT);
+}
+
+const OWN_FILES = ["mcp-trust.json", "mcp-cache.json", LOG_FILE];
+
+export async function checkPlace({ agentDir, machine }: DoctorInput): Promise<Finding[]> {
+  const snapshots = join(agentDir, SNAPSHOT_FOLDER);
+  const hasSnapshots = (await machine.kindOf(snapshots)) === "folder";
+  const folder = hasSnapshots ? snapshots : agentDir;
+  const logFile = join(agentDir, LOG_FILE);
+  const look = async (path: string) => ({ path, found: await machine.lookAt(path) });
+  const [code, freeBytes, log, signIns] = await Promise.all([
+    machine.tryToWrite(folder),
+    machine.freeBytes(folder),
+    machine.lookAt(logFile),
+    machine.platform === "win32" ? [] : signInFiles(join(agentDir, SIGN_IN_FOLDER), machine),
+  ]);
+  const isPosix = machine.platform !== "win32";
+  const own = isPosix ? [...OWN_FILES.map((name) => join(agentDir, name)), ...signIns] : [];
+  const found = [
+    judgeFolder(folder, code, freeBytes),
+    judgeLog(logFile, log),
+    judgeModes(await Promise.all(own.map(look))),
+  ].filter((finding) => finding !== undefined);
+  return found.length > 0 ? found : [allWell("disk", "The extension's folder can be written.")];
 }

@@ -3,26 +3,65 @@
  * too long costs only itself. Called by: doctor.ts.
  */
 import { release } from "node:os";
+import manifest from "../../../package.json" with { type: "json" };
 import type { DoctorReport, DoctorServer, Finding } from "../../../src/shared/protocol/doctor.ts";
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import type { ServerStatus } from "../../../src/shared/protocol/status.ts";
+import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import { isTrouble, worstFirst } from "../../../src/shared/text/worst-first.ts";
-import { attempt } from "./attempt.ts";
-import type { Check, DoctorInput, Examined } from "./check.ts";
-import { checkConfiguration } from "./configuration.ts";
-import { CHECKS_MS, FINDINGS, SERVERS_SHOWN } from "./limits.ts";
-import { checkNetwork } from "./network.ts";
-import { checkNpx } from "./npx.ts";
-import { PACKAGE } from "./package.ts";
-import { checkPlace } from "./place.ts";
-import { checkPrograms } from "./programs.ts";
-import { checkStates } from "./states.ts";
-import { cleanFinding } from "./text.ts";
-import { checkTimes } from "./times.ts";
-import { checkTools } from "./tools.ts";
-import { checkVariables } from "./variables.ts";
+import { advice } from "../../shared/commands.ts";
+import {
+  CHECKS_MS,
+  type Check,
+  DETAIL_CHARS,
+  type DoctorInput,
+  type Examined,
+  FINDINGS,
+  REMEDY_CHARS,
+  SERVERS_SHOWN,
+  TITLE_CHARS,
+} from "./check.ts";
+import { checkConfiguration, checkPlace, isMentioned } from "./configuration.ts";
+import { checkNpx, checkPrograms, checkVariables } from "./programs.ts";
+import { attempt, checkNetwork, checkStates } from "./states.ts";
+import { checkTimes, checkTools } from "./tools.ts";
 
-export { isMentioned } from "./configuration.ts";
+export const PACKAGE = { name: manifest.name, version: manifest.version };
+
+/** What may follow the home folder's path, so that `/home/ann` is not found in `/home/anna`. */
+const END = "(?=$|[/\\\\\\s\"'`,;:)\\]])";
+
+/** The text with `~` in the place of the home folder. */
+export function withoutHome(text: string, home: string): string {
+  if (home.length < 2) return text;
+  return text.replaceAll(new RegExp(`${escapePattern(home)}${END}`, "g"), "~");
+}
+
+const escapePattern = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+
+/** Urls lose their user, their query and their fragment, which may be secrets. */
+export const withoutQueries = (text: string): string =>
+  text.replace(/\b([a-z][a-z0-9+.-]*:\/\/)(?:[^\s/?#@"'`]*@)?([^\s?#"'`]*)(?:[?#][^\s"'`]*)?/gi, "$1$2");
+
+export interface TextFacts {
+  home: string;
+  /** Takes the secrets of the finding's server out. Absent: the finding has no words of a server. */
+  redact?: ((text: string) => string) | undefined;
+}
+
+/** Cleans before it cuts: half a secret would not be found. */
+export function cleanFinding(finding: Finding, { home, redact = (text) => text }: TextFacts): Finding {
+  const clean = (text: string, chars: number): string =>
+    oneLine(withoutHome(withoutQueries(redact(text)), home), chars);
+  const { title, detail, remedy, file, ...rest } = finding;
+  return {
+    ...rest,
+    title: clean(title, TITLE_CHARS),
+    ...(detail ? { detail: clean(detail, DETAIL_CHARS) } : {}),
+    ...(remedy ? { remedy: clean(remedy, REMEDY_CHARS) } : {}),
+    ...(file === undefined ? {} : { file: clean(file, TITLE_CHARS) }),
+  };
+}
 
 /** What is checked -> the check. The first ones know causes, the last ones only what follows from them. */
 const CHECKS: readonly (readonly [what: string, check: Check])[] = [
@@ -106,15 +145,23 @@ function factsOf({ all, state, machine }: DoctorInput): DoctorReport["facts"] {
   };
 }
 
-/** Rejects with `cancelled`. */
+const unknown = (server: string, known: readonly { name: string }[]): ThreadsError =>
+  new ThreadsError("unknown_server", `No server named ${server} is configured.`, {
+    remedy: advice("lists"),
+    data: { known: known.slice(0, SERVERS_SHOWN).map(({ name }) => name) },
+  });
+
+/** Rejects with `unknown_server` or `cancelled`. */
 export async function diagnose(input: DoctorInput): Promise<DoctorReport> {
   const startedAt = performance.now();
-  const { servers, all, machine, signal } = input;
+  const { servers, all, machine, signal, named } = input;
+  if (named !== undefined && servers.length === 0 && !isMentioned(input.state, named))
+    throw unknown(named, all);
   const limited = AbortSignal.any([signal, AbortSignal.timeout(CHECKS_MS)]);
   const { stages } = input;
   const [one] = servers;
   const connecting: Promise<readonly Finding[]> =
-    input.named === undefined || !one
+    named === undefined || !one
       ? Promise.resolve([])
       : run(["the connection", () => attempt(one, input)], input, limited);
   const [attempted, ...before] = await Promise.all([

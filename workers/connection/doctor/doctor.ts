@@ -9,12 +9,9 @@
 
 import { homedir } from "node:os";
 import type { DoctorReport } from "../../../src/shared/protocol/doctor.ts";
-import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
-import { advice } from "../../shared/commands.ts";
 import type { CatalogPublisher } from "../catalog/catalog.ts";
 import type { RunningConfiguration } from "../config/config.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
-import { SERVERS_SHOWN } from "./limits.ts";
 
 export interface DoctorParts {
   /** Settles when the first plan is carried out. */
@@ -25,12 +22,6 @@ export interface DoctorParts {
   cwd: string;
 }
 
-const unknown = (server: string, known: readonly { name: string }[]): ThreadsError =>
-  new ThreadsError("unknown_server", `No server named ${server} is configured.`, {
-    remedy: advice("lists"),
-    data: { known: known.slice(0, SERVERS_SHOWN).map(({ name }) => name) },
-  });
-
 export type Diagnose = (params: { server?: string }, signal: AbortSignal) => Promise<DoctorReport>;
 
 /** Rejects with `unknown_server` or `cancelled`. */
@@ -39,14 +30,12 @@ export const createDiagnose =
   async ({ server: named }, signal) => {
     const { state, now } = await started;
     // The checks are loaded with the first question: most sessions ask none.
-    const [{ diagnose, isMentioned }, { thisMachine }] = await Promise.all([
+    const [{ diagnose }, { thisMachine }] = await Promise.all([
       import("./diagnose.ts"),
       import("./machine.ts"),
     ]);
     const { servers } = supervisor;
     const wanted = named === undefined ? servers : servers.filter(({ name }) => name === named);
-    if (named !== undefined && wanted.length === 0 && !isMentioned(state, named))
-      throw unknown(named, servers);
     const machine = thisMachine({ env: process.env, home: homedir(), platform: process.platform, cwd });
     return diagnose({
       state,

@@ -8,68 +8,47 @@ import { findHere } from "../../shared/programs/find-program.ts";
 import { killTree, spawnServer } from "../../shared/programs/processes.ts";
 import type { Environment } from "../config/entry/interpolate.ts";
 import { lookUp, openSocket, shakeHands } from "../web/web.ts";
-import { PROBE_MS } from "./limits.ts";
 
-export interface LookedAt {
-  kind: "file" | "folder" | "other";
-  mode: number;
-  size: number;
-  canWrite: boolean;
-}
+/** One look at an address: its name, its port, its certificate. Names are looked up few at a time, as the system does. */
+export const PROBE_MS = 3_000;
 
-export interface MachineFacts {
+/** `cwd`: the session's folder. */
+interface MachineFacts {
   env: Environment;
   home: string;
   platform: NodeJS.Platform;
-  /** The session's folder. */
   cwd: string;
 }
 
-export interface Machine extends MachineFacts {
-  /** The path of the program that a command starts; undefined if there is none. */
-  findProgram(command: string, where: { env: Environment; cwd: string }): Promise<string | undefined>;
-  kindOf(path: string): Promise<"program" | "file" | "folder" | "other" | "missing">;
-  /** The first line that the program prints for `--version`; undefined if it prints none in time. */
-  versionOf(program: string, env: Record<string, string>, signal: AbortSignal): Promise<string | undefined>;
-  /** What is at a path, without following a link; undefined if there is nothing, or if nobody may look. */
-  lookAt(path: string): Promise<LookedAt | undefined>;
-  /** Names in a folder; none if it cannot be read. */
-  list(folder: string): Promise<string[]>;
-  /** Writes a small file into the folder and removes it. Answers the code of the system's error, if there is one. */
-  tryToWrite(folder: string): Promise<string | undefined>;
-  /** Undefined if the system does not tell. */
-  freeBytes(folder: string): Promise<number | undefined>;
-  /** Rejects with the system's error. */
-  lookUp: typeof lookUp;
-  openSocket(...where: Parameters<typeof openSocket>): Promise<{
-    destroy(): unknown;
-    secure(expected: Parameters<typeof shakeHands>[1], signal: AbortSignal): Promise<void>;
-  }>;
-}
+export type Machine = ReturnType<typeof thisMachine>;
 
-async function kindOf(path: string): ReturnType<Machine["kindOf"]> {
+type Kind = "program" | "file" | "folder" | "other" | "missing";
+
+const may = (path: string, mode: number): Promise<boolean> =>
+  access(path, mode).then(
+    () => true,
+    () => false,
+  );
+
+async function kindOf(path: string): Promise<Kind> {
   try {
     const found = await stat(path);
     if (found.isDirectory()) return "folder";
     if (!found.isFile()) return "other";
-    return await access(path, constants.X_OK).then(
-      () => "program",
-      () => "file",
-    );
+    return (await may(path, constants.X_OK)) ? "program" : "file";
   } catch {
     return "missing";
   }
 }
 
-async function lookAt(path: string): Promise<LookedAt | undefined> {
+export type LookedAt = NonNullable<Awaited<ReturnType<typeof lookAt>>>;
+
+/** What is at a path, without following a link; undefined if there is nothing, or if nobody may look. */
+async function lookAt(path: string) {
   try {
     const found = await lstat(path);
-    const kind = found.isFile() ? "file" : found.isDirectory() ? "folder" : "other";
-    const canWrite = await access(path, constants.W_OK).then(
-      () => true,
-      () => false,
-    );
-    return { kind, mode: found.mode, size: found.size, canWrite };
+    const kind: Kind = found.isFile() ? "file" : found.isDirectory() ? "folder" : "other";
+    return { kind, mode: found.mode, size: found.size, canWrite: await may(path, constants.W_OK) };
   } catch {
     return undefined;
   }
@@ -78,6 +57,7 @@ async function lookAt(path: string): Promise<LookedAt | undefined> {
 /** As much as a small cache file: a full disk may still take a few bytes. */
 const TRIED_BYTES = 64 * 1024;
 
+/** Writes a file into the folder and removes it. Answers the code of the system's error, if there is one. */
 async function tryToWrite(folder: string): Promise<string | undefined> {
   const temp = tempBeside(join(folder, "doctor"));
   try {
@@ -98,6 +78,7 @@ async function tryToWrite(folder: string): Promise<string | undefined> {
 
 const VERSION_CHARS = 40;
 
+/** The first line that the program prints for `--version`; undefined if it prints none in time. */
 async function versionOf(
   program: string,
   env: Record<string, string>,
@@ -124,15 +105,17 @@ async function versionOf(
   return printed.split(/\r?\n/, 1)[0] || undefined;
 }
 
+/** Undefined if the system does not tell. */
 const freeBytes = (folder: string): Promise<number | undefined> =>
   statfs(folder).then(
     ({ bavail, bsize }) => bavail * bsize,
     () => undefined,
   );
 
+/** Names in a folder; none if it cannot be read. */
 const list = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);
 
-export const thisMachine = (facts: MachineFacts): Machine => ({
+export const thisMachine = (facts: MachineFacts) => ({
   ...facts,
   findProgram: findHere,
   kindOf,
@@ -142,11 +125,12 @@ export const thisMachine = (facts: MachineFacts): Machine => ({
   tryToWrite,
   freeBytes,
   lookUp,
-  openSocket: async (...where) => {
+  openSocket: async (...where: Parameters<typeof openSocket>) => {
     const socket = await openSocket(...where);
     return {
-      destroy: () => socket.destroy(),
-      secure: (expected, signal) => shakeHands(socket, expected, signal),
+      destroy: (): unknown => socket.destroy(),
+      secure: (expected: Parameters<typeof shakeHands>[1], signal: AbortSignal) =>
+        shakeHands(socket, expected, signal),
     };
   },
 });

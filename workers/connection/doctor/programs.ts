@@ -1,4 +1,5 @@
 /** Whether the commands of servers can be started: the program, its rights, and its working directory. */
+
 import type { Finding } from "../../../src/shared/protocol/doctor.ts";
 import { counted } from "../../../src/shared/text/counts.ts";
 import { type Env, valueIn } from "../../shared/programs/environment.ts";
@@ -6,33 +7,22 @@ import { namesFile } from "../../shared/programs/find-program.ts";
 import { SYSTEM_FOLDERS, splitSearchPath } from "../../shared/programs/search-path.ts";
 import { serverEnvironment } from "../config/entry/cache-identity.ts";
 import type { ServerDefinition, StdioTarget } from "../config/entry/definition.ts";
-import { fillPath, isLate, pathsOf } from "../config/entry/interpolate.ts";
-import { allWell, type DoctorInput } from "./check.ts";
+import { fillPath, interpolate, isLate, pathsOf } from "../config/entry/interpolate.ts";
+import { NO_REGISTRY_REMEDY } from "../npx/npm.ts";
+import { type NpxState, npxState } from "../npx/tree.ts";
+import { proxyFor } from "../web/web.ts";
+import { allWell, type DoctorInput, type Examined } from "./check.ts";
 import type { Machine } from "./machine.ts";
 
-/** What the machine says about the command of one server. */
-export interface LookedProgram {
-  server: string;
-  file: string;
-  /** As it is written. */
-  command: string;
-  /** Where it was found; undefined: nowhere. */
-  program: string | undefined;
-  /** A command that names a file -> what is there. */
-  named: Awaited<ReturnType<Machine["kindOf"]>> | undefined;
-  cwd: string;
-  isFolder: boolean;
-  /** Entries of the search path of the server. */
-  path: readonly string[];
-}
-
 /** Base name of a command -> how people get it. */
+const NODE = "Install Node.js from https://nodejs.org, and start Pi from a shell that finds ";
+const UV = "https://docs.astral.sh/uv/getting-started/installation/";
 const INSTALL: Readonly<Record<string, string>> = {
-  npx: "Install Node.js from https://nodejs.org, and start Pi from a shell that finds npx.",
-  npm: "Install Node.js from https://nodejs.org, and start Pi from a shell that finds npm.",
-  node: "Install Node.js from https://nodejs.org, and start Pi from a shell that finds node.",
-  uv: "Install uv: https://docs.astral.sh/uv/getting-started/installation/",
-  uvx: "Install uv, which brings uvx: https://docs.astral.sh/uv/getting-started/installation/",
+  npx: `${NODE}npx.`,
+  npm: `${NODE}npm.`,
+  node: `${NODE}node.`,
+  uv: `Install uv: ${UV}`,
+  uvx: `Install uv, which brings uvx: ${UV}`,
   docker: "Install Docker or a program with its command line, and start Pi from a shell that finds docker.",
   podman: "Install Podman, and start Pi from a shell that finds podman.",
   python: "Install Python, or write python3 as the command.",
@@ -53,11 +43,41 @@ function pathText(path: readonly string[]): string {
   return `PATH has ${shown || "no folder"}${more > 0 ? ` and ${more} more` : ""}.`;
 }
 
-/** One finding at most: a missing folder explains a missing program. */
-export function judgeProgram(looked: LookedProgram): Finding | undefined {
-  const { server, file, command, program, named, cwd, isFolder, path } = looked;
+/** The variables of the definition that can be known without running anything. */
+function knownVariables({ env }: StdioTarget, machine: Machine): Env {
+  const known = Object.entries(env).flatMap(([name, value]): [string, string][] => {
+    if (value.startsWith("!")) return [];
+    const filled = fillPath(value, machine);
+    return filled.missing.length > 0 ? [] : [[name, filled.text]];
+  });
+  return Object.fromEntries(known);
+}
+
+/**
+ * One finding at most: a missing folder explains a missing program. None if a variable is missing, which has a finding of
+ * its own, or if only a command knows the folder.
+ */
+async function checkProgram(
+  definition: ServerDefinition,
+  target: StdioTarget,
+  machine: Machine,
+): Promise<Finding | undefined> {
+  const { name: server, file } = definition;
+  const { env, home, platform, cwd: session } = machine;
+  const filled = fillPath(target.command, machine);
+  const folder = fillPath(target.cwd ?? "", machine);
+  if (filled.missing.length > 0 || folder.missing.length > 0 || target.cwd?.startsWith("!")) return undefined;
+  const { resolve } = pathsOf(platform);
+  const cwd = resolve(session, folder.text);
+  const variables = { base: env, session, home, platform };
+  const all = serverEnvironment(definition, knownVariables(target, machine), variables);
+  const [kind, program, named] = await Promise.all([
+    machine.kindOf(cwd),
+    machine.findProgram(filled.text, { env: all, cwd }),
+    namesFile(filled.text, platform) ? machine.kindOf(resolve(cwd, filled.text)) : undefined,
+  ]);
   const about = { severity: "error", server, file } as const;
-  if (!isFolder) {
+  if (kind !== "folder") {
     return {
       ...about,
       id: "folder",
@@ -66,88 +86,247 @@ export function judgeProgram(looked: LookedProgram): Finding | undefined {
     };
   }
   if (program !== undefined) return undefined;
-  if (named === undefined) {
-    const tool = baseName(command);
-    return {
-      ...about,
-      id: "command",
-      title: `The command "${command}" is not on PATH.`,
-      detail: pathText(path),
-      remedy: (Object.hasOwn(INSTALL, tool) ? INSTALL[tool] : undefined) ?? GENERAL,
-    };
-  }
-  if (named === "file") {
-    return {
-      ...about,
-      id: "command",
-      title: `The command "${command}" is not executable.`,
-      remedy: `chmod +x makes it executable; or name the program that runs it, with the file among its args.`,
-    };
-  }
-  const found =
-    named === "missing"
-      ? "leads to no file"
-      : `leads to ${named === "folder" ? "a folder" : "no regular file"}`;
-  return {
+  const command = isLate(target.command) ? target.command : filled.text;
+  const wrong = (what: string, remedy: string): Finding => ({
     ...about,
     id: "command",
-    title: `The command "${command}" ${found}.`,
-    remedy: "Correct the path. A relative one starts in the server's working directory.",
-  };
-}
-
-/** The variables of the definition that can be known without running anything. */
-function knownVariables({ env: own }: StdioTarget, { env, home, platform }: Machine): Env {
-  const known = Object.entries(own).flatMap(([name, value]): [string, string][] => {
-    if (value.startsWith("!")) return [];
-    const filled = fillPath(value, { env, home, platform });
-    return filled.missing.length > 0 ? [] : [[name, filled.text]];
+    title: `The command "${command}" ${what}.`,
+    remedy,
   });
-  return Object.fromEntries(known);
-}
-
-/** Undefined if a variable is missing, which has a finding of its own, or if only a command knows the folder. */
-export async function lookAtProgram(
-  definition: ServerDefinition,
-  machine: Machine,
-): Promise<LookedProgram | undefined> {
-  const { target, name: server, file } = definition;
-  if (target.kind !== "stdio") return undefined;
-  const { env, home, platform, cwd: session } = machine;
-  const filled = fillPath(target.command, { env, home, platform });
-  const folder = fillPath(target.cwd ?? "", { env, home, platform });
-  if (filled.missing.length > 0 || folder.missing.length > 0) return undefined;
-  if (target.cwd?.startsWith("!")) return undefined;
-  const { resolve } = pathsOf(platform);
-  const cwd = resolve(session, folder.text);
-  const all = serverEnvironment(definition, knownVariables(target, machine), {
-    base: env,
-    session,
-    home,
-    platform,
-  });
-  const isNamed = namesFile(filled.text, platform);
-  const [kind, program, named] = await Promise.all([
-    machine.kindOf(cwd),
-    machine.findProgram(filled.text, { env: all, cwd }),
-    isNamed ? machine.kindOf(resolve(cwd, filled.text)) : undefined,
-  ]);
-  return {
-    server,
-    file,
-    command: isLate(target.command) ? target.command : filled.text,
-    program,
-    named,
-    cwd,
-    isFolder: kind === "folder",
-    path: splitSearchPath(valueIn(all, "PATH", platform) ?? SYSTEM_FOLDERS, platform),
-  };
+  if (named === "file") {
+    const remedy =
+      "chmod +x makes it executable; or name the program that runs it, with the file among its args.";
+    return wrong("is not executable", remedy);
+  }
+  if (named !== undefined) {
+    const kinds = {
+      missing: "no file",
+      folder: "a folder",
+      program: "no regular file",
+      other: "no regular file",
+    };
+    const remedy = "Correct the path. A relative one starts in the server's working directory.";
+    return wrong(`leads to ${kinds[named]}`, remedy);
+  }
+  const tool = baseName(command);
+  const remedy = (Object.hasOwn(INSTALL, tool) ? INSTALL[tool] : undefined) ?? GENERAL;
+  const path = splitSearchPath(valueIn(all, "PATH", platform) ?? SYSTEM_FOLDERS, platform);
+  return { ...wrong("is not on PATH", remedy), detail: pathText(path) };
 }
 
 export async function checkPrograms({ servers, machine }: DoctorInput): Promise<Finding[]> {
-  const local = servers.filter(({ definition }) => definition.enabled && definition.target.kind === "stdio");
-  const looked = await Promise.all(local.map(({ definition }) => lookAtProgram(definition, machine)));
-  const found = looked.flatMap((one) => (one && judgeProgram(one)) ?? []);
-  if (found.length > 0 || local.length === 0) return found;
-  return [allWell("command", `The commands of ${counted(local.length, "server")} are found.`)];
+  const checked = servers.flatMap(({ definition }) =>
+    definition.enabled && definition.target.kind === "stdio"
+      ? [checkProgram(definition, definition.target, machine)]
+      : [],
+  );
+  const found = (await Promise.all(checked)).filter((finding) => finding !== undefined);
+  if (found.length > 0 || checked.length === 0) return found;
+  return [allWell("command", `The commands of ${counted(checked.length, "server")} are found.`)];
+}
+
+/** The SDK of MCP for TypeScript needs this much, and so do nearly all servers that npx starts. */
+const LEAST_NODE = 18;
+/** This package itself (package.json, engines). */
+const LEAST_OWN_NODE = [22, 19] as const;
+const REGISTRY = "https://registry.npmjs.org";
+const NAMES_SHOWN = 5;
+
+const names = (servers: readonly string[]): string => {
+  const more = servers.length - NAMES_SHOWN;
+  return `${servers.slice(0, NAMES_SHOWN).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+};
+
+/** `version`: what the program says, for example `v16.20.2`; undefined: it says nothing. `servers`: started by npx. */
+export function judgeNode(
+  program: string,
+  version: string | undefined,
+  servers: readonly string[],
+): Finding | undefined {
+  const major = Number(/^v?(\d+)\./.exec(version ?? "")?.[1] ?? Number.NaN);
+  if (Number.isNaN(major)) {
+    return {
+      id: "node",
+      severity: "warning",
+      title: `${program} does not tell its version, so it may not run at all.`,
+      detail: `It runs ${names(servers)}.`,
+      remedy: "Run it with --version in a shell; install Node.js again if it fails.",
+    };
+  }
+  if (major >= LEAST_NODE) return undefined;
+  return {
+    id: "node",
+    severity: "error",
+    title: `Node.js ${version} is too old for most MCP servers, which need ${LEAST_NODE} or newer.`,
+    detail: `${program} comes first on PATH and runs ${names(servers)}.`,
+    remedy: "Install a newer Node.js, or set PATH in env of the server to a folder that has one.",
+  };
+}
+
+/** `own`: version of the Node that runs this worker; undefined: none does. */
+export function judgeOwnNode(own: string | undefined): Finding | undefined {
+  const [major = 0, minor = 0] = (own ?? "").split(".").map(Number);
+  const [leastMajor, leastMinor] = LEAST_OWN_NODE;
+  if (own === undefined || major > leastMajor || (major === leastMajor && minor >= leastMinor))
+    return undefined;
+  return {
+    id: "node",
+    severity: "error",
+    title: `Pi runs on Node.js ${own}, and this extension needs ${leastMajor}.${leastMinor} or newer.`,
+    remedy: "Install a newer Node.js and start Pi with it.",
+  };
+}
+
+/** `isReachable`: whether the registry's name can be looked up; undefined: a proxy does that. */
+function judgePackages(
+  server: string,
+  { packages, kind, folder, reason }: NpxState,
+  isReachable: boolean | undefined,
+): Finding | undefined {
+  if (kind === "broken") {
+    return {
+      id: "npx",
+      severity: "warning",
+      server,
+      title: `npx's copy of ${packages.join(" ")} is broken: ${reason}.`,
+      remedy: "Remove this folder; npx installs the package again at the next start.",
+      file: folder,
+    };
+  }
+  if (kind === "installed" || isReachable !== false) return undefined;
+  return {
+    id: "npx",
+    severity: "warning",
+    server,
+    title: `${packages.join(" ")} is not in npx's cache, and npm's registry cannot be found.`,
+    remedy: NO_REGISTRY_REMEDY,
+  };
+}
+
+/** The words of the command, if they are known without running anything. */
+function wordsOf(
+  { definition }: Examined,
+  machine: Machine,
+): { command: string; args: string[] } | undefined {
+  const { target } = definition;
+  if (target.kind !== "stdio" || target.args.some((arg) => arg.startsWith("!"))) return undefined;
+  const filled = [target.command, ...target.args].map((word) => fillPath(word, machine));
+  if (filled.some(({ missing }) => missing.length > 0)) return undefined;
+  const [command = "", ...args] = filled.map(({ text }) => text);
+  return { command, args };
+}
+
+/** Whether a value of the definition holds something that must not be shown. */
+const isShown = ({ definition }: Examined): boolean =>
+  definition.target.kind === "stdio" && !definition.target.args.some(isLate);
+
+async function reachesRegistry(machine: Machine, signal: AbortSignal): Promise<boolean | undefined> {
+  const url = URL.parse(machine.env.npm_config_registry || REGISTRY) ?? new URL(REGISTRY);
+  try {
+    if (proxyFor(url, machine.env)) return undefined;
+    await machine.lookUp(url.hostname, signal);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export async function checkNpx({ servers, machine }: DoctorInput, signal: AbortSignal): Promise<Finding[]> {
+  const own = judgeOwnNode(process.versions.bun === undefined ? process.versions.node : undefined);
+  const local = servers.filter(({ definition }) => definition.enabled && !definition.project);
+  const looked = await Promise.all(
+    local.map(async (server) => {
+      const words = wordsOf(server, machine);
+      const state = words && (await npxState(words.command, words.args, machine));
+      return state ? [{ server, state }] : [];
+    }),
+  );
+  const byNpx = looked.flat();
+  const [first] = byNpx;
+  if (!first) return own ? [own] : [];
+  const env = serverEnvironment(
+    first.server.definition,
+    {},
+    { base: machine.env, session: machine.cwd, ...machine },
+  );
+  const program = await machine.findProgram("node", { env, cwd: machine.home });
+  const version = program === undefined ? undefined : await machine.versionOf(program, env, signal);
+  const isAbsent = byNpx.some(({ state }) => state.kind === "absent");
+  const isReachable = isAbsent ? await reachesRegistry(machine, signal) : undefined;
+  const found = [
+    own,
+    program === undefined
+      ? undefined
+      : judgeNode(
+          program,
+          version,
+          byNpx.map(({ server }) => server.name),
+        ),
+    ...byNpx
+      .filter(({ server }) => isShown(server))
+      .map(({ server, state }) => judgePackages(server.name, state, isReachable)),
+  ].filter((finding) => finding !== undefined);
+  if (found.length > 0) return found;
+  return [allWell("npx", `The packages of ${counted(byNpx.length, "server")} started by npx are in order.`)];
+}
+
+const under = (
+  key: string,
+  values: Readonly<Record<string, string>> | readonly string[],
+): [string, string][] => Object.entries(values).map(([name, value]) => [`${key}.${name}`, value]);
+
+/** Key -> value as written, for all values that are filled in at connect. */
+function valuesOf({ target, auth }: Pick<ServerDefinition, "target" | "auth">) {
+  if (target.kind === "stdio") {
+    const { command, args, env, cwd, envFile } = target;
+    return [
+      ["command", command],
+      ...under("args", args),
+      ...under("env", env),
+      ["cwd", cwd],
+      ["envFile", envFile],
+    ];
+  }
+  const { scheme, token, tokenEnv } = auth;
+  const isSent = scheme === "auto" || scheme === "bearer";
+  const named = token === undefined && tokenEnv !== undefined ? `\${${tokenEnv}}` : undefined;
+  const bearer = isSent
+    ? [
+        ["bearerToken", token],
+        ["bearerTokenEnv", named],
+      ]
+    : [];
+  return [["url", target.url], ...under("headers", target.headers), ...bearer];
+}
+
+/** Variable -> the keys that need it, in the order in which the entry names them. No `!command` runs for that. */
+export function missingVariables(
+  definition: Pick<ServerDefinition, "target" | "auth">,
+  { env, platform }: Pick<Machine, "env" | "platform">,
+): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  for (const [key = "", value = ""] of valuesOf(definition)) {
+    if (/^!(?!!)/.test(value)) continue;
+    for (const name of new Set(interpolate(value, env, platform).missing))
+      found.set(name, [...(found.get(name) ?? []), key]);
+  }
+  return found;
+}
+
+export function checkVariables({ servers, machine }: DoctorInput): Finding[] {
+  const enabled = servers.map(({ definition }) => definition).filter((one) => one.enabled);
+  const found = enabled.flatMap((definition) =>
+    [...missingVariables(definition, machine)].map(
+      ([name, keys]): Finding => ({
+        id: "variable",
+        severity: "error",
+        server: definition.name,
+        title: `The variable ${name} is not set, and ${keys.join(", ")} ${keys.length === 1 ? "needs" : "need"} it.`,
+        remedy: `Set it in the shell before Pi starts, or write \${${name}:-default} in the file.`,
+        file: definition.file,
+      }),
+    ),
+  );
+  if (found.length > 0 || enabled.length === 0) return found;
+  return [allWell("variable", `The variables of ${counted(enabled.length, "server")} are set.`)];
 }

@@ -1,12 +1,15 @@
 /** What the tools of servers cost, and what had to be changed about them. */
 
 import type { Finding } from "../../../src/shared/protocol/doctor.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { counted } from "../../../src/shared/text/counts.ts";
+import { formatMs } from "../../../src/shared/text/size.ts";
 import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import { commandFor } from "../../shared/commands.ts";
-import type { CatalogFacts } from "../catalog/catalog.ts";
-import { allWell, type DoctorInput } from "./check.ts";
-import { DIRECT_TOKENS } from "./limits.ts";
+import type { CatalogFacts } from "../catalog/notices.ts";
+import { callTimeoutMs } from "../servers/call.ts";
+import type { ServerTimings } from "../servers/server.ts";
+import { allWell, DIRECT_TOKENS, type DoctorInput } from "./check.ts";
 
 const NAME_CHARS = 80;
 const shown = (name: string): string => oneLine(name, NAME_CHARS);
@@ -96,3 +99,54 @@ export async function checkTools({ servers, catalog }: DoctorInput, signal: Abor
   if (found.length > 0 || all === 0) return found;
   return [allWell("tokens", `Tools declared from the start cost about ${all.toLocaleString("en")} tokens.`)];
 }
+
+/** A start that takes more than this part of its limit fails on a slower day. */
+const SLOW_START = 0.5;
+const SLOW_CALL = 0.8;
+
+interface TimeLimits {
+  startMs: number;
+  callMs: number;
+}
+
+export function judgeTimes(
+  server: string,
+  timings: ServerTimings,
+  { startMs, callMs }: TimeLimits,
+): Finding[] {
+  const { startMs: tookMs = 0, slowestCallMs, lateCalls } = timings;
+  const about = { id: "time-out", server } as const;
+  const found: Finding[] = [];
+  if (tookMs > SLOW_START * startMs) {
+    found.push({
+      ...about,
+      severity: "warning",
+      title: `Its last start took ${formatMs(tookMs)} of the ${formatMs(startMs)} that it may take.`,
+      remedy: `Set "startupTimeoutMs" of the server to ${2 * Math.ceil(tookMs / 10_000) * 10_000}, or "lifecycle": "eager".`,
+    });
+  }
+  if (lateCalls > 0) {
+    found.push({
+      ...about,
+      severity: "warning",
+      title: `${counted(lateCalls, "call")} got no answer within ${formatMs(callMs)}.`,
+      remedy: `Set "requestTimeoutMs" of the server to more than ${callMs} if its tools need more time.`,
+    });
+  } else if (slowestCallMs > SLOW_CALL * callMs) {
+    found.push({
+      ...about,
+      severity: "note",
+      title: `Its slowest call took ${formatMs(slowestCallMs)}, and ${formatMs(callMs)} is the limit without progress.`,
+      remedy: `Set "requestTimeoutMs" of the server to more than ${callMs} if its tools need more time.`,
+    });
+  }
+  return found;
+}
+
+export const checkTimes = ({ servers }: DoctorInput): Finding[] =>
+  servers.flatMap(({ name, timings, definition }) =>
+    judgeTimes(name, timings, {
+      startMs: definition.startupTimeoutMs ?? LIMITS.startupTimeoutMs,
+      callMs: callTimeoutMs(definition),
+    }),
+  );

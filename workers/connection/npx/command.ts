@@ -2,7 +2,10 @@
  * Reads an `npx` or `npm exec` command line: its packages, its binary, and the arguments of the server. A command line
  * that is not understood for certain is declined, and npx itself is run. Pure.
  */
-import { type PackageSpec, parseSpec } from "./spec.ts";
+
+import satisfies from "semver/functions/satisfies.js";
+import valid from "semver/functions/valid.js";
+import validRange from "semver/ranges/valid.js";
 
 export interface NpxRequest {
   /** The command that asks npm for packages: `npx`, or `npm exec`. */
@@ -142,4 +145,36 @@ function readFlags(flags: readonly string[], by: "npx" | "npm"): Flags {
     else if (!QUIET.has(flag)) return { reason: `only npm knows what ${flag.split("=", 1)[0]} does` };
   }
   return { yes, packages };
+}
+
+export interface PackageSpec {
+  /** As the command line writes it: the name of npm's cache folder depends on that. */
+  raw: string;
+  name: string;
+  kind: "version" | "range" | "tag";
+  /** The part after the name; `*` if there is none. */
+  wanted: string;
+}
+
+const SPEC = /^((?:@[a-z0-9~-][\w.~-]*\/)?[a-z0-9~-][\w.~-]*)(?:@(.+))?$/i;
+/** npm takes such a name for a file. */
+const ARCHIVE = /\.(?:tgz|tar\.gz|tar)$/i;
+
+/** Undefined for anything but a package of a registry. */
+export function parseSpec(raw: string): PackageSpec | undefined {
+  const match = SPEC.exec(raw);
+  const name = match?.[1];
+  if (name === undefined || ARCHIVE.test(raw)) return undefined;
+  // As in npm, a name alone means any version, and yet npx asks the registry for the newest one.
+  const wanted = match?.[2] ?? "*";
+  if (valid(wanted, true) !== null) return { raw, name, kind: "version", wanted };
+  if (validRange(wanted, true) !== null) return { raw, name, kind: "range", wanted };
+  if (encodeURIComponent(wanted) !== wanted) return undefined;
+  return { raw, name, kind: "tag", wanted };
+}
+
+/** Whether the spec allows an installed version. A tag says nothing about versions. */
+export function isWanted({ kind, wanted }: PackageSpec, version: string): boolean {
+  if (kind === "tag" || wanted === "*") return true;
+  return satisfies(version, wanted, { loose: true });
 }

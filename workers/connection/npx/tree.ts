@@ -2,25 +2,18 @@
  * Owns: the trees in which packages are installed, and the one that npx uses: the project's, the global one, or npx's
  * own cache, in this order (libnpmexec 10, exec). Reads folders only.
  */
+
 import { createHash } from "node:crypto";
 import { realpath, stat } from "node:fs/promises";
-import { join, relative, resolve } from "node:path";
+import { basename, dirname, join, normalize, relative, resolve } from "node:path";
+import { isObject } from "../../../src/shared/protocol/is-object.ts";
+import { isFolder } from "../../shared/files/is-folder.ts";
 import { readTextOrThrow, SMALL_FILE_BYTES } from "../../shared/files/read-regular.ts";
+import { type Env, valueIn } from "../../shared/programs/environment.ts";
 import { isFile } from "../../shared/programs/find-program.ts";
 import { onWindows } from "../../shared/programs/processes.ts";
-import type { NpxRequest } from "./command.ts";
-import type { NpmFailure } from "./npm-words.ts";
-import { chooseBin, readManifest } from "./package-bin.ts";
-import type { Project } from "./project.ts";
-import { isWanted, type PackageSpec } from "./spec.ts";
-
-/** The folders of npm, as npm itself names them. */
-export interface NpmFacts {
-  cacheDir: string;
-  globalPrefix: string;
-  /** The file of the node that ran in npm's folder: a program called `node` may choose a version by its folder. */
-  node: string;
-}
+import { isWanted, type NpxRequest, type PackageSpec, parseNpxCommand } from "./command.ts";
+import type { Declined, NpmFacts } from "./npm.ts";
 
 type NpmFolders = Pick<NpmFacts, "cacheDir" | "globalPrefix">;
 
@@ -43,19 +36,13 @@ export interface Binary {
   binFolder: string;
 }
 
-/** Why npm itself is to be run. `failure`: npm has failed, and as the server's parent it would fail again. */
-export type Declined = { reason: string; failure?: NpmFailure };
-
 /** Name of the cache folder: libnpmexec hashes the packages as the command line writes them, sorted. */
 export function cacheFolderName(packages: readonly PackageSpec[]): string {
   const sorted = packages.map(({ raw }) => raw).sort((a, b) => a.localeCompare(b, "en"));
   return createHash("sha512").update(sorted.join("\n")).digest("hex").slice(0, 16);
 }
 
-export function cacheTree(
-  { cacheDir }: Pick<NpmFolders, "cacheDir">,
-  packages: readonly PackageSpec[],
-): Tree {
+function cacheTree({ cacheDir }: Pick<NpmFolders, "cacheDir">, packages: readonly PackageSpec[]): Tree {
   const modules = resolve(cacheDir, "_npx", cacheFolderName(packages), "node_modules");
   return { kind: "cache", modules, bin: join(modules, ".bin") };
 }
@@ -163,4 +150,163 @@ async function throughLink(
   } catch {
     return { reason: `${link} is missing` };
   }
+}
+
+interface Manifest {
+  name: string;
+  version: string;
+  /** Command name -> path below the package. */
+  bin: Record<string, string>;
+}
+
+const unscoped = (name: string): string => name.replace(/^@[^/]+\//, "");
+
+/** Follows npm-normalize-package-bin: no command and no path leads out of the package's folder. */
+function normalizeBin(name: string, bin: unknown): Record<string, string> {
+  const entries =
+    typeof bin === "string" ? [[unscoped(name), bin]] : isObject(bin) ? Object.entries(bin) : [];
+  const normal = entries.flatMap(([key, path]): [string, string][] => {
+    const command = basename(String(key).replaceAll("\\", "/"));
+    if (typeof path !== "string" || command === "" || /^\.+$/.test(command)) return [];
+    const inside = normalize(join("/", path)).slice(1);
+    return inside === "" ? [] : [[command, inside]];
+  });
+  return Object.fromEntries(normal);
+}
+
+/** `value`: content of a package.json. Undefined if such a package could not be installed. */
+export function toManifest(value: unknown): Manifest | undefined {
+  if (!isObject(value) || typeof value.name !== "string" || typeof value.version !== "string") {
+    return undefined;
+  }
+  return { name: value.name, version: value.version, bin: normalizeBin(value.name, value.bin) };
+}
+
+/** Content of the package.json in a folder; undefined if there is none that can be read. */
+async function readPackageJson(folder: string): Promise<Record<string, unknown> | undefined> {
+  try {
+    const parsed: unknown = JSON.parse(await readTextOrThrow(join(folder, "package.json"), SMALL_FILE_BYTES));
+    return isObject(parsed) ? parsed : undefined;
+  } catch {
+    // A package.json that is absent, unreadable or broken is no package for npx either.
+    return undefined;
+  }
+}
+
+const readManifest = async (folder: string): Promise<Manifest | undefined> =>
+  toManifest(await readPackageJson(folder));
+
+/**
+ * The command that npx runs for a package (libnpmexec, get-bin-from-manifest): the only command, or any of several
+ * names of one file, or the command with the package's own name. Undefined: npx fails.
+ */
+export function chooseBin({ name, bin }: Manifest): string | undefined {
+  if (new Set(Object.values(bin)).size === 1) return Object.keys(bin)[0];
+  return Object.hasOwn(bin, unscoped(name)) ? unscoped(name) : undefined;
+}
+
+export interface NpxState {
+  /** As the command line writes them. */
+  packages: string[];
+  /** `broken`: an install was interrupted, or files were removed since. */
+  kind: "absent" | "installed" | "broken";
+  /** npx's folder for these packages. */
+  folder: string;
+  /** What is broken about it; empty otherwise. */
+  reason: string;
+}
+
+interface NpmHome {
+  env: Env;
+  home: string;
+  platform: NodeJS.Platform;
+}
+
+/** npm's cache folder, unless a file of npm's settings names another one. */
+function npmCache({ env, home, platform }: NpmHome): string {
+  const set = valueIn(env, "npm_config_cache", platform);
+  if (set) return set;
+  const local = valueIn(env, "LOCALAPPDATA", platform);
+  return platform === "win32" && local ? join(local, "npm-cache") : join(home, ".npm");
+}
+
+/** Undefined for a command that is none of npm's, or that only npm understands. Never rejects. */
+export async function npxState(
+  command: string,
+  args: readonly string[],
+  npm: NpmHome,
+): Promise<NpxState | undefined> {
+  const parsed = parseNpxCommand(command, args, npm.platform);
+  if (parsed.kind !== "npx") return undefined;
+  const { request } = parsed;
+  const tree = cacheTree({ cacheDir: npmCache(npm) }, request.packages);
+  const folder = join(tree.modules, "..");
+  const about = { packages: request.packages.map(({ raw }) => raw), folder };
+  if (!(await isFolder(folder))) return { ...about, kind: "absent", reason: "" };
+  if (!(await isComplete(tree))) return { ...about, kind: "broken", reason: "its install was interrupted" };
+  const binary = await locate(tree, request);
+  if ("reason" in binary) return { ...about, kind: "broken", reason: binary.reason };
+  return { ...about, kind: "installed", reason: "" };
+}
+
+export interface Project {
+  /** npm's local prefix: the nearest folder with a package.json or node_modules, else `cwd`. */
+  prefix: string;
+  /** Folders above the prefix, nearest first. */
+  above: string[];
+  /** Folders in which a command that npx starts looks before PATH, nearest first. */
+  binFolders: string[];
+  /** Commands of the project's own package. */
+  ownCommands: string[];
+}
+
+const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  );
+
+function foldersUpFrom(folder: string): string[] {
+  const folders = [resolve(folder)];
+  for (;;) {
+    const last = folders.at(-1) ?? "";
+    if (dirname(last) === last) return folders;
+    folders.push(dirname(last));
+  }
+}
+
+async function prefixOf(folders: readonly string[]): Promise<string | undefined> {
+  for (const folder of folders) {
+    if (await exists(join(folder, "package.json"))) return folder;
+    if (await exists(join(folder, "node_modules"))) return folder;
+  }
+  return folders[0];
+}
+
+/** Never throws. `reason`: why only npm itself can tell. */
+export async function readProject(cwd: string): Promise<Project | { reason: string }> {
+  const folders = foldersUpFrom(cwd);
+  const prefix = (await prefixOf(folders)) ?? cwd;
+  const above = folders.slice(folders.indexOf(prefix) + 1);
+  const own = await readPackageJson(prefix);
+  const scripts: unknown = own?.scripts;
+  // npm runs these scripts before and after every npx.
+  if (typeof scripts === "object" && scripts !== null && ("prenpx" in scripts || "postnpx" in scripts)) {
+    return { reason: "the project has scripts for npx" };
+  }
+  const directories: unknown = own?.directories;
+  if (typeof directories === "object" && directories !== null && "bin" in directories) {
+    return { reason: "the project has a folder of commands" };
+  }
+  for (const folder of own === undefined ? [] : above) {
+    if ((await readPackageJson(folder))?.workspaces !== undefined) {
+      return { reason: `${prefix} may be a workspace of ${folder}` };
+    }
+  }
+  return {
+    prefix,
+    above,
+    binFolders: folders.map((folder) => join(folder, "node_modules", ".bin")),
+    ownCommands: Object.keys(toManifest({ name: "", version: "", ...own })?.bin ?? {}),
+  };
 }

@@ -1,37 +1,21 @@
 /**
- * Results of a session. Owns: turning a server's result into text and images for the model (shape), the files that
- * hold long results as a whole (store), and the statistics of calls (stats). Must not: call a server.
- * Called by: session. To show another kind of content: blocks.ts. To change how long results are cut: guard.ts and
- * cut.ts.
+ * Results of a session: how the results of a server are shaped (shape.ts), the files that hold long ones as a whole
+ * (store.ts), and the statistics of calls (stats.ts). Must not: call a server. To show another kind of content: content.ts.
+ * To change how long results are cut: guard.ts.
  */
 import { join } from "node:path";
 import type { StatsReport } from "../../../src/shared/protocol/calls.ts";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import type { Log } from "../../shared/log.ts";
 import { guardFrom, type Settings } from "../config/entry/settings.ts";
-import { resourceReader } from "../offers/offers.ts";
 import type { Server } from "../servers/server.ts";
-import type { ResultSettings } from "./context.ts";
-import { removeOldResults } from "./room.ts";
+import { resourceReader } from "../tools/listed.ts";
+import type { ResultSettings } from "./content.ts";
 import { createStats, readStats, type Stats, statsSettings } from "./stats.ts";
-import { createResultStore, RESULTS_FOLDER, type ResultStore } from "./store.ts";
-import { toonWanted } from "./toon.ts";
+import { createResultStore, RESULTS_FOLDER, type ResultStore, removeOldResults } from "./store.ts";
+import { toonWanted } from "./structured.ts";
 
-export { type HeldOptions, inBytes, linksIn, type Shaped, shapeAnywhere, toShaped } from "./held.ts";
-export { shapeResult } from "./shape.ts";
-
-export interface Results {
-  store: ResultStore;
-  /** How results of this server are shaped, under the current settings. `servers`: all servers of the session. */
-  settingsFor(server: Server, servers: readonly Server[]): ResultSettings;
-  /** Undefined if the settings do not ask for statistics. */
-  stats(): Stats | undefined;
-  /** Throws `bad_config` if the file of the statistics cannot be read. */
-  statsReport(): Promise<StatsReport>;
-  close(): Promise<void>;
-}
-
-export interface ResultsOptions {
+interface ResultsOptions {
   agentDir: string;
   settings: () => Settings;
   log: Log;
@@ -39,36 +23,53 @@ export interface ResultsOptions {
   warn: (problem: string) => void;
 }
 
-export function createResults({ agentDir, settings, log, warn }: ResultsOptions): Results {
-  const root = join(agentDir, RESULTS_FOLDER);
-  let open: { stats: Stats; path: string; flushDelayMs: number } | undefined;
-  removeOldResults(root).catch((error) => log.warn(`old results cannot be removed: ${messageOf(error)}`));
+export class Results {
+  readonly store: ResultStore;
+  readonly #options: ResultsOptions;
+  #open: { stats: Stats; path: string; flushDelayMs: number } | undefined;
 
-  const stats = (): Stats | undefined => {
-    const wanted = statsSettings(settings().captureStats, agentDir);
+  constructor(options: ResultsOptions) {
+    const { agentDir, log, warn } = options;
+    const root = join(agentDir, RESULTS_FOLDER);
+    this.#options = options;
+    this.store = createResultStore({ root, onFull: warn });
+    removeOldResults(root).catch((error) => log.warn(`old results cannot be removed: ${messageOf(error)}`));
+  }
+
+  /** How results of this server are shaped, under the current settings. `servers`: all servers of the session. */
+  settingsFor(server: Server, servers: readonly Server[]): ResultSettings {
+    const settings = this.#options.settings();
+    return {
+      guard: guardFrom(settings.outputGuard, server.definition.outputGuard),
+      toon: toonWanted(settings.toonEncode, server.name),
+      readResource: resourceReader(server, { servers, settings }),
+    };
+  }
+
+  /** Undefined if the settings do not ask for statistics. */
+  stats(): Stats | undefined {
+    const wanted = this.#statsWanted();
     if (!wanted) return undefined;
-    if (open?.path !== wanted.path || open.flushDelayMs !== wanted.flushDelayMs) {
-      open = { ...wanted, stats: createStats({ ...wanted, onProblem: warn }) };
+    if (this.#open?.path !== wanted.path || this.#open.flushDelayMs !== wanted.flushDelayMs) {
+      this.#open = { ...wanted, stats: createStats({ ...wanted, onProblem: this.#options.warn }) };
     }
-    return open.stats;
-  };
+    return this.#open.stats;
+  }
 
-  return {
-    store: createResultStore({ root, onFull: warn }),
-    settingsFor: (server, servers) => ({
-      guard: guardFrom(settings().outputGuard, server.definition.outputGuard),
-      toon: toonWanted(settings().toonEncode, server.name),
-      readResource: resourceReader(server, { servers, settings: settings() }),
-    }),
-    stats,
-    statsReport: async () => {
-      const wanted = statsSettings(settings().captureStats, agentDir);
-      if (!wanted) return { captured: false };
-      await stats()?.flush();
-      return { captured: true, summary: await readStats(wanted.path) };
-    },
-    close: async () => {
-      await open?.stats.flush();
-    },
-  };
+  /** Throws `bad_config` if the file of the statistics cannot be read. */
+  async statsReport(): Promise<StatsReport> {
+    const wanted = this.#statsWanted();
+    if (!wanted) return { captured: false };
+    await this.stats()?.flush();
+    return { captured: true, summary: await readStats(wanted.path) };
+  }
+
+  async close(): Promise<void> {
+    await this.#open?.stats.flush();
+  }
+
+  #statsWanted() {
+    const { settings, agentDir } = this.#options;
+    return statsSettings(settings().captureStats, agentDir);
+  }
 }

@@ -1,25 +1,30 @@
 /**
- * Turns a server's result into text and images for the model. Owns the order: blocks, structured content, TOON, guard,
- * cleaning.
- * Never fails, whatever a server sends.
+ * Turns a server's result into text and images for the model, in whichever thread it is: here, or in the thread for long
+ * messages, which then writes files through this one. Owns the order: blocks, structured content, TOON, guard, cleaning;
+ * and what crosses the two threads. Never fails, whatever a server sends.
  */
 
 import type { CallResult, ResultContent } from "../../../src/shared/protocol/calls.ts";
+import { encode } from "../../../src/shared/protocol/codec.ts";
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { cleanBlocks } from "../../../src/shared/text/clean-blocks.ts";
 import { isTextBlock as isText, textBlock } from "../../../src/shared/text/text-block.ts";
 import { cleanText } from "../../../src/shared/text/unprintable.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
-import type { Redactor } from "../secrets/secrets.ts";
-import { blockContent, isForUserOnly } from "./blocks.ts";
-import { type ShapeOptions, word } from "./context.ts";
+import { callTooLarge, heldIn, TooLarge } from "../messages/messages.ts";
+import type { Redactor, Secrets } from "../secrets/secrets.ts";
+import {
+  blockContent,
+  imageForPerson,
+  isForUserOnly,
+  limitImages,
+  type ShapeOptions,
+  word,
+} from "./content.ts";
 import { fitsGuard, type Guarded, guardOutput, measure, whereWhole, wholeText } from "./guard.ts";
-import { imageForPerson, limitImages } from "./images.ts";
-import { forScript } from "./script-result.ts";
-import { limitFiles, type ResultStore } from "./store.ts";
-import { readStructured, type Structured, structuredForModel } from "./structured.ts";
-import { toonOr } from "./toon.ts";
+import { joined, limitFiles, type ResultStore, type Saved } from "./store.ts";
+import { forScript, readStructured, type Structured, structuredForModel, toonOr } from "./structured.ts";
 
 const FOR_USER_CHARS = 4_000;
 
@@ -160,4 +165,71 @@ export async function shapeResult(result: CallToolResult, options: ShapeOptions)
     ...(parts.forUser === undefined ? {} : { forUser: parts.forUser }),
     ...(options.wantsStructured ? await forScript(result, options) : {}),
   };
+}
+
+export interface Shaped {
+  /** A msgpackr-encoded `CallResult`. */
+  bytes: Uint8Array<ArrayBuffer>;
+  isError: boolean;
+  sizes: CallResult["bytes"];
+}
+
+export const toShaped = (result: CallResult): Shaped => ({
+  bytes: encode(result),
+  isError: result.isError,
+  sizes: result.bytes,
+});
+
+export interface ResultOptions extends ShapeOptions {
+  /** The secrets that `redact` takes out. */
+  secrets: Secrets;
+}
+
+/** The options that are plain data. */
+export type HeldOptions = Omit<ResultOptions, "store" | "redact" | "readResource">;
+
+/** More links than fit into what a model is shown. */
+const LINKS = 500;
+const LINK_CHARS = 2_000;
+
+/** The addresses to which a result links, each once. */
+export function linksIn({ content }: CallToolResult): string[] {
+  const links = new Set<string>();
+  for (const block of Array.isArray(content) ? (content as unknown[]) : []) {
+    if (links.size === LINKS) break;
+    const uri = isObject(block) && block.type === "resource_link" ? word(block.uri, "") : "";
+    if (uri !== "" && uri.length <= LINK_CHARS) links.add(uri);
+  }
+  return [...links];
+}
+
+/** A buffer with memory of its own. `TextEncoder` takes twice as long for 60 MB. */
+function bytesOf(text: string): Uint8Array<ArrayBuffer> {
+  const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
+  bytes.write(text);
+  return bytes;
+}
+
+/** The parts of a file as bytes that can be handed to another thread. */
+export const inBytes = (parts: readonly (string | Uint8Array)[]): Uint8Array<ArrayBuffer>[] =>
+  [...joined(parts)].map((part) => (typeof part === "string" ? bytesOf(part) : new Uint8Array(part)));
+
+interface SaveArgs {
+  parts: Uint8Array[];
+  label: string;
+  extension: string;
+}
+
+/** Rejects with `message_too_large` if the result could not be shaped within the limits of its thread. */
+export async function shapeAnywhere(result: CallToolResult, options: ResultOptions): Promise<Shaped> {
+  const held = heldIn(result);
+  if (!held) return toShaped(await shapeResult(result, options));
+  const { store, redact: _redact, readResource, ...data } = options;
+  const answer = async (args: SaveArgs | string[]): Promise<Saved | (string | undefined)[]> =>
+    Array.isArray(args) ? args.map(readResource) : store.save(args.parts, args.label, args.extension);
+  try {
+    return (await held.shape({ ...data }, answer)) as Shaped;
+  } catch (error) {
+    throw error instanceof TooLarge ? callTooLarge(options.server, options.tool, error) : error;
+  }
 }

@@ -15,7 +15,7 @@ import type { StoredProtocol } from "../../shared/tasks.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { CallRequest, Connection, RememberedServer } from "../mcp/mcp.ts";
 import { MODERN_VERSION } from "../mcp/memory/memory.ts";
-import { mergeListed, offeredTools, resourceTools } from "../offers/offers.ts";
+import { allTools, mergeListed, resourceTools } from "../tools/listed.ts";
 import type { ServerLog } from "./log.ts";
 
 /** What a cache entry says of a server. */
@@ -141,7 +141,7 @@ export abstract class ServerLists {
    * shortened or have other characters.
    */
   nameOf(written: string): string {
-    const offered = offeredTools(this);
+    const offered = allTools(this);
     if (offered.some(({ name }) => name === written)) return written;
     const meant = offered.filter(({ name }) =>
       localSpellingsOf(this.definition.name, name).includes(written),

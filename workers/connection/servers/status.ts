@@ -12,7 +12,7 @@ import { type ServerDefinition, transportOf } from "../config/entry/definition.t
 import { mayBeDirect } from "../config/entry/exposure.ts";
 import type { Settings } from "../config/entry/settings.ts";
 import type { Connection } from "../mcp/mcp.ts";
-import { offeredTools } from "../offers/offers.ts";
+import { allTools } from "../tools/listed.ts";
 import type { ServerLists } from "./lists.ts";
 import { backoffMs, type ServerEffect, type ServerPhase } from "./state.ts";
 
@@ -44,7 +44,7 @@ export function serverStatus(
     source: file,
     ...(description === undefined ? {} : { description }),
     toolCount,
-    resourceCount: offeredTools(server).length - toolCount,
+    resourceCount: allTools(server).length - toolCount,
     toolsKnown: tools !== undefined,
     direct: mayBeDirect(definition, settings.directTools),
     ...(connection?.protocol.version ? { protocol: connection.protocol.version } : {}),
@@ -132,7 +132,7 @@ export function excludedTool({ name, file, overrides }: ServerDefinition, tool: 
 export const heldBackError = (server: string, why: string): ThreadsError =>
   new ThreadsError("server_died", `${server}: ${why}. The server is not connected by itself any more.`, {
     remedy: `A call of one of its tools or ${commandFor("reconnect", server)} connects it.`,
-    data: { server },
+    data: { server, reason: "held-back" },
   });
 
 /**

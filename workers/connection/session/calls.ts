@@ -4,7 +4,8 @@ import type { CallProgress, CallToolParams } from "../../../src/shared/protocol/
 import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { createProgressPacer } from "../../shared/pace/pacer.ts";
-import { type Results, type Shaped, shapeAnywhere } from "../results/results.ts";
+import type { Results } from "../results/results.ts";
+import { type Shaped, shapeAnywhere } from "../results/shape.ts";
 import { redactError } from "../secrets/secrets.ts";
 import { callTool } from "../servers/call.ts";
 import type { Supervisor } from "../servers/supervisor.ts";

@@ -10,12 +10,10 @@ import { normalizePrompts } from "../../shared/listed/prompt.ts";
 import { boundResources, normalizeResources, normalizeTemplates } from "../../shared/listed/resource.ts";
 import { abortable } from "../../shared/pace/abort.ts";
 import type { CacheEntry, CacheQuery } from "../../shared/tasks.ts";
-import {
-  type CachePool,
-  type CatalogPublisher,
-  catalogSettings,
-  type DefinitionHashes,
-} from "../catalog/catalog.ts";
+import type { CacheWorker } from "../catalog/cache-worker.ts";
+import type { CatalogPublisher } from "../catalog/catalog.ts";
+import type { DefinitionHashes } from "../catalog/kept.ts";
+import { catalogSettings } from "../catalog/publish.ts";
 import type { ConfigState } from "../config/config.ts";
 import { cacheIdentity } from "../config/entry/cache-identity.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
@@ -32,7 +30,7 @@ export interface PlanCarrierOptions {
   supervisor: Pick<Supervisor, "servers" | "carryOut" | "restoreAndConnect">;
   catalog: Pick<CatalogPublisher, "noteUsed" | "changed">;
   hashes: DefinitionHashes;
-  cache: Pick<CachePool, "readCache" | "warm">;
+  cache: Pick<CacheWorker, "readCache" | "warm">;
   /** Nothing connects before a request needs it. */
   onDemand?: boolean | undefined;
   emit: (event: WorkerEvent) => void;
@@ -64,7 +62,7 @@ export function createPlanCarrier(current: CurrentPlan, options: PlanCarrierOpti
     options;
   let isFirst = true;
 
-  const read = async (query: CacheQuery): ReturnType<CachePool["readCache"]> => {
+  const read = async (query: CacheQuery): ReturnType<CacheWorker["readCache"]> => {
     const found = await cache.readCache(query);
     const isAllKnown = Object.keys(found.entries).length === Object.keys(query.definitions).length;
     // A server of which nothing is known will list its tools, for a snapshot that the thread makes. On demand, this one

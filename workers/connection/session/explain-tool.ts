@@ -5,17 +5,17 @@
 
 import { ownerOf, spellingsOf } from "../../../src/shared/naming/names.ts";
 import { ThreadsError, toWireError, type WireError } from "../../../src/shared/protocol/errors.ts";
-import { offeredTools } from "../offers/offers.ts";
 import type { Server } from "../servers/server.ts";
 import { excludedTool, refusal } from "../servers/status.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
+import { allTools } from "../tools/listed.ts";
 
 function reasonOf(server: Server, written: string): ThreadsError | undefined {
   const { definition, name } = server;
   if (!definition.enabled) return refusal(definition, { name: "disabled" }, "disabled", 0);
   const sameName = (tool: string): boolean =>
     spellingsOf(name, tool).some((spelling) => spelling.toLowerCase() === written.toLowerCase());
-  const tool = offeredTools(server).find((known) => sameName(known.name) && server.excludes(known.name));
+  const tool = allTools(server).find((known) => sameName(known.name) && server.excludes(known.name));
   return tool && excludedTool(definition, tool.name);
 }
 

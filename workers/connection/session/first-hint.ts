@@ -8,7 +8,8 @@ import { join } from "node:path";
 import { counted } from "../../../src/shared/text/counts.ts";
 import { commandFor } from "../../shared/commands.ts";
 import type { RunningConfiguration } from "../config/config.ts";
-import { findHosts, HOST_TITLES } from "../config/found/found.ts";
+import { findHosts } from "../config/found/found.ts";
+import { DIALECTS } from "../config/hosts/dialects.ts";
 
 const HINT_FILE = "mcp-hint.json";
 
@@ -29,7 +30,7 @@ async function othersText(running: RunningConfiguration): Promise<string | undef
   const counts = found
     .map(({ host, files }) => ({ host, count: files.reduce((sum, { servers }) => sum + servers.length, 0) }))
     .filter(({ count }) => count > 0);
-  const titles = counts.map(({ host }) => HOST_TITLES[host]);
+  const titles = counts.map(({ host }) => DIALECTS[host].title);
   const all = counts.reduce((sum, { count }) => sum + count, 0);
   const names = [titles.slice(0, -1).join(", "), titles.at(-1)].filter(Boolean).join(" and ");
   return all === 0 ? undefined : `${counted(all, "server")} of ${names}`;

@@ -13,18 +13,11 @@ import type {
 import { cleanText } from "../../../src/shared/text/unprintable.ts";
 import { sameJson } from "../../shared/json/same.ts";
 import type { RunningConfiguration } from "../config/config.ts";
-import {
-  editAdded,
-  editableFile,
-  editImports,
-  type NewEntry,
-  namesIn,
-  textOf,
-  writeAdded,
-  writeImports,
-} from "../config/edit/edit.ts";
+import { editableFile, textOf, writeAdded, writeImports } from "../config/edit/edit.ts";
+import { editAdded, editImports, type NewEntry, namesIn } from "../config/edit/entries.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
-import { findHosts, foundId, HOST_TITLES, type HostFound } from "../config/found/found.ts";
+import { findHosts, foundId, type HostFound } from "../config/found/found.ts";
+import { DIALECTS } from "../config/hosts/dialects.ts";
 import { boundProblems } from "../config/merge/merge.ts";
 import { shownLine } from "./proposed.ts";
 
@@ -83,7 +76,7 @@ export async function findImports(running: RunningConfiguration): Promise<FoundI
   return {
     hosts: hosts.map((found) => ({
       host: found.host,
-      title: HOST_TITLES[found.host],
+      title: DIALECTS[found.host].title,
       imported: imported.has(found.host),
       files: foundFiles(found, running, room),
     })),
@@ -181,7 +174,7 @@ export async function takeImports(
   const left: TakenImports["left"] = [];
   const taken: string[] = [];
   for (const host of new Set(wish.hosts)) {
-    if (!Object.hasOwn(HOST_TITLES, host)) left.push({ name: host, reason: "no such program is known" });
+    if (!Object.hasOwn(DIALECTS, host)) left.push({ name: host, reason: "no such program is known" });
     else if (imported.has(host)) left.push({ name: host, reason: "it is imported already" });
     else taken.push(host);
   }

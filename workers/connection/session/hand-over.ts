@@ -6,7 +6,8 @@ import type { CallResult, ResultContent } from "../../../src/shared/protocol/cal
 import { decode } from "../../../src/shared/protocol/codec.ts";
 import { cleanText, withBases } from "../../../src/shared/text/unprintable.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
-import { type Results, shapeAnywhere } from "../results/results.ts";
+import type { Results } from "../results/results.ts";
+import { shapeAnywhere } from "../results/shape.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
 
 export interface HandOverParts {

@@ -22,9 +22,9 @@ import {
   type Wish,
   writtenSource,
 } from "../config/wish/wish.ts";
-import { offeredTools } from "../offers/offers.ts";
 import type { Server } from "../servers/server.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
+import { allTools } from "../tools/listed.ts";
 import type { SessionRequests } from "./handler.ts";
 import { readLogLines } from "./log-lines.ts";
 import { shownLine } from "./proposed.ts";
@@ -56,7 +56,7 @@ function exposuresOf({ server, running, entries }: Judging): ToolExposures {
     known.set(key, all.places.length);
     return all.places.push(placeOf(rule, entries, definition.file)) - 1;
   };
-  for (const { name } of offeredTools(server)) {
+  for (const { name } of allTools(server)) {
     const { exposure, by } = decide(name);
     all.names.push(name);
     all.exposures.push(exposure);
@@ -189,7 +189,7 @@ export function createPanelRequests({ started, supervisor, agentDir }: PanelPart
     },
     setExposure: async ({ server, tools: chosen, to, project }) => {
       const running = await started;
-      const tools = chosen ?? offeredTools(supervisor.get(server)).map(({ name }) => name);
+      const tools = chosen ?? allTools(supervisor.get(server)).map(({ name }) => name);
       const entries = await entriesOf(server, running.facts);
       const change = { server, tools, all: chosen === undefined, to, settings: running.now.settings };
       return wished(

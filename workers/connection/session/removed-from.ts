@@ -1,6 +1,7 @@
 /** Which file of ours a server is taken out of. Pure. */
-import { namesIn } from "../config/edit/edit.ts";
-import { type ConfigSource, parseConfigText } from "../config/files/files.ts";
+import { namesIn } from "../config/edit/entries.ts";
+import { parseConfigText } from "../config/files/files.ts";
+import type { ConfigSource } from "../config/files/sources.ts";
 
 export interface OwnFile {
   source: ConfigSource;

@@ -11,21 +11,18 @@ import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { SessionFacts } from "../../../src/shared/protocol/session.ts";
 import { SNAPSHOT_FOLDER, snapshotFileName } from "../../../src/shared/snapshot/file-name.ts";
 import type { Log } from "../../shared/log.ts";
-import { createApprovals } from "../approval/approval.ts";
+import { Approvals } from "../approval/approval.ts";
 import type { AskUser } from "../asks/asks.ts";
 import { SessionAsks } from "../asks/asks.ts";
 import { openPage } from "../auth/auth.ts";
-import {
-  type CachePool,
-  type CatalogPublisher,
-  createCatalogPublisher,
-  createDefinitionHashes,
-  publishTimes,
-} from "../catalog/catalog.ts";
+import type { CacheWorker } from "../catalog/cache-worker.ts";
+import { CatalogPublisher } from "../catalog/catalog.ts";
+import { DefinitionHashes } from "../catalog/kept.ts";
+import { publishTimes } from "../catalog/publish.ts";
 import { runConfiguration } from "../config/config.ts";
-import { cacheFile, npxCacheFile } from "../config/files/files.ts";
+import { cacheFile, npxCacheFile } from "../config/files/sources.ts";
 import { describeEffect } from "../config/plan/plan.ts";
-import { createResults } from "../results/results.ts";
+import { Results } from "../results/results.ts";
 import type { Connect } from "../servers/server.ts";
 import { Supervisor, type SupervisorContext } from "../servers/supervisor.ts";
 import type { Talkers } from "../servers/talkers.ts";
@@ -45,7 +42,7 @@ export interface SessionContext {
   emit: (event: WorkerEvent) => void;
   askUser: AskUser;
   log: Log;
-  cache: CachePool;
+  cache: CacheWorker;
   talkers: Talkers;
   /** Absent: the transports open connections. */
   connect?: Connect;
@@ -70,7 +67,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
   const first = createFirstRequest(lifetime.signal);
   const current = new CurrentPlan();
   const settings = () => current.settings;
-  const hashes = createDefinitionHashes(cache, cwd);
+  const hashes = new DefinitionHashes(cache, cwd);
   const signInOptions = {
     agentDir,
     cwd,
@@ -80,7 +77,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
     signal: lifetime.signal,
   };
   const auth = openSessionAuth(signInOptions);
-  const approvals = createApprovals({
+  const approvals = new Approvals({
     canAsk: facts.canAsk,
     definitionOf: (name) => supervisor.servers.find((server) => server.name === name)?.definition,
     settings,
@@ -112,20 +109,20 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
     },
     onTools: (server) => catalog.changed(server),
   });
-  const catalog: CatalogPublisher = createCatalogPublisher({
+  const catalog: CatalogPublisher = new CatalogPublisher({
     cachePath: cacheFile(agentDir),
     snapshotPath: () => snapshotPath(facts),
     knownChecksum: facts.snapshotChecksum,
     servers: () => supervisor.servers,
     settings,
     configFiles: () => current.files,
-    hashOf: hashes.of,
+    hashOf: (server) => hashes.of(server),
     cache,
     log,
     emit,
     times: publishTimes(limits),
   });
-  const results = createResults({
+  const results = new Results({
     agentDir,
     settings,
     log,

@@ -7,17 +7,10 @@ import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import type { ProposedServer, RemovedServer, SetupRequests } from "../../../src/shared/protocol/setup.ts";
 import { advice, commandFor } from "../../shared/commands.ts";
 import type { RunningConfiguration } from "../config/config.ts";
-import {
-  editAdded,
-  editRemoved,
-  type NewEntry,
-  realFile,
-  textOf,
-  writeAdded,
-  writeRemoved,
-} from "../config/edit/edit.ts";
+import { realFile, textOf, writeAdded, writeRemoved } from "../config/edit/edit.ts";
+import { editAdded, editRemoved, type NewEntry } from "../config/edit/entries.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
-import { configSources } from "../config/files/files.ts";
+import { configSources } from "../config/files/sources.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
 import { explainAbsent } from "./explain-server.ts";
 import { type Applied, findImports, takeImports } from "./found-imports.ts";

@@ -20,7 +20,7 @@ import {
 } from "../config/edit/edit.ts";
 import { isProject, type ServerDefinition } from "../config/entry/definition.ts";
 import { asRules } from "../config/entry/exposure.ts";
-import { configSources } from "../config/files/files.ts";
+import { configSources } from "../config/files/sources.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
 import { explainAbsent } from "./explain-server.ts";
 

@@ -1,35 +1,25 @@
 /**
  * The panel's picture. Owns: the lines of each view, at most as wide as the screen, and how many rows of a list are seen.
- * Must not: change anything or know Pi's terminal. Called by: panel/component.ts. To draw another view: a file of its own
- * that makes a `Picture`, and a case below. Pure.
+ * Must not: change anything or know Pi's terminal. To draw another view: a function that makes a `Picture`, and a case below.
+ * Pure.
  */
-import { type State, shown, type World } from "../model/model.ts";
-import { choicePicture } from "./choice.ts";
+import { type State, shown, type World } from "../model/state.ts";
 import { type Area, framed, type Picture, rowsIn } from "./frame.ts";
-import { serverPicture } from "./server.ts";
-import { serversPicture } from "./servers.ts";
-import { isText, linesOf, textPicture } from "./text.ts";
-import { searchPicture, toolsPicture } from "./tools.ts";
-
-export type { Area } from "./frame.ts";
-export type { Colour, Theme } from "./line.ts";
+import { choicePicture, serverPicture, serversPicture } from "./servers.ts";
+import { linesOf, searchPicture, textPicture, toolsPicture } from "./tools.ts";
 
 function pictureOf(state: State, world: World, area: Area): Picture {
   const view = shown(state);
+  if ("top" in view) return textPicture(view, world, area);
   switch (view.name) {
     case "servers":
-      return serversPicture(view.list, world, area);
+      return serversPicture(view, world, area);
     case "server":
       return serverPicture(view, world, area);
     case "choice":
       return choicePicture(view, area);
     case "tools":
       return toolsPicture(view, world, area);
-    case "tool":
-    case "log":
-    case "stats":
-    case "doctor":
-      return textPicture(view, world, area);
     case "search":
       return searchPicture(view, world, area);
   }
@@ -42,5 +32,5 @@ export const draw = (state: State, world: World, area: Area): string[] =>
 export function sizeOf(state: State, world: World, area: Area): { page: number; lines: number } {
   const view = shown(state);
   const page = Math.max(1, rowsIn(pictureOf(state, world, area), area.height) - 1);
-  return { page, lines: isText(view) ? linesOf(view, world, area.width).length : 0 };
+  return { page, lines: "top" in view ? linesOf(view, world, area.width).length : 0 };
 }

@@ -1,7 +1,63 @@
 /** What all views share: the frame, the title, the hints about keys, and a list with its window. Pure. */
-import { cutOff, wrap } from "../../../shared/text/width.ts";
-import { type State, windowFrom } from "../model/model.ts";
-import { type Colour, clean, line, type Part, type Parts, part, type Theme, withTilde } from "./line.ts";
+
+import { oneLine, plainLines } from "../../../shared/text/unprintable.ts";
+import { cutOff, cutTo, mostCells, padded, visibleWidth, wrap } from "../../../shared/text/width.ts";
+import { type Row, windowFrom } from "../model/list.ts";
+import type { State } from "../model/state.ts";
+
+export type Colour = "accent" | "border" | "success" | "warning" | "error" | "muted" | "dim" | "text";
+
+export interface Theme {
+  fg(color: Colour, text: string): string;
+  bold(text: string): string;
+}
+
+interface Part {
+  text: string;
+  colour?: Colour | undefined;
+  bold?: boolean;
+}
+
+export type Parts = readonly (Part | string)[];
+
+/** More characters of one text than any screen shows in a line. */
+const CHARS = 1_000;
+
+/** Foreign text in one line. */
+export const clean = (text: string): string => oneLine(text, CHARS);
+
+/** Foreign text in one line, with `~` for the home folder before a path. */
+export const withTilde = (text: string, home: string): string =>
+  clean(home === "" ? text : text.replaceAll(`${home}/`, "~/"));
+
+export const part = (text: string, colour?: Colour, bold = false): Part => ({ text, colour, bold });
+
+/** Exactly so many cells. */
+export const cell = (text: string, cells: number): string => padded(cutTo(text, Math.max(0, cells)), cells);
+
+/** The same with the text at the right end. */
+export function cellRight(text: string, cells: number): string {
+  const short = cutTo(text, Math.max(0, cells));
+  return " ".repeat(Math.max(0, cells - visibleWidth(short))) + short;
+}
+
+/** Joins the parts to one line of at most `width` cells. */
+function line(parts: Parts, width: number, theme: Theme): string {
+  let left = width;
+  let joined = "";
+  for (const given of parts) {
+    if (left <= 0) break;
+    const { text, colour, bold } = typeof given === "string" ? { text: given } : given;
+    // Callers clean foreign text; a control character that one forgot must not reach the terminal either.
+    const safe = plainLines(text).replace(/[\n\t]/g, " ");
+    const short = cutTo(safe, left);
+    left -= mostCells(short);
+    const weighted = bold ? theme.bold(short) : short;
+    joined += colour ? theme.fg(colour, weighted) : weighted;
+    if (short !== safe) break;
+  }
+  return joined;
+}
 
 export interface Area {
   width: number;
@@ -21,8 +77,8 @@ export interface Picture {
   list: (rows: number) => readonly Parts[];
   /** Lines below the list, which tell more of the chosen row. */
   foot?: readonly Parts[];
-  /** Keys and what they do. */
-  hints: readonly (readonly [key: string, does: string])[];
+  /** Keys and what they do, for example `enter open  esc back`. */
+  hints: string;
 }
 
 /** Borders, title, the line of hints, and the empty lines below the title and above the hints. */
@@ -43,29 +99,63 @@ export function paragraph(text: string, width: number, most: number, colour?: Co
   });
 }
 
-/** The rows of a list that are seen, with a line that counts them if there are more. `draw` is called for these alone. */
-export function listLines(
-  { count, at, rows, empty }: { count: number; at: number; rows: number; empty: string },
-  draw: (index: number, isChosen: boolean) => Parts,
-): Parts[] {
-  if (count === 0) return [[" ", part(empty, "muted")]];
-  const hasMore = count > rows;
-  const size = hasMore ? Math.max(1, rows - 1) : count;
-  const from = windowFrom(at, count, size);
-  const lines = Array.from({ length: size }, (_, i) => draw(from + i, from + i === at));
-  const counted = `  (${(at + 1).toLocaleString("en")}/${count.toLocaleString("en")})`;
-  return hasMore ? [...lines, [part(counted, "muted")]] : lines;
+/**
+ * The rows of a list that are seen, with a line that counts them if there are more. `draw` is called for these alone.
+ * `at`: the chosen one. `empty`: what stands in place of no rows.
+ */
+export const listLines =
+  <R>(
+    all: readonly R[],
+    at: number,
+    empty: string,
+    draw: (row: R, isChosen: boolean, index: number) => Parts,
+  ): Picture["list"] =>
+  (rows) => {
+    const count = all.length;
+    if (count === 0) return [[" ", part(empty, "muted")]];
+    const hasMore = count > rows;
+    const size = hasMore ? Math.max(1, rows - 1) : count;
+    const from = windowFrom(at, count, size);
+    const lines = all.slice(from, from + size).map((row, i) => draw(row, from + i === at, from + i));
+    const counted = `  (${(at + 1).toLocaleString("en")}/${count.toLocaleString("en")})`;
+    return hasMore ? [...lines, [part(counted, "muted")]] : lines;
+  };
+
+/** Rows of a label and what it means or holds. */
+export function menuLines<R extends Row & { label: string }>(
+  rows: readonly R[],
+  at: number,
+  empty: string,
+  meaning: (row: R) => string | undefined,
+): Picture["list"] {
+  const cells = Math.max(0, ...rows.map(({ label }) => label.length));
+  return listLines(rows, at, empty, (row, isChosen) => {
+    const value = meaning(row);
+    return [
+      pointer(isChosen),
+      part(cell(row.label, cells), isChosen ? "accent" : "text"),
+      part(value === undefined ? "" : `  ${clean(value)}`, "muted"),
+    ];
+  });
 }
+
+export const filterLine = (label: string, text: string): Parts => [
+  " ",
+  part(label, "muted"),
+  part(clean(text), "text"),
+  part("▏", "accent"),
+];
 
 /** The mark before a row. */
 export const pointer = (isChosen: boolean): Part => (isChosen ? part(" → ", "accent") : part("   "));
 
-const hintParts = (hints: Picture["hints"]): Part[] =>
-  hints.flatMap(([key, does], i) => [part(`${i === 0 ? "" : "  "}${key}`, "dim"), part(` ${does}`, "muted")]);
-
-function lastLine({ busy }: State, hints: Picture["hints"]): Parts {
+function lastLine({ busy }: State, hints: string): Parts {
   if (busy !== undefined) return [" ", part(`${clean(busy)}…`, "accent")];
-  return [" ", ...hintParts(hints)];
+  const parts = hints.split("  ").flatMap((hint, i) => {
+    const [key = ""] = hint.split(" ", 1);
+    return [part(`${i === 0 ? "" : "  "}${key}`, "dim"), part(hint.slice(key.length), "muted")];
+  });
+  return [" ", ...parts];
 }
 
 /** Lines that a notice may take: it names a file, and says what to do. */

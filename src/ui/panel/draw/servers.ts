@@ -1,12 +1,83 @@
-/** Draws the list of servers. Pure. */
+/** Draws the list of servers, one server with its menu, and a question. Pure. */
 
-import type { ConfigProblem } from "../../../shared/protocol/status.ts";
-import { counted } from "../../../shared/text/counts.ts";
+import { needsText, signInText } from "../../../report/status.ts";
+import { describeErrorOf } from "../../../shared/protocol/errors.ts";
+import type { ServerDetails } from "../../../shared/protocol/panel.ts";
+import type { ConfigProblem, ServerStatus } from "../../../shared/protocol/status.ts";
+import { counted, offerText } from "../../../shared/text/counts.ts";
+import { durationText } from "../../../shared/text/duration.ts";
 import { describeProblem } from "../../../shared/text/problem.ts";
-import { chosenAt, type ListState, type ServersRow, serversRows, type World } from "../model/model.ts";
-import { type Area, listLines, type Picture, paragraph, pointer } from "./frame.ts";
-import { cell, cellRight, clean, type Parts, part, withTilde } from "./line.ts";
-import { costText, type Mark, MISTAKE, markOf, REFUSED, tokensText, WAITING, wordsOf } from "./state.ts";
+import { cutOff, wrap } from "../../../shared/text/width.ts";
+import { chosenAt } from "../model/list.ts";
+import { menuIn, type ServersRow, serversRows, statusOf } from "../model/model.ts";
+import type { ChoiceView, Cost, View, World } from "../model/state.ts";
+import { EXPOSURE_WORDS } from "../model/tools.ts";
+import {
+  type Area,
+  type Colour,
+  cell,
+  cellRight,
+  clean,
+  filterLine,
+  listLines,
+  menuLines,
+  type Parts,
+  type Picture,
+  paragraph,
+  part,
+  pointer,
+  withTilde,
+} from "./frame.ts";
+
+interface Mark {
+  sign: string;
+  word: string;
+  colour: Colour;
+}
+
+const MARKS: Readonly<Record<ServerStatus["state"], Mark>> = {
+  connected: { sign: "●", word: "connected", colour: "success" },
+  connecting: { sign: "◐", word: "connecting", colour: "accent" },
+  closing: { sign: "◐", word: "closing", colour: "muted" },
+  idle: { sign: "○", word: "idle", colour: "muted" },
+  "needs-auth": { sign: "!", word: "needs sign-in", colour: "warning" },
+  failed: { sign: "✗", word: "failed", colour: "error" },
+  disabled: { sign: "–", word: "disabled", colour: "dim" },
+};
+
+const WAITING: Mark = { sign: "?", word: "asks consent", colour: "warning" };
+const REFUSED: Mark = { sign: "✗", word: "refused", colour: "warning" };
+const MISTAKE: Mark = { sign: "!", word: "mistake", colour: "error" };
+
+function markOf({ state, signIn, waits, error }: ServerStatus): Mark {
+  if (waits) return { sign: "◐", word: "npm fetches", colour: "accent" };
+  if (signIn?.state === "running") return { sign: "◐", word: "signing in", colour: "accent" };
+  const mark = MARKS[state];
+  return state === "needs-auth" && error ? { ...mark, word: needsText({ error }) } : mark;
+}
+
+/** For example `940`, `12.3k`. */
+export function tokensText(tokens: number): string {
+  if (tokens < 1_000) return String(tokens);
+  return tokens < 99_950 ? `${(tokens / 1_000).toFixed(1)}k` : `${Math.round(tokens / 1_000)}k`;
+}
+
+/** The tokens that the declared tools cost; `…` while they are being counted. */
+const costText = (cost: Cost | undefined): string =>
+  cost === undefined ? "–" : cost.isWhole ? tokensText(cost.declared) : "…";
+
+/** What a person should know of the server first: its error with the remedy, its sign-in, or its purpose. */
+function wordsOf(
+  status: ServerStatus,
+  { now, home }: Pick<World, "now" | "home">,
+): { text: string; colour: Colour } {
+  const { name, error, signIn, state, description, source, waits } = status;
+  if (waits) return { text: `${clean(waits)}.`, colour: "accent" };
+  if (error) return { text: withTilde(describeErrorOf(name, error), home), colour: "error" };
+  if (state === "disabled") return { text: withTilde(`Disabled in ${source}.`, home), colour: "muted" };
+  if (signIn && state === "connected") return { text: `${signInText(signIn, now)}.`, colour: "muted" };
+  return { text: withTilde(description ?? `From ${source}.`, home), colour: "muted" };
+}
 
 /** From this width on there is room for the transport and for what all tools would cost. */
 const WIDE = 80;
@@ -41,10 +112,8 @@ const nameOf = (row: ServersRow): string => {
 
 /** For example `mcp.json:12 mcpServers.x.args: expected a list`. */
 const mistakeText = ({ file, line, key, message }: ConfigProblem): string => {
-  const name = file.split(/[\\/]/).at(-1) ?? "";
-  return clean(
-    `${name}${line === undefined ? "" : `:${line}`} ${key === undefined ? "" : `${key}: `}${message}`,
-  );
+  const at = `${file.split(/[\\/]/).at(-1) ?? ""}${line === undefined ? "" : `:${line}`}`;
+  return clean(`${at} ${key === undefined ? "" : `${key}: `}${message}`);
 };
 
 const named = (isChosen: boolean, mark: Mark, name: string, cells: number): Parts => [
@@ -96,36 +165,25 @@ function rowLine(row: ServersRow, isChosen: boolean, world: World, columns: Colu
 }
 
 /** What the chosen row means, and what Enter does. */
-function words(row: ServersRow | undefined, world: World, width: number, most: number): Parts[] {
-  if (!row) return [];
+function aboutRow(row: ServersRow, { now, home }: World): { text: string; colour: Colour } {
   switch (row.kind) {
-    case "server": {
-      const { text, colour } = wordsOf(row.status, world);
-      return paragraph(text, width, most, colour);
+    case "server":
+      return wordsOf(row.status, { now, home });
+    case "waiting": {
+      const question = withTilde(row.question, home);
+      return { text: `Enter asks you about it (/mcp trust). It wants to run ${question}`, colour: "warning" };
     }
-    case "waiting":
-      return paragraph(
-        `Enter asks you about it (/mcp trust). It wants to run ${withTilde(row.question, world.home)}`,
-        width,
-        most,
-        "warning",
-      );
     case "refused":
-      return paragraph(
-        `Not started: ${clean(row.reason)}. Enter asks again (/mcp trust).`,
-        width,
-        most,
-        "warning",
-      );
-    case "problem":
-      return paragraph(
-        `${withTilde(describeProblem(row.problem), world.home)} Enter edits your file.`,
-        width,
-        most,
-        "muted",
-      );
+      return {
+        text: `Not started: ${clean(row.reason)}. Enter asks again (/mcp trust).`,
+        colour: "warning",
+      };
+    case "problem": {
+      const problem = withTilde(describeProblem(row.problem), home);
+      return { text: `${problem} Enter edits your file.`, colour: "muted" };
+    }
     case "action":
-      return [];
+      return { text: "", colour: "muted" };
   }
 }
 
@@ -165,34 +223,120 @@ function heading(columns: Columns, filter: string): Parts[] {
     cellRight("tokens", NUMBER_CELLS),
     ...(isWide ? [" ", cellRight("of", NUMBER_CELLS)] : []),
   ].join("");
-  const filtered: Parts[] =
-    filter === "" ? [] : [[" ", part("Filter: ", "muted"), part(clean(filter), "text"), part("▏", "accent")]];
-  return [...filtered, [part(titles, "dim")]];
+  return [...(filter === "" ? [] : [filterLine("Filter: ", filter)]), [part(titles, "dim")]];
 }
 
-export function serversPicture(list: ListState, world: World, { width, height }: Area): Picture {
+export function serversPicture(
+  { list }: Extract<View, { name: "servers" }>,
+  world: World,
+  { width, height }: Area,
+): Picture {
   const rows = serversRows(world, list.filter);
   const at = chosenAt(list, rows);
   const columns = columnsFor(rows, width);
   const hasNone = list.filter === "" && rows.every(({ kind }) => kind === "action");
+  const about = rows[at] && aboutRow(rows[at], world);
   return {
     title: "MCP servers",
     subtitle: subtitle(world),
     head: hasNone ? begin(world, width) : heading(columns, list.filter),
-    list: (size) =>
-      listLines(
-        { count: rows.length, at, rows: size, empty: "Nothing fits the filter." },
-        (index, isChosen) => {
-          const row = rows[index];
-          return row ? rowLine(row, isChosen, world, columns) : [];
-        },
-      ),
-    foot: words(rows[at], world, width, height >= 20 ? 3 : 2),
-    hints: [
-      ["↑↓", "move"],
-      ["enter", "open"],
-      ["type", "to filter"],
-      ["esc", list.filter === "" ? "close" : "clear"],
-    ],
+    list: listLines(rows, at, "Nothing fits the filter.", (row, isChosen) =>
+      rowLine(row, isChosen, world, columns),
+    ),
+    foot: about?.text ? paragraph(about.text, width, height >= 20 ? 3 : 2, about.colour) : [],
+    hints: `↑↓ move  enter open  type to filter  esc ${list.filter === "" ? "close" : "clear"}`,
   };
 }
+
+const LABEL_CELLS = 9;
+const fact = (label: string, value: string): Parts => [
+  " ",
+  part(cell(label, LABEL_CELLS), "muted"),
+  " ",
+  part(value, "text"),
+];
+
+/** On two lines at most. */
+function longFact(label: string, value: string, width: number): Parts[] {
+  const cells = Math.max(1, width - LABEL_CELLS - 3);
+  const { lines, rest } = wrap(value, cells, 2);
+  const [first = "", second] = lines;
+  if (second === undefined) return [fact(label, first)];
+  return [fact(label, first), fact("", rest < value.length ? cutOff(second, cells) : second)];
+}
+
+const exposureCounts = ({ tools: { exposures } }: ServerDetails): string =>
+  Object.entries(EXPOSURE_WORDS)
+    .map(([exposure, word]) => [exposures.filter((one) => one === exposure).length, word] as const)
+    .flatMap(([count, word]) => (count > 0 ? [`${count.toLocaleString("en")} ${word}`] : []))
+    .join(" · ");
+
+function toolsText(status: ServerStatus, { costs, details }: World): string {
+  const cost = costs.get(status.name);
+  const known = details.get(status.name);
+  const offer = known && known.tools.names.length > 0 ? exposureCounts(known) : offerText(status);
+  if (!cost) return offer;
+  if (!cost.isWhole) return `${offer} · counting tokens`;
+  return `${offer} · ${tokensText(cost.declared)}/${tokensText(cost.all)} tokens`;
+}
+
+function fromText({ source }: ServerStatus, details: ServerDetails | undefined): string {
+  const file = details?.line === undefined ? source : `${source}:${details.line}`;
+  const { overrides = [] } = details ?? {};
+  return [file, ...overrides.map((one) => `changed by ${one}`)].join(", ");
+}
+
+function facts(status: ServerStatus, world: World, width: number): Parts[] {
+  const { pid, protocol, transport, lifecycle, signIn, name } = status;
+  const { home, now } = world;
+  const details = world.details.get(name);
+  const { runs, cwd, env = [], connectedAt, timeouts = [] } = details ?? {};
+  const isUp = connectedAt !== undefined && status.state === "connected";
+  const process = [
+    transport,
+    isUp ? `up ${durationText(Math.max(0, now - connectedAt))}` : lifecycle,
+    ...(pid === undefined ? [] : [`pid ${pid}`]),
+    ...(protocol === undefined ? [] : [`MCP ${clean(protocol)}`]),
+    ...timeouts,
+  ];
+  return [
+    ...(runs === undefined ? [] : longFact("runs", withTilde(runs, home), width)),
+    ...(cwd === undefined ? [] : [fact("in", withTilde(cwd, home))]),
+    ...(env.length === 0 ? [] : [fact(transport === "stdio" ? "env" : "headers", clean(env.join(", ")))]),
+    fact("from", withTilde(fromText(status, details), home)),
+    fact("process", process.join(" · ")),
+    fact("tools", toolsText(status, world)),
+    ...(signIn ? [fact("sign-in", signInText(signIn, now))] : []),
+  ];
+}
+
+const MENU_HINTS = "↑↓ move  enter choose  esc back";
+
+export function serverPicture(
+  { server, list }: Extract<View, { name: "server" }>,
+  world: World,
+  { width }: Area,
+): Picture {
+  const status = statusOf(world, server);
+  const rows = menuIn(world, server);
+  const mark = status && markOf(status);
+  const words = status?.error || status?.waits ? wordsOf(status, world) : undefined;
+  return {
+    title: clean(server),
+    subtitle: mark ? `${mark.sign} ${mark.word}` : "",
+    head: [
+      ...(status ? facts(status, world, width) : []),
+      ...(words ? paragraph(words.text, width, 3, words.colour) : []),
+      [],
+    ],
+    list: menuLines(rows, chosenAt(list, rows), "This server is gone.", ({ value }) => value),
+    hints: MENU_HINTS,
+  };
+}
+
+export const choicePicture = ({ title, text, options, list }: ChoiceView, { width }: Area): Picture => ({
+  title: clean(title),
+  head: [...paragraph(clean(text), width, 4, "text"), []],
+  list: menuLines(options, chosenAt(list, options), "", ({ hint }) => hint),
+  hints: MENU_HINTS,
+});

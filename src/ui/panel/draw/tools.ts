@@ -1,29 +1,37 @@
 /** Draws the tools of a server, a tool, and a tried search. Only the rows that are seen are looked at. Pure. */
+
 import type { ToolExposure } from "../../../shared/protocol/panel.ts";
 import { counted } from "../../../shared/text/counts.ts";
 import { firstSentence } from "../../../shared/text/sentence.ts";
 import { formatMs } from "../../../shared/text/size.ts";
+import { plainLines } from "../../../shared/text/unprintable.ts";
+import { printable, wrap } from "../../../shared/text/width.ts";
+import { chosenAt } from "../model/list.ts";
+import { reportKey } from "../model/model.ts";
+import { exposureNow, type TextView, type ToolRow, type View, type World } from "../model/state.ts";
+import { allWords, EXPOSURE_WORDS, filteredTools, isTool, type ToolsRow } from "../model/tools.ts";
 import {
-  allWords,
-  chosenAt,
-  EXPOSURE_WORDS,
-  exposureNow,
-  filteredTools,
-  isTool,
-  type ToolRow,
-  type ToolsRow,
-  type View,
-  type World,
-} from "../model/model.ts";
-import { type Area, listLines, type Picture, paragraph, pointer } from "./frame.ts";
-import { type Colour, cell, cellRight, clean, type Parts, part, withTilde } from "./line.ts";
-import { tokensText } from "./state.ts";
+  type Area,
+  type Colour,
+  cell,
+  cellRight,
+  clean,
+  filterLine,
+  listLines,
+  type Parts,
+  type Picture,
+  paragraph,
+  part,
+  pointer,
+  withTilde,
+} from "./frame.ts";
+import { tokensText } from "./servers.ts";
 
 const WIDE = 80;
 const EXPOSURE_CELLS = 8;
 const TOKEN_CELLS = 6;
 
-export const EXPOSURE_MARKS: Readonly<Record<ToolExposure, { sign: string; colour: Colour }>> = {
+const EXPOSURE_MARKS: Readonly<Record<ToolExposure, { sign: string; colour: Colour }>> = {
   direct: { sign: "●", colour: "success" },
   search: { sign: "○", colour: "muted" },
   hidden: { sign: "–", colour: "dim" },
@@ -34,7 +42,7 @@ const nameCells = (width: number): number =>
     ? Math.min(40, Math.floor(width / 3))
     : Math.max(8, width - 5 - EXPOSURE_CELLS - TOKEN_CELLS - 3);
 
-export const tokensOfTool = ({ tokensOf }: World, { name }: Pick<ToolRow, "name">): string => {
+const tokensOfTool = ({ tokensOf }: World, { name }: Pick<ToolRow, "name">): string => {
   const tokens = name === undefined ? undefined : tokensOf(name);
   return tokens === undefined ? "–" : tokensText(tokens);
 };
@@ -62,7 +70,7 @@ function toolLine(
 }
 
 /** The rule that decides about the tool, and where it stands. */
-export function whyText({ place }: ToolRow, home: string): string {
+function whyText({ place }: ToolRow, home: string): string {
   if (!place) return "No rule names it, so ToolSearch finds it.";
   const at = place.line === undefined ? place.file : `${place.file}:${place.line}`;
   return withTilde(`By ${place.rule} in ${at}.`, home);
@@ -77,13 +85,6 @@ function aboutTool(row: ToolsRow | undefined, world: World, width: number): Part
   ];
 }
 
-const filterLine = (label: string, text: string): Parts => [
-  " ",
-  part(label, "muted"),
-  part(clean(text), "text"),
-  part("▏", "accent"),
-];
-
 export function toolsPicture(
   { server, list }: Extract<View, { name: "tools" }>,
   world: World,
@@ -97,35 +98,18 @@ export function toolsPicture(
   const declared = cost?.isWhole
     ? ` · ~${tokensText(cost.declared)} of ~${tokensText(cost.all)} tokens declared`
     : "";
+  const of = list.filter === "" ? "" : ` of ${(all?.rows.length ?? 0).toLocaleString("en")}`;
   return {
     title: `${clean(server)} tools`,
-    subtitle: all
-      ? `${count.toLocaleString("en")}${list.filter === "" ? "" : ` of ${all.rows.length.toLocaleString("en")}`}${declared}`
-      : "",
+    subtitle: all ? `${count.toLocaleString("en")}${of}${declared}` : "",
     head: [filterLine("Filter: ", list.filter)],
-    list: (size) =>
-      listLines(
-        {
-          count: rows.length,
-          at,
-          rows: size,
-          empty: all ? "No tool fits the filter." : "Reading the tools…",
-        },
-        (index, isChosen) => {
-          const row = rows[index];
-          if (!row) return [];
-          if (isTool(row)) return toolLine(row, isChosen, { server, world, width });
-          const words = allWords(list.filter === "", count);
-          return [pointer(isChosen), part("» ", "muted"), part(words, isChosen ? "accent" : "muted")];
-        },
-      ),
+    list: listLines(rows, at, all ? "No tool fits the filter." : "Reading the tools…", (row, isChosen) => {
+      if (isTool(row)) return toolLine(row, isChosen, { world, server, width });
+      const words = allWords(list.filter === "", count);
+      return [pointer(isChosen), part("» ", "muted"), part(words, isChosen ? "accent" : "muted")];
+    }),
     foot: aboutTool(rows[at], world, width),
-    hints: [
-      ["↑↓", "move"],
-      ["space", "direct/deferred/hidden"],
-      ["enter", "open"],
-      ["esc", list.filter === "" ? "back" : "clear"],
-    ],
+    hints: `↑↓ move  space direct/deferred/hidden  enter open  esc ${list.filter === "" ? "back" : "clear"}`,
   };
 }
 
@@ -135,14 +119,16 @@ const SCORE_CELLS = 7;
 const msText = (ms: number): string => (ms < 10 ? `${ms.toFixed(2)} ms` : formatMs(ms));
 
 export function searchPicture(
-  { query, list }: Extract<View, { name: "search" }>,
+  { list }: Extract<View, { name: "search" }>,
   world: World,
   { width }: Area,
 ): Picture {
   const { tried } = world;
+  const { filter: query } = list;
   const hits = tried?.hits ?? [];
-  const at = chosenAt(list, hits);
   const cells = width >= WIDE ? Math.min(48, Math.floor(width / 2.5)) : Math.max(8, width - 20);
+  const nothing =
+    query === "" ? "Type what a tool should do, as a model would ask ToolSearch." : "No tool matches.";
   return {
     title: "Try a search",
     subtitle:
@@ -151,38 +137,122 @@ export function searchPicture(
       filterLine("Search: ", query),
       [part(`     ${cell("#", 4)}${cell("tool", cells)} ${cellRight("score", SCORE_CELLS)}`, "dim")],
     ],
-    list: (size) =>
-      listLines(
-        {
-          count: hits.length,
-          at,
-          rows: size,
-          empty:
-            query === ""
-              ? "Type what a tool should do, as a model would ask ToolSearch."
-              : "No tool matches.",
-        },
-        (index, isChosen) => {
-          const hit = hits[index];
-          if (!hit) return [];
-          const isLoaded = index < (tried?.likely ?? 0);
-          return [
-            pointer(isChosen),
-            part(isLoaded ? "● " : "○ ", isLoaded ? "success" : "muted"),
-            part(cell(String(index + 1), 4), "muted"),
-            part(cell(clean(hit.key), cells), isChosen ? "accent" : isLoaded ? "text" : "muted"),
-            " ",
-            part(cellRight(hit.score.toFixed(2), SCORE_CELLS), "muted"),
-            ...(width >= WIDE ? ["  ", part(firstSentence(hit.description), "dim")] : []),
-          ];
-        },
-      ),
+    list: listLines(hits, chosenAt(list, hits), nothing, (hit, isChosen, index) => {
+      const isLoaded = index < (tried?.likely ?? 0);
+      return [
+        pointer(isChosen),
+        part(isLoaded ? "● " : "○ ", isLoaded ? "success" : "muted"),
+        part(cell(String(index + 1), 4), "muted"),
+        part(cell(clean(hit.key), cells), isChosen ? "accent" : isLoaded ? "text" : "muted"),
+        " ",
+        part(cellRight(hit.score.toFixed(2), SCORE_CELLS), "muted"),
+        ...(width >= WIDE ? ["  ", part(firstSentence(hit.description), "dim")] : []),
+      ];
+    }),
     foot: hits.length === 0 ? [] : paragraph("● would be loaded  ○ would only be named", width, 1, "muted"),
-    hints: [
-      ["type", "to search"],
-      ["↑↓", "move"],
-      ["enter", "show"],
-      ["esc", query === "" ? "back" : "clear"],
-    ],
+    hints: `type to search  ↑↓ move  enter show  esc ${query === "" ? "back" : "clear"}`,
+  };
+}
+
+/** Of one text: a schema may have megabytes. */
+const TEXT_CHARS = 60_000;
+const TEXT_LINES = 3_000;
+
+let last: { text: string; cells: number; lines: string[] } | undefined;
+
+/** The lines of the text that was wrapped last are kept: each key of the view needs them. */
+function wrapped(text: string, cells: number): string[] {
+  if (last?.text === text && last.cells === cells) return last.lines;
+  const { lines } = wrap(printable(text.slice(0, TEXT_CHARS)), cells, TEXT_LINES);
+  const isCut = text.length > TEXT_CHARS || lines.length === TEXT_LINES;
+  last = { text, cells, lines: isCut ? [...lines, "…"] : lines };
+  return last.lines;
+}
+
+/** A line of the log: its time, its level, and the thread, which says nothing about a server. */
+const ENTRY = /^(\d{4}-\d\d-\d\dT[\d:.]{8,12}Z) (\w+) +\[[^\]]*\] /;
+
+const logLine = (line: string): string =>
+  line.replace(ENTRY, (_, time: string, level: string) => {
+    const at = new Date(time).toTimeString().slice(0, 8);
+    return `${at} ${level === "info" ? "" : `${level}: `}`;
+  });
+
+const lineColour = (line: string): Colour => {
+  if (/^[\d:]{8} error: /.test(line)) return "error";
+  return /^[\d:]{8} warn: /.test(line) ? "warning" : "text";
+};
+
+/** The seen lines, and a line that says where they are. `top`: undefined for the end. */
+function textLines(
+  lines: readonly string[],
+  top: number | undefined,
+  rows: number,
+  colour: (line: string) => Colour,
+): Parts[] {
+  const page = Math.max(1, rows - 1);
+  const end = Math.max(0, lines.length - page);
+  const from = Math.min(top ?? end, end);
+  const seen = lines.slice(from, from + page).map((line): Parts => [" ", part(line, colour(line))]);
+  if (lines.length <= page) return seen;
+  const place = `  (${from + 1}–${from + seen.length}/${lines.length.toLocaleString("en")})`;
+  return [...seen, [part(place, "muted")]];
+}
+
+function toolText({ server, tool }: Extract<View, { name: "tool" }>, world: World): string {
+  const tools = world.tools.get(server);
+  const row = tools?.rows[tools.at.get(tool) ?? -1];
+  const { schema } = world;
+  const declared = schema?.server === server && schema.tool === tool ? schema.text : "Reading its schema…";
+  if (!row) return declared;
+  const exposure = exposureNow(world, server, row);
+  const cost = row.name === undefined ? "" : ` · ~${tokensOfTool(world, row)} tokens`;
+  return [
+    `${EXPOSURE_MARKS[exposure].sign} ${EXPOSURE_WORDS[exposure]}${cost}`,
+    ...(row.name === undefined ? [] : [`In Pi: ${clean(row.name)}`]),
+    whyText(row, world.home),
+    "",
+    ...(row.description.trim() === "" ? [] : [plainLines(row.description).trim(), ""]),
+    declared,
+  ].join("\n");
+}
+
+/** The whole text of the view as lines of the screen. */
+export function linesOf(view: TextView, world: World, width: number): readonly string[] {
+  const cells = Math.max(1, width - 2);
+  if (view.name === "stats" || view.name === "doctor") {
+    const { report } = world;
+    return report?.of === reportKey(view) ? wrapped(report.text(cells), cells) : ["Looking…"];
+  }
+  if (view.name === "tool") return wrapped(toolText(view, world), cells);
+  if (world.log?.server !== view.server) return ["Reading…"];
+  return world.log.lines.length === 0
+    ? ["The log has no line about it yet."]
+    : wrapped(world.log.lines.map(logLine).join("\n"), cells);
+}
+
+function titleOf(view: TextView): Pick<Picture, "title" | "subtitle"> {
+  switch (view.name) {
+    case "stats":
+      return { title: "Statistics of calls" };
+    case "tool":
+      return { title: clean(view.tool), subtitle: clean(view.server) };
+    case "log": {
+      const subtitle = view.top === undefined ? "following" : "end follows it";
+      return { title: clean(`${view.server} log`), subtitle };
+    }
+    case "doctor":
+      return { title: clean(`${view.server} doctor`) };
+  }
+}
+
+export function textPicture(view: TextView, world: World, { width }: Area): Picture {
+  const lines = linesOf(view, world, width);
+  const isLog = view.name === "log";
+  return {
+    ...titleOf(view),
+    head: [],
+    list: (rows) => textLines(lines, view.top, rows, isLog ? lineColour : () => "text"),
+    hints: `↑↓ scroll  ${isLog ? "end follow  " : ""}esc back`,
   };
 }

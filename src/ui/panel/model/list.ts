@@ -2,8 +2,66 @@
  * A list that a person moves through while its rows change: the chosen row is remembered by its key, and by its position
  * if it is gone. Pure.
  */
-import { cut } from "../../../shared/text/unprintable.ts";
-import type { Key } from "./keys.ts";
+import { cut, plainLines } from "../../../shared/text/unprintable.ts";
+
+export type Key =
+  | "up"
+  | "down"
+  | "pageUp"
+  | "pageDown"
+  | "home"
+  | "end"
+  | "enter"
+  | "escape"
+  | "backspace"
+  | "space"
+  | { text: string };
+
+/** The binding of Pi for each key, in the order in which they are tried. */
+const BINDINGS = [
+  ["up", "tui.select.up"],
+  ["down", "tui.select.down"],
+  ["pageUp", "tui.select.pageUp"],
+  ["pageDown", "tui.select.pageDown"],
+  ["enter", "tui.select.confirm"],
+  ["escape", "tui.select.cancel"],
+  ["home", "tui.editor.cursorLineStart"],
+  ["end", "tui.editor.cursorLineEnd"],
+  ["backspace", "tui.editor.deleteCharBackward"],
+] as const;
+
+export type Binding = (typeof BINDINGS)[number][1];
+
+const SPACE = 32;
+const MODIFIED = 2;
+/** A key as terminals with the kitty protocol send it: code point, the shifted one, and the modifiers plus one. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: terminals send this character.
+const KITTY = /^\u001b\[(\d{1,7})(?::(\d{0,7}))?(?::\d*)?(?:;(\d{1,3})(?::\d)?)?u$/;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: terminals send these characters around a paste.
+const PASTE = /^\u001b\[200~([\s\S]*?)(?:\u001b\[201~)?$/;
+/** Longest text that one key press or one paste adds. */
+const TYPED_CHARS = 200;
+
+function textOf(data: string): string {
+  const kitty = KITTY.exec(data);
+  if (kitty) {
+    const [, plain, shifted, modifiers = "1"] = kitty;
+    const code = Number(shifted || plain);
+    // Only Shift makes a text of a key.
+    return Number(modifiers) > MODIFIED || code < SPACE || code > 0x10ffff ? "" : String.fromCodePoint(code);
+  }
+  const [line = ""] = plainLines((PASTE.exec(data)?.[1] ?? data).slice(0, TYPED_CHARS)).split("\n");
+  return data.startsWith("\u001b") && !PASTE.test(data) ? "" : line.replaceAll("\t", " ");
+}
+
+/** `data`: what the terminal sent. Undefined: the panel has no use for it. */
+export function keyOf(data: string, matches: (data: string, binding: Binding) => boolean): Key | undefined {
+  const bound = BINDINGS.find(([, binding]) => matches(data, binding));
+  if (bound) return bound[0];
+  const text = textOf(data);
+  if (text === " ") return "space";
+  return text === "" ? undefined : { text };
+}
 
 export interface Row {
   /** Names the row as long as it exists. */
@@ -35,11 +93,11 @@ export function chosenAt(
 }
 
 const STEPS = { up: -1, down: 1, pageUp: -1, pageDown: 1, home: 0, end: 0 } as const;
-export type Move = keyof typeof STEPS;
+type Move = keyof typeof STEPS;
 export const isMove = (key: Key): key is Move => typeof key === "string" && Object.hasOwn(STEPS, key);
 
 /** The position after a key. Single steps go round, as in Pi's lists; `page`: rows that are seen at once. */
-export function moved(at: number, count: number, key: Move, page: number): number {
+function moved(at: number, count: number, key: Move, page: number): number {
   if (count === 0) return -1;
   if (key === "home") return 0;
   if (key === "end") return count - 1;

@@ -4,16 +4,22 @@
  */
 import type { ToolExposure } from "../../../shared/protocol/panel.ts";
 import { counted } from "../../../shared/text/counts.ts";
-import type { Key } from "./keys.ts";
-import { chosenAt, FIRST, isMove, type ListState, moveIn, typed } from "./list.ts";
-import { back, type ChoiceView, push, type State, type Step, withView } from "./state.ts";
-import { exposureNow, type ToolList, type ToolRow, type World } from "./world.ts";
+import { FIRST } from "./list.ts";
+import {
+  type ChoiceView,
+  type Effect,
+  exposureNow,
+  type ToolList,
+  type ToolRow,
+  type View,
+  type World,
+} from "./state.ts";
 
 /** All tools that the filter lets through, as the first row. */
-export const ALL = { key: "\0all" } as const;
+const ALL = { key: "\0all" } as const;
 export type ToolsRow = typeof ALL | ToolRow;
 
-export interface Filtered {
+interface Filtered {
   rows: readonly ToolsRow[];
   find: (key: string) => number;
 }
@@ -40,10 +46,7 @@ export function filteredTools(list: ToolList | undefined, filter: string): Filte
   const tools = filter === "" ? list.rows : fitting(list, filter, before);
   const rows: ToolsRow[] = tools.length === 0 ? [] : [ALL, ...tools];
   const at = filter === "" ? list.at : new Map(tools.map(({ key }, i) => [key, i]));
-  const filtered: Filtered = {
-    rows,
-    find: (key) => (key === ALL.key ? 0 : (at.get(key) ?? -2) + 1),
-  };
+  const filtered: Filtered = { rows, find: (key) => (key === ALL.key ? 0 : (at.get(key) ?? -2) + 1) };
   kept.set(list, { filter, filtered });
   return filtered;
 }
@@ -91,28 +94,20 @@ function chooseFor(server: string, tools: readonly string[] | undefined, count: 
   };
 }
 
-export function onToolsKey(
-  state: State,
-  { server, list }: { server: string; list: ListState },
-  key: Key,
-  { world, page }: { world: World; page: number },
-): Step {
-  const { rows, find } = filteredTools(world.tools.get(server), list.filter);
-  const show = (next: ListState): State => withView(state, { name: "tools", server, list: next });
-  if (isMove(key)) return { state: show(moveIn(list, rows, key, { page, find })) };
-  const row = rows[chosenAt(list, rows, find)];
-  if (key === "space") {
-    if (!isTool(row)) return { state };
-    const to = NEXT[exposureNow(world, server, row)];
-    return { state, effect: { type: "expose", server, tools: [row.key], to } };
-  }
-  if (key === "enter") {
-    if (isTool(row)) return { state: push(state, { name: "tool", server, tool: row.key, top: 0 }) };
-    if (!row) return { state };
-    const tools = list.filter === "" ? undefined : rows.filter(isTool).map((tool) => tool.key);
-    return { state: push(state, chooseFor(server, tools, rows.length - 1)) };
-  }
-  if (key === "escape" && list.filter === "") return back(state);
-  const filter = key === "escape" ? "" : typed(list.filter, key);
-  return { state: filter === undefined ? state : show({ ...FIRST, filter }) };
+type ToolsView = Extract<View, { name: "tools" }>;
+
+/** What Enter opens for the row at this position: the tool, or the choice for all that are listed. */
+export function enterTools({ server, list }: ToolsView, at: number, world: World): View | undefined {
+  const { rows } = filteredTools(world.tools.get(server), list.filter);
+  const row = rows[at];
+  if (isTool(row)) return { name: "tool", server, tool: row.key, top: 0 };
+  const tools = list.filter === "" ? undefined : rows.filter(isTool).map(({ key }) => key);
+  return row && chooseFor(server, tools, rows.length - 1);
+}
+
+/** The next exposure of the tool at this position. */
+export function toggled({ server, list }: ToolsView, at: number, world: World): Effect | undefined {
+  const row = filteredTools(world.tools.get(server), list.filter).rows[at];
+  if (!isTool(row)) return undefined;
+  return { type: "expose", server, tools: [row.key], to: NEXT[exposureNow(world, server, row)] };
 }

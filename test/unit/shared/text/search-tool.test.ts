@@ -2,7 +2,7 @@
 import { Tiktoken } from "js-tiktoken/lite";
 import o200kBase from "js-tiktoken/ranks/o200k_base";
 import { describe, expect, it, test } from "vitest";
-import type { PiTool } from "../../../../src/pi/tools.ts";
+import type { PiTool } from "../../../../src/pi/api.ts";
 import {
   type DescribedServer,
   estimateTokens,

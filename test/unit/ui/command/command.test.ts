@@ -3,13 +3,11 @@ import { lstat, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, test } from "vitest";
-import type { PiCommand } from "../../../../src/pi/api.ts";
 import { renderStatus, renderTools } from "../../../../src/report/status.ts";
 import { renderTool } from "../../../../src/report/tool.ts";
-import type { ConnectionMethod } from "../../../../src/shared/protocol/api.ts";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { completeMcp, createMcpAuthCommand, createMcpCommand } from "../../../../src/ui/command/command.ts";
-import type { McpCommandHost } from "../../../../src/ui/command/host.ts";
+import type { McpHost } from "../../../../src/ui/mcp-host.ts";
 import { makeCatalog } from "../../make-catalog.ts";
 import {
   createRecordingContext,
@@ -17,6 +15,7 @@ import {
   type RecordingOptions,
 } from "../../recording-context.ts";
 import { makeReport, makeStatus } from "../../server-status.ts";
+import { type Answers, fakeHost } from "../fake-host.ts";
 
 const USAGE =
   "Usage: /mcp status | tools [server] | tool <name> | resources [server] | reconnect [server] | auth [server] | logout <server>" +
@@ -28,9 +27,6 @@ const FILE = "/agent/mcp.json";
 const AGENT_DIR = join(tmpdir(), `pmt-command-${process.pid}`);
 const TEXT = '{"mcpServers": {}}\n';
 
-/** The worker's answers; a request without an answer here must not be made. */
-type Answers = Partial<Record<ConnectionMethod, (params: unknown) => unknown>>;
-
 interface Ran extends RecordingContext {
   /** Requests in order, with their parameters. */
   asked: [method: string, params: unknown][];
@@ -38,7 +34,7 @@ interface Ran extends RecordingContext {
 
 interface RunOptions extends RecordingOptions {
   answers?: Answers;
-  servers?: McpCommandHost["servers"];
+  servers?: McpHost["servers"];
 }
 
 const ANSWERS: Answers = {
@@ -51,37 +47,8 @@ const ANSWERS: Answers = {
   signOut: () => ({ text: "git: signed out." }),
 };
 
-function commandWith(
-  answers: Answers,
-  servers: McpCommandHost["servers"],
-): { command: PiCommand; authCommand: PiCommand; asked: Ran["asked"] } {
-  const asked: Ran["asked"] = [];
-  const ask = async (method: ConnectionMethod, params: unknown): Promise<unknown> => {
-    asked.push([method, params]);
-    const answer = answers[method];
-    if (!answer) throw new Error(`${method} was asked`);
-    return answer(params);
-  };
-  const host: McpCommandHost = {
-    ask: ask as McpCommandHost["ask"],
-    askConsents: async () => {
-      asked.push(["askConsents", {}]);
-    },
-    signIn: async (server) => {
-      asked.push(["signIn", server]);
-      await answers.signIn?.(server);
-    },
-    catalog: () => CATALOG,
-    servers,
-    search: async () => ({ hits: [], likely: 0, tookMs: 0 }),
-    declared: () => [],
-    surroundings: () => ({
-      agentDir: AGENT_DIR,
-      otherClients: ["/ext/other.ts"],
-      crashes: { count: 1, last: "exit code 9" },
-    }),
-    onChange: () => () => undefined,
-  };
+function commandWith(answers: Answers, servers: McpHost["servers"]) {
+  const { host, asked } = fakeHost(answers, { catalog: () => CATALOG, servers });
   return { command: createMcpCommand(host), authCommand: createMcpAuthCommand(host), asked };
 }
 
@@ -290,6 +257,8 @@ describe("/mcp", () => {
     "disable",
     "enable --project",
     "trust fs",
+    "remove",
+    "import x",
     "logout",
     "unauth",
     "logout fs --project",

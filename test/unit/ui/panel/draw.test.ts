@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { visibleWidth } from "../../../../src/shared/text/width.ts";
 import { draw } from "../../../../src/ui/panel/draw/draw.ts";
-import { START, type State, type ToolList, type World } from "../../../../src/ui/panel/model/model.ts";
+import { START, type State, type ToolList, type World } from "../../../../src/ui/panel/model/state.ts";
 import { amount, repeats } from "../../../support/long.ts";
 import { drawInPi, randomText, TUI_MODES, WIDER, WIDTH_SEED } from "../../../support/pi-tui.ts";
 import { makeStatus } from "../../server-status.ts";

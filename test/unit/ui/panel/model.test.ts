@@ -1,18 +1,9 @@
 /** Owns: what each key does in each view of the panel, and what becomes of a view whose server is gone. */
 import { describe, expect, test } from "vitest";
-import {
-  chosenAt,
-  chosenKey,
-  filteredTools,
-  keyOf,
-  onWorld,
-  type ServersRow,
-  START,
-  type State,
-  serversRows,
-  shown,
-  type World,
-} from "../../../../src/ui/panel/model/model.ts";
+import { chosenAt, keyOf } from "../../../../src/ui/panel/model/list.ts";
+import { onWorld, type ServersRow, serversRows } from "../../../../src/ui/panel/model/model.ts";
+import { chosenKey, START, type State, shown, type World } from "../../../../src/ui/panel/model/state.ts";
+import { filteredTools } from "../../../../src/ui/panel/model/tools.ts";
 import { makeStatus } from "../../server-status.ts";
 import { makeDetails, makeTools, makeWorld, picture, press, USUAL } from "./support.ts";
 
@@ -271,13 +262,13 @@ describe("the other views", () => {
     };
     const world = makeWorld({ ...WITH_TOOLS, tried });
     const { state } = press('up up up up up enter "read" space "file"', world);
-    expect(shown(state)).toMatchObject({ name: "search", query: "read file" });
+    expect(shown(state)).toMatchObject({ name: "search", list: { filter: "read file" } });
     expect(shown(press("down enter", world, { from: state }).state)).toMatchObject({
       name: "tools",
       server: "files",
       list: { key: "write" },
     });
-    expect(shown(press("escape", world, { from: state }).state)).toMatchObject({ query: "" });
+    expect(shown(press("escape", world, { from: state }).state)).toMatchObject({ list: { filter: "" } });
     expect(press("escape escape escape", world, { from: state }).effects).toEqual([{ type: "close" }]);
   });
 });

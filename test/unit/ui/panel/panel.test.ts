@@ -4,15 +4,14 @@
  */
 import { describe, expect, test, vi } from "vitest";
 import type { Catalog } from "../../../../src/catalog/catalog.ts";
-import { trySearch } from "../../../../src/session/run.ts";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
-import type { WorkerEvent } from "../../../../src/shared/protocol/events.ts";
 import type { ServerStatus } from "../../../../src/shared/protocol/status.ts";
-import { openPanel, type PanelHost } from "../../../../src/ui/panel/panel.ts";
+import { openPanel } from "../../../../src/ui/panel/panel.ts";
 import { makeCatalog } from "../../make-catalog.ts";
 import { createRecordingContext } from "../../recording-context.ts";
 import { makeReport, makeStatus } from "../../server-status.ts";
 import { settled } from "../../settled.ts";
+import { type Answers, fakeHost } from "../fake-host.ts";
 import { makeDetails } from "./support.ts";
 
 const ESCAPE = "\u001b";
@@ -22,73 +21,38 @@ const DOWN = "\u001b[B";
 const UP = "\u001b[A";
 const END = "\u001b[F";
 
-interface Opened {
-  asked: unknown[][];
-  /** The lines of the screen as one text; empty once the panel is closed. */
-  screen: () => string;
-  /** Waits until the screen matches. */
-  until: (expected: RegExp) => Promise<void>;
-  press: (...keys: string[]) => Promise<void>;
-  /** Tells an event of the worker, or the session's end. */
-  tell: (event: Partial<WorkerEvent> | undefined) => void;
-  servers: ServerStatus[];
-  setCatalog: (catalog: Catalog) => void;
-  closed: Promise<void>;
-  listeners: () => number;
-}
-
-type Answers = Record<string, (params: never, signal?: AbortSignal) => unknown>;
-
-async function open(answers: Answers = {}): Promise<Opened> {
-  const asked: unknown[][] = [];
+async function open(answers: Answers = {}) {
   const servers = [makeStatus("git"), makeStatus("fs", { state: "failed" })];
   let catalog = makeCatalog([]);
-  const listeners = new Set<Parameters<PanelHost["onChange"]>[0]>();
-  const all: Answers = {
-    status: () => makeReport({ files: ["/mcp.json"] }),
-    serverDetails: () => makeDetails({ tools: { names: [], exposures: [], rules: [], places: [] } }),
-    ...answers,
-  };
-  const host: PanelHost = {
-    ask: (async (method: string, params: never, signal?: AbortSignal) => {
-      asked.push([method, params]);
-      const answer = all[method];
-      if (!answer) throw new Error(`${method} was asked`);
-      return answer(params, signal);
-    }) as PanelHost["ask"],
-    askConsents: async () => void asked.push(["askConsents"]),
-    signIn: async (server) => void asked.push(["signIn", server]),
-    catalog: () => catalog,
-    servers: () => servers,
-    search: async (query, limit) => trySearch(catalog, query, limit),
-    declared: () => [],
-    onChange: (listener) => {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
+  const { host, asked, tell, listeners } = fakeHost(
+    {
+      status: () => makeReport({ files: ["/mcp.json"] }),
+      serverDetails: () => makeDetails({ tools: { names: [], exposures: [], rules: [], places: [] } }),
+      ...answers,
     },
-  };
+    { catalog: () => catalog, servers: () => servers },
+  );
   const { ctx, screens } = createRecordingContext({ mode: "tui" });
   const closed = openPanel(ctx, host);
   await settled();
+  /** The lines of the screen as one text; empty once the panel is closed. */
   const screen = () => (screens[0]?.render(80) ?? []).map((line) => line.trimEnd()).join("\n");
   return {
     asked,
     screen,
-    until: (expected) => vi.waitFor(() => expect(screen()).toMatch(expected), { timeout: 10_000 }),
-    press: async (...keys) => {
+    until: (expected: RegExp) => vi.waitFor(() => expect(screen()).toMatch(expected), { timeout: 10_000 }),
+    press: async (...keys: string[]) => {
       for (const key of keys) screens[0]?.handleInput(key);
       await settled();
     },
-    tell: (event) => {
-      for (const listener of [...listeners]) listener(event as WorkerEvent | undefined);
-    },
+    tell,
     servers,
-    setCatalog: (next) => {
+    setCatalog: (next: Catalog) => {
       catalog = next;
-      for (const listener of [...listeners]) listener({ type: "catalog" } as WorkerEvent);
+      tell({ type: "catalog" });
     },
     closed,
-    listeners: () => listeners.size,
+    listeners,
   };
 }
 

@@ -1,16 +1,16 @@
 /** Owns: what the panel's tests share: a reading of the session, keys, and a picture without colours. */
 import type { ServerDetails } from "../../../../src/shared/protocol/panel.ts";
 import { draw } from "../../../../src/ui/panel/draw/draw.ts";
+import type { Key } from "../../../../src/ui/panel/model/list.ts";
+import { onKey } from "../../../../src/ui/panel/model/model.ts";
 import {
   type Effect,
-  type Key,
-  onKey,
   START,
   type State,
   type ToolList,
   type ToolRow,
   type World,
-} from "../../../../src/ui/panel/model/model.ts";
+} from "../../../../src/ui/panel/model/state.ts";
 import { makeReport, makeStatus } from "../../server-status.ts";
 
 export const NOW = 1_800_000_000_000;

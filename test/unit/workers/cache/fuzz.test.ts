@@ -3,8 +3,8 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { readCatalog, snapshotPath } from "../../../../src/catalog/file.ts";
-import { catalogFrom } from "../../../../src/catalog/known.ts";
+import { catalogFrom } from "../../../../src/catalog/catalog.ts";
+import { readCatalog, snapshotPath } from "../../../../src/catalog/store.ts";
 import { readCache } from "../../../../workers/cache/metadata/metadata.ts";
 import { repeats } from "../../../support/long.ts";
 import { createRandom } from "../../random.ts";

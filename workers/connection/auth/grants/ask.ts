@@ -1,9 +1,10 @@
 /**
- * One question to an endpoint of an authorization server. Owns: how oauth4webapi sends it through our requests, how the
- * answer is read, and which answers are a failure. The errors of oauth4webapi are never passed on, not even as a cause,
- * because they hold the answer with its tokens.
+ * One question to an endpoint of an authorization server. Owns: where a secret may be sent, how oauth4webapi sends the
+ * question through our requests, and what an error in the answer means. The errors of oauth4webapi are never passed on, not
+ * even as a cause, because they hold the answer with its tokens.
  */
 import {
+  type AuthorizationServer,
   allowInsecureRequests,
   customFetch,
   OperationProcessingError,
@@ -12,12 +13,37 @@ import {
   UnsupportedOperationError,
 } from "oauth4webapi";
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
 import { createRedactor, type Redactor } from "../../secrets/secrets.ts";
-import { SignInProblem } from "../model/model.ts";
-import { type AuthRequests, shownAddress } from "../requests/requests.ts";
+import {
+  type ClientRecord,
+  type Discovered,
+  type ProblemFacts,
+  SignInProblem,
+  type SignInProblemKind,
+} from "../model/model.ts";
+import { type AuthRequests, addressProblem, shownAddress } from "../requests/requests.ts";
+
+/** What every message needs. `plan` is resolved: no variables. */
+export interface GrantContext {
+  plan: OAuthPlan;
+  requests: AuthRequests;
+  onNote: (note: string) => void;
+}
+
+/** An authorization that waits for the browser. `state` and `verifier` live in memory only. */
+export interface PendingAuthorization {
+  url: string;
+  state: string;
+  verifier: string;
+  redirectUri: string;
+  scope: string | undefined;
+  client: ClientRecord;
+  discovered: Discovered;
+}
 
 /** What the server says in place of what it was asked for. `error` and `what` are bounded and hold no secret. */
-export interface Refusal {
+interface Refusal {
   status: number;
   error?: string;
   what?: string;
@@ -35,7 +61,7 @@ interface SentRequest {
   body: URLSearchParams | string;
 }
 
-export interface Question<T> {
+interface Question<T> {
   /** Checked: https, or http on loopback. */
   endpoint: URL;
   requests: AuthRequests;
@@ -140,4 +166,87 @@ export async function ask<T>(question: Question<T>): Promise<T> {
     const what = whatIsWrong(error);
     throw what === undefined ? error : new SignInProblem("bad-answer", { url, what });
   }
+}
+
+type EndpointKey =
+  | "authorization_endpoint"
+  | "token_endpoint"
+  | "registration_endpoint"
+  | "revocation_endpoint";
+
+/** Throws `SignInProblem`: no-endpoint; not-https for an address that is neither https nor http on loopback. */
+export function endpointOf(metadata: AuthorizationServer, key: EndpointKey): URL {
+  const address = metadata[key];
+  if (address === undefined || !URL.canParse(address)) {
+    throw new SignInProblem("no-endpoint", { what: key, url: metadata.issuer });
+  }
+  const url = new URL(address);
+  const problem = addressProblem(url);
+  if (problem) throw problem;
+  return url;
+}
+
+/** Entra's number for "the resource and the scope do not fit": it takes no `resource` beside its own scopes. */
+const ENTRA_RESOURCE = "AADSTS9010010";
+
+type Table = Readonly<Record<string, SignInProblemKind>>;
+
+/** RFC 6749, sections 4.1.2.1 and 5.2; RFC 8707, section 2. */
+const OF_ALL: Table = {
+  invalid_client: "client-unknown",
+  unauthorized_client: "client-unknown",
+  invalid_scope: "scope-refused",
+  invalid_target: "resource-refused",
+};
+
+const OF: Readonly<Record<"authorization" | "code" | "refresh" | "client", Table>> = {
+  authorization: { ...OF_ALL, access_denied: "denied" },
+  code: { ...OF_ALL, invalid_grant: "code-refused" },
+  refresh: { ...OF_ALL, invalid_grant: "refresh-refused" },
+  client: OF_ALL,
+};
+
+const TEMPORARY = new Set(["temporarily_unavailable", "server_error"]);
+
+/** The problem behind an error of the authorization endpoint. */
+export function authorizationProblem({ error, what }: Refusal, scope: string | undefined): SignInProblem {
+  const facts: ProblemFacts = { ...(error && { error }), ...(what && { what }), ...(scope && { scope }) };
+  if (what?.includes(ENTRA_RESOURCE)) return new SignInProblem("resource-refused", facts);
+  return new SignInProblem(OF.authorization[error ?? ""] ?? "refused", facts);
+}
+
+/** The problem behind an error of the token endpoint; undefined: the answer names no error. */
+export function tokenProblem(
+  grant: "code" | "refresh" | "client",
+  { status, error, what }: Refusal,
+  { url, scope }: { url: string; scope: string | undefined },
+): SignInProblem | undefined {
+  if (error === undefined) return undefined;
+  if (TEMPORARY.has(error)) return new SignInProblem("unavailable", { url, status });
+  const facts: ProblemFacts = { error, ...(what && { what }), ...(scope && { scope }) };
+  if (what?.includes(ENTRA_RESOURCE)) return new SignInProblem("resource-refused", facts);
+  return new SignInProblem(OF[grant][error] ?? "refused", facts);
+}
+
+const isRedirect = ({ error, what = "" }: Refusal): boolean =>
+  error === "invalid_redirect_uri" || (error !== undefined && /redirect[ _]?uri/i.test(what));
+
+/**
+ * The problem behind a refused registration (RFC 7591, section 3.2.2). Without a body the status decides: 401 and 403
+ * take known clients only, and 404, 405 and 410 say that there is no registration.
+ */
+export function registrationProblem(
+  refusal: Refusal,
+  { issuer, redirectUri }: { issuer: string; redirectUri: string },
+): SignInProblem | undefined {
+  const { status, error, what } = refusal;
+  if (isRedirect(refusal)) return new SignInProblem("redirect-refused", { url: redirectUri });
+  if (status === 401 || status === 403) {
+    return new SignInProblem("known-clients-only", { url: issuer, ...(what && { what }) });
+  }
+  if (status === 404 || status === 405 || status === 410) {
+    return new SignInProblem("no-registration", { url: issuer });
+  }
+  if (error === undefined) return undefined;
+  return new SignInProblem("registration-refused", { url: issuer, error, what: what ?? error });
 }

@@ -1,6 +1,7 @@
 /**
  * The requests to the token endpoint (RFC 6749, sections 4.1.3, 4.4.2 and 6) and the revocation of tokens (RFC 7009).
- * Owns: what each sends and what its errors mean. None is repeated here: the caller knows whether that is safe.
+ * Owns: what each sends, which tokens of an answer can be sent at all, and until when they hold. An `id_token` is never
+ * looked at: nothing here asks who the user is. None is repeated here: the caller knows whether that is safe.
  */
 import {
   type AuthorizationServer,
@@ -8,9 +9,12 @@ import {
   type Client,
   type ClientAuth,
   clientCredentialsGrantRequest,
+  processGenericTokenEndpointResponse,
   refreshTokenGrantRequest,
   revocationRequest,
 } from "oauth4webapi";
+import { isObject } from "../../../../src/shared/protocol/is-object.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
 import {
   type ClientRecord,
   type Discovered,
@@ -19,14 +23,72 @@ import {
   type TokenAnswer,
 } from "../model/model.ts";
 import { shownAddress } from "../requests/requests.ts";
-import { ask, type SendOptions } from "./ask.ts";
-import { type AuthorizationAnswer, checkedAnswer } from "./authorize-answer.ts";
-import { configuredClient } from "./client.ts";
-import { proofOf } from "./client-auth.ts";
-import type { GrantContext, PendingAuthorization } from "./context.ts";
-import { endpointOf } from "./endpoint.ts";
-import { tokenProblem } from "./refusals.ts";
-import { readTokens } from "./token-answer.ts";
+import {
+  ask,
+  endpointOf,
+  type GrantContext,
+  type PendingAuthorization,
+  type SendOptions,
+  tokenProblem,
+} from "./ask.ts";
+import { type AuthorizationAnswer, checkedAnswer, grantedScope } from "./authorize.ts";
+import { configuredClient, proofOf } from "./client.ts";
+
+const TOKEN_CHARS = 16 * 1024;
+/** What a header can carry (RFC 6750, section 2.1, and what servers issue beyond it). */
+const ACCESS_TOKEN = /^[!-~]+$/;
+/** RFC 6749, appendix A.17. */
+const REFRESH_TOKEN = /^[ -~]+$/;
+const LONGEST_LIFE_SECONDS = 10 * 365 * 24 * 60 * 60;
+
+/** Seconds, also as text. Undefined: the server says nothing that can be believed, and the token holds until a 401. */
+export function lifeSeconds(expiresIn: unknown): number | undefined {
+  const seconds = typeof expiresIn === "string" && expiresIn.trim() !== "" ? Number(expiresIn) : expiresIn;
+  if (typeof seconds !== "number" || !(seconds > 0)) return undefined;
+  return Math.min(seconds, LONGEST_LIFE_SECONDS);
+}
+
+/** The answer without what oauth4webapi would refuse it for, and the life of the token. */
+function prepared(text: string): { text: string; life: number | undefined } {
+  let answer: unknown;
+  try {
+    answer = JSON.parse(text);
+  } catch {
+    // oauth4webapi says what is wrong.
+    return { text, life: undefined };
+  }
+  if (!isObject(answer)) return { text, life: undefined };
+  const { id_token: _ignored, expires_in: expiresIn, ...rest } = answer;
+  return { text: JSON.stringify(rest), life: lifeSeconds(expiresIn) };
+}
+
+/** Throws `SignInProblem` "bad-answer", or an error of oauth4webapi. */
+export async function readTokens(
+  server: AuthorizationServer,
+  client: Client,
+  received: string,
+): Promise<TokenAnswer> {
+  const now = Date.now();
+  const { text, life } = prepared(received);
+  const answer = await processGenericTokenEndpointResponse(server, client, new Response(text));
+  const { access_token: token, refresh_token: refresh } = answer;
+  const wrong = (what: string): SignInProblem =>
+    new SignInProblem("bad-answer", { url: shownAddress(endpointOf(server, "token_endpoint")), what });
+  // oauth4webapi also takes DPoP, which binds the token to a key that was never sent.
+  if (answer.token_type !== "bearer") throw wrong("its token_type is not Bearer");
+  if (token.length > TOKEN_CHARS || !ACCESS_TOKEN.test(token)) throw wrong("its access_token cannot be sent");
+  if (refresh !== undefined && (refresh.length > TOKEN_CHARS || !REFRESH_TOKEN.test(refresh))) {
+    throw wrong("its refresh_token cannot be sent");
+  }
+  const scope = grantedScope(answer.scope);
+  return {
+    access_token: token,
+    token_type: "Bearer",
+    ...(refresh !== undefined && { refresh_token: refresh }),
+    ...(life !== undefined && { expiresAt: now + Math.floor(life * 1_000) }),
+    ...(scope !== undefined && { scope }),
+  };
+}
 
 interface TokenRequest {
   grant: "code" | "refresh" | "client";
@@ -116,7 +178,7 @@ export async function refreshTokens(record: SignInRecord, context: GrantContext)
 }
 
 /** `client_credentials`, with a secret or `private_key_jwt`. Throws `SignInProblem`. The answer has no refresh token. */
-export async function clientCredentials(
+async function clientCredentials(
   asked: { discovered: Discovered; scope: string | undefined },
   context: GrantContext,
 ): Promise<TokenAnswer> {
@@ -141,6 +203,22 @@ export async function clientCredentials(
   // RFC 6749, section 4.4.3: the client can always ask again.
   const { refresh_token: _unused, ...tokens } = answer;
   return tokens;
+}
+
+/** Grants without a user, by their `grantType`. To add one: a row here, its errors in `OF` of ask.ts, its keys in config. */
+const MACHINE_GRANTS = { client_credentials: clientCredentials } satisfies Record<
+  Exclude<OAuthPlan["grantType"], "authorization_code">,
+  typeof clientCredentials
+>;
+
+/** A token without a user. Throws `SignInProblem`. */
+export function machineTokens(
+  asked: Parameters<typeof clientCredentials>[0],
+  context: GrantContext,
+): Promise<TokenAnswer> {
+  const { grantType } = context.plan;
+  if (grantType === "authorization_code") throw new TypeError("this grant needs a user");
+  return MACHINE_GRANTS[grantType](asked, context);
 }
 
 async function revoke(

@@ -1,13 +1,54 @@
 /**
- * The HTTP server at one loopback address and port, to which the browser brings the answer to a sign-in. Every program
- * and every web page on this machine can send requests to it: it takes a GET for a sign-in that waits, with the host,
- * the path and the state of that sign-in, and nothing else.
+ * The HTTP servers on loopback to which the browser brings the answer to a sign-in. Every program and every web page on this
+ * machine can send requests to one: it takes a GET for a sign-in that waits, with the host, the path and the state of that
+ * sign-in, and nothing else. Owns: the page that it answers, and that sign-ins with the same port share a server.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { settledWithin } from "../../../shared/pace/abort.ts";
 import { isSameState } from "../model/model.ts";
-import { PAGE_HEADERS, type PageKind, pageOf } from "./callback-page.ts";
-import type { SignInLimits } from "./contract.ts";
+
+/** How the sign-in ended, as far as it is known when the browser gets its page. */
+type PageKind = "ok" | "failed" | "received" | "unknown";
+
+const TEXTS: { readonly [K in PageKind]: { title: string; text: string } } = {
+  ok: { title: "Signed in", text: "You can close this page and go back to Pi." },
+  failed: { title: "Not signed in", text: "Go back to Pi: it says why, and what helps." },
+  received: { title: "Almost done", text: "Go back to Pi: it says how the sign-in ends." },
+  unknown: {
+    title: "Not signed in",
+    text: "Pi does not wait for this answer. Begin the sign-in again, and use the page that it opens.",
+  },
+};
+
+const STYLE =
+  ":root{color-scheme:light dark}body{font:1.1rem/1.5 system-ui,sans-serif;margin:20vh auto;max-width:32rem;padding:0 1rem}";
+
+const ESCAPES: Record<string, string> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+
+export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (char) => ESCAPES[char] ?? "");
+
+export function pageOf(kind: PageKind): string {
+  const title = escapeHtml(TEXTS[kind].title);
+  const text = escapeHtml(TEXTS[kind].text);
+  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>${title}</title><style>${STYLE}</style></head><body><h1>${title}</h1><p>${text}</p></body></html>\n`;
+}
+
+/** No script, no frame, no form, no request to anywhere; the address with the code is neither kept nor passed on. */
+const PAGE_HEADERS = {
+  "content-type": "text/html; charset=utf-8",
+  "cache-control": "no-store",
+  "content-security-policy":
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+  connection: "close",
+} as const;
 
 /** A sign-in that waits for its answer. */
 export interface Waiter {
@@ -17,14 +58,19 @@ export interface Waiter {
   answer(parameters: URLSearchParams): Promise<boolean>;
 }
 
-export type CallbackTimes = Pick<SignInLimits, "pageMs" | "connectionMs">;
+interface CallbackTimes {
+  /** The browser waits this long for its last page, which says how the sign-in ended. */
+  pageMs: number;
+  /** One connection to the listener, from its start to its end. */
+  connectionMs: number;
+}
 
 /** Room for a long code in the address, and for the headers of a browser. */
 const HEADER_BYTES = 16 * 1_024;
 const CONNECTIONS = 20;
 
 /** What the server does with a request. */
-export type Decision =
+type Decision =
   | { status: 400 | 404 | 405 | 421; page: PageKind }
   | { waiter: Waiter; parameters: URLSearchParams };
 
@@ -124,4 +170,118 @@ export async function openCallback(
       await closed;
     },
   };
+}
+
+/** The share of one sign-in in its listeners. It ends with the signal that was given for it. */
+export interface Listening {
+  port: number;
+  wait(waiter: Waiter): void;
+}
+
+const IPV4 = "127.0.0.1";
+const IPV6 = "::1";
+/** A free port of one address may be busy at the other. */
+const FREE_PORT_TRIES = 3;
+/** This machine has no such address. */
+const NO_ADDRESS = ["EADDRNOTAVAIL", "EAFNOSUPPORT"];
+
+export const codeOf = (error: unknown): string => String((error as NodeJS.ErrnoException | null)?.code ?? "");
+
+/** What one sign-in has of one listener. */
+interface Sharing {
+  port: number;
+  wait(waiter: Waiter): void;
+}
+
+interface Shared {
+  opening: Promise<CallbackServer>;
+  users: number;
+}
+
+export class Listeners {
+  readonly #times: CallbackTimes;
+  readonly #shared = new Map<string, Shared>();
+  readonly #open = new Set<CallbackServer>();
+
+  constructor(times: CallbackTimes) {
+    this.#times = times;
+  }
+
+  /**
+   * Listens at the host of a redirect URI, for `localhost` at both loopback addresses, until the signal fires.
+   * `port` 0: any free one. Rejects with Node's error.
+   */
+  async open(hostname: string, port: number, signal: AbortSignal): Promise<Listening> {
+    if (hostname !== "localhost") {
+      const address = hostname.replace(/^\[|\]$/g, "");
+      return this.#listening([await this.#share(address, port, signal)]);
+    }
+    for (let nth = 1; ; nth++) {
+      const attempt = new AbortController();
+      const both = AbortSignal.any([signal, attempt.signal]);
+      const first = await this.#share(IPV4, port, both);
+      try {
+        return this.#listening([first, await this.#share(IPV6, first.port, both)]);
+      } catch (error) {
+        if (NO_ADDRESS.includes(codeOf(error))) return this.#listening([first]);
+        attempt.abort();
+        if (port !== 0 || nth === FREE_PORT_TRIES) throw error;
+      }
+    }
+  }
+
+  async end(): Promise<void> {
+    await Promise.all([...this.#open].map((server) => server.end()));
+  }
+
+  #listening(servers: [Sharing, ...Sharing[]]): Listening {
+    return {
+      port: servers[0].port,
+      wait: (waiter) => {
+        for (const server of servers) server.wait(waiter);
+      },
+    };
+  }
+
+  async #share(address: string, port: number, signal: AbortSignal): Promise<Sharing> {
+    signal.throwIfAborted();
+    const known = port === 0 ? undefined : this.#shared.get(`${address} ${port}`);
+    const shared = known ?? { opening: this.#openServer(address, port), users: 0 };
+    if (port !== 0) this.#shared.set(`${address} ${port}`, shared);
+    shared.users++;
+    const server = await shared.opening.catch((error: unknown) => {
+      this.#forget(address, port, shared);
+      throw error;
+    });
+    if (!known) this.#shared.set(`${address} ${server.port}`, shared);
+    let mine: Waiter | undefined;
+    const leave = (): void => {
+      if (mine) server.waiters.delete(mine);
+      if (--shared.users > 0) return;
+      this.#forget(address, server.port, shared);
+      server.close();
+    };
+    if (signal.aborted) leave();
+    else signal.addEventListener("abort", leave, { once: true });
+    signal.throwIfAborted();
+    return {
+      port: server.port,
+      wait: (waiter) => {
+        mine = waiter;
+        server.waiters.add(waiter);
+      },
+    };
+  }
+
+  #forget(address: string, port: number, shared: Shared): void {
+    const key = `${address} ${port}`;
+    if (this.#shared.get(key) === shared) this.#shared.delete(key);
+  }
+
+  async #openServer(address: string, port: number): Promise<CallbackServer> {
+    const server = await openCallback(address, port, this.#times);
+    this.#open.add(server);
+    void server.closed.then(() => this.#open.delete(server));
+    return server;
+  }
 }

@@ -1,18 +1,80 @@
 /**
- * Everything in a sign-in before the browser opens: the stored sign-in that may renew itself, Pi's own sign-in, finding
- * the authorization server, the listener, the client, and the address for the browser.
+ * Everything in a sign-in but the wait for the browser: the stored sign-in that may renew itself, Pi's own sign-in, finding
+ * the authorization server, the question that guards against a mix-up (RFC 9700, section 4.4: metadata of one server send the
+ * browser to the page of another one and take the code to their own token endpoint), the client, the address for the
+ * browser, and the record of the new tokens.
  */
-
 import type { SignInAgreed, SignInQuestion } from "../../../../src/shared/protocol/sign-in.ts";
 import { isOpenable } from "../../../../src/shared/text/openable.ts";
 import { oneLine } from "../../../../src/shared/text/unprintable.ts";
+import { known } from "../../../shared/json/known.ts";
 import { settledWithin } from "../../../shared/pace/abort.ts";
-import type { GrantContext, PendingAuthorization } from "../grants/grants.ts";
-import { type Discovered, SignInProblem, type SignInRecord } from "../model/model.ts";
-import type { SignInParts, SignInTarget } from "./contract.ts";
-import { listenAndRegister } from "./listen.ts";
-import type { Listeners, Listening } from "./listeners.ts";
-import { mixUpOf } from "./mix-up.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
+import { discover, isSameSite, isVouched, promisesIssuer } from "../discovery/discovery.ts";
+import type { GrantContext, PendingAuthorization } from "../grants/ask.ts";
+import { beginAuthorization, chooseScope } from "../grants/authorize.ts";
+import { clientFor } from "../grants/client.ts";
+import { finishAuthorization } from "../grants/token-requests.ts";
+import {
+  type AuthChallenge,
+  type Discovered,
+  needsUser,
+  SignInProblem,
+  type SignInRecord,
+  type TokenAnswer,
+} from "../model/model.ts";
+import type { SignInStore } from "../store/store.ts";
+import { openBrowser } from "./browser.ts";
+import type { Listeners, Listening } from "./callback.ts";
+import { listenAndRegister, type Pasted } from "./redirect.ts";
+
+/** The server that the user signs in to. */
+export interface SignInTarget extends GrantContext {
+  server: string;
+  url: URL;
+  store: SignInStore;
+  challenge: AuthChallenge | undefined;
+  /** Whether `plan` is the user's own: no file of a project wrote it. */
+  isOwnPlan: boolean;
+  /** Renews the stored sign-in if that is possible. True: the server can be connected now. Never rejects. */
+  renew(signal: AbortSignal): Promise<boolean>;
+  /** Takes a token, code, verifier or secret that no text may show from now on. */
+  onSecret: (secret: string) => void;
+  redact: (text: string) => string;
+  /** Called once a new sign-in is in the store: connects the server. Answers its number of tools, if it connected. */
+  signedIn(): Promise<number | undefined>;
+}
+
+/** Sign-ins at a time. */
+const FLOWS = 8;
+/** From the opened browser to its answer. */
+const FLOW_MS = 5 * 60_000;
+/** Everything before the browser opens, and again the exchange of the code. */
+const TALK_MS = 20_000;
+/** The part before the browser in which the stored sign-in may renew itself. */
+const RENEW_MS = 8_000;
+const PAGE_MS = 8_000;
+const CONNECTION_MS = 10_000;
+
+/** The work of the neighbours. Tests pass small ones. */
+export const PARTS = {
+  discover,
+  promisesIssuer,
+  clientFor,
+  chooseScope,
+  beginAuthorization,
+  finishAuthorization,
+  openBrowser,
+  limits: {
+    flows: FLOWS,
+    flowMs: FLOW_MS,
+    talkMs: TALK_MS,
+    renewMs: RENEW_MS,
+    pageMs: PAGE_MS,
+    connectionMs: CONNECTION_MS,
+  },
+};
+export type SignInParts = typeof PARTS;
 
 export type Prepared =
   /** The server can be connected: the old sign-in was renewed, or Pi's was taken over. */
@@ -27,7 +89,7 @@ export type Prepared =
       isOldClient: boolean;
     };
 
-export interface Preparation {
+interface Preparation {
   target: SignInTarget;
   agreed: SignInAgreed;
   /** `target`'s, with requests that end with this sign-in. */
@@ -45,7 +107,7 @@ export interface Preparation {
 const ISSUER_CHARS = 300;
 const EXPECTED_CHARS = 200;
 
-export const tellSecrets = (
+const tellSecrets = (
   { access_token, refresh_token, client }: Partial<SignInRecord>,
   onSecret: (secret: string) => void,
 ): void => {
@@ -142,7 +204,7 @@ const withoutQuery = (url: string): string => url.replace(/[?#].*$/s, "");
 export async function prepare(preparation: Preparation): Promise<Prepared> {
   const { target, agreed, context, parts, signal } = preparation;
   // A machine asks for a token with its next request, and there is no page for a browser.
-  if (context.plan.grantType === "client_credentials") return { kind: "signed-in" };
+  if (!needsUser(context.plan)) return { kind: "signed-in" };
   const { record, given } = await target.store.read();
   if (!isStepUp(target)) {
     if ((record ?? given) !== undefined && (await renewed(preparation))) return { kind: "signed-in" };
@@ -172,4 +234,79 @@ export async function prepare(preparation: Preparation): Promise<Prepared> {
   if (agreed.endpoints !== mixUp.question.endpoints) return { kind: "ask", question: mixUp.question };
   const isDue = await parts.promisesIssuer(mixUp.page, context.requests);
   return authorize(preparation, isDue ? withIssuerDue(discovered) : discovered, record);
+}
+
+interface MixUp {
+  question: Extract<SignInQuestion, { about: "endpoints" }>;
+  /** The page at which the person would sign in. */
+  page: URL;
+}
+
+/**
+ * What the person must agree to if the page of a sign-in does not belong to the server that describes it; undefined if it
+ * does. `isOwnPlan`: no file of a project wrote the plan.
+ */
+export function mixUpOf(
+  discovered: Discovered,
+  { server, plan, isOwnPlan }: { server: string; plan: OAuthPlan; isOwnPlan: boolean },
+): MixUp | undefined {
+  const { authorization_endpoint: page, token_endpoint: token } = discovered.metadata;
+  // Whoever needs them says that they are missing.
+  if (page === undefined || token === undefined) return undefined;
+  const [described, shown, taken] = [new URL(discovered.foundAt), new URL(page), new URL(token)];
+  if (isSameSite(described, shown) || (isOwnPlan && isVouched(plan, discovered))) return undefined;
+  const text = `${server} sends you to sign in at ${shown.host}, and the code of that sign-in goes to ${taken.host}, as ${described.host} says. Whoever gets the code can act as you at ${shown.host}. Go on only if you know that they belong together.`;
+  const endpoints = [described, shown, taken].map(({ origin }) => origin).join(" ");
+  return { question: { about: "endpoints", endpoints, text }, page: shown };
+}
+
+/** `nowMs`: milliseconds since the epoch. */
+export function recordOf(
+  { server, url }: Pick<SignInTarget, "server" | "url">,
+  { discovered, client, scope }: PendingAuthorization,
+  tokens: TokenAnswer,
+  nowMs: number,
+): SignInRecord {
+  const {
+    issuer,
+    token_endpoint: tokenEndpoint,
+    revocation_endpoint: revocationEndpoint,
+  } = discovered.metadata;
+  if (tokenEndpoint === undefined)
+    throw new SignInProblem("no-endpoint", { what: "token_endpoint", url: issuer });
+  return {
+    version: 1,
+    server,
+    url: url.href,
+    issuer,
+    tokenEndpoint,
+    client,
+    access_token: tokens.access_token,
+    token_type: tokens.token_type,
+    obtainedAt: nowMs,
+    ...known({
+      acceptedIssuer: discovered.acceptedIssuer,
+      resource: discovered.resource,
+      revocationEndpoint,
+      refresh_token: tokens.refresh_token,
+      expiresAt: tokens.expiresAt,
+      requestedScope: scope,
+      // RFC 6749, section 5.1: an answer without scope grants what was requested.
+      scope: tokens.scope ?? scope,
+    }),
+  };
+}
+
+/** Throws `SignInProblem`. A code is sent once: a second time would end the tokens of the first (RFC 6749, section 4.1.2). */
+export async function exchange(
+  target: SignInTarget,
+  { pending, answer, context }: { pending: PendingAuthorization; answer: Pasted; context: GrantContext },
+  { finishAuthorization }: Pick<SignInParts, "finishAuthorization">,
+): Promise<SignInRecord> {
+  const code = "bareCode" in answer ? answer.bareCode : answer.parameters.get("code");
+  if (code) target.onSecret(code);
+  const tokens = await finishAuthorization(pending, answer, context);
+  const record = recordOf(target, pending, tokens, Date.now());
+  tellSecrets(record, target.onSecret);
+  return record;
 }

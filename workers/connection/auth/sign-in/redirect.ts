@@ -1,19 +1,23 @@
 /**
- * Decides to which address the browser brings its answer, and on which ports this process tries to listen for it. The
- * address is on loopback (RFC 8252, section 7.3), unless the configuration names another: then the user pastes it. Pure.
+ * How the answer of the browser arrives. Owns: at which address and on which ports this process tries to listen, which is on
+ * loopback (RFC 8252, section 7.3) unless the configuration names another; the registration of a client with that address;
+ * and what the user may paste in place of the answer.
  */
 import { createHash } from "node:crypto";
 import { isLoopback } from "../../../../src/shared/text/openable.ts";
+import { percentDecoded } from "../../../../src/shared/text/percent.ts";
+import { cleanText } from "../../../../src/shared/text/unprintable.ts";
 import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
-import { type ClientRecord, SignInProblem } from "../model/model.ts";
+import { type ClientRecord, isSameState, SignInProblem } from "../model/model.ts";
+import { codeOf, type Listeners, type Listening } from "./callback.ts";
 
 /** One address to try. In `uri`, `{port}` stands for the port. `port` absent: any free one. */
-export interface RedirectTry {
+interface RedirectTry {
   uri: string;
   port?: number;
 }
 
-export type RedirectChoice =
+type RedirectChoice =
   /** Nothing can listen there: the user pastes the address. */
   | { listens: false; uri: string }
   /** In this order. A busy port leads to the next address, and the last one's to a failure. */
@@ -27,7 +31,7 @@ const SERVER_CHARS = 16;
 export const withPort = (uri: string, port: number): string => uri.replaceAll(PORT, String(port));
 
 /** The port at which a browser opens the address. */
-export const portOf = (url: URL): number => Number(url.port || (url.protocol === "https:" ? 443 : 80));
+const portOf = (url: URL): number => Number(url.port || (url.protocol === "https:" ? 443 : 80));
 
 /** The same address with `localhost`, for servers that know no other loopback host. Undefined: the host is another. */
 export function withLocalhost(uri: string): string | undefined {
@@ -99,4 +103,166 @@ export function chooseRedirect({ stored, ...wish }: RedirectWish): RedirectChoic
   }
   const [first] = registered(stored, path);
   return { listens: true, tries: first ? [first, { uri }] : [{ uri }], isConfigured: false };
+}
+
+export type Pasted = { parameters: URLSearchParams } | { bareCode: string };
+
+interface PasteExpected {
+  redirectUri: string;
+  state: string;
+  /** The answer must have `iss` (RFC 9207), which a code alone has not. */
+  needsIssuer: boolean;
+}
+
+const LONGEST_CHARS = 8 * 1_024;
+/** Codes are long random texts; a shorter text is a typing mistake. */
+const SHORTEST_CODE = 8;
+/** Printable ASCII without the space (RFC 6749, appendix A.11). */
+const CODE = /^[!-~]+$/;
+/** Line ends, indents and frames with which a terminal shows a long line. */
+const BETWEEN = /[\s\u2500-\u257f]+/g;
+const QUOTES = /^["'`<(\u201c\u2018\u00ab]+|["'`>)\u201d\u2019\u00bb]+$/g;
+const SCHEME = /^[a-z][a-z\d+.-]*:\/\//i;
+const NAMED = /(?:^|[?&#])(?:code|error|state)=/;
+/** Browsers may show and copy an address without its scheme. */
+const WITHOUT_SCHEME = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?\//i;
+
+const ADDRESS = "the address that the browser shows at the end";
+
+const SAY = {
+  empty: `Nothing was pasted. Paste ${ADDRESS}.`,
+  long: `That is too long to be the answer to a sign-in. Paste ${ADDRESS}.`,
+  noCode: `There is no code in that. Paste ${ADDRESS}.`,
+  twice: `That names a parameter twice. Paste ${ADDRESS}, and only once.`,
+  otherSignIn: `That is the answer to another sign-in. Paste ${ADDRESS} for this one.`,
+  needsIssuer: `This server needs more than the code. Paste the whole of ${ADDRESS}.`,
+} as const;
+
+/** One text for all loopback hosts: a person may have changed one for the other to make the page load. */
+function shownAs(address: string): string | undefined {
+  if (!URL.canParse(address)) return undefined;
+  const url = new URL(address);
+  const host = isLoopback(url.hostname) ? "loopback" : url.hostname;
+  return `${url.protocol}//${host}:${portOf(url)}${url.pathname}`;
+}
+
+/** The query of a pasted address; undefined if the address is not the redirect URI. */
+function queryOf(text: string, redirectUri: string): string | undefined {
+  const address = SCHEME.test(text) ? text : `http://${text}`;
+  return shownAs(address) === shownAs(redirectUri) ? new URL(address).search : undefined;
+}
+
+type Read = Pasted | { problem: string };
+
+function fromParameters(parameters: URLSearchParams, { state, needsIssuer }: PasteExpected): Read {
+  const isTwice = ["code", "state", "iss", "error"].some((name) => parameters.getAll(name).length > 1);
+  if (isTwice) return { problem: SAY.twice };
+  const code = parameters.get("code");
+  const received = parameters.get("state");
+  if (!code && !parameters.get("error")) return { problem: SAY.noCode };
+  if (received !== null && !isSameState(received, state)) return { problem: SAY.otherSignIn };
+  if (needsIssuer && !parameters.has("iss")) return { problem: SAY.needsIssuer };
+  if (received !== null) return { parameters };
+  return code && parameters.size === 1 ? { bareCode: code } : { problem: SAY.otherSignIn };
+}
+
+function fromCode(text: string, { needsIssuer }: PasteExpected): Read {
+  const code = percentDecoded(text);
+  if (code.length < SHORTEST_CODE || !CODE.test(code)) return { problem: SAY.noCode };
+  return needsIssuer ? { problem: SAY.needsIssuer } : { bareCode: code };
+}
+
+export function readPaste(pasted: string, expected: PasteExpected): Read {
+  if (pasted.length > LONGEST_CHARS) return { problem: SAY.long };
+  const text = cleanText(pasted).replace(BETWEEN, "").replace(QUOTES, "");
+  if (text === "") return { problem: SAY.empty };
+  if (SCHEME.test(text) || WITHOUT_SCHEME.test(text)) {
+    const query = queryOf(text, expected.redirectUri);
+    if (query !== undefined) return fromParameters(new URLSearchParams(query), expected);
+    return { problem: `That address does not begin with ${expected.redirectUri}. Paste ${ADDRESS}.` };
+  }
+  if (NAMED.test(text)) {
+    const query = text.replace(/^(?:\/[^?]*)?[?&#]?/, "");
+    return fromParameters(new URLSearchParams(query), expected);
+  }
+  // Some authorization servers show `code#state` on a page of their own.
+  const [, code = "", state = ""] = /^([^#]+)#([^#]+)$/.exec(text) ?? [];
+  if (code === "") return fromCode(text, expected);
+  const parameters = new URLSearchParams({ code: percentDecoded(code), state: percentDecoded(state) });
+  return fromParameters(parameters, expected);
+}
+
+/** `listening` absent: the user pastes the address. */
+interface Place {
+  redirectUri: string;
+  listening?: Listening;
+}
+
+interface ListenParts {
+  listeners: Pick<Listeners, "open">;
+  /** Ends the listening. */
+  signal: AbortSignal;
+  onNote: (note: string) => void;
+}
+
+/** A port for an address at which nothing listens: browsers open those of the dynamic range (RFC 6335, section 6). */
+const UNUSED_PORT = 49_152;
+
+/** The host, with brackets around an IPv6 address. The `URL` of an address with `{port}` would be invalid. */
+const hostOf = (uri: string): string => new URL(withPort(uri, UNUSED_PORT)).hostname;
+
+type Tries = readonly [RedirectTry, ...RedirectTry[]];
+
+async function openFirst([{ uri, port = 0 }, ...others]: Tries, parts: ListenParts): Promise<Place> {
+  const { listeners, signal, onNote } = parts;
+  try {
+    const listening = await listeners.open(hostOf(uri), port, signal);
+    return { redirectUri: withPort(uri, listening.port), listening };
+  } catch (error) {
+    if (signal.aborted) throw error;
+    const isBusy = codeOf(error) === "EADDRINUSE";
+    const [next, ...rest] = others;
+    if (isBusy && next) return openFirst([next, ...rest], parts);
+    if (isBusy && port !== 0) throw new SignInProblem("port-in-use", { port }, error);
+    // For example a port below 1024, or a sandbox: the user can still paste the address.
+    onNote(`no port could be opened for the browser's answer: ${codeOf(error)}`);
+    return { redirectUri: withPort(uri, port || UNUSED_PORT) };
+  }
+}
+
+interface Registered extends Place {
+  client: ClientRecord;
+}
+
+/**
+ * The refused address with `localhost`, then the last one that was to be tried, which may have any free port. Undefined:
+ * the configuration names the address, or its host is not 127.0.0.1.
+ */
+function localhostTries(refused: string, choice: RedirectChoice): Tries | undefined {
+  const other = choice.listens && !choice.isConfigured ? withLocalhost(refused) : undefined;
+  if (other === undefined || !choice.listens) return undefined;
+  const last = choice.tries.slice(-1).map((one) => ({ ...one, uri: withLocalhost(one.uri) ?? other }));
+  return [{ uri: other, port: portOf(new URL(other)) }, ...last];
+}
+
+const isRefusedRedirect = (error: unknown): boolean =>
+  error instanceof SignInProblem && error.kind === "redirect-refused";
+
+/** Throws `SignInProblem`. `clientFor`: the client that the authorization server knows with this redirect URI. */
+export async function listenAndRegister(
+  wish: RedirectWish,
+  parts: ListenParts,
+  clientFor: (redirectUri: string) => Promise<ClientRecord>,
+): Promise<Registered> {
+  const choice = chooseRedirect(wish);
+  const place = choice.listens ? await openFirst(choice.tries, parts) : { redirectUri: choice.uri };
+  try {
+    return { ...place, client: await clientFor(place.redirectUri) };
+  } catch (error) {
+    const tries = localhostTries(place.redirectUri, choice);
+    if (!tries || !isRefusedRedirect(error)) throw error;
+    parts.onNote("the authorization server refuses 127.0.0.1 as redirect URI: localhost is tried");
+    const second = await openFirst(tries, parts);
+    return { ...second, client: await clientFor(second.redirectUri) };
+  }
 }

@@ -1,57 +1,272 @@
 /**
- * Signing in with a browser. Owns: the flows that are under way, the listener at the redirect URI, what the user may
- * paste, and the browser's start. Must not: renew tokens (tokens) or decide that a sign-in is needed: only the user
- * begins one. Called by: auth.ts.
+ * Signing in with a browser. Owns: the sign-ins that are under way, each from the user's wish to its end: success, a
+ * failure, a limit of time, or the user's Esc. Must not: renew tokens or decide that a sign-in is needed: only the user
+ * begins one.
  */
-
-import type { SignInAgreed, SignInStep } from "../../../../src/shared/protocol/sign-in.ts";
+import { randomUUID } from "node:crypto";
+import { messageOf, ThreadsError, toWireError } from "../../../../src/shared/protocol/errors.ts";
+import type { SignInAgreed, SignInResult, SignInStep } from "../../../../src/shared/protocol/sign-in.ts";
 import { commandFor } from "../../../shared/commands.ts";
-import { discover, promisesIssuer } from "../discovery/discovery.ts";
-import { beginAuthorization, chooseScope, clientFor, finishAuthorization } from "../grants/grants.ts";
+import { abortable } from "../../../shared/pace/abort.ts";
+import type { GrantContext } from "../grants/ask.ts";
 import { explainProblem, SignInProblem } from "../model/model.ts";
-import { openBrowser } from "./browser.ts";
-import {
-  SIGN_IN_LIMITS,
-  type SignInParts,
-  type SignIns,
-  type SignInsOptions,
-  type SignInTarget,
-} from "./contract.ts";
-import { Flow, type FlowOver } from "./flow.ts";
-import { Listeners } from "./listeners.ts";
+import { Listeners } from "./callback.ts";
+import { exchange, PARTS, type Prepared, prepare, type SignInParts, type SignInTarget } from "./prepare.ts";
+import { type Pasted, readPaste } from "./redirect.ts";
 
-export { openBrowser } from "./browser.ts";
-export type { SignInLimits, SignInParts, SignIns, SignInsOptions, SignInTarget } from "./contract.ts";
-export { SIGN_IN_LIMITS } from "./contract.ts";
+export interface FlowOptions {
+  target: SignInTarget;
+  parts: SignInParts;
+  listeners: Listeners;
+  options: SignInsOptions;
+  deadClient: string | undefined;
+  /** Called once. `result` is absent if `begin` has answered or thrown how the sign-in ended. */
+  onOver: (over: FlowOver) => void;
+}
 
-const PARTS: SignInParts = {
-  discover,
-  promisesIssuer,
-  clientFor,
-  chooseScope,
-  beginAuthorization,
-  finishAuthorization,
-  openBrowser,
-  limits: SIGN_IN_LIMITS,
-};
+export interface FlowOver {
+  result?: SignInResult;
+  /** The old dynamic client with which the user did not get through. */
+  deadClient?: string;
+}
 
-const over = (): string => `This sign-in has ended. Begin another one with ${commandFor("auth")}.`;
+type OpenPrepared = Extract<Prepared, { kind: "open" }>;
 
-async function firstStep(
-  flow: Flow,
-  agreed: SignInAgreed,
-  signal: AbortSignal | undefined,
-): Promise<SignInStep> {
-  const cancel = (): void => flow.cancel();
-  signal?.addEventListener("abort", cancel, { once: true });
-  try {
-    return await flow.begin(agreed);
-  } finally {
-    signal?.removeEventListener("abort", cancel);
+/** What `begin` answers while the sign-in waits for the browser. `endsAt`: by `performance.now()`. */
+interface Waiting {
+  step: Extract<SignInStep, { step: "open" }>;
+  endsAt: number;
+}
+
+/** The requests of `target`, which end with the signal. */
+function contextOf({ plan, requests, onNote }: SignInTarget, signal: AbortSignal): GrantContext {
+  const signalFor = (own: AbortSignal | null | undefined): AbortSignal =>
+    own ? AbortSignal.any([own, signal]) : signal;
+  return {
+    plan,
+    onNote,
+    requests: { fetch: (url, init) => requests.fetch(url, { ...init, signal: signalFor(init.signal) }) },
+  };
+}
+
+export class Flow {
+  readonly id = randomUUID();
+  readonly #options: FlowOptions;
+  readonly #context: GrantContext;
+  /** Fires with the `SignInProblem` that ends the sign-in, or at its end. */
+  readonly #lifetime = new AbortController();
+  readonly #listening = new AbortController();
+  #timer: NodeJS.Timeout | undefined;
+  #prepared: OpenPrepared | undefined;
+  #waiting: Waiting | undefined;
+  /** Set by the first answer: true once the user is signed in. */
+  #finishing: Promise<boolean> | undefined;
+  #hasTokens = false;
+  #isAbandoned = false;
+  #isOver = false;
+  #beginning: Promise<SignInStep> | undefined;
+
+  constructor(options: FlowOptions) {
+    this.#options = options;
+    this.#context = contextOf(options.target, this.#lifetime.signal);
+  }
+
+  get url(): string {
+    return this.#options.target.url.href;
+  }
+
+  /**
+   * Also for a second wish, which gets the same answer. `signal` cancels the sign-in before its first step. Rejects with
+   * `ThreadsError`.
+   */
+  async begin(agreed: SignInAgreed, signal?: AbortSignal): Promise<SignInStep> {
+    if (this.#waiting) {
+      const { step, endsAt } = this.#waiting;
+      return { ...step, endsInMs: Math.max(0, Math.round(endsAt - performance.now())) };
+    }
+    const cancel = (): void => this.cancel();
+    signal?.addEventListener("abort", cancel, { once: true });
+    try {
+      this.#beginning ??= this.#begin(agreed);
+      return await this.#beginning;
+    } finally {
+      signal?.removeEventListener("abort", cancel);
+    }
+  }
+
+  /** Answers what is wrong with the text; undefined: the sign-in goes on. */
+  paste(text: string): string | undefined {
+    if (this.#finishing || !this.#prepared) return undefined;
+    const { redirectUri, state, discovered } = this.#prepared.pending;
+    const needsIssuer = discovered.metadata.authorization_response_iss_parameter_supported === true;
+    const read = readPaste(text, { redirectUri, state, needsIssuer });
+    if ("problem" in read) return read.problem;
+    void this.#answer(read);
+    return undefined;
+  }
+
+  /** Does nothing once the tokens are there: then the user is signed in. */
+  cancel(kind: "cancelled" | "timed-out" = "cancelled"): void {
+    if (this.#hasTokens) return;
+    this.#lifetime.abort(new SignInProblem(kind));
+    // Before and after the wait, the work under way fails with the signal's reason.
+    if (this.#waiting && !this.#finishing) this.#fail(this.#lifetime.signal.reason);
+  }
+
+  /** The server is gone or was edited. Also ends the wait for the store's lock and for the server's connection. */
+  abandon(): void {
+    this.#isAbandoned = true;
+    this.cancel();
+    this.#lifetime.abort(new SignInProblem("cancelled"));
+  }
+
+  /** Settles when the sign-in stores nothing any more. */
+  async settled(): Promise<void> {
+    await this.#finishing;
+  }
+
+  async #begin(agreed: SignInAgreed): Promise<SignInStep> {
+    const { target, parts, listeners, deadClient } = this.#options;
+    this.#limit(parts.limits.talkMs);
+    try {
+      const preparing = prepare({
+        ...{ target, agreed, parts, listeners, deadClient },
+        context: this.#context,
+        signal: this.#lifetime.signal,
+        listenSignal: this.#listening.signal,
+      });
+      const prepared = await this.#orEnd(preparing);
+      if (prepared.kind === "open") return await this.#openBrowser(prepared);
+      if (prepared.kind === "ask") {
+        this.#end({});
+        return { step: "ask", question: prepared.question };
+      }
+      this.#hasTokens = true;
+      // The answer goes out before the end, which names this sign-in by its id.
+      setImmediate(() => void this.#connect());
+      return { step: "renewed", id: this.id };
+    } catch (error) {
+      this.#end({});
+      throw this.#explain(error);
+    }
+  }
+
+  async #openBrowser(prepared: OpenPrepared): Promise<SignInStep> {
+    const { target, parts, options } = this.#options;
+    const { env, platform, log } = options;
+    const { redirectUri, state, url, discovered } = prepared.pending;
+    const codeGoesTo = new URL(discovered.metadata.token_endpoint ?? discovered.foundAt).host;
+    this.#prepared = prepared;
+    prepared.listening?.wait({ redirectUri, state, answer: (parameters) => this.#answer({ parameters }) });
+    const browser = await this.#orEnd(parts.openBrowser(url, { env, platform, onNote: target.onNote }));
+    const endsInMs = parts.limits.flowMs;
+    this.#limit(endsInMs);
+    const listens = prepared.listening !== undefined;
+    const step = {
+      step: "open",
+      id: this.id,
+      url,
+      redirectUri,
+      codeGoesTo,
+      browser,
+      listens,
+      endsInMs,
+    } as const;
+    this.#waiting = { step, endsAt: performance.now() + endsInMs };
+    log.info(`${target.server}: the sign-in waits for its answer at ${redirectUri}, browser: ${browser}`);
+    return step;
+  }
+
+  #limit(ms: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.cancel("timed-out"), ms).unref();
+  }
+
+  /** The promise, or the reason for which the sign-in ended meanwhile. */
+  async #orEnd<T>(promise: Promise<T>): Promise<T> {
+    const { signal } = this.#lifetime;
+    try {
+      return await abortable(promise, signal, "The sign-in");
+    } catch (error) {
+      throw signal.aborted ? signal.reason : error;
+    }
+  }
+
+  /** The first answer counts, whether it comes from the browser or by paste. Never rejects. */
+  #answer(answer: Pasted): Promise<boolean> {
+    this.#finishing ??= this.#finish(answer);
+    return this.#finishing;
+  }
+
+  async #finish(answer: Pasted): Promise<boolean> {
+    const { target, parts } = this.#options;
+    try {
+      // A browser may answer before its start is known, and the step comes before the end.
+      await this.#beginning;
+      if (!this.#prepared) return false;
+      this.#limit(parts.limits.talkMs);
+      const { pending } = this.#prepared;
+      const record = await this.#orEnd(exchange(target, { pending, answer, context: this.#context }, parts));
+      this.#hasTokens = true;
+      await target.store.locked((held) => held.write(record), this.#lifetime.signal);
+    } catch (error) {
+      this.#fail(error);
+      return false;
+    }
+    this.#listening.abort();
+    void this.#connect();
+    return true;
+  }
+
+  /** Never rejects: a server that does not connect says so by its own status. */
+  async #connect(): Promise<void> {
+    const { target, options } = this.#options;
+    const { server, redact } = target;
+    let tools: number | undefined;
+    try {
+      tools = await this.#orEnd(target.signedIn());
+    } catch (error) {
+      options.log.warn(`${server}: signed in, but not connected: ${redact(messageOf(error))}`);
+    }
+    options.log.info(`${server}: signed in`);
+    this.#end({ result: { ok: true, ...(tools === undefined ? {} : { tools }) } });
+  }
+
+  #fail(problem: unknown): void {
+    const error = toWireError(this.#explain(problem));
+    this.#options.options.log.info(`the sign-in ended: ${error.message}`);
+    const { isOldClient = false, pending } = this.#prepared ?? {};
+    const deadClient = isOldClient && !this.#isAbandoned ? pending?.client.id : undefined;
+    this.#end({ result: { ok: false, error }, ...(deadClient === undefined ? {} : { deadClient }) });
+  }
+
+  #explain(error: unknown): ThreadsError {
+    const { server, redact } = this.#options.target;
+    if (error instanceof SignInProblem) return explainProblem(error, { server, redact });
+    if (error instanceof ThreadsError) return error;
+    return new ThreadsError("internal", `${server}: ${redact(messageOf(error))}`, { cause: error });
+  }
+
+  #end(over: FlowOver): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+    this.#lifetime.abort(new SignInProblem("cancelled"));
+    this.#listening.abort();
+    this.#options.onOver(over);
   }
 }
 
-class RunningSignIns implements SignIns {
+const over = (): string => `This sign-in has ended. Begin another one with ${commandFor("auth")}.`;
+
+export interface SignInsOptions {
+  onEnd: (end: { id: string; server: string; result: SignInResult }) => void;
+  log: { info(message: string): void; warn(message: string): void };
+  env: Readonly<Record<string, string | undefined>>;
+  platform: NodeJS.Platform;
+}
+
+export class SignIns {
   readonly #options: SignInsOptions;
   readonly #parts: SignInParts;
   readonly #listeners: Listeners;
@@ -60,17 +275,21 @@ class RunningSignIns implements SignIns {
   /** By server: the old dynamic client with which the last sign-in was not finished. */
   readonly #deadClients = new Map<string, string>();
 
-  constructor(options: SignInsOptions, parts: SignInParts) {
+  constructor(options: SignInsOptions, parts: Partial<SignInParts> = {}) {
     this.#options = options;
-    this.#parts = parts;
-    this.#listeners = new Listeners(parts.limits);
+    this.#parts = { ...PARTS, ...parts };
+    this.#listeners = new Listeners(this.#parts.limits);
   }
 
+  /**
+   * The same server twice is one sign-in. `signal` ends a sign-in that has not answered its first step: without a dialog
+   * no browser opens. Rejects with `ThreadsError`.
+   */
   async begin(target: SignInTarget, agreed: SignInAgreed, signal?: AbortSignal): Promise<SignInStep> {
     const { server, redact } = target;
     if (signal?.aborted) throw explainProblem(new SignInProblem("cancelled"), { server, redact });
     const running = this.#flows.get(server);
-    if (running?.url === target.url.href) return firstStep(running, agreed, signal);
+    if (running?.url === target.url.href) return running.begin(agreed, signal);
     running?.abandon();
     const most = this.#parts.limits.flows;
     if (this.#flows.size >= most) {
@@ -85,9 +304,10 @@ class RunningSignIns implements SignIns {
       onOver: (over) => this.#over(server, flow, over),
     });
     this.#flows.set(server, flow);
-    return firstStep(flow, agreed, signal);
+    return flow.begin(agreed, signal);
   }
 
+  /** Answers what is wrong with the text; undefined: the sign-in goes on. */
   async paste(id: string, text: string): Promise<string | undefined> {
     const flow = this.#byId(id);
     return flow ? flow.paste(text) : over();
@@ -97,6 +317,7 @@ class RunningSignIns implements SignIns {
     this.#byId(id)?.cancel();
   }
 
+  /** Ends the sign-ins of a server that was edited or removed, or all. */
   abandon(server?: string): void {
     const servers = server === undefined ? [...this.#flows.keys()] : [server];
     for (const name of servers) {
@@ -111,6 +332,7 @@ class RunningSignIns implements SignIns {
     return this.#flows.has(server);
   }
 
+  /** Ends all sign-ins. Settles when nothing listens and nothing is being stored any more. */
   async close(): Promise<void> {
     const flows = [...this.#flows.values()];
     this.abandon();
@@ -129,7 +351,3 @@ class RunningSignIns implements SignIns {
     if (result) this.#options.onEnd({ id: flow.id, server, result });
   }
 }
-
-/** `parts` replaces the work of the neighbours, for tests. */
-export const createSignIns = (options: SignInsOptions, parts: Partial<SignInParts> = {}): SignIns =>
-  new RunningSignIns(options, { ...PARTS, ...parts });

@@ -1,10 +1,65 @@
 /**
- * The text of a stored sign-in. Reading is tolerant: unknown keys are left out, and a value of the wrong shape counts as
- * absent. Without server, url, issuer, token endpoint and the client's id nothing in the text can be used. Pure.
+ * The text of a stored sign-in, and of `tokens.json`, which a person or another program wrote. Reading is tolerant: unknown
+ * keys are left out, and a value of the wrong type, length or characters counts as absent. Pure.
  */
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
-import type { ClientAuthMethod, ClientRecord, SignInRecord } from "../model/model.ts";
-import { jsonOf, optional, refreshTokenOf, textOf, timeOf, tokenOf, webUrlOf } from "./fields.ts";
+import { withoutBom } from "../../../../src/shared/text/bom.ts";
+import type { ClientAuthMethod, ClientRecord, GivenTokens, SignInRecord } from "../model/model.ts";
+
+const TOKEN_CHARS = 16 * 1024;
+const TEXT_CHARS = 8 * 1024;
+/** The latest time that a Date can hold, in milliseconds. */
+const LATEST_MS = 8.64e15;
+/** A smaller number counts seconds: as milliseconds it would be a time before March 1973. */
+const LEAST_MS = 1e11;
+
+/** The value of a JSON text, also behind a byte-order mark; undefined if the text is not JSON. */
+export function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(withoutBom(text));
+  } catch {
+    // The message of the error quotes the text, which holds secrets.
+    return undefined;
+  }
+}
+
+/** Printable ASCII without spaces, which every token of RFC 6750, section 2.1, is. */
+export const tokenOf = (value: unknown): string | undefined =>
+  typeof value === "string" && value.length <= TOKEN_CHARS && /^[!-~]+$/.test(value) ? value : undefined;
+
+/** Printable ASCII, which every refresh token of RFC 6749, appendix A.17, is. */
+const refreshTokenOf = (value: unknown): string | undefined =>
+  typeof value === "string" && value.length <= TOKEN_CHARS && /^[ -~]+$/.test(value) ? value : undefined;
+
+/** A text in one line, with at least one character. */
+export const textOf = (value: unknown): string | undefined =>
+  typeof value === "string" && value.length <= TEXT_CHARS && /^\P{Cc}+$/u.test(value) ? value : undefined;
+
+/** An http or https URL as it is written. */
+export function webUrlOf(value: unknown): string | undefined {
+  const text = textOf(value);
+  return text !== undefined && /^https?:\/\/\S+$/i.test(text) && URL.canParse(text) ? text : undefined;
+}
+
+/** Milliseconds since the epoch. */
+export const timeOf = (value: unknown): number | undefined =>
+  typeof value === "number" && value >= 0 && value <= LATEST_MS ? value : undefined;
+
+/** A number, or a text with one, as some programs write it. */
+export function numberOf(value: unknown): number | undefined {
+  const number = typeof value === "string" && /^\d{1,16}(\.\d+)?$/.test(value) ? Number(value) : value;
+  return typeof number === "number" && Number.isFinite(number) ? number : undefined;
+}
+
+/** Milliseconds since the epoch, of a time in seconds or in milliseconds. */
+function instantOf(value: unknown): number | undefined {
+  const number = numberOf(value);
+  return timeOf(number !== undefined && number < LEAST_MS ? number * 1_000 : number);
+}
+
+/** An object with the key, or without any key if there is no value. */
+export const optional = <K extends string, T>(key: K, value: T | undefined): { [P in K]?: T } =>
+  (value === undefined ? {} : { [key]: value }) as { [P in K]?: T };
 
 const VERSION = 1;
 const REDIRECT_URIS = 20;
@@ -91,3 +146,51 @@ export const formatRecord = (record: SignInRecord): string => `${JSON.stringify(
 
 export const hasTokens = ({ access_token, refresh_token }: SignInRecord): boolean =>
   access_token !== undefined || refresh_token !== undefined;
+
+/** RFC 6750, section 1.2. */
+const USUAL_TYPE = "Bearer";
+
+/** The end of the token's life: as a time, else relative to the file's own time. */
+function endOf(raw: Record<string, unknown>, modifiedMs: number): number | undefined {
+  const at = instantOf(raw.expiresAt) ?? instantOf(raw.expires_at);
+  if (at !== undefined) return at;
+  const seconds = numberOf(raw.expires_in);
+  return seconds === undefined ? undefined : timeOf(modifiedMs + Math.max(0, seconds) * 1_000);
+}
+
+/**
+ * Never throws. `modifiedMs`: when the file was changed, in milliseconds since the epoch. A file may name the `url` that
+ * its tokens are for; then they are for no other.
+ */
+export function parseGiven(
+  text: string,
+  { modifiedMs, url }: { modifiedMs: number; url: string },
+): Parsed<GivenTokens> {
+  const raw = jsonOf(text);
+  if (!isObject(raw)) return { what: "it is not a JSON object" };
+  if (typeof raw.url === "string" && raw.url !== url) return { what: "its url is not that of the server" };
+  const access = tokenOf(raw.access_token);
+  if (access === undefined) return { what: "it has no access_token that a header can hold" };
+  const value: GivenTokens = {
+    access_token: access,
+    token_type: tokenOf(raw.token_type) ?? USUAL_TYPE,
+    ...optional("refresh_token", refreshTokenOf(raw.refresh_token)),
+    ...optional("expiresAt", endOf(raw, modifiedMs)),
+  };
+  return { value };
+}
+
+/** The sign-in while this process holds its lock. */
+export interface HeldSignIn {
+  /** As it stands in the file now. */
+  readonly record: SignInRecord | undefined;
+  /**
+   * Writes the record before it settles. If the disk takes nothing, the record is kept in memory for this process and
+   * one warning is given: a rotated token must not be lost.
+   */
+  write(record: SignInRecord): Promise<void>;
+  /** Answers why the disk does not take it; then nothing has changed. */
+  writeToDisk(record: SignInRecord): Promise<string | undefined>;
+  /** Removes the file, and the server's folder if it is empty then. */
+  forget(): Promise<void>;
+}

@@ -1,26 +1,46 @@
 /**
- * Renews the stored sign-in of one server under the lock that all processes share. A refresh token that rotates works
- * once, so only the holder of the lock sends it, and the answer is written before anybody uses it. Nothing here opens a
- * browser or registers a client. Called by: tokens.ts.
+ * What asks for tokens without the user. Owns: the renewal of a stored sign-in under the lock that all processes share, and
+ * the token of a server without a user. A refresh token that rotates works once, so only the holder of the lock sends it, and
+ * the answer is written before anybody uses it. Nothing here opens a browser or registers a client.
  */
-import { type GrantContext, refreshTokens } from "../grants/grants.ts";
+import { abortable } from "../../../shared/pace/abort.ts";
+import { checkSecretTarget, discover } from "../discovery/discovery.ts";
+import type { GrantContext } from "../grants/ask.ts";
+import { chooseScope } from "../grants/authorize.ts";
+import { machineTokens, refreshTokens } from "../grants/token-requests.ts";
 import {
+  type AuthChallenge,
+  type Discovered,
+  isFresh,
   SignInProblem,
   type SignInProblemKind,
   type SignInRecord,
   type TokenAnswer,
 } from "../model/model.ts";
-import type { LockedSignIn, SignInStore } from "../store/store.ts";
-import { isFresh } from "./fresh.ts";
+import type { HeldSignIn } from "../store/record.ts";
+import type { SignInStore } from "../store/store.ts";
 
-export interface RefreshContext {
-  store: Pick<SignInStore, "locked" | "read">;
-  /** Resolved when the refresh token is to be sent. */
+export interface TokensContext {
+  server: string;
+  /** The MCP endpoint. */
+  url: URL;
+  store: SignInStore;
+  /** Whether the server is signed in to without a user. */
+  isMachine: boolean;
+  /** Resolves the configuration's values; called only when a request to the authorization server is due. */
   grant: () => Promise<GrantContext>;
+  onSecret: (secret: string) => void;
+  onNote: (note: string) => void;
+  /** The number of renewals that are out changes by `by`: the session's end waits for them. */
+  onRenewing: (by: number) => void;
+  /** The sign-in's status may have changed. */
+  onStatus: () => void;
+  nowMs: () => number;
+}
+
+interface RefreshContext extends Pick<TokensContext, "store" | "grant" | "onSecret" | "nowMs"> {
   /** Rejects with `SignInProblem` "moved" if the server names another authorization server than the record's. */
   checkIssuer: (record: SignInRecord, grant: GrantContext) => Promise<void>;
-  onSecret: (secret: string) => void;
-  nowMs: () => number;
 }
 
 /**
@@ -47,7 +67,7 @@ export function refresh(
 }
 
 async function renew(
-  held: LockedSignIn,
+  held: HeldSignIn,
   record: SignInRecord,
   { grant, context }: { grant: GrantContext; context: RefreshContext },
 ): Promise<SignInRecord> {
@@ -100,7 +120,7 @@ export function renewedRecord(before: SignInRecord, answer: TokenAnswer, nowMs: 
 }
 
 /** Only a clear no of the authorization server ends a sign-in. A fault of the network or the server loses nothing. */
-async function settleFailure(held: LockedSignIn, before: SignInRecord, error: unknown): Promise<void> {
+async function settleFailure(held: HeldSignIn, before: SignInRecord, error: unknown): Promise<void> {
   const kind = kindOf(error);
   if (kind === "client-unknown" && before.client.kind === "dynamic") return held.forget();
   if (kind === "refresh-refused" || kind === "client-unknown") return held.write(withoutTokens(before));
@@ -114,3 +134,55 @@ const withoutTokens = ({
   expiresAt: ____,
   ...rest
 }: SignInRecord): SignInRecord => rest;
+
+type Held = TokenAnswer & { obtainedAt: number };
+
+/**
+ * The token of a server without a user, in memory. Nothing is stored: the configuration's secret gives another token at
+ * any time. `challenge`: the last one of the server, which may name its metadata and its scope.
+ */
+export function createMachine(
+  context: Pick<TokensContext, "server" | "url" | "grant" | "onSecret" | "nowMs">,
+  challenge: () => AuthChallenge | undefined,
+) {
+  let held: Held | undefined;
+  let discovered: Discovered | undefined;
+  let flight: Promise<Held> | undefined;
+
+  const ask = async (): Promise<Held> => {
+    const grant = await context.grant();
+    const { plan, requests, onNote } = grant;
+    discovered ??= await discover({ url: context.url, challenge: challenge(), plan, requests, onNote });
+    checkSecretTarget(discovered, { plan, url: context.url });
+    const challenged = challenge()?.scope;
+    const known = { plan, discovered, challenged, requested: undefined, granted: undefined };
+    const answer = await machineTokens({ discovered, scope: chooseScope(known) }, grant);
+    context.onSecret(answer.access_token);
+    held = { ...answer, obtainedAt: context.nowMs() };
+    return held;
+  };
+
+  const renewed = async (refused: string | undefined, signal: AbortSignal): Promise<string> => {
+    if (held && held.access_token !== refused && isFresh(held, context.nowMs())) return held.access_token;
+    if (!flight) {
+      flight = ask().finally(() => {
+        flight = undefined;
+      });
+      // A caller that was aborted does not wait for it.
+      flight.catch(() => {
+        // The server may have moved.
+        discovered = undefined;
+      });
+    }
+    return (await abortable(flight, signal, `the sign-in of ${context.server}`)).access_token;
+  };
+
+  return {
+    /** Undefined until the server has asked for a token. Throws `SignInProblem`. */
+    token: async (signal: AbortSignal) => (held === undefined ? undefined : renewed(undefined, signal)),
+    /** Another token than the refused one. Throws `SignInProblem`. */
+    renewed,
+  };
+}
+
+export type Machine = ReturnType<typeof createMachine>;

@@ -1,53 +1,44 @@
 /**
  * The tokens of one server. Owns: the token of the next request, its renewal (once at a time in this process, and by
  * the store's lock in all processes), and what a refusal of the server means. Must not: open a browser or register a
- * client. Called by: auth.ts.
+ * client.
  */
 import type { SignInStatus } from "../../../../src/shared/protocol/sign-in.ts";
 import { abortable, settledWithin } from "../../../shared/pace/abort.ts";
-import type { GrantContext } from "../grants/grants.ts";
-import { type AuthChallenge, type RefusedRequest, SignInProblem, type SignInRecord } from "../model/model.ts";
-import type { SignInStore, StoredSignIn } from "../store/store.ts";
-import { isExpired, isFresh } from "./fresh.ts";
-import type { Machine } from "./machine.ts";
-import { createStepUps } from "./step-ups.ts";
+import type { GrantContext } from "../grants/ask.ts";
+import {
+  type AuthChallenge,
+  isExpired,
+  isFresh,
+  type RefusedRequest,
+  SignInProblem,
+  type SignInRecord,
+} from "../model/model.ts";
+import type { StoredSignIn } from "../store/store.ts";
+import type { Machine, TokensContext } from "./refresh.ts";
 
-export interface TokensContext {
-  server: string;
-  /** The MCP endpoint. */
-  url: URL;
-  store: SignInStore;
-  /** Whether the server is signed in to without a user. */
-  isMachine: boolean;
-  /** Resolves the configuration's values; called only when a request to the authorization server is due. */
-  grant: () => Promise<GrantContext>;
-  onSecret: (secret: string) => void;
-  onNote: (note: string) => void;
-  /** The number of renewals that are out changes by `by`: the session's end waits for them. */
-  onRenewing: (by: number) => void;
-  /** The sign-in's status may have changed. */
-  onStatus: () => void;
-  nowMs: () => number;
-}
+/** MCP 2025-11-25, basic/authorization, "Step-Up Authorization Flow": "no more than a few times". */
+const MOST = 2;
+/** Sets of scopes that are remembered. */
+const SETS = 100;
 
-export interface ServerTokens {
-  /** The token for the next request; undefined: there is none. Throws `SignInProblem`. */
-  token(signal: AbortSignal): Promise<string | undefined>;
-  /** Another token with which the request is worth repeating once. Throws `SignInProblem`. */
-  afterRefusal(refused: RefusedRequest, signal: AbortSignal): Promise<string>;
-  /** Renews the stored sign-in, whatever its age. True: a request can be tried now. Never rejects. */
-  renew(signal: AbortSignal): Promise<boolean>;
-  /** Whether there is another token than the one that the server refused last: someone has signed in meanwhile. */
-  hasOther(): Promise<boolean>;
-  /** The user has signed in anew. */
-  signedIn(): void;
-  /** Throws `SignInProblem` "scope-loop" if the server still wants the scope for which the user has signed in twice. */
-  checkStepUp(): void;
-  /** The last challenge of the server. */
-  readonly challenge: AuthChallenge | undefined;
-  readonly status: SignInStatus | undefined;
-  /** Waits for a renewal that is out, at most `maxMs`. */
-  close(maxMs: number): Promise<void>;
+/** Scopes have no order (RFC 6749, section 3.3). */
+const keyOf = (scope: string | undefined): string =>
+  [...new Set((scope ?? "").split(/\s+/))].sort().join(" ").trim();
+
+/** How often the user has signed in for the same further scope. A server that grants less would go on for ever. */
+export function createStepUps() {
+  const times = new Map<string, number>();
+  return {
+    /** The user has signed in for this scope. */
+    count: (scope: string | undefined): void => {
+      const key = keyOf(scope);
+      times.set(key, (times.get(key) ?? 0) + 1);
+      const [oldest] = times.keys();
+      if (times.size > SETS && oldest !== undefined) times.delete(oldest);
+    },
+    isAllowed: (scope: string | undefined): boolean => (times.get(keyOf(scope)) ?? 0) < MOST,
+  };
 }
 
 /** The protected resource metadata are asked for another authorization server at most this often. */
@@ -55,9 +46,7 @@ const MOVED_CHECK_MS = 60_000;
 /** A renewal that failed before its time is due again after this pause: the old token still works. */
 const EARLY_RETRY_MS = 30_000;
 
-export const createServerTokens = (context: TokensContext): ServerTokens => new Tokens(context);
-
-class Tokens implements ServerTokens {
+export class ServerTokens {
   readonly #context: TokensContext;
   readonly #lifetime = new AbortController();
   readonly #stepUps = createStepUps();
@@ -79,12 +68,13 @@ class Tokens implements ServerTokens {
 
   /** What talks to an authorization server is loaded when a request to one is due: a stored token needs none. */
   #asMachine(): Promise<Machine> {
-    this.#machine ??= import("./machine.ts").then(({ createMachine }) =>
+    this.#machine ??= import("./refresh.ts").then(({ createMachine }) =>
       createMachine(this.#context, () => this.#challenge),
     );
     return this.#machine;
   }
 
+  /** The last challenge of the server. */
   get challenge(): AuthChallenge | undefined {
     return this.#challenge;
   }
@@ -93,6 +83,7 @@ class Tokens implements ServerTokens {
     return this.#status;
   }
 
+  /** The token for the next request; undefined: there is none. Throws `SignInProblem`. */
   async token(signal: AbortSignal): Promise<string | undefined> {
     if (this.#context.isMachine) return (await this.#asMachine()).token(signal);
     const stored = await this.#read();
@@ -120,6 +111,7 @@ class Tokens implements ServerTokens {
     return given?.tokens.access_token;
   }
 
+  /** Another token with which the request is worth repeating once. Throws `SignInProblem`. */
   async afterRefusal(refused: RefusedRequest, signal: AbortSignal): Promise<string> {
     const { status, challenge, sent, isRepeated } = refused;
     this.#challenge = challenge ?? this.#challenge;
@@ -151,12 +143,14 @@ class Tokens implements ServerTokens {
     return next.access_token;
   }
 
+  /** The user has signed in anew. */
   signedIn(): void {
     this.#issuerCheckedMs = Number.NEGATIVE_INFINITY;
     this.#moved = undefined;
     if (this.#challenge?.error === "insufficient_scope") this.#stepUps.count(this.#challenge.scope);
   }
 
+  /** Renews the stored sign-in, whatever its age. True: a request can be tried now. Never rejects. */
   async renew(signal: AbortSignal): Promise<boolean> {
     const { record } = await this.#read();
     // More scope comes from the user only.
@@ -170,18 +164,21 @@ class Tokens implements ServerTokens {
     }
   }
 
+  /** Whether there is another token than the one that the server refused last: someone has signed in meanwhile. */
   async hasOther(): Promise<boolean> {
     const { record, given } = await this.#read();
     const token = record?.access_token ?? given?.tokens.access_token;
     return token !== undefined && token !== this.#lostToken;
   }
 
+  /** Throws `SignInProblem` "scope-loop" if the server still wants the scope for which the user has signed in twice. */
   checkStepUp(): void {
     const { error, scope } = this.#challenge ?? {};
     if (error !== "insufficient_scope" || this.#stepUps.isAllowed(scope)) return;
     throw new SignInProblem("scope-loop", scope === undefined ? {} : { scope });
   }
 
+  /** Waits for a renewal that is out, at most `maxMs`. */
   async close(maxMs: number): Promise<void> {
     if (this.#flight) await settledWithin(this.#flight, maxMs);
     this.#lifetime.abort();
@@ -216,17 +213,15 @@ class Tokens implements ServerTokens {
   }
 
   #startFlight(refused: string | undefined): Promise<SignInRecord> {
-    const { store, grant, onSecret, onRenewing, nowMs } = this.#context;
+    const { onRenewing } = this.#context;
     onRenewing(1);
-    const start = async (): Promise<SignInRecord> => {
-      const { refresh } = await import("./refresh.ts");
-      const checkIssuer = (record: SignInRecord, use: GrantContext) => this.#checkIssuer(record, use);
-      return refresh(refused, { store, grant, onSecret, nowMs, checkIssuer }, this.#lifetime.signal);
-    };
-    const flight = start().finally(() => {
-      this.#flight = undefined;
-      onRenewing(-1);
-    });
+    const checkIssuer = (record: SignInRecord, use: GrantContext) => this.#checkIssuer(record, use);
+    const flight = import("./refresh.ts")
+      .then(({ refresh }) => refresh(refused, { ...this.#context, checkIssuer }, this.#lifetime.signal))
+      .finally(() => {
+        this.#flight = undefined;
+        onRenewing(-1);
+      });
     // A caller that was aborted does not wait for it.
     flight.catch(() => undefined);
     return flight;

@@ -2,11 +2,83 @@
  * Whole entries that come or go: servers in `mcpServers`, and names of programs in `imports`. Comments and formatting
  * stay. Pure.
  */
+import * as jsonc from "jsonc-parser";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
-import { entryAt, rooted, SERVER_KEYS } from "./entry-at.ts";
+import { BOM } from "../../../../src/shared/text/bom.ts";
+import { parseJsonc } from "../files/document.ts";
 import { appendItems, type Plain, setValue } from "./insert.ts";
-import { removeValue } from "./remove.ts";
+import { removeItem, removeValue } from "./remove.ts";
+
+const NEW_OBJECT = "{}\n";
+
+/** The root object. Throws `bad_config` if the text cannot be changed without guessing. */
+function checked(text: string, file: string): Record<string, unknown> {
+  const parsed = parseJsonc(text);
+  if ("problem" in parsed) {
+    const { message, line = 1, column = 1 } = parsed.problem;
+    throw new ThreadsError("bad_config", `${file}:${line}:${column} cannot be changed: ${message}.`, {
+      remedy: "Correct it first.",
+      data: { file, line, column },
+    });
+  }
+  if (isObject(parsed.document.value)) return parsed.document.value;
+  throw new ThreadsError("bad_config", `${file} cannot be changed: it holds no object.`, {
+    remedy: 'Write {"mcpServers": {}} first.',
+  });
+}
+
+/** A text that is empty or holds only comments gets an empty object at its end. */
+function withObject(text: string): string {
+  const scanner = jsonc.createScanner(text, true);
+  if (scanner.scan() !== jsonc.SyntaxKind.EOF) return text;
+  const eol = text.includes("\r\n") ? "\r\n" : "\n";
+  if (text.trim() === "") return NEW_OBJECT;
+  return text + (text.endsWith("\n") ? "" : eol) + NEW_OBJECT.replace("\n", eol);
+}
+
+/** The text without its BOM and with a root object. Throws `bad_config` if it cannot be changed without guessing. */
+function rooted(
+  given: string | undefined,
+  file: string,
+): { bom: string; text: string; root: Record<string, unknown> } {
+  const bom = given?.startsWith(BOM) ? BOM : "";
+  const text = withObject((given ?? "").slice(bom.length));
+  return { bom, text, root: checked(text, file) };
+}
+
+/** Both spellings; the one that is read last, and so counts, comes first. */
+const SERVER_KEYS = ["mcp-servers", "mcpServers"] as const;
+
+interface EntryAt {
+  bom: string;
+  /** The text without the BOM, with a root object. */
+  text: string;
+  path: [key: string, server: string];
+  /** Empty if there is no such entry yet. */
+  entry: Record<string, unknown>;
+}
+
+/** Where the server's entry is, or is to be. Throws `bad_config` if the text cannot be changed without guessing. */
+export function entryAt(given: string | undefined, server: string, file: string): EntryAt {
+  const { bom, text, root } = rooted(given, file);
+  const holds = (key: string): boolean => isObject(root[key]) && Object.hasOwn(root[key], server);
+  const key = SERVER_KEYS.find(holds) ?? (isObject(root["mcp-servers"]) ? "mcp-servers" : "mcpServers");
+  for (const path of [[key], [key, server]]) {
+    const value = path.reduce<unknown>(
+      (at, name) => (isObject(at) && Object.hasOwn(at, name) ? at[name] : undefined),
+      root,
+    );
+    if (value !== undefined && !isObject(value)) {
+      throw new ThreadsError("bad_config", `${file} cannot be changed: ${path.join(".")} is no object.`, {
+        remedy: "Correct it first.",
+      });
+    }
+  }
+  const servers = root[key] as Record<string, Record<string, unknown> | undefined> | undefined;
+  const entry = (servers !== undefined && Object.hasOwn(servers, server) && servers[server]) || {};
+  return { bom, text, path: [key, server], entry };
+}
 
 export interface NewEntry {
   name: string;
@@ -69,4 +141,49 @@ export function editImports(text: string | undefined, hosts: readonly string[], 
   if (added.length === 0) return text ?? bom + before;
   if (imports.length === 0) return bom + setValue(before, ["imports"], added);
   return bom + appendItems(before, ["imports"], added);
+}
+
+type Path = readonly [...string[], string];
+
+export interface EntryEdit {
+  /** The entry before the edit; empty if there is none. */
+  entry: Record<string, unknown>;
+  /** Paths are below the entry. */
+  set(path: Path, value: Plain): void;
+  remove(path: Path): void;
+  /** Adds items to a list that exists. */
+  append(path: Path, items: readonly Plain[]): void;
+  /** Takes an item out of a list. Later items move up. */
+  removeItem(path: Path, at: number): void;
+}
+
+/** The text after `change`. `text`: undefined for a new file. Throws `bad_config` if it cannot be changed without guessing. */
+export function editEntry(
+  text: string | undefined,
+  server: string,
+  file: string,
+  change: (edit: EntryEdit) => void,
+): string {
+  const { bom, text: before, path: place, entry } = entryAt(text, server, file);
+  let after = before;
+  const below = (path: Path): [...string[], string] => [...place, ...path];
+  change({
+    entry,
+    set: (path, value) => {
+      after = setValue(after, below(path), value);
+    },
+    remove: (path) => {
+      after = removeValue(after, below(path));
+    },
+    append: (path, items) => {
+      after = appendItems(after, below(path), items);
+    },
+    removeItem: (path, at) => {
+      after = removeItem(after, below(path), at);
+    },
+  });
+  // An override without a key would be a mistake.
+  const isEmpty =
+    Object.keys(entry).length > 0 && Object.keys(entryAt(after, server, file).entry).length === 0;
+  return bom + (isEmpty ? removeValue(after, place) : after);
 }

@@ -3,23 +3,267 @@
  * of the question and of the consent; variables that the session's folder may not decide for the user's own servers
  * are reported as problems. Must not: start a server. Called by: trust, values. Never throws.
  */
+
+import { createHash } from "node:crypto";
+import { stat } from "node:fs/promises";
+import { parseEnv } from "node:util";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
+import { withoutBom } from "../../../../src/shared/text/bom.ts";
 import { inTime } from "../../../shared/files/in-time.ts";
+import { readRegular, readRegularText, type Unread, whyUnread } from "../../../shared/files/read-regular.ts";
+import { canonical } from "../../../shared/json/canonical.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
 import { fillPath, type PathFacts, pathsOf } from "../entry/interpolate.ts";
-import { NO_ANSWER } from "../files/files.ts";
-import { contentOf, type EnvSeen, forOwnServer, isOwn } from "./content.ts";
-import { droppedText, type EnvFolders, isDecidedByFolder, unfitReason } from "./launch.ts";
-import { wayTo } from "./path-stops.ts";
-import { readEnvFile } from "./read.ts";
-import { ScriptReader, type Scripts } from "./scripts.ts";
+import { listed, shown } from "../entry/shown-text.ts";
+import { findWorktree, NO_ANSWER } from "../files/sources.ts";
+import { decidesWhatRuns, isData } from "./deciding-variables.ts";
+import { endOf, isWithin, type Way, wayTo } from "./path-stops.ts";
 
-export { type EnvSeen, isOwn } from "./content.ts";
-export { decidesWhatRuns } from "./deciding-variables.ts";
-export { agreedEntries, cloneOf } from "./launch.ts";
-export { endOf, isWithin } from "./path-stops.ts";
-export { areAgreed, type Scripts } from "./scripts.ts";
+type Entries = Readonly<Record<string, string>>;
+
+interface EnvContent {
+  /** Sorted. */
+  names: string[];
+  /** Values of the names that decide what runs. */
+  deciding: Record<string, string>;
+  /** Hex SHA-256 of the names and of the values that are no data: contents with the same hash need no new answer. */
+  hash: string;
+  /** A lower bound for the characters of a text with the names and deciding values. */
+  chars: number;
+}
+
+/** What was found at the path of a server's envFile. `changedAtMs`: when the file was written, if that is known. */
+export type EnvSeen = { content: EnvContent; changedAtMs?: number } | { reason: string };
+
+export function contentOf(entries: Entries): EnvContent {
+  const names = Object.keys(entries).sort();
+  const values = Object.entries(entries).filter(([name]) => decidesWhatRuns(name));
+  const deciding = Object.fromEntries(values);
+  const bound = Object.fromEntries(Object.entries(entries).filter(([name, value]) => !isData(name, value)));
+  const hash = createHash("sha256")
+    .update(canonical({ names, deciding: bound }))
+    .digest("hex");
+  return { names, deciding, hash, chars: names.reduce((sum, name) => sum + name.length, 0) };
+}
+
+/**
+ * What the user's own server gets of a file in the session's folder: data, and the names that its entry lists. `dropped`:
+ * the other names.
+ */
+function forOwnServer(
+  entries: Entries,
+  listed: readonly string[] = [],
+): { kept: Record<string, string>; dropped: string[] } {
+  const isKept = ([name, value]: [string, string]): boolean => listed.includes(name) || isData(name, value);
+  const kept = Object.fromEntries(Object.entries(entries).filter(isKept));
+  const dropped = Object.keys(entries).filter((name) => !Object.hasOwn(kept, name));
+  return { kept, dropped: dropped.sort() };
+}
+
+/** Whether the user's own files define the server, even if a project enabled it. */
+export const isOwn = ({ project, enabledByProject }: ServerDefinition): boolean =>
+  !project || enabledByProject !== undefined;
+
+/** A larger file is not an environment. */
+const FILE_BYTES = 1024 * 1024;
+
+type EnvFile = { entries: Record<string, string> } | { reason: string };
+
+function reasonOf(read: Unread): string {
+  if (read.kind === "irregular" && read.what === "a folder") return "it is a folder";
+  if (read.kind !== "unreadable") return whyUnread(read);
+  const { code } = read;
+  return code === "EACCES" || code === "EPERM" ? "it may not be read" : `it cannot be read (${code})`;
+}
+
+/** `file`: an absolute path. Never throws. */
+export async function readEnvFile(file: string): Promise<EnvFile> {
+  const read = await readRegularText(file, FILE_BYTES);
+  if (read.kind !== "text") return { reason: reasonOf(read) };
+  const text = withoutBom(read.text);
+  if (text.includes("\0")) return { reason: "it holds a NUL character" };
+  const entries = Object.entries(parseEnv(text)).filter(
+    (entry): entry is [string, string] => entry[1] !== undefined,
+  );
+  return { entries: Object.fromEntries(entries) };
+}
+
+interface EnvFolders {
+  home: string;
+  /** The session's folder. */
+  cwd: string;
+  platform?: NodeJS.Platform;
+}
+
+type AgreedEntries =
+  /** `note`: one line about variables that were left out. */
+  | { entries: Record<string, string>; note?: string }
+  | { reason: string }
+  /** The content is not the one to which the user agreed. */
+  | { changed: true };
+
+const SHOWN_NAMES = 20;
+
+/** A longer name is cut at its end, because the start says what the variable decides. */
+const NAME_CHARS = 80;
+
+const REMOTE = "it lies on another machine";
+
+/** Why an envFile is not read for a project's server: its content could not be shown to anybody. */
+function unfitReason({ isRemote, found }: Way): string | undefined {
+  if (isRemote) return REMOTE;
+  if (found?.isSpecial) return "it is no regular file";
+  const { bytes = 0 } = found ?? {};
+  return bytes > LIMITS.envFileShownBytes ? `it has ${bytes} bytes` : undefined;
+}
+
+const briefName = (name: string): string =>
+  name.length <= NAME_CHARS ? shown(name) : `${shown(name.slice(0, NAME_CHARS).toWellFormed())}…`;
+
+/** One line, without values, about the variables of an envFile in the session's folder that are left out. */
+function droppedText(file: string, names: readonly string[]): string {
+  const why = names.length === 1 ? "it may decide" : "they may decide";
+  const what = listed(names.map(briefName), SHOWN_NAMES);
+  return `${shown(file)} lies in the folder that Pi runs in and sets ${what}: left out, since ${why} what runs or where it connects`;
+}
+
+/**
+ * The real folder of the clone that Pi runs in: its worktree, or the session's folder. Undefined: Pi runs in the home
+ * folder or above it, which is no clone.
+ */
+export async function cloneOf({
+  cwd,
+  home,
+  platform = process.platform,
+}: EnvFolders): Promise<string | undefined> {
+  const [folder, user] = await Promise.all([endOf(cwd), endOf(home)]);
+  const isHome = (one: string): boolean => isWithin(user, one, platform);
+  if (isHome(folder)) return undefined;
+  const worktree = await findWorktree(folder);
+  // Some people keep their whole home folder in Git.
+  return worktree === undefined || isHome(worktree) ? folder : worktree;
+}
+
+/**
+ * Whether the session's folder decides to which file a path leads: the path is relative, or the file or a link on the
+ * way to it lies in the clone.
+ */
+async function isDecidedByFolder(
+  path: string,
+  folders: EnvFolders,
+  { stops }: Pick<Way, "stops">,
+): Promise<boolean> {
+  const { platform = process.platform } = folders;
+  const clone = await cloneOf(folders);
+  if (clone === undefined) return false;
+  return !pathsOf(platform).isAbsolute(path) || stops.some((stop) => isWithin(stop, clone, platform));
+}
+
+/** `path`: resolved; a relative path starts from the session's folder. Never throws. */
+export async function agreedEntries(
+  definition: ServerDefinition,
+  path: string,
+  folders: EnvFolders,
+): Promise<AgreedEntries> {
+  const file = pathsOf(folders.platform ?? process.platform).resolve(folders.cwd, path);
+  const way = await wayTo(file, folders.platform);
+  const isFolders = await isDecidedByFolder(path, folders, way);
+  const unfit = isOwn(definition) ? way.isRemote && isFolders && REMOTE : unfitReason(way);
+  if (unfit) return { reason: unfit };
+  const read = await readEnvFile(file);
+  if ("reason" in read) return read;
+  const { entries } = read;
+  if (!isOwn(definition))
+    return contentOf(entries).hash === definition.agreedEnvFile ? { entries } : { changed: true };
+  const { target } = definition;
+  const { kept, dropped } = forOwnServer(entries, target.kind === "stdio" ? target.envFileNames : []);
+  if (!isFolders || dropped.length === 0) return { entries };
+  return { entries: kept, note: droppedText(file, dropped) };
+}
+
+/** `names`: as the entry writes them. `hash`: hex SHA-256 of their paths and contents. */
+export type Scripts = { names: string[]; hash: string } | { reason: string };
+
+const sha256 = (value: string | Uint8Array): string => createHash("sha256").update(value).digest("hex");
+
+/** Each word, and what follows a `=` in it, that could be a path. The command is searched for unless it is a path. */
+function pathsIn({ command, args }: { command: string; args: readonly string[] }): string[] {
+  const words = [...(/[/\\]/.test(command) ? [command] : []), ...args];
+  return words
+    .flatMap((word) => [word, ...(word.includes("=") ? [word.slice(word.indexOf("=") + 1)] : [])])
+    .filter((word) => word !== "" && !/^!(?!!)|\0/.test(word));
+}
+
+/** Looks at the scripts of the servers of one decision, or of one server at its start. Each file is read once. */
+class ScriptReader {
+  readonly #facts: PathFacts & EnvFolders;
+  readonly #read = new Map<string, Promise<string>>();
+  #clone: Promise<string | undefined> | undefined;
+  #words = 0;
+
+  constructor(facts: PathFacts & EnvFolders) {
+    this.#facts = facts;
+  }
+
+  /** Undefined: the server names no file of the project, or nothing of it is bound. */
+  async find(definition: ServerDefinition): Promise<Scripts | undefined> {
+    const { target, origin } = definition;
+    if (origin !== "project-file" || isOwn(definition) || target.kind !== "stdio") return undefined;
+    const words = pathsIn(target);
+    this.#words += words.length;
+    if (this.#words > LIMITS.scriptWords)
+      return { reason: `the project's servers have more than ${LIMITS.scriptWords} words that may be files` };
+    const bound: [string, string][] = [];
+    for (const word of words) {
+      const content = await this.#contentOf(word, target.cwd);
+      if (content !== undefined) bound.push([word, content]);
+    }
+    if (bound.length === 0) return undefined;
+    return { names: [...new Set(bound.map(([word]) => word))], hash: sha256(canonical(bound)) };
+  }
+
+  /** A text that changes with the file; undefined if the word names no file that the clone decides. */
+  async #contentOf(word: string, cwd = "."): Promise<string | undefined> {
+    const { platform = process.platform } = this.#facts;
+    const { resolve } = pathsOf(platform);
+    const folder = resolve(this.#facts.cwd, fillPath(cwd, this.#facts).text);
+    const file = resolve(folder, fillPath(word, this.#facts).text);
+    const isThere = await stat(file).then(
+      (found) => found.isFile(),
+      () => false,
+    );
+    this.#clone ??= cloneOf(this.#facts);
+    const clone = await this.#clone;
+    if (!isThere || clone === undefined) return undefined;
+    const { stops } = await wayTo(file, platform);
+    if (!stops.some((stop) => isWithin(stop, clone, platform))) return undefined;
+    const real = stops.at(-1) ?? file;
+    const read = this.#read.get(real) ?? this.#hash(real);
+    this.#read.set(real, read);
+    return `${real} ${await read}`;
+  }
+
+  /** A file beyond the bounds is told by its size and the time of its change, which a checkout sets anew. */
+  async #hash(file: string): Promise<string> {
+    const read =
+      this.#read.size < LIMITS.scriptsRead ? await readRegular(file, LIMITS.scriptBytes) : undefined;
+    if (read?.kind === "bytes") return sha256(read.bytes);
+    return stat(file).then(
+      ({ size, mtimeMs }) => `${size} ${mtimeMs}`,
+      () => "gone",
+    );
+  }
+}
+
+/** Whether a server's scripts still are those to which the user agreed. */
+export const areAgreed = async (
+  definition: ServerDefinition,
+  facts: PathFacts & EnvFolders,
+): Promise<boolean> => {
+  const now = await new ScriptReader(facts).find(definition);
+  return (now && "hash" in now ? now.hash : undefined) === definition.agreedScripts;
+};
 
 export interface EnvLook {
   /** The envFiles of the project's servers, also of replaced ones. */

@@ -4,38 +4,19 @@
  * that holds it. Must not: know other files, or which of them wins. Called by: hosts, merge, edit, trust.
  * Pure, except for `readText`.
  */
+
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
-import { checkName, isProject, parseEntry, type ServerDefinition } from "../entry/definition.ts";
+import { withoutBom } from "../../../../src/shared/text/bom.ts";
+import { checkName, isProject, type Origin, parseEntry, type ServerDefinition } from "../entry/definition.ts";
 import { firstOf, kindOf, type Mistake, nearestKey, unknownKeys } from "../entry/mistakes.ts";
 import { isOverride, type Override, parseOverride } from "../entry/override.ts";
 import { fileShape } from "../entry/schema.ts";
 import { parseSettings, type Settings } from "../entry/settings.ts";
 import { HOSTS, type HostName } from "../entry/shape.ts";
-import { type ConfigDocument, type ParsedText, parseJsonc } from "./jsonc.ts";
-import { fileLimits, tooManyServers } from "./limits.ts";
-import type { Position } from "./line-positions.ts";
-import { addAll, shownKey, toProblems } from "./problems.ts";
+import { type ConfigDocument, type ParsedText, type Position, parseJsonc } from "./document.ts";
 import type { ConfigSource } from "./sources.ts";
-import { withoutBom } from "./text.ts";
-
-export { parseJsonc } from "./jsonc.ts";
-export { fileLimits, tooManyServers } from "./limits.ts";
-export type { Position } from "./line-positions.ts";
-export { addAll, toProblems } from "./problems.ts";
-export {
-  type ConfigFacts,
-  type ConfigSource,
-  cacheFile,
-  configSources,
-  npxCacheFile,
-  projectPiFile,
-  trustFile,
-} from "./sources.ts";
-export { type FileText, NO_ANSWER, type ReadFile, readInTime, readText, withoutBom } from "./text.ts";
-export { parseTomlText } from "./toml.ts";
-export { findWorktree } from "./worktree.ts";
 
 const SERVER_KEYS = ["mcpServers", "mcp-servers"] as const;
 const EXAMPLE = '{"mcpServers": {"name": {"command": "..."}}}';
@@ -213,3 +194,62 @@ export function parseConfigText(
   }
   return config;
 }
+
+interface FileLimits {
+  bytes: number;
+  /** Values of the whole text, objects and lists included. */
+  values: number;
+  /** Entries of servers, overrides included. */
+  servers: number;
+}
+
+const PROJECT: FileLimits = {
+  bytes: LIMITS.projectFileBytes,
+  values: LIMITS.projectFileValues,
+  servers: LIMITS.serversPerProjectFile,
+};
+
+const OWN: FileLimits = {
+  bytes: LIMITS.configFileBytes,
+  values: LIMITS.configFileValues,
+  servers: LIMITS.serversPerFile,
+};
+
+export const fileLimits = ({ origin }: { origin: Origin }): FileLimits => (isProject(origin) ? PROJECT : OWN);
+
+/** The mistake of a file with more servers than the limit. `given`: how many the file has. */
+export function tooManyServers(source: { origin: Origin }, given: number): Mistake {
+  const most = fileLimits(source).servers;
+  const count = (servers: number): string => servers.toLocaleString("en");
+  const whose = isProject(source.origin) ? "a project's file" : "one file";
+  return {
+    severity: "error",
+    path: [],
+    message: `has ${count(given)} servers; the first ${count(most)} of ${whose} are used, the other ${count(given - most)} are left out`,
+    remedy: "Remove servers that you do not need.",
+  };
+}
+
+/** Characters of each key in a path: a long key of a hostile file would fill the screen and the log. */
+const KEY_CHARS = 100;
+
+const shownKey = (path: readonly string[]): string =>
+  path.map((key) => (key.length > KEY_CHARS ? `${key.slice(0, KEY_CHARS)}...` : key)).join(".");
+
+/** Use it in place of `push(...more)`: a call stack holds only some 100,000 arguments. */
+export function addAll<T>(list: T[], more: readonly T[]): void {
+  for (const one of more) list.push(one);
+}
+
+/** Mistakes below the path `base` as problems of a file. */
+export const toProblems = (
+  document: ConfigDocument,
+  file: string,
+  base: readonly string[],
+  mistakes: readonly Mistake[],
+): ConfigProblem[] =>
+  mistakes.map(({ severity, path, message, remedy }) => {
+    const whole = [...base, ...path];
+    const key = whole.length === 0 ? {} : { key: shownKey(whole) };
+    return { severity, file, ...document.at(whole), ...key, message, remedy };
+  });

@@ -8,27 +8,9 @@ import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
 import { canonical } from "../../../shared/json/canonical.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
 import { HOSTS, type HostName } from "../entry/shape.ts";
-import {
-  addAll,
-  brokenFile,
-  type ConfigFacts,
-  type ConfigSource,
-  fileLimits,
-  findWorktree,
-  readText,
-} from "../files/files.ts";
+import { addAll, brokenFile, fileLimits } from "../files/files.ts";
+import { type ConfigFacts, type ConfigSource, findWorktree, readText } from "../files/sources.ts";
 import { hostSources, looksUp, parseHostText } from "../hosts/hosts.ts";
-
-/** How people call the programs. */
-export const HOST_TITLES: Readonly<Record<HostName, string>> = {
-  cursor: "Cursor",
-  "claude-code": "Claude Code",
-  "claude-desktop": "Claude Desktop",
-  codex: "Codex",
-  windsurf: "Windsurf",
-  vscode: "VS Code",
-  opencode: "OpenCode",
-};
 
 export interface HostFileFound {
   source: ConfigSource;

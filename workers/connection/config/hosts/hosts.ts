@@ -1,28 +1,171 @@
 /**
- * Owns: the servers of other programs (Cursor, Claude, Codex, ...) as definitions of ours, one file at a time. A
- * mistake in such a file is a warning. Must not: read files, or decide which server wins. Called by: merge.ts. Pure.
- * To add a host: a file here that exports its `Dialect`, a row in dialects.ts, its name in `HOSTS` (entry/choices.ts).
+ * Owns: the servers of other programs (Cursor, Claude, Codex, ...) as definitions of ours, one file at a time. A mistake in
+ * such a file is a warning. The values mean here what they mean there: a variable that the program fills in is filled in
+ * here or becomes one of our variables; a text that the program takes literally is escaped. Must not: read files, or decide
+ * which server wins. Pure. To add a host: its name in `HOSTS` (entry/choices.ts) and its row in DIALECTS.
  */
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
-import { type Origin, parseEntry, type ServerDefinition } from "../entry/definition.ts";
+import { withoutBom } from "../../../../src/shared/text/bom.ts";
+import { parseEntry, type ServerDefinition } from "../entry/definition.ts";
+import { escapeVariables, pathsOf } from "../entry/interpolate.ts";
 import type { HostName } from "../entry/shape.ts";
+import { parseJsonc, parseTomlText } from "../files/document.ts";
+import { addAll, brokenFile, fileLimits, tooManyServers, toProblems } from "../files/files.ts";
+import type { ConfigFacts, ConfigSource } from "../files/sources.ts";
 import {
-  addAll,
-  brokenFile,
-  type ConfigFacts,
-  type ConfigSource,
-  fileLimits,
-  parseJsonc,
-  parseTomlText,
-  tooManyServers,
-  toProblems,
-  withoutBom,
-} from "../files/files.ts";
-import { DIALECTS } from "./dialects.ts";
-import { type HostEntry, hostEntries } from "./entries.ts";
+  compact,
+  type Data,
+  DIALECTS,
+  type Dialect,
+  isEnvVariable,
+  isVariableName,
+  type Syntax,
+} from "./dialects.ts";
 
-export { hostSources, looksUp } from "./sources.ts";
+/** Files of one host, lowest precedence first. A project's files need a consent for each server, like `.mcp.json`. */
+export function hostSources(host: HostName, facts: ConfigFacts): ConfigSource[] {
+  const { env, home, platform } = facts;
+  const { join } = pathsOf(platform);
+  const config = env.XDG_CONFIG_HOME || join(home, ".config");
+  const desktop: Partial<Record<NodeJS.Platform, string>> = {
+    darwin: join(home, "Library", "Application Support"),
+    win32: env.APPDATA || join(home, "AppData", "Roaming"),
+  };
+  const appData = desktop[platform] ?? config;
+  const { user, project, userLast = [] } = DIALECTS[host].files({ facts, join, config, appData });
+  const sourceOf =
+    (origin: ConfigSource["origin"]) =>
+    (file: string): ConfigSource => ({ file, origin, required: false });
+  // If the session runs in the home folder, a file can be the user's and the project's: then it is the project's only.
+  return [
+    ...user.map(sourceOf("import")),
+    ...(facts.projectTrusted ? project : []).map(sourceOf("project-file")),
+    ...userLast.filter((file) => !project.includes(file)).map(sourceOf("import")),
+  ];
+}
+
+/** Whether the host looks for files above the working folder, so that its sources depend on the worktree. */
+export const looksUp = (host: HostName): boolean => DIALECTS[host].looksUp === true;
+
+interface KeyRules {
+  /** Whether a `!command` runs in our files. */
+  commands: boolean;
+  /** Where a leading `~/` is the home folder: in our files and in the host's, or only in ours. */
+  home: "both" | "ours" | "neither";
+}
+
+/** The keys of our entries that hold values. Nobody names a program or folder `~`. */
+const VALUE_KEYS: Record<string, KeyRules> = {
+  command: { commands: false, home: "both" },
+  envFile: { commands: false, home: "both" },
+  cwd: { commands: true, home: "both" },
+  args: { commands: true, home: "ours" },
+  env: { commands: true, home: "ours" },
+  url: { commands: true, home: "neither" },
+  headers: { commands: true, home: "neither" },
+  oauth: { commands: true, home: "neither" },
+};
+
+function rulesOf({ expandsHomeInArgs }: Dialect, key: string): KeyRules | undefined {
+  const rules = Object.hasOwn(VALUE_KEYS, key) ? VALUE_KEYS[key] : undefined;
+  return rules && expandsHomeInArgs && key === "args" ? { ...rules, home: "both" } : rules;
+}
+
+/** A literal text in front of a variable of ours: a `$` at its end would make an escape of that variable. */
+function literalBefore(text: string): string {
+  let end = text.length;
+  while (text[end - 1] === "$") end--;
+  const rest = escapeVariables(text.slice(0, end));
+  return end === text.length ? rest : `${rest}\${:-${text.slice(end)}}`;
+}
+
+/**
+ * The part of a text in which a variable can end. Behind the last brace, the pattern would follow each start of a
+ * variable to the end of the text, and a hostile text has a start every few characters.
+ */
+const upToLastBrace = (text: string): string => text.slice(0, text.lastIndexOf("}") + 1);
+
+/** A text with its variables translated and all else literal. */
+function translateText(text: string, syntax: Syntax | undefined): string {
+  if (!syntax) return escapeVariables(text);
+  let translated = "";
+  let literal = "";
+  let seen = 0;
+  for (const { 0: whole, 1: variable = "", index } of upToLastBrace(text).matchAll(syntax.pattern)) {
+    const filled = syntax.fill(variable);
+    if (filled === undefined) continue;
+    literal += text.slice(seen, index);
+    seen = index + whole.length;
+    if ("value" in filled) literal += filled.value;
+    else {
+      translated += literalBefore(literal) + filled.ours;
+      literal = "";
+    }
+  }
+  return translated + escapeVariables(literal + text.slice(seen));
+}
+
+/** Changes every text in a value, however deep. */
+function mapTexts(value: unknown, change: (text: string) => string): unknown {
+  if (typeof value === "string") return change(value);
+  if (Array.isArray(value)) return value.map((item) => mapTexts(item, change));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, mapTexts(item, change)]));
+}
+
+/** Escapes a first character that has a meaning in our files only. It can also come from a filled-in folder name. */
+function withLiteralStart(text: string, { commands, home }: KeyRules): string {
+  if (commands && text.startsWith("!")) return `!${text}`;
+  if (home === "neither") return text;
+  return (home === "ours" ? /^~+($|[/\\])/ : /^~~+($|[/\\])/).test(text) ? `~${text}` : text;
+}
+
+/** `entry`: in our shape, with the host's values. */
+function translateEntry(dialect: Dialect, entry: Data, facts: ConfigFacts): Data {
+  const syntax = dialect.syntax?.(facts);
+  const translated = Object.entries(entry).map(([key, value]) => {
+    const rules = rulesOf(dialect, key);
+    if (!rules) return [key, value];
+    return [key, mapTexts(value, (text) => withLiteralStart(translateText(text, syntax), rules))];
+  });
+  return Object.fromEntries(translated);
+}
+
+/** Without the text behind the colon, which may be long: `${config:...}`. */
+const shown = (variable: string): string => variable.replace(/:.*$/s, ":...");
+
+/** Why an entry, as the host wrote it, cannot be used here. */
+function unusableReason(dialect: Dialect, entry: Data): string | undefined {
+  const reason = dialect.unusable?.(entry);
+  if (reason !== undefined) return reason;
+  const { command, args, env, environment, cwd, envFile, url, serverUrl, headers, oauth, auth } = entry;
+  const { foreign } = dialect;
+  if (!foreign) return undefined;
+  let found: string | undefined;
+  mapTexts([command, args, env, environment, cwd, envFile, url, serverUrl, headers, oauth, auth], (text) => {
+    const variables = found === undefined ? upToLastBrace(text).matchAll(foreign) : [];
+    for (const { 1: variable = "" } of variables) if (!isEnvVariable(variable)) found ??= variable;
+    return text;
+  });
+  if (found === undefined) return undefined;
+  if (found.startsWith("file:") && !dialect.namesOpenFile) return "it reads a value from a file";
+  if (found.startsWith("input:")) return "it asks for an ${input:...}";
+  return `only its own program can fill in \${${shown(found)}}`;
+}
+
+/** An entry in our own shape. If its variable is not set, a header from the environment is not sent. */
+function toOwnEntry(dialect: Dialect, entry: Data, root: Data, facts: ConfigFacts): Data {
+  const own = translateEntry(dialect, dialect.convert(entry, root), facts);
+  const named = dialect.headersFromEnv?.(entry);
+  const variables = Object.entries(isObject(named) ? named : {});
+  if (variables.length === 0) return compact(own);
+  const fromEnv = variables.map(([header, name]) => [header, isVariableName(name) ? `\${${name}:-}` : ""]);
+  return compact({
+    ...own,
+    headers: { ...(isObject(own.headers) ? own.headers : {}), ...Object.fromEntries(fromEnv) },
+  });
+}
 
 export interface HostFile {
   servers: ServerDefinition[];
@@ -30,78 +173,59 @@ export interface HostFile {
   broken: boolean;
 }
 
-const NO_SERVERS: HostFile = { servers: [], problems: [], broken: false };
-
-interface Completed {
-  raw: unknown;
-  origin: Origin;
-  /** Undefined: the file that is read defines the server, and decides. */
-  definedByProject?: boolean;
-}
-
 /**
- * If the host merges its files key by key, an entry without a target changes one of an earlier file. What then runs
- * is trusted as far as the file that holds its command or URL.
+ * `before`: servers of the host's files of lower precedence. If the host merges its files key by key, an entry without a
+ * target changes one of those. What then runs is trusted as far as the file that holds its command or URL. Never throws.
  */
-function completed(
-  host: HostName,
-  entry: HostEntry,
-  { origin, before }: { origin: Origin; before: ReadonlyMap<string, ServerDefinition> },
-): Completed | undefined {
-  if (!DIALECTS[host].mergesEntries || !isObject(entry.raw) || (entry.raw.command ?? entry.raw.url))
-    return { raw: entry.raw, origin };
-  const base = before.get(entry.name);
-  if (!base) return undefined;
-  return {
-    raw: { ...base.raw, ...entry.raw },
-    origin: base.project ? base.origin : origin,
-    definedByProject: base.definedByProject,
-  };
-}
-
-/** Never throws. `before`: servers of the host's files of lower precedence. */
 export function parseHostText(
   text: string,
   options: { host: HostName; source: ConfigSource; facts: ConfigFacts; before: readonly ServerDefinition[] },
 ): HostFile {
-  const { host, source, facts, before } = options;
-  if (text.trim() === "") return NO_SERVERS;
+  const { source, facts, before } = options;
+  const { file } = source;
+  const dialect = DIALECTS[options.host];
+  const found: HostFile = { servers: [], problems: [], broken: false };
+  if (text.trim() === "") return found;
   const limits = fileLimits(source);
-  const parsed = (DIALECTS[host].format === "toml" ? parseTomlText : parseJsonc)(
-    withoutBom(text),
-    limits.values,
-  );
-  if ("problem" in parsed) {
-    const { problems } = brokenFile(source, parsed.problem);
-    return { ...NO_SERVERS, problems, broken: true };
-  }
+  const parse = dialect.format === "toml" ? parseTomlText : parseJsonc;
+  const parsed = parse(withoutBom(text), limits.values);
+  if ("problem" in parsed)
+    return { ...found, problems: brokenFile(source, parsed.problem).problems, broken: true };
   const { document } = parsed;
-  const servers: ServerDefinition[] = [];
-  const problems: ConfigProblem[] = [];
-  const { entries, given } = hostEntries(host, document.value, facts, limits.servers);
-  if (given > limits.servers)
-    problems.push(...toProblems(document, source.file, [], [tooManyServers(source, given)]));
+  const root = document.value;
+  if (!isObject(root)) return found;
+  const disabled = dialect.disabled?.(root, facts);
+  const written = dialect
+    .groups(root, facts)
+    .flatMap(({ path, servers }) =>
+      Object.entries(isObject(servers) ? servers : {}).map(([name, entry]) => ({ path, name, entry })),
+    );
+  if (written.length > limits.servers)
+    addAll(found.problems, toProblems(document, file, [], [tooManyServers(source, written.length)]));
   // The last server of a name counts.
   const bases = new Map(before.map((server) => [server.name, server]));
-  for (const entry of entries) {
-    const whole = completed(host, entry, { origin: source.origin, before: bases });
-    if (whole === undefined) continue;
-    const { raw, origin } = whole;
-    const { definition, mistakes } = parseEntry(entry.name, raw, { file: source.file, origin });
-    const unusable = entry.unusable === undefined ? [] : [`cannot be imported: ${entry.unusable}`];
-    if (definition && unusable.length === 0) {
-      const { definedByProject = definition.definedByProject } = whole;
-      servers.push({ ...definition, definedByProject });
+  for (const { path, name, entry } of written.slice(0, limits.servers)) {
+    const converted = isObject(entry) ? toOwnEntry(dialect, entry, root, facts) : entry;
+    const own = isObject(converted) && disabled?.has(name) ? { ...converted, enabled: false } : converted;
+    const changes = dialect.mergesEntries && isObject(own) && !(own.command ?? own.url) ? own : undefined;
+    const base = bases.get(name);
+    if (changes && !base) continue;
+    const raw = changes && base ? { ...base.raw, ...changes } : own;
+    const origin = changes && base?.project ? base.origin : source.origin;
+    const { definition, mistakes } = parseEntry(name, raw, { file, origin });
+    const unusable = isObject(entry) ? unusableReason(dialect, entry) : undefined;
+    if (definition && unusable === undefined) {
+      // A file that is not merged defines the server, and decides.
+      const { definedByProject } = (changes && base) ?? definition;
+      found.servers.push({ ...definition, definedByProject });
     }
+    const message = `cannot be imported: ${unusable}`;
+    const remedy = "Write the server into your own mcp.json.";
     const reported = [
-      ...unusable.map((message) => ({
-        path: [],
-        message,
-        remedy: "Write the server into your own mcp.json.",
-      })),
+      ...(unusable === undefined ? [] : [{ path: [], message, remedy }]),
       ...mistakes.filter(({ severity }) => severity === "error"),
     ].map((mistake) => ({ ...mistake, severity: "warning" as const }));
-    addAll(problems, toProblems(document, source.file, entry.path, reported));
+    addAll(found.problems, toProblems(document, file, [...path, name], reported));
   }
-  return { servers, problems, broken: false };
+  return found;
 }

@@ -9,7 +9,7 @@ import { dirname, join } from "node:path";
 import { type ChokidarOptions, type FSWatcher, watch } from "chokidar";
 import { messageOf } from "../../../../src/shared/protocol/errors.ts";
 import { canonical } from "../../../shared/json/canonical.ts";
-import type { ConfigFacts } from "../files/files.ts";
+import type { ConfigFacts } from "../files/sources.ts";
 import { type LoadedConfig, loadConfig } from "../merge/merge.ts";
 
 /** Milliseconds without an event until a burst is over. */

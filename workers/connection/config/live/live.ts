@@ -7,7 +7,7 @@
 import { createHash } from "node:crypto";
 import type { AcceptedBefore } from "../../../../src/shared/protocol/session.ts";
 import { canonical } from "../../../shared/json/canonical.ts";
-import { type ReadFile, readText } from "../files/files.ts";
+import { type ReadFile, readText } from "../files/sources.ts";
 import type { LoadedConfig } from "../merge/merge.ts";
 import { isIdle, type Plan } from "../plan/plan.ts";
 import type { ConfigWatcher, LiveConfig, LiveOptions } from "./follow.ts";

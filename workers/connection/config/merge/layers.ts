@@ -26,7 +26,8 @@ import {
   type Settings,
 } from "../entry/settings.ts";
 import { APPROVE_WORDS } from "../entry/shape.ts";
-import type { FileConfig, FileEntry, KeyPositions, Position } from "../files/files.ts";
+import type { Position } from "../files/document.ts";
+import type { FileConfig, FileEntry, KeyPositions } from "../files/files.ts";
 
 /** Keys of `oauth` that no file of a project may set, each with the reason. */
 const USERS_ONLY_OAUTH = {

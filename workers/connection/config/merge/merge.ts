@@ -12,19 +12,21 @@ import type { HostName } from "../entry/shape.ts";
 import {
   addAll,
   brokenFile,
+  emptyFile,
+  type FileConfig,
+  fileLimits,
+  parseConfigText,
+} from "../files/files.ts";
+import {
   type ConfigFacts,
   type ConfigSource,
   configSources,
-  emptyFile,
-  type FileConfig,
   type FileText,
-  fileLimits,
   findWorktree,
-  parseConfigText,
   type ReadFile,
   readInTime,
   readText,
-} from "../files/files.ts";
+} from "../files/sources.ts";
 import { type HostFile, hostSources, looksUp, parseHostText } from "../hosts/hosts.ts";
 import { boundProblems, mergeLayers } from "./layers.ts";
 

@@ -16,7 +16,8 @@ import {
   withOrigin,
   withValue,
 } from "../entry/shown-text.ts";
-import { decidesWhatRuns, type EnvSeen, isOwn } from "../env-files/env-files.ts";
+import { decidesWhatRuns } from "../env-files/deciding-variables.ts";
+import { type EnvSeen, isOwn } from "../env-files/env-files.ts";
 
 /** Settings of package managers that are secrets and decide nothing: only their names are shown. */
 const SECRET_SETTING =

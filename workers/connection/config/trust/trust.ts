@@ -11,8 +11,9 @@ import { fileStamp } from "../../../../src/shared/protocol/file-stamp.ts";
 import type { SessionFacts } from "../../../../src/shared/protocol/session.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
-import { type EnvLook, endOf, lookAtEnvFiles } from "../env-files/env-files.ts";
-import { type ConfigFacts, projectPiFile, readText, trustFile } from "../files/files.ts";
+import { type EnvLook, lookAtEnvFiles } from "../env-files/env-files.ts";
+import { endOf } from "../env-files/path-stops.ts";
+import { type ConfigFacts, projectPiFile, readText, trustFile } from "../files/sources.ts";
 import { type LoadedConfig, loadConfig } from "../merge/merge.ts";
 import {
   type Asked,

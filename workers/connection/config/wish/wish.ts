@@ -6,19 +6,95 @@
  */
 
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
+import { isObject } from "../../../../src/shared/protocol/is-object.ts";
+import type { KeySource, RulePlace } from "../../../../src/shared/protocol/panel.ts";
+import { withoutBom } from "../../../../src/shared/text/bom.ts";
 import { advice } from "../../../shared/commands.ts";
 import { editableFile } from "../edit/edit.ts";
+import { type EntryEdit, editEntry } from "../edit/entries.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
+import { type Decision, decideExposure, exposureOf, namesInRules } from "../entry/exposure.ts";
+import { UNSAFE_KEY } from "../entry/interpolate.ts";
 import type { Settings } from "../entry/settings.ts";
-import { type ConfigFacts, configSources, readText } from "../files/files.ts";
+import type { Exposure } from "../entry/shape.ts";
+import { parseJsonc } from "../files/document.ts";
+import { type ConfigFacts, configSources, readText } from "../files/sources.ts";
 import { type LoadedConfig, loadConfig } from "../merge/merge.ts";
-import type { Edit } from "./edit-type.ts";
-import { type EntryIn, entriesOf } from "./entries.ts";
 
-export type { Edit } from "./edit-type.ts";
-export { type EntryIn, entriesOf, lineOf, placeOf } from "./entries.ts";
-export { decideIn, exposureEdits, type Judged } from "./exposures.ts";
-export { keyEdit, sourceEdit, writtenSource } from "./key.ts";
+export interface EntryIn {
+  file: string;
+  raw: Record<string, unknown>;
+  /** Line of the value at this path below the entry; of the entry without a path. */
+  line: (path?: readonly string[]) => number;
+}
+
+function entryIn(file: string, text: string, server: string): EntryIn[] {
+  const parsed = parseJsonc(withoutBom(text));
+  if ("problem" in parsed || !isObject(parsed.document.value)) return [];
+  const { document } = parsed;
+  const root = document.value as Record<string, unknown>;
+  return ["mcpServers", "mcp-servers"].flatMap((key) => {
+    const servers = root[key];
+    const raw = isObject(servers) && Object.hasOwn(servers, server) ? servers[server] : undefined;
+    return isObject(raw)
+      ? [{ file, raw, line: (path = []) => document.at([key, server, ...path]).line }]
+      : [];
+  });
+}
+
+/** The server's entries and overrides, lowest precedence first. */
+export async function entriesOf(server: string, facts: ConfigFacts): Promise<EntryIn[]> {
+  const files = configSources(facts).map(({ file }) => file);
+  const texts = await Promise.all(files.map((file) => readText(file)));
+  return files.flatMap((file, i) => {
+    const read = texts[i];
+    return read?.kind === "text" ? entryIn(file, read.text, server) : [];
+  });
+}
+
+/** A key of an entry, and a pattern within its list or object. */
+export interface Rule {
+  key: string;
+  pattern?: string | undefined;
+}
+
+/** The path of the pattern below the key; undefined if the entry does not hold it. */
+function pathOf(raw: Record<string, unknown>, { key, pattern }: Rule): string[] | undefined {
+  if (!Object.hasOwn(raw, key)) return undefined;
+  const value = raw[key];
+  if (pattern === undefined) return [key];
+  if (Array.isArray(value))
+    return value.includes(pattern) ? [key, String(value.indexOf(pattern))] : undefined;
+  return isObject(value) && Object.hasOwn(value, pattern) ? [key, pattern] : undefined;
+}
+
+/** Where the rule stands: in the last of our files that has it, or else in the file that defines the server. */
+export function placeOf(rule: Rule, entries: readonly EntryIn[], definedIn: string): RulePlace {
+  const text = rule.pattern === undefined ? rule.key : `${rule.key} ${JSON.stringify(rule.pattern)}`;
+  for (const { file, raw, line } of entries.toReversed()) {
+    const path = pathOf(raw, rule);
+    if (path) return { rule: text, file, line: line(path) };
+  }
+  return { rule: text, file: rule.key === "settings.directTools" ? "settings" : definedIn };
+}
+
+/**
+ * The file of the definition that has the value at this path below its entry, with the value's line if it can be told: a
+ * file that overrides the entry comes before the one that defines it.
+ */
+export async function lineOf(
+  { name, file, overrides }: Pick<ServerDefinition, "name" | "file" | "overrides">,
+  path: readonly string[],
+): Promise<string> {
+  for (const one of [...overrides.toReversed(), file]) {
+    const read = await readText(one);
+    for (const { raw, line } of read.kind === "text" ? entryIn(one, read.text, name) : []) {
+      const has = path.reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), raw) !== undefined;
+      if (has) return `${one}:${line(path)}`;
+    }
+  }
+  return file;
+}
 
 export interface Wish {
   server: string;
@@ -119,3 +195,152 @@ const unusable = (file: string): ThreadsError =>
     remedy: advice("edit"),
     data: { file },
   });
+
+/** What decides about tools beside the server's own rules. */
+export type Judged = Pick<Settings, "toolPrefix" | "directTools">;
+
+export function decideIn(definition: ServerDefinition, settings: Judged): (tool: string) => Decision {
+  const prefix = definition.toolPrefix ?? settings.toolPrefix;
+  return (tool) =>
+    decideExposure(tool, definition, settings.directTools, namesInRules(definition.name, tool, prefix));
+}
+
+/** As it is written: `search` is our word for what Pi calls deferred. */
+const written = (to: Exposure): string => (to === "search" ? "deferred" : to);
+
+const rulesIn = ({ entry }: EntryEdit, key: string): Record<string, unknown> | undefined =>
+  isObject(entry[key]) ? (entry[key] as Record<string, unknown>) : undefined;
+
+/** The exact rules of these tools go. */
+function withoutRules(edit: EntryEdit, tools: readonly string[]): void {
+  const rules = rulesIn(edit, "toolExposure");
+  if (!rules) return;
+  const kept = Object.keys(rules).filter((name) => !tools.includes(name));
+  if (kept.length === 0) edit.remove(["toolExposure"]);
+  else for (const tool of tools) if (Object.hasOwn(rules, tool)) edit.remove(["toolExposure", tool]);
+}
+
+/** `inherited`: rules of files below, which this file's rules would replace. */
+function withRules(
+  edit: EntryEdit,
+  tools: readonly string[],
+  { to, inherited }: { to: Exposure; inherited: Record<string, string> },
+): void {
+  if (rulesIn(edit, "toolExposure")) {
+    for (const tool of tools) edit.set(["toolExposure", tool], written(to));
+    return;
+  }
+  const own = Object.fromEntries(tools.map((tool) => [tool, written(to)]));
+  edit.set(["toolExposure"], {
+    ...own,
+    ...Object.fromEntries(Object.entries(inherited).filter(([name]) => !Object.hasOwn(own, name))),
+  });
+}
+
+/** The tools leave the lists of this file that hide them by their exact names, and join the list that lets others in. */
+function unhidden(edit: EntryEdit, tools: readonly string[]): void {
+  const { excludeTools, includeTools } = edit.entry;
+  if (Array.isArray(excludeTools)) {
+    for (let at = excludeTools.length - 1; at >= 0; at--) {
+      if (tools.includes(String(excludeTools[at]))) edit.removeItem(["excludeTools"], at);
+    }
+  }
+  if (Array.isArray(includeTools)) {
+    const missing = tools.filter((tool) => !includeTools.includes(tool));
+    if (missing.length > 0) edit.append(["includeTools"], missing);
+  }
+}
+
+/** Rules of lower files, as they would be written. */
+const inheritedRules = ({ raw }: ServerDefinition): Record<string, string> =>
+  isObject(raw.toolExposure) ? (raw.toolExposure as Record<string, string>) : {};
+
+interface ExposureChange {
+  server: string;
+  /** The server's own names. */
+  tools: readonly string[];
+  /** These are all tools of the server. */
+  all: boolean;
+  to: Exposure;
+  settings: Judged;
+}
+
+/** Edits of one file, the smallest first. */
+export function exposureEdits(
+  file: string,
+  definition: ServerDefinition,
+  { server, tools, all, to, settings }: ExposureChange,
+): Edit[] {
+  const names = tools.filter((tool) => tool !== UNSAFE_KEY);
+  const inherited = file === definition.file ? {} : inheritedRules(definition);
+  const isShown = to !== "hidden";
+  const edit =
+    (change: (edit: EntryEdit) => void): Edit =>
+    (text) =>
+      editEntry(text, server, file, change);
+  const exact = edit((one) => {
+    if (isShown) unhidden(one, names);
+    withRules(one, names, { to, inherited });
+  });
+  const forgotten = edit((one) => {
+    if (isShown) unhidden(one, names);
+    withoutRules(one, names);
+  });
+  const whole = edit((one) => {
+    one.set(["exposure"], written(to));
+    if (isShown) unhidden(one, names);
+    withoutRules(one, names);
+  });
+  // Exact rules only for the tools about which something else decides.
+  const wholeAndExact = edit((one) => {
+    one.set(["exposure"], written(to));
+    if (isShown) unhidden(one, names);
+    withoutRules(one, names);
+    const rules = { ...definition, exposure: to };
+    const prefix = definition.toolPrefix ?? settings.toolPrefix;
+    const others = names.filter(
+      (tool) => exposureOf(tool, rules, settings.directTools, namesInRules(server, tool, prefix)) !== to,
+    );
+    if (others.length > 0) withRules(one, others, { to, inherited });
+  });
+  return all ? [forgotten, whole, wholeAndExact, exact] : [forgotten, exact];
+}
+
+/** Makes the new text of a file from the old one; undefined: there is no file yet. Throws `bad_config` if it cannot. */
+export type Edit = (text: string | undefined) => string;
+
+/** Throws `bad_config` for a value that is an object: rules that somebody wrote are not replaced by a word. */
+export const keyEdit =
+  (file: string, server: string, key: string, value: string): Edit =>
+  (text) =>
+    editEntry(text, server, file, ({ entry, set }) => {
+      if (isObject(entry[key])) {
+        throw new ThreadsError("bad_config", `${key} of ${server} in ${file} holds rules.`, {
+          remedy: advice("edit"),
+          data: { file },
+        });
+      }
+      set([key], value);
+    });
+
+/** Writes where the key is, and takes out what would be sent in its place. */
+export const sourceEdit =
+  (file: string, server: string, { header, from }: KeySource): Edit =>
+  (text) =>
+    editEntry(text, server, file, ({ entry, set, remove }) => {
+      const drop = (path: [string, ...string[]]): void => {
+        const value = path.reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), entry);
+        if (value !== undefined) remove(path as unknown as [...string[], string]);
+      };
+      if (header !== undefined) return set(["headers", header], writtenSource(from));
+      const isVariable = "variable" in from;
+      drop([isVariable ? "bearerToken" : "bearerTokenEnv"]);
+      const headers = isObject(entry.headers) ? Object.keys(entry.headers) : [];
+      for (const name of headers) if (name.toLowerCase() === "authorization") drop(["headers", name]);
+      if (entry.auth === false || entry.auth === "none" || entry.auth === "oauth") drop(["auth"]);
+      set([isVariable ? "bearerTokenEnv" : "bearerToken"], isVariable ? from.variable : writtenSource(from));
+    });
+
+/** The source as the value of a key: a reference to the variable, or the command, which runs at each connect. */
+export const writtenSource = (from: KeySource["from"]): string =>
+  "variable" in from ? `\${${from.variable}}` : `!${from.command}`;

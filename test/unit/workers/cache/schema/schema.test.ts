@@ -310,7 +310,7 @@ describe("repairOutputSchema", () => {
 });
 
 test("repairLine: many tools -> the first few, counted", () => {
-  expect(repairLine("docs", "pattern", ["a", "b", "c", "d", "e", "f", "g"])).toBe(
-    "docs: schemas repaired, a pattern that is not a regular expression was left out: a, b, c, d, e and 2 more",
+  expect(repairLine("pattern", ["a", "b", "c", "d", "e", "f", "g"])).toBe(
+    "schemas repaired, a pattern that is not a regular expression was left out: a, b, c, d, e and 2 more",
   );
 });

@@ -3,9 +3,9 @@ import { mkdir, rm, truncate, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, it, test } from "vitest";
-import { readCatalog, snapshotPath } from "../../../../../src/catalog/file.ts";
-import { type CatalogTool, catalogFrom, inputSchemaOf } from "../../../../../src/catalog/known.ts";
-import { searchCatalog } from "../../../../../src/catalog/search/query.ts";
+import { type CatalogTool, catalogFrom, inputSchemaOf } from "../../../../../src/catalog/catalog.ts";
+import { searchCatalog } from "../../../../../src/catalog/search.ts";
+import { readCatalog, snapshotPath } from "../../../../../src/catalog/store.ts";
 import { DEFAULT_CATALOG_SETTINGS } from "../../../../../src/shared/protocol/catalog.ts";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import { buildSnapshot, publish, publishStored } from "../../../../../workers/cache/snapshot/snapshot.ts";
@@ -276,7 +276,10 @@ test("parameters whose names providers refuse -> named in the description", () =
   expect(tool?.description).toBe('Echoes.\nAlso takes "filter[id]" (string).');
   expect(tool && inputSchemaOf(tool)).toEqual({ type: "object", properties: {} });
   expect(repairs).toEqual([
-    "s: schemas repaired, parameters with names that providers refuse were moved to the description: echo",
+    {
+      server: "s",
+      text: "schemas repaired, parameters with names that providers refuse were moved to the description: echo",
+    },
   ]);
 });
 
@@ -339,7 +342,10 @@ describe("buildSnapshot: nothing that a server wrote is declared before it is cl
     expect(inputSchemaOf(made)).toEqual({ type: "object", properties: {} });
     expect(made.schemas.output(made.at)).toBeUndefined();
     expect(repairs).toEqual([
-      expect.stringContaining("evil: schemas left out because their names hold invisible"),
+      {
+        server: "evil",
+        text: expect.stringContaining("schemas left out because their names hold invisible"),
+      },
     ]);
   });
 
@@ -471,5 +477,6 @@ test("two tools of one server want one name -> the notice names the server once"
   const tools = [{ name: "a b" }, { name: "a_b" }].map((tool) => ({ ...ECHO, ...tool }));
   const { notices } = await publish(task(tools));
   expect(notices).toHaveLength(1);
-  expect(notices[0]).toMatch(/^s: names that are taken: s__a_b \(of another tool\) is s__a_b_\w+, /);
+  expect(notices[0]?.server).toBe("s");
+  expect(notices[0]?.text).toMatch(/^names that are taken: s__a_b \(of another tool\) is s__a_b_\w+, /);
 });

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { ApprovalAnswer } from "../../../../../src/shared/protocol/approval.ts";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import type { Question } from "../../../../../src/shared/protocol/questions.ts";
-import { type AskedCall, createApprovals } from "../../../../../workers/connection/approval/approval.ts";
+import { Approvals, type AskedCall } from "../../../../../workers/connection/approval/approval.ts";
 import type { ServerDefinition } from "../../../../../workers/connection/config/entry/definition.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../../../../../workers/connection/config/entry/settings.ts";
 import { recordingUser } from "../../../../support/recording-user.ts";
@@ -16,7 +16,7 @@ function setup(settings: Partial<Settings> = {}, canAsk = true) {
   const current = new Map<string, ServerDefinition>();
   const now = { ...DEFAULT_SETTINGS, ...settings };
   const { log, lines } = recordingLog();
-  const approvals = createApprovals({
+  const approvals = new Approvals({
     canAsk,
     definitionOf: (name) => current.get(name),
     settings: () => now,

@@ -1,7 +1,7 @@
 /** Owns: the arguments in the question whether a tool may run: all are named, none hides another, the text is bounded. */
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
-import { shownArguments, shownName } from "../../../../../workers/connection/approval/arguments.ts";
+import { shownArguments, shownName } from "../../../../../workers/connection/approval/approval.ts";
 
 test("each argument stands on a line of its own, as JSON", () => {
   const args = { path: "/a b", count: 2, deep: { x: [true, null] }, "odd name": "" };

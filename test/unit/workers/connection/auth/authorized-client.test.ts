@@ -1,10 +1,7 @@
 /** Owns: the requests of a server with a token, over real HTTP: which header each has, and when one is repeated. */
 import { expect, test } from "vitest";
 import { ThreadsError } from "../../../../../src/shared/protocol/errors.ts";
-import {
-  authorizedClient,
-  type RequestAuth,
-} from "../../../../../workers/connection/auth/authorized-client.ts";
+import { authorizedClient, type RequestAuth } from "../../../../../workers/connection/auth/auth.ts";
 import { createHttpClient, type HttpResponse } from "../../../../../workers/connection/web/web.ts";
 import { type Handler, serve, type TestServer } from "../../../../support/http-server.ts";
 

@@ -2,8 +2,8 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { ServerAuth } from "../../../../../workers/connection/auth/server-auth.ts";
-import { createSignIns } from "../../../../../workers/connection/auth/sign-in/sign-in.ts";
+import { ServerAuth } from "../../../../../workers/connection/auth/auth.ts";
+import { SignIns } from "../../../../../workers/connection/auth/sign-in/sign-in.ts";
 import { parseEntry } from "../../../../../workers/connection/config/entry/definition.ts";
 import type { OAuthPlan } from "../../../../../workers/connection/config/entry/oauth-values.ts";
 import { createHttpClient } from "../../../../../workers/connection/web/web.ts";
@@ -42,7 +42,7 @@ async function authOf(origin: Origin, oauth: Partial<OAuthPlan> = {}) {
     },
   );
   const log = { info: onNote, warn: onNote };
-  const signIns = createSignIns({ onEnd: () => undefined, log, env: { BROWSER: "none" }, platform: "linux" });
+  const signIns = new SignIns({ onEnd: () => undefined, log, env: { BROWSER: "none" }, platform: "linux" });
   onTestFinished(async () => {
     await signIns.close();
     await auth.close(0);

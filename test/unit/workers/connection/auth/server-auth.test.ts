@@ -2,9 +2,9 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { AuthServer } from "../../../../../workers/connection/auth/auth.ts";
-import { ServerAuth } from "../../../../../workers/connection/auth/server-auth.ts";
-import type { SignIns, SignInTarget } from "../../../../../workers/connection/auth/sign-in/sign-in.ts";
+import { type AuthServer, ServerAuth } from "../../../../../workers/connection/auth/auth.ts";
+import type { SignInTarget } from "../../../../../workers/connection/auth/sign-in/prepare.ts";
+import type { SignIns } from "../../../../../workers/connection/auth/sign-in/sign-in.ts";
 import type { OAuthPlan } from "../../../../../workers/connection/config/entry/oauth-values.ts";
 import { tempFolder } from "../../../temp-folder.ts";
 import {

@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import type { AuthServer } from "../../../../../workers/connection/auth/auth.ts";
 import type { SignInRecord } from "../../../../../workers/connection/auth/model/model.ts";
-import { placeOf } from "../../../../../workers/connection/auth/store/place.ts";
+import { placeOf } from "../../../../../workers/connection/auth/store/file.ts";
 import { parseEntry } from "../../../../../workers/connection/config/entry/definition.ts";
 import type { OAuthPlan } from "../../../../../workers/connection/config/entry/oauth-values.ts";
 import type { HttpClient, HttpRequest, ServerBody } from "../../../../../workers/connection/web/web.ts";

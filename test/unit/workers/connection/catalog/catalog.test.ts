@@ -1,15 +1,14 @@
-/** Owns: what is published, what is stored, and that neither waits for the other. */
+/** Owns: what is published, what is stored, and that neither waits for the other; which settings reach main. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import { DEFAULT_CATALOG_SETTINGS } from "../../../../../src/shared/protocol/catalog.ts";
 import type { WorkerEvent } from "../../../../../src/shared/protocol/events.ts";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
-import type { CachePool, PublishLimits } from "../../../../../workers/connection/catalog/cache-worker.ts";
-import {
-  type CatalogOptions,
-  createCatalogPublisher,
-} from "../../../../../workers/connection/catalog/catalog.ts";
+import type { CacheWorker, PublishLimits } from "../../../../../workers/connection/catalog/cache-worker.ts";
+import { type CatalogOptions, CatalogPublisher } from "../../../../../workers/connection/catalog/catalog.ts";
+import { catalogSettings } from "../../../../../workers/connection/catalog/publish.ts";
 import { parseEntry } from "../../../../../workers/connection/config/entry/definition.ts";
-import { DEFAULT_SETTINGS } from "../../../../../workers/connection/config/entry/settings.ts";
+import { DEFAULT_SETTINGS, type Settings } from "../../../../../workers/connection/config/entry/settings.ts";
 import type { Server } from "../../../../../workers/connection/servers/server.ts";
 import type { CachedTool } from "../../../../../workers/shared/listed/tool.ts";
 import type { KeepTask, PublishResult, PublishTask, StoreTask } from "../../../../../workers/shared/tasks.ts";
@@ -50,7 +49,7 @@ function setup(
   const { log, lines } = recordingLog();
   const servers = [server("a"), server("b")] as const;
   const configured: Server[] = [...servers];
-  const cache: CachePool = {
+  const cache: CacheWorker = {
     warm: () => undefined,
     hashDefinitions: async () => [],
     readCache: async () => ({ entries: {}, used: {} }),
@@ -92,7 +91,7 @@ function setup(
     emit: (event) => events.push(event),
     times: { wholeMs: 1_000, aloneMs: 1_000, slowMs: 1_000, finishMs: 50 },
   };
-  const catalog = createCatalogPublisher(options);
+  const catalog = new CatalogPublisher(options);
   catalog.noteUsed(used);
   return { catalog, servers, configured, stored, kept, published, events, lines };
 }
@@ -103,29 +102,20 @@ const change = (of: Server, what: Partial<Pick<Server, "tools" | "definition">>)
 
 const names = (task: StoreTask | undefined): string[] => Object.keys(task?.entries ?? {});
 
-describe("createCatalogPublisher", () => {
+describe("CatalogPublisher", () => {
   test("servers that listed their tools -> one snapshot, one task with their entries", async () => {
     const { catalog, servers, stored, published, events } = setup(async () => true);
     for (const one of servers) catalog.changed(one);
     await catalog.flush();
     expect([published.length, events.length]).toEqual([1, 1]);
     await catalog.finish();
+    const entry = { tools: [{ name: "t" }], instructions: "Use it.", cachedAt: expect.any(Number) };
     expect(stored).toEqual([
       {
         path: "/cache",
         entries: {
-          a: {
-            configHash: "hash of a",
-            tools: [{ name: "t" }],
-            instructions: "Use it.",
-            cachedAt: expect.any(Number),
-          },
-          b: {
-            configHash: "hash of b",
-            tools: [{ name: "t" }],
-            instructions: "Use it.",
-            cachedAt: expect.any(Number),
-          },
+          a: { ...entry, configHash: "hash of a" },
+          b: { ...entry, configHash: "hash of b" },
         },
         used: {},
       },
@@ -320,8 +310,8 @@ describe("createCatalogPublisher", () => {
   test("a server with new name conflicts each time -> three notices, then one that points to the log", async () => {
     const { catalog, servers, events, lines } = setup(async () => true, {
       publish: async (_limits, count) => ({
-        notices: [`a: names that are taken: t${count}`],
-        repairs: [`b: schemas repaired: t${count}`],
+        notices: [{ server: "a", text: `names that are taken: t${count}` }],
+        repairs: [{ server: "b", text: `schemas repaired: t${count}` }],
       }),
     });
     for (let i = 0; i < 8; i++) {
@@ -335,5 +325,22 @@ describe("createCatalogPublisher", () => {
     ]);
     expect(lines.filter((line) => line.includes("names that are taken"))).toHaveLength(8);
     expect(lines.filter((line) => line.startsWith("warn b: schemas repaired"))).toHaveLength(8);
+  });
+});
+
+test.each<[Partial<Settings>, object]>([
+  [{}, {}],
+  [{ search: "weighted" }, { search: "weighted" }],
+  [
+    { catalog: "off", proxyTool: true },
+    { catalog: "off", proxyTool: true },
+  ],
+  [{ autoAuth: true }, { autoAuth: true }],
+  [{ idleTimeout: 5 }, {}],
+])("catalogSettings(%j) -> the defaults with %j", (settings, own) => {
+  expect(catalogSettings({ ...DEFAULT_SETTINGS, ...settings }, ["/a"])).toEqual({
+    ...DEFAULT_CATALOG_SETTINGS,
+    ...own,
+    files: ["/a"],
   });
 });

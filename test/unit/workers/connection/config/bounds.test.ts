@@ -15,8 +15,7 @@ import {
 import type { HostName } from "../../../../../workers/connection/config/entry/shape.ts";
 import { type FileConfig, parseConfigText } from "../../../../../workers/connection/config/files/files.ts";
 import type { ConfigSource } from "../../../../../workers/connection/config/files/sources.ts";
-import { parseHostText } from "../../../../../workers/connection/config/hosts/hosts.ts";
-import { hostSources } from "../../../../../workers/connection/config/hosts/sources.ts";
+import { hostSources, parseHostText } from "../../../../../workers/connection/config/hosts/hosts.ts";
 import {
   boundProblems,
   type Merged,

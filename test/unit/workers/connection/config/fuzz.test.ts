@@ -4,8 +4,7 @@
 import { expect, test } from "vitest";
 import { HOSTS } from "../../../../../workers/connection/config/entry/shape.ts";
 import { parseConfigText } from "../../../../../workers/connection/config/files/files.ts";
-import { parseHostText } from "../../../../../workers/connection/config/hosts/hosts.ts";
-import { hostSources } from "../../../../../workers/connection/config/hosts/sources.ts";
+import { hostSources, parseHostText } from "../../../../../workers/connection/config/hosts/hosts.ts";
 import { repeats } from "../../../../support/long.ts";
 import { checkProblem, createMutator, hostTexts, OWN, readHost, readOwn } from "./mutate.ts";
 import { createRandom, facts, USER } from "./support.ts";

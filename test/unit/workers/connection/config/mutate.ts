@@ -3,8 +3,7 @@ import type { ConfigProblem } from "../../../../../src/shared/protocol/status.ts
 import { describeProblem } from "../../../../../src/shared/text/problem.ts";
 import { HOSTS } from "../../../../../workers/connection/config/entry/shape.ts";
 import { parseConfigText } from "../../../../../workers/connection/config/files/files.ts";
-import { parseHostText } from "../../../../../workers/connection/config/hosts/hosts.ts";
-import { hostSources } from "../../../../../workers/connection/config/hosts/sources.ts";
+import { hostSources, parseHostText } from "../../../../../workers/connection/config/hosts/hosts.ts";
 import { mergeLayers } from "../../../../../workers/connection/config/merge/layers.ts";
 import { plan } from "../../../../../workers/connection/config/plan/plan.ts";
 import { decideTrust } from "../../../../../workers/connection/config/trust/decide.ts";

@@ -2,9 +2,9 @@
 import { describe, expect, test } from "vitest";
 import type { Finding } from "../../../../../src/shared/protocol/doctor.ts";
 import { ThreadsError } from "../../../../../src/shared/protocol/errors.ts";
-import { attempt } from "../../../../../workers/connection/doctor/attempt.ts";
 import type { Examined } from "../../../../../workers/connection/doctor/check.ts";
-import { judgeTimes } from "../../../../../workers/connection/doctor/times.ts";
+import { attempt } from "../../../../../workers/connection/doctor/states.ts";
+import { judgeTimes } from "../../../../../workers/connection/doctor/tools.ts";
 import { examined, makeInput } from "./support.ts";
 
 describe("attempt", () => {

@@ -2,8 +2,13 @@
 import { describe, expect, test } from "vitest";
 import type { Finding } from "../../../../../src/shared/protocol/doctor.ts";
 import { isMentioned, judgeConfiguration } from "../../../../../workers/connection/doctor/configuration.ts";
-import { diagnose, inOrder } from "../../../../../workers/connection/doctor/diagnose.ts";
-import { cleanFinding, withoutHome, withoutQueries } from "../../../../../workers/connection/doctor/text.ts";
+import {
+  cleanFinding,
+  diagnose,
+  inOrder,
+  withoutHome,
+  withoutQueries,
+} from "../../../../../workers/connection/doctor/diagnose.ts";
 import { makeReport } from "../../../server-status.ts";
 import { examined, makeInput, makeMachine } from "./support.ts";
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { ServerStatus } from "../../../../../src/shared/protocol/status.ts";
 import type { Examined } from "../../../../../workers/connection/doctor/check.ts";
 import type { Machine } from "../../../../../workers/connection/doctor/machine.ts";
-import { checkNetwork, mayProbe } from "../../../../../workers/connection/doctor/network.ts";
+import { checkNetwork, mayProbe } from "../../../../../workers/connection/doctor/states.ts";
 import { definition, PROJECT_FILE, PROJECT_PI } from "../config/support.ts";
 import { examined, makeInput, makeMachine } from "./support.ts";
 

@@ -2,13 +2,13 @@
 import { chmod, mkdir, readdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { type LookedAt, thisMachine } from "../../../../../workers/connection/doctor/machine.ts";
 import {
   checkPlace,
   judgeFolder,
   judgeLog,
   judgeModes,
-} from "../../../../../workers/connection/doctor/place.ts";
+} from "../../../../../workers/connection/doctor/configuration.ts";
+import { type LookedAt, thisMachine } from "../../../../../workers/connection/doctor/machine.ts";
 import { temporaryFolder } from "../config/support.ts";
 import { makeInput } from "./support.ts";
 

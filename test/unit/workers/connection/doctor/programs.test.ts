@@ -1,69 +1,50 @@
 /** Owns: what the doctor says about a command that cannot be started, and that it searches as a start does. */
 import { describe, expect, test } from "vitest";
-import {
-  checkPrograms,
-  judgeProgram,
-  type LookedProgram,
-} from "../../../../../workers/connection/doctor/programs.ts";
+import { checkPrograms } from "../../../../../workers/connection/doctor/programs.ts";
 import { examined, makeInput, makeMachine } from "./support.ts";
 
-const looked = (over: Partial<LookedProgram>): LookedProgram => ({
-  server: "s",
-  file: "/mcp.json",
-  command: "npx",
-  program: undefined,
-  named: undefined,
-  cwd: "/work",
-  isFolder: true,
-  path: ["/usr/bin"],
-  ...over,
-});
-
-describe("judgeProgram", () => {
-  test.each([
-    ["it is found", { program: "/usr/bin/npx" }, undefined, undefined],
-    ["no folder", { isFolder: false }, "folder: The working directory /work does not exist.", /^Make it/],
-    ["npx", {}, 'command: The command "npx" is not on PATH.', /^Install Node\.js/],
-    ["uvx", { command: "uvx" }, 'command: The command "uvx" is not on PATH.', /^Install uv/],
+describe("one finding at most for a command", () => {
+  test.each<[string, string, string | undefined, string | undefined, RegExp?]>([
+    ["it is found", "here", "/usr/bin/here", undefined],
+    ["no folder", "gone", "/usr/bin/x", "folder: The working directory /gone does not exist.", /^Make it/],
+    ["npx", "npx", undefined, 'command: The command "npx" is not on PATH.', /^Install Node\.js/],
+    ["uvx", "uvx", undefined, 'command: The command "uvx" is not on PATH.', /^Install uv/],
     [
       "docker.exe",
-      { command: "docker.exe" },
+      "docker.exe",
+      undefined,
       'command: The command "docker.exe" is not on PATH.',
       /^Install Docker/,
     ],
     [
       "another name",
-      { command: "constructor" },
+      "constructor",
+      undefined,
       'command: The command "constructor" is not on PATH.',
       /^Install it/,
     ],
-    [
-      "a file without rights",
-      { command: "./s", named: "file" },
-      'command: The command "./s" is not executable.',
-      /^chmod/,
-    ],
-    [
-      "no file",
-      { command: "./s", named: "missing" },
-      'command: The command "./s" leads to no file.',
-      /^Correct/,
-    ],
-    [
-      "a folder",
-      { command: "/tmp", named: "folder" },
-      'command: The command "/tmp" leads to a folder.',
-      /^Correct/,
-    ],
-  ] as const)("%s", (_title, over, expected, remedy) => {
-    const found = judgeProgram(looked(over));
-    expect(found && `${found.id}: ${found.title}`).toBe(expected);
+    ["a file without rights", "./s", undefined, 'command: The command "./s" is not executable.', /^chmod/],
+    ["no file", "./none", undefined, 'command: The command "./none" leads to no file.', /^Correct/],
+    ["a folder", "/tmp", undefined, 'command: The command "/tmp" leads to a folder.', /^Correct/],
+  ])("%s", async (_title, command, program, expected, remedy) => {
+    const machine = makeMachine({
+      findProgram: async () => program,
+      kindOf: async (path) =>
+        path === "/work/s" ? "file" : /^\/(work|tmp)$/.test(path) ? "folder" : "missing",
+    });
+    const server = examined("s", { command, cwd: command === "gone" ? "/gone" : "/work" });
+    const [found] = await checkPrograms(makeInput([server], { machine }));
+    if (expected === undefined) expect(found?.severity).toBe("ok");
+    else expect(`${found?.id}: ${found?.title}`).toBe(expected);
     if (remedy) expect(found?.remedy).toMatch(remedy);
   });
 
-  test("a long PATH -> twelve folders and the number of the others", () => {
-    const path = Array.from({ length: 30 }, (_, i) => `/p${i}`);
-    expect(judgeProgram(looked({ path }))?.detail).toMatch(/^PATH has \/p0, .*\/p11 and 18 more\.$/);
+  test("a long PATH -> twelve folders and the number of the others", async () => {
+    const PATH = Array.from({ length: 30 }, (_, i) => `/p${i}`).join(":");
+    const machine = makeMachine({ kindOf: async (path) => (path === "/work" ? "folder" : "missing") });
+    const server = examined("s", { command: "npx", cwd: "/work", env: { PATH } });
+    const [found] = await checkPrograms(makeInput([server], { machine }));
+    expect(found?.detail).toMatch(/^PATH has \/p0, .*\/p11 and 18 more\.$/);
   });
 });
 

@@ -31,7 +31,6 @@ export const examined = (
 ): Examined => ({
   name,
   definition: definition(name, entry),
-  tools: undefined,
   redact: (text) => text,
   status: () => makeStatus(name, status),
   connect: async () => undefined,

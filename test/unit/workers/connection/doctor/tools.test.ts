@@ -1,6 +1,6 @@
 /** Owns: what the doctor says about tools: tokens, names, repairs, and what is left out. */
 import { describe, expect, test } from "vitest";
-import { type CatalogFacts, catalogFacts } from "../../../../../workers/connection/catalog/facts.ts";
+import { type CatalogFacts, catalogFacts } from "../../../../../workers/connection/catalog/notices.ts";
 import { checkTools, judgeTools } from "../../../../../workers/connection/doctor/tools.ts";
 import { examined, makeInput } from "./support.ts";
 
@@ -81,11 +81,11 @@ test("catalogFacts: tokens of direct tools, long names, lines by server", () => 
     {
       checksum: 1,
       problems: ["p"],
-      notices: ["a: names that are taken: x"],
-      repairs: ["a: schemas repaired"],
+      notices: [{ server: "a", text: "names that are taken: x" }],
+      repairs: [{ server: "a", text: "schemas repaired" }],
       threadId: 1,
     },
-    [{ name: "z" }],
+    ["z"],
   );
   const [first] = facts.tools;
   expect(first).toMatchObject({ server: "a", direct: 1, cut: { count: 1, tool: long } });

@@ -1,12 +1,12 @@
 /** Owns: which unset variables the doctor finds in an entry, and that it runs no command for that. */
 import { describe, expect, test } from "vitest";
-import { checkVariables, missingVariables } from "../../../../../workers/connection/doctor/variables.ts";
+import { checkVariables, missingVariables } from "../../../../../workers/connection/doctor/programs.ts";
 import { definition } from "../config/support.ts";
-import { examined, makeInput } from "./support.ts";
+import { examined, makeInput, makeMachine } from "./support.ts";
 
 const missing = (entry: Record<string, unknown>, env: Record<string, string> = {}) =>
-  missingVariables(definition("s", entry), env, "linux").map(
-    ({ name, keys }) => `${name}: ${keys.join(" ")}`,
+  [...missingVariables(definition("s", entry), makeMachine({ env }))].map(
+    ([name, keys]) => `${name}: ${keys.join(" ")}`,
   );
 
 describe("missingVariables", () => {

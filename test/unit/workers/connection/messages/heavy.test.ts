@@ -7,7 +7,7 @@ import { readHeavy } from "../../../../../workers/connection/messages/heavy.ts";
 import { HeavyThread } from "../../../../../workers/connection/messages/heavy-thread.ts";
 import type { Incoming } from "../../../../../workers/connection/messages/incoming.ts";
 import { Blocks, createPieces } from "../../../../../workers/connection/messages/pieces.ts";
-import { type ResultOptions, shapeAnywhere } from "../../../../../workers/connection/results/held.ts";
+import { type ResultOptions, shapeAnywhere } from "../../../../../workers/connection/results/shape.ts";
 
 /** Far below the time that `KEYS` take on any machine. */
 const SHORT = { workMs: 400, idleMs: 60_000 };

@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
-import { readNpxEntry, writeNpxEntry } from "../../../../../workers/connection/npx/cache-file.ts";
+import { readNpxEntry, writeNpxEntry } from "../../../../../workers/connection/npx/npx.ts";
 import { tempFolder } from "../../../temp-folder.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1_000;

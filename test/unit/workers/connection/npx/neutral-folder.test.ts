@@ -5,7 +5,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, test } from "vitest";
-import { neutralFolder } from "../../../../../workers/connection/npx/neutral-folder.ts";
+import { neutralFolder } from "../../../../../workers/connection/npx/launch.ts";
 import { tempFolder } from "../../../temp-folder.ts";
 
 const FILES = ["package.json", "shell.sh"];

@@ -1,12 +1,12 @@
 /** Owns: what npm writes, as npm 11 wrote it, in one plain sentence, and how far a run of npm is. */
 import { describe, expect, test } from "vitest";
-import { NpmProgress, npmFailure } from "../../../../../workers/connection/npx/npm-words.ts";
+import { NpmProgress, npmFailure } from "../../../../../workers/connection/npx/npm.ts";
 
 const AT = "http://user:secret@registry.example:4873";
 const wrote = (code: string, ...lines: string[]): string =>
   [`npm error code ${code}`, ...lines.map((line) => `npm error ${line}`), ""].join("\n");
 const words = (stderr: string, env: Record<string, string> = {}, packages = ["@acme/x@1"]) =>
-  npmFailure(stderr, { packages, env })?.words;
+  npmFailure(stderr, packages, env)?.words;
 
 describe("why npm failed", () => {
   test.each([

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
+import { isWanted, parseSpec } from "../../../../../workers/connection/npx/command.ts";
 import { runnerOf } from "../../../../../workers/connection/npx/launch.ts";
-import { chooseBin, toManifest } from "../../../../../workers/connection/npx/package-bin.ts";
-import { isWanted, parseSpec } from "../../../../../workers/connection/npx/spec.ts";
-import { cacheFolderName } from "../../../../../workers/connection/npx/tree.ts";
+import { cacheFolderName, chooseBin, toManifest } from "../../../../../workers/connection/npx/tree.ts";
 
 const specOf = (raw: string) => {
   const spec = parseSpec(raw);

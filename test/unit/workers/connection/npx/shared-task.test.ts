@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createTaskSharing } from "../../../../../workers/connection/npx/shared-task.ts";
+import { createTaskSharing } from "../../../../../workers/connection/npx/npx.ts";
 
 /** A task that ends when it is told to, or some turns after its abort. */
 function controlled() {

@@ -1,7 +1,7 @@
 /** Owns: the command line with which npm itself runs beside a project. */
 import { describe, expect, test } from "vitest";
-import { RETRY_SOON } from "../../../../../workers/connection/npx/npm-words.ts";
-import { fromFolder, throughNpm } from "../../../../../workers/connection/npx/through-npm.ts";
+import { fromFolder, throughNpm } from "../../../../../workers/connection/npx/launch.ts";
+import { RETRY_SOON } from "../../../../../workers/connection/npx/npm.ts";
 
 describe("fromFolder: a relative path for npm starts from the folder of the server", () => {
   test.each([

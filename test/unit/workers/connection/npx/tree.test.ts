@@ -3,8 +3,12 @@ import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { expect, test } from "vitest";
 import { type NpxRequest, parseNpxCommand } from "../../../../../workers/connection/npx/command.ts";
-import { readProject } from "../../../../../workers/connection/npx/project.ts";
-import { cacheFolderName, chooseTree, locate } from "../../../../../workers/connection/npx/tree.ts";
+import {
+  cacheFolderName,
+  chooseTree,
+  locate,
+  readProject,
+} from "../../../../../workers/connection/npx/tree.ts";
 import { tempFolder } from "../../../temp-folder.ts";
 
 const FILE = "#!/usr/bin/env node\n";

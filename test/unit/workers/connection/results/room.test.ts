@@ -2,8 +2,7 @@
 import { mkdir, readdir, readFile, stat, symlink, truncate, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { removeOldResults } from "../../../../../workers/connection/results/room.ts";
-import { createResultStore } from "../../../../../workers/connection/results/store.ts";
+import { createResultStore, removeOldResults } from "../../../../../workers/connection/results/store.ts";
 import { tempFolder } from "./support.ts";
 
 const DAY_S = 24 * 60 * 60;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import type { CallResult } from "../../../../../src/shared/protocol/calls.ts";
 import { DEFAULT_GUARD } from "../../../../../workers/connection/config/entry/settings.ts";
-import type { ShapeOptions } from "../../../../../workers/connection/results/context.ts";
+import type { ShapeOptions } from "../../../../../workers/connection/results/content.ts";
 import { shapeResult } from "../../../../../workers/connection/results/shape.ts";
 import { createResultStore } from "../../../../../workers/connection/results/store.ts";
 

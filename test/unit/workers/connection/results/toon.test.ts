@@ -1,7 +1,7 @@
 /** Owns: JSON becomes TOON only if that is shorter and says the same. */
 import { decode } from "@toon-format/toon";
 import { expect, test } from "vitest";
-import { toonOr, toonWanted } from "../../../../../workers/connection/results/toon.ts";
+import { toonOr, toonWanted } from "../../../../../workers/connection/results/structured.ts";
 import { sameJson } from "../../../../../workers/shared/json/same.ts";
 import { amount } from "../../../../support/long.ts";
 import { randomNumbers, shape, storedText, textOf } from "./support.ts";

@@ -3,7 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { WorkerEvent } from "../../../../../src/shared/protocol/events.ts";
 import type { SessionFacts } from "../../../../../src/shared/protocol/session.ts";
-import type { CachePool } from "../../../../../workers/connection/catalog/cache-worker.ts";
+import type { CacheWorker } from "../../../../../workers/connection/catalog/cache-worker.ts";
 import { openSession, type Session } from "../../../../../workers/connection/session/session.ts";
 import type { CacheEntry, PublishTask, StoreTask } from "../../../../../workers/shared/tasks.ts";
 import { onCleanup } from "../../../../support/cleanup.ts";
@@ -66,7 +66,7 @@ function fakeCache(entries: Record<string, CacheEntry>, canPublish: (task: Publi
   const stored: StoreTask[] = [];
   const published: PublishTask[] = [];
   let warmed = 0;
-  const cache: CachePool = {
+  const cache: CacheWorker = {
     warm: () => {
       warmed++;
     },

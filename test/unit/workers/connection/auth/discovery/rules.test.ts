@@ -1,19 +1,15 @@
 /** Owns: the rules of discovery that need no server, in tables. */
 import { describe, expect, test } from "vitest";
 import {
+  coversEndpoint,
+  judgeIssuer,
   readAddress,
   readFlag,
-  readWords,
-} from "../../../../../../workers/connection/auth/discovery/fields.ts";
-import { judgeIssuer } from "../../../../../../workers/connection/auth/discovery/issuer.ts";
-import {
-  coversEndpoint,
   readResource,
-} from "../../../../../../workers/connection/auth/discovery/resource.ts";
-import {
+  readWords,
   resourceAddresses,
   serverAddresses,
-} from "../../../../../../workers/connection/auth/discovery/well-known.ts";
+} from "../../../../../../workers/connection/auth/discovery/metadata.ts";
 import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-values.ts";
 
 const hrefs = (urls: URL[]): string[] => urls.map(({ href }) => href);

@@ -1,9 +1,6 @@
 /** Owns: what is taken from the metadata of an authorization server, in tables. */
 import { describe, expect, test } from "vitest";
-import {
-  lacksIssuer,
-  readServer,
-} from "../../../../../../workers/connection/auth/discovery/server-metadata.ts";
+import { lacksIssuer, readServer } from "../../../../../../workers/connection/auth/discovery/metadata.ts";
 import { SignInProblem } from "../../../../../../workers/connection/auth/model/model.ts";
 
 describe("metadata of an authorization server", () => {

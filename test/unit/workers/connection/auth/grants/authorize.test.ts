@@ -3,11 +3,9 @@ import { createHash } from "node:crypto";
 import { inspect } from "node:util";
 import type { AuthorizationServer } from "oauth4webapi";
 import { describe, expect, test } from "vitest";
-import {
-  beginAuthorization,
-  finishAuthorization,
-  type PendingAuthorization,
-} from "../../../../../../workers/connection/auth/grants/grants.ts";
+import type { PendingAuthorization } from "../../../../../../workers/connection/auth/grants/ask.ts";
+import { beginAuthorization } from "../../../../../../workers/connection/auth/grants/authorize.ts";
+import { finishAuthorization } from "../../../../../../workers/connection/auth/grants/token-requests.ts";
 import type { ClientRecord } from "../../../../../../workers/connection/auth/model/model.ts";
 import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-values.ts";
 import {

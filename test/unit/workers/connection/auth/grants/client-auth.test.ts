@@ -4,7 +4,10 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
-import { clientCredentials, refreshTokens } from "../../../../../../workers/connection/auth/grants/grants.ts";
+import {
+  machineTokens,
+  refreshTokens,
+} from "../../../../../../workers/connection/auth/grants/token-requests.ts";
 import type { SignInRecord } from "../../../../../../workers/connection/auth/model/model.ts";
 import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-values.ts";
 import { tempFolder } from "../../../../temp-folder.ts";
@@ -17,7 +20,10 @@ const server = (): Promise<AuthServer> => authServer(() => tokens);
 async function tokenRequest(plan: Partial<OAuthPlan>, on?: AuthServer) {
   const asked = on ?? (await server());
   const discovered = discoveredOf(asked.metadata);
-  await clientCredentials({ discovered, scope: undefined }, contextOf({ clientId: "machine", ...plan }));
+  await machineTokens(
+    { discovered, scope: undefined },
+    contextOf({ grantType: "client_credentials", clientId: "machine", ...plan }),
+  );
   const request = asked.asked.at(-1);
   if (!request) throw new Error("nothing was asked");
   return { ...request, issuer: asked.issuer };
@@ -63,7 +69,11 @@ describe("a secret", () => {
   test("a machine without an id -> bad-settings", async () => {
     const { metadata } = await server();
     const asked = { discovered: discoveredOf(metadata), scope: undefined };
-    expect(await problemOf(clientCredentials(asked, contextOf({ clientSecret: "s" })))).toMatchObject({
+    expect(
+      await problemOf(
+        machineTokens(asked, contextOf({ grantType: "client_credentials", clientSecret: "s" })),
+      ),
+    ).toMatchObject({
       kind: "bad-settings",
       facts: { key: "oauth.clientId" },
     });

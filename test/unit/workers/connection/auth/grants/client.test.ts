@@ -1,6 +1,7 @@
 /** Owns: which client signs in, and what is registered. */
 import { describe, expect, test } from "vitest";
-import { clientFor, type GrantContext } from "../../../../../../workers/connection/auth/grants/grants.ts";
+import type { GrantContext } from "../../../../../../workers/connection/auth/grants/ask.ts";
+import { clientFor } from "../../../../../../workers/connection/auth/grants/client.ts";
 import { type ClientRecord, SignInProblem } from "../../../../../../workers/connection/auth/model/model.ts";
 import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-values.ts";
 import { type Answer, type AuthServer, authServer, contextOf, discoveredOf, problemOf } from "./support.ts";

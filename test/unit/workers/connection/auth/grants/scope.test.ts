@@ -1,6 +1,6 @@
 /** Owns: which scope is asked for. */
 import { describe, expect, test } from "vitest";
-import { chooseScope } from "../../../../../../workers/connection/auth/grants/grants.ts";
+import { chooseScope } from "../../../../../../workers/connection/auth/grants/authorize.ts";
 import { SignInProblem } from "../../../../../../workers/connection/auth/model/model.ts";
 import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-values.ts";
 import { discoveredOf } from "./support.ts";

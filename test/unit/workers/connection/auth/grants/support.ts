@@ -2,7 +2,7 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { AuthorizationServer } from "oauth4webapi";
-import type { GrantContext } from "../../../../../../workers/connection/auth/grants/grants.ts";
+import type { GrantContext } from "../../../../../../workers/connection/auth/grants/ask.ts";
 import {
   type ClientRecord,
   type Discovered,

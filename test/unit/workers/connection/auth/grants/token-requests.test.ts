@@ -1,11 +1,11 @@
 /** Owns: refresh, client credentials, revocation, and how the answers of the token endpoint are read. */
 import { describe, expect, test } from "vitest";
 import {
-  clientCredentials,
+  lifeSeconds,
+  machineTokens,
   refreshTokens,
   revokeTokens,
-} from "../../../../../../workers/connection/auth/grants/grants.ts";
-import { lifeSeconds } from "../../../../../../workers/connection/auth/grants/token-answer.ts";
+} from "../../../../../../workers/connection/auth/grants/token-requests.ts";
 import {
   type Answer,
   authServer,
@@ -193,7 +193,7 @@ describe("the answer", () => {
   });
 });
 
-describe("clientCredentials", () => {
+describe("machineTokens", () => {
   const plan = { grantType: "client_credentials" as const, clientId: "machine", clientSecret: "s3cret" };
 
   test("scope and resource -> both are sent; a refresh token is not kept", async () => {
@@ -201,7 +201,7 @@ describe("clientCredentials", () => {
       body: { ...answered, refresh_token: "unused", expires_in: 60 },
     }));
     const discovered = discoveredOf(server.metadata, { resource: "https://docs.example/mcp" });
-    expect(await clientCredentials({ discovered, scope: "a" }, contextOf(plan))).toEqual({
+    expect(await machineTokens({ discovered, scope: "a" }, contextOf(plan))).toEqual({
       ...answered,
       expiresAt: expect.any(Number),
     });
@@ -221,14 +221,12 @@ describe("clientCredentials", () => {
   ])("%s -> %s", async (error, kind) => {
     const server = await authServer(() => ({ status: 400, body: { error } }));
     const asked = { discovered: discoveredOf(server.metadata), scope: undefined };
-    expect(await problemOf(clientCredentials(asked, contextOf(plan)))).toMatchObject({ kind });
+    expect(await problemOf(machineTokens(asked, contextOf(plan)))).toMatchObject({ kind });
   });
 
   test("no token endpoint -> no-endpoint", async () => {
     const discovered = discoveredOf({ issuer: "https://as.example" });
-    expect(
-      await problemOf(clientCredentials({ discovered, scope: undefined }, contextOf(plan))),
-    ).toMatchObject({
+    expect(await problemOf(machineTokens({ discovered, scope: undefined }, contextOf(plan)))).toMatchObject({
       kind: "no-endpoint",
       facts: { what: "token_endpoint" },
     });

@@ -3,7 +3,7 @@ import type { LookupAddress } from "node:dns";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
-import type { Resolve } from "../../../../../../workers/connection/auth/requests/guard.ts";
+import type { Resolve } from "../../../../../../workers/connection/auth/requests/addresses.ts";
 import { problemOf, requestsFor, serving } from "./support.ts";
 
 const PUBLIC = "https://mcp.example.com/mcp";

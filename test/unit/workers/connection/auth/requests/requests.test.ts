@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import type { Resolve } from "../../../../../../workers/connection/auth/requests/guard.ts";
+import type { Resolve } from "../../../../../../workers/connection/auth/requests/addresses.ts";
 import { authServer, problemOf, requestsFor, sending, serving } from "./support.ts";
 
 const HTML = { "content-type": "text/html" };

@@ -5,10 +5,11 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import {
   type CallbackServer,
   decide,
+  escapeHtml,
   openCallback,
+  pageOf,
   type Waiter,
 } from "../../../../../../workers/connection/auth/sign-in/callback.ts";
-import { escapeHtml, pageOf } from "../../../../../../workers/connection/auth/sign-in/callback-page.ts";
 
 const TIMES = { pageMs: 5_000, connectionMs: 20_000 };
 

@@ -1,7 +1,7 @@
 /** Owns: what is stored after a sign-in. */
 import { expect, test } from "vitest";
 import { SignInProblem } from "../../../../../../workers/connection/auth/model/model.ts";
-import { recordOf } from "../../../../../../workers/connection/auth/sign-in/finish.ts";
+import { recordOf } from "../../../../../../workers/connection/auth/sign-in/prepare.ts";
 import { discovered, pendingWith } from "./support.ts";
 
 const TARGET = { server: "linear", url: new URL("https://linear.test/mcp") };

@@ -1,6 +1,6 @@
 /** Owns: what happens if no port can be opened for the browser's answer. */
 import { expect, test } from "vitest";
-import { listenAndRegister } from "../../../../../../workers/connection/auth/sign-in/listen.ts";
+import { listenAndRegister } from "../../../../../../workers/connection/auth/sign-in/redirect.ts";
 import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-values.ts";
 
 const PLAN: OAuthPlan = { grantType: "authorization_code", clientRegistration: "auto" };

@@ -3,8 +3,7 @@ import { execFile } from "node:child_process";
 import { createServer, type Server } from "node:net";
 import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { openCallback } from "../../../../../../workers/connection/auth/sign-in/callback.ts";
-import { Listeners } from "../../../../../../workers/connection/auth/sign-in/listeners.ts";
+import { Listeners, openCallback } from "../../../../../../workers/connection/auth/sign-in/callback.ts";
 
 const TIMES = { pageMs: 5_000, connectionMs: 20_000 };
 
@@ -126,7 +125,7 @@ describe("Listeners", () => {
 });
 
 test("a sign-in waits, and nothing else runs -> the process ends by itself", async () => {
-  const file = new URL("../../../../../../workers/connection/auth/sign-in/listeners.ts", import.meta.url);
+  const file = new URL("../../../../../../workers/connection/auth/sign-in/callback.ts", import.meta.url);
   const program = `
     const { Listeners } = await import(${JSON.stringify(file.href)});
     const listeners = new Listeners({ pageMs: 5_000, connectionMs: 600_000 });

@@ -1,8 +1,11 @@
 /** Owns: which endpoints of a sign-in belong together. test/oauth/mix-up.test.ts tries what follows from that. */
 import { describe, expect, test } from "vitest";
-import { checkSecretTarget, isSameSite } from "../../../../../../workers/connection/auth/discovery/owners.ts";
+import {
+  checkSecretTarget,
+  isSameSite,
+} from "../../../../../../workers/connection/auth/discovery/discovery.ts";
 import type { Discovered } from "../../../../../../workers/connection/auth/model/model.ts";
-import { mixUpOf } from "../../../../../../workers/connection/auth/sign-in/mix-up.ts";
+import { mixUpOf } from "../../../../../../workers/connection/auth/sign-in/prepare.ts";
 import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-values.ts";
 
 test.each<[a: string, b: string, isSame: boolean]>([

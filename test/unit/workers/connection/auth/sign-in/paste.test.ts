@@ -1,6 +1,6 @@
 /** Owns: which pasted texts are the answer to a sign-in, and the sentence for those that are not. */
 import { describe, expect, test } from "vitest";
-import { readPaste } from "../../../../../../workers/connection/auth/sign-in/paste.ts";
+import { readPaste } from "../../../../../../workers/connection/auth/sign-in/redirect.ts";
 
 const REDIRECT = "http://127.0.0.1:4711/callback/0123456789abcdef";
 const STATE = "state-of-this-sign-in";

@@ -1,9 +1,9 @@
 /** Owns: that whatever an authorization server may bring into a sign-in can also be stored and read again. */
 import { expect, test } from "vitest";
-import { readServer } from "../../../../../../workers/connection/auth/discovery/server-metadata.ts";
+import { readServer } from "../../../../../../workers/connection/auth/discovery/metadata.ts";
 import { clientFor } from "../../../../../../workers/connection/auth/grants/client.ts";
-import { readTokens } from "../../../../../../workers/connection/auth/grants/token-answer.ts";
-import { recordOf } from "../../../../../../workers/connection/auth/sign-in/finish.ts";
+import { readTokens } from "../../../../../../workers/connection/auth/grants/token-requests.ts";
+import { recordOf } from "../../../../../../workers/connection/auth/sign-in/prepare.ts";
 import { formatRecord, parseRecord } from "../../../../../../workers/connection/auth/store/record.ts";
 import { authServer, contextOf, discoveredOf, publicClient } from "../grants/support.ts";
 import { pendingWith } from "./support.ts";

@@ -7,10 +7,10 @@ import { onTestFinished } from "vitest";
 import type { SignInResult } from "../../../../../../src/shared/protocol/sign-in.ts";
 import { promisesIssuer } from "../../../../../../workers/connection/auth/discovery/discovery.ts";
 import type {
-  clientFor,
   GrantContext,
   PendingAuthorization,
-} from "../../../../../../workers/connection/auth/grants/grants.ts";
+} from "../../../../../../workers/connection/auth/grants/ask.ts";
+import type { clientFor } from "../../../../../../workers/connection/auth/grants/client.ts";
 import {
   type ClientRecord,
   type Discovered,
@@ -18,13 +18,11 @@ import {
   type SignInRecord,
 } from "../../../../../../workers/connection/auth/model/model.ts";
 import {
-  createSignIns,
-  SIGN_IN_LIMITS,
-  type SignInLimits,
+  PARTS,
   type SignInParts,
-  type SignIns,
   type SignInTarget,
-} from "../../../../../../workers/connection/auth/sign-in/sign-in.ts";
+} from "../../../../../../workers/connection/auth/sign-in/prepare.ts";
+import { SignIns } from "../../../../../../workers/connection/auth/sign-in/sign-in.ts";
 import type { SignInStore } from "../../../../../../workers/connection/auth/store/store.ts";
 import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-values.ts";
 import { serve } from "../../../../../support/http-server.ts";
@@ -187,6 +185,7 @@ function memoryStore(record: SignInRecord | undefined, pi: SignInRecord | undefi
         write: async (written) => {
           store.record = written;
         },
+        writeToDisk: async () => undefined,
         forget: async () => {
           store.record = undefined;
         },
@@ -211,7 +210,7 @@ export interface World {
   written: string[];
   opened: string[];
   /** A change counts for what begins afterwards. */
-  limits: SignInLimits;
+  limits: SignInParts["limits"];
   target(name: string, more?: TargetParts): SignInTarget & { store: MemoryStore; secrets: string[] };
   /** Settles with the n-th end. */
   ended(nth?: number): Promise<SignInResult>;
@@ -236,8 +235,8 @@ export async function world(
   const written: string[] = [];
   const opened: string[] = [];
   const waiting: (() => void)[] = [];
-  const limits = { ...SIGN_IN_LIMITS, ...parts.limits };
-  const signIns = createSignIns(
+  const limits = { ...PARTS.limits, ...parts.limits };
+  const signIns = new SignIns(
     {
       onEnd: (end) => {
         ends.push(end);

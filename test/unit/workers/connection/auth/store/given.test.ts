@@ -1,6 +1,6 @@
 /** Owns: `tokens.json` as people and other programs write it. */
 import { describe, expect, test } from "vitest";
-import { parseGiven } from "../../../../../../workers/connection/auth/store/given.ts";
+import { parseGiven } from "../../../../../../workers/connection/auth/store/record.ts";
 
 const MODIFIED = 1_700_000_000_000;
 const URL_OF_SERVER = "https://a.example/mcp";

@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { ownId, refusal } from "../../../../../../workers/connection/auth/store/guard.ts";
+import { ownId, refusal } from "../../../../../../workers/connection/auth/store/file.ts";
 import { tempFolder } from "../../../../temp-folder.ts";
 import { forget, openStore, put, signedIn, write } from "./support.ts";
 

@@ -4,8 +4,7 @@ import { chmod, lstat, mkdir, readdir, readFile, symlink, utimes, writeFile } fr
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { PiTimes } from "../../../../../../workers/connection/auth/store/pi-file.ts";
-import { refreshLockOf } from "../../../../../../workers/connection/auth/store/pi-state.ts";
+import { type PiTimes, refreshLockOf } from "../../../../../../workers/connection/auth/store/pi.ts";
 import { nodeFiles } from "../../../../../../workers/shared/files/file-system.ts";
 import { ensurePi } from "../../../../../support/pi-host.ts";
 import { failingFiles } from "../../../cache/support.ts";

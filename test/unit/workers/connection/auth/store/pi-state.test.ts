@@ -6,7 +6,7 @@ import {
   type PiQuery,
   piKeys,
   refreshLockOf,
-} from "../../../../../../workers/connection/auth/store/pi-state.ts";
+} from "../../../../../../workers/connection/auth/store/pi.ts";
 import { inPi, metadata, PI_KEY } from "./pi-file-of-test.ts";
 import { SERVER, URL_OF_SERVER } from "./support.ts";
 

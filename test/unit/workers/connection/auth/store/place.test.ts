@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { fileNameOf, folderNameOf, placeOf } from "../../../../../../workers/connection/auth/store/place.ts";
+import { fileNameOf, folderNameOf, placeOf } from "../../../../../../workers/connection/auth/store/file.ts";
 
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
 

@@ -2,7 +2,7 @@
 import { mkdir, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { SignInRecord } from "../../../../../../workers/connection/auth/model/model.ts";
-import { type Place, placeOf } from "../../../../../../workers/connection/auth/store/place.ts";
+import { type Place, placeOf } from "../../../../../../workers/connection/auth/store/file.ts";
 import {
   openSignInStore,
   type SignInStore,

@@ -1,6 +1,6 @@
 /** Owns: when a token is renewed, as a table over its life. */
 import { expect, test } from "vitest";
-import { isExpired, isFresh } from "../../../../../../workers/connection/auth/tokens/fresh.ts";
+import { isExpired, isFresh } from "../../../../../../workers/connection/auth/model/model.ts";
 
 const NOW = 1_000_000_000;
 const HOUR = 3_600_000;

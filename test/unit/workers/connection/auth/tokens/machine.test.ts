@@ -1,7 +1,7 @@
 /** Owns: the token of a server without a user, with a real server on loopback that is its own authorization server. */
 import { expect, onTestFinished, test } from "vitest";
 import { createAuthRequests } from "../../../../../../workers/connection/auth/requests/requests.ts";
-import { createMachine } from "../../../../../../workers/connection/auth/tokens/machine.ts";
+import { createMachine } from "../../../../../../workers/connection/auth/tokens/refresh.ts";
 import { createHttpClient } from "../../../../../../workers/connection/web/web.ts";
 import { serve } from "../../../../../support/http-server.ts";
 

@@ -1,6 +1,6 @@
 /** Owns: how often one scope is asked for. */
 import { expect, test } from "vitest";
-import { createStepUps } from "../../../../../../workers/connection/auth/tokens/step-ups.ts";
+import { createStepUps } from "../../../../../../workers/connection/auth/tokens/tokens.ts";
 
 test("a scope for which the user has signed in twice -> not a third time, in any order of its words", () => {
   const stepUps = createStepUps();

@@ -7,10 +7,7 @@ import {
 } from "../../../../../../workers/connection/auth/model/model.ts";
 import { createAuthRequests } from "../../../../../../workers/connection/auth/requests/requests.ts";
 import type { SignInStore } from "../../../../../../workers/connection/auth/store/store.ts";
-import {
-  createServerTokens,
-  type ServerTokens,
-} from "../../../../../../workers/connection/auth/tokens/tokens.ts";
+import { ServerTokens } from "../../../../../../workers/connection/auth/tokens/tokens.ts";
 import { createHttpClient } from "../../../../../../workers/connection/web/web.ts";
 import { type Handler, serve, type TestServer } from "../../../../../support/http-server.ts";
 
@@ -88,6 +85,7 @@ async function open({ stored, given, endpoint = issues, namesItself = false }: O
         write: async (record) => {
           held.record = record;
         },
+        writeToDisk: async () => undefined,
         forget: async () => {
           held.record = undefined;
         },
@@ -96,7 +94,7 @@ async function open({ stored, given, endpoint = issues, namesItself = false }: O
   const secrets = new Set<string>();
   const clock = { nowMs: NOW };
   const renewing: number[] = [];
-  const tokens = createServerTokens({
+  const tokens = new ServerTokens({
     server: "s",
     url,
     store: store as SignInStore,

@@ -5,8 +5,8 @@ import { lstatSync, writeFileSync } from "node:fs";
 import { lstat, readdir, readFile, readlink, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { changeConfigFile } from "../../../../../../workers/connection/config/edit/change-file.ts";
 import {
+  changeConfigFile,
   editEnabled,
   writeEdited,
   writeEnabled,

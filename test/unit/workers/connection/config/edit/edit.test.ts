@@ -1,8 +1,8 @@
 import { chmod, lstat, readFile, stat, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { changeConfigFile } from "../../../../../../workers/connection/config/edit/change-file.ts";
 import {
+  changeConfigFile,
   editAllowed,
   editableFile,
   editEnabled,

@@ -6,8 +6,8 @@ import {
   editImports,
   editRemoved,
   namesIn,
-} from "../../../../../../workers/connection/config/edit/edit.ts";
-import { parseJsonc } from "../../../../../../workers/connection/config/files/files.ts";
+} from "../../../../../../workers/connection/config/edit/entries.ts";
+import { parseJsonc } from "../../../../../../workers/connection/config/files/document.ts";
 
 const COMMENTED = `{
   // my servers

@@ -10,13 +10,15 @@ import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../../../../../src/shared/protocol/limits.ts";
 import type { ServerDefinition } from "../../../../../../workers/connection/config/entry/definition.ts";
 import { applyOverride } from "../../../../../../workers/connection/config/entry/override.ts";
-import { contentOf } from "../../../../../../workers/connection/config/env-files/content.ts";
 import {
   decidesWhatRuns,
   isData,
 } from "../../../../../../workers/connection/config/env-files/deciding-variables.ts";
-import { lookAtEnvFiles } from "../../../../../../workers/connection/config/env-files/env-files.ts";
-import { agreedEntries } from "../../../../../../workers/connection/config/env-files/launch.ts";
+import {
+  agreedEntries,
+  contentOf,
+  lookAtEnvFiles,
+} from "../../../../../../workers/connection/config/env-files/env-files.ts";
 import {
   isRemotePath,
   isWithin,

@@ -9,7 +9,7 @@ import { promisify } from "node:util";
 import { describe, expect, it, test } from "vitest";
 import { LIMITS } from "../../../../../../src/shared/protocol/limits.ts";
 import { describeProblem } from "../../../../../../src/shared/text/problem.ts";
-import { readEnvFile } from "../../../../../../workers/connection/config/env-files/read.ts";
+import { readEnvFile } from "../../../../../../workers/connection/config/env-files/env-files.ts";
 import type { ConfigFacts } from "../../../../../../workers/connection/config/files/sources.ts";
 import { loadConfig } from "../../../../../../workers/connection/config/merge/merge.ts";
 import { loadTrust, remember } from "../../../../../../workers/connection/config/trust/file.ts";

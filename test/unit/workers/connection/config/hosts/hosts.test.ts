@@ -3,8 +3,11 @@ import { describeProblem } from "../../../../../../src/shared/text/problem.ts";
 import type { ServerDefinition } from "../../../../../../workers/connection/config/entry/definition.ts";
 import type { HostName } from "../../../../../../workers/connection/config/entry/shape.ts";
 import type { ConfigFacts } from "../../../../../../workers/connection/config/files/sources.ts";
-import { type HostFile, parseHostText } from "../../../../../../workers/connection/config/hosts/hosts.ts";
-import { hostSources } from "../../../../../../workers/connection/config/hosts/sources.ts";
+import {
+  type HostFile,
+  hostSources,
+  parseHostText,
+} from "../../../../../../workers/connection/config/hosts/hosts.ts";
 import {
   type ResolvedTarget,
   resolveTarget,

@@ -11,7 +11,7 @@ import {
   type FileText,
   readInTime,
   readText,
-} from "../../../../../../workers/connection/config/files/files.ts";
+} from "../../../../../../workers/connection/config/files/sources.ts";
 import { configFacts, loadConfig } from "../../../../../../workers/connection/config/merge/merge.ts";
 import { inTime, silenceOf } from "../../../../../../workers/shared/files/in-time.ts";
 import { becomes, configOf, createHome, open, put, server } from "./support.ts";

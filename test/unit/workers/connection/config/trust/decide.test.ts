@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../../../../../src/shared/protocol/limits.ts";
 import type { ServerDefinition } from "../../../../../../workers/connection/config/entry/definition.ts";
 import { applyOverride } from "../../../../../../workers/connection/config/entry/override.ts";
-import type { EnvSeen } from "../../../../../../workers/connection/config/env-files/content.ts";
+import type { EnvSeen } from "../../../../../../workers/connection/config/env-files/env-files.ts";
 import { parseConfigText } from "../../../../../../workers/connection/config/files/files.ts";
 import { mergeLayers } from "../../../../../../workers/connection/config/merge/layers.ts";
 import {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../../../../../src/shared/protocol/limits.ts";
 import type { ServerDefinition } from "../../../../../../workers/connection/config/entry/definition.ts";
-import { contentOf, type EnvSeen } from "../../../../../../workers/connection/config/env-files/content.ts";
+import { contentOf, type EnvSeen } from "../../../../../../workers/connection/config/env-files/env-files.ts";
 import { decideTrust, type TrustFacts } from "../../../../../../workers/connection/config/trust/decide.ts";
 import { loadTrust, remember } from "../../../../../../workers/connection/config/trust/file.ts";
 import {

@@ -1,7 +1,7 @@
 /** Owns: the text of a consent dialog, also for a file that tries to make it say something else. */
 import { describe, expect, test } from "vitest";
 import { applyOverride } from "../../../../../../workers/connection/config/entry/override.ts";
-import { contentOf } from "../../../../../../workers/connection/config/env-files/content.ts";
+import { contentOf } from "../../../../../../workers/connection/config/env-files/env-files.ts";
 import {
   consentQuestion,
   describeTarget,

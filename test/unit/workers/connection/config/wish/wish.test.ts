@@ -8,7 +8,7 @@ import { describe, expect, test } from "vitest";
 import { ThreadsError } from "../../../../../../src/shared/protocol/errors.ts";
 import { changeConfigFile } from "../../../../../../workers/connection/config/edit/edit.ts";
 import type { Exposure } from "../../../../../../workers/connection/config/entry/shape.ts";
-import type { ConfigFacts } from "../../../../../../workers/connection/config/files/files.ts";
+import type { ConfigFacts } from "../../../../../../workers/connection/config/files/sources.ts";
 import { loadConfig } from "../../../../../../workers/connection/config/merge/merge.ts";
 import {
   decideIn,

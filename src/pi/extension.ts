@@ -1,0 +1,142 @@
+/**
+ * This extension among others in one process of Pi: which of two copies is the owner, which session is the only one, what
+ * `--mcp-config` says, handlers that nothing thrown leaves, notices, and the warning of another MCP client.
+ */
+import { homedir } from "node:os";
+import { resolve } from "node:path";
+import { printable } from "../shared/text/width.ts";
+import type { InputResult, NoticeLevel, Pi, PiContext } from "./api.ts";
+
+const CHANNEL = "pi-mcp-threads:claim";
+
+interface Claim {
+  /** The first copy writes its location here. */
+  owner?: string;
+}
+
+/** Makes the copy at `location` the owner. Answers the location of the copy that is the owner already, if any. */
+export function claim(pi: Pi, location: string): string | undefined {
+  const asked: Claim = {};
+  pi.events.emit(CHANNEL, asked);
+  // The same location means an older instance of this copy: several reloads at once leave more than one on a bus. The
+  // older instance's session ends when this instance's session begins .
+  if (asked.owner !== undefined && asked.owner !== location) return asked.owner;
+  pi.events.on(CHANNEL, (other) => {
+    (other as Claim).owner ??= location;
+  });
+  return undefined;
+}
+
+export const CONFIG_FLAG = "mcp-config";
+
+/** Absolute path of the file that the flag names; undefined if the flag is not set. */
+export const configFileOf = (flag: unknown, cwd: string): string | undefined =>
+  typeof flag === "string" && flag !== "" ? resolve(cwd, flag.replace(/^~(?=$|[\\/])/, homedir)) : undefined;
+
+/** The flag's value on the command line, read as Pi reads it: the next word, or what follows `=`; the last one counts. */
+export function flagOnCommandLine(argv: readonly string[]): string | undefined {
+  const name = `--${CONFIG_FLAG}`;
+  return argv.reduce<string | undefined>((found, word, at) => {
+    const next = argv[at + 1];
+    if (word === name && next !== undefined && !/^[-@]/.test(next)) return next;
+    return word.startsWith(`${name}=`) ? word.slice(name.length + 1) : found;
+  }, undefined);
+}
+
+/** Runs a task that touches Pi outside a call of Pi's own, for example when the worker sends an event: there, Pi would end. */
+export function guardStale(task: () => void, onStale: (error: unknown) => void): void {
+  try {
+    task();
+  } catch (error) {
+    onStale(error);
+  }
+}
+
+type Handler = (event: never, ctx: PiContext | undefined) => unknown;
+
+function isOver(ctx: PiContext | undefined): boolean {
+  try {
+    void ctx?.hasUI;
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+/** Whatever a handler throws after the end of its session is dropped with the session: there is nobody to be told. */
+function untilOver(handler: Handler, answer?: unknown): Handler {
+  return (event, ctx) => {
+    const failed = (error: unknown): unknown => {
+      if (!isOver(ctx)) throw error;
+      return answer;
+    };
+    try {
+      const result = handler(event, ctx);
+      return result instanceof Promise ? result.catch(failed) : result;
+    } catch (error) {
+      return failed(error);
+    }
+  };
+}
+
+/** The same Pi, whose events and commands end quietly with their session. Every handler is registered on this one. */
+export function guardHandlers(pi: Pi): Pi {
+  // An input of a session that is over starts no turn there.
+  const answers: Readonly<Record<string, unknown>> = { input: { action: "handled" } satisfies InputResult };
+  const on = (event: string, handler: Handler) =>
+    pi.on(event as never, untilOver(handler, answers[event]) as never);
+  const registerCommand: Pi["registerCommand"] = (name, { handler, ...command }) =>
+    pi.registerCommand(name, { ...command, handler: untilOver(handler as never) as never });
+  return Object.assign(Object.create(pi) as Pi, { on: on as Pi["on"], registerCommand });
+}
+
+export function notify(ctx: PiContext, message: string, level: NoticeLevel): void {
+  const text = printable(message);
+  if (ctx.hasUI) ctx.ui.notify(text, level);
+  else process.stderr.write(`${text.trim().replace(/\s*\n\s*/g, " | ")}\n`);
+}
+
+/**
+ * At most one session of this extension runs in a process. Pi can replace an instance without telling it
+ * (several new sessions at once), and the servers of both would run side by side. The slot is global because a reload
+ * may load this module anew.
+ */
+const SLOT = Symbol.for("pi-mcp-threads:session");
+
+type Stop = () => Promise<void>;
+type Slot = { [SLOT]?: Stop };
+
+/** Called by a session that starts: stops the session that was the only one until now. */
+export function becomeOnlySession(stop: Stop): void {
+  const slot = globalThis as Slot;
+  const before = slot[SLOT];
+  slot[SLOT] = stop;
+  // A session that fails to stop cleanly does not concern the session that follows.
+  before?.().catch(() => undefined);
+}
+
+/** Called by a session that ends. Does nothing if another session has become the only one. */
+export function leaveOnlySession(stop: Stop): void {
+  const slot = globalThis as Slot;
+  if (slot[SLOT] === stop) delete slot[SLOT];
+}
+
+/** Pi numbers commands of one name: `mcp`, `mcp:2` and so on. */
+const MCP_COMMAND = /^mcp(:\d+)?$/;
+
+/** The paths of the other extensions that have such a command. */
+export const otherClients = (pi: Pi, ownLocation: string): string[] =>
+  pi
+    .getCommands()
+    .filter((command) => MCP_COMMAND.test(command.name) && command.sourceInfo.path !== ownLocation)
+    .map((command) => command.sourceInfo.path);
+
+export function warnOfOtherOwner(pi: Pi, ctx: PiContext, ownLocation: string): void {
+  const [other] = otherClients(pi, ownLocation);
+  if (other === undefined) return;
+  notify(
+    ctx,
+    `${other} also provides /mcp. Two MCP clients run the same servers twice: remove one of them (pi config).`,
+    "warning",
+  );
+}

@@ -1,0 +1,145 @@
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
+import { expect, it, test } from "vitest";
+import type { Pi, PiCommandContext, PiContext } from "../../../src/pi/api.ts";
+import { claim, configFileOf, flagOnCommandLine, guardHandlers, notify } from "../../../src/pi/extension.ts";
+import { createRecordingContext } from "../recording-context.ts";
+import { createRecordingPi } from "../recording-pi.ts";
+
+test("claim: the first copy -> becomes the owner", () => {
+  expect(claim(createRecordingPi(), "/a/index.js")).toBeUndefined();
+});
+
+test("claim: later copies on the same bus -> get the first copy's location", () => {
+  const pi = createRecordingPi();
+  claim(pi, "/a/index.js");
+  expect(claim(pi, "/b/index.js")).toBe("/a/index.js");
+  expect(claim(pi, "/c/index.js")).toBe("/a/index.js");
+});
+
+test("claim: a copy that is loaded again on the same bus -> becomes the owner in place of its older instance", () => {
+  const pi = createRecordingPi();
+  claim(pi, "/a/index.js");
+  expect(claim(pi, "/a/index.js")).toBeUndefined();
+  expect(claim(pi, "/b/index.js")).toBe("/a/index.js");
+});
+
+test("claim: a copy on another bus -> becomes the owner there", () => {
+  claim(createRecordingPi(), "/a/index.js");
+  expect(claim(createRecordingPi(), "/b/index.js")).toBeUndefined();
+});
+
+it.each<[string[], string | undefined]>([
+  [[], undefined],
+  [["-p", "go"], undefined],
+  [["--mcp-config", "a.json", "-p"], "a.json"],
+  [["--mcp-config=a.json"], "a.json"],
+  [["--mcp-config=a=b.json"], "a=b.json"],
+  [["--mcp-config", "a.json", "--mcp-config=b.json"], "b.json"],
+  [["--mcp-config"], undefined],
+  [["--mcp-config", "-p"], undefined],
+  [["--mcp-config", "@file"], undefined],
+  [["--mcp-configs", "a.json"], undefined],
+])("%j -> %s", (argv, expected) => {
+  expect(flagOnCommandLine(argv)).toBe(expected);
+});
+
+it.each<[unknown, string | undefined]>([
+  [undefined, undefined],
+  ["", undefined],
+  [true, undefined],
+  ["a.json", resolve("/work/a.json")],
+  ["/b/a.json", resolve("/b/a.json")],
+  ["~/a.json", join(homedir(), "a.json")],
+  ["~", homedir()],
+  ["~a.json", resolve("/work/~a.json")],
+])("configFileOf(%j) -> %s", (flag, expected) => {
+  expect(configFileOf(flag, "/work")).toBe(expected);
+});
+
+const STALE = "This extension ctx is stale after session replacement or reload.";
+
+/** A context as Pi gives it: each use throws once the session is over. */
+function contextUntil(isOver: () => boolean): PiContext {
+  return new Proxy({} as PiContext, {
+    get: () => {
+      if (isOver()) throw new Error(STALE);
+      return true;
+    },
+  });
+}
+
+type Heard = (event: unknown, ctx: unknown) => unknown;
+
+function guard(): { pi: Pi; heard: Map<string, Heard>; recorded: ReturnType<typeof createRecordingPi> } {
+  const recorded = createRecordingPi();
+  const heard = new Map<string, Heard>();
+  const on = (event: string, handler: Heard) => {
+    heard.set(event, handler);
+    return () => undefined;
+  };
+  return { pi: guardHandlers(Object.assign(recorded, { on: on as Pi["on"] })), heard, recorded };
+}
+
+test("a session ends while a handler runs -> the handler ends quietly, at once or later", async () => {
+  const { pi, heard, recorded } = guard();
+  let over = false;
+  const ctx = contextUntil(() => over);
+  const later = Promise.withResolvers<void>();
+  pi.on("input", async (_event, { ui }) => {
+    await later.promise;
+    ui.notify("x");
+    return { action: "handled" };
+  });
+  pi.on("input", async (_event, given) => {
+    await later.promise;
+    return { action: given.hasUI ? "handled" : "continue" };
+  });
+  pi.on("session_tree", (_event, given) => {
+    over = true;
+    given.ui.notify("x");
+  });
+  pi.registerCommand("x", {
+    handler: async (_args, given) => {
+      await later.promise;
+      given.isIdle();
+    },
+  });
+  const running = [
+    heard.get("input")?.({}, ctx),
+    recorded.commands.get("x")?.handler("", ctx as PiCommandContext),
+  ];
+  expect(heard.get("session_tree")?.({}, ctx)).toBeUndefined();
+  later.resolve();
+  expect(await Promise.all(running)).toEqual([{ action: "handled" }, undefined]);
+});
+
+test("a handler that fails in a session that goes on -> its error reaches Pi, and its answer too", async () => {
+  const { pi, heard } = guard();
+  const ctx = contextUntil(() => false);
+  pi.on("input", async () => {
+    throw new Error("mine");
+  });
+  await expect(heard.get("input")?.({}, ctx)).rejects.toThrow("mine");
+  pi.on("input", async () => ({ action: "handled" }));
+  expect(await heard.get("input")?.({}, ctx)).toEqual({ action: "handled" });
+  pi.on("session_tree", () => {
+    throw new Error("mine");
+  });
+  expect(() => heard.get("session_tree")?.({}, ctx)).toThrow("mine");
+});
+
+test.each([
+  ["plain words, on two lines", "a: b\nc", "a: b\nc"],
+  ["an escape sequence in a name", "mcp.json: + \u001b[2J\u001b[1;31mdocs\u001b[0m", "mcp.json: + docs"],
+  [
+    "a link, a title, a bell",
+    "\u001b]8;;http://x\u0007docs\u001b]8;;\u0007 \u001b]0;t\u0007!\u0007",
+    "docs !",
+  ],
+  ["marks that change the direction of text", "\u202egnp.exe", "gnp.exe"],
+])("%s", (_, message, shown) => {
+  const { ctx, notices } = createRecordingContext();
+  notify(ctx, message, "warning");
+  expect(notices).toEqual([[shown, "warning"]]);
+});

@@ -1,0 +1,267 @@
+/**
+ * What a server lists as tools: its own tools under the configuration's rules, and tools that read its resources, one for
+ * each resource and one for each template, with the template's variables as parameters. To the rules, the catalog and the
+ * search they are tools like any other. Must not: talk to servers.
+ */
+
+import { nameTools, shortHash, type ToolPrefix } from "../../../src/shared/naming/names.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { keepSame } from "../../shared/json/same.ts";
+import {
+  boundResources,
+  type CachedResource,
+  type CachedResources,
+  type CachedTemplate,
+  normalizeResources,
+  normalizeTemplates,
+} from "../../shared/listed/resource.ts";
+import type { CachedTool } from "../../shared/listed/tool.ts";
+import type { PublishedTool } from "../../shared/tasks.ts";
+import type { ServerDefinition } from "../config/entry/definition.ts";
+import { exposureOf, namesInRules } from "../config/entry/exposure.ts";
+import type { Settings } from "../config/entry/settings.ts";
+import type { ListedResources } from "../mcp/mcp.ts";
+import type { Redactor } from "../secrets/secrets.ts";
+import { parseUriTemplate, type UriTemplate } from "./uri-template.ts";
+
+interface ResourceTool {
+  tool: CachedTool;
+  /** The URI that a call with these arguments reads. */
+  uriOf: (args: Record<string, unknown>) => string;
+  /** The arguments with which the tool reads this URI; undefined if the tool cannot. */
+  argsOf: (uri: string) => Record<string, unknown> | undefined;
+}
+
+const NAME_CHARS = 200;
+
+/** Letters of every script stay, so that two names in another script do not become the same. */
+function slug(name: string): string {
+  const words = name
+    .slice(0, NAME_CHARS)
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, "_")
+    .replace(/^_|_$/g, "");
+  return words === "" || /^\d/.test(words) ? `resource${words === "" ? "" : `_${words}`}` : words;
+}
+
+function describe(item: CachedResource | CachedTemplate, uri: string): string {
+  const { name, title, description, mimeType } = item;
+  const what = description ?? title ?? name;
+  return `Reads the resource ${title ?? name}${what === (title ?? name) ? "" : `: ${what}`} (${uri}${mimeType ? `, ${mimeType}` : ""})`;
+}
+
+function inputSchema({ variables }: UriTemplate): Record<string, unknown> {
+  const text = { type: "string" };
+  return {
+    type: "object",
+    properties: Object.fromEntries(
+      variables.map(({ name, isList }) => [name, isList ? { type: "array", items: text } : text]),
+    ),
+    required: variables.filter(({ required }) => required).map(({ name }) => name),
+    additionalProperties: false,
+  };
+}
+
+interface Candidate extends ResourceTool {
+  key: string;
+}
+
+function toCandidate(item: CachedResource | CachedTemplate): Candidate | undefined {
+  const key = "uri" in item ? item.uri : item.uriTemplate;
+  const template = "uri" in item ? undefined : parseUriTemplate(item.uriTemplate);
+  if (!("uri" in item) && !template) return undefined;
+  return {
+    key,
+    uriOf: template ? template.expand : () => key,
+    argsOf: template ? template.match : (uri) => (uri === key ? {} : undefined),
+    tool: {
+      name: `get_${slug(item.name)}`,
+      ...(item.title === undefined ? {} : { title: item.title }),
+      description: describe(item, key),
+      inputSchema: template
+        ? inputSchema(template)
+        : { type: "object", properties: {}, additionalProperties: false },
+      annotations: { readOnlyHint: true },
+    },
+  };
+}
+
+const made = new WeakMap<
+  CachedResources,
+  { tools: readonly CachedTool[]; byName: Map<string, ResourceTool> }
+>();
+
+/** By tool name. Answers the same objects for the same lists, because tools are compared by identity. */
+export function resourceTools(
+  listed: CachedResources | undefined,
+  tools: readonly CachedTool[],
+): Map<string, ResourceTool> {
+  if (!listed) return new Map();
+  const before = made.get(listed);
+  if (before?.tools === tools) return before.byName;
+  const byName = makeResourceTools(listed, tools);
+  made.set(listed, { tools, byName });
+  return byName;
+}
+
+/**
+ * A tool of the server keeps its name. Resources that want the same name get a hash of their URI appended, so that no
+ * name depends on the order of the list.
+ */
+function makeResourceTools(listed: CachedResources, tools: readonly CachedTool[]): Map<string, ResourceTool> {
+  const candidates = [...listed.templates, ...listed.resources]
+    .map(toCandidate)
+    .filter((candidate) => candidate !== undefined);
+  const uses = new Map<string, number>(tools.map(({ name }) => [name, 1]));
+  for (const { tool } of candidates) uses.set(tool.name, (uses.get(tool.name) ?? 0) + 1);
+  return new Map(
+    candidates.map(({ key, tool, uriOf, argsOf }) => {
+      const name = uses.get(tool.name) === 1 ? tool.name : `${tool.name}_${shortHash(key)}`;
+      return [name, { uriOf, argsOf, tool: { ...tool, name } }];
+    }),
+  );
+}
+
+/** The lists of a server that tools are made of. */
+interface KnownLists {
+  definition: Pick<ServerDefinition, "exposeResources">;
+  tools: CachedTool[] | undefined;
+  resources?: CachedResources | undefined;
+}
+
+/** The server's own tools, then the tools that read its resources. */
+export function allTools({ definition, tools = [], resources }: KnownLists): CachedTool[] {
+  if (!resources || !definition.exposeResources) return tools;
+  return [...tools, ...[...resourceTools(resources, tools).values()].map(({ tool }) => tool)];
+}
+
+const TEMPLATES_SHOWN = 5;
+const TEMPLATE_CHARS = 100;
+
+/** Names the templates whose expressions are not closed, or whose variables cannot be parameters; undefined if none. */
+function unusableNote(templates: readonly CachedTemplate[]): string | undefined {
+  const unusable = templates.filter(({ uriTemplate }) => !parseUriTemplate(uriTemplate));
+  if (unusable.length === 0) return undefined;
+  const shown = unusable
+    .slice(0, TEMPLATES_SHOWN)
+    .map(({ uriTemplate }) => JSON.stringify(uriTemplate.slice(0, TEMPLATE_CHARS)));
+  if (unusable.length > shown.length) shown.push(`${unusable.length - shown.length} more`);
+  return `has resource templates that nobody could fill in, so they are no tools: ${shown.join(", ")}`;
+}
+
+/** Distinct notes about one server in a session: the server may give its templates new names each time. */
+const NOTES = 20;
+
+/** The notes about a list and about the lists before it in this session. */
+const noted = new WeakMap<CachedResources, ReadonlySet<string>>();
+
+/** Answers the resources known now, each once and within the limit. Writes each note once a session. */
+export function mergeListed(
+  before: CachedResources | undefined,
+  { resources, templates }: ListedResources,
+  onNote: (note: string) => void,
+): CachedResources {
+  const { leftOut, known: listed } = boundResources({
+    resources: normalizeResources(resources ?? before?.resources),
+    templates: normalizeTemplates(templates ?? before?.templates),
+  });
+  const known = keepSame(before, listed);
+  const reported = new Set(before && noted.get(before));
+  const note = (text: string | undefined): void => {
+    if (text === undefined || reported.has(text) || reported.size >= NOTES) return;
+    reported.add(text);
+    onNote(text);
+  };
+  const limit = LIMITS.resourcesPerServer;
+  if (leftOut > 0) note(`has more than ${limit} resources: only the first ${limit} are offered as tools`);
+  note(unusableNote(known.templates));
+  noted.set(known, reported);
+  return known;
+}
+
+/** A server as this folder sees it. */
+interface ToolServer {
+  name: string;
+  definition: ServerDefinition;
+  /** Undefined until a list came from the server or the cache. */
+  tools: CachedTool[] | undefined;
+  resources: CachedResources | undefined;
+  /** Whether the rules hide the tool. `tool`: the server's name of it. */
+  excludes(tool: string): boolean;
+  redact: Redactor;
+}
+
+export const prefixOf = (server: ToolServer, settings: Settings): ToolPrefix =>
+  server.definition.toolPrefix ?? settings.toolPrefix;
+
+/** The tools that the rules let through: hidden ones are left out, direct ones are marked. */
+export function exposedTools(server: ToolServer, settings: Settings): PublishedTool[] {
+  const prefix = prefixOf(server, settings);
+  return allTools(server).flatMap((tool) => {
+    const names = namesInRules(server.name, tool.name, prefix);
+    const exposure = exposureOf(tool.name, server.definition, settings.directTools, names);
+    return exposure === "hidden" ? [] : [{ ...tool, direct: exposure === "direct" }];
+  });
+}
+
+/** Longer arguments are left out of the sentence: the model reads the URI beside it. */
+const ARGUMENT_CHARS = 1_000;
+
+interface ReaderOptions {
+  /** All servers of the session: the name of a tool in Pi depends on the other names. */
+  servers: readonly ToolServer[];
+  settings: Settings;
+}
+
+/** Server and tool -> the name in Pi, for all tools that the rules let through. */
+function namesInPi({ servers, settings }: ReaderOptions): Map<string, string> {
+  const offered = servers
+    .filter(({ definition }) => definition.enabled)
+    .flatMap((server) => {
+      const prefix = prefixOf(server, settings);
+      return exposedTools(server, settings).map(({ name: tool }) => ({ server: server.name, tool, prefix }));
+    });
+  const { names } = nameTools(offered);
+  return new Map(offered.map(({ server, tool }, i) => [keyOf(server, tool), names[i] ?? ""]));
+}
+
+const keyOf = (server: string, tool: string): string => JSON.stringify([server, tool]);
+
+/** The tool that reads exactly this URI, else a tool whose template fits it. */
+function toolFor(
+  server: ToolServer,
+  tools: ReturnType<typeof resourceTools>,
+  uri: string,
+): { tool: string; args: Record<string, unknown> } | undefined {
+  let found: { tool: string; args: Record<string, unknown> } | undefined;
+  for (const [tool, { argsOf }] of tools) {
+    const args = argsOf(uri);
+    if (!args || server.excludes(tool)) continue;
+    found = { tool, args };
+    if (Object.keys(args).length === 0) break;
+  }
+  return found;
+}
+
+/** Answers `(uri) => sentence` for a URI as the server sent it; undefined if no tool reads it. */
+export function resourceReader(
+  server: ToolServer,
+  options: ReaderOptions,
+): (uri: string) => string | undefined {
+  // Computed once a result, and only for a result with such a link: it may hold a hundred thousand links.
+  let names: Map<string, string> | undefined;
+  let tools: ReturnType<typeof resourceTools> | undefined;
+  return (uri) => {
+    if (!server.definition.exposeResources) return undefined;
+    tools ??= resourceTools(server.resources, server.tools ?? []);
+    const reader = toolFor(server, tools, uri);
+    if (!reader) return undefined;
+    names ??= namesInPi(options);
+    const name = names.get(keyOf(server.name, reader.tool));
+    if (name === undefined) return undefined;
+    if (Object.keys(reader.args).length === 0) return `Read it with the tool ${name}.`;
+    const args = JSON.stringify(reader.args);
+    const shown = args.length <= ARGUMENT_CHARS && server.redact(args) === args ? ` and ${args}` : "";
+    return `Read it with the tool ${name}${shown}.`;
+  };
+}
