@@ -15,7 +15,7 @@ import { endIfFileGone } from "../shared/gone-files.ts";
 import type { Log } from "../shared/log.ts";
 import type { AskUser } from "./asks/asks.ts";
 import { createCacheWorker } from "./catalog/cache-worker.ts";
-import { bytesRead } from "./messages/messages.ts";
+import { bytesRead } from "./messages/incoming.ts";
 import type { Talkers } from "./servers/talkers.ts";
 import {
   createPatternMatcher,

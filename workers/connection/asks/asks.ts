@@ -8,7 +8,7 @@ import type { AskAnswer } from "../../../src/shared/protocol/ask.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import type { AnswerTo, Question } from "../../../src/shared/protocol/questions.ts";
-import type { Redactor } from "../secrets/secrets.ts";
+import type { Redactor } from "../secrets/redact.ts";
 import { ASK_MS, DECLINES, URLS_OF_CALL, WAITING } from "./limits.ts";
 import { contentOf, readAsk, type ServerAsk } from "./read.ts";
 

@@ -15,7 +15,7 @@ import type {
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { cleanText, cut, oneLine } from "../../../src/shared/text/unprintable.ts";
 import { known } from "../../shared/json/known.ts";
-import { boundText, type Redactor } from "../secrets/secrets.ts";
+import { boundText, type Redactor } from "../secrets/redact.ts";
 import {
   CHOICE_CHARS,
   CHOICES,
