@@ -6,7 +6,7 @@ import { serverName } from "../../report/server-name.ts";
 import { problemOf, startValue } from "../../shared/asks/check.ts";
 import type { Ask, AskAnswer, AskForm, AskUrl, Field, FieldValue } from "../../shared/protocol/ask.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
-import type { Console } from "../console/console.ts";
+import { type Console, isYes } from "../console/console.ts";
 
 type Line = (question: string) => Promise<string | undefined>;
 
@@ -81,8 +81,8 @@ async function askField(
 }
 
 async function askForm(form: AskForm, at: { console: Console; line: Line }): Promise<AskAnswer> {
-  const first = (await at.line("Answer it? [y/N] "))?.trim().toLowerCase();
-  if (first !== "y" && first !== "yes") return first === undefined ? CANCEL : DECLINE;
+  const first = await at.line("Answer it? [y/N] ");
+  if (!isYes(first)) return first === undefined ? CANCEL : DECLINE;
   const values = form.fields.map(startValue);
   for (const [index, field] of form.fields.entries()) {
     const given = await askField(field, values[index], at);
@@ -91,8 +91,8 @@ async function askForm(form: AskForm, at: { console: Console; line: Line }): Pro
   }
   for (const [index, field] of form.fields.entries())
     at.console.warn(`  ${oneLine(field.title, 100)}: ${valueText(field, values[index])}`);
-  const sure = form.fields.length === 0 ? "y" : (await at.line("Send this? [y/N] "))?.trim().toLowerCase();
-  if (sure !== "y" && sure !== "yes") return sure === undefined ? CANCEL : DECLINE;
+  const sure = form.fields.length === 0 ? "y" : await at.line("Send this? [y/N] ");
+  if (!isYes(sure)) return sure === undefined ? CANCEL : DECLINE;
   return { action: "accept", values };
 }
 
@@ -105,10 +105,10 @@ async function askUrl(
     ...(plain ? ["The page is not encrypted (http)."] : []),
   ];
   for (const text of [`Host: ${host}`, ...notes, url]) console.warn(text);
-  const choice = (await line("Open it in the browser? [y/N, s: I open it myself] "))?.trim().toLowerCase();
+  const choice = await line("Open it in the browser? [y/N, s: I open it myself] ");
   if (choice === undefined) return CANCEL;
-  const opens = choice === "y" || choice === "yes";
-  return opens || choice === "s" ? { action: "accept", open: opens } : DECLINE;
+  const open = isYes(choice);
+  return open || /^s$/i.test(choice.trim()) ? { action: "accept", open } : DECLINE;
 }
 
 const headOf = (server: string, ask: Ask): string =>

@@ -8,8 +8,7 @@ import { notify } from "../../pi/extension.ts";
 import { problemOf, startValue } from "../../shared/asks/check.ts";
 import type { Ask, AskAnswer, AskForm, AskUrl, Field, FieldValue } from "../../shared/protocol/ask.ts";
 import { isOpenable } from "../../shared/text/openable.ts";
-import { openableUrl } from "../link.ts";
-import { orAborted } from "../or-aborted.ts";
+import { openableUrl, orAborted } from "../dialog.ts";
 import {
   addressText,
   choicesOf,

@@ -7,7 +7,7 @@ import type { PiContext } from "../../pi/api.ts";
 import type { ApprovalAnswer, ApprovalQuestion } from "../../shared/protocol/approval.ts";
 import type { ConsentQuestion } from "../../shared/protocol/status.ts";
 import { cutTo, printable } from "../../shared/text/width.ts";
-import { pagesOf, screenOf, shortOf } from "../pages.ts";
+import { pagesOf, screenOf, shortOf } from "../dialog.ts";
 
 export interface DialogsHost {
   consent(hash: string, allow: boolean): Promise<void>;
