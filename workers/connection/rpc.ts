@@ -11,8 +11,7 @@ import type { ConnectionApi, ConnectionMethod, ConnectionMethods } from "../../s
 import { messageOf, type Reply, ThreadsError, toWireError } from "../../src/shared/protocol/errors.ts";
 import type { WorkerEvent } from "../../src/shared/protocol/events.ts";
 import type { MainApi } from "../../src/shared/protocol/questions.ts";
-import { endIfFileGone } from "../shared/gone-files.ts";
-import type { Log } from "../shared/log.ts";
+import { endIfFileGone, type Log } from "../shared/log.ts";
 import type { AskUser } from "./asks/asks.ts";
 import { createCacheWorker } from "./catalog/cache-worker.ts";
 import { bytesRead } from "./messages/incoming.ts";

@@ -5,9 +5,9 @@
  */
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { withoutHalfAtEnd } from "../../../src/shared/text/surrogates.ts";
-import { sameJson } from "../../shared/json/same.ts";
-import type { CachedTool } from "../../shared/listed/tool.ts";
+import { withoutHalfAtEnd } from "../../../src/shared/text/unprintable.ts";
+import { sameJson } from "../../shared/json.ts";
+import type { CachedTool } from "../../shared/listed.ts";
 import type { Log } from "../../shared/log.ts";
 import type { AskUser } from "../asks/asks.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";

@@ -14,7 +14,7 @@ import type {
 } from "../../../src/shared/protocol/ask.ts";
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { cleanText, cut, oneLine } from "../../../src/shared/text/unprintable.ts";
-import { known } from "../../shared/json/known.ts";
+import { known } from "../../shared/json.ts";
 import { boundText, type Redactor } from "../secrets/redact.ts";
 import {
   CHOICE_CHARS,
