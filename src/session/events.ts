@@ -5,7 +5,7 @@ import { guardStale, notify } from "../pi/extension.ts";
 import { refusedLine } from "../report/server-name.ts";
 import type { WorkerEvent } from "../shared/protocol/events.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
-import { describeProblem } from "../shared/text/problem.ts";
+import { describeProblem } from "../shared/text/failure.ts";
 import type { Registrar } from "../tools/registrar.ts";
 import type { Asks } from "../ui/asks/asks.ts";
 import type { Dialogs } from "../ui/dialogs/dialogs.ts";

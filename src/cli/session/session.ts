@@ -15,7 +15,7 @@ import type { WorkerEvent } from "../../shared/protocol/events.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
 import type { SignInResult } from "../../shared/protocol/sign-in.ts";
 import type { StatusReport } from "../../shared/protocol/status.ts";
-import { LOG_FILE } from "../../shared/snapshot/file-name.ts";
+import { LOG_FILE } from "../../shared/snapshot/contract.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { type Console, isYes } from "../console/console.ts";
 import { EXIT, Failure } from "../console/failure.ts";

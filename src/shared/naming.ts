@@ -2,8 +2,13 @@
  * Names of MCP tools in Pi: at most 64 characters of `[A-Za-z0-9_-]`, unique whatever names servers choose, never the
  * name of one of Pi's own tools, and the same from one start to the next. Pure.
  */
-import { LIMITS } from "../protocol/limits.ts";
-import { fnv1a } from "../text/hash.ts";
+import { LIMITS } from "./protocol/limits.ts";
+
+/** Names of the tools through which the model reaches all others. */
+export const TOOL_SEARCH = "ToolSearch";
+export const PROXY_TOOL = "mcp";
+/** The description of ToolSearch without servers, and its first line with them. */
+export const TOOL_SEARCH_HEAD = "Finds and loads MCP tools. Only loaded tools can be called, by name.";
 
 /** `settings.toolPrefix`: the part of a name before the tool's own name. */
 export type ToolPrefix = "server" | "short" | "none" | "mcp";
@@ -11,7 +16,7 @@ export type ToolPrefix = "server" | "short" | "none" | "mcp";
 const HASH_CHARS = 6;
 
 /** Separates the server's part of a name from the tool's. */
-export const NAME_SEPARATOR = "__";
+const NAME_SEPARATOR = "__";
 
 /**
  * Names of Pi's own tools and ours, in lower case. Compared in lower case, since a provider may rewrite `read` as
@@ -61,7 +66,7 @@ export function namePrefix(server: string, prefix: ToolPrefix = "server"): strin
 export const plainToolName = (server: string, tool: string, prefix?: ToolPrefix): string =>
   `${namePrefix(server, prefix)}${sanitize(tool)}`;
 
-export interface NamedTool {
+interface NamedTool {
   server: string;
   tool: string;
   /** Absent: `server`. */
@@ -90,18 +95,13 @@ const MODES: readonly ToolPrefix[] = ["server", "short", "none", "mcp"];
 
 /** All names that the tool can have in Pi, if no other tool wants them. */
 export const spellingsOf = (server: string, tool: string): string[] =>
-  MODES.map((prefix) => fitted(plainToolName(server, tool, prefix), { server, tool }));
+  MODES.map((prefix) => fittedName({ server, tool, prefix }));
 
 /** The same names without the server's part. */
 export const localSpellingsOf = (server: string, tool: string): string[] =>
-  MODES.map((prefix) =>
-    fitted(plainToolName(server, tool, prefix), { server, tool }).slice(namePrefix(server, prefix).length),
-  );
+  MODES.map((prefix) => fittedName({ server, tool, prefix }).slice(namePrefix(server, prefix).length));
 
 const isShort = ({ prefix }: NamedTool): boolean => prefix === "short" || prefix === "none";
-
-/** The name of a tool whose bare name belongs to another extension. */
-export const fallbackName = (server: string, tool: string): string => fittedName({ server, tool });
 
 /** The name if no other tool wants it. */
 export const fittedName = (tool: NamedTool): string =>
@@ -117,7 +117,7 @@ export const hashedName = (tool: NamedTool): string =>
  * depend on the order in which servers answered.
  */
 export function nameTools(tools: readonly NamedTool[]): AssignedNames {
-  const wanted = tools.map((tool) => fitted(plainToolName(tool.server, tool.tool, tool.prefix), tool));
+  const wanted = tools.map(fittedName);
   const names = shortNames(tools, wanted);
   const won = names.map((name) => name !== undefined);
   settle(tools, names, won);
@@ -175,5 +175,11 @@ function settle(
   }
 }
 
-/** The names of a whole catalog, without collisions. */
-export const assignToolNames = (tools: readonly NamedTool[]): string[] => nameTools(tools).names;
+/** FNV-1a over UTF-16 code units: an unsigned number of 32 bits. */
+export function fnv1a(text: string, seed = 0x811c_9dc5): number {
+  let hash = seed;
+  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x0100_0193);
+  return hash >>> 0;
+}
+
+/** Names of the tools through which the model reaches all others. */
