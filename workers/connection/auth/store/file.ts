@@ -8,13 +8,34 @@ import { createHash } from "node:crypto";
 import type { BigIntStats } from "node:fs";
 import { chmod, lstat, mkdir, realpath } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { SIGN_IN_FOLDER } from "../../../../src/shared/snapshot/file-name.ts";
-import { codeOf, reasonOf } from "../../../shared/files/file-system.ts";
-import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../../shared/files/private-modes.ts";
-import { irregularKind, readRegularText, whyUnread } from "../../../shared/files/read-regular.ts";
+import { SIGN_IN_FOLDER } from "../../../../src/shared/snapshot/contract.ts";
+import { reasonOf } from "../../../shared/files/file-system.ts";
+import {
+  codeOf,
+  irregularKind,
+  PRIVATE_FILE,
+  PRIVATE_FOLDER,
+  readRegularText,
+  whyUnread,
+} from "../../../shared/files/read-regular.ts";
 import { abortable, settledWithin } from "../../../shared/pace/abort.ts";
 import { SignInProblem, type SignInRecord } from "../model/model.ts";
 import type { Parsed } from "./record.ts";
+
+export interface StoreOptions {
+  agentDir: string;
+  /** Whether `tokens.json` counts: it is for a server of this name, wherever the name leads. */
+  takesGiven: boolean;
+  server: string;
+  /** MCP endpoint, as it is resolved. */
+  url: string;
+  /** The client that the configuration names, asked only for Pi's own sign-ins, which do not say it. */
+  client?: (() => Promise<{ id: string; hasSecret: boolean } | undefined>) | undefined;
+  /** Gets one line for the log. */
+  onNote: (note: string) => void;
+  /** Gets one line for the user. */
+  warn: (text: string) => void;
+}
 
 export interface Place {
   /** `<agentDir>/mcp-oauth`. */

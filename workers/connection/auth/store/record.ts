@@ -3,7 +3,7 @@
  * keys are left out, and a value of the wrong type, length or characters counts as absent. Pure.
  */
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
-import { withoutBom } from "../../../../src/shared/text/bom.ts";
+import { withoutBom } from "../../../../src/shared/text/reading.ts";
 import type { ClientAuthMethod, ClientRecord, GivenTokens, SignInRecord } from "../model/model.ts";
 
 const TOKEN_CHARS = 16 * 1024;
@@ -28,7 +28,7 @@ export const tokenOf = (value: unknown): string | undefined =>
   typeof value === "string" && value.length <= TOKEN_CHARS && /^[!-~]+$/.test(value) ? value : undefined;
 
 /** Printable ASCII, which every refresh token of RFC 6749, appendix A.17, is. */
-const refreshTokenOf = (value: unknown): string | undefined =>
+export const refreshTokenOf = (value: unknown): string | undefined =>
   typeof value === "string" && value.length <= TOKEN_CHARS && /^[ -~]+$/.test(value) ? value : undefined;
 
 /** A text in one line, with at least one character. */

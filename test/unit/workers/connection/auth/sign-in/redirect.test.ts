@@ -1,7 +1,7 @@
 /** Owns: to which address the browser brings its answer, and on which ports this process tries to listen. */
 
 import { describe, expect, test } from "vitest";
-import { isLoopback } from "../../../../../../src/shared/text/openable.ts";
+import { isLoopback } from "../../../../../../src/shared/text/reading.ts";
 import { SignInProblem } from "../../../../../../workers/connection/auth/model/model.ts";
 import {
   chooseRedirect,
