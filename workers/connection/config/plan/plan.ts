@@ -35,7 +35,7 @@ function connectionParts(definition: ServerDefinition): Part[] {
   const { target, auth, oauth, enabled, elicitation, roots, protocol, debug, agreedEnvFile, agreedScripts } =
     definition;
   const { kind, ...rest } = target;
-  const parts: Part[] = Object.entries(rest).map(([key, value]) => [key === "sseOnly" ? "type" : key, value]);
+  const parts: Part[] = Object.entries(rest);
   const more: Part[] = [
     ["auth", auth],
     ["oauth", oauth],
