@@ -25,7 +25,8 @@ export type StdioTarget = {
 export type HttpTarget = {
   url: string;
   headers: Record<string, string>;
-  sseOnly: boolean;
+  /** How the address is spoken to: over SSE only, or over Streamable HTTP first. */
+  type: Exclude<TransportKind, "stdio">;
   /** A PEM file of further certificate authorities, read at connect. */
   caFile?: string | undefined;
 };
@@ -90,10 +91,8 @@ export interface DefinitionSource {
 
 export const isProject = (origin: Origin): boolean => origin === "project-file" || origin === "project-pi";
 
-export const transportOf = (definition: ServerDefinition): TransportKind => {
-  if (definition.target.kind === "stdio") return "stdio";
-  return definition.target.sseOnly ? "sse" : "http";
-};
+export const transportOf = ({ target }: ServerDefinition): TransportKind =>
+  target.kind === "stdio" ? "stdio" : target.type;
 
 const SHAPE =
   'Write {"command": "...", "args": [...]} for a local server or {"url": "https://..."} for a remote one.';
@@ -118,7 +117,8 @@ function targetOf(entry: Entry): ServerDefinition["target"] | Mistake {
     return mistake(["protocol"], "no server speaks this revision over sse", "Remove type or protocol.");
   }
   const { headers = {}, caFile } = entry;
-  return { kind: "http", url, headers, sseOnly: type === "sse", ...(caFile === undefined ? {} : { caFile }) };
+  const spoken = type === "sse" ? type : "http";
+  return { kind: "http", url, headers, type: spoken, ...(caFile === undefined ? {} : { caFile }) };
 }
 
 /** What is wrong with a server name. Undefined if the name can be a key everywhere. */
