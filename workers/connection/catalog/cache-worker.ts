@@ -67,24 +67,18 @@ const IS_SMALL: Readonly<Record<string, (task: never) => boolean | Promise<boole
 
 type Tasks = Record<string, (task: unknown) => Promise<unknown>>;
 
-/** `file`: path of the cache worker's file, which exports the tasks. */
-export function createSmallTasks(file: string) {
-  let loading: Promise<Tasks> | undefined;
-  const load = (): Promise<Tasks> => {
-    loading ??= import(pathToFileURL(file).href) as Promise<Tasks>;
-    return loading;
-  };
-  return {
-    /**
-     * The task to run here; undefined if it is not small, or its code cannot be loaded: then the thread reports why. The
-     * task throws what it throws on the thread.
-     */
-    find: async <T>(name: string, task: unknown): Promise<(() => Promise<T>) | undefined> => {
-      if (!(await IS_SMALL[name]?.(task as never))) return undefined;
-      const tasks = await load().catch(() => undefined);
-      return tasks && (async () => (await tasks[name]?.(task)) as T);
-    },
-  };
+/**
+ * The task to run here; undefined if it is not small, or its code cannot be loaded: then the thread reports why. The task
+ * throws what it throws on the thread. `file`: path of the cache worker's file, which exports the tasks.
+ */
+export async function findSmall<T>(
+  file: string,
+  name: string,
+  task: unknown,
+): Promise<(() => Promise<T>) | undefined> {
+  if (!(await IS_SMALL[name]?.(task as never))) return undefined;
+  const tasks = await (import(pathToFileURL(file).href) as Promise<Tasks>).catch(() => undefined);
+  return tasks && (async () => (await tasks[name]?.(task)) as T);
 }
 
 /** Tasks come in bursts, and V8 keeps the memory of a thread for 8 s after its end. */
@@ -104,7 +98,7 @@ const workerFile = (): string => {
 
 interface ThreadOptions {
   /** Path of the worker's file. */
-  file?: string;
+  file: string;
   heapMebibytes?: number;
   /** Folder of Node's compile cache, if the environment does not name it. */
   compileCache?: string | undefined;
@@ -171,7 +165,7 @@ class CacheThread {
     // Loaded with the first task, because the first plan does not need the library.
     const { Piscina } = await import("piscina");
     if (this.#pool) return this.#pool;
-    const { file = workerFile(), heapMebibytes = LIMITS.workerHeapMebibytes, compileCache } = this.#options;
+    const { file, heapMebibytes = LIMITS.workerHeapMebibytes, compileCache } = this.#options;
     const opened = new Piscina({
       filename: file,
       minThreads: 0,
@@ -233,25 +227,20 @@ export interface CacheWorker {
 export function createCacheWorker(
   log: Log,
   compileCache?: string,
-  options: Pick<ThreadOptions, "file" | "heapMebibytes"> = {},
+  { file = workerFile(), ...limits }: Partial<Pick<ThreadOptions, "file" | "heapMebibytes">> = {},
 ): CacheWorker {
   const failed = (error: unknown): void => log.error(`cache worker failed: ${messageOf(error)}`);
-  const { file = workerFile(), ...limits } = options;
   const thread = new CacheThread({ ...limits, file, compileCache, onError: failed });
-  const small = createSmallTasks(file);
   /** Whether the newest publication needs the thread; false once it has ended. */
   let needsThread = Promise.resolve(false);
 
-  const warm = (): void => {
-    thread.run("hashDefinitions", []).catch(failed);
-  };
   const run = async <T>(name: string, task: unknown): Promise<T> => {
-    const here = await small.find<T>(name, task);
+    const here = await findSmall<T>(file, name, task);
     return here ? here() : thread.run<T>(name, task);
   };
   /** Undefined if the snapshot has to be made, or only the thread can tell. */
   const publishStored = async (task: PublishTask): Promise<PublishResult | undefined> => {
-    const here = task.stored && (await small.find<PublishResult | undefined>("publishStored", task));
+    const here = task.stored && (await findSmall<PublishResult | undefined>(file, "publishStored", task));
     return here?.();
   };
 
@@ -271,7 +260,7 @@ export function createCacheWorker(
     for (const problem of problems) if (reported.isNew(problem)) log.warn(problem);
   };
   return {
-    warm,
+    warm: () => void thread.run("hashDefinitions", []).catch(failed),
     hashDefinitions: (definitions) => attempt([], () => run<string[]>("hashDefinitions", definitions)),
     readCache: (query) =>
       attempt({ entries: {}, used: {} }, async () => {
@@ -282,10 +271,8 @@ export function createCacheWorker(
     storeEntries: (task) =>
       attempt(false, async () => {
         // A thread that makes a snapshot can have this work too.
-        const storing = (await needsThread)
-          ? thread.run<StoreResult>("storeEntries", task)
-          : run<StoreResult>("storeEntries", task);
-        const { stored, problems } = await storing;
+        const where = (await needsThread) ? thread : { run };
+        const { stored, problems } = await where.run<StoreResult>("storeEntries", task);
         logOnce(problems);
         return stored;
       }),

@@ -13,7 +13,7 @@ import { formatBytes } from "../../../src/shared/text/size.ts";
 import { textBlock } from "../../../src/shared/text/text-block.ts";
 import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import type { GuardLimits } from "../config/entry/settings.ts";
-import type { Redactor } from "../secrets/secrets.ts";
+import type { Redactor } from "../secrets/redact.ts";
 import { decodedBytes, imageSize, normalizeBase64, sniffImageType } from "./image-bytes.ts";
 import type { ResultStore } from "./store.ts";
 
@@ -125,21 +125,34 @@ function extensionFor(type: string, uri = ""): string {
   return ending?.toLowerCase() ?? (isTextType(type) ? "txt" : "bin");
 }
 
+/** Usable base64; undefined if the value is none. */
+const base64Of = (data: unknown): string | undefined =>
+  typeof data === "string" ? normalizeBase64(data) : undefined;
+
+/** Saves bytes. Answers where they are, or why they could not be saved, and what they are. */
+async function save(
+  base64: string,
+  type: string,
+  { store, server, tool }: ShapeOptions,
+  uri?: string,
+): Promise<{ where: string; kind: string }> {
+  const bytes = Buffer.from(base64, "base64");
+  const saved = await store.save([bytes], `${server}-${tool}`, extensionFor(type, uri));
+  return {
+    where: "path" in saved ? `saved to ${saved.path}` : `could not be saved: ${saved.problem}`,
+    kind: `${type || "unknown type"}, ${formatBytes(decodedBytes(base64))}`,
+  };
+}
+
+/** `why`: the model does not get the image. */
 async function savedImage(
   base64: string,
-  { type, reason, options }: { type: string; reason: string; options: ShapeOptions },
+  type: string,
+  why: string,
+  options: ShapeOptions,
 ): Promise<ResultContent[]> {
-  const saved = await options.store.save(
-    [Buffer.from(base64, "base64")],
-    `${options.server}-${options.tool}`,
-    extensionFor(type),
-  );
-  const where = "path" in saved ? `saved to ${saved.path}` : `could not be saved: ${saved.problem}`;
-  return [
-    textBlock(
-      `[Image: ${type || "unknown type"}, ${formatBytes(decodedBytes(base64))}, ${reason}; ${where}]`,
-    ),
-  ];
+  const { where, kind } = await save(base64, type, options);
+  return [textBlock(`[Image: ${kind}, ${why}; ${where}]`)];
 }
 
 /** Why a provider would refuse the image; undefined if none would. */
@@ -154,17 +167,13 @@ function whyUnfit(type: string, base64: string): string | undefined {
 
 async function imageContent(block: Block, options: ShapeOptions): Promise<ResultContent[]> {
   const declared = mediaType(block.mimeType);
-  const base64 = typeof block.data === "string" ? normalizeBase64(block.data) : undefined;
-  if (base64 === undefined || base64 === "") {
-    return [textBlock(`[Image without usable data: ${declared || "unknown type"}]`)];
-  }
+  const base64 = base64Of(block.data);
+  if (!base64) return [textBlock(`[Image without usable data: ${declared || "unknown type"}]`)];
   // The bytes decide the type. The declared type is used only if the bytes say nothing.
   const real = sniffImageType(base64);
-  if (real === undefined) {
-    return savedImage(base64, { type: declared, reason: "of a type that models do not take", options });
-  }
-  const reason = whyUnfit(real, base64);
-  if (reason !== undefined) return savedImage(base64, { type: real, reason, options });
+  if (real === undefined) return savedImage(base64, declared, "of a type that models do not take", options);
+  const why = whyUnfit(real, base64);
+  if (why !== undefined) return savedImage(base64, real, why, options);
   return [{ type: "image", data: base64, mimeType: real }];
 }
 
@@ -177,16 +186,16 @@ export async function limitImages(
   let chars = 0;
   const limited: ResultContent[] = [];
   for (const content of contents) {
-    if (content.type !== "image") {
-      limited.push(content);
-      continue;
+    if (content.type === "image") {
+      images++;
+      chars += content.data.length;
+      if (images > LIMITS.imagesPerResult || chars > LIMITS.imagesChars) {
+        const { data, mimeType } = content;
+        limited.push(...(await savedImage(data, mimeType, "one too many for a model", options)));
+        continue;
+      }
     }
-    images++;
-    chars += content.data.length;
-    const fits = images <= LIMITS.imagesPerResult && chars <= LIMITS.imagesChars;
-    const { mimeType: type, data } = content;
-    if (fits) limited.push(content);
-    else limited.push(...(await savedImage(data, { type, reason: "one too many for a model", options })));
+    limited.push(content);
   }
   return limited;
 }
@@ -194,10 +203,10 @@ export async function limitImages(
 /** An image for the person alone: saved, and named in a line. */
 export async function imageForPerson(raw: unknown, options: ShapeOptions): Promise<ResultContent[]> {
   const block = isObject(raw) ? raw : {};
-  const base64 = typeof block.data === "string" ? normalizeBase64(block.data) : undefined;
-  if (base64 === undefined || base64 === "") return [];
+  const base64 = base64Of(block.data);
+  if (!base64) return [];
   const type = sniffImageType(base64) ?? mediaType(block.mimeType);
-  return savedImage(base64, { type, reason: "for you only", options });
+  return savedImage(base64, type, "for you only", options);
 }
 
 /** For a longer text the label becomes a text of its own, so that the long text is not copied. */
@@ -209,38 +218,33 @@ const labelled = (head: string, value: string): ResultContent[] =>
 /** Saves bytes, and returns a text with the label `head` and the path. */
 async function savedContent(
   head: string,
-  data: unknown,
+  base64: string | undefined,
   options: ShapeOptions & { type: string; uri?: string },
 ): Promise<ResultContent[]> {
-  const base64 = typeof data === "string" ? normalizeBase64(data) : undefined;
-  if (base64 === undefined || base64 === "") return [textBlock(`${head} Without usable data.`)];
-  const kind = `${options.type || "unknown type"}, ${formatBytes(decodedBytes(base64))}`;
-  const saved = await options.store.save(
-    [Buffer.from(base64, "base64")],
-    `${options.server}-${options.tool}`,
-    extensionFor(options.type, options.uri),
-  );
-  return "path" in saved
-    ? [textBlock(`${head} Saved to ${saved.path} (${kind}).`)]
-    : [textBlock(`${head} Could not be saved: ${saved.problem} (${kind}).`)];
+  if (!base64) return [textBlock(`${head} Without usable data.`)];
+  const { where, kind } = await save(base64, options.type, options, options.uri);
+  return [textBlock(`${head} ${where.replace(/^./, (first) => first.toUpperCase())} (${kind}).`)];
 }
 
 function audioContent(block: Block, options: ShapeOptions): Promise<ResultContent[]> {
   const type = mediaType(block.mimeType);
-  return savedContent(`[Audio content: ${type || "unknown type"}]`, block.data, { ...options, type });
+  return savedContent(`[Audio content: ${type || "unknown type"}]`, base64Of(block.data), {
+    ...options,
+    type,
+  });
 }
 
 async function blobContent(head: string, resource: Block, options: ShapeOptions): Promise<ResultContent[]> {
   const type = mediaType(resource.mimeType);
   const uri = label(resource.uri, "", options.redact);
-  const base64 = typeof resource.blob === "string" ? normalizeBase64(resource.blob) : undefined;
+  const base64 = base64Of(resource.blob);
   if (base64 !== undefined && isTextType(type)) {
     return labelled(head, Buffer.from(base64, "base64").toString("utf8"));
   }
   if (base64 !== undefined && type.startsWith("image/") && type !== "image/svg+xml") {
     return [textBlock(head), ...(await imageContent({ data: base64, mimeType: type }, options))];
   }
-  return savedContent(head, resource.blob, { ...options, type, uri });
+  return savedContent(head, base64, { ...options, type, uri });
 }
 
 async function resourceContent(block: Block, options: ShapeOptions): Promise<ResultContent[]> {

@@ -2,11 +2,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import {
-  createSmallTasks,
-  isLight,
-  isThreadEnd,
-} from "../../../../../workers/connection/catalog/cache-worker.ts";
+import { findSmall, isLight, isThreadEnd } from "../../../../../workers/connection/catalog/cache-worker.ts";
 import { tempFolder } from "../../../temp-folder.ts";
 
 test.each<[string, unknown, boolean]>([
@@ -66,7 +62,7 @@ async function cacheFile(): Promise<string> {
 
 /** What the task answers here; undefined if it is one for the thread. */
 async function answer(name: string, task: unknown, file?: string): Promise<unknown> {
-  const here = await createSmallTasks(file ?? (await cacheFile())).find(name, task);
+  const here = await findSmall(file ?? (await cacheFile()), name, task);
   return here?.();
 }
 

@@ -11,58 +11,50 @@ const GIF = imageOf.gif(2, 3);
 const WEBP = imageOf.webp("VP8 ", 2, 3);
 
 describe("a block -> the text for the model", () => {
+  const resource = (more: object) => ({ type: "resource", resource: { uri: "a:b", ...more } });
+  const link = (more: object) => ({ type: "resource_link", name: "x", ...more });
+  const UNREAD = "The MCP server server wrote this link and has no tool that reads it.";
+  const NOTHING = "[The tool returned nothing]";
   test.each<[string, unknown, string]>([
     ["text", { type: "text", text: "hello" }, "hello"],
     ["a bare string", "hello", "hello"],
-    ["embedded text", { type: "resource", resource: { uri: "a:b", text: "x\ny" } }, "[Resource: a:b]\nx\ny"],
+    ["embedded text", resource({ text: "x\ny" }), "[Resource: a:b]\nx\ny"],
     [
       "a blob of text",
-      {
-        type: "resource",
-        resource: { uri: "a:b", mimeType: "text/csv; charset=utf-8", blob: base64("ä,b") },
-      },
+      resource({ mimeType: "text/csv; charset=utf-8", blob: base64("ä,b") }),
       "[Resource: a:b]\nä,b",
     ],
     [
       "a blob of JSON",
-      { type: "resource", resource: { uri: "a:b", mimeType: "application/vnd.x+json", blob: base64("{}") } },
+      resource({ mimeType: "application/vnd.x+json", blob: base64("{}") }),
       "[Resource: a:b]\n{}",
     ],
     [
       "a blob that is an image",
-      { type: "resource", resource: { uri: "a:b", mimeType: "image/png", blob: PNG } },
+      resource({ mimeType: "image/png", blob: PNG }),
       "[Resource: a:b]\n<image/png>",
     ],
-    [
-      "a resource without content",
-      { type: "resource", resource: { uri: "a:b" } },
-      "[Resource: a:b] Without content.",
-    ],
+    ["a resource without content", resource({}), "[Resource: a:b] Without content."],
     ["a resource of nothing", { type: "resource" }, "[Resource: without URI] Without content."],
     [
       "a resource link",
-      {
-        type: "resource_link",
-        uri: "demo://x",
-        name: "x",
-        description: "An x.",
-        mimeType: "text/plain",
-        size: 2048,
-      },
-      "[Resource link: x] demo://x (text/plain, 2 KB)\nAn x.\nThe MCP server server wrote this link and has no tool that reads it.",
+      link({ uri: "demo://x", description: "An x.", mimeType: "text/plain", size: 2048 }),
+      `[Resource link: x] demo://x (text/plain, 2 KB)\nAn x.\n${UNREAD}`,
     ],
     ...["https://a.example/x", "file:///home/ann/.ssh/id_ed25519"].map((uri): [string, unknown, string] => [
       `a link to ${uri}`,
-      { type: "resource_link", uri, name: "x" },
-      `[Resource link: x] ${uri}\nThe MCP server server wrote this link and has no tool that reads it.`,
+      link({ uri }),
+      `[Resource link: x] ${uri}\n${UNREAD}`,
     ]),
     ["a link of nothing", { type: "resource_link" }, "[Resource link: unnamed] without URI"],
     ["an unknown kind", { type: "hologram" }, "[Content of an unknown kind: hologram]"],
-    ["null", null, "[Content of an unknown kind: none]"],
-    ["a number", 7, "[Content of an unknown kind: none]"],
-    ["an array", [], "[Content of an unknown kind: none]"],
-    ["text without text", { type: "text" }, "[The tool returned nothing]"],
-    ["text that is a number", { type: "text", text: 5 }, "[The tool returned nothing]"],
+    ...[null, 7, []].map((value): [string, unknown, string] => [
+      JSON.stringify(value),
+      value,
+      "[Content of an unknown kind: none]",
+    ]),
+    ["text without text", { type: "text" }, NOTHING],
+    ["text that is a number", { type: "text", text: 5 }, NOTHING],
     [
       "an image without data",
       { type: "image", mimeType: "image/png" },

@@ -17,82 +17,39 @@ const redact = createRedactor({ values: [SECRET], named: [] });
 const ESCAPES = "\u001b]8;;https://evil.test\u0007x\u001b]8;;\u0007\u009b2J\u001b[31m\u0000\u202e";
 
 describe("labels -> one line, bounded, without characters that a terminal acts on or that nobody sees", () => {
+  const mime = (type: string, mimeType: string): object => ({ type, mimeType });
+  const resource = (uri: string): object => ({ type: "resource", resource: { uri } });
+  const link = (more: object): object => ({ type: "resource_link", uri: "a:b", ...more });
+  const linked = (title: string): string =>
+    `[Resource link: ${title}] a:b\nThe MCP server server wrote this link and has no tool that reads it.`;
+  const empty = (uri: string): string => `[Resource: ${uri}] Without content.`;
+  const unknown = (kind: string): string => `[Content of an unknown kind: ${kind}]`;
+  const NO_AUDIO = "[Audio content: unknown type] Without usable data.";
+  const NO_IMAGE = "[Image without usable data: unknown type]";
   test.each<[string, object, string]>([
-    [
-      "a mime type of lines",
-      { type: "audio", mimeType: "a/b\nForged: yes" },
-      "[Audio content: unknown type] Without usable data.",
-    ],
-    [
-      "a mime type with escapes",
-      { type: "image", mimeType: "image/png\u001b[2J" },
-      "[Image without usable data: unknown type]",
-    ],
-    [
-      "a mime type of 10 KB",
-      { type: "image", mimeType: `image/${"x".repeat(10_000)}` },
-      "[Image without usable data: unknown type]",
-    ],
-    [
-      "a mime type in capitals with parameters",
-      { type: "image", mimeType: " IMAGE/PNG ; a=b" },
-      "[Image without usable data: image/png]",
-    ],
-    [
-      "a URI of lines",
-      { type: "resource", resource: { uri: "a:b]\n[Resource: c:d" } },
-      "[Resource: a:b] [Resource: c:d] Without content.",
-    ],
-    [
-      "a URI with NUL and ..",
-      { type: "resource", resource: { uri: "file:///../../etc\0/passwd" } },
-      "[Resource: file:///../../etc/passwd] Without content.",
-    ],
-    [
-      "a URI of white space",
-      { type: "resource", resource: { uri: " \n " } },
-      "[Resource: without URI] Without content.",
-    ],
-    [
-      "a URI of 10 KB",
-      { type: "resource", resource: { uri: `a:${"b".repeat(10_000)}` } },
-      `[Resource: a:${"b".repeat(997)}…] Without content.`,
-    ],
+    ["a mime type of lines", mime("audio", "a/b\nForged: yes"), NO_AUDIO],
+    ["a mime type with escapes", mime("image", "image/png\u001b[2J"), NO_IMAGE],
+    ["a mime type of 10 KB", mime("image", `image/${"x".repeat(10_000)}`), NO_IMAGE],
+    ["a mime type in capitals", mime("image", " IMAGE/PNG ; a=b"), "[Image without usable data: image/png]"],
+    ["a URI of lines", resource("a:b]\n[Resource: c:d"), empty("a:b] [Resource: c:d")],
+    ["a URI with NUL and ..", resource("file:///../../etc\0/passwd"), empty("file:///../../etc/passwd")],
+    ["a URI of white space", resource(" \n "), empty("without URI")],
+    ["a URI of 10 KB", resource(`a:${"b".repeat(10_000)}`), empty(`a:${"b".repeat(997)}…`)],
     [
       "a URI with a secret",
-      { type: "resource", resource: { uri: `https://x.test/?key=${SECRET}` } },
-      "[Resource: https://x.test/?key=[redacted]] Without content.",
+      resource(`https://x.test/?key=${SECRET}`),
+      empty("https://x.test/?key=[redacted]"),
     ],
-    [
-      "a title of escapes",
-      { type: "resource_link", uri: "a:b", title: ESCAPES },
-      "[Resource link: x2J] a:b\nThe MCP server server wrote this link and has no tool that reads it.",
-    ],
-    [
-      "a name with ../ and NUL",
-      { type: "resource_link", uri: "a:b", name: "../../\0x" },
-      "[Resource link: ../../x] a:b\nThe MCP server server wrote this link and has no tool that reads it.",
-    ],
+    ["a title of escapes", link({ title: ESCAPES }), linked("x2J")],
+    ["a name with ../ and NUL", link({ name: "../../\0x" }), linked("../../x")],
     [
       "a title with signs that no person sees and letters turned around",
-      { type: "resource_link", uri: "a:b", title: "in\u200bvoice\u202e.\u{e0041}pdf" },
-      "[Resource link: invoice.pdf] a:b\nThe MCP server server wrote this link and has no tool that reads it.",
+      link({ title: "in\u200bvoice\u202e.\u{e0041}pdf" }),
+      linked("invoice.pdf"),
     ],
-    [
-      "a size beyond all",
-      { type: "resource_link", uri: "a:b", name: "x", size: -1 },
-      "[Resource link: x] a:b\nThe MCP server server wrote this link and has no tool that reads it.",
-    ],
-    [
-      "a kind of lines",
-      { type: `x\n${"y".repeat(2_000)}` },
-      `[Content of an unknown kind: x ${"y".repeat(997)}…]`,
-    ],
-    [
-      "half a pair at the cut",
-      { type: `${"x".repeat(999)}😀` },
-      `[Content of an unknown kind: ${"x".repeat(999)}…]`,
-    ],
+    ["a size beyond all", link({ name: "x", size: -1 }), linked("x")],
+    ["a kind of lines", { type: `x\n${"y".repeat(2_000)}` }, unknown(`x ${"y".repeat(997)}…`)],
+    ["half a pair at the cut", { type: `${"x".repeat(999)}😀` }, unknown(`${"x".repeat(999)}…`)],
   ])("%s", async (_name, block, expected) => {
     expect(textOf(await shape({ content: [block] }, { redact }))).toBe(expected);
   });
@@ -157,24 +114,23 @@ describe(`${BLOCKS} content items`, () => {
 });
 
 describe("images", () => {
-  test.each<[string, string, RegExp]>([
-    [
-      "text as PNG",
-      Buffer.from("<html>").toString("base64"),
+  const asPng = async (data: string): Promise<string> =>
+    textOf(await shape({ content: [{ type: "image", mimeType: "image/png", data }] }));
+
+  test("text as PNG -> not sent", async () => {
+    expect(await asPng(Buffer.from("<html>").toString("base64"))).toMatch(
       /of a type that models do not take; saved to .*\.png\]$/,
-    ],
-    ["no base64", "\u0000\u0001", /^\[Image without usable data: image\/png\]$/],
-    [
-      "one digit over a group",
-      `${PNG.replace(/=+$/, "").slice(0, 4)}A`,
-      /^\[Image without usable data: image\/png\]$/,
-    ],
-    ["padding alone", "====", /^\[Image without usable data: image\/png\]$/],
-    ["white space alone", " \n ", /^\[Image without usable data: image\/png\]$/],
-    ["a data URI", `data:image/png;base64,${PNG}`, /^\[Image without usable data: image\/png\]$/],
-  ])("%s -> not sent", async (_name, image, expected) => {
-    const result = await shape({ content: [{ type: "image", mimeType: "image/png", data: image }] });
-    expect(textOf(result)).toMatch(expected);
+    );
+  });
+
+  test.each([
+    ["no base64", "\u0000\u0001"],
+    ["one digit over a group", `${PNG.replace(/=+$/, "").slice(0, 4)}A`],
+    ["padding alone", "===="],
+    ["white space alone", " \n "],
+    ["a data URI", `data:image/png;base64,${PNG}`],
+  ])("%s -> not sent", async (_name, data) => {
+    expect(await asPng(data)).toBe("[Image without usable data: image/png]");
   });
 });
 
