@@ -9,7 +9,7 @@ import { guardStale, notify } from "../pi/extension.ts";
 import type { Crash, Runtime, RuntimeOptions } from "../runtime/runtime.ts";
 import { describeError, messageOf, ThreadsError } from "../shared/protocol/errors.ts";
 import type { WorkerEvent } from "../shared/protocol/events.ts";
-import { LOG_FILE } from "../shared/snapshot/file-name.ts";
+import { LOG_FILE } from "../shared/snapshot/contract.ts";
 import type { Registrar } from "../tools/registrar.ts";
 import { createAsks } from "../ui/asks/asks.ts";
 import { createDialogs } from "../ui/dialogs/dialogs.ts";

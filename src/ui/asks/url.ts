@@ -3,8 +3,8 @@
  * browser does.
  */
 import type { AskReply, AskUrl } from "../../shared/protocol/ask.ts";
-import { isOpenable } from "../../shared/text/openable.ts";
-import { openableUrl } from "../link.ts";
+import { isOpenable } from "../../shared/text/reading.ts";
+import { openableUrl } from "../dialog.ts";
 import { type Conversation, choose } from "./conversation.ts";
 import { addressText, fitsDialog, urlText } from "./words.ts";
 

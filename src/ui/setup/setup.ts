@@ -8,13 +8,12 @@ import { notify } from "../../pi/extension.ts";
 import { serverName } from "../../report/server-name.ts";
 import { fileText, foundText, hostText, importsText, removedText, takenText } from "../../report/setup.ts";
 import type { FoundFile, FoundHost, FoundServer, TakenImports } from "../../shared/protocol/setup.ts";
-import { ADD_USAGE, parseAdd } from "../../shared/setup/add-words.ts";
-import { splitWords } from "../../shared/setup/split-words.ts";
-import { BOM } from "../../shared/text/bom.ts";
-import { counted } from "../../shared/text/counts.ts";
-import { describeProblem } from "../../shared/text/problem.ts";
+import { ADD_USAGE, parseAdd, splitWords } from "../../shared/setup.ts";
+import { counted } from "../../shared/text/amounts.ts";
+import { describeProblem } from "../../shared/text/failure.ts";
+import { BOM } from "../../shared/text/reading.ts";
 import { cutTo } from "../../shared/text/width.ts";
-import { screenOf } from "../pages.ts";
+import { screenOf } from "../dialog.ts";
 import { add, askWords } from "./add.ts";
 import { type Ask, choose } from "./dialog.ts";
 

@@ -6,7 +6,7 @@ import { VALUE_CHARS } from "../../../src/shared/asks/check.ts";
 import type { Choice, Field, FieldKind, TextFormat } from "../../../src/shared/protocol/ask.ts";
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { cleanText, oneLine } from "../../../src/shared/text/unprintable.ts";
-import { known } from "../../shared/json/known.ts";
+import { known } from "../../shared/json.ts";
 import { boundText, type Redactor } from "../secrets/redact.ts";
 import { CHOICE_CHARS, CHOICES, DEFAULT_CHARS, DESCRIPTION_CHARS, FIELDS, TITLE_CHARS } from "./limits.ts";
 

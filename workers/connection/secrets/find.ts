@@ -3,7 +3,7 @@
  * commands, the parts of the URL that only the server may see, and arguments whose name says so (`--token abc`);
  * and those of its plan for OAuth. Pure.
  */
-import { percentDecoded } from "../../../src/shared/text/percent.ts";
+import { percentDecoded } from "../../../src/shared/text/reading.ts";
 import type { HttpTarget, ServerDefinition } from "../config/entry/definition.ts";
 import type { OAuthPlan } from "../config/entry/oauth-values.ts";
 import type { Secrets } from "./redact.ts";

@@ -9,7 +9,7 @@ import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { SessionFacts } from "../../../src/shared/protocol/session.ts";
-import { SNAPSHOT_FOLDER, snapshotFileName } from "../../../src/shared/snapshot/file-name.ts";
+import { SNAPSHOT_FOLDER, snapshotFileName } from "../../../src/shared/snapshot/contract.ts";
 import type { Log } from "../../shared/log.ts";
 import { Approvals } from "../approval/approval.ts";
 import { createSessionAsks } from "../asks/asks.ts";

@@ -2,7 +2,7 @@
  * Owns: one server entry, checked against the schema, as the definition that the rest of the worker reads. Values
  * stay as written: values.ts resolves variables and commands at connect. A mistake is a value. Pure.
  */
-import type { ToolPrefix } from "../../../../src/shared/naming/names.ts";
+import type { ToolPrefix } from "../../../../src/shared/naming.ts";
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { TransportKind } from "../../../../src/shared/protocol/status.ts";

@@ -3,7 +3,7 @@
  * (text.ts). Must not: carry anything out. Called by: config.ts, session. Pure.
  */
 
-import { canonical } from "../../../shared/json/canonical.ts";
+import { canonical } from "../../../shared/json.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
 import { DEFAULT_SETTINGS, type SettingKey, type Settings } from "../entry/settings.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { describeProblem } from "../../../../../../src/shared/text/problem.ts";
+import { describeProblem } from "../../../../../../src/shared/text/failure.ts";
 import { editableFile } from "../../../../../../workers/connection/config/edit/edit.ts";
 import type { ServerDefinition } from "../../../../../../workers/connection/config/entry/definition.ts";
 import { HOSTS, type HostName } from "../../../../../../workers/connection/config/entry/shape.ts";

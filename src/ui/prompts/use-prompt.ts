@@ -1,0 +1,226 @@
+/** What a prompt's command does: asks for missing arguments, gets the prompt, and hands its text to the model. */
+
+import type { Catalog } from "../../catalog/catalog.ts";
+import type { Completion, InputResult, Pi, PiCommandContext, PiContext } from "../../pi/api.ts";
+import { notify } from "../../pi/extension.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
+import type { CallResult } from "../../shared/protocol/calls.ts";
+import { decode } from "../../shared/protocol/codec.ts";
+import { describeThrown } from "../../shared/protocol/errors.ts";
+import type { SnapshotPrompt } from "../../shared/snapshot/contract.ts";
+import { isTextBlock } from "../../shared/text/clean-blocks.ts";
+import { oneLine, shownName } from "../../shared/text/unprintable.ts";
+import { printable } from "../../shared/text/width.ts";
+
+/** Quoted if a person would have to quote it. */
+const written = (value: string): string =>
+  /^[^\s"'\\]+$/.test(value) ? value : `"${value.replace(/["\\]/g, "\\$&")}"`;
+
+/** `head`: the text before the word that is being typed. */
+function names(prompt: SnapshotPrompt, head: string, start: string): Completion[] {
+  const given = readArguments(head, prompt);
+  return (prompt.arguments ?? [])
+    .filter(({ name }) => given[name] === undefined && name.startsWith(start))
+    .map(({ name, description }) => ({
+      value: `${head}${name}=`,
+      label: `${name}=`,
+      ...(description === undefined ? {} : { description }),
+    }));
+}
+
+const orNull = (items: Completion[]): Completion[] | null => (items.length > 0 ? items : null);
+
+/** `typed`: the text behind the command. Null: nothing to suggest. */
+export async function completeArguments(
+  host: Pick<PromptHost, "ask" | "catalog">,
+  command: string,
+  typed: string,
+): Promise<Completion[] | null> {
+  const found = promptNamed(host, command);
+  if (!found) return null;
+  const { server, prompt } = found;
+  const last = wordsOf(typed).at(-1);
+  const word = last?.isOpen ? last : undefined;
+  const head = typed.slice(0, word?.at);
+  const named = word && namedIn(word.text, prompt);
+  if (!named) return orNull(names(prompt, head, word?.text ?? ""));
+  const [argument, value] = named;
+  const { [argument]: _own, ...context } = readArguments(head, prompt);
+  const asked = { server, prompt: prompt.prompt, argument, value, context };
+  // Without an answer of the worker the person types on; the worker's own trouble is reported elsewhere.
+  const values = await host.ask("completePrompt", asked).catch((): string[] => []);
+  if (values.includes(value)) return null;
+  return orNull(values.map((text) => ({ value: `${head}${argument}=${written(text)}`, label: text })));
+}
+
+export interface PromptHost {
+  pi: Pick<Pi, "registerCommand" | "sendUserMessage" | "getCommands">;
+  ask: Runtime["ask"];
+  catalog: () => Catalog;
+  /** Waits, within limits, until the servers' tools and prompts are known. */
+  settle: () => Promise<unknown>;
+}
+
+/** A prompt with its server, as a command names it. */
+export interface NamedPrompt {
+  server: string;
+  prompt: SnapshotPrompt;
+}
+
+/** A person typed a command: its name without the slash, and the text behind it. */
+export interface TypedCommand {
+  name: string;
+  args: string;
+  ctx: PiContext;
+}
+
+/** The prompt of a command in the newest catalog. */
+export function promptNamed({ catalog }: Pick<PromptHost, "catalog">, name: string): NamedPrompt | undefined {
+  for (const { name: server, prompts = [] } of catalog().servers) {
+    const prompt = prompts.find(({ command }) => command === name);
+    if (prompt) return { server, prompt };
+  }
+  return undefined;
+}
+
+export interface Word {
+  /** Without quotes. */
+  text: string;
+  /** Where the word starts in the text. */
+  at: number;
+  /** The word reaches the end of the text: a person may still be typing it. */
+  isOpen: boolean;
+}
+
+const SPACE = /\s/;
+
+/** The words of a text. A quote at the start of a word or of a value holds spaces together; `\"` stands for itself. */
+export function wordsOf(text: string): Word[] {
+  const words: Word[] = [];
+  for (let at = 0; at < text.length; ) {
+    if (SPACE.test(text[at] ?? "")) {
+      at++;
+      continue;
+    }
+    const start = at;
+    let word = "";
+    let quote = "";
+    for (; at < text.length; at++) {
+      const char = text[at] ?? "";
+      if (quote === "" && SPACE.test(char)) break;
+      if (quote === "" && /["']/.test(char) && (word === "" || word.endsWith("="))) quote = char;
+      else if (char === quote) quote = "";
+      else if (char === "\\" && quote !== "" && [quote, "\\"].includes(text[at + 1] ?? ""))
+        word += text[++at];
+      else word += char;
+    }
+    words.push({ text: word, at: start, isOpen: at >= text.length });
+  }
+  return words;
+}
+
+/** The argument that a word names, as in `name=value`; undefined if the word is a value. */
+export function namedIn(
+  text: string,
+  { arguments: args = [] }: SnapshotPrompt,
+): [string, string] | undefined {
+  const name = args.find((argument) => text.startsWith(`${argument.name}=`))?.name;
+  return name === undefined ? undefined : [name, text.slice(name.length + 1)];
+}
+
+/** The values by argument. Values without a name fill the arguments that no name fills; the last one takes the rest. */
+export function readArguments(typed: string, prompt: SnapshotPrompt): Record<string, string> {
+  const values = new Map<string, string>();
+  const loose: string[] = [];
+  for (const { text } of wordsOf(typed)) {
+    const named = namedIn(text, prompt);
+    if (named) values.set(...named);
+    else loose.push(text);
+  }
+  const open = (prompt.arguments ?? []).filter(({ name }) => !values.has(name));
+  for (const [at, { name }] of open.entries()) {
+    const own = at === open.length - 1 ? loose.slice(at) : loose.slice(at, at + 1);
+    if (own.length > 0) values.set(name, own.join(" "));
+  }
+  return Object.fromEntries(values);
+}
+
+/** For example `topic=<what> [style=<how>]`. */
+export const usageOf = ({ arguments: args = [] }: SnapshotPrompt): string =>
+  args.map(({ name, required }) => (required ? `${name}=…` : `[${name}=…]`)).join(" ");
+
+const NAME_CHARS = 64;
+
+class Refusal extends Error {}
+
+/** The arguments as typed, and those that the person was asked for. Throws a Refusal. */
+async function allArguments(
+  { server, prompt }: NamedPrompt,
+  { args, ctx }: TypedCommand,
+): Promise<Record<string, string>> {
+  const values = readArguments(args, prompt);
+  const unknown = (prompt.arguments ?? []).length === 0 && args.trim() !== "";
+  if (unknown) throw new Refusal("the prompt takes no arguments.");
+  for (const { name, required, description } of prompt.arguments ?? []) {
+    if (!required || values[name] !== undefined) continue;
+    if (!ctx.hasUI) throw new Refusal(`the argument ${name} is missing. Usage: ${usageOf(prompt)}`);
+    const title = `${shownName(server)} asks for ${name}${description === undefined ? "" : `: ${description}`}`;
+    const value = await ctx.ui.input(printable(title));
+    if (typeof value !== "string") throw new Refusal("cancelled.");
+    values[name] = value;
+  }
+  return values;
+}
+
+async function contentOf(host: PromptHost, typed: TypedCommand): Promise<CallResult["content"]> {
+  const named = promptNamed(host, typed.name);
+  if (!named) throw new Refusal("no server offers this prompt any more.");
+  const { server, prompt } = named;
+  const args = await allArguments(named, typed);
+  const bytes = await host.ask("getPrompt", { server, prompt: prompt.prompt, args });
+  return (decode(bytes) as CallResult).content;
+}
+
+function report(ctx: PiContext, name: string, error: unknown): void {
+  const level = error instanceof Refusal ? "warning" : "error";
+  notify(ctx, `/${oneLine(name, NAME_CHARS)}: ${describeThrown(error)}`, level);
+}
+
+/** For a command that Pi knows. A failure becomes a notice. */
+export async function runCommand(
+  host: PromptHost,
+  typed: TypedCommand & { ctx: PiCommandContext },
+): Promise<void> {
+  try {
+    const content = await contentOf(host, typed);
+    // While the model works, the prompt waits for its turn like any message that is typed meanwhile.
+    host.pi.sendUserMessage(content, typed.ctx.isIdle() ? undefined : { deliverAs: "followUp" });
+  } catch (error) {
+    report(typed.ctx, typed.name, error);
+  }
+}
+
+/** Other extensions' commands come before inputs, but files that Pi expands come after them. */
+const isForeign = ({ pi }: PromptHost, name: string): boolean =>
+  pi.getCommands().some((command) => command.name === name);
+
+/** For a command that Pi does not know. The prompt's text takes the place of the input. */
+export async function promptAsInput(host: PromptHost, typed: TypedCommand): Promise<InputResult> {
+  const { name, ctx } = typed;
+  if (isForeign(host, name)) return { action: "continue" };
+  try {
+    if (!promptNamed(host, name)) await host.settle();
+    if (!promptNamed(host, name)) throw new Refusal("no server offers this prompt.");
+    const content = await contentOf(host, typed);
+    const text = content
+      .filter(isTextBlock)
+      .map((part) => part.text)
+      .join("\n");
+    const images = content.filter((part) => !isTextBlock(part));
+    // Pi would expand a text that starts with a slash: a server must not run skills or templates of the user.
+    return { action: "transform", text: text.startsWith("/") ? `\n${text}` : text, images };
+  } catch (error) {
+    report(ctx, name, error);
+    return { action: "handled" };
+  }
+}
