@@ -93,9 +93,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     const stopped = current;
     current = undefined;
     leaveOnlySession(stop);
-    stopped?.dialogs.interrupt();
     stopped?.signIns.interrupt();
-    stopped?.asks.interrupt();
     for (const listener of listeners) listener(undefined);
     await stopped?.runtime.stop();
   };

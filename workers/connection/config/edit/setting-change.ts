@@ -11,10 +11,9 @@ import type { KeySource, RulePlace } from "../../../../src/shared/protocol/panel
 import { withoutBom } from "../../../../src/shared/text/reading.ts";
 import { advice } from "../../../shared/commands.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
-import { type Decision, decideExposure, exposureOf, namesInRules } from "../entry/exposure.ts";
+import { type Decision, decideExposure, type Exposure, exposureOf, namesInRules } from "../entry/exposure.ts";
 import { UNSAFE_KEY } from "../entry/interpolate.ts";
 import type { Settings } from "../entry/settings.ts";
-import type { Exposure } from "../entry/shape.ts";
 import { parseJsonc } from "../files/document.ts";
 import { type ConfigFacts, configSources, readText } from "../files/sources.ts";
 import { type LoadedConfig, loadConfig } from "../merge/merge.ts";

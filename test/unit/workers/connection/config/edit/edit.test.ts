@@ -4,6 +4,7 @@ import { lstatSync, writeFileSync } from "node:fs";
 import { chmod, lstat, readdir, readFile, readlink, stat, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { schemaText } from "../../../../../../scripts/key-tables.ts";
 import { isObject } from "../../../../../../src/shared/protocol/is-object.ts";
 import {
   changeConfigFile,
@@ -20,7 +21,6 @@ import {
   editRemoved,
   namesIn,
 } from "../../../../../../workers/connection/config/edit/entries.ts";
-import { schemaText } from "../../../../../../workers/connection/config/entry/json-schema.ts";
 import { applyOverride, type Override } from "../../../../../../workers/connection/config/entry/override.ts";
 import { parseJsonc } from "../../../../../../workers/connection/config/files/document.ts";
 import { parseConfigText } from "../../../../../../workers/connection/config/files/files.ts";

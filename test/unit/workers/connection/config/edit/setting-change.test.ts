@@ -15,7 +15,7 @@ import {
   keyEdit,
   placeOf,
 } from "../../../../../../workers/connection/config/edit/setting-change.ts";
-import type { Exposure } from "../../../../../../workers/connection/config/entry/shape.ts";
+import type { Exposure } from "../../../../../../workers/connection/config/entry/exposure.ts";
 import type { ConfigFacts } from "../../../../../../workers/connection/config/files/sources.ts";
 import { loadConfig } from "../../../../../../workers/connection/config/merge/merge.ts";
 import { tempFolder } from "../../../../temp-folder.ts";

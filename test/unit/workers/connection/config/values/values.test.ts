@@ -9,7 +9,7 @@ import {
   interpolate,
   variablesIn,
 } from "../../../../../../workers/connection/config/entry/interpolate.ts";
-import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-keys.ts";
 import { runCommand } from "../../../../../../workers/connection/config/values/run-command.ts";
 import {
   type ResolvedTarget,
@@ -191,7 +191,7 @@ describe("resolveTarget", () => {
     [{ headers: { "X-A": "${NOPE:-}", "X-B": "b" } }, { "X-B": "b" }],
   ])("%o -> headers %o", async (entry, headers) => {
     const target = await resolve({ url: "https://${HOST}/mcp", ...entry }).target;
-    expect(target).toEqual({ kind: "http", url: "https://h.example.com/mcp", headers, sseOnly: false });
+    expect(target).toEqual({ kind: "http", url: "https://h.example.com/mcp", headers, type: "http" });
   });
 
   test.each([
