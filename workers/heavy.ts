@@ -4,16 +4,12 @@
  * writes no file and knows no server: the connection worker does that for it.
  */
 import { parentPort } from "node:worker_threads";
-import {
-  asToolResult,
-  type FromHeavy,
-  prune,
-  type ReadLong,
-  readLong,
-  type ToHeavy,
-} from "./connection/messages/messages.ts";
+import { asToolResult, type ReadLong } from "./connection/messages/heavy.ts";
+import type { FromHeavy, ToHeavy } from "./connection/messages/heavy-thread.ts";
+import { readLong } from "./connection/messages/incoming.ts";
+import { prune } from "./connection/messages/prune.ts";
 import { type HeldOptions, inBytes, linksIn, shapeResult, toShaped } from "./connection/results/shape.ts";
-import { createRedactor } from "./connection/secrets/secrets.ts";
+import { createRedactor } from "./connection/secrets/redact.ts";
 
 const port = parentPort;
 if (!port) throw new Error("workers/heavy must run as a worker thread");

@@ -3,29 +3,23 @@
  * a closed output, the time of `--timeout`), the worker's session is closed first, and with it every server process.
  */
 import manifest from "../../package.json" with { type: "json" };
-import { type Context, candidates, loadCommand } from "./commands/commands.ts";
-import {
-  asFailure,
-  type Console,
-  createConsole,
-  EXIT,
-  type ExitCode,
-  Failure,
-  unwritten,
-  writeWhole,
-} from "./console/console.ts";
-import { ARGUMENT_BYTES, findPlace, leftOutNote, makeAgentFolder } from "./place/place.ts";
+import { loadCommand } from "./commands/commands.ts";
+import { candidates } from "./commands/completion.ts";
+import type { Context } from "./commands/known.ts";
+import { type Console, createConsole, writeWhole } from "./console/console.ts";
+import { asFailure, EXIT, type ExitCode, Failure, unwritten } from "./console/failure.ts";
+import { findPlace, leftOutNote, makeAgentFolder } from "./place/place.ts";
+import { ARGUMENT_BYTES } from "./place/read-regular.ts";
 import type { CliSession } from "./session/session.ts";
 import {
   type CommandLine,
   checkArguments,
-  helpOf,
-  helpText,
   NO_OPTIONS,
   readCommandLine,
   timeoutMs,
   wantsJson,
-} from "./words/words.ts";
+} from "./words/parse.ts";
+import { helpOf, helpText } from "./words/table.ts";
 
 /** The end before the command is done. */
 interface Early {
@@ -151,8 +145,9 @@ async function run(line: CommandLine, console: Console): Promise<ExitCode> {
     signal,
     session: () => {
       makeAgentFolder(place.agentDir);
-      session ??= import("./session/session.ts").then(({ openSession }) =>
-        openSession({ place, console, yes: options.yes, signal, timeoutMs: timeoutMs(options) }),
+      session ??= import("./session/session.ts").then(
+        ({ CliSession }) =>
+          new CliSession({ place, console, yes: options.yes, signal, timeoutMs: timeoutMs(options) }),
       );
       return session;
     },

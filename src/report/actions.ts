@@ -4,8 +4,12 @@
  * carries out the rows of this table by itself.
  */
 import type { Runtime } from "../runtime/runtime.ts";
+import { oneLine } from "../shared/text/unprintable.ts";
 import { serverName } from "./server-name.ts";
 import { renderStats } from "./status.ts";
+
+/** Of a sentence of the worker. */
+const TEXT_CHARS = 2_000;
 
 export interface Given {
   /** The configured name; empty for an action that takes none. */
@@ -46,7 +50,7 @@ const ROWS = {
     takes: "remote",
     run: async (ask, { server }) => {
       const { text } = await ask("signOut", { server });
-      return { text, document: { server, text } };
+      return { text: oneLine(text, TEXT_CHARS), document: { server, text } };
     },
   },
   stats: {

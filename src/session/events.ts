@@ -8,12 +8,14 @@ import type { ServerStatus } from "../shared/protocol/status.ts";
 import { describeProblem } from "../shared/text/problem.ts";
 import type { Registrar } from "../tools/registrar.ts";
 import type { Asks } from "../ui/asks/asks.ts";
-import { createConfigNotices } from "../ui/config-notices.ts";
 import type { Dialogs } from "../ui/dialogs/dialogs.ts";
-import { createGathering } from "../ui/gather/gather.ts";
-import { createHealthNotices } from "../ui/health-notices.ts";
+import {
+  createConfigNotices,
+  createGathering,
+  createHealthNotices,
+  createStatusLine,
+} from "../ui/notices.ts";
 import type { SignIns } from "../ui/sign-in/sign-in.ts";
-import { createStatusLine } from "../ui/status-line.ts";
 import { type Running, type SessionState, serversOf, type WhileRunning } from "./running.ts";
 
 export interface EventTargets {

@@ -6,7 +6,7 @@ import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { checkArguments, readCommandLine } from "../../src/cli/words/words.ts";
+import { checkArguments, readCommandLine } from "../../src/cli/words/parse.ts";
 import { ERROR_CODES } from "../../src/shared/protocol/errors.ts";
 import { parseAdd } from "../../src/shared/setup/add-words.ts";
 import { splitWords } from "../../src/shared/setup/split-words.ts";

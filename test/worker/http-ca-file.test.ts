@@ -1,12 +1,11 @@
 /** Owns: servers and proxies whose certificate comes from an authority that only `caFile` names. */
 import { readFileSync } from "node:fs";
 import { createServer as createTlsServer } from "node:https";
-import type { AddressInfo } from "node:net";
-import { connect as connectSocket } from "node:net";
+import { type AddressInfo, connect as connectSocket } from "node:net";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { connect } from "../../workers/connection/transports/transports.ts";
-import { createHttpClient } from "../../workers/connection/web/web.ts";
+import { createHttpClient } from "../../workers/connection/web/client.ts";
 import { answerWell, connectOptions, serve } from "../support/http-server.ts";
 
 const fixtures = join(import.meta.dirname, "..", "fixtures", "http");

@@ -10,7 +10,7 @@ import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import type { HttpTarget } from "../../workers/connection/config/entry/definition.ts";
 import type { Connection } from "../../workers/connection/mcp/connection.ts";
 import { ANSWERS_AT_A_TIME, connectHttp } from "../../workers/connection/transports/http/http.ts";
-import { createHttpClient } from "../../workers/connection/web/web.ts";
+import { createHttpClient } from "../../workers/connection/web/client.ts";
 
 import {
   answerWell,

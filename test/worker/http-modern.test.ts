@@ -6,9 +6,9 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import type { ThreadsError } from "../../src/shared/protocol/errors.ts";
 import type { ServerAsks } from "../../workers/connection/asks/asks.ts";
 import type { HttpTarget } from "../../workers/connection/config/entry/definition.ts";
-import type { Connection, ConnectOptions } from "../../workers/connection/mcp/mcp.ts";
-import { MustNegotiate } from "../../workers/connection/mcp/memory/memory.ts";
+import type { Connection, ConnectOptions } from "../../workers/connection/mcp/connection.ts";
 import { FRESH_LEAST_MS, FRESH_MOST_MS } from "../../workers/connection/mcp/modern/limits.ts";
+import { MustNegotiate } from "../../workers/connection/mcp/wire/wire.ts";
 import { connectHttp } from "../../workers/connection/transports/http/http.ts";
 import { faultOf, modernServer, refuse, sendJson, TOOL, VERSION } from "../fixtures/modern-raw/http.ts";
 import {

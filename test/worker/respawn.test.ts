@@ -332,6 +332,33 @@ describe("the packed workers (built)", () => {
     expect((await readdir(temp)).filter((name) => name.startsWith("pi-mcp-threads"))).toEqual([]);
   });
 
+  test.each<[string, (folder: string) => Promise<void>]>([
+    ["deleted", (folder) => rm(join(folder, "heavy.js"))],
+    [
+      "replaced by that of another version, whose other files have other names",
+      async (folder) => {
+        await writeFile(join(folder, "heavy.js"), "throw new Error('another version')");
+        await rm(join(folder, "worker.js"));
+      },
+    ],
+  ])(
+    "the file of the thread for long messages is %s -> another worker, from kept files, reads them",
+    async (_name, change) => {
+      const place = await createPlace();
+      const { folder, workerUrl } = await copyOfWorkers(place);
+      const at = await start({ s: fixture("big-line.mjs") }, { place, workerUrl });
+      await at.settled("s");
+      const received = async (): Promise<string> =>
+        textOf(await at.call("s", "work", { bytes: 1024 * 1024 }));
+      await change(folder);
+      await expect(received()).rejects.toMatchObject({ code: "runtime_restarted" });
+      expect(await at.crash(1)).toMatchObject({
+        reason: expect.stringContaining("is gone, as after an update"),
+      });
+      expect(await received()).toMatch(/^xx/);
+    },
+  );
+
   test("the cache worker cannot start -> servers connect, calls work, the log has the failure", async () => {
     const place = await createPlace();
     const { folder, workerUrl } = await copyOfWorkers(place);

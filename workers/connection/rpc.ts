@@ -13,7 +13,7 @@ import type { WorkerEvent } from "../../src/shared/protocol/events.ts";
 import { endIfFileGone } from "../shared/gone-files.ts";
 import type { Log } from "../shared/log.ts";
 import { createCacheWorker } from "./catalog/cache-worker.ts";
-import { bytesRead } from "./messages/messages.ts";
+import { bytesRead } from "./messages/incoming.ts";
 import type { Talkers } from "./servers/talkers.ts";
 import {
   createPatternMatcher,

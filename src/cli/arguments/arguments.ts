@@ -1,6 +1,6 @@
 /**
  * The arguments of a call from words of the command line. Owns: `key=value`, `key=@FILE`, `key:=JSON`, `key:=@FILE`,
- * `a.b=c`, and the reading of files and of stdin for `--args`. Must not: know servers. Called by: commands/call.ts.
+ * `a.b=c`, and the reading of files and of stdin for `--args`. Must not: know servers.
  * To read another form of a word: `splitWord`; to read another type: typed.ts.
  */
 
@@ -9,9 +9,9 @@ import { isExact, parseArguments } from "../../shared/text/numbers.ts";
 import { typeOf } from "../../shared/text/signature.ts";
 import { formatBytes } from "../../shared/text/size.ts";
 import { cut, oneLine } from "../../shared/text/unprintable.ts";
-import { usage } from "../console/console.ts";
-import { ARGUMENT_BYTES, readRegular } from "../place/place.ts";
-import { didYouMean } from "../words/words.ts";
+import { usage } from "../console/failure.ts";
+import { ARGUMENT_BYTES, readRegular } from "../place/read-regular.ts";
+import { didYouMean } from "../words/parse.ts";
 
 type Typed = { value: unknown } | { problem: string };
 

@@ -16,13 +16,13 @@ import { parseToPrint } from "../../shared/text/numbers.ts";
 import { formatBytes } from "../../shared/text/size.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { looksLikeArguments, readArguments } from "../arguments/arguments.ts";
-import { type Console, EXIT, Failure, usage } from "../console/console.ts";
-import { failureOf, readRegular } from "../place/place.ts";
+import type { Console } from "../console/console.ts";
+import { EXIT, Failure, usage } from "../console/failure.ts";
+import { failureOf } from "../place/place.ts";
+import { readRegular } from "../place/read-regular.ts";
 import { type Command, type Context, type Known, knownCatalog, knownServer } from "./known.ts";
 
 const NAME_CHARS = 200;
-/** A call does something: it must not go to a server whose name is merely alike. */
-const EXACT = { exact: true };
 
 function toolOf({ catalog }: Known, written: string, server: string): CatalogTool | undefined {
   const found = resolveTool(catalog, written, server);
@@ -47,15 +47,18 @@ async function noTool({ catalog, report }: Known, server: string, written: strin
   );
 }
 
-/** The tool as the snapshot knows it, or as its server lists it now. */
+/**
+ * The tool as the snapshot knows it, or as its server lists it now. A call does something: it must not go to a server whose
+ * name is merely alike.
+ */
 async function findTool(context: Context, written: string, name: string): Promise<CatalogTool> {
-  const known = await knownCatalog(context, written, EXACT);
+  const known = await knownCatalog(context, written, "exact");
   const isKnown = known.catalog.servers.some((one) => one.name === written);
   const tool = isKnown ? toolOf(known, name, written) : undefined;
   if (tool) return tool;
   const refreshing = { ...context, options: { ...context.options, refresh: true } };
-  const now = known.report === undefined ? await knownCatalog(refreshing, written, EXACT) : known;
-  const server = knownServer(now, written, EXACT);
+  const now = known.report === undefined ? await knownCatalog(refreshing, written, "exact") : known;
+  const server = knownServer(now, written, "exact");
   const listed = toolOf(now, name, server);
   if (listed) return listed;
   throw await noTool(now, server, name);

@@ -1,16 +1,16 @@
 /**
- * The commands. Owns: which file has which command. What needs no worker is there at once; the others are loaded when
- * they run. Must not: read the command line. Called by: main.
+ * The commands. Owns: which file has which command. What needs no worker is there at once; the others are loaded when they
+ * run. A command that is also a word of `/mcp` and answers alike is a row of report/actions.ts and has no file here.
  */
-import type { WordName } from "../words/words.ts";
+import type { ActionName } from "../../report/actions.ts";
+import type { WordName } from "../words/table.ts";
 import { completion } from "./completion.ts";
 import type { Command } from "./known.ts";
 import { search, tool, tools } from "./tools.ts";
 
-export { candidates } from "./completion.ts";
-export type { Command, Context } from "./known.ts";
+type Load = () => Promise<Command>;
 
-const COMMANDS: Readonly<Record<WordName, () => Promise<Command>>> = {
+const COMMANDS: Readonly<Record<Exclude<WordName, ActionName>, Load> & { [word in ActionName]?: never }> = {
   list: async () => (await import("./list.ts")).list,
   tools: async () => tools,
   tool: async () => tool,
@@ -22,14 +22,13 @@ const COMMANDS: Readonly<Record<WordName, () => Promise<Command>>> = {
   add: async () => (await import("./setup.ts")).add,
   remove: async () => (await import("./setup.ts")).remove,
   import: async () => (await import("./setup.ts")).takeOver,
-  enable: async () => (await import("./setup.ts")).enable,
-  disable: async () => (await import("./setup.ts")).disable,
   login: async () => (await import("./login.ts")).login,
-  logout: async () => (await import("./login.ts")).logout,
   doctor: async () => (await import("./list.ts")).doctor,
-  stats: async () => (await import("./list.ts")).stats,
   logs: async () => (await import("./list.ts")).logs,
   completion: async () => completion,
 };
 
-export const loadCommand = (word: WordName): Promise<Command> => COMMANDS[word]();
+export async function loadCommand(word: WordName): Promise<Command> {
+  const load: Load | undefined = COMMANDS[word];
+  return load ? load() : (await import("./login.ts")).carryOut(word as ActionName);
+}

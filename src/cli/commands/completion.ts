@@ -6,9 +6,10 @@
 import { type CatalogTool, inputSchemaOf } from "../../catalog/catalog.ts";
 import { createCatalogStore } from "../../catalog/store.ts";
 import { isObject } from "../../shared/protocol/is-object.ts";
-import { EXIT, usage } from "../console/console.ts";
+import { EXIT, usage } from "../console/failure.ts";
 import { isTrusted, type Place } from "../place/place.ts";
-import { didYouMean, isWord, optionsOf, WORDS, type Word } from "../words/words.ts";
+import { didYouMean } from "../words/parse.ts";
+import { isWord, optionsOf, WORDS, type Word } from "../words/table.ts";
 import type { Command } from "./known.ts";
 
 const SCRIPTS: Readonly<Record<string, string>> = {

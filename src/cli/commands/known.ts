@@ -8,10 +8,11 @@ import { createCatalogStore, snapshotIsOlder, snapshotWrittenAt } from "../../ca
 import { serverName } from "../../report/server-name.ts";
 import type { ServerStatus, StatusReport } from "../../shared/protocol/status.ts";
 import { durationText } from "../../shared/text/duration.ts";
-import { asFailure, type Console, EXIT, type ExitCode, Failure, usage } from "../console/console.ts";
+import type { Console } from "../console/console.ts";
+import { asFailure, EXIT, type ExitCode, Failure, usage } from "../console/failure.ts";
 import { failureOf, isTrusted, leftOutServers, type Place } from "../place/place.ts";
 import type { CliSession } from "../session/session.ts";
-import { didYouMean, type Options } from "../words/words.ts";
+import { didYouMean, type Options } from "../words/parse.ts";
 
 export interface Context {
   console: Console;
@@ -43,17 +44,12 @@ function fromSnapshot({ place }: Context): Known | undefined {
   if (store.checksum() === undefined) return undefined;
   const foreign = store.current().servers.filter(({ project }) => project && !isTrusted(place));
   if (foreign.length > 0) store.leaveOut({ servers: foreign.map(({ name }) => name), tools: [] });
-  return {
-    catalog: store.current(),
-    writtenAt: snapshotWrittenAt(place.agentDir, place.key),
-    report: undefined,
-  };
+  const writtenAt = snapshotWrittenAt(place.agentDir, place.key);
+  return { catalog: store.current(), writtenAt, report: undefined };
 }
 
 /** `exact`: a name that is merely alike would be another server's. */
-interface Naming {
-  exact?: boolean;
-}
+type Naming = "exact" | "alike";
 
 /** The configured name of the server that is meant. The worker explains a name that no readable file has. */
 function configuredName({ catalog }: Known, planned: StatusReport, written: string, naming: Naming): string {
@@ -105,7 +101,11 @@ async function fromServers(context: Context, written: string | undefined, naming
 }
 
 /** `server`: the only one that matters. A snapshot without it may be older than the file, so the file is asked. */
-export async function knownCatalog(context: Context, server?: string, naming: Naming = {}): Promise<Known> {
+export async function knownCatalog(
+  context: Context,
+  server?: string,
+  naming: Naming = "alike",
+): Promise<Known> {
   const snapshot = context.options.refresh ? undefined : fromSnapshot(context);
   const names = snapshot?.catalog.servers.map(({ name }) => name) ?? [];
   const isThere = server === undefined || fitting(names, server, naming) !== undefined;
@@ -124,16 +124,16 @@ export function noteAge({ console, place }: Context, { catalog, writtenAt }: Kno
 }
 
 /** The name that is meant: the same, or one that differs in case and punctuation only. */
-function fitting(names: readonly string[], written: string, { exact }: Naming = {}): string | undefined {
-  if (exact || names.includes(written)) return names.find((name) => name === written);
+function fitting(names: readonly string[], written: string, naming: Naming = "alike"): string | undefined {
+  if (naming === "exact" || names.includes(written)) return names.find((name) => name === written);
   const plain = (name: string): string => name.toLowerCase().replaceAll(/[\s_\-./:]/g, "");
   return names.find((name) => plain(name) === plain(written));
 }
 
 /** The name as it is configured; throws a failure with the nearest name for any other. */
-function nameAmong(names: readonly string[], written: string, { exact }: Naming = {}): string {
+function nameAmong(names: readonly string[], written: string, naming: Naming = "alike"): string {
   const found = fitting(names, written);
-  if (exact && found !== undefined && found !== written) {
+  if (naming === "exact" && found !== undefined && found !== written) {
     throw usage(
       `No server named ${serverName(written)} is configured.`,
       `One is named ${serverName(found)}. This command needs the exact name.`,
@@ -175,7 +175,7 @@ export function reachedOrThrow(report: StatusReport | undefined, server: string)
 export async function configured(
   context: Context,
   written: string,
-  naming: Naming = {},
+  naming: Naming = "alike",
 ): Promise<{ session: CliSession; server: string; planned: StatusReport }> {
   const session = await context.session();
   const planned = await session.planned();
@@ -191,7 +191,7 @@ export async function asked(
   context: Context,
   written: string | undefined,
   wants: (status: ServerStatus) => boolean,
-  naming: Naming = {},
+  naming: Naming = "alike",
 ): Promise<{ session: CliSession; server: string | undefined; report: StatusReport }> {
   const session = await context.session();
   const planned = await session.planned();

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { renderDoctor, renderIssueReport } from "../../report/doctor.ts";
 import { serverName } from "../../report/server-name.ts";
-import { needsText, renderStats, signInText } from "../../report/status.ts";
+import { needsText, signInText } from "../../report/status.ts";
 import type { CallResult } from "../../shared/protocol/calls.ts";
 import { decode } from "../../shared/protocol/codec.ts";
 import { describeErrorOf } from "../../shared/protocol/errors.ts";
@@ -18,9 +18,11 @@ import { counted, offerText } from "../../shared/text/counts.ts";
 import { describeProblem } from "../../shared/text/problem.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { cutTo, padded, visibleWidth } from "../../shared/text/width.ts";
-import { type Colour, type Console, EXIT, type ExitCode, Failure, usage } from "../console/console.ts";
-import { leftOutNote, leftOutServers, readRegular } from "../place/place.ts";
-import { countOption } from "../words/words.ts";
+import type { Colour, Console } from "../console/console.ts";
+import { EXIT, type ExitCode, Failure, usage } from "../console/failure.ts";
+import { leftOutNote, leftOutServers } from "../place/place.ts";
+import { readRegular } from "../place/read-regular.ts";
+import { countOption } from "../words/parse.ts";
 import { printResult } from "./call.ts";
 import {
   asked,
@@ -31,6 +33,7 @@ import {
   noteAge,
   reachedOrThrow,
 } from "./known.ts";
+import { COLUMNS } from "./login.ts";
 
 const ERROR_CHARS = 600;
 const NAME_CELLS = 40;
@@ -91,44 +94,25 @@ export const list: Command = async (context) => {
   if (options.refresh) await session.connectAll();
   const report = await session.status();
   const { servers, problems, questions, refused, files } = report;
-  const leftOut = leftOutNote(context.place);
-  if (console.json) {
-    console.document({ servers, problems, questions, refused, files, ...(leftOut ? { note: leftOut } : {}) });
-    return outcome(report, options.refresh);
+  const note = leftOutNote(context.place);
+  const document = { servers, problems, questions, refused, files, ...(note ? { note } : {}) };
+  console.answer(document, () => serverLines(servers, console));
+  if (!console.json) {
+    if (servers.length === 0) console.note(`No servers are configured. Add them to ${files.join(" or ")}.`);
+    for (const line of leftOutServers(report)) console.note(line);
+    if (note) console.note(note);
+    for (const problem of problems) console.warn(describeProblem(problem));
   }
-  console.lines(serverLines(servers, console));
-  if (servers.length === 0) console.note(`No servers are configured. Add them to ${files.join(" or ")}.`);
-  for (const line of leftOutServers(report)) console.note(line);
-  if (leftOut) console.note(leftOut);
-  for (const problem of problems) console.warn(describeProblem(problem));
   return outcome(report, options.refresh);
 };
-
-/** Lines in a pipe are as wide as a usual terminal. */
-const COLUMNS = 100;
 
 export const doctor: Command = async (context) => {
   const { console, options, signal } = context;
   const { session, server } = await asked(context, context.arguments[0], () => false);
   const report = await session.runtime.ask("diagnose", server === undefined ? {} : { server }, signal);
-  if (console.json) console.document(report);
-  else {
-    const text = options.report
-      ? renderIssueReport(report)
-      : renderDoctor(report, console.columns ?? COLUMNS);
-    console.lines([text.trimEnd()]);
-  }
+  const render = options.report ? renderIssueReport : renderDoctor;
+  console.answer(report, () => [render(report, console.columns ?? COLUMNS).trimEnd()]);
   return report.findings.some(({ severity }) => severity === "error") ? EXIT.toolError : EXIT.ok;
-};
-
-export const stats: Command = async (context) => {
-  const { console } = context;
-  const session = await context.session();
-  await session.planned();
-  const report = await session.runtime.ask("stats", {});
-  if (console.json) console.document(report);
-  else console.lines([renderStats(report, console.columns ?? COLUMNS)]);
-  return EXIT.ok;
 };
 
 const LINES = 50;
@@ -220,17 +204,28 @@ const CHARS = 300;
 const argumentsOf = ({ arguments: given = [] }: SnapshotPrompt): string =>
   given.map(({ name, required }) => (required ? `<${name}>` : `[${name}]`)).join(" ");
 
+/** What a server offers: for a program cells with tabs, for a person lines below the server's name. */
+function offered(
+  console: Console,
+  server: string,
+  count: string,
+  rows: readonly { cells: readonly string[]; line: string }[],
+): string[] {
+  const name = serverName(server);
+  if (!console.isTerminal) return rows.map(({ cells }) => [name, ...cells].join("\t"));
+  const lines = rows.map(({ line }) => cutTo(`  ${line}`, console.columns ?? 80));
+  return [`${console.paint("bold", name)}: ${count}`, ...lines];
+}
+
 function promptLines({ name, prompts = [] }: SnapshotServer, console: Console): string[] {
-  const rows = prompts.map((prompt) => [
-    oneLine(prompt.prompt, CHARS),
-    oneLine(argumentsOf(prompt), CHARS),
-    oneLine(prompt.description ?? "", CHARS),
-  ]);
-  if (!console.isTerminal) return rows.map((cells) => [serverName(name), ...cells].join("\t"));
-  const lines = rows.map(([prompt, given, text]) =>
-    cutTo(`  ${[prompt, given].filter(Boolean).join(" ")}${text ? ` - ${text}` : ""}`, console.columns ?? 80),
-  );
-  return [`${console.paint("bold", serverName(name))}: ${counted(rows.length, "prompt")}`, ...lines];
+  const rows = prompts.map((prompt) => {
+    const cells = [prompt.prompt, argumentsOf(prompt), prompt.description ?? ""].map((cell) =>
+      oneLine(cell, CHARS),
+    );
+    const [shown = "", given = "", text = ""] = cells;
+    return { cells, line: [shown, given].filter(Boolean).join(" ") + (text && ` - ${text}`) };
+  });
+  return offered(console, name, counted(rows.length, "prompt"), rows);
 }
 
 export const prompts: Command = async (context) => {
@@ -241,21 +236,20 @@ export const prompts: Command = async (context) => {
   if (server !== undefined) reachedOrThrow(known.report, server);
   const servers = known.catalog.servers.filter(({ name }) => server === undefined || name === server);
   noteAge(context, known, true);
-  if (console.json) {
-    console.document({
-      servers: servers.map(({ name, prompts: own = [] }) => ({ server: name, prompts: own })),
-    });
-  } else console.lines(servers.flatMap((one) => promptLines(one, console)));
+  const document = {
+    servers: servers.map(({ name, prompts: own = [] }) => ({ server: name, prompts: own })),
+  };
+  console.answer(document, () => servers.flatMap((one) => promptLines(one, console)));
   return EXIT.ok;
 };
 
 function resourceLines({ server, resources, templates }: ServerResources, console: Console): string[] {
-  const all = [...(resources ?? []), ...templates];
-  const name = serverName(server);
-  if (!console.isTerminal) return all.map(({ uri, title }) => [name, uri, title].join("\t"));
-  const count = resources ? counted(all.length, "resource") : "its resources are not known";
-  const rows = all.map(({ uri, title }) => cutTo(`  ${uri} - ${title}`, console.columns ?? 80));
-  return [`${console.paint("bold", name)}: ${count}`, ...rows];
+  const rows = [...(resources ?? []), ...templates].map(({ uri, title }) => ({
+    cells: [uri, title],
+    line: `${uri} - ${title}`,
+  }));
+  const count = resources ? counted(rows.length, "resource") : "its resources are not known";
+  return offered(console, server, count, rows);
 }
 
 export const resources: Command = async (context) => {
@@ -265,8 +259,7 @@ export const resources: Command = async (context) => {
   );
   const known = await session.runtime.ask("listResources", { server });
   if (server !== undefined) reachedOrThrow(report, server);
-  if (console.json) console.document({ servers: known });
-  else console.lines(known.flatMap((one) => resourceLines(one, console)));
+  console.answer({ servers: known }, () => known.flatMap((one) => resourceLines(one, console)));
   return EXIT.ok;
 };
 

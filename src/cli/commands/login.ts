@@ -1,7 +1,8 @@
 /**
- * `login` and `logout`. A sign-in opens the browser and shows the address; its end comes from the page to which the
+ * `login`, and the commands that `/mcp` carries out alike. A sign-in opens the browser and shows the address; its end comes from the page to which the
  * browser returns, or from what the person pastes on the terminal.
  */
+import { ACTIONS, type ActionName } from "../../report/actions.ts";
 import { serverName } from "../../report/server-name.ts";
 import { ThreadsError } from "../../shared/protocol/errors.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
@@ -13,13 +14,16 @@ import type {
 } from "../../shared/protocol/sign-in.ts";
 import { counted } from "../../shared/text/counts.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
-import { asFailure, EXIT, type ExitCode, Failure, usage } from "../console/console.ts";
+import { isYes } from "../console/console.ts";
+import { asFailure, EXIT, type ExitCode, Failure, usage } from "../console/failure.ts";
 import type { CliSession } from "../session/session.ts";
-import { asked, type Command, type Context } from "./known.ts";
+import { asked, type Command, type Context, configured } from "./known.ts";
 
 /** The worker asks three different questions. More would mean that it does not take the answers. */
 const QUESTIONS = 4;
 const PASTES = 10;
+/** Lines in a pipe are as wide as a usual terminal. */
+export const COLUMNS = 100;
 const URL_CHARS = 8 * 1024;
 const QUESTION_CHARS = 2_000;
 const LONGEST_MS = 15 * 60 * 1_000;
@@ -39,8 +43,7 @@ async function agrees(
 ): Promise<boolean> {
   console.warn(oneLine(text, QUESTION_CHARS));
   if (options.yes && about === "pi") return true;
-  if (!console.canAsk) return false;
-  return /^y(es)?$/i.test((await console.ask("Agree? [y/N] ", signal))?.trim() ?? "");
+  return console.canAsk && isYes(await console.ask("Agree? [y/N] ", signal));
 }
 
 async function begin(context: Context, session: CliSession, server: string): Promise<Begun> {
@@ -75,32 +78,27 @@ async function paste(context: Context, session: CliSession, id: string, closing:
 }
 
 function showPage({ console }: Context, server: string, { url, browser, listens, codeGoesTo }: Opened): void {
+  const name = serverName(server);
   if (!isOpenable(url)) {
-    throw new Failure(
-      EXIT.signIn,
-      `${serverName(server)}: the address of its sign-in page cannot be opened.`,
-    );
+    throw new Failure(EXIT.signIn, `${name}: the address of its sign-in page cannot be opened.`);
   }
-  const head =
+  const lines = [
     browser === "started"
-      ? `Sign in to ${serverName(server)} in the browser. If it has not opened, open this page:`
-      : `To sign in to ${serverName(server)}, open this page in a browser:`;
-  const canPaste = console.canAsk
-    ? [
-        "If the browser ends on a page that it cannot show, paste the address of that page, or the code that it shows.",
-      ]
-    : [];
-  const goesTo = `The code of this sign-in goes to ${oneLine(codeGoesTo, QUESTION_CHARS)}.`;
-  for (const line of [head, url, goesTo, ...canPaste]) console.warn(line);
-  if (!listens && !console.canAsk) {
-    throw new Failure(
-      EXIT.signIn,
-      `${serverName(server)}: its sign-in ends with an address that must be pasted.`,
-      {
-        remedy: "Run it in a terminal.",
-      },
-    );
-  }
+      ? `Sign in to ${name} in the browser. If it has not opened, open this page:`
+      : `To sign in to ${name}, open this page in a browser:`,
+    url,
+    `The code of this sign-in goes to ${oneLine(codeGoesTo, QUESTION_CHARS)}.`,
+    ...(console.canAsk
+      ? [
+          "If the browser ends on a page that it cannot show, paste the address of that page, or the code that it shows.",
+        ]
+      : []),
+  ];
+  for (const line of lines) console.warn(line);
+  if (listens || console.canAsk) return;
+  throw new Failure(EXIT.signIn, `${name}: its sign-in ends with an address that must be pasted.`, {
+    remedy: "Run it in a terminal.",
+  });
 }
 
 /** The end of the sign-in, or a failure when its time is over. */
@@ -147,31 +145,23 @@ function told({ console }: Context, server: string, result: SignInResult): ExitC
     const { code, message, remedy } = result.error;
     const failure = asFailure(new ThreadsError(code, message, { remedy }));
     // Whatever hinders a sign-in: the server still needs one.
-    throw new Failure(
-      failure.exitCode === EXIT.internal ? EXIT.signIn : failure.exitCode,
-      failure.message,
-      failure,
-    );
+    const exitCode = failure.exitCode === EXIT.internal ? EXIT.signIn : failure.exitCode;
+    throw new Failure(exitCode, failure.message, failure);
   }
   const name = serverName(server);
+  const { tools } = result;
   const text =
-    result.tools === undefined
+    tools === undefined
       ? `${name}: signed in, but the server did not connect. pi-mcp-threads doctor ${name} says why.`
-      : `${name}: signed in, ${counted(result.tools, "tool")}.`;
-  if (console.json) console.document({ server, signedIn: true, tools: result.tools ?? null });
-  else console.lines([text]);
-  return result.tools === undefined ? EXIT.unreachable : EXIT.ok;
+      : `${name}: signed in, ${counted(tools, "tool")}.`;
+  console.answer({ server, signedIn: true, tools: tools ?? null }, () => [text]);
+  return tools === undefined ? EXIT.unreachable : EXIT.ok;
 }
 
 /** The session and the server, which must be a remote one. */
 async function remote(context: Context): Promise<{ session: CliSession; server: string }> {
-  const {
-    session,
-    server = "",
-    report,
-  } = await asked(context, context.arguments[0], () => false, {
-    exact: true,
-  });
+  const [written] = context.arguments;
+  const { session, server = "", report } = await asked(context, written, () => false, "exact");
   if (report.servers.find(({ name }) => name === server)?.transport === "stdio") {
     throw usage(`${serverName(server)} is a local program and takes no sign-in.`);
   }
@@ -184,11 +174,25 @@ export const login: Command = async (context) => {
   return told(context, server, await finish(context, session, server, step));
 };
 
-export const logout: Command = async (context) => {
-  const { console } = context;
-  const { session, server } = await remote(context);
-  const { text } = await session.runtime.ask("signOut", { server });
-  if (console.json) console.document({ server, text });
-  else console.lines([oneLine(text, QUESTION_CHARS)]);
-  return EXIT.ok;
-};
+/** The session with what the action takes: a server, or none. */
+async function takenBy(context: Context, takes: "server" | "remote" | "nothing") {
+  if (takes === "remote") return remote(context);
+  if (takes === "server") return configured(context, context.arguments[0] ?? "", "exact");
+  const session = await context.session();
+  await session.planned();
+  return { session, server: "" };
+}
+
+/** What `/mcp` carries out alike. */
+export const carryOut =
+  (word: ActionName): Command =>
+  async (context) => {
+    const { console, options } = context;
+    const { takes, run } = ACTIONS[word];
+    const { session, server } = await takenBy(context, takes);
+    const given = { server, project: options.project === true, columns: console.columns ?? COLUMNS };
+    const { text, but, document } = await run(session.runtime.ask, given);
+    console.answer(document, () => [text]);
+    if (but) console.warn(but);
+    return EXIT.ok;
+  };

@@ -13,14 +13,10 @@ import { ADD_USAGE, type AddWords, parseAdd } from "../../shared/setup/add-words
 import { counted } from "../../shared/text/counts.ts";
 import { describeProblem } from "../../shared/text/problem.ts";
 import { formatMs } from "../../shared/text/size.ts";
-import { type Console, EXIT, Failure, usage } from "../console/console.ts";
-import { didYouMean } from "../words/words.ts";
+import { type Console, isYes } from "../console/console.ts";
+import { EXIT, Failure, usage } from "../console/failure.ts";
+import { didYouMean } from "../words/parse.ts";
 import { type Command, type Context, configured } from "./known.ts";
-
-function say(console: Console, text: string, document: Record<string, unknown>): void {
-  if (console.json) console.document(document);
-  else console.lines([text]);
-}
 
 /** Throws for an entry that cannot be written; shows what would run for every other. */
 function judge({ line, mistakes, exists }: ServerPreview, add: AddWords, console: Console): void {
@@ -62,45 +58,22 @@ export const add: Command = async (context) => {
   judge(await runtime.ask("previewServer", proposed), parsed.add, console);
   if (!options["no-test"]) checkTried(await runtime.ask("tryServer", proposed, signal), parsed.add, console);
   const { file, but } = await runtime.ask("addServer", { ...proposed, ...(replace ? { replace } : {}) });
-  say(console, `${serverName(name)} is added to ${file}.`, { server: name, file, ...(but ? { but } : {}) });
+  console.answer({ server: name, file, ...(but ? { but } : {}) }, () => [
+    `${serverName(name)} is added to ${file}.`,
+  ]);
   if (but) console.warn(but);
   return EXIT.ok;
 };
 
 export const remove: Command = async (context) => {
   const { console } = context;
-  const { session, server } = await configured(context, context.arguments[0] ?? "", { exact: true });
+  const { session, server } = await configured(context, context.arguments[0] ?? "", "exact");
   const { file, also = [], still } = await session.runtime.ask("removeServer", { server });
-  const files = [file, ...also].join(" and ");
-  say(console, `${serverName(server)} is removed from ${files}.`, {
-    server,
-    file,
-    also,
-    ...(still ? { still } : {}),
-  });
+  const document = { server, file, also, ...(still ? { still } : {}) };
+  console.answer(document, () => [`${serverName(server)} is removed from ${[file, ...also].join(" and ")}.`]);
   if (still) console.warn(`${serverName(server)} of ${still.file} counts now.`);
   return EXIT.ok;
 };
-
-const switchTo =
-  (enabled: boolean): Command =>
-  async (context) => {
-    const { console, options } = context;
-    const { session, server } = await configured(context, context.arguments[0] ?? "", { exact: true });
-    const project = options.project === true;
-    const { file, but } = await session.runtime.ask("setEnabled", { server, enabled, project });
-    say(console, `${serverName(server)} is ${enabled ? "enabled" : "disabled"} in ${file}.`, {
-      server,
-      enabled,
-      file,
-      ...(but ? { but } : {}),
-    });
-    if (but) console.warn(but);
-    return EXIT.ok;
-  };
-
-export const enable = switchTo(true);
-export const disable = switchTo(false);
 
 const STANDING: Readonly<Record<FoundServer["standing"], string>> = {
   new: "new",
@@ -146,31 +119,29 @@ async function confirm(
       remedy: "Run it in a terminal, or add --yes.",
     });
   }
-  const line = await console.ask("Write them? [y/N] ", signal);
-  if (!/^y(es)?$/i.test(line?.trim() ?? "")) throw new Failure(EXIT.consent, "Nothing is written.");
+  if (!isYes(await console.ask("Write them? [y/N] ", signal))) {
+    throw new Failure(EXIT.consent, "Nothing is written.");
+  }
 }
 
 function report(console: Console, { file, taken, left }: TakenImports): void {
-  if (console.json) {
-    console.document({ file, taken, left });
-    return;
-  }
-  console.lines(taken.length > 0 ? [`${file} has now: ${taken.map(serverName).join(", ")}.`] : []);
+  console.answer({ file, taken, left }, () =>
+    taken.length > 0 ? [`${file} has now: ${taken.map(serverName).join(", ")}.`] : [],
+  );
+  if (console.json) return;
   for (const { name, reason } of left) console.warn(`${serverName(name)} is not taken: ${reason}`);
   if (taken.length === 0) console.warn("Nothing was taken over.");
 }
 
 export const takeOver: Command = async (context) => {
-  const { console, options } = context;
+  const { console, options, arguments: names } = context;
   const session = await context.session();
   await session.planned();
-  const { runtime } = session;
-  const found = await runtime.ask("findImports", {});
-  const names = context.arguments;
+  const { ask } = session.runtime;
+  const found = await ask("findImports", {});
   if (names.length === 0) {
     if (options.copy || options.replace) throw usage("--copy needs the name of a program.");
-    if (console.json) console.document(found);
-    else console.lines(found.hosts.flatMap(hostLines));
+    console.answer(found, () => found.hosts.flatMap(hostLines));
     if (found.hosts.length === 0) console.note("No other program's servers are found.");
     for (const problem of found.problems) console.note(describeProblem(problem));
     return EXIT.ok;
@@ -178,23 +149,17 @@ export const takeOver: Command = async (context) => {
   if (options.replace && !options.copy) throw usage("--replace is for --copy.");
   const hosts = chosenHosts(found, names);
   if (!options.copy) {
-    report(
-      console,
-      await runtime.ask("takeImports", { how: "imports", hosts: hosts.map(({ host }) => host) }),
-    );
+    report(console, await ask("takeImports", { how: "imports", hosts: hosts.map(({ host }) => host) }));
     return EXIT.ok;
   }
+  const replace = options.replace === true;
   const wanted = hosts
     .flatMap(({ files }) => files.flatMap(({ servers }) => servers))
-    .filter(
-      ({ id, standing }) =>
-        id !== undefined && (standing === "new" || (standing === "other" && options.replace)),
-    );
+    .filter(({ id, standing }) => id && (standing === "new" || (standing === "other" && replace)));
   if (wanted.length === 0)
     throw usage("There is no server that could be copied.", "pi-mcp-threads import shows why.");
   await confirm(context, wanted);
-  const ids = wanted.flatMap(({ id }) => (id === undefined ? [] : [id]));
-  const replace = options.replace === true;
-  report(console, await runtime.ask("takeImports", { how: "copy", ids, ...(replace ? { replace } : {}) }));
+  const ids = wanted.flatMap(({ id }) => id ?? []);
+  report(console, await ask("takeImports", { how: "copy", ids, ...(replace ? { replace } : {}) }));
   return EXIT.ok;
 };

@@ -10,8 +10,9 @@ import { firstSentence } from "../../shared/text/sentence.ts";
 import { parameterList } from "../../shared/text/signature.ts";
 import { cleanText, oneLine, shownName } from "../../shared/text/unprintable.ts";
 import { cutTo } from "../../shared/text/width.ts";
-import { type Console, EXIT, usage } from "../console/console.ts";
-import { countOption } from "../words/words.ts";
+import type { Console } from "../console/console.ts";
+import { EXIT, usage } from "../console/failure.ts";
+import { countOption } from "../words/parse.ts";
 import {
   type Command,
   type Known,
@@ -58,8 +59,7 @@ export const tools: Command = async (context) => {
   const names = server === undefined ? known.catalog.servers.map(({ name }) => name) : [server];
   if (server !== undefined) reachedOrThrow(known.report, server);
   noteAge(context, known, true);
-  if (console.json) console.document({ tools: all.map(toolRecord) });
-  else console.lines([...toolLines(all, names, console)]);
+  console.answer({ tools: all.map(toolRecord) }, () => [...toolLines(all, names, console)]);
   return EXIT.ok;
 };
 

@@ -1,6 +1,6 @@
 /**
  * The terminal or the pipes of the command. Owns: what goes to stdout and what to stderr, colours, the cleaning of
- * foreign text, questions, and the exit codes. Must not: know servers. Called by: everything else of src/cli.
+ * foreign text, questions, and the exit codes. Must not: know servers.
  *
  * stdout holds results alone. Text of servers is cleaned where it could act on a terminal: on a terminal always, in
  * lists and on stderr always, and in a result that goes into a pipe or a file never.
@@ -10,8 +10,6 @@ import { fstatSync, writeSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { replaceUnprintable } from "../../shared/text/unprintable.ts";
 import { cutTo, printable } from "../../shared/text/width.ts";
-
-export { asFailure, EXIT, type ExitCode, exitCodeOf, Failure, unwritten, usage } from "./failure.ts";
 
 export type Colour = "bold" | "dim" | "red" | "green" | "yellow";
 
@@ -50,6 +48,8 @@ export interface Console {
   result(text: string): void;
   /** The one document of `--json`. */
   document(value: unknown): void;
+  /** The document or, without `--json`, the lines. */
+  answer(document: unknown, lines: () => readonly string[]): void;
   /** A line of stderr that `--quiet` leaves out. Further lines of the text are indented. */
   note(text: string): void;
   /** A line of stderr that is always written. Further lines of the text are indented. */
@@ -93,6 +93,9 @@ const escaped = (char: string): string => `\\u${char.charCodeAt(0).toString(16).
 /** A terminal whose size nobody has set, as in many containers, says that it has 0 columns. */
 const columnsOf = ({ columns }: Stream): number => columns || 80;
 
+/** Whether the line is a yes; no line is none. */
+export const isYes = (line: string | undefined): boolean => /^y(es)?$/i.test(line?.trim() ?? "");
+
 export function createConsole(options: ConsoleOptions): Console {
   const { stdin, stdout, stderr, env, json, quiet } = options;
   const isTerminal = stdout.isTTY === true;
@@ -130,6 +133,10 @@ export function createConsole(options: ConsoleOptions): Console {
       clearProgress();
       const text = JSON.stringify(value, undefined, 2);
       stdout.write(`${isTerminal ? replaceUnprintable(text, escaped) : text}\n`);
+    },
+    answer(document, lines) {
+      if (json) this.document(document);
+      else this.lines(lines());
     },
     note: (text) => {
       if (!quiet) warn(text);

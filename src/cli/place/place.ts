@@ -1,6 +1,6 @@
 /**
  * Where the command works. Owns: Pi's agent folder, the working folder, the configuration file, and whether the project
- * is trusted. Must not: read a configuration. Called by: main, session, commands.
+ * is trusted. Must not: read a configuration.
  */
 
 import { existsSync, mkdirSync, realpathSync, statSync } from "node:fs";
@@ -13,10 +13,8 @@ import { isObject } from "../../shared/protocol/is-object.ts";
 import type { SessionFacts } from "../../shared/protocol/session.ts";
 import type { StatusReport } from "../../shared/protocol/status.ts";
 import type { SnapshotKey } from "../../shared/snapshot/file-name.ts";
-import { EXIT, Failure, usage } from "../console/console.ts";
+import { EXIT, Failure, usage } from "../console/failure.ts";
 import { readRegular, TRUST_FILE_BYTES } from "./read-regular.ts";
-
-export { ARGUMENT_BYTES, type Read, readRegular } from "./read-regular.ts";
 
 export interface Place {
   /** Pi's own rule: `$PI_CODING_AGENT_DIR`, else `~/.pi/agent`. */

@@ -16,12 +16,7 @@ import type {
 import { messageOf } from "../../shared/protocol/errors.ts";
 import type { WorkerEvent } from "../../shared/protocol/events.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
-import type { Console } from "../console/console.ts";
-
-interface AsksOptions {
-  console: Console;
-  answer: (askId: string, answer: AskAnswer) => Promise<AskReply>;
-}
+import { type Console, isYes } from "../console/console.ts";
 
 type Line = (question: string) => Promise<string | undefined>;
 
@@ -100,8 +95,8 @@ async function askForm(
   send: (answer: AskAnswer) => Promise<AskReply>,
   at: { console: Console; line: Line },
 ): Promise<unknown> {
-  const first = (await at.line("Answer it? [y/N] "))?.trim().toLowerCase();
-  if (first !== "y" && first !== "yes") return send(first === undefined ? CANCEL : DECLINE);
+  const first = await at.line("Answer it? [y/N] ");
+  if (!isYes(first)) return send(first === undefined ? CANCEL : DECLINE);
   const values = form.fields.map(startValue);
   let wrong: readonly { field: number; problem: string }[] = form.fields.map((_, field) => ({
     field,
@@ -118,8 +113,8 @@ async function askForm(
     }
     for (const [index, field] of form.fields.entries())
       at.console.warn(`  ${oneLine(field.title, 100)}: ${valueText(field, values[index])}`);
-    const sure = form.fields.length === 0 ? "y" : (await at.line("Send this? [y/N] "))?.trim().toLowerCase();
-    if (sure !== "y" && sure !== "yes") return send(sure === undefined ? CANCEL : DECLINE);
+    const sure = form.fields.length === 0 ? "y" : await at.line("Send this? [y/N] ");
+    if (!isYes(sure)) return send(sure === undefined ? CANCEL : DECLINE);
     const reply = await send({ action: "accept", values });
     if (reply.taken || "over" in reply) return reply;
     wrong = reply.refused;
@@ -137,10 +132,10 @@ async function askUrl(
     ...(plain ? ["The page is not encrypted (http)."] : []),
   ];
   for (const text of [`Host: ${host}`, ...notes, url]) console.warn(text);
-  const choice = (await line("Open it in the browser? [y/N, s: I open it myself] "))?.trim().toLowerCase();
+  const choice = await line("Open it in the browser? [y/N, s: I open it myself] ");
   if (choice === undefined) return send(CANCEL);
-  const opens = choice === "y" || choice === "yes";
-  return send(opens || choice === "s" ? { action: "accept", open: opens } : DECLINE);
+  const open = isYes(choice);
+  return send(open || /^s$/i.test(choice.trim()) ? { action: "accept", open } : DECLINE);
 }
 
 const headOf = (server: string, ask: Ask): string =>
@@ -148,7 +143,13 @@ const headOf = (server: string, ask: Ask): string =>
     ? `MCP server ${serverName(server)} asks:`
     : `MCP server ${serverName(server)} asks you to open a page:`;
 
-export function createAsks({ console, answer }: AsksOptions) {
+export function createAsks({
+  console,
+  answer,
+}: {
+  console: Console;
+  answer: (askId: string, answer: AskAnswer) => Promise<AskReply>;
+}) {
   const open = new Map<string, AbortController>();
   let turn: Promise<unknown> = Promise.resolve();
 

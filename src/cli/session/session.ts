@@ -1,6 +1,6 @@
 /**
  * One session of the connection worker, for one command. Owns: the worker's start and end, what its events mean here,
- * and the questions to the person. Must not: print results. Called by: commands.
+ * and the questions to the person. Must not: print results.
  *
  * The worker connects nothing by itself (`onDemand`), so a command reaches only the servers that it names.
  */
@@ -17,7 +17,8 @@ import type { SignInResult } from "../../shared/protocol/sign-in.ts";
 import type { StatusReport } from "../../shared/protocol/status.ts";
 import { LOG_FILE } from "../../shared/snapshot/file-name.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
-import { type Console, EXIT, Failure } from "../console/console.ts";
+import { type Console, isYes } from "../console/console.ts";
+import { EXIT, Failure } from "../console/failure.ts";
 import { factsOf, HOW_TO_CONSENT, type Place } from "../place/place.ts";
 import { createAsks } from "./asks.ts";
 
@@ -32,40 +33,26 @@ export interface SessionOptions {
   timeoutMs: number | undefined;
 }
 
-export interface CliSession {
-  readonly runtime: Runtime;
-  readonly store: CatalogStore;
-  /** Settles when the configuration is read. Rejects with a failure if it cannot be. */
-  planned(): Promise<StatusReport>;
-  status(): Promise<StatusReport>;
-  /** Settles when the project's server of this name may run. Does nothing for any other. Rejects with a failure. */
-  allow(server: string): Promise<void>;
-  /** Connects the server. Settles when it has listed its tools or failed, and the catalog holds them. */
-  connect(server: string): Promise<void>;
-  /**
-   * Connects these servers, or all that are on, side by side. Settles when each has listed its tools or failed, or after
-   * the time of a start: one that waits for npm must not hide the others. `status` says how far each is.
-   */
-  connectAll(servers?: readonly string[]): Promise<void>;
-  /** Shows the progress of the call with this id until the function that it returns is called. */
-  onProgress(callId: string, show: (event: Extract<WorkerEvent, { type: "progress" }>) => void): () => void;
-  /** The end of the sign-in with this id. */
-  signInEnd(id: string): Promise<SignInResult>;
-  stop(): Promise<void>;
-}
+const PROJECT_WANTS = "This project wants to run an MCP server.";
+const REFUSED_BEFORE = "You refused this MCP server of the project before.";
+const OTHER_ONE =
+  "A file of this project names another one so, which --trust-project shows and asks about, also beside --yes.";
+const HOW_TO_ASK_AGAIN =
+  "In a terminal the command shows what would run, and asks again. --yes takes back no refusal.";
+
+type Progress = Extract<WorkerEvent, { type: "progress" }>;
 
 /** All servers together have the time of one start, and a moment; the last moment of `--timeout` is for the answer. */
 const ALL_MS = LIMITS.startupTimeoutMs + LIMITS.rpcGraceMs;
 const LAST_MS = 1_000;
 
-class Session implements CliSession {
+export class CliSession {
   readonly runtime: Runtime;
   readonly store: CatalogStore;
   readonly #options: SessionOptions;
   readonly #plan = Promise.withResolvers<void>();
   readonly #asks: ReturnType<typeof createAsks>;
-  readonly #consents: ReturnType<typeof createConsents>;
-  readonly #progress = new Map<string, (event: Extract<WorkerEvent, { type: "progress" }>) => void>();
+  readonly #progress = new Map<string, (event: Progress) => void>();
   readonly #signIns = new Map<string, PromiseWithResolvers<SignInResult>>();
   readonly #waits = new Map<string, string>();
   #report: StatusReport | undefined;
@@ -90,12 +77,6 @@ class Session implements CliSession {
     });
     const ask = this.runtime.ask;
     this.#asks = createAsks({ ...options, answer: (askId, answer) => ask("answerAsk", { askId, answer }) });
-    this.#consents = createConsents({
-      ...options,
-      trustProject: place.trust.trust === "by-option",
-      answer: (hash, allow) => ask("answerConsent", { hash, allow }),
-      again: () => ask("askAgain", {}).then(() => ask("status", {})),
-    });
   }
 
   #onEvent(event: WorkerEvent): void {
@@ -149,6 +130,7 @@ class Session implements CliSession {
     this.#options.console.progress(first ? `${serverName(first[0])}: ${first[1]}${more}` : "");
   }
 
+  /** Settles when the configuration is read. Rejects with a failure if it cannot be. */
   async planned(): Promise<StatusReport> {
     await this.#plan.promise;
     if (!this.#report) throw new Failure(EXIT.internal, "The worker has told no plan.");
@@ -160,16 +142,59 @@ class Session implements CliSession {
     return this.runtime.ask("status", {});
   }
 
+  /**
+   * Settles when the project's server of this name may run, and does nothing for any other. The consent is asked on the
+   * terminal with everything that would run, given by `--yes` after showing it, and otherwise missing: then it rejects with a
+   * failure. The worker remembers the answer. A project's server with the name of an own one is asked about with
+   * `--trust-project` alone: the name means the own server, as in Pi until the person allows the other one.
+   */
   async allow(server: string): Promise<void> {
-    await this.#consents.allow(server, await this.planned());
+    const { console, yes, signal, place } = this.#options;
+    const { ask } = this.runtime;
+    const report = await this.planned();
+    const refusalIn = ({ refused }: StatusReport) => refused.find(({ name }) => name === server);
+    const withheld = report.questions.find((one) => one.server === server) ?? refusalIn(report);
+    if (withheld?.inPlace && place.trust.trust !== "by-option") {
+      console.note(`${serverName(server)} is your own server. ${OTHER_ONE}`);
+      return;
+    }
+    const wasRefused = refusalIn(report)?.byPerson === true;
+    // Opens the questions that were answered with no.
+    if (wasRefused && console.canAsk) await ask("askAgain", {});
+    const now = wasRefused && console.canAsk ? await ask("status", {}) : report;
+    const question = now.questions.find((one) => one.server === server);
+    if (!question) {
+      const refusal = refusalIn(now);
+      if (!refusal) return;
+      const remedy = wasRefused ? HOW_TO_ASK_AGAIN : HOW_TO_CONSENT;
+      throw new Failure(EXIT.consent, refusedLine(refusal), { remedy });
+    }
+    console.warn(`${wasRefused ? REFUSED_BEFORE : PROJECT_WANTS}\n${question.question}`);
+    const mayAnswerYes = yes && !wasRefused;
+    const asked = !mayAnswerYes && console.canAsk;
+    const line = asked ? await console.ask("Allow it? [y/N] ", signal) : undefined;
+    const allow = mayAnswerYes || isYes(line);
+    // Ctrl-D, a signal or the end of the time is no answer: the question stays open.
+    if (!allow && line === undefined) {
+      throw new Failure(EXIT.consent, `${serverName(server)} waits for your consent.`, {
+        remedy: HOW_TO_CONSENT,
+      });
+    }
+    await ask("answerConsent", { hash: question.hash, allow });
+    if (!allow) throw new Failure(EXIT.consent, `You did not allow ${serverName(server)}.`);
   }
 
+  /** Connects the server. Settles when it has listed its tools or failed, and the catalog holds them. */
   async connect(server: string): Promise<void> {
     await this.#plan.promise;
     await this.runtime.ask("reconnect", { server }, this.#options.signal);
     await this.#settle([server], LIMITS.startupTimeoutMs);
   }
 
+  /**
+   * Connects these servers, or all that are on, side by side. Settles when each has listed its tools or failed, or after
+   * the time of a start: one that waits for npm must not hide the others. `status` says how far each is.
+   */
   async connectAll(servers?: readonly string[]): Promise<void> {
     await this.#plan.promise;
     const { signal, timeoutMs } = this.#options;
@@ -190,11 +215,13 @@ class Session implements CliSession {
     );
   }
 
-  onProgress(callId: string, show: (event: Extract<WorkerEvent, { type: "progress" }>) => void): () => void {
+  /** Shows the progress of the call with this id until the function that it returns is called. */
+  onProgress(callId: string, show: (event: Progress) => void): () => void {
     this.#progress.set(callId, show);
     return () => this.#progress.delete(callId);
   }
 
+  /** The end of the sign-in with this id. */
   signInEnd(id: string): Promise<SignInResult> {
     return this.#signIn(id).promise;
   }
@@ -210,18 +237,10 @@ class Session implements CliSession {
   }
 }
 
-export const openSession = (options: SessionOptions): CliSession => new Session(options);
-
 const NAME_CHARS = 200;
 
-const ANSWERS: Readonly<Record<string, ApprovalAnswer>> = {
-  y: "once",
-  yes: "once",
-  a: "always",
-  always: "always",
-};
-
-export async function answerApproval(
+/** The question whether a tool may run, which a rule of the configuration demands. Asked on the terminal alone. */
+async function answerApproval(
   { server, tool, args, canAlways }: ApprovalQuestion,
   { console, yes, signal }: { console: Console; yes: boolean; signal: AbortSignal },
 ): Promise<ApprovalAnswer> {
@@ -233,62 +252,6 @@ export async function answerApproval(
     return "no";
   }
   const line = await console.ask(canAlways ? "Allow it? [y/N, a: always] " : "Allow it? [y/N] ", signal);
-  const answer = ANSWERS[line?.trim().toLowerCase() ?? ""] ?? "no";
-  return answer === "always" && !canAlways ? "no" : answer;
-}
-
-interface ConsentsOptions {
-  console: Console;
-  yes: boolean;
-  /** `--trust-project`. */
-  trustProject: boolean;
-  signal: AbortSignal;
-  answer: (hash: string, allow: boolean) => Promise<unknown>;
-  /** Opens the questions that were answered with no; answers what there is to ask then. */
-  again: () => Promise<StatusReport>;
-}
-
-const PROJECT_WANTS = "This project wants to run an MCP server.";
-const OTHER_ONE =
-  "A file of this project names another one so, which --trust-project shows and asks about, also beside --yes.";
-const HOW_TO_ASK_AGAIN =
-  "In a terminal the command shows what would run, and asks again. --yes takes back no refusal.";
-
-const isYes = (line: string | undefined): boolean => /^y(es)?$/i.test(line?.trim() ?? "");
-
-export function createConsents({ console, yes, trustProject, signal, answer, again }: ConsentsOptions) {
-  return {
-    allow: async (server: string, report: StatusReport): Promise<void> => {
-      const refusalIn = ({ refused }: StatusReport) => refused.find(({ name }) => name === server);
-      const withheld = report.questions.find((one) => one.server === server) ?? refusalIn(report);
-      if (withheld?.inPlace && !trustProject) {
-        console.note(`${serverName(server)} is your own server. ${OTHER_ONE}`);
-        return;
-      }
-      const wasRefused = refusalIn(report)?.byPerson === true;
-      const now = wasRefused && console.canAsk ? await again() : report;
-      const question = now.questions.find((one) => one.server === server);
-      if (!question) {
-        const refusal = refusalIn(now);
-        if (!refusal) return;
-        throw new Failure(EXIT.consent, refusedLine(refusal), {
-          remedy: wasRefused ? HOW_TO_ASK_AGAIN : HOW_TO_CONSENT,
-        });
-      }
-      const lead = wasRefused ? "You refused this MCP server of the project before." : PROJECT_WANTS;
-      console.warn(`${lead}\n${question.question}`);
-      const mayAnswerYes = yes && !wasRefused;
-      const asked = !mayAnswerYes && console.canAsk;
-      const line = asked ? await console.ask("Allow it? [y/N] ", signal) : undefined;
-      const allowed = mayAnswerYes || isYes(line);
-      // Ctrl-D, a signal or the end of the time is no answer: the question stays open.
-      if (!allowed && line === undefined) {
-        throw new Failure(EXIT.consent, `${serverName(server)} waits for your consent.`, {
-          remedy: HOW_TO_CONSENT,
-        });
-      }
-      await answer(question.hash, allowed);
-      if (!allowed) throw new Failure(EXIT.consent, `You did not allow ${serverName(server)}.`);
-    },
-  };
+  if (canAlways && /^a(lways)?$/i.test(line?.trim() ?? "")) return "always";
+  return isYes(line) ? "once" : "no";
 }

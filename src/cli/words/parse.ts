@@ -2,7 +2,7 @@
 
 import { optionOf } from "../../shared/setup/add-options.ts";
 import { slipsBetween } from "../../shared/text/slips.ts";
-import { type Failure, usage } from "../console/console.ts";
+import { type Failure, usage } from "../console/failure.ts";
 import { ALIASES, GLOBAL_OPTIONS, isWord, type Option, optionsOf, WORDS, type WordName } from "./table.ts";
 
 export interface Options {

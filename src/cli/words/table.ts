@@ -48,6 +48,8 @@ export const GLOBAL_OPTIONS: readonly Option[] = [
 ];
 
 const SERVER: Argument = { name: "server", kind: "server" };
+const THE_SERVER = { ...SERVER, required: true } as const;
+const PROJECT: Option = { name: "project", summary: "write the project's .pi/mcp.json" };
 const REFRESH: Option = { name: "refresh", summary: "connect first, and show what is true now" };
 
 export const WORDS = {
@@ -82,7 +84,7 @@ export const WORDS = {
   },
   call: {
     arguments: [
-      { name: "server", kind: "server", required: true },
+      THE_SERVER,
       { name: "tool", kind: "tool", required: true },
       { name: "key=value", kind: "value", many: true },
     ],
@@ -109,10 +111,7 @@ export const WORDS = {
     examples: ["resources", "resources docs --refresh"],
   },
   read: {
-    arguments: [
-      { name: "server", kind: "server", required: true },
-      { name: "uri", kind: "uri", required: true },
-    ],
+    arguments: [THE_SERVER, { name: "uri", kind: "uri", required: true }],
     options: [],
     summary: "print a resource",
     examples: ["read docs file:///guide.md"],
@@ -140,7 +139,7 @@ export const WORDS = {
       { name: "cwd", value: "DIR", summary: "the folder in which the server runs" },
       { name: "lifecycle", value: "KIND", summary: "lazy, eager or keep-alive" },
       { name: "description", value: "TEXT", summary: "what the server is for" },
-      { name: "project", summary: "write the project's .pi/mcp.json" },
+      PROJECT,
       { name: "replace", summary: "replace a server of that name" },
       { name: "no-test", summary: "write it without trying the server first" },
     ],
@@ -155,7 +154,7 @@ export const WORDS = {
     ],
   },
   remove: {
-    arguments: [{ name: "server", kind: "server", required: true }],
+    arguments: [THE_SERVER],
     options: [],
     summary: "remove a server from the file that defines it",
     examples: ["remove files"],
@@ -174,26 +173,26 @@ export const WORDS = {
     examples: ["import", "import claude-code", "import cursor --copy"],
   },
   enable: {
-    arguments: [{ name: "server", kind: "server", required: true }],
-    options: [{ name: "project", summary: "write the project's .pi/mcp.json" }],
+    arguments: [THE_SERVER],
+    options: [PROJECT],
     summary: "switch a server on, in the file that defines it",
     examples: ["enable files", "enable files --project"],
   },
   disable: {
-    arguments: [{ name: "server", kind: "server", required: true }],
-    options: [{ name: "project", summary: "write the project's .pi/mcp.json" }],
+    arguments: [THE_SERVER],
+    options: [PROJECT],
     summary: "switch a server off, in the file that defines it",
     examples: ["disable files", "disable files --project"],
   },
   login: {
-    arguments: [{ name: "server", kind: "server", required: true }],
+    arguments: [THE_SERVER],
     options: [],
     summary: "sign in to a server in the browser",
     details: ["On a terminal the address or the code that the browser shows at the end can be pasted."],
     examples: ["login docs"],
   },
   logout: {
-    arguments: [{ name: "server", kind: "server", required: true }],
+    arguments: [THE_SERVER],
     options: [],
     summary: "sign out of a server",
     examples: ["logout docs"],

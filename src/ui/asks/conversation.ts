@@ -1,7 +1,7 @@
 /** What the dialogs of one question share. */
 import type { DialogOptions, PiContext } from "../../pi/api.ts";
 import type { AskAnswer, AskReply } from "../../shared/protocol/ask.ts";
-import { orAborted } from "../or-aborted.ts";
+import { orAborted } from "../dialog.ts";
 
 export interface Conversation {
   ctx: PiContext;

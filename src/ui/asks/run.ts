@@ -6,7 +6,7 @@ import type { PiContext } from "../../pi/api.ts";
 import { notify } from "../../pi/extension.ts";
 import type { AskAnswer, AskReply } from "../../shared/protocol/ask.ts";
 import { messageOf } from "../../shared/protocol/errors.ts";
-import { isRuntimeEnd } from "../runtime-end.ts";
+import { isRuntimeEnd } from "../dialog.ts";
 import { createWithdrawable } from "../withdrawable.ts";
 import { askForm } from "./form.ts";
 import type { AskEvent, AskHost, Asks } from "./host.ts";

@@ -4,7 +4,7 @@
  */
 import type { AskReply, AskUrl } from "../../shared/protocol/ask.ts";
 import { isOpenable } from "../../shared/text/openable.ts";
-import { openableUrl } from "../link.ts";
+import { openableUrl } from "../dialog.ts";
 import { type Conversation, choose } from "./conversation.ts";
 import { addressText, fitsDialog, urlText } from "./words.ts";
 

@@ -8,8 +8,7 @@ import type { Ask, AskForm, AskUrl, Field, FieldValue } from "../../shared/proto
 import { counted } from "../../shared/text/counts.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { cutTo, mostCells, printable } from "../../shared/text/width.ts";
-import { rowsOf, terminalLink } from "../link.ts";
-import { type Screen, screenOf } from "../pages.ts";
+import { rowsOf, type Screen, screenOf, terminalLink } from "../dialog.ts";
 
 type Shown = Pick<PiContext, "mode">;
 

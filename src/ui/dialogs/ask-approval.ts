@@ -5,7 +5,7 @@
 import type { PiContext } from "../../pi/api.ts";
 import type { ApprovalAnswer, ApprovalQuestion } from "../../shared/protocol/approval.ts";
 import { cutTo, printable } from "../../shared/text/width.ts";
-import { pagesOf, screenOf, shortOf } from "../pages.ts";
+import { pagesOf, screenOf, shortOf } from "../dialog.ts";
 
 const NO = "No";
 const ANSWERS: readonly [choice: string, answer: ApprovalAnswer][] = [

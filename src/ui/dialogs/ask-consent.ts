@@ -4,7 +4,7 @@
  */
 import type { PiContext } from "../../pi/api.ts";
 import { printable } from "../../shared/text/width.ts";
-import { pagesOf, screenOf } from "../pages.ts";
+import { pagesOf, screenOf } from "../dialog.ts";
 
 const ALLOW = "Allow";
 const REFUSE = "Refuse";

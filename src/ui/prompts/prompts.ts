@@ -1,14 +1,13 @@
 /**
- * The servers' prompts as commands `/mcp__<server>__<prompt>`. Owns: which commands Pi knows. run.ts, loaded with the
- * first of them, owns what a command does; arguments.ts reads what is typed. Must not: know the worker's inside.
- * Called by: session.
+ * The servers' prompts as commands `/mcp__<server>__<prompt>`. Owns: which commands Pi knows. use-prompt.ts, loaded with the
+ * first of them, owns what a command does and how its words are read. Must not: know the worker's inside.
  *
  * Pi awaits no message that a command sends, so `pi -p` would end before the answer, and Pi takes no command back. So
  * commands are registered when the session has started, where a person or a program can see them, and a command that
  * Pi does not know, as in print mode, becomes the prompt's text while Pi still reads the input.
  */
 import type { InputEvent, InputResult, PiContext } from "../../pi/api.ts";
-import type { PromptHost } from "./run.ts";
+import type { PromptHost } from "./use-prompt.ts";
 
 export interface PromptCommands {
   /** Registers the commands that Pi does not know yet. */
@@ -31,8 +30,9 @@ export function createPromptCommands(host: PromptHost): PromptCommands {
           host.pi.registerCommand(name, {
             description,
             getArgumentCompletions: async (typed) =>
-              (await import("./run.ts")).completeArguments(host, name, typed),
-            handler: async (args, ctx) => (await import("./run.ts")).runCommand(host, { name, args, ctx }),
+              (await import("./use-prompt.ts")).completeArguments(host, name, typed),
+            handler: async (args, ctx) =>
+              (await import("./use-prompt.ts")).runCommand(host, { name, args, ctx }),
           });
         }
       }
@@ -46,7 +46,7 @@ export function createPromptCommands(host: PromptHost): PromptCommands {
       if (source === "extension" || !text.startsWith("/mcp__")) return undefined;
       const [name = ""] = text.slice(1).split(/\s/, 1);
       const args = text.slice(1 + name.length);
-      return import("./run.ts").then(({ promptAsInput }) => promptAsInput(host, { name, args, ctx }));
+      return import("./use-prompt.ts").then(({ promptAsInput }) => promptAsInput(host, { name, args, ctx }));
     },
   };
 }

@@ -1,11 +1,11 @@
 /**
- * Resources that a person hands to the model by `@<server>:<uri>`. Owns: which input may hold such a mention. run.ts,
- * loaded with the first of them, owns the reading and the suggestions; mentions.ts finds mentions. Must not: know the
- * worker's inside. Called by: session.
+ * Resources that a person hands to the model by `@<server>:<uri>`. Owns: which input may hold such a mention. read-mentions.ts,
+ * loaded with the first of them, owns the reading and the suggestions. Must not: know the
+ * worker's inside.
  */
 import type { InputEvent, InputResult, PiContext } from "../../pi/api.ts";
 import { guardStale } from "../../pi/extension.ts";
-import type { ResourceHost } from "./run.ts";
+import type { ResourceHost } from "./read-mentions.ts";
 
 export interface ResourceMentions {
   /** The input with the resources that it names; undefined for an input that cannot name any. */
@@ -22,10 +22,10 @@ export function createResourceMentions(host: ResourceHost): ResourceMentions {
     onInput: (event, ctx) => {
       // A server's own text must not make the user's program read anything.
       if (event.source === "extension" || !HAS_MENTION.test(event.text)) return undefined;
-      return import("./run.ts").then(({ readMentions }) => readMentions(host, event, ctx));
+      return import("./read-mentions.ts").then(({ readMentions }) => readMentions(host, event, ctx));
     },
     complete: async ({ ui }) => {
-      const { withResources } = await import("./run.ts");
+      const { withResources } = await import("./read-mentions.ts");
       // A session that has ended meanwhile needs no suggestions.
       guardStale(
         () => ui.addAutocompleteProvider((current) => withResources(host, current)),

@@ -2,7 +2,7 @@
 import type { PiContext } from "../../pi/api.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { printable } from "../../shared/text/width.ts";
-import { pagesOf, screenOf } from "../pages.ts";
+import { pagesOf, screenOf } from "../dialog.ts";
 
 export type Ask = Runtime["ask"];
 

@@ -14,7 +14,7 @@ import { BOM } from "../../shared/text/bom.ts";
 import { counted } from "../../shared/text/counts.ts";
 import { describeProblem } from "../../shared/text/problem.ts";
 import { cutTo } from "../../shared/text/width.ts";
-import { screenOf } from "../pages.ts";
+import { screenOf } from "../dialog.ts";
 import { add, askWords } from "./add.ts";
 import { type Ask, choose } from "./dialog.ts";
 

@@ -12,9 +12,7 @@ import type {
   SignInResult,
   SignInStep,
 } from "../../shared/protocol/sign-in.ts";
-import { openableUrl } from "../link.ts";
-import { orAborted } from "../or-aborted.ts";
-import { screenOf } from "../pages.ts";
+import { openableUrl, orAborted, screenOf } from "../dialog.ts";
 import type { SignInHost } from "./host.ts";
 import {
   again,

@@ -10,7 +10,7 @@ import { absentText, canSignIn, lacksKey, unknownText } from "../../report/statu
 import { messageOf, ThreadsError, wantsKey } from "../../shared/protocol/errors.ts";
 import type { SignInResult } from "../../shared/protocol/sign-in.ts";
 import type { ServerStatus } from "../../shared/protocol/status.ts";
-import { orAborted } from "../or-aborted.ts";
+import { orAborted } from "../dialog.ts";
 import { type Outcome, runFlow } from "./flow.ts";
 import type { SignInHost, SignIns } from "./host.ts";
 import { failureText } from "./words.ts";

@@ -5,9 +5,7 @@ import { messageOf, type WireError } from "../../shared/protocol/errors.ts";
 import type { SignInQuestion, SignInResult, SignInStep } from "../../shared/protocol/sign-in.ts";
 import { counted } from "../../shared/text/counts.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
-import { rowsOf, terminalLink } from "../link.ts";
-import type { Screen } from "../pages.ts";
-import { isRuntimeEnd } from "../runtime-end.ts";
+import { isRuntimeEnd, rowsOf, type Screen, terminalLink } from "../dialog.ts";
 
 /** Two screens of a small terminal. A question is longer only if a server wrote a very long address. */
 const QUESTION_CHARS = 2_000;

@@ -8,8 +8,8 @@ import { isShort } from "./seeing.ts";
 const WORK = [{ tool: "work" }];
 /** The last notice about a server's tools that a session shows. */
 const LAST_NOTICE = "further notices about its tools are in the log";
-/** The pauses before a server is started again double from 1 s on. */
-const LEAST_PAUSES_MS = [900, 1_900];
+/** The pauses before a server is started again double from 1 s on; the server itself lives for 500 ms. */
+const LEAST_PAUSES_MS = [1_400, 2_400];
 
 const logOf = ({ place }: Arena): Promise<string> =>
   readFile(`${place.home.agentDir}/mcp-threads.log`, "utf8").catch(() => "");

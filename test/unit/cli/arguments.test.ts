@@ -3,7 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { readArguments } from "../../../src/cli/arguments/arguments.ts";
-import { EXIT, Failure } from "../../../src/cli/console/console.ts";
+import { EXIT, Failure } from "../../../src/cli/console/failure.ts";
 import { tempFolder } from "../temp-folder.ts";
 
 const SCHEMA = {

@@ -1,7 +1,8 @@
 /** Owns: what commands ask of the worker and what they refuse before that. The worker is a fake. */
 import { expect, test } from "vitest";
-import { type Context, loadCommand } from "../../../src/cli/commands/commands.ts";
-import { NO_OPTIONS, type Options } from "../../../src/cli/words/words.ts";
+import { loadCommand } from "../../../src/cli/commands/commands.ts";
+import type { Context } from "../../../src/cli/commands/known.ts";
+import { NO_OPTIONS, type Options } from "../../../src/cli/words/parse.ts";
 import { captureConsole } from "./captured-console.ts";
 
 type Answers = Readonly<Record<string, unknown>>;

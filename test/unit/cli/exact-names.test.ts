@@ -1,9 +1,10 @@
 /** Owns: the commands that change or call something, given a name that is merely like a server's. The worker is a fake. */
 import { expect, test } from "vitest";
 import { createCatalogStore } from "../../../src/catalog/store.ts";
-import { type Context, loadCommand } from "../../../src/cli/commands/commands.ts";
+import { loadCommand } from "../../../src/cli/commands/commands.ts";
+import type { Context } from "../../../src/cli/commands/known.ts";
 import type { CliSession } from "../../../src/cli/session/session.ts";
-import { NO_OPTIONS } from "../../../src/cli/words/words.ts";
+import { NO_OPTIONS } from "../../../src/cli/words/parse.ts";
 
 const agentDir = "/no/such/agent";
 const key = { cwd: "/no/such/project", configFile: undefined };

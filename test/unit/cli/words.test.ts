@@ -2,18 +2,16 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { EXIT, exitCodeOf, Failure } from "../../../src/cli/console/console.ts";
-import { GLOBAL_OPTIONS, WORDS, type WordName } from "../../../src/cli/words/table.ts";
+import { EXIT, exitCodeOf, Failure } from "../../../src/cli/console/failure.ts";
 import {
   checkArguments,
   countOption,
-  helpOf,
-  helpText,
   NO_OPTIONS,
   readCommandLine,
   timeoutMs,
   wantsJson,
-} from "../../../src/cli/words/words.ts";
+} from "../../../src/cli/words/parse.ts";
+import { GLOBAL_OPTIONS, helpOf, helpText, WORDS, type WordName } from "../../../src/cli/words/table.ts";
 import { ERROR_CODES } from "../../../src/shared/protocol/errors.ts";
 
 const root = join(import.meta.dirname, "..", "..", "..");

@@ -1,5 +1,5 @@
 /** Who asks, and what a connection gets of its server's questions. Types only. */
-import type { Redactor } from "../secrets/secrets.ts";
+import type { Redactor } from "../secrets/redact.ts";
 
 export interface AskingServer {
   name: string;

@@ -7,7 +7,7 @@ import type { Choice, Field, FieldKind, TextFormat } from "../../../src/shared/p
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { cleanText, oneLine } from "../../../src/shared/text/unprintable.ts";
 import { known } from "../../shared/json/known.ts";
-import { boundText, type Redactor } from "../secrets/secrets.ts";
+import { boundText, type Redactor } from "../secrets/redact.ts";
 import { CHOICE_CHARS, CHOICES, DEFAULT_CHARS, DESCRIPTION_CHARS, FIELDS, TITLE_CHARS } from "./limits.ts";
 
 /** A field with what the answer to the server needs of it. */

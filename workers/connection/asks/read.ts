@@ -6,7 +6,7 @@ import { numberOf, problemOf } from "../../../src/shared/asks/check.ts";
 import type { Ask, FieldValue } from "../../../src/shared/protocol/ask.ts";
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { cleanText, cut } from "../../../src/shared/text/unprintable.ts";
-import { boundText, type Redactor } from "../secrets/secrets.ts";
+import { boundText, type Redactor } from "../secrets/redact.ts";
 import { readFields, type ServerField, type Unanswerable } from "./fields.ts";
 import { MESSAGE_CHARS, MESSAGE_LINES, URL_CHARS } from "./limits.ts";
 

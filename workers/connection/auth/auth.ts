@@ -20,8 +20,9 @@ import { isFolder } from "../../shared/files/is-folder.ts";
 import { abortable } from "../../shared/pace/abort.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { isDefaultOAuth, type OAuthPlan } from "../config/entry/oauth-values.ts";
-import { oauthSecrets, type Redactor } from "../secrets/secrets.ts";
-import type { HttpClient, HttpRequest, HttpResponse } from "../web/web.ts";
+import { oauthSecrets } from "../secrets/find.ts";
+import type { Redactor } from "../secrets/redact.ts";
+import type { HttpClient, HttpRequest, HttpResponse } from "../web/client.ts";
 import type { GrantContext } from "./grants/ask.ts";
 import {
   type AuthChallenge,

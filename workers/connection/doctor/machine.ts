@@ -7,7 +7,7 @@ import { PRIVATE_FILE } from "../../shared/files/private-modes.ts";
 import { findHere } from "../../shared/programs/find-program.ts";
 import { killTree, spawnServer } from "../../shared/programs/processes.ts";
 import type { Environment } from "../config/entry/interpolate.ts";
-import { lookUp, openSocket, shakeHands } from "../web/web.ts";
+import { lookUp, openSocket, shakeHands } from "../web/reach.ts";
 
 /** One look at an address: its name, its port, its certificate. Names are looked up few at a time, as the system does. */
 export const PROBE_MS = 3_000;

@@ -10,7 +10,7 @@ import type { ServerDefinition, StdioTarget } from "../config/entry/definition.t
 import { fillPath, interpolate, isLate, pathsOf } from "../config/entry/interpolate.ts";
 import { NO_REGISTRY_REMEDY } from "../npx/npm.ts";
 import { type NpxState, npxState } from "../npx/tree.ts";
-import { proxyFor } from "../web/web.ts";
+import { proxyFor } from "../web/client.ts";
 import { allWell, type DoctorInput, type Examined } from "./check.ts";
 import type { Machine } from "./machine.ts";
 

@@ -18,8 +18,8 @@ import { commandFor } from "../../shared/commands.ts";
 import { settledWithin } from "../../shared/pace/abort.ts";
 import { createGate } from "../../shared/pace/gate.ts";
 import { resolveAddress } from "../config/values/values.ts";
-import { classifyFailure, explainConnect, type HttpAddress } from "../transports/http/http.ts";
-import { bareHost, proxyAddress, proxyFor } from "../web/web.ts";
+import { classifyFailure, explainConnect, type HttpAddress } from "../transports/http/failure.ts";
+import { bareHost, proxyAddress, proxyFor } from "../web/client.ts";
 import {
   allWell,
   CONNECT_MS,

@@ -2,20 +2,135 @@
  * One live connection to a server: lists, calls, resources, prompts, in either era of the protocol. Knows nothing of
  * transports and lifecycles. A failed call rejects with a `ThreadsError` that says which server failed, why, and what to do.
  */
-import { type CallToolResult, ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js";
+
+import { ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js";
+import type { CallProgress } from "../../../src/shared/protocol/calls.ts";
+import { asList, isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { asToolResult } from "../messages/messages.ts";
-import { type CallClock, startCallClock } from "./call-clock.ts";
-import type { CallRequest, Connection, ConnectionParts, ReadRequest } from "./connection.ts";
-import { callFailure, listFailure, startLimitMs, urlRequiredFailure } from "./failures.ts";
-import { listPrompts } from "./list-prompts.ts";
-import { listResources } from "./list-resources.ts";
-import { listTools } from "./list-tools.ts";
-import type { Peer } from "./peer.ts";
-import { readProgress } from "./progress.ts";
-import { complete } from "./prompts.ts";
-import { urlRequired } from "./questions.ts";
-import { isClosed, isTimeout } from "./sdk-errors.ts";
+import type { AskPauses } from "../asks/asks.ts";
+import { asToolResult } from "../messages/heavy.ts";
+import type { Redactor } from "../secrets/redact.ts";
+import { type Peer, type PeerCall, urlRequired } from "./both-eras.ts";
+import type { CallRequest, CompleteRequest, Connection, ConnectionParts } from "./connection.ts";
+import {
+  callFailure,
+  isClosed,
+  isTimeout,
+  listFailure,
+  startLimitMs,
+  urlRequiredFailure,
+} from "./failures.ts";
+import { listPrompts, listResources, listTools } from "./lists.ts";
+
+/** No values from a server that does not complete. Rejects with what the request rejects with. */
+async function complete(
+  { capabilities, send }: Pick<Peer, "capabilities" | "send">,
+  { prompt, argument, value, context, signal }: CompleteRequest,
+): Promise<string[]> {
+  if (!capabilities.completions) return [];
+  const params = {
+    ref: { type: "ref/prompt", name: prompt },
+    argument: { name: argument, value },
+    ...(Object.keys(context).length === 0 ? {} : { context: { arguments: context } }),
+  };
+  const timeout = LIMITS.completionMs;
+  const answer = await send({ method: "completion/complete", params }, { signal, timeout });
+  const { completion } = answer;
+  const values = isObject(completion) ? asList(completion.values) : [];
+  return values.filter((text) => typeof text === "string").slice(0, LIMITS.completions);
+}
+
+const MESSAGE_CHARS = 500;
+
+/** Reads the params of a progress notification (MCP 2025-11-25, basic/utilities/progress) of any shape. */
+export function readProgress(params: Parameters<PeerCall["onProgress"]>[0], redact: Redactor): CallProgress {
+  const progress = typeof params.progress === "number" ? params.progress : undefined;
+  const total = typeof params.total === "number" && params.total > 0 ? params.total : undefined;
+  const counted = `${progress ?? "?"}${total === undefined ? "" : ` of ${total}`}`;
+  const message =
+    typeof params.message === "string" && params.message !== ""
+      ? redact(params.message).slice(0, MESSAGE_CHARS).toWellFormed()
+      : counted;
+  return {
+    message,
+    ...(progress === undefined ? {} : { progress }),
+    ...(total === undefined ? {} : { total }),
+  };
+}
+
+interface CallClockOptions {
+  /** The caller's signal. */
+  caller: AbortSignal;
+  limitMs: number;
+  capMs: number;
+  /** Absent: the clock never stands still. */
+  pauses: AskPauses | undefined;
+  /** The reason with which the signal aborts. */
+  reason: () => unknown;
+}
+
+/**
+ * The clock of one call: the time without an answer or progress, and the cap that progress does not renew. Both stand still
+ * while the server waits for the user, which the timers of the SDK cannot.
+ */
+export class CallClock {
+  readonly #options: CallClockOptions;
+  readonly #expired = new AbortController();
+  readonly #unwatch: (() => void) | undefined;
+  #limitLeft: number;
+  #capLeft: number;
+  #timer: NodeJS.Timeout | undefined;
+  #since = 0;
+
+  constructor(options: CallClockOptions) {
+    const { caller, limitMs, capMs, pauses } = options;
+    this.#options = options;
+    this.#limitLeft = limitMs;
+    this.#capLeft = capMs;
+    if (caller.aborted) this.#giveUp();
+    // A listener costs a tenth of what a signal of two signals costs.
+    caller.addEventListener("abort", this.#giveUp, { once: true });
+    this.#unwatch = pauses?.watch(() => (pauses.isOpen ? this.#hold() : this.#run()));
+    this.#run();
+  }
+
+  /** Aborts with `reason` when the time is over, and with the caller's signal until the clock is stopped. */
+  get signal(): AbortSignal {
+    return this.#expired.signal;
+  }
+
+  /** Progress came. */
+  renew(): void {
+    this.#hold();
+    this.#limitLeft = this.#options.limitMs;
+    this.#run();
+  }
+
+  stop(): void {
+    this.#options.caller.removeEventListener("abort", this.#giveUp);
+    this.#unwatch?.();
+    this.#hold();
+  }
+
+  readonly #giveUp = (): void => this.#expired.abort(this.#options.caller.reason);
+
+  #hold(): void {
+    if (this.#timer === undefined) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const ranMs = performance.now() - this.#since;
+    this.#limitLeft -= ranMs;
+    this.#capLeft -= ranMs;
+  }
+
+  #run(): void {
+    const { pauses, reason } = this.#options;
+    if (this.#timer !== undefined || pauses?.isOpen || this.signal.aborted) return;
+    this.#since = performance.now();
+    const leftMs = Math.max(0, Math.min(this.#limitLeft, this.#capLeft));
+    this.#timer = setTimeout(() => this.#expired.abort(reason()), leftMs);
+  }
+}
 
 /** Far more characters than any model is shown. */
 const INSTRUCTIONS_CHARS = 100_000;
@@ -44,8 +159,18 @@ export function toConnection(peer: Peer, parts: ConnectionParts): Connection {
     listResources: async (signal) =>
       capabilities.resources ? listResources(peer.send, listing(signal)) : { resources: [], templates: [] },
     listPrompts: async (signal) => (capabilities.prompts ? listPrompts(peer.send, listing(signal)) : []),
-    callTool: (call) => callTool(peer, parts, call),
-    readResource: (call) => readResource(peer, parts, call),
+    callTool: async (call) => {
+      const params = { name: call.tool, arguments: call.args };
+      return asToolResult("call", await requestFor(peer, parts, call, { method: "tools/call", params }));
+    },
+    // Answers like a tool that embeds the resource (MCP 2025-11-25, server/resources).
+    readResource: async (call) => {
+      const params = { uri: call.uri };
+      return asToolResult(
+        "resource",
+        await requestFor(peer, parts, call, { method: "resources/read", params }),
+      );
+    },
     getPrompt: async ({ prompt, args, signal }) => {
       const call = { tool: prompt, signal, timeoutMs: LIMITS.promptTimeoutMs, onProgress: () => undefined };
       const params = { name: prompt, arguments: args };
@@ -63,19 +188,6 @@ export function toConnection(peer: Peer, parts: ConnectionParts): Connection {
   };
 }
 
-/** The clock of one call. It ends the call like a timeout of the SDK (`isTimeout`). */
-const clockOf = (
-  { timeoutMs, signal }: Pick<CallRequest, "timeoutMs" | "signal">,
-  { asks }: ConnectionParts,
-): CallClock =>
-  startCallClock({
-    caller: signal,
-    limitMs: timeoutMs,
-    capMs: Math.max(LIMITS.requestCapMs, timeoutMs),
-    pauses: asks,
-    reason: () => McpError.fromError(ErrorCode.RequestTimeout, "Request timed out", { timeout: timeoutMs }),
-  });
-
 /** Sends the request of a call, hands its progress on, and rejects with a `ThreadsError`. */
 async function requestFor(
   peer: Peer,
@@ -84,7 +196,15 @@ async function requestFor(
   request: { method: string; params: Record<string, unknown> },
 ): Promise<Record<string, unknown>> {
   const { name } = parts.definition;
-  const clock = clockOf(call, parts);
+  const { timeoutMs } = call;
+  const clock = new CallClock({
+    caller: call.signal,
+    limitMs: timeoutMs,
+    capMs: Math.max(LIMITS.requestCapMs, timeoutMs),
+    pauses: parts.asks,
+    // As a timeout of the SDK (`isTimeout`).
+    reason: () => McpError.fromError(ErrorCode.RequestTimeout, "Request timed out", { timeout: timeoutMs }),
+  });
   const end = parts.asks?.callBegins();
   const { signal } = clock;
   try {
@@ -108,15 +228,4 @@ async function requestFor(
     clock.stop();
     end?.(signal.aborted || call.signal.aborted ? "given-up" : "done");
   }
-}
-
-async function callTool(peer: Peer, parts: ConnectionParts, call: CallRequest): Promise<CallToolResult> {
-  const params = { name: call.tool, arguments: call.args };
-  return (await requestFor(peer, parts, call, { method: "tools/call", params })) as CallToolResult;
-}
-
-/** Reads a resource (MCP 2025-11-25, server/resources) and answers like a tool that embeds the resource. */
-async function readResource(peer: Peer, parts: ConnectionParts, call: ReadRequest): Promise<CallToolResult> {
-  const params = { uri: call.uri };
-  return asToolResult("resource", await requestFor(peer, parts, call, { method: "resources/read", params }));
 }

@@ -15,7 +15,7 @@ import type { ServerAsks } from "../asks/asks.ts";
 import type { RequestAuth } from "../auth/auth.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { ResolvedHttp, Root } from "../config/values/values.ts";
-import type { Redactor, Secrets } from "../secrets/secrets.ts";
+import type { Redactor, Secrets } from "../secrets/redact.ts";
 import type { CallToolResult } from "./wire/wire.ts";
 
 /** A list is undefined if the server could not list it: then the list that was known before stays. */

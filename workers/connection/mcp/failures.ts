@@ -2,17 +2,21 @@
  * Failures of a connection in words: of its start, its lists and its calls. Each says which server failed, why, and what
  * to do. Pure.
  */
-import { McpError } from "@modelcontextprotocol/sdk/types.js";
+
+import { ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js";
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
+import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { boundJson } from "../../../src/shared/text/failure.ts";
 import { asReason } from "../../shared/server-name.ts";
 import type { RequiredOutcome } from "../asks/asks.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
-import { callTooLarge, type TooLarge } from "../messages/messages.ts";
-import { boundText } from "../secrets/secrets.ts";
+import { LongErrorData } from "../messages/prune.ts";
+import { callTooLarge, TooLarge } from "../messages/too-large.ts";
+import { boundText } from "../secrets/redact.ts";
 import type { CallRequest, ConnectionParts } from "./connection.ts";
-import { isTimeout, refusedAnswer } from "./sdk-errors.ts";
+import { type Evidence, UNSUPPORTED_VERSION } from "./modern/era.ts";
+import { outOfOrder, type Party } from "./modern/rounds.ts";
 
 /** How long a server may take for its start, in milliseconds. */
 export const startLimitMs = ({ startupTimeoutMs }: ServerDefinition): number =>
@@ -89,8 +93,9 @@ export function callFailure(server: string, { parts, call, error, answered }: Fa
   }
   if (error instanceof McpError && answered) {
     const words = error.message.replace(/^MCP error -?\d+: /, "");
-    const text = boundText(words, LIMITS.errorTextChars, parts.redact);
-    const data = error.data === undefined ? {} : { rpcData: boundJson(error.data, { redact: parts.redact }) };
+    const { data: sent, messageChars } = sentData(error);
+    const text = boundText(words, LIMITS.errorTextChars, parts.redact, messageChars);
+    const data = sent === undefined ? {} : { rpcData: boundJson(sent, { redact: parts.redact }) };
     return new ThreadsError("call_rejected", `${server} rejected ${call.tool}: ${text}`, {
       data: { server, rpcCode: error.code, ...data },
     });
@@ -141,3 +146,74 @@ export function urlRequiredFailure(
 
 const diedReason = (parts: ConnectionParts, error: unknown): string =>
   error instanceof McpError ? parts.whyClosed() : `${messageOf(error)}.`;
+
+/**
+ * Whether the SDK's own timeout ended the request. A server may answer an error of the same code, -32001, but without the
+ * limit that the SDK puts into `data`.
+ */
+export const isTimeout = (error: unknown): boolean =>
+  error instanceof McpError &&
+  error.code === ErrorCode.RequestTimeout &&
+  typeof error.data === "object" &&
+  error.data !== null &&
+  ("timeout" in error.data || "maxTotalTimeout" in error.data);
+
+/** Whether the request failed because the connection ended. A server may answer an error of the same code. */
+export const isClosed = (error: unknown): boolean =>
+  error instanceof McpError && error.code === ErrorCode.ConnectionClosed;
+
+/** The reason if the transport refused the answer for its size. A server cannot send such an error. */
+export function refusedAnswer(error: unknown): TooLarge | undefined {
+  if (error instanceof TooLarge) return error;
+  return error instanceof McpError && error.data instanceof TooLarge ? error.data : undefined;
+}
+
+/** The `data` of an error as the server sent it, and the length of its message if more of that was sent than arrives. */
+export const sentData = ({
+  data,
+}: {
+  data?: unknown;
+}): { data: unknown; messageChars: number | undefined } =>
+  data instanceof LongErrorData ? data : { data, messageChars: undefined };
+
+/** Whether a request got no answer: neither a result nor a refusal. */
+export const isUnanswered = (error: unknown): boolean =>
+  error instanceof ThreadsError
+    ? error.code === "server_died" || error.code === "connect_failed"
+    : isTimeout(error) || (!(error instanceof McpError) && !isClosed(error));
+
+/** The error of a task for the JSON-RPC error with which it failed, which may have any shape. */
+export function taskFailure(error: unknown, party: Pick<Party, "server" | "subject">): Error {
+  if (!isObject(error) || typeof error.message !== "string")
+    return outOfOrder(party, "failed as a task without a reason");
+  const code = typeof error.code === "number" ? error.code : 0;
+  return McpError.fromError(code, error.message, error.data);
+}
+
+/** A result that does not belong to the era that was tried. */
+export class OtherEra extends Error {
+  readonly result: Record<string, unknown>;
+
+  constructor(result: Record<string, unknown>) {
+    super("its answer belongs to another revision of the protocol");
+    this.name = "OtherEra";
+    this.result = result;
+  }
+}
+
+/** The SDK's own words. Servers answer the same code, -32000, for errors of any kind. */
+const CLOSED = "MCP error -32000: Connection closed";
+
+/** The SDK's words about a handshake that a server answers with a version that the SDK does not know. */
+const OTHER_VERSION = /^Server's protocol version is not supported: (\S{1,100})$/;
+
+export function evidenceOf(error: unknown): Evidence {
+  if (error instanceof OtherEra) return { kind: "result", result: error.result };
+  const [message, version] = (error instanceof Error && OTHER_VERSION.exec(error.message)) || [];
+  if (message !== undefined)
+    return { kind: "error", error: { code: UNSUPPORTED_VERSION, message, data: { supported: [version] } } };
+  if (!(error instanceof McpError)) return { kind: "other" };
+  if (isTimeout(error)) return { kind: "silence" };
+  if (error.message === CLOSED) return { kind: "ended" };
+  return { kind: "error", error: { code: error.code, message: error.message, data: sentData(error).data } };
+}

@@ -5,14 +5,16 @@ import type { JsonSchemaValidator, jsonSchemaValidator } from "@modelcontextprot
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { during } from "../../shared/pace/abort.ts";
-import { CLIENT_INFO } from "./client-info.ts";
+import {
+  CLIENT_INFO,
+  capabilitiesOf,
+  onListChanges,
+  type Peer,
+  takeQuestions,
+  type Wire,
+} from "./both-eras.ts";
 import type { ConnectOptions } from "./connection.ts";
-import { startLimitMs } from "./failures.ts";
-import { onListChanges } from "./list-changes.ts";
-import type { Peer } from "./peer.ts";
-import { capabilitiesOf, takeQuestions } from "./questions.ts";
-import { isClosed, refusedAnswer } from "./sdk-errors.ts";
-import type { Wire } from "./wire-view.ts";
+import { isClosed, refusedAnswer, startLimitMs } from "./failures.ts";
 
 const LOG_MESSAGE = "notifications/message";
 

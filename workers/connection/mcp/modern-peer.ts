@@ -3,49 +3,122 @@
  * everything (stateless-client.ts), results that ask, tasks, and a stream of changes (change-stream.ts). The rules are in
  * modern/.
  */
-import { CancelledNotificationSchema, McpError } from "@modelcontextprotocol/sdk/types.js";
+
+import { Protocol } from "@modelcontextprotocol/sdk/shared/protocol.js";
+import {
+  CancelledNotificationSchema,
+  McpError,
+  type Notification,
+  type Request,
+  type Result,
+  ResultSchema,
+} from "@modelcontextprotocol/sdk/types.js";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { CachedTool } from "../../shared/listed/tool.ts";
+import { during } from "../../shared/pace/abort.ts";
 import type { StoredProtocol } from "../../shared/tasks.ts";
-import { ChangeStream } from "./change-stream.ts";
+import {
+  CLIENT_INFO,
+  capabilitiesOf,
+  onListChanges,
+  type Peer,
+  type PeerCall,
+  type Wire,
+} from "./both-eras.ts";
 import type { ConnectOptions, SpokenProtocol } from "./connection.ts";
-import { OtherEra } from "./era-evidence.ts";
-import { startLimitMs } from "./failures.ts";
-import { onListChanges } from "./list-changes.ts";
-import type { SendRequest } from "./list-pages.ts";
-import { listTools } from "./list-tools.ts";
-import { MODERN_VERSION } from "./memory/memory.ts";
+import {
+  evidenceOf,
+  isTimeout,
+  isUnanswered,
+  OtherEra,
+  refusedAnswer,
+  sentData,
+  startLimitMs,
+  taskFailure,
+} from "./failures.ts";
+import { listTools, type SendRequest } from "./lists.ts";
+import { ChangeStream, changesFilter } from "./modern/changes.ts";
+import { HEADER_MISMATCH, judgeEra, supportedVersions, UNSUPPORTED_VERSION } from "./modern/era.ts";
+import type { MirroredHeaders } from "./modern/headers.ts";
+import { followTask, lastResult, type Party, throughRounds } from "./modern/rounds.ts";
 import {
   afterPage,
   capabilitiesFrom,
-  changesFilter,
   type Discovered,
   type Freshness,
-  followTask,
-  HEADER_MISMATCH,
   isStale,
-  judgeEra,
-  lastResult,
-  type MirroredHeaders,
+  metaOf,
   offersOf,
-  type Party,
   readDiscovered,
   SUBSCRIPTION,
-  supportedVersions,
-  throughRounds,
   tooNew,
-  UNSUPPORTED_VERSION,
-} from "./modern/modern.ts";
-import { isUnanswered, taskFailure } from "./modern-errors.ts";
-import type { Peer, PeerCall } from "./peer.ts";
-import { isTimeout, refusedAnswer } from "./sdk-errors.ts";
-import { StatelessClient } from "./stateless-client.ts";
-import type { Wire } from "./wire-view.ts";
+} from "./modern/server.ts";
+import { MODERN_VERSION, MustNegotiate } from "./wire/wire.ts";
+
+interface StatelessRequest {
+  method: string;
+  params?: Record<string, unknown>;
+}
+
+interface StatelessOptions {
+  signal: AbortSignal;
+  timeout: number;
+  onprogress?: PeerCall["onProgress"];
+}
+
+/** The SDK checks nothing here: what a server can do is read loosely, and its answers may have any shape. */
+class StatelessClient extends Protocol<Request, Notification, Result> {
+  readonly #asker: Pick<ConnectOptions, "definition" | "asks" | "roots">;
+  #isFromMemory: boolean;
+  /** Whether the server sends log messages to a client that wants them. */
+  logs = false;
+
+  /** `isFromMemory`: the server is one that an earlier session spoke with. */
+  constructor(asker: Pick<ConnectOptions, "definition" | "asks" | "roots">, isFromMemory: boolean) {
+    super();
+    this.#asker = asker;
+    this.#isFromMemory = isFromMemory;
+  }
+
+  /** Whether the server is remembered and has answered nothing yet. */
+  get isFromMemory(): boolean {
+    return this.#isFromMemory;
+  }
+
+  /** Rejects with the SDK's error, or with `MustNegotiate` if a remembered server refuses the version. */
+  async ask(
+    { method, params }: StatelessRequest,
+    options: StatelessOptions,
+  ): Promise<Record<string, unknown>> {
+    const { definition } = this.#asker;
+    const logLevel = this.logs ? (definition.debug ? "debug" : "info") : undefined;
+    const _meta = metaOf({ clientInfo: CLIENT_INFO, capabilities: capabilitiesOf(this.#asker), logLevel });
+    try {
+      const request = { method, params: { ...params, _meta } };
+      const result = await during(options.signal, (signal) =>
+        this.request(request, ResultSchema, { ...options, signal }),
+      );
+      this.#isFromMemory = false;
+      return result;
+    } catch (error) {
+      // The server refused the version before it looked at the request.
+      if (this.#isFromMemory && error instanceof McpError && error.code === UNSUPPORTED_VERSION)
+        throw new MustNegotiate(definition.name);
+      throw error;
+    }
+  }
+
+  protected override assertCapabilityForMethod(): void {}
+  protected override assertNotificationCapability(): void {}
+  protected override assertRequestHandlerCapability(): void {}
+  protected override assertTaskCapability(): void {}
+  protected override assertTaskHandlerCapability(): void {}
+}
 
 type Answer = Record<string, unknown>;
 
-export interface ModernOptions {
+interface ModernOptions {
   /** Over HTTP: the headers of requests, which need to know the tools. */
   headers?: MirroredHeaders;
   /** What an earlier session learned. With it nothing is asked before the first request. */
@@ -129,11 +202,9 @@ class ModernPeer implements Peer {
     const ask = () => this.#client.ask({ method: "server/discover", params: {} }, { signal, timeout });
     const result = await ask().catch((error: unknown) => {
       if (!(error instanceof McpError) || error.code !== UNSUPPORTED_VERSION) throw error;
-      const versions = supportedVersions(error) ?? [];
+      const versions = supportedVersions(sentData(error)) ?? [];
       if (versions.includes(MODERN_VERSION)) return ask();
-      throw judgeEra("modern", { kind: "error", error }) === "modern"
-        ? tooNew(definition.name, versions)
-        : error;
+      throw judgeEra("modern", evidenceOf(error)) === "modern" ? tooNew(definition.name, versions) : error;
     });
     if (judgeEra("modern", { kind: "result", result }) !== "modern") throw new OtherEra(result);
     this.#known = this.#take(readDiscovered(definition.name, result));

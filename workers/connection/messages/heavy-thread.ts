@@ -6,10 +6,12 @@
  * One message is in the thread at a time, so a message that ends the thread ends no other. The next one is that of the
  * server whose messages have taken the least time so far: a server that is heavy on purpose waits behind all others.
  */
+import { statSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { isFileGone } from "../../shared/gone-files.ts";
 import { WorkLimit } from "../../shared/pace/work-limit.ts";
 import type { RequestId } from "../mcp/wire/wire.ts";
 import { type TooLarge, tooLaborious, unreadable } from "./too-large.ts";
@@ -72,10 +74,17 @@ interface Job {
   about?: RequestId;
 }
 
-const heavyFile = (): string => {
-  const raw = import.meta.url.endsWith(".ts");
-  return fileURLToPath(new URL(raw ? "../../heavy.ts" : "./heavy.js", import.meta.url));
-};
+const isRaw = import.meta.url.endsWith(".ts");
+const heavyFile = (): string =>
+  fileURLToPath(new URL(isRaw ? "../../heavy.ts" : "./heavy.js", import.meta.url));
+
+/** When the file of the thread became what it was when the first stream was opened. */
+let knownMs: number | undefined;
+
+/** Remembers which code belongs to this worker: an update may delete or replace the file while the worker runs. */
+export function rememberHeavyFile(): void {
+  knownMs ??= statSync(heavyFile(), { throwIfNoEntry: false })?.ctimeMs;
+}
 
 export interface HeavyLimits {
   /** Processor time of one job, and the time without one after which the thread ends, in milliseconds. */
@@ -84,6 +93,13 @@ export interface HeavyLimits {
 }
 
 const LIMITS_OF_HEAVY: HeavyLimits = { workMs: LIMITS.heavyWorkMs, idleMs: LIMITS.heavyIdleMs };
+
+/** Ends this worker by an error that nobody catches. Main starts the next one from files that it has kept. */
+function endWithoutFile(): void {
+  setImmediate(() => {
+    throw new Error("a file of pi-mcp-threads is gone, as after an update");
+  });
+}
 
 export class HeavyThread {
   readonly #limits: HeavyLimits;
@@ -184,7 +200,10 @@ export class HeavyThread {
   }
 
   #start(): void {
-    const thread = new Worker(heavyFile(), {
+    const file = heavyFile();
+    if (knownMs !== undefined && statSync(file, { throwIfNoEntry: false })?.ctimeMs !== knownMs)
+      endWithoutFile();
+    const thread = new Worker(file, {
       name: "pi-mcp-threads heavy",
       stdout: true,
       stderr: true,
@@ -200,7 +219,7 @@ export class HeavyThread {
     const broken = (why: string): void => {
       if (isCurrent()) this.#giveUp((bytes) => unreadable(bytes, why));
     };
-    thread.on("error", (error) => broken(messageOf(error)));
+    thread.on("error", (error) => (isFileGone(error) ? endWithoutFile() : broken(messageOf(error))));
     thread.on("exit", (code) => broken(`code ${code}`));
   }
 

@@ -2,12 +2,14 @@
  * A long message as the connection worker gets it from the thread: the few parts that are read here, and results that stay
  * there until they are shaped.
  */
+
+import { asList, isObject } from "../../../src/shared/protocol/is-object.ts";
 import { createReader, inTurn } from "../../shared/pace/turns.ts";
-import type { JSONRPCMessage, RequestId } from "../mcp/wire/wire.ts";
+import type { CallToolResult, JSONRPCMessage, RequestId } from "../mcp/wire/wire.ts";
 import { type AnswerHeavy, type HeavyFailure, HeavyThread, type ShapeTask } from "./heavy-thread.ts";
 import { countRead, type Incoming } from "./incoming.ts";
 import type { Blocks } from "./pieces.ts";
-import type { Pruned } from "./prune.ts";
+import { errorOf, LongErrorData, type Pruned } from "./prune.ts";
 import { TooLarge, unreadable } from "./too-large.ts";
 
 /** What the thread answers when it has read a message. */
@@ -29,7 +31,7 @@ interface HeldBy {
 }
 
 /** A result that is in the thread. No server can send one. */
-export class HeldResult {
+class HeldResult {
   readonly #of: HeldBy;
   readonly #as: ShapeTask["as"];
   #isClaimed = false;
@@ -61,8 +63,11 @@ export class HeldResult {
 async function unpack({
   json,
   items,
+  errorChars,
 }: Pruned): Promise<JSONRPCMessage & { result?: Record<string, unknown> }> {
   const message = JSON.parse(json) as JSONRPCMessage & { result?: Record<string, unknown> };
+  const error = errorChars === undefined ? undefined : errorOf(message);
+  if (error && errorChars !== undefined) error.data = new LongErrorData(errorChars, error.data);
   if (!items || !message.result) return message;
   const reader = createReader();
   const list: unknown[] = [];
@@ -74,7 +79,7 @@ async function unpack({
   return message;
 }
 
-export interface HeavyOptions {
+interface HeavyOptions {
   server: string;
   batches: boolean;
   /** Our open requests: ids as texts, and their methods. */
@@ -120,3 +125,48 @@ export async function readHeavy(
   }
   return { kind: "messages", messages };
 }
+
+type Result = Record<string, unknown>;
+type ResultKind = "call" | "resource" | "prompt";
+
+/** Without annotations: whom a block is meant for does not count, since the person asked for the prompt. */
+const withoutAnnotations = (block: unknown): unknown => {
+  if (!isObject(block)) return block;
+  const { annotations: _annotations, ...rest } = block;
+  return rest;
+};
+
+/**
+ * The blocks of all messages of a prompt (MCP 2025-11-25, server/prompts). A message may hold one block or, from some
+ * servers, a list of blocks. A line says where the role changes, because everything becomes one message of the user.
+ */
+function promptBlocks({ messages }: Result): unknown[] {
+  const blocks: unknown[] = [];
+  let role = "user";
+  for (const message of asList(messages)) {
+    if (!isObject(message)) continue;
+    const speaker = message.role === "assistant" ? "assistant" : "user";
+    if (speaker !== role) blocks.push({ type: "text", text: `[${speaker}]` });
+    role = speaker;
+    const { content } = message;
+    for (const block of Array.isArray(content) ? content : [content]) blocks.push(withoutAnnotations(block));
+  }
+  return blocks;
+}
+
+/** The contents of a resource (the same revision, server/resources), as a tool that embeds the resource answers. */
+const resourceBlocks = ({ contents }: Result): unknown[] =>
+  asList(contents).map((resource) => ({ type: "resource", resource }));
+
+/** A result that is in the thread for long messages stays there. */
+export function asToolResult(kind: ResultKind, result: Result): CallToolResult {
+  if (kind === "call") return result as CallToolResult;
+  const { held } = result;
+  if (held instanceof HeldResult) return { content: [], held: held.read(kind) };
+  const blocks = kind === "prompt" ? promptBlocks(result) : resourceBlocks(result);
+  return { content: blocks as CallToolResult["content"] };
+}
+
+/** The result if it is in the thread for long messages. */
+export const heldIn = ({ held }: CallToolResult): HeldResult | undefined =>
+  held instanceof HeldResult ? held : undefined;

@@ -7,9 +7,131 @@
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { keepSource } from "../../shared/json/lossless.ts";
-import type { JSONRPCErrorResponse, JSONRPCMessage, RequestId } from "../mcp/wire/wire.ts";
-import { measureJson } from "./json-size.ts";
+import type { JSONRPCErrorResponse, JSONRPCMessage, JSONRPCRequest, RequestId } from "../mcp/wire/wire.ts";
 import { type TooLarge, tooDeep, tooManyMessages, tooManyValues, unaskedTooLong } from "./too-large.ts";
+
+interface JsonSize {
+  /** About the number of keys, scalars and containers, counted by separators. Empty containers count twice. */
+  values: number;
+  depth: number;
+  /** Text of the outermost object's `id`; undefined if there is none or it is too long. */
+  id: string | undefined;
+  /** The outermost object has a `method`: it is a request or a notification. */
+  hasMethod: boolean;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COLON = 0x3a;
+
+/** Meanings of a byte outside of strings. */
+const PLAIN = 0;
+const SEPARATOR = 1;
+const OPEN = 2;
+const CLOSE = 3;
+const STRING = 4;
+const KIND = new Uint8Array(256);
+KIND[COLON] = SEPARATOR;
+KIND[0x2c] = SEPARATOR;
+KIND[0x5b] = OPEN;
+KIND[0x7b] = OPEN;
+KIND[0x5d] = CLOSE;
+KIND[0x7d] = CLOSE;
+KIND[QUOTE] = STRING;
+
+/** Bytes of a string that are read one by one before the next quote is searched: a search has a cost of its own. */
+const STEP_BYTES = 128;
+/** `method` with each character as an escape of six bytes, and both quotes. */
+const KEY_BYTES = 40;
+const ID_BYTES = 200;
+
+/** A key as it reads: JSON may write any character of it as an escape (RFC 8259, section 7). */
+function keyOf(text: string): string {
+  if (!text.includes("\\")) return text;
+  try {
+    return String(JSON.parse(`"${text}"`));
+  } catch {
+    return text;
+  }
+}
+
+/** Position of the quote that ends the string with its first byte at `start`, or the length of the text. */
+function endOfString(bytes: Buffer, start: number): number {
+  let at = start;
+  while (true) {
+    const stop = Math.min(bytes.length, at + STEP_BYTES);
+    while (at < stop) {
+      const byte = bytes[at];
+      if (byte === QUOTE) return at;
+      at += byte === BACKSLASH ? 2 : 1;
+    }
+    if (at >= bytes.length) return bytes.length;
+    // No backslash stands before `at`, so the backslashes before the next quote say whether that quote ends the string.
+    const quote = bytes.indexOf(QUOTE, at);
+    if (quote === -1) return bytes.length;
+    let first = quote;
+    while (first > at && bytes[first - 1] === BACKSLASH) first--;
+    if ((quote - first) % 2 === 0) return quote;
+    at = quote + 1;
+  }
+}
+
+export function measureJson(bytes: Buffer): JsonSize {
+  let values = 0;
+  let depth = 0;
+  let deepest = 0;
+  let hasMethod = false;
+  let id: string | undefined;
+  /** The last string of the outermost object, if it is short enough to be `id` or `method`. */
+  let word = "";
+  let idFrom = -1;
+  let at = 0;
+
+  /** A key or a value of the outermost object ends here. */
+  const onOutermost = (): void => {
+    if (idFrom !== -1) {
+      id = at - idFrom <= ID_BYTES ? bytes.toString("utf8", idFrom, at).trim() : undefined;
+      idFrom = -1;
+    }
+    if (bytes[at] !== COLON) return;
+    const key = keyOf(word);
+    if (key === "id") idFrom = at + 1;
+    if (key === "method") hasMethod = true;
+  };
+
+  while (at < bytes.length) {
+    const kind = KIND[bytes[at] ?? 0];
+    if (kind === PLAIN) {
+      at++;
+    } else if (kind === STRING) {
+      const end = endOfString(bytes, at + 1);
+      if (depth === 1) word = end - at <= KEY_BYTES ? bytes.toString("latin1", at + 1, end) : "";
+      at = end + 1;
+    } else {
+      if (depth === 1 && kind !== OPEN) onOutermost();
+      if (kind === CLOSE) depth--;
+      else values++;
+      if (kind === OPEN && ++depth > deepest) deepest = depth;
+      at++;
+    }
+  }
+  return { values, depth: deepest, id, hasMethod };
+}
+
+export const isRequest = (message: JSONRPCMessage): message is JSONRPCRequest =>
+  "method" in message && "id" in message && message.id !== undefined;
+
+/** A result or an error, which answers a request. */
+type JSONRPCAnswer = Exclude<JSONRPCMessage, { method: string }>;
+
+export const isAnswer = (message: JSONRPCMessage): message is JSONRPCAnswer =>
+  "result" in message || "error" in message;
+
+/** Id of the request that a `notifications/cancelled` takes back; undefined for any other message. */
+export function cancelledRequest(message: JSONRPCMessage): RequestId | undefined {
+  if (!("method" in message) || message.method !== "notifications/cancelled") return undefined;
+  return (message.params as { requestId?: RequestId } | undefined)?.requestId;
+}
 
 /** A longer text goes to the thread. One of this length takes some milliseconds, whatever it holds. */
 export const LONG_BYTES = 256 * 1024;
@@ -23,7 +145,7 @@ export type Incoming =
   /** `id`: the request that the message answers, if that is known. */
   | { kind: "refused"; error: TooLarge; id: RequestId | undefined };
 
-export interface IncomingOptions {
+interface IncomingOptions {
   /** Whether several messages may come as one array (MCP 2025-03-26, basic/transports, over HTTP only). */
   batches: boolean;
 }
@@ -35,7 +157,7 @@ export interface IncomingOptions {
 const isId = (id: unknown): boolean =>
   id === undefined || id === null || typeof id === "string" || typeof id === "number";
 
-export const isMessage = (value: unknown): value is JSONRPCMessage => {
+const isMessage = (value: unknown): value is JSONRPCMessage => {
   if (typeof value !== "object" || value === null) return false;
   const { jsonrpc, id } = value as { jsonrpc?: unknown; id?: unknown };
   return jsonrpc === "2.0" && isId(id);
@@ -83,7 +205,7 @@ function parse(bytes: Buffer, { batches }: IncomingOptions): Incoming {
   return depth > LIMITS.unaskedDepth ? refused(tooDeep(depth)) : { kind: "messages", messages };
 }
 
-export interface LongOptions extends IncomingOptions {
+interface LongOptions extends IncomingOptions {
   /** Our open requests: ids as texts, and their methods. */
   asked: ReadonlyMap<string, string>;
   /** Gets the request that the message answers, before the message is parsed. */

@@ -9,7 +9,6 @@ import { normalizePrompts } from "../../shared/listed/prompt.ts";
 import { normalizeResources, normalizeTemplates } from "../../shared/listed/resource.ts";
 import { type CachedTool, normalizeTools, unboundedTools } from "../../shared/listed/tool.ts";
 import type { JSONRPCMessage } from "../mcp/wire/wire.ts";
-import { COUNTED_CHARS } from "../secrets/secrets.ts";
 
 /** Keys and values that are kept of a message. The largest that is read, a question to the user, has some hundred. */
 export const KEPT_VALUES = 5_000;
@@ -18,7 +17,7 @@ const KEPT_ITEMS = 1_000;
 const KEPT_DEPTH = 64;
 const KEY_CHARS = 1_000;
 /** One more character than any reader takes, so that each still finds a longer text too long. */
-export const KEPT_TEXT_CHARS = COUNTED_CHARS + 1;
+export const KEPT_TEXT_CHARS = 1024 * 1024 + 1;
 /** Of all texts together: two of the longest, and the instructions of a server beside them. */
 const KEPT_CHARS = 3 * KEPT_TEXT_CHARS;
 
@@ -38,6 +37,26 @@ export interface Pruned {
   held?: "result" | "task";
   /** Lines about odd items. */
   notes?: string[];
+  /** The length of the error's message, of which the JSON has only the beginning. */
+  errorChars?: number;
+}
+
+/** The `data` of an error whose message is longer than what arrives of it. No server can send one. */
+export class LongErrorData {
+  readonly messageChars: number;
+  readonly data: unknown;
+
+  constructor(messageChars: number, data: unknown) {
+    this.messageChars = messageChars;
+    this.data = data;
+  }
+}
+
+/** The error of a message: its own, or that of the task that it tells about. */
+export function errorOf(message: object): Record<string, unknown> | undefined {
+  const { error, result } = message as Record<string, unknown>;
+  const found = error ?? (isObject(result) ? result.error : undefined);
+  return isObject(found) ? found : undefined;
 }
 
 /** A copy of the first keys and values of a JSON value, level by level, so that no nested one takes the place of others. */
@@ -152,5 +171,10 @@ function pruneResult(message: { result: Record<string, unknown> }, method: strin
 export function prune(message: JSONRPCMessage, method: string | undefined): Pruned {
   const isResult = "result" in message && isObject(message.result) && method !== undefined;
   const pruned = isResult ? pruneResult(message as never, method) : undefined;
-  return pruned ?? { json: JSON.stringify(bounded(message)) };
+  if (pruned) return pruned;
+  const json = JSON.stringify(bounded(message));
+  const said = errorOf(message)?.message;
+  return typeof said === "string" && said.length > KEPT_TEXT_CHARS
+    ? { json, errorChars: said.length }
+    : { json };
 }

@@ -8,7 +8,7 @@ import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts"
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { createGate, type Gate } from "../../shared/pace/gate.ts";
 import type { JSONRPCMessage, RequestId, Transport, TransportSendOptions } from "../mcp/wire/wire.ts";
-import { cancelledRequest, isAnswer, isRequest } from "./kinds.ts";
+import { cancelledRequest, isAnswer, isRequest } from "./incoming.ts";
 import { mebibytesOf } from "./too-large.ts";
 
 export interface RequestLimits {

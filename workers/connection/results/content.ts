@@ -13,7 +13,7 @@ import { formatBytes } from "../../../src/shared/text/size.ts";
 import { textBlock } from "../../../src/shared/text/text-block.ts";
 import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import type { GuardLimits } from "../config/entry/settings.ts";
-import type { Redactor } from "../secrets/secrets.ts";
+import type { Redactor } from "../secrets/redact.ts";
 import { decodedBytes, imageSize, normalizeBase64, sniffImageType } from "./image-bytes.ts";
 import type { ResultStore } from "./store.ts";
 

@@ -12,8 +12,9 @@ import { cleanBlocks } from "../../../src/shared/text/clean-blocks.ts";
 import { isTextBlock as isText, textBlock } from "../../../src/shared/text/text-block.ts";
 import { cleanText } from "../../../src/shared/text/unprintable.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
-import { callTooLarge, heldIn, TooLarge } from "../messages/messages.ts";
-import type { Redactor, Secrets } from "../secrets/secrets.ts";
+import { heldIn } from "../messages/heavy.ts";
+import { callTooLarge, TooLarge } from "../messages/too-large.ts";
+import type { Redactor, Secrets } from "../secrets/redact.ts";
 import {
   blockContent,
   imageForPerson,

@@ -16,7 +16,7 @@ import { textBlock } from "../../../src/shared/text/text-block.ts";
 import { jsonOf, parsedWithoutLoss } from "../../shared/json/lossless.ts";
 import { sameJson } from "../../shared/json/same.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
-import { redactValue } from "../secrets/secrets.ts";
+import { redactValue } from "../secrets/redact.ts";
 import { type ShapeOptions, splitLabel } from "./content.ts";
 
 export interface Structured {

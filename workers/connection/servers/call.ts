@@ -8,7 +8,7 @@ import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { CachedTool } from "../../shared/listed/tool.ts";
 import { abortable } from "../../shared/pace/abort.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
-import type { CallRequest, Connection } from "../mcp/mcp.ts";
+import type { CallRequest, Connection } from "../mcp/connection.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
 import type { Server, ServerTimings } from "./server.ts";
 import { excludedTool, unknownTool } from "./status.ts";

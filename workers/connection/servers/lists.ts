@@ -13,8 +13,8 @@ import type { CachedTool } from "../../shared/listed/tool.ts";
 import { abortable, during, settledWithin } from "../../shared/pace/abort.ts";
 import type { StoredProtocol } from "../../shared/tasks.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
-import type { CallRequest, Connection, RememberedServer } from "../mcp/mcp.ts";
-import { MODERN_VERSION } from "../mcp/memory/memory.ts";
+import type { CallRequest, Connection, RememberedServer } from "../mcp/connection.ts";
+import { MODERN_VERSION } from "../mcp/wire/wire.ts";
 import { allTools, mergeListed, resourceTools } from "../tools/listed.ts";
 import type { ServerLog } from "./log.ts";
 

@@ -8,7 +8,7 @@ import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { Log } from "../../shared/log.ts";
 import { createLineBudget } from "../../shared/pace/line-budget.ts";
 import { behindName } from "../../shared/server-name.ts";
-import { boundText, createRedactor, NO_SECRETS, type Redactor, type Secrets } from "../secrets/secrets.ts";
+import { boundText, createRedactor, NO_SECRETS, type Redactor, type Secrets } from "../secrets/redact.ts";
 
 /** Level of MCP (2025-11-25, server/utilities/logging, after RFC 5424) -> level of our log. */
 const LEVELS: Readonly<Record<string, LogLevel>> = {

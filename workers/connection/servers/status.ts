@@ -11,7 +11,7 @@ import { withName } from "../../shared/server-name.ts";
 import { type ServerDefinition, transportOf } from "../config/entry/definition.ts";
 import { mayBeDirect } from "../config/entry/exposure.ts";
 import type { Settings } from "../config/entry/settings.ts";
-import type { Connection } from "../mcp/mcp.ts";
+import type { Connection } from "../mcp/connection.ts";
 import { allTools } from "../tools/listed.ts";
 import type { ServerLists } from "./lists.ts";
 import { backoffMs, type ServerEffect, type ServerPhase } from "./state.ts";

@@ -6,7 +6,7 @@ import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { createProgressPacer } from "../../shared/pace/pacer.ts";
 import type { Results } from "../results/results.ts";
 import { type Shaped, shapeAnywhere } from "../results/shape.ts";
-import { redactError } from "../secrets/secrets.ts";
+import { redactError } from "../secrets/redact.ts";
 import { callTool } from "../servers/call.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
 

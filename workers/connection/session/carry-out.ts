@@ -19,7 +19,7 @@ import { cacheIdentity } from "../config/entry/cache-identity.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../config/entry/settings.ts";
 import { isIdle, type Plan } from "../config/plan/plan.ts";
-import { messageLimitIsOf } from "../messages/messages.ts";
+import { messageLimitIsOf } from "../messages/too-large.ts";
 import type { KnownTools } from "../servers/lists.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
 

@@ -8,8 +8,8 @@ import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import { abortable } from "../../shared/pace/abort.ts";
-import { heldIn } from "../messages/messages.ts";
-import { redactError } from "../secrets/secrets.ts";
+import { heldIn } from "../messages/heavy.ts";
+import { redactError } from "../secrets/redact.ts";
 import { type HandOverParts, handOver } from "./hand-over.ts";
 import type { SessionRequests } from "./handler.ts";
 

@@ -15,7 +15,8 @@ import type { RunningConfiguration } from "../config/config.ts";
 import { editableFile } from "../config/edit/edit.ts";
 import { type Origin, parseEntry, type ServerDefinition, transportOf } from "../config/entry/definition.ts";
 import { describeTarget, leastChars } from "../config/trust/trust.ts";
-import { createRedactor, secretsOf } from "../secrets/secrets.ts";
+import { secretsOf } from "../secrets/find.ts";
+import { createRedactor } from "../secrets/redact.ts";
 
 const OWNERS: Readonly<Record<Origin, DefinedIn["by"]>> = {
   user: "user",

@@ -8,7 +8,7 @@ import type { ShownResource, SuggestedResource } from "../../../src/shared/proto
 import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import type { CachedResource, CachedTemplate } from "../../shared/listed/resource.ts";
 import { abortable } from "../../shared/pace/abort.ts";
-import { redactError } from "../secrets/secrets.ts";
+import { redactError } from "../secrets/redact.ts";
 import { type HandOverParts, handOver } from "./hand-over.ts";
 import type { SessionRequests } from "./handler.ts";
 

@@ -221,7 +221,7 @@ const sha256Hex = (text: string): string => createHash("sha256").update(text).di
 function preloadTransports(supervisor: Pick<Supervisor, "servers">): () => void {
   const timer = setTimeout(() => {
     if (supervisor.servers.length > 0)
-      import("../transports/transports.ts").then(({ preload }) => preload()).catch(() => undefined);
+      import("../transports/stdio/stdio.ts").then(({ preload }) => preload()).catch(() => undefined);
   }, PRELOAD_MS);
   timer.unref();
   return () => clearTimeout(timer);

@@ -43,7 +43,7 @@ export function openSessionAuth(options: SessionSignInsOptions): SessionAuth {
     },
     // Node's HTTP takes 15 ms to load.
     createClient: async ({ ca }) =>
-      (await import("../web/web.ts")).createHttpClient(process.env, undefined, ca),
+      (await import("../web/client.ts")).createHttpClient(process.env, undefined, ca),
     warn: (text) => {
       log.warn(text);
       emit({ type: "notice", text, level: "warning" });

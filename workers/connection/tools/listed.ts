@@ -20,8 +20,8 @@ import type { PublishedTool } from "../../shared/tasks.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { exposureOf, namesInRules } from "../config/entry/exposure.ts";
 import type { Settings } from "../config/entry/settings.ts";
-import type { ListedResources } from "../mcp/mcp.ts";
-import type { Redactor } from "../secrets/secrets.ts";
+import type { ListedResources } from "../mcp/connection.ts";
+import type { Redactor } from "../secrets/redact.ts";
 import { parseUriTemplate, type UriTemplate } from "./uri-template.ts";
 
 interface ResourceTool {

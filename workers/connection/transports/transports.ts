@@ -9,11 +9,9 @@
  */
 import { homedir } from "node:os";
 import { type ResolvedTarget, resolveTarget, rootsOf } from "../config/values/values.ts";
-import type { Connection, ConnectOptions } from "../mcp/mcp.ts";
-import { secretsOf } from "../secrets/secrets.ts";
+import type { Connection, ConnectOptions } from "../mcp/connection.ts";
+import { secretsOf } from "../secrets/find.ts";
 import { connectStdio } from "./stdio/stdio.ts";
-
-export { preload } from "./stdio/stdio.ts";
 
 type Target = ResolvedTarget;
 type Kind = Target["kind"];

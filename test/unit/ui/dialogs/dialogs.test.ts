@@ -3,8 +3,8 @@
  * show one at a time.
  */
 import { describe, expect, test } from "vitest";
+import { pagesOf } from "../../../../src/ui/dialog.ts";
 import { createDialogs } from "../../../../src/ui/dialogs/dialogs.ts";
-import { pagesOf } from "../../../../src/ui/pages.ts";
 import { createRecordingContext, type ShownDialog } from "../../recording-context.ts";
 import { settled } from "../../settled.ts";
 

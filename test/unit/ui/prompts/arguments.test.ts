@@ -1,7 +1,7 @@
 /** Owns: how the text behind a prompt's command is read. */
 import { expect, test } from "vitest";
 import type { SnapshotPrompt } from "../../../../src/shared/snapshot/contract.ts";
-import { readArguments, usageOf, wordsOf } from "../../../../src/ui/prompts/run.ts";
+import { readArguments, usageOf, wordsOf } from "../../../../src/ui/prompts/use-prompt.ts";
 
 const PROMPT: SnapshotPrompt = {
   command: "mcp__s__p",

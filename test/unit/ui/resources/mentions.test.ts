@@ -1,7 +1,7 @@
 /** Owns: which resources a text names. */
 import { expect, test } from "vitest";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
-import { mentionsIn } from "../../../../src/ui/resources/run.ts";
+import { mentionsIn } from "../../../../src/ui/resources/read-mentions.ts";
 
 const SERVERS = ["docs", "docs:v2", "my server", "__proto__"];
 const long = `docs:x://${"a".repeat(LIMITS.mentionChars)}`;

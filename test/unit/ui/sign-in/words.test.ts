@@ -1,7 +1,7 @@
 /** Owns: which addresses are shown as a link, and the texts of a sign-in at any width. */
 import { describe, expect, it, test } from "vitest";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
-import { openableUrl, terminalLink } from "../../../../src/ui/link.ts";
+import { openableUrl, terminalLink } from "../../../../src/ui/dialog.ts";
 import {
   dialogText,
   endText,

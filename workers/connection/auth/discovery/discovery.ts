@@ -5,10 +5,12 @@
  */
 import { isIP } from "node:net";
 import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
-import { type AuthChallenge, type Discovered, needsUser, SignInProblem } from "../model/model.ts";
-import { type AuthRequests, addressProblem, hostOf, isLoopback, shownAddress } from "../requests/requests.ts";
+import { type Discovered, needsUser, SignInProblem } from "../model/model.ts";
+import { addressProblem, badAnswer, hostOf, isLoopback, shownAddress } from "../requests/addresses.ts";
+import { type AuthRequests, endingWith } from "../requests/requests.ts";
 import {
   checkResource,
+  type DiscoveryOptions,
   type Document,
   type Fields,
   findResource,
@@ -22,24 +24,13 @@ import {
   serverAddresses,
 } from "./metadata.ts";
 
-export interface ServerQuestion {
-  /** The MCP endpoint. */
-  url: URL;
-  /** The server's last challenge. */
-  challenge: AuthChallenge | undefined;
-  plan: OAuthPlan;
-  acceptedIssuer?: string | undefined;
-  requests: AuthRequests;
-  onNote: (note: string) => void;
-}
-
 type FoundServer = Pick<Discovered, "metadata" | "foundAt" | "acceptedIssuer">;
 
-/** Checks issuer and endpoints of metadata. `expected` as in issuer.ts. */
+/** Checks issuer and endpoints of metadata. `expected` as in `judgeIssuer`. */
 function usable(
   { fields, url }: { fields: Fields; url: URL },
   expected: string | undefined,
-  { plan, acceptedIssuer, url: endpoint, onNote }: ServerQuestion,
+  { plan, acceptedIssuer, url: endpoint, onNote }: DiscoveryOptions,
 ): FoundServer {
   const found = String(fields.issuer);
   const verdict = judgeIssuer({ expected, found, plan, acceptedIssuer });
@@ -53,12 +44,11 @@ function usable(
   return verdict.kind === "accepted" ? { ...server, acceptedIssuer: found } : server;
 }
 
-const noMetadata = (url: string): SignInProblem =>
-  new SignInProblem("bad-answer", { url, what: "there are no metadata of an authorization server" });
-
 /** Why there are no usable metadata. */
-const problemIn = (document: Exclude<Document, { kind: "found" }>, url: string): SignInProblem =>
-  document.kind === "unusable" ? document.problem : noMetadata(url);
+const problemIn = (document: Exclude<Document, { kind: "found" }>, url: URL): SignInProblem =>
+  document.kind === "unusable"
+    ? document.problem
+    : badAnswer(url, "there are no metadata of an authorization server");
 
 /** An issuer has neither a query nor a fragment (RFC 8414, section 2), behind which its metadata could not be found. */
 function issuerUrl(issuer: string): URL {
@@ -68,19 +58,19 @@ function issuerUrl(issuer: string): URL {
   const problem = addressProblem(url);
   if (problem) throw problem;
   if (url.search === "" && url.hash === "") return url;
-  throw new SignInProblem("bad-answer", { url: shownAddress(url), what: "an issuer has no query" });
+  throw badAnswer(url, "an issuer has no query");
 }
 
 /** The authorization server that the MCP server names. Throws `SignInProblem`. */
-export async function findNamedServer(issuer: string, question: ServerQuestion): Promise<FoundServer> {
+export async function findNamedServer(issuer: string, question: DiscoveryOptions): Promise<FoundServer> {
   const url = issuerUrl(issuer);
   const document = await firstDocument(serverAddresses(url), question.requests, lacksIssuer);
   if (document.kind === "found") return usable(document, issuer, question);
-  throw problemIn(document, shownAddress(url));
+  throw problemIn(document, url);
 }
 
 /** The authorization server whose metadata are at an address of the configuration. Throws `SignInProblem`. */
-export async function findServerAt(address: string, question: ServerQuestion): Promise<FoundServer> {
+export async function findServerAt(address: string, question: DiscoveryOptions): Promise<FoundServer> {
   if (!URL.canParse(address)) {
     throw new SignInProblem("bad-settings", {
       key: "oauth.authServerMetadataUrl",
@@ -90,7 +80,7 @@ export async function findServerAt(address: string, question: ServerQuestion): P
   const url = new URL(address);
   const document = await firstDocument([url], question.requests, lacksIssuer);
   if (document.kind === "found") return usable(document, undefined, question);
-  throw problemIn(document, shownAddress(url));
+  throw problemIn(document, url);
 }
 
 /** Endpoints of a server without metadata (MCP 2025-03-26, fallbacks for servers without metadata discovery). */
@@ -109,7 +99,7 @@ const NO_PAGE = new Set([401, 403, 404, 405, 410]);
  * Whether there is something at the guessed authorization endpoint. It is asked as a browser would, without parameters,
  * so nothing begins there. Who signs in without a browser, or with a client that the configuration names, has no page.
  */
-async function hasPage(origin: string, { plan, requests }: ServerQuestion): Promise<boolean> {
+async function hasPage(origin: string, { plan, requests }: DiscoveryOptions): Promise<boolean> {
   if (!needsUser(plan) || plan.clientId !== undefined) return true;
   const { status } = await requests.fetch(`${origin}/authorize`, { method: "GET" });
   return !NO_PAGE.has(status);
@@ -122,7 +112,7 @@ async function hasPage(origin: string, { plan, requests }: ServerQuestion): Prom
  */
 export async function findServerOfOrigin(
   wrong: SignInProblem | undefined,
-  question: ServerQuestion,
+  question: DiscoveryOptions,
 ): Promise<FoundServer> {
   const { origin } = question.url;
   const addresses = serverAddresses(new URL(origin));
@@ -208,19 +198,6 @@ export function checkSecretTarget(
   throw new SignInProblem("secret-elsewhere", { url: shownAddress(target), ...missing });
 }
 
-export interface DiscoveryOptions {
-  /** The MCP endpoint. */
-  url: URL;
-  /** The server's last challenge. */
-  challenge: AuthChallenge | undefined;
-  /** Resolved: no variables. */
-  plan: OAuthPlan;
-  /** The issuer that the user accepted for this server. */
-  acceptedIssuer?: string | undefined;
-  requests: AuthRequests;
-  onNote: (note: string) => void;
-}
-
 /** The endpoint without what is not part of a resource's identifier (RFC 8707, section 2). */
 const canonical = ({ origin, pathname }: URL): string => (pathname === "/" ? origin : `${origin}${pathname}`);
 
@@ -296,7 +273,11 @@ export async function discover(options: DiscoveryOptions): Promise<Discovered> {
  * mistake, may take one: the sign-in says what is wrong. Throws what is no problem of a sign-in.
  */
 export async function offersSignIn(question: Omit<DiscoveryOptions, "onNote">): Promise<boolean> {
-  const options = { ...question, requests: limited(question.requests, ALL_MS), onNote: () => undefined };
+  const options = {
+    ...question,
+    requests: endingWith(question.requests, AbortSignal.timeout(ALL_MS)),
+    onNote: () => undefined,
+  };
   try {
     const search = await findResource(options);
     if (search.kind === "found" && search.metadata.issuers.length > 0) return true;
@@ -311,10 +292,11 @@ export async function offersSignIn(question: Omit<DiscoveryOptions, "onNote">): 
 /** Trouble that may pass: it says nothing about a move. */
 const PASSING: ReadonlySet<SignInProblem["kind"]> = new Set(["cancelled", "unavailable", "unreachable"]);
 
-type Ask = () => Promise<string | undefined>;
-
 /** What `ask` answers; undefined after trouble that may pass, and `otherwise` after any other problem. */
-async function answerOr(otherwise: string | undefined, ask: Ask): Promise<string | undefined> {
+async function answerOr(
+  otherwise: string | undefined,
+  ask: () => Promise<string | undefined>,
+): Promise<string | undefined> {
   try {
     return await ask();
   } catch (error) {
@@ -323,21 +305,16 @@ async function answerOr(otherwise: string | undefined, ask: Ask): Promise<string
   }
 }
 
-/** All requests of one question together: it is asked under the lock of the sign-in, or while a server connects. */
+/**
+ * All requests of one question together: it is asked under the lock of the sign-in, or while a server connects. A server
+ * that names many slow ones would otherwise hold the lock for minutes.
+ */
 const ALL_MS = 20_000;
 
 export interface MoveQuestion extends Omit<DiscoveryOptions, "onNote"> {
   /** Issuer of the stored sign-in. */
   issuer: string;
   limitMs?: number;
-}
-
-/** The requests, which end with the limit. A server that names many slow ones would otherwise hold the lock for minutes. */
-function limited(requests: AuthRequests, limitMs: number): AuthRequests {
-  const limit = AbortSignal.timeout(limitMs);
-  const both = (own: AbortSignal | null | undefined): AbortSignal =>
-    own ? AbortSignal.any([own, limit]) : limit;
-  return { fetch: (url, init) => requests.fetch(url, { ...init, signal: both(init.signal) }) };
 }
 
 /**
@@ -347,7 +324,11 @@ function limited(requests: AuthRequests, limitMs: number): AuthRequests {
  */
 export function movedTo(question: MoveQuestion): Promise<string | undefined> {
   const { issuer, limitMs = ALL_MS } = question;
-  const options = { ...question, requests: limited(question.requests, limitMs), onNote: () => undefined };
+  const options = {
+    ...question,
+    requests: endingWith(question.requests, AbortSignal.timeout(limitMs)),
+    onNote: () => undefined,
+  };
   return answerOr(undefined, async () => {
     if (options.plan.authServerMetadataUrl !== undefined) return undefined;
     const search = await findResource(options);

@@ -8,15 +8,9 @@ import type { AuthorizationServer } from "oauth4webapi";
 import { asList } from "../../../../src/shared/protocol/is-object.ts";
 import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
 import { type AuthChallenge, needsUser, SignInProblem } from "../model/model.ts";
-import {
-  type AuthRequests,
-  addressProblem,
-  hostOf,
-  isHtml,
-  namesPrivateHost,
-  readObject,
-  shownAddress,
-} from "../requests/requests.ts";
+import { addressProblem, badAnswer, hostOf, namesPrivateHost, shownAddress } from "../requests/addresses.ts";
+import { isHtml, readObject } from "../requests/mend.ts";
+import { type AuthRequests, isTrouble } from "../requests/requests.ts";
 
 const RESOURCE = "/.well-known/oauth-protected-resource";
 const OAUTH = "/.well-known/oauth-authorization-server";
@@ -74,6 +68,19 @@ const readAddresses = (fields: Fields, key: string): string[] => readWords(field
 /** Some servers write truth as a text. */
 export const readFlag = (value: unknown): boolean => value === true || value === "true";
 
+export interface DiscoveryOptions {
+  /** The MCP endpoint. */
+  url: URL;
+  /** The server's last challenge. */
+  challenge: AuthChallenge | undefined;
+  /** Resolved: no variables. */
+  plan: OAuthPlan;
+  /** The issuer that the user accepted for this server. */
+  acceptedIssuer?: string | undefined;
+  requests: AuthRequests;
+  onNote: (note: string) => void;
+}
+
 export type Fields = Record<string, unknown>;
 
 export type Document =
@@ -82,12 +89,7 @@ export type Document =
   /** There is an answer, but it is not metadata. */
   | { kind: "unusable"; problem: SignInProblem };
 
-const badAnswer = (url: URL, what: string): SignInProblem =>
-  new SignInProblem("bad-answer", { url: shownAddress(url), what });
-
 const unusable = (url: URL, what: string): Document => ({ kind: "unusable", problem: badAnswer(url, what) });
-
-const isTrouble = (status: number): boolean => status === 408 || status === 429 || status >= 500;
 
 /** Throws `SignInProblem` if the server has trouble or cannot be reached. */
 async function readDocument(url: URL, requests: AuthRequests): Promise<Document> {
@@ -129,23 +131,27 @@ type IssuerVerdict =
   | { kind: "accepted"; issuer: string }
   | { kind: "differs"; expected: string; found: string };
 
-interface IssuerQuestion {
-  /** Identifier by which the metadata were found; undefined: the user wrote the address of the metadata. */
-  expected: string | undefined;
-  /** `issuer` of the metadata. */
-  found: string;
-  plan: Pick<OAuthPlan, "issuer" | "skipIssuerMetadataValidation">;
-  /** The issuer that the user accepted for this server. */
-  acceptedIssuer: string | undefined;
-}
-
 const withoutSlash = (issuer: string): string => (issuer.endsWith("/") ? issuer.slice(0, -1) : issuer);
 
 /** Google and others write their issuer with and without a slash at its end. Nothing else is treated as equal. */
 export const isSameIssuer = (a: string, b: string): boolean =>
   a === b || withoutSlash(a) === b || a === withoutSlash(b);
 
-export function judgeIssuer({ expected, found, plan, acceptedIssuer }: IssuerQuestion): IssuerVerdict {
+/**
+ * `expected`: the identifier by which the metadata were found; undefined: the user wrote the address of the metadata.
+ * `found`: `issuer` of the metadata. `acceptedIssuer`: the one that the user accepted for this server.
+ */
+export function judgeIssuer({
+  expected,
+  found,
+  plan,
+  acceptedIssuer,
+}: {
+  expected: string | undefined;
+  found: string;
+  plan: Pick<OAuthPlan, "issuer" | "skipIssuerMetadataValidation">;
+  acceptedIssuer: string | undefined;
+}): IssuerVerdict {
   const isOwn = expected === undefined || isSameIssuer(expected, found);
   if (plan.issuer !== undefined && !isSameIssuer(plan.issuer, found)) {
     return { kind: "differs", expected: plan.issuer, found };
@@ -191,7 +197,11 @@ export function readResource(fields: Fields, url: URL): ResourceMetadata {
 }
 
 /** The address in the challenge; undefined if there is none that may be asked. Some servers write a path only. */
-function challengedAddress(endpoint: URL, challenge: AuthChallenge | undefined, note: Note): URL | undefined {
+function challengedAddress(
+  endpoint: URL,
+  challenge: AuthChallenge | undefined,
+  note: (note: string) => void,
+): URL | undefined {
   const text = readAddress(challenge?.resourceMetadata);
   if (text === undefined || !URL.canParse(text, endpoint.href)) return undefined;
   const url = new URL(text, endpoint);
@@ -203,23 +213,13 @@ function challengedAddress(endpoint: URL, challenge: AuthChallenge | undefined, 
   return undefined;
 }
 
-type Note = (note: string) => void;
-
-interface ResourceQuestion {
-  /** The MCP endpoint. */
-  url: URL;
-  challenge: AuthChallenge | undefined;
-  requests: AuthRequests;
-  onNote: Note;
-}
-
 /** Looks at the address in the challenge, then for the endpoint's path, then for its origin. Throws `SignInProblem`. */
 export async function findResource({
   url,
   challenge,
   requests,
   onNote,
-}: ResourceQuestion): Promise<ResourceSearch> {
+}: Pick<DiscoveryOptions, "url" | "challenge" | "requests" | "onNote">): Promise<ResourceSearch> {
   const given = challengedAddress(url, challenge, onNote);
   const wellKnown = resourceAddresses(url).filter(({ href }) => href !== given?.href);
   const found = await firstDocument(given ? [given, ...wellKnown] : wellKnown, requests, lacksResource);
@@ -287,19 +287,13 @@ function endpointProblem(key: string, value: unknown, context: MetadataContext):
   const text = readAddress(value);
   // `https:as.com` is an address for a browser, but for no other program that reads the stored sign-in.
   if (text === undefined || !URL.canParse(text) || /^https?:(?!\/\/)/i.test(text)) {
-    return new SignInProblem("bad-answer", {
-      url: shownAddress(context.from),
-      what: `its ${key} is not an address`,
-    });
+    return badAnswer(context.from, `its ${key} is not an address`);
   }
   const url = new URL(text);
   const problem = addressProblem(url);
   if (problem) return problem;
   if (url.hash !== "") {
-    return new SignInProblem("bad-answer", {
-      url: shownAddress(context.from),
-      what: `its ${key} has a fragment`,
-    });
+    return badAnswer(context.from, `its ${key} has a fragment`);
   }
   return key === "authorization_endpoint" && sendsInside(url, context)
     ? new SignInProblem("private-address", { url: shownAddress(url) })

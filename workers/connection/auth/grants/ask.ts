@@ -12,9 +12,8 @@ import {
   RESPONSE_IS_NOT_JSON,
   UnsupportedOperationError,
 } from "oauth4webapi";
-import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
-import { createRedactor, type Redactor } from "../../secrets/secrets.ts";
+import { createRedactor, type Redactor } from "../../secrets/redact.ts";
 import {
   type ClientRecord,
   type Discovered,
@@ -22,7 +21,9 @@ import {
   SignInProblem,
   type SignInProblemKind,
 } from "../model/model.ts";
-import { type AuthRequests, addressProblem, shownAddress } from "../requests/requests.ts";
+import { addressProblem, shownAddress } from "../requests/addresses.ts";
+import { readObject } from "../requests/mend.ts";
+import { type AuthRequests, isTrouble } from "../requests/requests.ts";
 
 /** What every message needs. `plan` is resolved: no variables. */
 export interface GrantContext {
@@ -86,19 +87,10 @@ const SECRET_FIELDS = [
 const ERROR_CHARS = 100;
 const WORDS_CHARS = 1_000;
 
-const isTrouble = (status: number): boolean => status >= 500 || status === 408 || status === 429;
-
 /** RFC 6749, section 5.2. `message` is what servers write that do not know the RFC. */
 function refusalOf(status: number, text: string, redact: Redactor): Refusal {
-  let body: unknown;
-  try {
-    body = JSON.parse(text);
-  } catch {
-    // An answer without JSON is a refusal by its status alone.
-    return { status };
-  }
-  if (!isObject(body)) return { status };
-  const { error, error_description: description, message } = body;
+  // An answer without JSON is a refusal by its status alone.
+  const { error, error_description: description, message } = readObject(text) ?? {};
   const words = typeof description === "string" ? description : message;
   return {
     status,
@@ -208,24 +200,26 @@ const OF: Readonly<Record<"authorization" | "code" | "refresh" | "client", Table
 
 const TEMPORARY = new Set(["temporarily_unavailable", "server_error"]);
 
-/** The problem behind an error of the authorization endpoint. */
-export function authorizationProblem({ error, what }: Refusal, scope: string | undefined): SignInProblem {
+function problemOf(table: Table, { error, what }: Refusal, scope: string | undefined): SignInProblem {
   const facts: ProblemFacts = { ...(error && { error }), ...(what && { what }), ...(scope && { scope }) };
   if (what?.includes(ENTRA_RESOURCE)) return new SignInProblem("resource-refused", facts);
-  return new SignInProblem(OF.authorization[error ?? ""] ?? "refused", facts);
+  return new SignInProblem(table[error ?? ""] ?? "refused", facts);
 }
+
+/** The problem behind an error of the authorization endpoint. */
+export const authorizationProblem = (refusal: Refusal, scope: string | undefined): SignInProblem =>
+  problemOf(OF.authorization, refusal, scope);
 
 /** The problem behind an error of the token endpoint; undefined: the answer names no error. */
 export function tokenProblem(
   grant: "code" | "refresh" | "client",
-  { status, error, what }: Refusal,
+  refusal: Refusal,
   { url, scope }: { url: string; scope: string | undefined },
 ): SignInProblem | undefined {
+  const { status, error } = refusal;
   if (error === undefined) return undefined;
   if (TEMPORARY.has(error)) return new SignInProblem("unavailable", { url, status });
-  const facts: ProblemFacts = { error, ...(what && { what }), ...(scope && { scope }) };
-  if (what?.includes(ENTRA_RESOURCE)) return new SignInProblem("resource-refused", facts);
-  return new SignInProblem(OF[grant][error] ?? "refused", facts);
+  return problemOf(OF[grant], refusal, scope);
 }
 
 const isRedirect = ({ error, what = "" }: Refusal): boolean =>

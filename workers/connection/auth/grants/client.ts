@@ -20,7 +20,7 @@ import { withoutBom } from "../../../../src/shared/text/bom.ts";
 import { readRegularText, whyUnread } from "../../../shared/files/read-regular.ts";
 import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
 import { type ClientAuthMethod, type ClientRecord, type Discovered, SignInProblem } from "../model/model.ts";
-import { shownAddress } from "../requests/requests.ts";
+import { shownAddress } from "../requests/addresses.ts";
 import { ask, endpointOf, type GrantContext, registrationProblem } from "./ask.ts";
 
 /** A PEM of an RSA key of 16,384 bits has 13 KB. */

@@ -112,7 +112,7 @@ export interface ProblemFacts {
   status?: number;
   most?: number;
   error?: string;
-  /** A short text in plain words, or the server's own words, which explain.ts bounds and cleans. */
+  /** A short text in plain words, or the server's own words, which `explainProblem` bounds and cleans. */
   what?: string;
   key?: string;
 }

@@ -12,6 +12,16 @@ import { SignInProblem } from "../model/model.ts";
 export const shownAddress = ({ origin, protocol, host, pathname }: URL): string =>
   `${origin === "null" ? `${protocol}${host === "" ? "" : `//${host}`}` : origin}${pathname}`;
 
+/** The answer of the address cannot be used. `what` follows "gave an answer that cannot be used: ". */
+export const badAnswer = (
+  url: URL,
+  what: string,
+  more: { status?: number; cause?: unknown } = {},
+): SignInProblem => {
+  const { status, cause } = more;
+  return new SignInProblem("bad-answer", { url: shownAddress(url), what, ...(status && { status }) }, cause);
+};
+
 /** The host without the brackets of an IPv6 address and without the dot at the end, which DNS ignores. */
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
 
@@ -92,12 +102,11 @@ export function namesPrivateHost(url: URL): boolean {
  * password in it, which nobody configured.
  */
 export function addressProblem(url: URL): SignInProblem | undefined {
-  const shown = shownAddress(url);
   if (url.username !== "" || url.password !== "") {
-    return new SignInProblem("bad-answer", { url: shown, what: "the address holds a name and a password" });
+    return badAnswer(url, "the address holds a name and a password");
   }
   if (url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url))) return undefined;
-  return new SignInProblem("not-https", { url: shown });
+  return new SignInProblem("not-https", { url: shownAddress(url) });
 }
 
 /** Finds all addresses of a host name. `hints` are those of `dns.lookup`. Rejects as `dns.lookup` does. */

@@ -4,9 +4,9 @@
  */
 import { abortable } from "../../../shared/pace/abort.ts";
 import { createReader, readInTurn } from "../../../shared/pace/turns.ts";
-import { type HttpClient, ProxyError, type ServerBody } from "../../web/web.ts";
+import { type HttpClient, ProxyError, type ServerBody } from "../../web/client.ts";
 import { SignInProblem } from "../model/model.ts";
-import { createAddressGuard, type Resolve, resolveByDns, shownAddress } from "./addresses.ts";
+import { badAnswer, createAddressGuard, type Resolve, resolveByDns, shownAddress } from "./addresses.ts";
 import { type Answer, isHtml, isTangled, mendAnswer } from "./mend.ts";
 
 /** The answer is longer than the limit. */
@@ -72,20 +72,13 @@ export function explainRequest(
     return new SignInProblem("unreachable", { url: shown, what }, error);
   }
   if (error instanceof AnswerTooLong) {
-    return new SignInProblem(
-      "bad-answer",
-      { url: shown, what: `more than ${limits.bytes / 1_024} KB` },
-      error,
-    );
+    return badAnswer(url, `more than ${limits.bytes / 1_024} KB`, { cause: error });
   }
   if (BROKEN_ENCODING.test(codeOf(error))) {
-    return new SignInProblem("bad-answer", { url: shown, what: "it cannot be decompressed" }, error);
+    return badAnswer(url, "it cannot be decompressed", { cause: error });
   }
   return new SignInProblem("unreachable", { url: shown, what: reasonOf(error) }, error);
 }
-
-export { addressProblem, hostOf, isLoopback, namesPrivateHost, shownAddress } from "./addresses.ts";
-export { isHtml, readObject } from "./mend.ts";
 
 export interface AuthRequests {
   /**
@@ -99,6 +92,15 @@ export interface AuthRequests {
     init: { method?: string; headers?: HeadersInit; body?: unknown; signal?: AbortSignal | null },
   ): Promise<Response>;
 }
+
+/** The same requests, which end with the signal, too. */
+export const endingWith = (requests: AuthRequests, signal: AbortSignal): AuthRequests => ({
+  fetch: (url, init) =>
+    requests.fetch(url, {
+      ...init,
+      signal: AbortSignal.any([signal, ...(init.signal ? [init.signal] : [])]),
+    }),
+});
 
 export interface RequestsOptions {
   client: HttpClient;
@@ -169,30 +171,23 @@ function headersOf(
   return Object.fromEntries(headers);
 }
 
-const BUSY = new Set([408, 429]);
+/** The server has trouble that may pass. */
+export const isTrouble = (status: number): boolean => status >= 500 || status === 408 || status === 429;
 
 /** What a web page in the place of an answer means; undefined if its status says enough (403: an unknown client). */
 function pageProblem({ status }: Answer, url: URL): SignInProblem | undefined {
-  const shown = shownAddress(url);
   if (status === 403) return undefined;
-  if (BUSY.has(status) || status >= 500) return new SignInProblem("unavailable", { url: shown, status });
-  const what = `HTML in the place of JSON, with status ${status}`;
-  return new SignInProblem("bad-answer", { url: shown, status, what });
-}
-
-/** oauth4webapi and what reads its answers would end with the stack. */
-function tangledProblem({ text, status }: Answer, url: URL): SignInProblem | undefined {
-  if (!isTangled(text)) return undefined;
-  return new SignInProblem("bad-answer", {
-    url: shownAddress(url),
-    status,
-    what: "it holds too many lists and objects",
-  });
+  if (isTrouble(status)) return new SignInProblem("unavailable", { url: shownAddress(url), status });
+  return badAnswer(url, `HTML in the place of JSON, with status ${status}`, { status });
 }
 
 /** What is wrong with the answer to a POST. Discovery judges the answer to a GET itself. */
-const postProblem = (answer: Answer, url: URL): SignInProblem | undefined =>
-  isHtml(answer) ? pageProblem(answer, url) : tangledProblem(answer, url);
+function postProblem(answer: Answer, url: URL): SignInProblem | undefined {
+  if (isHtml(answer)) return pageProblem(answer, url);
+  // oauth4webapi and what reads its answers would end with the stack.
+  const { text, status } = answer;
+  return isTangled(text) ? badAnswer(url, "it holds too many lists and objects", { status }) : undefined;
+}
 
 /** Statuses whose answers have no body (Fetch standard, "null body status"). */
 const BODILESS = new Set([204, 205, 304]);
@@ -235,7 +230,7 @@ export function createAuthRequests(options: RequestsOptions): AuthRequests {
         const { status, headers } = response;
         const text = await readText(response.body, limits.bytes);
         if (status > 599) {
-          throw new SignInProblem("bad-answer", { url: shownAddress(url), what: `status ${status}` });
+          throw badAnswer(url, `status ${status}`);
         }
         const answer = mendAnswer({ status, contentType: headers["content-type"], text }, method === "POST");
         const problem = method === "POST" ? postProblem(answer, url) : undefined;

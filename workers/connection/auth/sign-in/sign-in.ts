@@ -10,6 +10,7 @@ import { commandFor } from "../../../shared/commands.ts";
 import { abortable } from "../../../shared/pace/abort.ts";
 import type { GrantContext } from "../grants/ask.ts";
 import { explainProblem, SignInProblem } from "../model/model.ts";
+import { endingWith } from "../requests/requests.ts";
 import { Listeners } from "./callback.ts";
 import { exchange, PARTS, type Prepared, prepare, type SignInParts, type SignInTarget } from "./prepare.ts";
 import { type Pasted, readPaste } from "./redirect.ts";
@@ -38,17 +39,6 @@ interface Waiting {
   endsAt: number;
 }
 
-/** The requests of `target`, which end with the signal. */
-function contextOf({ plan, requests, onNote }: SignInTarget, signal: AbortSignal): GrantContext {
-  const signalFor = (own: AbortSignal | null | undefined): AbortSignal =>
-    own ? AbortSignal.any([own, signal]) : signal;
-  return {
-    plan,
-    onNote,
-    requests: { fetch: (url, init) => requests.fetch(url, { ...init, signal: signalFor(init.signal) }) },
-  };
-}
-
 export class Flow {
   readonly id = randomUUID();
   readonly #options: FlowOptions;
@@ -68,7 +58,8 @@ export class Flow {
 
   constructor(options: FlowOptions) {
     this.#options = options;
-    this.#context = contextOf(options.target, this.#lifetime.signal);
+    const { plan, requests, onNote } = options.target;
+    this.#context = { plan, onNote, requests: endingWith(requests, this.#lifetime.signal) };
   }
 
   get url(): string {

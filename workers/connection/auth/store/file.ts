@@ -16,6 +16,21 @@ import { abortable, settledWithin } from "../../../shared/pace/abort.ts";
 import { SignInProblem, type SignInRecord } from "../model/model.ts";
 import type { Parsed } from "./record.ts";
 
+export interface StoreOptions {
+  agentDir: string;
+  /** Whether `tokens.json` counts: it is for a server of this name, wherever the name leads. */
+  takesGiven: boolean;
+  server: string;
+  /** MCP endpoint, as it is resolved. */
+  url: string;
+  /** The client that the configuration names, asked only for Pi's own sign-ins, which do not say it. */
+  client?: (() => Promise<{ id: string; hasSecret: boolean } | undefined>) | undefined;
+  /** Gets one line for the log. */
+  onNote: (note: string) => void;
+  /** Gets one line for the user. */
+  warn: (text: string) => void;
+}
+
 export interface Place {
   /** `<agentDir>/mcp-oauth`. */
   root: string;

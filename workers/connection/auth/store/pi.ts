@@ -18,7 +18,7 @@ import {
   SignInProblem,
   type SignInRecord,
 } from "../model/model.ts";
-import { ownId, refusal } from "./file.ts";
+import { ownId, type Place, refusal, type StoreOptions } from "./file.ts";
 import {
   type HeldSignIn,
   jsonOf,
@@ -249,40 +249,24 @@ async function withPiLock<T>(
 /** Pi keeps what discovery found with each sign-in, some 10 KB. */
 const FILE_BYTES = 4 * 1024 * 1024;
 
-export interface PiTimes {
-  /** Of the whole file. Pi holds this lock for moments. */
-  file: PiLockTimes;
-  /** Of one sign-in, while Pi renews it. */
-  refresh: PiLockTimes;
-}
-
 /** The first number of each pair is Pi's. */
-export const PI_TIMES: PiTimes = {
+export const PI_TIMES = {
+  /** Of the whole file. Pi holds this lock for moments. */
   file: { staleMs: 10_000, waitMs: 12_000 },
+  /** Of one sign-in, while Pi renews it. */
   refresh: { staleMs: 20_000, waitMs: 25_000 },
 };
 
-interface PiFileOptions {
-  agentDir: string;
-  server: string;
-  url: string;
-  client?: (() => Promise<PiQuery["client"]>) | undefined;
-  /** Our file, to which a sign-in is moved. */
-  target: string;
-  files: FileSystem;
-  piTimes: PiTimes;
-  onNote: (note: string) => void;
-}
-
-interface PiFile {
-  /** Never rejects. */
-  find(): Promise<SignInRecord | undefined>;
-  /** Moves the sign-in to `held`. Undefined: it is gone. Throws `SignInProblem`; then it is still where it was. */
-  moveTo(held: HeldSignIn, signal: AbortSignal): Promise<SignInRecord | undefined>;
-}
-
-export function createPiFile(options: PiFileOptions): PiFile {
-  const { agentDir, server, url, client, target, files, piTimes, onNote } = options;
+export function createPiFile({
+  agentDir,
+  server,
+  url,
+  client,
+  place,
+  files,
+  piTimes,
+  onNote,
+}: StoreOptions & { place: Place; files: FileSystem; piTimes: typeof PI_TIMES }) {
   const path = join(agentDir, "mcp-auth.json");
   const [key] = piKeys({ server, url });
 
@@ -306,7 +290,7 @@ export function createPiFile(options: PiFileOptions): PiFile {
     if (entry === undefined) return undefined;
     const before = held.record;
     const why = await held.writeToDisk(entry.record);
-    if (why !== undefined) throw new SignInProblem("store-unwritable", { path: target, what: why });
+    if (why !== undefined) throw new SignInProblem("store-unwritable", { path: place.file, what: why });
     try {
       await writeFileAtomic(entry.file, entry.rest, {
         files,
@@ -322,8 +306,10 @@ export function createPiFile(options: PiFileOptions): PiFile {
   };
 
   return {
+    /** Never rejects. */
     find: async () => (await load())?.record,
-    moveTo: async (held, signal) => {
+    /** Moves the sign-in to `held`. Undefined: it is gone. Throws `SignInProblem`; then it is still where it was. */
+    moveTo: async (held: HeldSignIn, signal: AbortSignal): Promise<SignInRecord | undefined> => {
       const found = await load();
       if (found === undefined || key === undefined) return undefined;
       const refreshLock = join(agentDir, refreshLockOf(key));

@@ -28,7 +28,7 @@ export const tokenOf = (value: unknown): string | undefined =>
   typeof value === "string" && value.length <= TOKEN_CHARS && /^[!-~]+$/.test(value) ? value : undefined;
 
 /** Printable ASCII, which every refresh token of RFC 6749, appendix A.17, is. */
-const refreshTokenOf = (value: unknown): string | undefined =>
+export const refreshTokenOf = (value: unknown): string | undefined =>
   typeof value === "string" && value.length <= TOKEN_CHARS && /^[ -~]+$/.test(value) ? value : undefined;
 
 /** A text in one line, with at least one character. */

@@ -8,7 +8,7 @@ import { isDeepStrictEqual } from "node:util";
 import { describeError } from "../../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { writeFileAtomic } from "../../../shared/files/atomic-file.ts";
-import { codeOf, type FileSystem, nodeFiles, reasonOf } from "../../../shared/files/file-system.ts";
+import { codeOf, nodeFiles, reasonOf } from "../../../shared/files/file-system.ts";
 import { keepAside, sweepTemps } from "../../../shared/files/housekeeping.ts";
 import { type LockTimes, withLock } from "../../../shared/files/lock.ts";
 import { explainProblem, type GivenTokens, SignInProblem, type SignInRecord } from "../model/model.ts";
@@ -23,21 +23,24 @@ import {
   placeOf,
   type Refused,
   refusedFolder,
+  type StoreOptions,
   shutOthersOut,
   stateOf,
   tellOnce,
 } from "./file.ts";
-import { createPiFile, PI_TIMES, type PiTimes } from "./pi.ts";
+import { createPiFile, PI_TIMES } from "./pi.ts";
 import { formatRecord, type HeldSignIn, hasTokens, parseGiven, parseRecord } from "./record.ts";
 
 /** A refresh holds the lock while the authorization server answers, for up to 15 s. */
 const WAIT_MS = 25_000;
 
-export const SIGN_IN_LOCK: LockTimes = {
-  waitMs: WAIT_MS,
-  beatMs: LIMITS.lockBeatMs,
-  silentMs: LIMITS.lockSilentMs,
+/** What the store uses of the system; a test passes its own. */
+const SYSTEM = {
+  files: nodeFiles,
+  lockTimes: { waitMs: WAIT_MS, beatMs: LIMITS.lockBeatMs, silentMs: LIMITS.lockSilentMs },
+  piTimes: PI_TIMES,
 };
+type System = Omit<typeof SYSTEM, "lockTimes"> & { lockTimes: LockTimes };
 
 /** The folder may be removed by one who has signed out between its making and its use. */
 const ATTEMPTS = 5;
@@ -48,9 +51,7 @@ type Held =
   /** `why`: the disk takes no lock. */
   | { kind: "unlocked"; why: string };
 
-interface LockOptions {
-  files: FileSystem;
-  times: LockTimes;
+interface LockOptions extends Pick<System, "files" | "lockTimes"> {
   signal: AbortSignal;
   /** Why the disk must not be used. */
   refused?: string | undefined;
@@ -59,7 +60,7 @@ interface LockOptions {
 /** Throws "lock-busy" after the time, "cancelled" after the signal unless `work` has begun, and what `work` throws. */
 async function fileLocked<T>(
   path: string,
-  { files, times, signal, refused }: LockOptions,
+  { files, lockTimes: times, signal, refused }: LockOptions,
   work: (held: Held) => Promise<T>,
 ): Promise<T> {
   if (refused !== undefined) return work({ kind: "unlocked", why: refused });
@@ -85,25 +86,7 @@ async function fileLocked<T>(
   }
 }
 
-/** The same, and one at a time in this process, also if the disk takes no lock. */
-const locked = <T>(path: string, options: LockOptions, work: (held: Held) => Promise<T>): Promise<T> =>
-  inTurn(path, { waitMs: options.times.waitMs, signal: options.signal }, () =>
-    fileLocked(path, options, work),
-  );
-
-/** What the store uses of the system; a test passes its own. */
-export interface StoreSystem {
-  files: FileSystem;
-  lockTimes: LockTimes;
-}
-
-interface RecordFileOptions extends StoreSystem {
-  server: string;
-  url: string;
-  place: Place;
-  onNote: (note: string) => void;
-  warn: (text: string) => void;
-}
+type RecordFileOptions = StoreOptions & System & { place: Place };
 
 /** Another process took the lock while this one was suspended. */
 class LockLost extends Error {}
@@ -148,7 +131,7 @@ export class RecordFile {
   /** Runs `work` under the lock. Throws `SignInProblem` "lock-busy" or "cancelled", and what `work` throws. */
   async locked<T>(work: (held: HeldSignIn) => Promise<T>, signal: AbortSignal): Promise<T> {
     const { place, files, lockTimes } = this.#options;
-    const options: LockOptions = { files, times: lockTimes, signal };
+    const options: LockOptions = { files, lockTimes, signal };
     const run = async (held: Held): Promise<T> => {
       const { stamp, value } = await this.#file.readAnew();
       return work(this.#held(held, this.#keptOr(stamp, value), options));
@@ -156,7 +139,10 @@ export class RecordFile {
     // Nothing is written where a link may lead elsewhere, not even a lock.
     const refused = await refusedFolder(place);
     try {
-      return await locked(place.file, { ...options, refused: refused && wordsOf(refused) }, run);
+      // One at a time in this process, also if the disk takes no lock.
+      return await inTurn(place.file, { waitMs: lockTimes.waitMs, signal }, () =>
+        fileLocked(place.file, { ...options, refused: refused && wordsOf(refused) }, run),
+      );
     } finally {
       // Fails if the folder holds anything, which is then still needed.
       if (refused === undefined) await files.remove(place.folder).catch(() => undefined);
@@ -289,43 +275,7 @@ export interface StoredSignIn {
   given?: { tokens: GivenTokens; path: string };
 }
 
-export interface SignInStore {
-  /** Cached by the files' stats. Never rejects: a file that cannot be used is told once and counts as absent. */
-  read(): Promise<StoredSignIn>;
-  /**
-   * Runs `work` under the lock of this sign-in, which all processes share. Throws `SignInProblem` "lock-busy", "cancelled"
-   * if the signal fires before `work` begins, and what `work` throws.
-   */
-  locked<T>(work: (held: HeldSignIn) => Promise<T>, signal: AbortSignal): Promise<T>;
-  /** Pi's own sign-in for this server and url. Undefined: there is none, or it cannot be used. */
-  findInPi(): Promise<SignInRecord | undefined>;
-  /**
-   * Moves it here under Pi's locks and removes it there. Undefined: it is gone meanwhile. Throws `SignInProblem`
-   * "lock-busy", "cancelled" or "store-unwritable"; then Pi still has it, and nothing has changed here.
-   */
-  takeFromPi(signal: AbortSignal): Promise<SignInRecord | undefined>;
-}
-
-export interface StoreOptions {
-  agentDir: string;
-  /** Whether `tokens.json` counts: it is for a server of this name, wherever the name leads. */
-  takesGiven: boolean;
-  server: string;
-  /** MCP endpoint, as it is resolved. */
-  url: string;
-  /** The client that the configuration names, asked only for Pi's own sign-ins, which do not say it. */
-  client?: (() => Promise<{ id: string; hasSecret: boolean } | undefined>) | undefined;
-  /** Gets one line for the log. */
-  onNote: (note: string) => void;
-  /** Gets one line for the user. */
-  warn: (text: string) => void;
-}
-
-const realSystem: StoreSystem & { piTimes: PiTimes } = {
-  files: nodeFiles,
-  lockTimes: SIGN_IN_LOCK,
-  piTimes: PI_TIMES,
-};
+export type SignInStore = ReturnType<typeof openSignInStore>;
 
 /** Why the folder is not the server's; undefined if it is. */
 async function otherCase(server: string, folder: string): Promise<string | undefined> {
@@ -336,8 +286,13 @@ async function otherCase(server: string, folder: string): Promise<string | undef
     : `its folder is ${actual}, and the server's would be ${wanted}`;
 }
 
-function openGiven({ server, url, warn }: StoreOptions, place: Place): CachedFile<GivenTokens> {
-  return new CachedFile({
+export function openSignInStore(options: StoreOptions, system: Partial<System> = {}) {
+  const { server, url, warn, takesGiven } = options;
+  const place = placeOf(options);
+  const all = { ...options, ...SYSTEM, ...system, place };
+  const record = new RecordFile(all);
+  const pi = createPiFile(all);
+  const given = new CachedFile({
     path: place.given,
     place,
     parse: (text, modifiedMs) => parseGiven(text, { modifiedMs, url }),
@@ -345,26 +300,30 @@ function openGiven({ server, url, warn }: StoreOptions, place: Place): CachedFil
     onRefused: warn,
     onUnusable: warn,
   });
-}
-
-/** `system`: what the store uses of the machine; a test passes its own. */
-export function openSignInStore(options: StoreOptions, system: Partial<typeof realSystem> = {}): SignInStore {
-  const place = placeOf(options);
-  const record = new RecordFile({ ...options, ...realSystem, ...system, place });
-  const given = openGiven(options, place);
-  const pi = createPiFile({ ...options, ...realSystem, ...system, target: place.file });
   return {
-    read: async () => {
+    /** Cached by the files' stats. Never rejects: a file that cannot be used is told once and counts as absent. */
+    read: async (): Promise<StoredSignIn> => {
       const found = await record.read();
       if (found && hasTokens(found)) return { record: found };
-      const { value } = options.takesGiven ? await given.read() : {};
+      const { value } = takesGiven ? await given.read() : {};
       return {
         ...(found && { record: found }),
         ...(value && { given: { tokens: value, path: place.given } }),
       };
     },
-    locked: (work, signal) => record.locked(work, signal),
-    findInPi: () => pi.find(),
-    takeFromPi: (signal) => record.locked((held) => pi.moveTo(held, signal), signal),
+    /**
+     * Runs `work` under the lock of this sign-in, which all processes share. Throws `SignInProblem` "lock-busy", "cancelled"
+     * if the signal fires before `work` begins, and what `work` throws.
+     */
+    locked: <T>(work: (held: HeldSignIn) => Promise<T>, signal: AbortSignal): Promise<T> =>
+      record.locked(work, signal),
+    /** Pi's own sign-in for this server and url. Undefined: there is none, or it cannot be used. */
+    findInPi: (): Promise<SignInRecord | undefined> => pi.find(),
+    /**
+     * Moves it here under Pi's locks and removes it there. Undefined: it is gone meanwhile. Throws `SignInProblem`
+     * "lock-busy", "cancelled" or "store-unwritable"; then Pi still has it, and nothing has changed here.
+     */
+    takeFromPi: (signal: AbortSignal): Promise<SignInRecord | undefined> =>
+      record.locked((held) => pi.moveTo(held, signal), signal),
   };
 }

@@ -2,18 +2,20 @@
  * The headers that mirror the body of a request (MCP 2026-07-28, basic/transports/streamable-http, request metadata and
  * custom headers from tool parameters). Pure.
  */
+
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
-import { MODERN_VERSION } from "../memory/memory.ts";
+import type { CachedTool } from "../../../shared/listed/tool.ts";
+import { type JSONRPCRequest, MODERN_VERSION } from "../wire/wire.ts";
 import { MIRRORED_BYTES, MIRRORED_PARAMETERS } from "./limits.ts";
 
 /** A parameter that is mirrored: the end of its header's name, and the keys that lead to its value. */
-export interface MirroredParameter {
+interface MirroredParameter {
   header: string;
   path: readonly string[];
 }
 
 /** Why a tool is left out, worded to follow its name. */
-export interface InvalidAnnotation {
+interface InvalidAnnotation {
   problem: string;
 }
 
@@ -145,4 +147,36 @@ export function standardHeaders({
     "mcp-method": method,
     ...(typeof name === "string" ? { "mcp-name": headerValue(name) } : {}),
   };
+}
+
+const NAME_CHARS = 100;
+const NOTED = 20;
+
+export class MirroredHeaders {
+  #tools = new Map<string, MirroredParameter[]>();
+
+  /** Takes a new list of tools and answers those that can be called: others have an invalid annotation, which is noted. */
+  take(tools: readonly CachedTool[], onNote: (note: string) => void): CachedTool[] {
+    const mirrored = new Map<string, MirroredParameter[]>();
+    let leftOut = 0;
+    const kept = tools.filter(({ name, inputSchema }) => {
+      const found = mirroredParameters(inputSchema);
+      if ("problem" in found) {
+        if (++leftOut <= NOTED) onNote(`its tool ${name.slice(0, NAME_CHARS)} is left out: ${found.problem}`);
+      } else if (found.length > 0) mirrored.set(name, found);
+      return !("problem" in found);
+    });
+    if (leftOut > NOTED) onNote(`${leftOut - NOTED} more of its tools are left out for such a reason`);
+    this.#tools = mirrored;
+    return kept;
+  }
+
+  /** Undefined: the parameters are too long for headers. */
+  of({ method, params }: JSONRPCRequest): Record<string, string> | undefined {
+    const headers = standardHeaders({ method, params });
+    const mirrored = method === "tools/call" ? this.#tools.get(String(params?.name)) : undefined;
+    if (!mirrored) return headers;
+    const own = parameterHeaders(mirrored, params?.arguments);
+    return own && { ...headers, ...own };
+  }
 }

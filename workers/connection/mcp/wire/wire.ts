@@ -2,6 +2,8 @@
  * Messages and transports as types, under the SDK's names. Only the folder mcp imports the SDK; all other folders import
  * these types, so that another protocol era needs another `wire.ts` and no other file.
  */
+import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
+
 export type { Transport, TransportSendOptions } from "@modelcontextprotocol/sdk/shared/transport.js";
 export type {
   CallToolResult,
@@ -10,3 +12,20 @@ export type {
   JSONRPCRequest,
   RequestId,
 } from "@modelcontextprotocol/sdk/types.js";
+
+/** The revision of the stateless era that this client speaks. */
+export const MODERN_VERSION = "2026-07-28";
+
+/**
+ * A server was called by what an earlier session remembered, and is another one now. It refused the request unseen, or was
+ * never reached: nothing has run, and the request may be sent once the era is known.
+ */
+export class MustNegotiate extends ThreadsError {
+  constructor(server: string) {
+    super("server_died", `${server} no longer speaks the revision of MCP that it spoke before.`, {
+      remedy: "The next call connects again.",
+      data: { server },
+    });
+    this.name = "MustNegotiate";
+  }
+}

@@ -6,17 +6,10 @@
  */
 
 import { createReader, inTurn, readInTurn } from "../../../shared/pace/turns.ts";
-import {
-  createPieces,
-  type LongMessages,
-  longMessages,
-  type Noise,
-  type Received,
-  TooLarge,
-} from "../../messages/messages.ts";
-import type { ServerBody } from "../../web/web.ts";
-
-export { TooLarge } from "../../messages/messages.ts";
+import { createPieces, type Received, startOf } from "../../messages/pieces.ts";
+import { type LongMessages, longMessages, type MessageStream, receive } from "../../messages/receive.ts";
+import { type Noise, TooLarge } from "../../messages/too-large.ts";
+import type { ServerBody } from "../../web/client.ts";
 
 export interface ServerEvent {
   /** `message` if the server names no type. */
@@ -25,7 +18,7 @@ export interface ServerEvent {
   data: Received;
 }
 
-export interface EventHandlers {
+interface EventHandlers {
   maxBytes: number;
   /** Counts lines that belong to no event, and events without data. */
   noise: Noise;
@@ -51,7 +44,7 @@ const EVENT_LINES = 100;
 /** An id that can be sent back in a header. */
 const USABLE_ID = /^[\x20-\x7e]{1,1024}$/;
 
-export interface EventReader {
+interface EventReader {
   /** Bytes held of the event that is not complete. */
   readonly bytes: number;
   /** Each step is one line; that of an event's last line is what `onEvent` answers. Throws `TooLarge`, then it has ended. */
@@ -246,4 +239,16 @@ async function held(
     body.off("close", slot.closed);
     slot.end();
   }
+}
+
+/** The log cuts a note, after it has taken secrets out. */
+const NOTED_BYTES = 16_384;
+
+/** Anything else in the event is noted. Answers and throws what `receive` does. */
+export function handEvent({ type, data }: ServerEvent, to: MessageStream): undefined | Promise<unknown> {
+  if (type !== "message" || data.length === 0) return undefined;
+  return receive(data, {
+    ...to,
+    onNoise: () => to.onNote(`sent an event that is not a JSON-RPC message: ${startOf(data, NOTED_BYTES)}`),
+  });
 }

@@ -3,16 +3,240 @@
  * events, which are resumed if they end too early. Settles when the answer has been delivered; rejects when it will not
  * come.
  */
-import { setTimeout as sleep } from "node:timers/promises";
-import { type MessageStream, type Received, receive } from "../../messages/messages.ts";
-import type { HttpResponse } from "../../web/web.ts";
-import { answerError, discard } from "./answer.ts";
-import { readBody, readEvents, type ServerEvent, TooLarge } from "./events.ts";
-import { AnswerError, BrokenAnswer, mediaType } from "./failure.ts";
-import type { Exchange } from "./open-exchanges.ts";
-import { createResume, type Resume } from "./resume.ts";
 
-export interface ReceiveOptions {
+import type { Readable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import { isObject } from "../../../../src/shared/protocol/is-object.ts";
+import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
+import { createReader, readInTurn } from "../../../shared/pace/turns.ts";
+import type { RpcError } from "../../mcp/modern/era.ts";
+import type { JSONRPCMessage, JSONRPCRequest, RequestId } from "../../mcp/wire/wire.ts";
+import { isAnswer } from "../../messages/incoming.ts";
+import { Blocks, createPieces, type Received } from "../../messages/pieces.ts";
+import { type MessageStream, receive } from "../../messages/receive.ts";
+import { TooLarge } from "../../messages/too-large.ts";
+import { type HttpResponse, redirectTarget } from "../../web/client.ts";
+import { readBody, readEvents, type ServerEvent } from "./events.ts";
+import { AnswerError, BrokenAnswer, mediaType, NotSent } from "./failure.ts";
+
+/** Enough of a body to find a message or a title. */
+const HEAD_BYTES = 16 * 1024;
+/** Limit for reading the body of a refusal, which may never end. */
+const HEAD_MS = 2_000;
+
+async function head({ body }: HttpResponse): Promise<Buffer> {
+  const pieces = createPieces();
+  const timer = setTimeout(() => body.destroy(), HEAD_MS);
+  // If the body breaks, the part before that may still say something.
+  await readInTurn(body, body.reader ?? createReader(), (piece) => {
+    pieces.push(piece);
+    if (pieces.bytes >= HEAD_BYTES) body.destroy();
+    return undefined;
+  }).catch(() => undefined);
+  clearTimeout(timer);
+  const received = pieces.take();
+  return (received instanceof Blocks ? received.head : received).subarray(0, HEAD_BYTES);
+}
+
+/**
+ * Reads an answer that nobody needs to its end, so that its connection can be used again. Settles when the body has
+ * ended or is too long. Never rejects. The sender of the request limits the time.
+ */
+export async function discard(body: Readable): Promise<void> {
+  await readBody(body, HEAD_BYTES).catch(() => undefined);
+}
+
+const oneLine = (text: string): string =>
+  (text.trim().split(/[\r\n]/, 1)[0] ?? "").replace(/\s+/g, " ").trim();
+
+const textIn = (value: unknown): string | undefined => {
+  if (typeof value === "string") return value;
+  if (typeof value !== "object" || value === null) return undefined;
+  const { message, error_description, error, detail, title } = value as Record<string, unknown>;
+  return [message, error_description, error, detail, title].map(textIn).find((text) => text !== undefined);
+};
+
+/** The title, or the first heading if the title says nothing (Express: `<title>Error</title>`). */
+function htmlTitle(html: string): string {
+  const title = /<title[^>]*>([^<]*)/i.exec(html)?.[1]?.trim() ?? "";
+  if (title !== "" && !/^error$/i.test(title)) return title;
+  return /<(?:pre|h1)[^>]*>([^<]*)/i.exec(html)?.[1] ?? title;
+}
+
+/** The first text for people in JSON that is cut: of a long body only the start is read. */
+function startOfText(json: string): string {
+  const text =
+    /"(?:message|error_description|error|detail|title)"\s*:\s*"((?:[^"\\]|\\[^u]|\\u[\da-f]{4})*)/i.exec(
+      json,
+    )?.[1];
+  try {
+    return text === undefined ? "" : String(JSON.parse(`"${text}"`));
+  } catch {
+    // The server writes no JSON.
+    return "";
+  }
+}
+
+/** The message for people in the start of a body, in one line; empty if the body is not for people. */
+export function textOfAnswer(type: string | undefined, body: string): string {
+  if (type === "text/html" || /^\s*<(!doctype|html)/i.test(body)) return oneLine(htmlTitle(body));
+  if (type === "application/json" || type === "application/problem+json" || /^\s*\{/.test(body)) {
+    try {
+      return oneLine(textIn(JSON.parse(body)) ?? "");
+    } catch {
+      return oneLine(startOfText(body));
+    }
+  }
+  return type === undefined || type.startsWith("text/plain") ? oneLine(body) : "";
+}
+
+/** The JSON-RPC error that a body holds. A refusal often has no id, or null, because the request was not understood. */
+function rpcErrorIn(body: string): RpcError | undefined {
+  if (!/^\s*\{/.test(body)) return undefined;
+  try {
+    const { error } = JSON.parse(body) as { error?: unknown };
+    if (!isObject(error) || !Number.isSafeInteger(error.code)) return undefined;
+    const { code, message, data } = error;
+    return { code: Number(code), message: typeof message === "string" ? message : "", data };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Reads at most the start of the body and ends the body. `body`: that start, which may be a JSON-RPC message. */
+export async function answerError(
+  response: HttpResponse,
+  asked: { url: URL; sessionId?: string | undefined },
+): Promise<{ error: AnswerError; body: Buffer }> {
+  const { status, headers } = response;
+  const stream = mediaType(headers) === "text/event-stream";
+  if (stream) response.body.destroy();
+  const body = stream ? Buffer.alloc(0) : await head(response);
+  const said = body.toString("utf8");
+  const error = new AnswerError({
+    status,
+    headers,
+    text: textOfAnswer(mediaType(headers), said),
+    redirect: redirectTarget(response, asked.url),
+    sessionId: asked.sessionId,
+    rpc: rpcErrorIn(said),
+  });
+  return { error, body };
+}
+
+/** The wait if the server names none. */
+const RESUME_MS = 1_000;
+/** The shortest wait that a server may name. */
+const MIN_RESUME_MS = 100;
+/** Limit for attempts in a row that fail. */
+const FAILED_ATTEMPTS = 2;
+/** Limit for streams in a row without a message. Their waits grow, so this takes more than an hour. */
+const VAIN_ATTEMPTS = 200;
+/** The next wait as a share of the silence so far: an answer is late by this share at most. */
+const SHARE_OF_SILENCE = 0.1;
+
+/** When a stream that ended before its answer is resumed. A server may end it on purpose and let the client poll. */
+export class Resume {
+  readonly #now: () => number;
+  /** The last event's id; undefined if the server names none, so that nothing can be resumed. */
+  lastId: string | undefined;
+  retryMs = RESUME_MS;
+  #failed = 0;
+  #vain = 0;
+  #heardAt: number;
+
+  constructor(now: () => number) {
+    this.#now = now;
+    this.#heardAt = now();
+  }
+
+  /** The stream has brought a message. */
+  onMessage(): void {
+    this.#vain = 0;
+    this.#heardAt = this.#now();
+  }
+
+  /** The last attempt to open a stream has worked or failed. */
+  onAttempt(worked: boolean): void {
+    this.#failed = worked ? 0 : this.#failed + 1;
+    this.#vain++;
+  }
+
+  /** Wait in ms before the next attempt; undefined: there is no other attempt. */
+  nextMs(): number | undefined {
+    if (this.lastId === undefined || this.#failed >= FAILED_ATTEMPTS || this.#vain >= VAIN_ATTEMPTS)
+      return undefined;
+    const silentMs = this.#now() - this.#heardAt;
+    const wantedMs = Math.max(this.retryMs, MIN_RESUME_MS, silentMs * SHARE_OF_SILENCE);
+    return Math.min(wantedMs, LIMITS.startupTimeoutMs);
+  }
+}
+
+/** One open request. */
+export interface Exchange {
+  /** The answer has been handed on. */
+  answered: boolean;
+  /** Aborted when the client cancels the request, and when the transport closes. */
+  readonly controller: AbortController;
+  /** Called after the answer has been handed on. The reader of the answer's stream replaces it. */
+  onAnswered: () => void;
+}
+
+/** Which message answers which of our requests, by whatever stream the message comes; and giving requests up. */
+export class OpenExchanges {
+  readonly #onMessage: (message: JSONRPCMessage) => void;
+  readonly #open = new Map<
+    RequestId,
+    Exchange & { method: string; handOn: (answer: JSONRPCMessage) => void }
+  >();
+
+  /** `onMessage` gets every message that no request of ours takes for itself. */
+  constructor(onMessage: (message: JSONRPCMessage) => void) {
+    this.#onMessage = onMessage;
+  }
+
+  /** `handOn` gets the answer; without it the answer goes where all messages go. */
+  open({ id, method }: JSONRPCRequest, handOn = this.#onMessage): Exchange {
+    const controller = new AbortController();
+    const exchange = { method, answered: false, controller, handOn, onAnswered: () => undefined };
+    this.#open.set(id, exchange);
+    return exchange;
+  }
+
+  /** The open requests: ids as texts, and their methods. */
+  asked(): ReadonlyMap<string, string> {
+    return new Map([...this.#open].map(([id, { method }]) => [String(id), method]));
+  }
+
+  /** The request is over. A late answer is a message like any other. */
+  close(id: RequestId): void {
+    this.#open.delete(id);
+  }
+
+  /** The client no longer wants the answer. Does nothing if the request is not open. */
+  cancel(id: RequestId): void {
+    this.#open.get(id)?.controller.abort();
+  }
+
+  /** Hands on a message of the server, an answer to the request that it belongs to. */
+  deliver(message: JSONRPCMessage): void {
+    const exchange = isAnswer(message) && message.id !== undefined ? this.#open.get(message.id) : undefined;
+    if (!exchange) {
+      this.#onMessage(message);
+      return;
+    }
+    exchange.answered = true;
+    exchange.handOn(message);
+    exchange.onAnswered();
+  }
+
+  /** One by one: Node 22 never quite forgets a signal that is derived from a signal with a long life. */
+  cancelAll(): void {
+    for (const { controller } of this.#open.values()) controller.abort();
+  }
+}
+
+interface ReceiveOptions {
   url: URL;
   maxBytes: number;
   /** What the messages go to. */
@@ -97,7 +321,7 @@ async function receiveEvents(
   options: ReceiveOptions,
 ): Promise<void> {
   const { signal, resume } = options;
-  const position = createResume(() => performance.now());
+  const position = new Resume(() => performance.now());
   let response: HttpResponse | undefined = first;
   let cause: unknown;
   while (true) {
@@ -132,8 +356,12 @@ async function readUntilAnswered(
         if (event.data.length > 0) position.onMessage();
         return onEvent(event);
       },
-      onId: position.onId,
-      onRetry: position.onRetry,
+      onId: (id) => {
+        position.lastId = id;
+      },
+      onRetry: (retryMs) => {
+        position.retryMs = retryMs;
+      },
     });
     return undefined;
   } catch (error) {
@@ -141,5 +369,46 @@ async function readUntilAnswered(
     return error;
   } finally {
     clearTimeout(late);
+  }
+}
+
+/** Limit from the first byte of the request to the last byte of the answer. */
+const ACKNOWLEDGED_MS = 10_000;
+/** A script that is cancelled may cancel a hundred calls or more at once. */
+const MOST_UNACKNOWLEDGED = 256;
+
+export class Acknowledged {
+  readonly #open = new Set<AbortController>();
+
+  /** Settles when the server has accepted the message. Rejects as `post` does, and with `NotSent` if too many wait. */
+  async send(post: (signal: AbortSignal) => Promise<HttpResponse>): Promise<void> {
+    if (this.#open.size >= MOST_UNACKNOWLEDGED) {
+      throw new NotSent(`${MOST_UNACKNOWLEDGED} messages to it are not acknowledged yet`);
+    }
+    const controller = new AbortController();
+    this.#open.add(controller);
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      controller.abort();
+    }, ACKNOWLEDGED_MS);
+    const end = (): void => {
+      clearTimeout(timer);
+      this.#open.delete(controller);
+    };
+    try {
+      const { body } = await post(controller.signal);
+      void discard(body).then(end);
+    } catch (error) {
+      end();
+      throw isLate
+        ? Object.assign(new Error("it was not acknowledged in time"), { code: "ETIMEDOUT" })
+        : error;
+    }
+  }
+
+  /** Gives up all messages that are not acknowledged. */
+  close(): void {
+    for (const controller of this.#open) controller.abort();
   }
 }

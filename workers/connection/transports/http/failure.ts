@@ -7,12 +7,21 @@
  * hide that. 403 asks for a sign-in only with an OAuth challenge that says so (RFC 6750, section 3.1); otherwise 403
  * is a refusal that no sign-in cures.
  */
+
 import { type IncomingHttpHeaders, maxHeaderSize } from "node:http";
-import { messageOf, ThreadsError } from "../../../../src/shared/protocol/errors.ts";
+import {
+  type ErrorCode,
+  type ErrorData,
+  messageOf,
+  ThreadsError,
+} from "../../../../src/shared/protocol/errors.ts";
+import { oneLine } from "../../../../src/shared/text/unprintable.ts";
+import { commandFor, keyAdvice } from "../../../shared/commands.ts";
 import { type AuthChallenge, parseChallenge } from "../../auth/auth.ts";
-import type { RpcError } from "../../mcp/mcp.ts";
-import { type Excess, TooLarge } from "../../messages/messages.ts";
-import { ProxyError } from "../../web/web.ts";
+import type { RpcError } from "../../mcp/modern/era.ts";
+import { type Excess, TooLarge } from "../../messages/too-large.ts";
+import { boundText, type Redactor, redactData } from "../../secrets/redact.ts";
+import { ProxyError, staysWithin } from "../../web/client.ts";
 
 /** An answer without the expected MCP message: its status or its content is another one. */
 export class AnswerError extends Error {
@@ -89,23 +98,28 @@ const CERTIFICATE =
 /** Codes for a header or an address that HTTP cannot hold. */
 const UNSENDABLE = new Set(["ERR_INVALID_CHAR", "ERR_INVALID_HTTP_TOKEN", "ERR_UNESCAPED_CHARACTERS"]);
 const NOT_TLS = new Set(["EPROTO", "ERR_SSL_WRONG_VERSION_NUMBER", "ERR_SSL_PACKET_LENGTH_TOO_LONG"]);
-const NETWORK = new Set([
-  "ECONNREFUSED",
-  "ECONNRESET",
-  "ECONNABORTED",
-  "EPIPE",
-  "ETIMEDOUT",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EAI_FAIL",
-  "ENODATA",
-  "EHOSTUNREACH",
-  "EHOSTDOWN",
-  "ENETUNREACH",
-  "ENETDOWN",
-  "EADDRNOTAVAIL",
-  "ERR_STREAM_PREMATURE_CLOSE",
-]);
+const NO_ANSWER = "closed the connection without an answer";
+const UNREACHED = "could not be reached";
+/** Codes of the network, and what happened at the address. */
+const NETWORK: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "refused the connection",
+  ECONNRESET: NO_ANSWER,
+  ECONNABORTED: UNREACHED,
+  EPIPE: NO_ANSWER,
+  ETIMEDOUT: "did not answer",
+  ENOTFOUND: "could not be found: no such host name",
+  EAI_AGAIN: "could not be found: the name service did not answer",
+  EAI_FAIL: UNREACHED,
+  ENODATA: UNREACHED,
+  EHOSTUNREACH: UNREACHED,
+  EHOSTDOWN: UNREACHED,
+  ENETUNREACH: UNREACHED,
+  ENETDOWN: UNREACHED,
+  EADDRNOTAVAIL: UNREACHED,
+  ERR_STREAM_PREMATURE_CLOSE: NO_ANSWER,
+};
+/** Codes after which nothing was sent, because there was no connection. */
+export const UNSENT = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EAI_FAIL"]);
 
 /** Essence of a media type, for example `text/html`. */
 export const mediaType = (headers: IncomingHttpHeaders): string | undefined =>
@@ -157,7 +171,270 @@ export function classifyFailure(error: unknown): HttpFailure {
     if (code === "HPE_HEADER_OVERFLOW") return { kind: "headers-too-large", limitBytes: maxHeaderSize };
     if (UNSENDABLE.has(code)) return { kind: "not-sent", message: messageOf(error) };
     if (code.startsWith("HPE_")) return { kind: "not-http" };
-    if (NETWORK.has(code)) return { kind: "network", code };
+    if (Object.hasOwn(NETWORK, code)) return { kind: "network", code };
   }
   return { kind: "other", message: messageOf(error) };
+}
+
+/** Limit for an address: a server may redirect to one of several kilobytes. */
+const URL_CHARS = 300;
+
+const shownUrl = (url: URL, redact: Redactor): string =>
+  boundText(`${url.origin}${url.pathname}`, URL_CHARS, redact);
+
+export interface HttpAddress {
+  server: string;
+  url: URL;
+  /** Host of the proxy on the way to the server; undefined if there is none. */
+  proxy: string | undefined;
+  /** Paths below the entry whose values sign the requests, for example `bearerToken`; empty: none. */
+  credentials: readonly string[];
+  /** The file in which they stand or are to stand, with their line if it is known. */
+  keyPlace: string;
+  redact: Redactor;
+}
+
+interface Explanation {
+  /** Absent: `connect_failed`. */
+  code?: ErrorCode;
+  /** Follows the address in a sentence. */
+  what: string;
+  /** How a request over an open connection ended. It must be certain: a call that did not run can be repeated. */
+  verdict: "did not run" | "was refused" | "failed" | "got no answer" | "got no result";
+  remedy: string;
+  data?: ErrorData;
+  /** What else holds at a connect: the address has never answered as an MCP server. */
+  first?: { code?: ErrorCode; what: string; remedy?: string };
+}
+
+type Unexplained = Exclude<HttpFailure, { kind: "explained" }>;
+type Failed<K extends Unexplained["kind"]> = Extract<HttpFailure, { kind: K }>;
+
+const CHECK = "Check the url in mcp.json and that the server is up.";
+const CHECK_PROXY = "Check HTTP_PROXY and HTTPS_PROXY, or name the host in NO_PROXY.";
+const MCP_URL = "The url must be the MCP endpoint, often ending in /mcp.";
+
+const UNKNOWN_AUTHORITY = "its certificate comes from an authority that is not known here";
+const CERTIFICATES: Readonly<Record<string, string>> = {
+  CERT_HAS_EXPIRED: "its certificate has expired",
+  CERT_NOT_YET_VALID: "its certificate is not valid yet",
+  ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another host name",
+  DEPTH_ZERO_SELF_SIGNED_CERT: "its certificate is self-signed",
+  SELF_SIGNED_CERT_IN_CHAIN: UNKNOWN_AUTHORITY,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNKNOWN_AUTHORITY,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNKNOWN_AUTHORITY,
+};
+
+const TEXT_CHARS = 200;
+/** Limit for each text in a challenge. */
+const CHALLENGE_CHARS = 500;
+
+/** Adds the server's own words. They are cut after secrets are out: half of a secret would not be found. */
+const withText = (what: string, text: string, { redact }: HttpAddress): string => {
+  const words = oneLine(redact(text), TEXT_CHARS);
+  return words === "" ? what : `${what}: ${words}`;
+};
+
+function challengeData(challenge: AuthChallenge | undefined, { redact }: HttpAddress): ErrorData {
+  if (challenge === undefined) return {};
+  const shown = Object.entries(challenge).map(([key, text]: [string, string]) => [
+    key,
+    redact(text).slice(0, CHALLENGE_CHARS).toWellFormed(),
+  ]);
+  return { challenge: Object.fromEntries(shown) };
+}
+
+function needsAuth(failure: Failed<"needs-auth">, address: HttpAddress): Explanation {
+  const { status, challenge, text } = failure;
+  const { server, credentials, keyPlace } = address;
+  const words = challenge?.errorDescription ?? text;
+  const isRefused = credentials.length > 0;
+  const keys = credentials.map((path) => (path === "url" ? "key in the url" : path)).join(" and the ");
+  // Where the configuration switches the sign-in off that the server offers, no key is known to be wanted.
+  const isKey = isRefused || (status === 401 && challenge?.resourceMetadata === undefined);
+  return {
+    code: "needs_auth",
+    what: isRefused
+      ? `refused the ${keys} of ${keyPlace} (${withText(String(status), words, address)})`
+      : withText(`answered ${status}`, words, address),
+    verdict: "was refused",
+    remedy: isRefused ? keyAdvice(server) : keyAdvice(server, keyPlace),
+    data: {
+      status,
+      ...(isKey && { reason: isRefused ? "key-refused" : "key-wanted" }),
+      ...challengeData(challenge, address),
+    },
+  };
+}
+
+function redirect({ status, to }: Failed<"redirect">, { url, redact }: HttpAddress): Explanation {
+  const others = "because that is another server";
+  const reason =
+    status === 307 || status === 308
+      ? "after so many others"
+      : `because status ${status} would change the request`;
+  return {
+    what: `redirects to ${shownUrl(to, redact)}, which is not followed ${staysWithin(url, to) ? reason : others}`,
+    verdict: "got no result",
+    // A model reads this too, and the server chose the address.
+    remedy: "Only the user can say whether that is the MCP server: then its address is the url in mcp.json.",
+    data: { status },
+  };
+}
+
+function network({ code }: Failed<"network">, { proxy }: HttpAddress): Explanation {
+  const verdict = UNSENT.has(code) ? "did not run" : "got no answer";
+  if (proxy !== undefined)
+    return {
+      what: `could not be reached through the proxy ${proxy} (${code})`,
+      verdict,
+      remedy: CHECK_PROXY,
+    };
+  const remedy = code === "ENOTFOUND" ? "Check the host name in the url, and the network." : CHECK;
+  return { what: `${NETWORK[code] ?? UNREACHED} (${code})`, verdict, remedy };
+}
+
+const refused = ({ status, text }: { status: number; text: string }, address: HttpAddress): Explanation => ({
+  what: withText(`answered status ${status}`, text, address),
+  verdict: "was refused",
+  remedy: status === 404 || status === 405 ? MCP_URL : CHECK,
+  data: { status },
+});
+
+/** The answer holds no MCP message. */
+const noMessage = (what: string, status: number): Explanation => ({
+  what,
+  verdict: "got no result",
+  remedy: MCP_URL,
+  data: { status },
+  first: { what: `is no MCP server: it ${what}` },
+});
+
+/** Kind of failure -> what happened at the address, how the request ended, and what to do. */
+const EXPLAIN: {
+  readonly [K in Unexplained["kind"]]: (failure: Failed<K>, address: HttpAddress) => Explanation;
+} = {
+  "needs-auth": needsAuth,
+  redirect,
+  network,
+  rejected: refused,
+  "refuses-streamable": refused,
+  "web-page": ({ status, text }, address) =>
+    noMessage(withText(`answered with a web page (HTML), status ${status}`, text, address), status),
+  unusable: ({ status, contentType, text }, address) =>
+    noMessage(withText(`answered with ${contentType ?? "no content type"}`, text, address), status),
+  busy: ({ status, retryAfterMs, text }, address) => {
+    const wait = retryAfterMs === undefined ? "" : ` and asks to wait ${Math.ceil(retryAfterMs / 1_000)} s`;
+    return {
+      what: `${withText(`answered status ${status}`, text, address)}${wait}`,
+      verdict: "failed",
+      remedy: `The server has trouble or is busy: try again later with ${commandFor("reconnect")}.`,
+      data: { status, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) },
+    };
+  },
+  certificate: ({ code }) => ({
+    what: `could not be trusted: ${CERTIFICATES[code] ?? "its certificate was refused"} (${code})`,
+    verdict: "did not run",
+    remedy: /SELF_SIGNED|UNABLE_TO/.test(code)
+      ? 'If it is your own, write the file of its certificate authority as "caFile" of the server, or set NODE_EXTRA_CA_CERTS to it before starting Pi.'
+      : "Its operator has to renew or correct it; check also the host name in the url and this machine's clock.",
+  }),
+  cancelled: () => ({
+    code: "cancelled",
+    what: "did not answer before the request was given up",
+    verdict: "got no answer",
+    remedy: "Nothing to do.",
+  }),
+  "too-large": ({ excess: { code = "message_too_large", what, remedy, data } }) => ({
+    code,
+    what: `sent ${what}`,
+    verdict: "got no result",
+    remedy,
+    data,
+  }),
+  "session-lost": () => ({
+    code: "server_died",
+    what: "no longer knows this session; it may have been restarted",
+    verdict: "did not run",
+    remedy: "Repeat the call: the next one opens a new session.",
+    first: {
+      code: "connect_failed",
+      what: "no longer knows the session that it has just opened",
+      remedy: "If several machines answer there, all requests of a session must go to the same one.",
+    },
+  }),
+  proxy: ({ status, message }) => ({
+    what: `could not be reached: ${message}`,
+    verdict: "did not run",
+    remedy:
+      status === 407
+        ? "The proxy wants a name and password: http://name:password@host in HTTP_PROXY or HTTPS_PROXY."
+        : CHECK_PROXY,
+    ...(status === undefined ? {} : { data: { status } }),
+  }),
+  "headers-too-large": ({ limitBytes }) => ({
+    what: `sent headers of more than ${Math.floor(limitBytes / 1024)} KiB`,
+    verdict: "got no result",
+    remedy: "Only the server's operator can shorten them.",
+  }),
+  "not-tls": () => ({
+    what: "does not speak TLS",
+    verdict: "did not run",
+    remedy: "Write http:// in the url if the server is meant to be without.",
+  }),
+  "not-http": () => ({
+    what: "broke the rules of HTTP",
+    verdict: "got no result",
+    remedy: "Check the port in the url.",
+    first: { what: "does not speak HTTP" },
+  }),
+  "not-sent": ({ message }) => ({ what: `was not asked: ${message}`, verdict: "did not run", remedy: CHECK }),
+  other: ({ message }) => ({ what: `failed: ${message}`, verdict: "got no answer", remedy: CHECK }),
+};
+
+const explain = (failure: Unexplained, address: HttpAddress): Explanation =>
+  EXPLAIN[failure.kind](failure as never, address);
+
+const dataOf = ({ data }: Explanation, { server, redact }: HttpAddress): ErrorData => ({
+  server,
+  ...(data && redactData(data, redact)),
+});
+
+/** The sentence of `explainConnect` without the server's name. */
+export function describeConnect(failure: HttpFailure, address: HttpAddress): string {
+  if (failure.kind === "explained") return failure.error.message;
+  const { what, first } = explain(failure, address);
+  return address.redact(`${shownUrl(address.url, address.redact)} ${first?.what ?? what}.`);
+}
+
+/** The error of an attempt to connect. */
+export function explainConnect(failure: HttpFailure, address: HttpAddress): ThreadsError {
+  if (failure.kind === "explained") return failure.error;
+  const explanation = explain(failure, address);
+  const { code = "connect_failed", remedy } = { ...explanation, ...explanation.first };
+  // The kind of failure as a word, for readers that treat kinds differently; for the network its own code.
+  const reason = failure.kind === "network" ? failure.code : failure.kind;
+  const text = `${address.server}: ${describeConnect(failure, address)}`;
+  return new ThreadsError(code, text, { remedy, data: { reason, ...dataOf(explanation, address) } });
+}
+
+/** The error of a request over an open connection. `call`: the tool that the request calls, if any. */
+export function explainRequest(
+  failure: HttpFailure,
+  { method, call }: { method: string; call: string | undefined },
+  address: HttpAddress,
+): ThreadsError {
+  if (failure.kind === "explained") return failure.error;
+  const explanation = explain(failure, address);
+  const { what, verdict, code = "connect_failed" } = explanation;
+  const subject = call === undefined ? `${address.server}: ${method}` : `${address.server}/${call}`;
+  const where = shownUrl(address.url, address.redact);
+  const text = address.redact(`${subject} ${verdict}: ${where} ${what}.`);
+  const details = { remedy: explanation.remedy, data: dataOf(explanation, address) };
+  // A request for a list is part of the connect. A call is different: it may have had its effect.
+  if (call === undefined || code !== "connect_failed") return new ThreadsError(code, text, details);
+  if (verdict === "was refused") return new ThreadsError("call_rejected", text, details);
+  const remedy =
+    verdict === "did not run" ? details.remedy : "The call may have run. The next call connects again.";
+  return new ThreadsError("server_died", text, { ...details, remedy });
 }

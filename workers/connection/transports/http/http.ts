@@ -1,70 +1,147 @@
 /**
  * Connects to a server over HTTP. Owns: the order Streamable HTTP, then legacy SSE if the server refuses that, and the
- * stateless transport if the server is of that era;
- * another try if the failure may pass; the explanation of a failure. Any `type` except "sse" begins with Streamable
- * HTTP and may fall back: in the files of other clients "http" only means that the server has a url.
- * Must not: know lifecycles. Called by: transports.ts, which loads this folder when it is first needed.
+ * stateless transport if the server is of that era; another try if the failure may pass; one more request if the failure
+ * says too little. Any `type` except "sse" begins with Streamable HTTP and may fall back: in the files of other clients
+ * "http" only means that the server has a url. Must not: know lifecycles.
  */
 
+import { setTimeout as sleep } from "node:timers/promises";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { authorizedClient, type RequestAuth } from "../../auth/auth.ts";
 import type { ResolvedHttp } from "../../config/values/values.ts";
-import type { Connection, ConnectOptions } from "../../mcp/mcp.ts";
+import { type Peer, Wire } from "../../mcp/both-eras.ts";
+import { toConnection } from "../../mcp/client.ts";
+import type { Connection, ConnectOptions } from "../../mcp/connection.ts";
+import { evidenceOf, isTimeout, startLimitMs, startupTimeout } from "../../mcp/failures.ts";
+import { initialize } from "../../mcp/legacy-peer.ts";
+import { type Evidence, judgeEra, negotiate } from "../../mcp/modern/era.ts";
+import { MirroredHeaders } from "../../mcp/modern/headers.ts";
+import { speakModern } from "../../mcp/modern-peer.ts";
+import { MustNegotiate, type Transport } from "../../mcp/wire/wire.ts";
+import { BoundedTransport } from "../../messages/server-requests.ts";
+import { credentialsOf } from "../../secrets/find.ts";
+import { createHttpClient, proxyFor } from "../../web/client.ts";
+import { answerError } from "./exchange.ts";
 import {
-  type Evidence,
-  initialize,
-  isTimeout,
-  MirroredHeaders,
-  MustNegotiate,
-  negotiate,
-  type Peer,
-  speakModern,
-  startupTimeout,
-  toConnection,
-  Wire,
-} from "../../mcp/mcp.ts";
-import type { JSONRPCRequest, Transport } from "../../mcp/wire/wire.ts";
-import { BoundedTransport } from "../../messages/messages.ts";
-import { credentialsOf } from "../../secrets/secrets.ts";
-import { createHttpClient, type HttpClient, proxyFor } from "../../web/web.ts";
-import { httpEvidence, isModernRefusal, isWrongEra } from "./era.ts";
-import { describeConnect, explainConnect, explainRequest } from "./explain.ts";
-import { classifyFailure, type HttpFailure } from "./failure.ts";
-import type { HttpAddress } from "./failure-words.ts";
-import { explainByProbe } from "./probe.ts";
-import { retryWhileTransient } from "./retry.ts";
+  AnswerError,
+  classifyFailure,
+  describeConnect,
+  explainConnect,
+  explainRequest,
+  type HttpAddress,
+  type HttpFailure,
+  UNSENT,
+} from "./failure.ts";
 import { LegacySseTransport } from "./sse.ts";
 import { StatelessHttpTransport } from "./stateless.ts";
 import { type HttpTransportOptions, StreamableHttpTransport } from "./streamable.ts";
 
-export { explainConnect } from "./explain.ts";
-export { classifyFailure } from "./failure.ts";
-export type { HttpAddress } from "./failure-words.ts";
+/** What an answer to one more request could tell about a failure. */
+export interface Probe {
+  url: URL;
+  /** The meaning of the answer if it explains the failure, otherwise undefined. */
+  read: (found: HttpFailure) => HttpFailure | undefined;
+}
+
+type Kinds = ReadonlySet<HttpFailure["kind"]>;
+
+/** A refusal without a word may say more to a browser. */
+const REFUSALS: Kinds = new Set(["rejected", "refuses-streamable", "busy", "unusable"]);
+/** What a browser finds at the address that says more than the failure itself. */
+const TELLING: Kinds = new Set(["web-page", "redirect", "certificate", "not-tls", "not-http", "proxy"]);
+/** A server that closes a plain connection may want TLS. Any answer over TLS, even an error of TLS, proves that. */
+const NO_TLS: Kinds = new Set(["network", "not-tls", "other", "cancelled", "proxy"]);
+
+/** The probe that could explain the failure; undefined if the failure needs no explanation. Pure. */
+export function chooseProbe(failure: HttpFailure, url: URL): Probe | undefined {
+  if (failure.kind === "not-http" || (failure.kind === "network" && failure.code === "ECONNRESET")) {
+    if (url.protocol !== "http:") return undefined;
+    const tls: HttpFailure = { kind: "other", message: "it speaks TLS, so the url must begin with https://" };
+    return {
+      url: Object.assign(new URL(url), { protocol: "https:" }),
+      read: ({ kind }) => (NO_TLS.has(kind) ? undefined : tls),
+    };
+  }
+  if (!REFUSALS.has(failure.kind) || !("text" in failure) || failure.text !== "") return undefined;
+  return { url, read: (found) => (TELLING.has(found.kind) ? found : undefined) };
+}
+
+/**
+ * Sends one more request if the failure says too little, to learn what a browser would see at the address. The request
+ * carries none of the configured headers, so it gives no secret away. Never rejects.
+ */
+async function explainByProbe(failure: HttpFailure, connect: HttpConnect): Promise<HttpFailure> {
+  const { address, target, reader, signal } = connect;
+  const bare = Object.assign(new URL(address.url), { username: "", password: "", search: "" });
+  const probe = chooseProbe(failure, bare);
+  if (!probe) return failure;
+  const client = createHttpClient(process.env, reader, target.ca);
+  try {
+    const limited = AbortSignal.any([signal, AbortSignal.timeout(LIMITS.probeMs)]);
+    const headers = { accept: "text/html, */*" };
+    const response = await client.request({ method: "GET", url: probe.url, headers, signal: limited });
+    const { error } = await answerError(response, { url: probe.url });
+    // For a browser a page is a page, whatever its status.
+    const isPage = !error.redirect && /^text\/html\b/i.test(error.headers["content-type"] ?? "");
+    const found: HttpFailure = isPage
+      ? { kind: "web-page", status: error.status, text: error.text }
+      : classifyFailure(error);
+    return probe.read(found) ?? failure;
+  } catch (error) {
+    return probe.read(classifyFailure(error)) ?? failure;
+  } finally {
+    client.close();
+  }
+}
+
+const httpEvidence = (error: unknown): Evidence =>
+  error instanceof AnswerError ? { kind: "http", status: error.status, error: error.rpc } : evidenceOf(error);
+
+/** Codes with which servers of the old era refuse a request that no handshake came before. */
+const NO_SESSION = new Set([-32000, -32001, -32600, -32601]);
+
+/**
+ * Whether the first request to a server that was taken for a modern one shows that it is not, or that it is not there.
+ * Either way nothing has run: the status refuses the request, or nothing was sent.
+ */
+export function isWrongEra(error: unknown): boolean {
+  const failure = classifyFailure(error);
+  if (failure.kind === "network") return UNSENT.has(failure.code);
+  if (!(error instanceof AnswerError) || error.status < 400 || error.status >= 500) return false;
+  if (error.rpc && !NO_SESSION.has(error.rpc.code)) return false;
+  return judgeEra("modern", httpEvidence(error)) === "legacy";
+}
+
+/** Before the second and the third attempt. */
+export const RETRY_MS: readonly number[] = [300, 1_000];
+
+/**
+ * Wait in ms before the next attempt; undefined: there is no other attempt. `retry` counts from 0. `delaysMs`: the wait
+ * before each further attempt. A server that asks for a longer wait than `LIMITS.retryAfterMs` is not asked again: it
+ * would only refuse.
+ */
+export function retryDelay(
+  failure: HttpFailure,
+  retry: number,
+  delaysMs: readonly number[] = RETRY_MS,
+): number | undefined {
+  const delayMs = delaysMs[retry];
+  if (delayMs === undefined) return undefined;
+  if (failure.kind === "network") return delayMs;
+  if (failure.kind !== "busy") return undefined;
+  const askedMs = failure.retryAfterMs ?? 0;
+  return askedMs > LIMITS.retryAfterMs ? undefined : Math.max(delayMs, askedMs);
+}
 
 /** Limit for answers to the server's requests: each answer is a POST, which takes a connection while it is sent. */
 export const ANSWERS_AT_A_TIME = 10;
 
-interface HttpConnect extends Omit<ConnectOptions, "auth"> {
+interface HttpConnect extends ConnectOptions {
+  target: ResolvedHttp;
   address: HttpAddress;
   requestAuth: RequestAuth | undefined;
-  headers: Record<string, string>;
-  /** PEM of further certificate authorities. */
-  ca: readonly string[] | undefined;
 }
-
-/** A failed attempt to connect, with the meaning of its failure. */
-class AttemptFailed extends Error {
-  readonly failure: HttpFailure;
-
-  constructor(cause: unknown) {
-    super("the attempt failed", { cause });
-    this.failure = classifyFailure(cause);
-  }
-}
-
-const failureOf = (error: unknown): HttpFailure =>
-  error instanceof AttemptFailed ? error.failure : classifyFailure(error);
 
 function describeAddress(target: ResolvedHttp, { definition, redact }: ConnectOptions): HttpAddress {
   const url = new URL(target.url);
@@ -101,58 +178,49 @@ async function withLine(address: HttpAddress, { definition }: ConnectOptions): P
   return { ...address, keyPlace: await lineOf(definition, name === undefined ? [key] : [key, name]) };
 }
 
-const describeRequest = ({
-  method,
-  params,
-}: JSONRPCRequest): { method: string; call: string | undefined } => ({
-  method,
-  call: method === "tools/call" ? String(params?.name) : undefined,
-});
-
-function createClient({ requestAuth, reader, ca }: HttpConnect): HttpClient {
-  const client = createHttpClient(process.env, reader, ca);
-  return requestAuth ? authorizedClient(client, requestAuth) : client;
-}
-
 /** How one attempt speaks. */
-interface Way {
+interface Attempt {
   kind: "http" | "sse";
-  /** `isWrongEra`: whether the failure of a request is none of its own, but shows that the server is of another era. */
+  /** `isLost`: whether the failure of a request is none of its own, but shows that the server is of another era. */
   make: (
     options: HttpTransportOptions,
-    isWrongEra: (error: unknown) => boolean,
+    isLost: (error: unknown) => boolean,
   ) => Transport & { failure?: unknown };
   speak: (wire: Wire, connect: HttpConnect) => Promise<Peer>;
 }
 
-/** One attempt over one transport. Rejects with `AttemptFailed`; then it has left nothing open. */
-async function open(way: Way, connect: HttpConnect): Promise<Connection> {
-  const { address, definition } = connect;
-  const client = createClient(connect);
+/** One attempt over one transport. Rejects with its error as it happened; then it has left nothing open. */
+async function open({ kind, make, speak }: Attempt, connect: HttpConnect): Promise<Connection> {
+  const { address, definition, target, requestAuth, onNote, signal } = connect;
+  const server = definition.name;
+  const plain = createHttpClient(process.env, connect.reader, target.ca);
   let peer: Peer | undefined;
   let failure: ThreadsError | undefined;
   const isLost = (error: unknown): boolean => peer?.isFromMemory === true && isWrongEra(error);
-  const options: HttpTransportOptions = {
-    server: definition.name,
-    url: address.url,
-    headers: connect.headers,
-    client,
-    maxMessageBytes: connect.maxMessageBytes,
-    onNote: connect.onNote,
-    // A failure of the connect is judged below. A later failure is explained to the caller of the request.
-    explain: (error, request) => {
-      if (!peer) return error;
-      if (isLost(error)) return new MustNegotiate(definition.name);
-      const explained = failure ?? explainRequest(classifyFailure(error), describeRequest(request), address);
-      // The caller gets its error before the connection ends.
-      if (explained.code === "needs_auth") setImmediate(() => connect.onAuthLost?.(explained));
-      return explained;
+  const transport = make(
+    {
+      server,
+      url: address.url,
+      headers: target.headers,
+      client: requestAuth ? authorizedClient(plain, requestAuth) : plain,
+      maxMessageBytes: connect.maxMessageBytes,
+      onNote,
+      // A failure of the connect is judged below. A later failure is explained to the caller of the request.
+      explain: (error, { method, params }) => {
+        if (!peer) return error;
+        if (isLost(error)) return new MustNegotiate(server);
+        const call = method === "tools/call" ? String(params?.name) : undefined;
+        const explained = failure ?? explainRequest(classifyFailure(error), { method, call }, address);
+        // The caller gets its error before the connection ends.
+        if (explained.code === "needs_auth") setImmediate(() => connect.onAuthLost?.(explained));
+        return explained;
+      },
     },
-  };
-  const transport = way.make(options, isLost);
+    isLost,
+  );
   const bounded = new BoundedTransport(transport, {
-    server: definition.name,
-    onNote: connect.onNote,
+    server,
+    onNote,
     answersAtATime: ANSWERS_AT_A_TIME,
     end: (reason) => {
       failure = reason;
@@ -160,138 +228,125 @@ async function open(way: Way, connect: HttpConnect): Promise<Connection> {
     },
   });
   const giveUp = (): void => void transport.close();
-  connect.signal.addEventListener("abort", giveUp, { once: true });
+  signal.addEventListener("abort", giveUp, { once: true });
   try {
-    peer = await way.speak(new Wire(bounded), connect);
+    peer = await speak(new Wire(bounded), connect);
     return toConnection(peer, {
-      definition,
-      onNote: connect.onNote,
-      redact: connect.redact,
-      asks: connect.asks,
-      transport: way.kind,
+      ...connect,
+      transport: kind,
       pid: undefined,
       close: () => transport.close(),
       failure: () => failure,
       whyClosed: () => {
         const why = failure ?? transport.failure;
         return why === undefined
-          ? `${definition.name} closed its connection.`
+          ? `${server} closed its connection.`
           : describeConnect(classifyFailure(why), address);
       },
     });
   } catch (error) {
     await transport.close();
-    throw new AttemptFailed(failure ?? error);
+    throw failure ?? error;
   } finally {
-    connect.signal.removeEventListener("abort", giveUp);
+    signal.removeEventListener("abort", giveUp);
   }
 }
 
-const STREAMABLE: Way = {
+const STREAMABLE: Attempt = {
   kind: "http",
   make: (options) => new StreamableHttpTransport(options) as Transport,
   speak: initialize,
 };
 
-const SSE: Way = { kind: "sse", make: (options) => new LegacySseTransport(options), speak: initialize };
+const SSE: Attempt = { kind: "sse", make: (options) => new LegacySseTransport(options), speak: initialize };
 
 /** Failures of the fallback that say more than the refusal before it. */
-const SAYS_MORE = new Set<HttpFailure["kind"]>([
-  "needs-auth",
-  "web-page",
-  "redirect",
-  "too-large",
-  "explained",
-]);
+const SAYS_MORE: Kinds = new Set(["needs-auth", "web-page", "redirect", "too-large", "explained"]);
 
-async function openEither(connect: HttpConnect): Promise<Connection> {
+async function openLegacy(connect: HttpConnect): Promise<Connection> {
   try {
     return await open(STREAMABLE, connect);
   } catch (error) {
-    const refusal = failureOf(error);
-    if (refusal.kind !== "refuses-streamable" || isModernRefusal(evidenceIn(error))) throw error;
+    const refusal = classifyFailure(error);
+    const isModern = judgeEra("initialize", httpEvidence(error)) === "modern";
+    if (refusal.kind !== "refuses-streamable" || isModern) throw error;
     connect.onNote(`refuses Streamable HTTP (status ${refusal.status}), trying SSE`);
     return await open(SSE, connect).catch((second: unknown) => {
-      throw SAYS_MORE.has(failureOf(second).kind) ? second : error;
+      throw SAYS_MORE.has(classifyFailure(second).kind) ? second : error;
     });
   }
 }
 
-const evidenceIn = (error: unknown): Evidence =>
-  httpEvidence(error instanceof AttemptFailed ? error.cause : error);
-
 function openModern(connect: HttpConnect): Promise<Connection> {
   const headers = new MirroredHeaders();
   const { remembered } = connect;
+  const more = { headers, remembered: remembered?.isTrusted ? remembered.protocol : undefined };
   return open(
     {
       kind: "http",
-      make: (options, isWrong) =>
+      make: (options, isLost) =>
         new StatelessHttpTransport({
           ...options,
           headersOf: (request) => headers.of(request),
-          isWrongEra: isWrong,
+          isWrongEra: isLost,
         }),
-      speak: (wire, options) =>
-        speakModern(wire, options, {
-          headers,
-          remembered: remembered?.isTrusted ? remembered.protocol : undefined,
-        }),
+      speak: (wire, options) => speakModern(wire, options, more),
     },
     connect,
   );
 }
 
-function openAny(connect: HttpConnect, sseOnly: boolean): Promise<Connection> {
+function openOnce(connect: HttpConnect): Promise<Connection> {
   const { definition, remembered, onNote } = connect;
-  if (sseOnly) return open(SSE, connect);
+  if (connect.target.sseOnly) return open(SSE, connect);
   return negotiate(
     { definition, wasModern: remembered !== undefined },
     {
-      legacy: () => openEither(connect),
+      legacy: () => openLegacy(connect),
       modern: () => openModern(connect),
-      evidenceOf: evidenceIn,
+      evidenceOf: httpEvidence,
       onNote,
     },
   );
 }
 
-async function probe(failure: HttpFailure, connect: HttpConnect): Promise<HttpFailure> {
-  const { address, ca, reader, signal } = connect;
-  const client = createHttpClient(process.env, reader, ca);
-  const limited = AbortSignal.any([signal, AbortSignal.timeout(LIMITS.probeMs)]);
-  return explainByProbe(failure, { client, url: address.url, signal: limited }).finally(() => client.close());
+/** Tries again while the failure may pass. Rejects with the last attempt's error, or at once if the signal is aborted. */
+async function openWhileTransient(connect: HttpConnect): Promise<Connection> {
+  const { signal, onNote, retryMs } = connect;
+  for (let retry = 0; ; retry++) {
+    try {
+      return await openOnce(connect);
+    } catch (error) {
+      const failure = classifyFailure(error);
+      const delayMs = retryDelay(failure, retry, retryMs);
+      if (delayMs === undefined || signal.aborted) throw error;
+      const reason =
+        failure.kind === "busy" ? `status ${failure.status}` : "code" in failure ? failure.code : "";
+      onNote(`could not be connected (${reason}), trying again in ${delayMs} ms`);
+      await sleep(delayMs, undefined, { signal });
+    }
+  }
 }
 
 /** Throws `ThreadsError`; then it has left nothing running. */
 export async function connectHttp(target: ResolvedHttp, options: ConnectOptions): Promise<Connection> {
-  const { name, startupTimeoutMs = LIMITS.startupTimeoutMs } = options.definition;
   const address = describeAddress(target, options);
-  const deadline = AbortSignal.timeout(startupTimeoutMs);
-  const signal = AbortSignal.any([options.signal, deadline]);
-  const onNote = (note: string): void => options.onNote(options.redact(note));
-  const { auth, ...others } = options;
+  const deadline = AbortSignal.timeout(startLimitMs(options.definition));
   const connect: HttpConnect = {
-    ...others,
-    signal,
-    onNote,
+    ...options,
+    target,
     address,
-    requestAuth: auth?.(target),
-    headers: target.headers,
-    ca: target.ca,
+    requestAuth: options.auth?.(target),
+    signal: AbortSignal.any([options.signal, deadline]),
+    onNote: (note) => options.onNote(options.redact(note)),
   };
   try {
-    return await retryWhileTransient(() => openAny(connect, target.sseOnly), {
-      failureOf,
-      onNote,
-      signal,
-      delaysMs: options.retryMs,
-    });
+    return await openWhileTransient(connect);
   } catch (error) {
-    if (options.signal.aborted) throw new ThreadsError("cancelled", `${name}: the connect was given up.`);
-    const cause = error instanceof AttemptFailed ? error.cause : error;
-    if (deadline.aborted || isTimeout(cause)) throw startupTimeout(options);
-    const failure = await probe(failureOf(error), connect);
+    if (options.signal.aborted)
+      throw new ThreadsError("cancelled", `${options.definition.name}: the connect was given up.`);
+    if (deadline.aborted || isTimeout(error)) throw startupTimeout(options);
+    const failure = await explainByProbe(classifyFailure(error), connect);
     throw explainConnect(failure, failure.kind === "needs-auth" ? await withLine(address, options) : address);
   }
 }

@@ -4,14 +4,13 @@
  * connection ends.
  */
 import type { JSONRPCMessage, JSONRPCRequest, RequestId, Transport } from "../../mcp/wire/wire.ts";
-import { cancelledRequest, isAnswer, isRequest, type MessageStream, Noise } from "../../messages/messages.ts";
-import type { HttpResponse } from "../../web/web.ts";
-import { Acknowledged } from "./acknowledged.ts";
-import { answerError, discard } from "./answer.ts";
-import { readEvents, type ServerEvent } from "./events.ts";
-import { AFTER_ANSWER_MS } from "./exchange.ts";
+import { cancelledRequest, isAnswer, isRequest } from "../../messages/incoming.ts";
+import type { MessageStream } from "../../messages/receive.ts";
+import { Noise } from "../../messages/too-large.ts";
+import type { HttpResponse } from "../../web/client.ts";
+import { handEvent, readEvents, type ServerEvent } from "./events.ts";
+import { Acknowledged, AFTER_ANSWER_MS, answerError, discard } from "./exchange.ts";
 import { BrokenAnswer, mediaType, NotSent } from "./failure.ts";
-import { handEvent } from "./messages-in.ts";
 import type { HttpTransportOptions } from "./streamable.ts";
 
 /**

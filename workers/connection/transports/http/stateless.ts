@@ -4,13 +4,13 @@
  * up closes its response, which is how the server learns of it; notifications are never sent.
  */
 import type { JSONRPCMessage, JSONRPCRequest, Transport } from "../../mcp/wire/wire.ts";
-import { cancelledRequest, isRequest, type MessageStream, Noise } from "../../messages/messages.ts";
-import type { HttpResponse } from "../../web/web.ts";
-import { answerError } from "./answer.ts";
-import { receiveAnswer } from "./exchange.ts";
+import { cancelledRequest, isRequest } from "../../messages/incoming.ts";
+import type { MessageStream } from "../../messages/receive.ts";
+import { Noise } from "../../messages/too-large.ts";
+import type { HttpResponse } from "../../web/client.ts";
+import { handEvent } from "./events.ts";
+import { answerError, OpenExchanges, receiveAnswer } from "./exchange.ts";
 import { classifyFailure, NotSent } from "./failure.ts";
-import { handEvent } from "./messages-in.ts";
-import { createOpenExchanges } from "./open-exchanges.ts";
 import type { HttpTransportOptions } from "./streamable.ts";
 
 export interface StatelessOptions extends HttpTransportOptions {
@@ -29,7 +29,7 @@ export class StatelessHttpTransport implements Transport {
   onmessage?: (message: JSONRPCMessage) => void;
 
   readonly #options: StatelessOptions;
-  readonly #open = createOpenExchanges((message) => this.onmessage?.(message));
+  readonly #open = new OpenExchanges((message) => this.onmessage?.(message));
   readonly #stream: MessageStream;
   #isClosed = false;
 
@@ -38,9 +38,9 @@ export class StatelessHttpTransport implements Transport {
     this.#stream = {
       server: options.server,
       batches: () => false,
-      asked: this.#open.asked,
+      asked: () => this.#open.asked(),
       isOver: () => this.#isClosed,
-      hand: this.#open.deliver,
+      hand: (message) => this.#open.deliver(message),
       noise: new Noise(options.onNote),
       onNote: options.onNote,
     };

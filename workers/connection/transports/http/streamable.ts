@@ -5,19 +5,246 @@
  * and no other; messages are bounded; a lost session is opened again.
  */
 
+import { setTimeout as sleep } from "node:timers/promises";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { JSONRPCMessage, JSONRPCRequest, Transport } from "../../mcp/wire/wire.ts";
-import { cancelledRequest, isRequest, type MessageStream, Noise, receive } from "../../messages/messages.ts";
-import type { HttpClient, HttpResponse } from "../../web/web.ts";
-import { Acknowledged } from "./acknowledged.ts";
-import { answerError } from "./answer.ts";
-import type { ServerEvent } from "./events.ts";
-import { receiveAnswer } from "./exchange.ts";
-import { type AnswerError, classifyFailure, mediaType } from "./failure.ts";
-import { handEvent } from "./messages-in.ts";
-import { followNotifications } from "./notifications.ts";
-import { createOpenExchanges, type Exchange } from "./open-exchanges.ts";
-import { HttpSession, mayRepeat, streamRefusal } from "./session.ts";
+import { cancelledRequest, isRequest } from "../../messages/incoming.ts";
+import { type MessageStream, receive } from "../../messages/receive.ts";
+import { Noise, TooLarge } from "../../messages/too-large.ts";
+import type { HttpClient, HttpResponse } from "../../web/client.ts";
+import { handEvent, readEvents, type ServerEvent } from "./events.ts";
+import { Acknowledged, answerError, type Exchange, OpenExchanges, receiveAnswer } from "./exchange.ts";
+import {
+  type AnswerError,
+  BrokenAnswer,
+  classifyFailure,
+  type HttpFailure,
+  mediaType,
+  NotSent,
+} from "./failure.ts";
+
+/** Shortest wait until a stream that has ended is opened again. It also holds if the server names no time. */
+const RESUME_MS = 1_000;
+/** Longest wait: the stream is opened 12 times an hour, whatever the server names. */
+const MAX_RESUME_MS = 5 * 60 * 1_000;
+/** A stream that was open for this long was worth opening: proxies and hosts end a silent stream after a while. */
+const WORTHWHILE_MS = 10_000;
+
+/** Wait in ms before a stream is opened again. `vain`: streams in a row that ended soon and brought nothing. */
+export const resumeAfterMs = (retryMs: number, vain: number): number =>
+  Math.min(Math.max(retryMs, RESUME_MS) * 2 ** Math.min(vain, 20), MAX_RESUME_MS);
+
+export interface NotificationOptions {
+  /**
+   * Opens the stream behind event `lastId`. Undefined: the server offers no such stream and is not asked again. Rejects
+   * if the server may offer the stream later.
+   */
+  open: (lastId: string | undefined) => Promise<HttpResponse | undefined>;
+  noise: Noise;
+  onEvent: (event: ServerEvent) => undefined | Promise<unknown>;
+  onNote: (note: string) => void;
+  maxBytes: number;
+  signal: AbortSignal;
+  /** Settles after `ms` milliseconds, or rejects when the signal is aborted. */
+  wait?: (ms: number, signal: AbortSignal) => Promise<unknown>;
+}
+
+const realWait = (ms: number, signal: AbortSignal): Promise<unknown> =>
+  sleep(ms, undefined, { signal, ref: false });
+
+/** Settles when the signal is aborted or the server offers no stream. Never rejects. */
+export async function followNotifications(options: NotificationOptions): Promise<void> {
+  const { signal, onNote, wait = realWait } = options;
+  const position: Position = { lastId: undefined, retryMs: RESUME_MS };
+  let vain = 0;
+  let isNoted = false;
+  let isNotedRare = false;
+  while (!signal.aborted) {
+    const stream = await readStream(position, options);
+    if (stream === "not offered" || signal.aborted) return;
+    vain = stream.isWorthwhile ? 0 : vain + 1;
+    const waitMs = resumeAfterMs(position.retryMs, vain);
+    if (stream.refused && !stream.refused.isNoise) {
+      // Each time: with each refused message something of the server's is lost.
+      const { what, remedy } = stream.refused.excess;
+      onNote(`sent ${what} on its notification stream, which is opened again without it. ${remedy}`);
+    } else if (!isNoted) {
+      onNote("ended its notification stream; it is opened again from now on");
+      isNoted = true;
+    }
+    if (waitMs === MAX_RESUME_MS && !isNotedRare) {
+      onNote(
+        `ends its notification stream at once each time; it is opened every ${waitMs / 60_000} minutes now`,
+      );
+      isNotedRare = true;
+    }
+    await wait(waitMs, signal).catch(() => undefined);
+  }
+}
+
+interface Position {
+  lastId: string | undefined;
+  retryMs: number;
+}
+
+interface EndedStream {
+  /** The stream brought something, or was open for a while. */
+  isWorthwhile: boolean;
+  /** This side ended the stream because of the size of a message. */
+  refused: TooLarge | undefined;
+}
+
+/** It makes no difference whether the stream ended or broke: the stream is opened again. */
+async function readStream(
+  position: Position,
+  { open, noise, onEvent, maxBytes }: NotificationOptions,
+): Promise<EndedStream | "not offered"> {
+  const before = position.lastId;
+  let heard = false;
+  let openedAt = Number.POSITIVE_INFINITY;
+  let refused: TooLarge | undefined;
+  try {
+    const response = await open(before);
+    if (!response) return "not offered";
+    openedAt = performance.now();
+    await readEvents(response.body, {
+      maxBytes,
+      noise,
+      onEvent: (event) => {
+        heard = true;
+        return onEvent(event);
+      },
+      onId: (id) => {
+        position.lastId = id;
+      },
+      onRetry: (retryMs) => {
+        position.retryMs = retryMs;
+      },
+    });
+  } catch (error) {
+    // Any other error is how the stream broke, which says no more than what came before.
+    if (error instanceof TooLarge) refused = error;
+  }
+  const isNew = heard || position.lastId !== before;
+  const isWorthwhile = isNew || performance.now() - openedAt >= WORTHWHILE_MS;
+  return { isWorthwhile: isWorthwhile && !refused?.isNoise, refused };
+}
+
+/** Requests without effect. `tools/call` must never be one of them: the call may have run. */
+const READ_ONLY = new Set([
+  "ping",
+  "tools/list",
+  "resources/list",
+  "resources/templates/list",
+  "resources/read",
+  "prompts/list",
+  "prompts/get",
+  "completion/complete",
+]);
+
+/** Whether a request may be sent once more in a new session after the server has forgotten the old one. */
+export const mayRepeat = (method: string): boolean => READ_ONLY.has(method);
+
+/**
+ * Meaning of an answer that refuses the stream of notifications. `later`: the server may offer the stream at another
+ * time. 501 says that the method is not implemented, which no wait changes.
+ */
+export function streamRefusal(failure: HttpFailure): "session lost" | "later" | "never" {
+  if (failure.kind === "session-lost") return "session lost";
+  return failure.kind === "busy" && failure.status !== 501 ? "later" : "never";
+}
+
+export interface SessionOptions {
+  /**
+   * Sends `initialize` once more. Settles with the message of the server's error, or with undefined if the server
+   * accepted. Rejects if no answer came.
+   */
+  initialize: (request: JSONRPCRequest) => Promise<string | undefined>;
+  /** Sends `notifications/initialized`. */
+  initialized: () => Promise<void>;
+  /** The server has forgotten the session. */
+  onLost: () => void;
+  onNote: (note: string) => void;
+}
+
+export class HttpSession {
+  readonly #options: SessionOptions;
+  #id: string | undefined;
+  #protocolVersion: string | undefined;
+  /** As the client sent it. */
+  #initialize: JSONRPCRequest | undefined;
+  #isLost = false;
+  #reopening: Promise<void> | undefined;
+  #reopenings = 0;
+
+  constructor(options: SessionOptions) {
+    this.#options = options;
+  }
+
+  /** Undefined: the server has given no session. */
+  get id(): string | undefined {
+    return this.#id;
+  }
+
+  /** The server has forgotten the session, and no other one is open yet. */
+  get isLost(): boolean {
+    return this.#isLost;
+  }
+
+  /** The client sends `initialize`. */
+  begin(request: JSONRPCRequest): void {
+    this.#initialize = request;
+  }
+
+  /** The answer to `initialize` names a session. */
+  accept(id: string): void {
+    this.#id = id;
+  }
+
+  agree(protocolVersion: string): void {
+    this.#protocolVersion = protocolVersion;
+  }
+
+  /** Whether the revision lets several messages come as one array: 2025-06-18 has taken that back. */
+  get hasBatches(): boolean {
+    return this.#protocolVersion === "2025-03-26";
+  }
+
+  headers(): Record<string, string> {
+    return {
+      ...(this.#id === undefined ? {} : { "mcp-session-id": this.#id }),
+      ...(this.#protocolVersion === undefined ? {} : { "mcp-protocol-version": this.#protocolVersion }),
+    };
+  }
+
+  /** The server does not know session `id`, under which a request was sent. */
+  lose(id: string | undefined): void {
+    // If several requests learn of the loss, the later ones may find that a new session is open already.
+    if (this.#isLost || id !== this.#id) return;
+    this.#isLost = true;
+    this.#options.onLost();
+  }
+
+  /** Opens another session: one attempt for all callers that wait. After a failure the next call tries again. */
+  reopen(): Promise<void> {
+    this.#reopening ??= this.#reopenNow().finally(() => {
+      this.#reopening = undefined;
+    });
+    return this.#reopening;
+  }
+
+  async #reopenNow(): Promise<void> {
+    const request = this.#initialize;
+    if (!request) throw new BrokenAnswer();
+    this.#id = undefined;
+    const id = `reopen-${++this.#reopenings}`;
+    const rejection = await this.#options.initialize({ ...request, id });
+    if (rejection !== undefined) throw new NotSent(`it refused a new session: ${rejection}`);
+    this.#isLost = false;
+    this.#options.onNote("had lost the session; a new one is open");
+    await this.#options.initialized();
+  }
+}
 
 export interface HttpTransportOptions {
   server: string;
@@ -41,7 +268,7 @@ export class StreamableHttpTransport implements Transport {
 
   readonly #options: HttpTransportOptions;
   readonly #lifetime = new AbortController();
-  readonly #open = createOpenExchanges((message) => this.onmessage?.(message));
+  readonly #open = new OpenExchanges((message) => this.onmessage?.(message));
   readonly #acknowledged = new Acknowledged();
   readonly #stream: MessageStream;
   readonly #session: HttpSession;
@@ -53,9 +280,9 @@ export class StreamableHttpTransport implements Transport {
     this.#stream = {
       server: options.server,
       batches: () => this.#session.hasBatches,
-      asked: this.#open.asked,
+      asked: () => this.#open.asked(),
       isOver: () => this.#lifetime.signal.aborted,
-      hand: this.#open.deliver,
+      hand: (message) => this.#open.deliver(message),
       noise: new Noise(options.onNote),
       onNote: options.onNote,
     };

@@ -4,21 +4,14 @@
  */
 import { messageOf, ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { SHUTDOWN_TIMES, UNUSED_TIMES } from "../../../shared/programs/close-times.ts";
-import type { Connection, ConnectOptions } from "../../mcp/mcp.ts";
-import {
-  answerTooLarge,
-  evidenceOf,
-  initialize,
-  isTimeout,
-  negotiate,
-  type Peer,
-  refusedAnswer,
-  speakModern,
-  startupTimeout,
-  toConnection,
-  Wire,
-} from "../../mcp/mcp.ts";
-import { BoundedTransport } from "../../messages/messages.ts";
+import { type Peer, Wire } from "../../mcp/both-eras.ts";
+import { toConnection } from "../../mcp/client.ts";
+import type { Connection, ConnectOptions } from "../../mcp/connection.ts";
+import { answerTooLarge, evidenceOf, isTimeout, refusedAnswer, startupTimeout } from "../../mcp/failures.ts";
+import { initialize } from "../../mcp/legacy-peer.ts";
+import { negotiate } from "../../mcp/modern/era.ts";
+import { speakModern } from "../../mcp/modern-peer.ts";
+import { BoundedTransport } from "../../messages/server-requests.ts";
 import { explainNpm } from "../../npx/npx.ts";
 import type { StdioTransport } from "./transport.ts";
 

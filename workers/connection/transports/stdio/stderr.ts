@@ -4,7 +4,7 @@
  */
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { Steps } from "../../../shared/pace/turns.ts";
-import { boundEnd, type Redactor } from "../../secrets/secrets.ts";
+import { boundEnd, type Redactor } from "../../secrets/redact.ts";
 
 const LF = 0x0a;
 const CR = 0x0d;

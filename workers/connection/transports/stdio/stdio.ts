@@ -11,7 +11,7 @@ import { UNUSED_TIMES } from "../../../shared/programs/close-times.ts";
 import { type Command, launchOf } from "../../../shared/programs/launch.ts";
 import { isChosenFolder, serverEnvironment } from "../../config/entry/cache-identity.ts";
 import type { ServerDefinition, StdioTarget } from "../../config/entry/definition.ts";
-import type { Connection, ConnectOptions } from "../../mcp/mcp.ts";
+import type { Connection, ConnectOptions } from "../../mcp/connection.ts";
 import { resolveNpx } from "../../npx/npx.ts";
 import { StdioTransport } from "./transport.ts";
 

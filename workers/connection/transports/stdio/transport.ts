@@ -13,7 +13,7 @@ import type { CloseTimes } from "../../../shared/programs/close-times.ts";
 import { type Launch, type ServerProcess, spawnServer } from "../../../shared/programs/processes.ts";
 import { spawnFailure } from "../../../shared/programs/spawn-failure.ts";
 import type { JSONRPCMessage, Transport } from "../../mcp/wire/wire.ts";
-import { TooLarge } from "../../messages/messages.ts";
+import { TooLarge } from "../../messages/too-large.ts";
 import { ProcessEnd } from "./end.ts";
 import { createStdioInbox, type StdioInbox } from "./inbox.ts";
 import { ServerStderr } from "./stderr.ts";

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { ThreadsError } from "../../../../../src/shared/protocol/errors.ts";
 import { authorizedClient, type RequestAuth } from "../../../../../workers/connection/auth/auth.ts";
-import { createHttpClient, type HttpResponse } from "../../../../../workers/connection/web/web.ts";
+import { createHttpClient, type HttpResponse } from "../../../../../workers/connection/web/client.ts";
 import { type Handler, serve, type TestServer } from "../../../../support/http-server.ts";
 
 type Refusal = Parameters<RequestAuth["afterRefusal"]>[0];

@@ -6,7 +6,7 @@ import { ServerAuth } from "../../../../../workers/connection/auth/auth.ts";
 import { SignIns } from "../../../../../workers/connection/auth/sign-in/sign-in.ts";
 import { parseEntry } from "../../../../../workers/connection/config/entry/definition.ts";
 import type { OAuthPlan } from "../../../../../workers/connection/config/entry/oauth-values.ts";
-import { createHttpClient } from "../../../../../workers/connection/web/web.ts";
+import { createHttpClient } from "../../../../../workers/connection/web/client.ts";
 import { tempFolder } from "../../../temp-folder.ts";
 import { serving } from "./requests/support.ts";
 

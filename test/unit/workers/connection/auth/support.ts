@@ -10,7 +10,7 @@ import type { SignInRecord } from "../../../../../workers/connection/auth/model/
 import { placeOf } from "../../../../../workers/connection/auth/store/file.ts";
 import { parseEntry } from "../../../../../workers/connection/config/entry/definition.ts";
 import type { OAuthPlan } from "../../../../../workers/connection/config/entry/oauth-values.ts";
-import type { HttpClient, HttpRequest, ServerBody } from "../../../../../workers/connection/web/web.ts";
+import type { HttpClient, HttpRequest, ServerBody } from "../../../../../workers/connection/web/client.ts";
 
 export const ORIGIN = "http://127.0.0.1:9";
 export const URL_OF_SERVER = `${ORIGIN}/mcp`;

@@ -2,7 +2,7 @@
 import { getEventListeners } from "node:events";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { AskPauses } from "../../../../../workers/connection/asks/asks.ts";
-import { type CallClock, startCallClock } from "../../../../../workers/connection/mcp/call-clock.ts";
+import { CallClock } from "../../../../../workers/connection/mcp/client.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -31,7 +31,7 @@ function pausable(isOpen = false) {
 }
 
 const start = (pauses?: AskPauses, caller = new AbortController().signal): CallClock =>
-  startCallClock({ caller, limitMs: 1_000, capMs: 2_500, pauses, reason: () => "late" });
+  new CallClock({ caller, limitMs: 1_000, capMs: 2_500, pauses, reason: () => "late" });
 
 test("the caller gives up, before or meanwhile -> it aborts with the caller's reason", () => {
   const caller = new AbortController();

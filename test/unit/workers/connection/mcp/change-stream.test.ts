@@ -1,6 +1,6 @@
 /** Owns: which cancellations end the stream of changes, and which errors end it for good. */
 import { expect, test } from "vitest";
-import { ChangeStream } from "../../../../../workers/connection/mcp/change-stream.ts";
+import { ChangeStream } from "../../../../../workers/connection/mcp/modern/changes.ts";
 import { settle } from "../servers/support.ts";
 
 /** A stream whose requests the test ends; nothing waits for a time. */

@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
 import { ThreadsError } from "../../../../../src/shared/protocol/errors.ts";
 import type { AskPauses, ServerAsks } from "../../../../../workers/connection/asks/asks.ts";
+import { Wire } from "../../../../../workers/connection/mcp/both-eras.ts";
 import { toConnection } from "../../../../../workers/connection/mcp/client.ts";
 import type { Connection } from "../../../../../workers/connection/mcp/connection.ts";
 import { initialize } from "../../../../../workers/connection/mcp/legacy-peer.ts";
 import type { JSONRPCMessage, Transport } from "../../../../../workers/connection/mcp/wire/wire.ts";
-import { Wire } from "../../../../../workers/connection/mcp/wire-view.ts";
 import { connectOptions } from "./support.ts";
 
 afterEach(() => {

@@ -1,17 +1,17 @@
 /** Owns: which items of a server's list are kept, and that the others are named. */
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
-import { createKeptList } from "../../../../../workers/connection/mcp/kept-list.ts";
+import { KeptList } from "../../../../../workers/connection/mcp/lists.ts";
 
 const listOf = (limit: number, items: readonly { name: string; text?: string }[]) => {
-  const list = createKeptList<{ name: string }>("tools", { limit, nameOf: ({ name }) => name });
+  const list = new KeptList("tools", limit);
   for (const item of items) list.add(item);
   return list;
 };
 const names = (count: number): { name: string }[] =>
   Array.from({ length: count }, (_, i) => ({ name: `t${i}` }));
 
-describe("createKeptList", () => {
+describe("KeptList", () => {
   test("as many as allowed -> all, no note", () => {
     const list = listOf(3, names(3));
     expect([list.items.length, list.isFull, list.note()]).toEqual([3, false, undefined]);
@@ -19,7 +19,7 @@ describe("createKeptList", () => {
 
   test("more -> the first ones; some of the others are named", () => {
     const list = listOf(3, names(30));
-    list.stopEarly();
+    list.hasMorePages = true;
     expect(list.items).toEqual(names(3));
     expect(list.isFull).toBe(true);
     expect(list.note()).toMatch(

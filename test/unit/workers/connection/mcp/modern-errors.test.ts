@@ -2,7 +2,7 @@
 import { ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js";
 import { describe, expect, test } from "vitest";
 import { ThreadsError } from "../../../../../src/shared/protocol/errors.ts";
-import { isUnanswered, taskFailure } from "../../../../../workers/connection/mcp/modern-errors.ts";
+import { isUnanswered, taskFailure } from "../../../../../workers/connection/mcp/failures.ts";
 
 const PARTY = { server: "s", subject: "s/t" };
 

@@ -3,12 +3,16 @@
  * server is a function of this test.
  */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { OtherEra } from "../../../../../workers/connection/mcp/era-evidence.ts";
-import { MODERN_VERSION, MustNegotiate } from "../../../../../workers/connection/mcp/memory/memory.ts";
-import { EVERY_LIST } from "../../../../../workers/connection/mcp/modern/offers.ts";
+import { Wire } from "../../../../../workers/connection/mcp/both-eras.ts";
+import { OtherEra } from "../../../../../workers/connection/mcp/failures.ts";
+import { EVERY_LIST } from "../../../../../workers/connection/mcp/modern/server.ts";
 import { speakModern } from "../../../../../workers/connection/mcp/modern-peer.ts";
-import type { JSONRPCMessage, Transport } from "../../../../../workers/connection/mcp/wire/wire.ts";
-import { Wire } from "../../../../../workers/connection/mcp/wire-view.ts";
+import {
+  type JSONRPCMessage,
+  MODERN_VERSION,
+  MustNegotiate,
+  type Transport,
+} from "../../../../../workers/connection/mcp/wire/wire.ts";
 import type { StoredProtocol } from "../../../../../workers/shared/tasks.ts";
 import { definitionOf, settle } from "../servers/support.ts";
 import { connectOptions } from "./support.ts";

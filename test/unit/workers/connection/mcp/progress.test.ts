@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { CallProgress } from "../../../../../src/shared/protocol/calls.ts";
-import { readProgress } from "../../../../../workers/connection/mcp/progress.ts";
+import { readProgress } from "../../../../../workers/connection/mcp/client.ts";
 import { createRedactor } from "../../../../../workers/connection/secrets/redact.ts";
 import { createProgressPacer } from "../../../../../workers/shared/pace/pacer.ts";
 

@@ -1,11 +1,10 @@
 /** Owns: that no signal of a request, which lives longer, keeps the request's result, in either era of the protocol. */
 import { getEventListeners } from "node:events";
 import { expect, test } from "vitest";
+import { type Peer, Wire } from "../../../../../workers/connection/mcp/both-eras.ts";
 import { initialize } from "../../../../../workers/connection/mcp/legacy-peer.ts";
 import { speakModern } from "../../../../../workers/connection/mcp/modern-peer.ts";
-import type { Peer } from "../../../../../workers/connection/mcp/peer.ts";
 import type { Transport } from "../../../../../workers/connection/mcp/wire/wire.ts";
-import { Wire } from "../../../../../workers/connection/mcp/wire-view.ts";
 import { connectOptions } from "./support.ts";
 
 /** Answers each request but `silent`, and refuses `refused`. */

@@ -2,8 +2,7 @@
 import { afterAll, afterEach, expect, test } from "vitest";
 import { decode } from "../../../../../src/shared/protocol/codec.ts";
 import type { CallToolResult } from "../../../../../workers/connection/mcp/wire/wire.ts";
-import { asToolResult, heldIn } from "../../../../../workers/connection/messages/contents.ts";
-import { readHeavy } from "../../../../../workers/connection/messages/heavy.ts";
+import { asToolResult, heldIn, readHeavy } from "../../../../../workers/connection/messages/heavy.ts";
 import { HeavyThread } from "../../../../../workers/connection/messages/heavy-thread.ts";
 import type { Incoming } from "../../../../../workers/connection/messages/incoming.ts";
 import { Blocks, createPieces } from "../../../../../workers/connection/messages/pieces.ts";

@@ -7,10 +7,9 @@ import {
   readLong,
   readShort,
 } from "../../../../../workers/connection/messages/incoming.ts";
-import { Noise } from "../../../../../workers/connection/messages/noise.ts";
 import { createPieces } from "../../../../../workers/connection/messages/pieces.ts";
 import { receive } from "../../../../../workers/connection/messages/receive.ts";
-import { TooLarge } from "../../../../../workers/connection/messages/too-large.ts";
+import { Noise, TooLarge } from "../../../../../workers/connection/messages/too-large.ts";
 
 const LONG = 300_000;
 const list = (item: string, count: number): string => `[${Array(count).fill(item).join(",")}]`;

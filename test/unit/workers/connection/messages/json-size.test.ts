@@ -1,6 +1,6 @@
 /** Owns: the cost of a JSON text is counted without parsing the text, whatever its strings hold. */
 import { describe, expect, it, test } from "vitest";
-import { measureJson } from "../../../../../workers/connection/messages/json-size.ts";
+import { measureJson } from "../../../../../workers/connection/messages/incoming.ts";
 import { createRandom } from "../../../random.ts";
 
 const measure = (text: string) => measureJson(Buffer.from(text));

@@ -1,7 +1,11 @@
 /** Owns: which kind of JSON-RPC message a message is. */
 import { expect, test } from "vitest";
 import type { JSONRPCMessage, RequestId } from "../../../../../workers/connection/mcp/wire/wire.ts";
-import { cancelledRequest, isAnswer, isRequest } from "../../../../../workers/connection/messages/kinds.ts";
+import {
+  cancelledRequest,
+  isAnswer,
+  isRequest,
+} from "../../../../../workers/connection/messages/incoming.ts";
 
 type Kind = "request" | "answer" | "other";
 

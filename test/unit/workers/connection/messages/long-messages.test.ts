@@ -1,9 +1,6 @@
 /** Owns: how many long messages come in at a time, which readers wait, and which reader loses its slot. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import {
-  createLongMessages,
-  type LongReader,
-} from "../../../../../workers/connection/messages/long-messages.ts";
+import { createLongMessages, type LongReader } from "../../../../../workers/connection/messages/receive.ts";
 
 const MEBIBYTE = 1024 * 1024;
 

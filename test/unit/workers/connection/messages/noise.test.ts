@@ -1,9 +1,8 @@
 /** Owns: how much of what is no message a connection may bring. */
 import { expect, test } from "vitest";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
-import { Noise } from "../../../../../workers/connection/messages/noise.ts";
 import { receive } from "../../../../../workers/connection/messages/receive.ts";
-import { TooLarge } from "../../../../../workers/connection/messages/too-large.ts";
+import { Noise, TooLarge } from "../../../../../workers/connection/messages/too-large.ts";
 
 const { noiseBytes, noiseLines, noiseLinesRead, noiseWindowMs } = LIMITS;
 

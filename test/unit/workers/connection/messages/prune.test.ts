@@ -148,6 +148,16 @@ describe("prune", () => {
     expect(read({ [key]: keys(100_000), last: "kept" }, method)).toHaveProperty("last", "kept");
   });
 
+  it.each([
+    ["an error", (error: object) => ({ jsonrpc: "2.0" as const, id: 7, error }) as never],
+    ["the error of a task", (error: object) => answer({ status: "failed", error })],
+  ])("the text of %s -> its beginning, and its length", (_name, message) => {
+    const prunedOf = (chars: number) =>
+      prune(message({ code: 1, message: "x".repeat(chars) }), "tasks/get").errorChars;
+    expect(prunedOf(3_000_000)).toBe(3_000_000);
+    expect(prunedOf(1_000_000)).toBeUndefined();
+  });
+
   test("an error, a notification, a request -> some of its data", () => {
     const error = { code: 1, message: "no", data: keys(100_000) };
     for (const message of [

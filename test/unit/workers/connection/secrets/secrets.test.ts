@@ -2,11 +2,11 @@
 import { expect, test } from "vitest";
 import { ThreadsError } from "../../../../../src/shared/protocol/errors.ts";
 import { secretsOf } from "../../../../../workers/connection/secrets/find.ts";
-import { LONGEST_MATCH } from "../../../../../workers/connection/secrets/forms.ts";
 import {
   boundEnd,
   boundText,
   createRedactor,
+  LONGEST_MATCH,
   redactData,
   redactError,
 } from "../../../../../workers/connection/secrets/redact.ts";
@@ -307,7 +307,15 @@ test("boundText: a text of 64 MiB -> only its beginning is searched", () => {
     return redact(text);
   });
   expect(looked).toBeLessThan(20_000);
-  expect(shown).toBe(`[redacted] ${"x".repeat(87)}… (over 1,048,576 characters)`);
+  expect(shown).toBe(`[redacted] ${"x".repeat(87)}… (67,108,875 characters)`);
+});
+
+test("boundText: the beginning of a text, and the length of the whole -> that length", () => {
+  const redact = createRedactor({ values: ["s3cr3t-token"], named: [] });
+  const start = `s3cr3t-token ${"x".repeat(1024 * 1024)}`;
+  expect(boundText(start, 100, redact, 5_000_000)).toBe(
+    `[redacted] ${"x".repeat(87)}… (4,999,998 characters)`,
+  );
 });
 
 /** Long texts of only secrets: the masked text is much shorter than the part that was searched. */

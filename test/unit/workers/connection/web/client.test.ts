@@ -1,7 +1,7 @@
 /** Owns: the credentials that a URL holds, and who looks its host up, with a server and a proxy on loopback. */
 import type { LookupFunction } from "node:net";
 import { describe, expect, test } from "vitest";
-import { createHttpClient } from "../../../../../workers/connection/web/web.ts";
+import { createHttpClient } from "../../../../../workers/connection/web/client.ts";
 import { serve, type TestServer } from "../../../../support/http-server.ts";
 
 const greets = (): Promise<TestServer> => serve((_asked, response) => response.writeHead(200).end());

@@ -1,8 +1,7 @@
 /** Owns: MCP servers and authorization servers whose metadata a test looks for, and what discovery finds there. */
-import {
-  type DiscoveryOptions,
-  discover,
-} from "../../../../../../workers/connection/auth/discovery/discovery.ts";
+
+import { discover } from "../../../../../../workers/connection/auth/discovery/discovery.ts";
+import type { DiscoveryOptions } from "../../../../../../workers/connection/auth/discovery/metadata.ts";
 import type { Discovered } from "../../../../../../workers/connection/auth/model/model.ts";
 import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-values.ts";
 import { type AuthServer, authServer, problemOf, type Route, requestsFor } from "../requests/support.ts";

@@ -7,7 +7,7 @@ import {
   createAuthRequests,
   type RequestsOptions,
 } from "../../../../../../workers/connection/auth/requests/requests.ts";
-import { createHttpClient } from "../../../../../../workers/connection/web/web.ts";
+import { createHttpClient } from "../../../../../../workers/connection/web/client.ts";
 import { onCleanup } from "../../../../../support/cleanup.ts";
 
 /** What a path answers: an object as JSON, a text as a web page, a function what it likes. */

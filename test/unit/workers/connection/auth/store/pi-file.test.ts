@@ -4,7 +4,7 @@ import { chmod, lstat, mkdir, readdir, readFile, symlink, utimes, writeFile } fr
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { type PiTimes, refreshLockOf } from "../../../../../../workers/connection/auth/store/pi.ts";
+import { type PI_TIMES, refreshLockOf } from "../../../../../../workers/connection/auth/store/pi.ts";
 import { nodeFiles } from "../../../../../../workers/shared/files/file-system.ts";
 import { ensurePi } from "../../../../../support/pi-host.ts";
 import { failingFiles } from "../../../cache/support.ts";
@@ -24,7 +24,7 @@ const OTHER = { "mcp__other|https://other.example/": { serverUrl: "https://other
 const ALL = piText({ ...OTHER, [PI_KEY]: inPi() });
 
 /** A live holder's lock is never taken, and nobody waits for it. */
-const IMPATIENT: PiTimes = {
+const IMPATIENT: typeof PI_TIMES = {
   file: { staleMs: 3_600_000, waitMs: 40 },
   refresh: { staleMs: 3_600_000, waitMs: 40 },
 };

@@ -2,12 +2,12 @@
 import { mkdir, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { SignInRecord } from "../../../../../../workers/connection/auth/model/model.ts";
-import { type Place, placeOf } from "../../../../../../workers/connection/auth/store/file.ts";
 import {
-  openSignInStore,
-  type SignInStore,
+  type Place,
+  placeOf,
   type StoreOptions,
-} from "../../../../../../workers/connection/auth/store/store.ts";
+} from "../../../../../../workers/connection/auth/store/file.ts";
+import { openSignInStore, type SignInStore } from "../../../../../../workers/connection/auth/store/store.ts";
 import { tempFolder } from "../../../../temp-folder.ts";
 import { LOCK, never, SERVER, URL_OF_SERVER } from "./record-of-test.ts";
 

@@ -2,7 +2,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { createAuthRequests } from "../../../../../../workers/connection/auth/requests/requests.ts";
 import { createMachine } from "../../../../../../workers/connection/auth/tokens/refresh.ts";
-import { createHttpClient } from "../../../../../../workers/connection/web/web.ts";
+import { createHttpClient } from "../../../../../../workers/connection/web/client.ts";
 import { serve } from "../../../../../support/http-server.ts";
 
 const signal = new AbortController().signal;

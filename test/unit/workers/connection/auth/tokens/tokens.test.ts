@@ -8,7 +8,7 @@ import {
 import { createAuthRequests } from "../../../../../../workers/connection/auth/requests/requests.ts";
 import type { SignInStore } from "../../../../../../workers/connection/auth/store/store.ts";
 import { ServerTokens } from "../../../../../../workers/connection/auth/tokens/tokens.ts";
-import { createHttpClient } from "../../../../../../workers/connection/web/web.ts";
+import { createHttpClient } from "../../../../../../workers/connection/web/client.ts";
 import { type Handler, serve, type TestServer } from "../../../../../support/http-server.ts";
 
 const NOW = 1_000_000_000;

@@ -1,8 +1,11 @@
 /** Owns: what is taken of the answer to `server/discover`, whatever its shape. */
 import { describe, expect, test } from "vitest";
-import { MODERN_VERSION } from "../../../../../../workers/connection/mcp/memory/memory.ts";
-import { readDiscovered, tooNew } from "../../../../../../workers/connection/mcp/modern/discovered.ts";
-import { EVERY_LIST } from "../../../../../../workers/connection/mcp/modern/offers.ts";
+import {
+  EVERY_LIST,
+  readDiscovered,
+  tooNew,
+} from "../../../../../../workers/connection/mcp/modern/server.ts";
+import { MODERN_VERSION } from "../../../../../../workers/connection/mcp/wire/wire.ts";
 
 describe("readDiscovered", () => {
   test.each<[string, Record<string, unknown>, unknown]>([

@@ -6,7 +6,7 @@ import {
   isWorthProbing,
   judgeEra,
   type Verdict,
-} from "../../../../../../workers/connection/mcp/modern/modern.ts";
+} from "../../../../../../workers/connection/mcp/modern/era.ts";
 
 const error = (code: number, message = "", data?: unknown): Evidence => ({
   kind: "error",

@@ -1,11 +1,11 @@
 /** Owns: how long a list of tools counts, by what the server says of its pages. */
 import { describe, expect, test } from "vitest";
+import { FRESH_LEAST_MS, FRESH_MOST_MS } from "../../../../../../workers/connection/mcp/modern/limits.ts";
 import {
   afterPage,
   type Freshness,
   isStale,
-} from "../../../../../../workers/connection/mcp/modern/freshness.ts";
-import { FRESH_LEAST_MS, FRESH_MOST_MS } from "../../../../../../workers/connection/mcp/modern/limits.ts";
+} from "../../../../../../workers/connection/mcp/modern/server.ts";
 
 const NOW = 1_800_000_000_000;
 const REMEMBERED: Freshness = { until: NOW + 5_000, listedAt: undefined };

@@ -2,11 +2,11 @@
 import { expect, test } from "vitest";
 import {
   headerValue,
+  MirroredHeaders,
   mirroredParameters,
   parameterHeaders,
   standardHeaders,
 } from "../../../../../../workers/connection/mcp/modern/headers.ts";
-import { MirroredHeaders } from "../../../../../../workers/connection/mcp/modern/modern.ts";
 
 test.each([
   ["us-west1", "us-west1"],

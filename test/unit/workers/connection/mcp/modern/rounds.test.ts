@@ -5,13 +5,14 @@ import {
   changesFilter,
   followChanges,
   listenAgainMs,
-} from "../../../../../../workers/connection/mcp/modern/listen.ts";
+} from "../../../../../../workers/connection/mcp/modern/changes.ts";
 import {
+  followTask,
   type Party,
+  pollMs,
   type Result,
   throughRounds,
-} from "../../../../../../workers/connection/mcp/modern/modern.ts";
-import { followTask, pollMs } from "../../../../../../workers/connection/mcp/modern/tasks.ts";
+} from "../../../../../../workers/connection/mcp/modern/rounds.ts";
 
 interface Asked extends Party {
   asked: unknown[];

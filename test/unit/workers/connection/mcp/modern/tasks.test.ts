@@ -1,6 +1,6 @@
 /** Owns: when a look at a task counts as progress of its call. */
 import { expect, test } from "vitest";
-import { followTask } from "../../../../../../workers/connection/mcp/modern/modern.ts";
+import { followTask } from "../../../../../../workers/connection/mcp/modern/rounds.ts";
 
 test("a task works on without a change -> each answered look is progress, and one without an answer is none", async () => {
   const { signal } = new AbortController();

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { expect, test } from "vitest";
-import { Noise } from "../../../../../../workers/connection/messages/noise.ts";
-import { createEventReader, TooLarge } from "../../../../../../workers/connection/transports/http/events.ts";
+import { Noise, TooLarge } from "../../../../../../workers/connection/messages/too-large.ts";
+import { createEventReader } from "../../../../../../workers/connection/transports/http/events.ts";
 
 interface Read {
   events: string[];

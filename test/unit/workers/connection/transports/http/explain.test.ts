@@ -6,9 +6,9 @@ import {
   describeConnect,
   explainConnect,
   explainRequest,
-} from "../../../../../../workers/connection/transports/http/explain.ts";
-import type { HttpFailure } from "../../../../../../workers/connection/transports/http/failure.ts";
-import type { HttpAddress } from "../../../../../../workers/connection/transports/http/failure-words.ts";
+  type HttpAddress,
+  type HttpFailure,
+} from "../../../../../../workers/connection/transports/http/failure.ts";
 
 const SECRET = "s3cr3t-of-the-test";
 

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { ThreadsError } from "../../../../../../src/shared/protocol/errors.ts";
 import { parseChallenge } from "../../../../../../workers/connection/auth/auth.ts";
-import { textOfAnswer } from "../../../../../../workers/connection/transports/http/answer.ts";
-import { TooLarge } from "../../../../../../workers/connection/transports/http/events.ts";
+import { TooLarge } from "../../../../../../workers/connection/messages/too-large.ts";
+import { textOfAnswer } from "../../../../../../workers/connection/transports/http/exchange.ts";
 import {
   AnswerError,
   BrokenAnswer,
@@ -10,9 +10,8 @@ import {
   type HttpFailure,
   parseRetryAfter,
 } from "../../../../../../workers/connection/transports/http/failure.ts";
-import { chooseProbe } from "../../../../../../workers/connection/transports/http/probe.ts";
-import { retryDelay } from "../../../../../../workers/connection/transports/http/retry.ts";
-import { ProxyError, proxyFor } from "../../../../../../workers/connection/web/web.ts";
+import { chooseProbe, retryDelay } from "../../../../../../workers/connection/transports/http/http.ts";
+import { ProxyError, proxyFor } from "../../../../../../workers/connection/web/client.ts";
 
 const coded = (code: string): Error => Object.assign(new Error("failed"), { code });
 const answer = (status: number, headers = {}, more = {}): AnswerError =>

@@ -1,14 +1,13 @@
 /** Owns: how often a stream over HTTP is opened again, whatever the server says and however it ends. */
 import { Readable } from "node:stream";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { Noise } from "../../../../../../workers/connection/messages/noise.ts";
-import { unaskedTooLong } from "../../../../../../workers/connection/messages/too-large.ts";
+import { Noise, unaskedTooLong } from "../../../../../../workers/connection/messages/too-large.ts";
+import { Resume } from "../../../../../../workers/connection/transports/http/exchange.ts";
 import {
   followNotifications,
   type NotificationOptions,
   resumeAfterMs,
-} from "../../../../../../workers/connection/transports/http/notifications.ts";
-import { createResume } from "../../../../../../workers/connection/transports/http/resume.ts";
+} from "../../../../../../workers/connection/transports/http/streamable.ts";
 
 const HOUR_MS = 60 * 60 * 1_000;
 /** For streams that are opened again each second, all hour long. */
@@ -154,11 +153,11 @@ test.each([
 });
 
 /** The waits between the attempts for an answer; `onStream` gets each stream. */
-function resumed(retryMs: number | undefined, onStream: (resume: ReturnType<typeof createResume>) => void) {
+function resumed(retryMs: number | undefined, onStream: (resume: Resume) => void) {
   let now = 0;
-  const resume = createResume(() => now);
-  resume.onId("1");
-  if (retryMs !== undefined) resume.onRetry(retryMs);
+  const resume = new Resume(() => now);
+  resume.lastId = "1";
+  if (retryMs !== undefined) resume.retryMs = retryMs;
   const waits: number[] = [];
   for (
     let waitMs = resume.nextMs();
@@ -173,7 +172,7 @@ function resumed(retryMs: number | undefined, onStream: (resume: ReturnType<type
   return { waits, totalMs: now };
 }
 
-describe("createResume", () => {
+describe("Resume", () => {
   test.each([
     [undefined, 1_000],
     [500, 500],
@@ -199,7 +198,7 @@ describe("createResume", () => {
 
   test("a new id with each stream -> no message, so the same", () => {
     let id = 1;
-    expect(resumed(0, (resume) => resume.onId(String(++id))).waits).toHaveLength(200);
+    expect(resumed(0, (resume) => (resume.lastId = String(++id))).waits).toHaveLength(200);
   });
 
   test("a message with each stream -> at the pace that the server names", () => {
@@ -208,8 +207,8 @@ describe("createResume", () => {
   });
 
   test("attempts that fail -> two in a row, no more", () => {
-    const resume = createResume(() => 0);
-    resume.onId("1");
+    const resume = new Resume(() => 0);
+    resume.lastId = "1";
     resume.onAttempt(false);
     resume.onAttempt(true);
     resume.onAttempt(false);
@@ -219,6 +218,6 @@ describe("createResume", () => {
   });
 
   test("no id -> nothing to resume", () => {
-    expect(createResume(() => 0).nextMs()).toBeUndefined();
+    expect(new Resume(() => 0).nextMs()).toBeUndefined();
   });
 });

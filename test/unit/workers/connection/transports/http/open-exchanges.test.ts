@@ -1,7 +1,7 @@
 /** Owns: which message answers which request over Streamable HTTP. */
 import { describe, expect, test } from "vitest";
 import type { JSONRPCMessage, JSONRPCRequest } from "../../../../../../workers/connection/mcp/wire/wire.ts";
-import { createOpenExchanges } from "../../../../../../workers/connection/transports/http/open-exchanges.ts";
+import { OpenExchanges } from "../../../../../../workers/connection/transports/http/exchange.ts";
 
 const answer = (id: number | string): JSONRPCMessage => ({ jsonrpc: "2.0", id, result: {} });
 const error = (id: number): JSONRPCMessage => ({ jsonrpc: "2.0", id, error: { code: 1, message: "no" } });
@@ -10,7 +10,7 @@ const request = (id: number | string): JSONRPCRequest => ({ jsonrpc: "2.0", id, 
 
 function opened() {
   const messages: JSONRPCMessage[] = [];
-  const open = createOpenExchanges((message) => messages.push(message));
+  const open = new OpenExchanges((message) => messages.push(message));
   return { open, messages };
 }
 

@@ -6,7 +6,7 @@ import {
   mayRepeat,
   type SessionOptions,
   streamRefusal,
-} from "../../../../../../workers/connection/transports/http/session.ts";
+} from "../../../../../../workers/connection/transports/http/streamable.ts";
 
 const INITIALIZE = { jsonrpc: "2.0", id: 0, method: "initialize", params: { a: 1 } } as const;
 

@@ -3,12 +3,12 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { describe, expect, it, test } from "vitest";
-import { createLineReader } from "../../../../../../workers/connection/transports/stdio/line-reader.ts";
+import { LineReader } from "../../../../../../workers/connection/transports/stdio/inbox.ts";
 
 function read(chunks: readonly (Buffer | string)[], maxBytes = 1_000): { lines: string[]; tooLong: number } {
   const lines: string[] = [];
   let tooLong = 0;
-  const reader = createLineReader({
+  const reader = new LineReader({
     maxBytes,
     onLine: (line) => void lines.push(line.toString("utf8")) as undefined,
     onTooLong: () => {
@@ -19,7 +19,7 @@ function read(chunks: readonly (Buffer | string)[], maxBytes = 1_000): { lines: 
   return { lines, tooLong };
 }
 
-describe("createLineReader", () => {
+describe("LineReader", () => {
   it.each([
     ["one line", ["a\n"], ["a"]],
     ["a line without end", ["a"], []],

@@ -1,7 +1,11 @@
 /** The words of a notice about several servers. Loaded when several fail at about the same time. Pure. */
-import { serverName } from "../../report/server-name.ts";
-import { oneLine } from "../../shared/text/unprintable.ts";
-import type { Notice } from "../health-notices.ts";
+import { serverName } from "../report/server-name.ts";
+import { oneLine } from "../shared/text/unprintable.ts";
+
+export interface Notice {
+  level: "info" | "warning" | "error";
+  text: string;
+}
 
 const LINES = 10;
 const LINE_CHARS = 300;

@@ -1,0 +1,180 @@
+/**
+ * What both eras of the protocol share: one server as the connection speaks to it (`Peer`, which legacy-peer.ts and
+ * modern-peer.ts make), how this client names itself, the server's questions to the user (MCP 2025-11-25,
+ * client/elicitation) and for folders (client/roots), and its word that a list changed. The SDK's own handler would refuse
+ * a question whose schema is a little odd, so asks/ reads the question.
+ */
+
+import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import type { Protocol } from "@modelcontextprotocol/sdk/shared/protocol.js";
+import {
+  ErrorCode,
+  McpError,
+  type Notification,
+  PromptListChangedNotificationSchema,
+  type Request,
+  ResourceListChangedNotificationSchema,
+  type Result,
+  ToolListChangedNotificationSchema,
+} from "@modelcontextprotocol/sdk/types.js";
+import manifest from "../../../package.json" with { type: "json" };
+import type { CachedTool } from "../../shared/listed/tool.ts";
+import type { StoredProtocol } from "../../shared/tasks.ts";
+import type { RequiredOutcome, ServerAsks } from "../asks/asks.ts";
+import { isRequest } from "../messages/incoming.ts";
+import type { ConnectOptions, SpokenProtocol } from "./connection.ts";
+import { sentData } from "./failures.ts";
+import type { SendRequest } from "./lists.ts";
+import type { JSONRPCMessage, Transport, TransportSendOptions } from "./wire/wire.ts";
+
+export interface PeerCall {
+  request: { method: string; params: Record<string, unknown> };
+  /** The call in words, for example `docs/search`. */
+  subject: string;
+  signal: AbortSignal;
+  /** Params of a progress notification. */
+  onProgress: (params: { message?: unknown; progress: unknown; total?: unknown }) => void;
+}
+
+export interface Peer {
+  readonly protocol: SpokenProtocol;
+  /** What the server says that it can do. */
+  readonly capabilities: Record<string, unknown>;
+  readonly instructions: string | undefined;
+  /** False: the connection has ended. */
+  readonly isOpen: boolean;
+  /** Sends a request of which nobody but this client knows. */
+  send: SendRequest;
+  /** Sends a request of the user or the model, and answers its last result. */
+  call(call: PeerCall): Promise<Record<string, unknown>>;
+  /** Rejects if the server does not answer within `timeoutMs`. */
+  ping(timeoutMs: number): Promise<void>;
+  /** Takes the tools of a new list and answers those that can be called. */
+  takeTools?(tools: CachedTool[]): CachedTool[];
+  /** What a later session may remember, so that it can call without asking first. */
+  memory?(): StoredProtocol;
+  /** Whether the list of tools is older than the server said that it counts. */
+  isStale?(): boolean;
+  /** Whether nothing has been sent yet: what is known of the server was remembered. */
+  readonly isFromMemory?: boolean;
+}
+
+export function onListChanges(client: Protocol<Request, Notification, Result>, onChanged: () => void): void {
+  client.setNotificationHandler(ToolListChangedNotificationSchema, onChanged);
+  client.setNotificationHandler(ResourceListChangedNotificationSchema, onChanged);
+  client.setNotificationHandler(PromptListChangedNotificationSchema, onChanged);
+}
+
+export const CLIENT_INFO = { name: manifest.name, version: manifest.version };
+
+/**
+ * One open transport that several clients may use, one after the other: the era of a server is often known only when one
+ * client has failed. Closing a client closes its view; the owner of the transport closes the transport.
+ */
+export class Wire {
+  readonly #transport: Transport;
+  #started: Promise<void> | undefined;
+  /** Requests that were sent so far: the ids of the next client begin here, so that no late answer is taken for another. */
+  requests = 0;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** `onRequest`: gets each request of the server in the client's place. */
+  view(onRequest?: () => void): WireView {
+    return new WireView(this, this.#transport, onRequest);
+  }
+
+  start(): Promise<void> {
+    this.#started ??= this.#transport.start();
+    return this.#started;
+  }
+}
+
+class WireView implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: Transport["onmessage"];
+  /** The version that the handshake agreed on. */
+  protocolVersion: string | undefined;
+
+  readonly #wire: Wire;
+  readonly #transport: Transport;
+  readonly #onRequest: (() => void) | undefined;
+  #isClosed = false;
+
+  constructor(wire: Wire, transport: Transport, onRequest: (() => void) | undefined) {
+    this.#wire = wire;
+    this.#transport = transport;
+    this.#onRequest = onRequest;
+  }
+
+  async start(): Promise<void> {
+    const transport = this.#transport;
+    transport.onclose = () => this.#end();
+    transport.onerror = (error) => this.onerror?.(error);
+    transport.onmessage = (message, extra) => {
+      if (this.#onRequest && isRequest(message)) this.#onRequest();
+      else this.onmessage?.(message, extra);
+    };
+    await this.#wire.start();
+  }
+
+  async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
+    if (this.#isClosed) return;
+    if (isRequest(message)) this.#wire.requests++;
+    await this.#transport.send(message, options);
+  }
+
+  setProtocolVersion(version: string): void {
+    this.protocolVersion = version;
+    this.#transport.setProtocolVersion?.(version);
+  }
+
+  async close(): Promise<void> {
+    this.#end();
+  }
+
+  #end(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.onclose?.();
+  }
+}
+
+const ASK = "elicitation/create";
+const ROOTS = "roots/list";
+/** The server does not answer the call before the user has opened an address (the same page, "URL mode"). */
+const URL_REQUIRED = -32042;
+
+/** What the client can do. A server that can ask nobody often does without a question. */
+export const capabilitiesOf = ({ asks, roots }: Pick<ConnectOptions, "asks" | "roots">): object => ({
+  ...(asks ? { elicitation: { form: {}, url: {} } } : {}),
+  // The folders of a connection never change: an edit of them makes another connection.
+  ...(roots ? { roots: {} } : {}),
+});
+
+export function takeQuestions(client: Client, { asks, roots, onNote }: ConnectOptions): void {
+  client.fallbackRequestHandler = async ({ method, params }, { signal }) => {
+    if (method === ROOTS && roots) return { roots };
+    if (method !== ASK)
+      throw Object.assign(new Error("Method not found"), { code: ErrorCode.MethodNotFound });
+    if (asks) return asks.create(params, signal);
+    onNote("asks the user something although it was not told that it may; that is cancelled");
+    return { action: "cancel" };
+  };
+}
+
+/**
+ * Asks the user to open the addresses that the error names. Undefined: it is another error. The call is not repeated,
+ * because only the user knows when the page is done.
+ */
+export async function urlRequired(
+  error: unknown,
+  asks: ServerAsks | undefined,
+  signal: AbortSignal,
+): Promise<RequiredOutcome | undefined> {
+  if (!(error instanceof McpError) || error.code !== URL_REQUIRED) return undefined;
+  return asks ? asks.required(sentData(error).data, signal) : "none";
+}

@@ -1,0 +1,191 @@
+/**
+ * The lists of a server: tools, prompts, resources and templates, each over all pages (MCP 2025-11-25,
+ * server/utilities/pagination) and within the limits. A page may have any shape: a malformed item costs the server only that
+ * item. Ends at a repeated cursor and at the limits.
+ */
+import { messageOf } from "../../../src/shared/protocol/errors.ts";
+import { asList } from "../../../src/shared/protocol/is-object.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { type CachedPrompt, normalizePrompts } from "../../shared/listed/prompt.ts";
+import { normalizeResources, normalizeTemplates } from "../../shared/listed/resource.ts";
+import { type CachedTool, normalizeTool, unboundedTools } from "../../shared/listed/tool.ts";
+import { createReader, inTurn } from "../../shared/pace/turns.ts";
+import type { ListedResources } from "./connection.ts";
+
+type Result = Record<string, unknown>;
+
+/** Sends one request to the server and answers the result as it came. */
+export type SendRequest = (
+  request: { method: string; params?: Record<string, unknown> },
+  options: { signal: AbortSignal; timeout: number },
+) => Promise<Result>;
+
+interface Listing {
+  signal: AbortSignal;
+  /** Time for all pages together, in milliseconds: a server may send pages for ever. */
+  limitMs: number;
+  onNote: (note: string) => void;
+}
+
+const NAMED = 20;
+const NAME_CHARS = 100;
+const MEBIBYTE = 1024 * 1024;
+
+/** The items of one list over all of its pages, up to a number of items and of bytes. Items beyond that are named in a note. */
+export class KeptList<T extends { name: string }> {
+  readonly items: T[] = [];
+  readonly #what: string;
+  readonly #limit: number;
+  readonly #named: string[] = [];
+  #chars = 0;
+  #leftOut = 0;
+  #reason = "";
+  /** The list ends here although the server has further pages. */
+  hasMorePages = false;
+
+  /** `what`: the plural of the items, for example `tools`. */
+  constructor(what: string, limit: number) {
+    this.#what = what;
+    this.#limit = limit;
+  }
+
+  /** An item was left out, so further pages need not be asked for. */
+  get isFull(): boolean {
+    return this.#leftOut > 0;
+  }
+
+  add(item: T): void {
+    // The length of its JSON is close enough to what an item takes in memory and in the files of the cache.
+    const chars = this.isFull || this.items.length >= this.#limit ? 0 : JSON.stringify(item).length;
+    if (this.items.length >= this.#limit) {
+      this.#reason ||= `more than ${this.#limit.toLocaleString("en")} ${this.#what}`;
+    } else if (this.isFull || this.#chars + chars > LIMITS.listBytes) {
+      this.#reason ||= `more than ${LIMITS.listBytes / MEBIBYTE} MiB of ${this.#what}`;
+    } else {
+      this.#chars += chars;
+      this.items.push(item);
+      return;
+    }
+    this.#leftOut++;
+    if (this.#named.length < NAMED) this.#named.push(item.name.slice(0, NAME_CHARS).toWellFormed());
+  }
+
+  /** One line that names the items left out, worded to follow the server's name; undefined if there are none. */
+  note(): string | undefined {
+    if (!this.isFull) return undefined;
+    const unnamed = this.#leftOut - this.#named.length;
+    const more = unnamed > 0 ? ` and ${unnamed.toLocaleString("en")} more` : "";
+    const pages = this.hasMorePages ? "; further pages were not asked for" : "";
+    return `lists ${this.#reason}, and these are left out: ${this.#named.join(", ")}${more}${pages}`;
+  }
+}
+
+/** `takePage` answers false if no further page is wanted. */
+async function listPages(
+  send: SendRequest,
+  { signal, limitMs }: Listing,
+  method: string,
+  takePage: (result: Result) => boolean | Promise<boolean>,
+): Promise<void> {
+  const seen = new Set<string>();
+  const startedAt = performance.now();
+  let cursor: string | undefined;
+  for (let page = 0; page < LIMITS.listPages; page++) {
+    const request = { method, ...(cursor === undefined ? {} : { params: { cursor } }) };
+    const timeout = Math.max(1, limitMs - (performance.now() - startedAt));
+    const result = await send(request, { signal, timeout });
+    if (!(await takePage(result))) return;
+    const next = result.nextCursor;
+    if (typeof next !== "string" || next === "" || seen.has(next)) return;
+    seen.add(next);
+    cursor = next;
+  }
+}
+
+const NOTED_TOOLS = 20;
+/** Tools between two looks at the time: the largest takes as long as a hundred usual ones. */
+const TOOLS_A_STEP = 10;
+
+export async function listTools(send: SendRequest, listing: Listing): Promise<CachedTool[]> {
+  const tools = new KeptList<CachedTool>("tools", LIMITS.toolsPerServer);
+  const names = new Set<string>();
+  const unbounded: string[] = [];
+  const reader = createReader();
+  await listPages(send, listing, "tools/list", async (result) => {
+    for (const [index, raw] of asList(result.tools).entries()) {
+      if (index % TOOLS_A_STEP === 0) await inTurn(reader);
+      const tool = normalizeTool(raw);
+      if (unbounded.length < NOTED_TOOLS) unbounded.push(...unboundedTools([raw]));
+      if (!tool || names.has(tool.name)) continue;
+      names.add(tool.name);
+      tools.add(tool);
+    }
+    tools.hasMorePages = tools.isFull && result.nextCursor !== undefined;
+    return !tools.isFull;
+  });
+  if (unbounded.length > 0)
+    listing.onNote(`schemas left out, too deep or too big: ${unbounded.slice(0, NOTED_TOOLS).join(", ")}`);
+  const note = tools.note();
+  if (note !== undefined) listing.onNote(note);
+  return tools.items;
+}
+
+/** JSON-RPC 2.0: the method does not exist. A server with resources need not have templates, and often answers this. */
+const METHOD_NOT_FOUND = -32601;
+
+/**
+ * The items of one list: all, or one more than the limit, by which the caller sees that there are more. A list that fails is
+ * noted: undefined. None if the server does not know the request.
+ */
+async function listOne<T extends { name: string }>(
+  send: SendRequest,
+  listing: Listing,
+  { of, words, read }: { of: [method: string, field: string]; words: string; read: (raw: unknown) => T[] },
+): Promise<T[] | undefined> {
+  const [method, field] = of;
+  const limit = LIMITS.resourcesPerServer + 1;
+  const kept = new KeptList<T>(method.replace("/list", ""), limit);
+  try {
+    await listPages(send, listing, method, (result) => {
+      for (const item of read(result[field])) kept.add(item);
+      kept.hasMorePages = kept.isFull && result.nextCursor !== undefined;
+      return !kept.isFull && kept.items.length < limit;
+    });
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === METHOD_NOT_FOUND) return [];
+    if (!listing.signal.aborted) listing.onNote(`does not list its ${words}: ${messageOf(error)}`);
+    return undefined;
+  }
+  const note = kept.note();
+  // Items beyond the limit are reported where resources and templates are counted together (merge-listed.ts).
+  if (note !== undefined && kept.items.length < limit) listing.onNote(note);
+  return kept.items;
+}
+
+/** Never rejects: a list that fails is noted. */
+export async function listResources(send: SendRequest, listing: Listing): Promise<ListedResources> {
+  const [resources, templates] = await Promise.all([
+    listOne(send, listing, {
+      of: ["resources/list", "resources"],
+      words: "resources",
+      read: normalizeResources,
+    }),
+    listOne(send, listing, {
+      of: ["resources/templates/list", "resourceTemplates"],
+      words: "resource templates",
+      read: normalizeTemplates,
+    }),
+  ]);
+  return { resources, templates };
+}
+
+/** Undefined if they could not be listed: then the stored prompts stay. Never rejects. */
+export async function listPrompts(send: SendRequest, listing: Listing): Promise<CachedPrompt[] | undefined> {
+  const listed = await listOne(send, listing, {
+    of: ["prompts/list", "prompts"],
+    words: "prompts",
+    read: normalizePrompts,
+  });
+  // Each name once, also across pages.
+  return listed && normalizePrompts(listed).slice(0, LIMITS.resourcesPerServer);
+}

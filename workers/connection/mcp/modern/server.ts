@@ -1,0 +1,97 @@
+/** What a server says of itself when it is asked (MCP 2026-07-28, server/discover). Pure. */
+
+import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
+import { isObject } from "../../../../src/shared/protocol/is-object.ts";
+import { MODERN_VERSION } from "../wire/wire.ts";
+import { FRESH_LEAST_MS, FRESH_MOST_MS } from "./limits.ts";
+import { quoted } from "./rounds.ts";
+
+/** Both in milliseconds since the epoch. */
+export interface Freshness {
+  until: number;
+  /** When the tools were listed over this connection; undefined: not yet. */
+  listedAt: number | undefined;
+}
+
+/** The freshness after one page of the list. Each page counts from its request, and the first one begins a new list. */
+export function afterPage(
+  before: Freshness,
+  { isFirst, ttlMs, sentAt }: { isFirst: boolean; ttlMs: unknown; sentAt: number },
+): Freshness {
+  const until = sentAt + (typeof ttlMs === "number" && ttlMs > 0 ? Math.min(ttlMs, FRESH_MOST_MS) : 0);
+  return { until: isFirst ? until : Math.min(before.until, until), listedAt: sentAt };
+}
+
+/** Whether the list is to be asked for again. A list without a time is asked for only if it is remembered. */
+export function isStale({ until, listedAt }: Freshness, now: number): boolean {
+  if (listedAt === undefined) return now >= until;
+  return until > listedAt && now >= Math.max(until, listedAt + FRESH_LEAST_MS);
+}
+
+const PREFIX = "io.modelcontextprotocol/";
+export const SUBSCRIPTION = `${PREFIX}subscriptionId`;
+/** The extension of long-running calls (ext-tasks). */
+const TASKS = `${PREFIX}tasks`;
+
+interface Sender {
+  clientInfo: { name: string; version: string };
+  /** What the client can do besides the tasks of its calls. */
+  capabilities: object;
+  /** Absent: the server sends no log messages. */
+  logLevel?: "debug" | "info" | undefined;
+}
+
+export const metaOf = ({ clientInfo, capabilities, logLevel }: Sender): Record<string, unknown> => ({
+  [`${PREFIX}protocolVersion`]: MODERN_VERSION,
+  [`${PREFIX}clientInfo`]: clientInfo,
+  [`${PREFIX}clientCapabilities`]: { ...capabilities, extensions: { [TASKS]: {} } },
+  ...(logLevel === undefined ? {} : { [`${PREFIX}logLevel`]: logLevel }),
+});
+
+const OFFERS = ["tools", "resources", "prompts", "completions", "logging"];
+const CHANGED = ".listChanged";
+
+/** What a server can do, as words that are kept: `tools`, `tools.listChanged`. `capabilities`: of `server/discover`. */
+export const offersOf = (capabilities: Record<string, unknown>): string[] =>
+  OFFERS.flatMap((key) => {
+    const can = capabilities[key];
+    if (!isObject(can)) return [];
+    return can.listChanged === true ? [key, `${key}${CHANGED}`] : [key];
+  });
+
+/** The capabilities of these words. */
+export const capabilitiesFrom = (offers: readonly string[]): Record<string, unknown> =>
+  Object.fromEntries(
+    OFFERS.filter((key) => offers.includes(key)).map((key) => [
+      key,
+      offers.includes(`${key}${CHANGED}`) ? { listChanged: true } : {},
+    ]),
+  );
+
+/** A server that does not say what it can do is asked for everything. */
+export const EVERY_LIST = capabilitiesFrom(["tools", "resources", "prompts"]);
+
+const VERSIONS_SHOWN = 5;
+
+export interface Discovered {
+  capabilities: Record<string, unknown>;
+  instructions: string | undefined;
+}
+
+/** The server speaks only revisions that this client does not know. */
+export const tooNew = (name: string, versions: readonly unknown[]): ThreadsError =>
+  new ThreadsError(
+    "connect_failed",
+    `${name} speaks MCP ${versions.slice(0, VERSIONS_SHOWN).map(quoted).join(", ")}, and this client up to ${MODERN_VERSION}.`,
+    { remedy: "A newer version of this extension may speak it.", data: { server: name } },
+  );
+
+/** `result`: of a server of this era, in any shape. Throws `connect_failed` if the server names only other revisions. */
+export function readDiscovered(name: string, result: Record<string, unknown>): Discovered {
+  const { supportedVersions: versions, capabilities, instructions } = result;
+  if (Array.isArray(versions) && !versions.includes(MODERN_VERSION)) throw tooNew(name, versions);
+  return {
+    capabilities: isObject(capabilities) ? capabilities : EVERY_LIST,
+    instructions: typeof instructions === "string" ? instructions : undefined,
+  };
+}
