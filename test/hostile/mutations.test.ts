@@ -20,7 +20,7 @@ import { readCache } from "../../workers/cache/metadata/metadata.ts";
 import { repairInputSchema, repairOutputSchema } from "../../workers/cache/schema/schema.ts";
 import { makeSnapshot } from "../../workers/cache/snapshot/make.ts";
 import { HOSTS } from "../../workers/connection/config/entry/shape.ts";
-import { normalizeTools } from "../../workers/shared/listed/tool.ts";
+import { normalizeTools } from "../../workers/shared/listed.ts";
 import { oneFile } from "../support/one-file.ts";
 import { piValidator } from "../support/pi-validator.ts";
 import * as cache from "../unit/workers/cache/mutate.ts";

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "vitest";
 import { renderStatus, renderTools } from "../../../src/report/status.ts";
 import type { ConfigProblem } from "../../../src/shared/protocol/status.ts";
-import { describeProblem } from "../../../src/shared/text/problem.ts";
+import { describeProblem } from "../../../src/shared/text/failure.ts";
 import { makeCatalog } from "../make-catalog.ts";
 import { makeReport as report, makeStatus as server } from "../server-status.ts";
 

@@ -16,7 +16,7 @@ import type {
   SignInStatus,
   SignInStep,
 } from "../../../src/shared/protocol/sign-in.ts";
-import { isFolder } from "../../shared/files/is-folder.ts";
+import { isFolder } from "../../shared/files/file-system.ts";
 import { abortable } from "../../shared/pace/abort.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { isDefaultOAuth, type OAuthPlan } from "../config/entry/oauth-values.ts";

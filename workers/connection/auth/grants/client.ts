@@ -16,7 +16,7 @@ import {
   PrivateKeyJwt,
   processDynamicClientRegistrationResponse,
 } from "oauth4webapi";
-import { withoutBom } from "../../../../src/shared/text/bom.ts";
+import { withoutBom } from "../../../../src/shared/text/reading.ts";
 import { readRegularText, whyUnread } from "../../../shared/files/read-regular.ts";
 import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
 import { type ClientAuthMethod, type ClientRecord, type Discovered, SignInProblem } from "../model/model.ts";

@@ -2,7 +2,7 @@
  * Owns: one server entry, checked against the schema, as the definition that the rest of the worker reads. Values
  * stay as written: values.ts resolves variables and commands at connect. A mistake is a value. Pure.
  */
-import type { ToolPrefix } from "../../../../src/shared/naming/names.ts";
+import type { ToolPrefix } from "../../../../src/shared/naming.ts";
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { TransportKind } from "../../../../src/shared/protocol/status.ts";
@@ -29,7 +29,8 @@ export type StdioTarget = {
 export type HttpTarget = {
   url: string;
   headers: Record<string, string>;
-  sseOnly: boolean;
+  /** How the address is spoken to: over SSE only, or over Streamable HTTP first. */
+  type: Exclude<TransportKind, "stdio">;
   /** A PEM file of further certificate authorities, read at connect. */
   caFile?: string | undefined;
 };
@@ -113,10 +114,8 @@ export interface DefinitionSource {
 
 export const isProject = (origin: Origin): boolean => origin === "project-file" || origin === "project-pi";
 
-export const transportOf = (definition: ServerDefinition): TransportKind => {
-  if (definition.target.kind === "stdio") return "stdio";
-  return definition.target.sseOnly ? "sse" : "http";
-};
+export const transportOf = ({ target }: ServerDefinition): TransportKind =>
+  target.kind === "stdio" ? "stdio" : target.type;
 
 const SHAPE =
   'Write {"command": "...", "args": [...]} for a local server or {"url": "https://..."} for a remote one.';
@@ -141,7 +140,8 @@ function targetOf(entry: Entry): ServerDefinition["target"] | Mistake {
     return mistake(["protocol"], "no server speaks this revision over sse", "Remove type or protocol.");
   }
   const { headers = {}, caFile } = entry;
-  return { kind: "http", url, headers, sseOnly: type === "sse", ...(caFile === undefined ? {} : { caFile }) };
+  const spoken = type === "sse" ? type : "http";
+  return { kind: "http", url, headers, type: spoken, ...(caFile === undefined ? {} : { caFile }) };
 }
 
 const rootsOf = ({ roots }: Entry): ServerDefinition["roots"] =>

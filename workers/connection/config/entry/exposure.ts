@@ -10,7 +10,7 @@ import {
   plainToolName,
   serverPrefix,
   type ToolPrefix,
-} from "../../../../src/shared/naming/names.ts";
+} from "../../../../src/shared/naming.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { UNSAFE_KEY } from "./interpolate.ts";
 import type { Entry } from "./server-shape.ts";

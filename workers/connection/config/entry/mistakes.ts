@@ -5,7 +5,7 @@
 import * as z from "zod";
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
-import { slipsBetween } from "../../../../src/shared/text/slips.ts";
+import { slipsBetween } from "../../../../src/shared/text/reading.ts";
 
 export interface Mistake {
   severity: "error" | "warning";

@@ -2,7 +2,7 @@
  * What may be wrong with the values of a plan for OAuth. The same checks run when a file is read, where a value behind a
  * variable or a command is passed over, and at a sign-in, where every value is known. No finding shows a value. Pure.
  */
-import { canonical } from "../../../shared/json/canonical.ts";
+import { canonical } from "../../../shared/json.ts";
 
 export interface OAuthPlan {
   /** `client_credentials` needs no user. */

@@ -2,8 +2,8 @@
  * Settings of all servers: defaults and checks. merge/layers.ts adds files up, merge/narrow.ts limits those of a
  * project. Pure.
  */
+import type { ToolPrefix } from "../../../../src/shared/naming.ts";
 
-import type { ToolPrefix } from "../../../../src/shared/naming/names.ts";
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { SettingsApproval } from "./exposure.ts";

@@ -1,6 +1,6 @@
 /** What the schemas of servers and settings share: shapes that are made key by key, and kinds of values. */
 import * as z from "zod";
-import type { ToolPrefix } from "../../../../src/shared/naming/names.ts";
+import type { ToolPrefix } from "../../../../src/shared/naming.ts";
 import type { ServerStatus } from "../../../../src/shared/protocol/status.ts";
 
 /** Our own values and Pi's: exposure.ts says what each means here. */

@@ -5,7 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
-import { canonical } from "../../../shared/json/canonical.ts";
+import { canonical } from "../../../shared/json.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
 import { HOSTS, type HostName } from "../entry/shape.ts";
 import { addAll, brokenFile, fileLimits } from "../files/files.ts";

@@ -3,7 +3,7 @@
  * (text.ts). Must not: carry anything out. Called by: config.ts, session. Pure.
  */
 
-import { canonical } from "../../../shared/json/canonical.ts";
+import { canonical } from "../../../shared/json.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
 import { DEFAULT_SETTINGS, type SettingKey, type Settings } from "../entry/settings.ts";
 
@@ -35,7 +35,7 @@ function connectionParts(definition: ServerDefinition): Part[] {
   const { target, auth, oauth, enabled, elicitation, roots, protocol, debug, agreedEnvFile, agreedScripts } =
     definition;
   const { kind, ...rest } = target;
-  const parts: Part[] = Object.entries(rest).map(([key, value]) => [key === "sseOnly" ? "type" : key, value]);
+  const parts: Part[] = Object.entries(rest);
   const more: Part[] = [
     ["auth", auth],
     ["oauth", oauth],

@@ -6,9 +6,7 @@
 import * as z from "zod";
 import { messageOf } from "../../../../src/shared/protocol/errors.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
-import { writeFileAtomic } from "../../../shared/files/atomic-file.ts";
-import { nodeFiles, reasonOf } from "../../../shared/files/file-system.ts";
-import { keepAside } from "../../../shared/files/housekeeping.ts";
+import { keepAside, nodeFiles, reasonOf, writeFileAtomic } from "../../../shared/files/file-system.ts";
 import { withLock } from "../../../shared/files/lock.ts";
 import { readRegularText, whyUnread } from "../../../shared/files/read-regular.ts";
 import { type Consent, everythingAwaits, isEverything, keyOf, merge } from "./records.ts";

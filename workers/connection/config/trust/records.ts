@@ -5,7 +5,7 @@
  */
 
 import { createHash } from "node:crypto";
-import { canonical } from "../../../shared/json/canonical.ts";
+import { canonical } from "../../../shared/json.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
 import { isDefaultOAuth } from "../entry/oauth-values.ts";
 import type { EnvSeen, Scripts } from "../env-files/env-files.ts";

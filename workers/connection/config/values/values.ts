@@ -350,7 +350,7 @@ async function resolveHttp(
   const authorized = Object.keys(headers).some((key) => key.toLowerCase() === "authorization");
   if (token && !authorized) headers.Authorization = `Bearer ${token}`;
   checkHeaders(definition, headers);
-  return { kind: "http", url: checkUrl(definition, url), headers, sseOnly: target.sseOnly, ca };
+  return { kind: "http", url: checkUrl(definition, url), headers, type: target.type, ca };
 }
 
 async function fromEnvFile(

@@ -8,7 +8,7 @@
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import type { KeySource, RulePlace } from "../../../../src/shared/protocol/panel.ts";
-import { withoutBom } from "../../../../src/shared/text/bom.ts";
+import { withoutBom } from "../../../../src/shared/text/reading.ts";
 import { advice } from "../../../shared/commands.ts";
 import { editableFile } from "../edit/edit.ts";
 import { type EntryEdit, editEntry } from "../edit/entries.ts";

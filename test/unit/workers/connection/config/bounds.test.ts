@@ -6,7 +6,7 @@
 import { describe, expect, it, test } from "vitest";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import type { ConfigProblem } from "../../../../../src/shared/protocol/status.ts";
-import { describeProblem } from "../../../../../src/shared/text/problem.ts";
+import { describeProblem } from "../../../../../src/shared/text/failure.ts";
 import {
   type ExposureRules,
   exposureOf,

@@ -1,6 +1,6 @@
 /** Owns: configuration files with random mistakes, and the promises that each must keep. */
 import type { ConfigProblem } from "../../../../../src/shared/protocol/status.ts";
-import { describeProblem } from "../../../../../src/shared/text/problem.ts";
+import { describeProblem } from "../../../../../src/shared/text/failure.ts";
 import { HOSTS } from "../../../../../workers/connection/config/entry/shape.ts";
 import { parseConfigText } from "../../../../../workers/connection/config/files/files.ts";
 import { hostSources, parseHostText } from "../../../../../workers/connection/config/hosts/hosts.ts";

@@ -9,7 +9,7 @@ import {
   leastChars,
 } from "../../../../../../workers/connection/config/trust/question.ts";
 import { firstVersionHash, subjectOf } from "../../../../../../workers/connection/config/trust/records.ts";
-import { canonical } from "../../../../../../workers/shared/json/canonical.ts";
+import { canonical } from "../../../../../../workers/shared/json.ts";
 import { definition, PROJECT_FILE, PROJECT_PI } from "../support.ts";
 
 const URL = "https://x.y/mcp";
