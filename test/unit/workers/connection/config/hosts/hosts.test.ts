@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { describeProblem } from "../../../../../../src/shared/text/failure.ts";
 import type { ServerDefinition } from "../../../../../../workers/connection/config/entry/definition.ts";
-import type { HostName } from "../../../../../../workers/connection/config/entry/shape.ts";
+import type { HostName } from "../../../../../../workers/connection/config/entry/schema.ts";
 import type { ConfigFacts } from "../../../../../../workers/connection/config/files/sources.ts";
 import {
   type HostFile,
