@@ -1,11 +1,12 @@
 /** The log file: its lines and its rotation. A log that fails costs nothing else. */
+
 import { execFile } from "node:child_process";
 import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it, test } from "vitest";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
-import { createLog } from "../../../../workers/shared/log.ts";
+import { createLog, isFileGone } from "../../../../workers/shared/log.ts";
 import { tempFolder } from "../../temp-folder.ts";
 
 const run = promisify(execFile);
@@ -162,4 +163,24 @@ describe("createLog", () => {
     await log.flush();
     expect(await readFile(file, "utf8")).toMatch(/kept\n$/);
   });
+});
+
+const gone = Object.assign(new Error("Cannot find module"), { code: "ERR_MODULE_NOT_FOUND" });
+
+test.each<[string, unknown, boolean]>([
+  ["the error of an import()", gone, true],
+  ["an error that it caused", new Error("web: failed", { cause: new Error("inner", { cause: gone }) }), true],
+  ["a file of the user that is not there", Object.assign(new Error("no"), { code: "ENOENT" }), false],
+  [
+    "an error that causes itself",
+    Object.assign(new Error("a"), {
+      get cause() {
+        return this;
+      },
+    }),
+    false,
+  ],
+  ["no error", undefined, false],
+])("%s -> %#", (_, error, expected) => {
+  expect(isFileGone(error)).toBe(expected);
 });

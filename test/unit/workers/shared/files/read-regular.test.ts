@@ -1,15 +1,17 @@
-/** Reading a path that others decide: only regular files, at once, up to a limit. */
+/** Reading and appending at a path that others decide: only regular files, at once, up to a limit. */
 import { execFile } from "node:child_process";
-import { appendFile, chmod, mkdir, readlink, stat, symlink, writeFile } from "node:fs/promises";
+import { appendFile, chmod, mkdir, readFile, readlink, stat, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it, onTestFinished, test } from "vitest";
 import {
+  appendRegular,
   readRegular,
   readRegularText,
   readStart,
   readTextOrThrow,
+  regularSize,
   remedyForUnread,
   whyUnread,
 } from "../../../../../workers/shared/files/read-regular.ts";
@@ -30,7 +32,7 @@ const IRREGULAR: Record<string, (path: string) => Promise<string>> = {
     await mkdir(path);
     return "a folder";
   },
-  "a named pipe that nobody writes to": async (path) => {
+  "a named pipe that nobody opens": async (path) => {
     await run("mkfifo", [path]);
     return "a named pipe";
   },
@@ -47,6 +49,10 @@ const IRREGULAR: Record<string, (path: string) => Promise<string>> = {
   },
   "a link to a device without an end": async (path) => {
     await symlink("/dev/zero", path);
+    return "a terminal or another device";
+  },
+  "a link to a device that takes everything": async (path) => {
+    await symlink("/dev/null", path);
     return "a terminal or another device";
   },
   "a link to the terminal": async (path) => {
@@ -188,5 +194,50 @@ describe("readStart", () => {
     await writeFile(path, "abc");
     const read = await readStart(path, most);
     expect(read.kind === "bytes" && read.bytes.toString()).toBe(start);
+  });
+});
+
+describe("appendRegular", () => {
+  test("no file -> a private file with the text", async () => {
+    const path = await place();
+    await appendRegular(path, "one\n");
+    expect(await readFile(path, "utf8")).toBe("one\n");
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+  });
+
+  test("a file -> the text behind its own, the mode kept", async () => {
+    const path = await place();
+    await writeFile(path, "one\n", { mode: 0o640 });
+    await appendRegular(path, "two é\n");
+    expect(await readFile(path, "utf8")).toBe("one\ntwo é\n");
+    expect((await stat(path)).mode & 0o777).toBe(0o640);
+  });
+
+  test("a link to a file -> the text in that file", async () => {
+    const path = await place();
+    await writeFile(`${path}.real`, "");
+    await symlink(`${path}.real`, path);
+    await appendRegular(path, "one\n");
+    expect(await readFile(`${path}.real`, "utf8")).toBe("one\n");
+  });
+
+  it.each(Object.entries(IRREGULAR))("%s -> nothing is appended, and it has no size", async (_name, make) => {
+    const path = await place();
+    const what = await make(path);
+    // People search for the code of the system.
+    const code = what === "a folder" ? "EISDIR: " : "";
+    const refusal = `${path}: ${code}it is ${what}, not a regular file`;
+    await expect(appendRegular(path, "one\n")).rejects.toThrow(refusal);
+    await expect(regularSize(path)).rejects.toThrow(refusal);
+  });
+});
+
+describe("regularSize", () => {
+  test("no file -> 0; a file -> its bytes; no folder on the way -> what the file system says", async () => {
+    const path = await place();
+    expect(await regularSize(path)).toBe(0);
+    await writeFile(path, "é");
+    expect(await regularSize(path)).toBe(2);
+    await expect(regularSize(join(path, "x"))).rejects.toThrow("ENOTDIR");
   });
 });

@@ -1,4 +1,3 @@
-/** Files are replaced whole or not at all. */
 import { execFile } from "node:child_process";
 import { chmod, lstat, mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,7 +1,7 @@
-/** Owns: waiting for a promise until a signal fires, without a rejection that nobody handles. */
+/** Waiting that ends: with an abort, after a time, and without a rejection that nobody handles. */
 import { setImmediate as turn } from "node:timers/promises";
-import { expect, onTestFinished, test } from "vitest";
-import { abortable } from "../../../../../workers/shared/pace/abort.ts";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { abortable, settledWithin } from "../../../../../workers/shared/pace/abort.ts";
 
 const CANCELLED = { code: "cancelled", message: "The work was cancelled." };
 
@@ -43,4 +43,32 @@ test("the signal has fired before, and the promise rejects -> cancelled, and no 
   reject(new Error("late"));
   await turn();
   expect(found).toEqual([]);
+});
+
+describe("settledWithin", () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  const passing = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+  test.each<[string, () => Promise<unknown>, boolean]>([
+    ["resolves before", () => passing(99), true],
+    ["rejects before", () => passing(99).then(() => Promise.reject(new Error("no"))), true],
+    ["resolves later", () => passing(101), false],
+    ["rejects later", () => passing(101).then(() => Promise.reject(new Error("no"))), false],
+    ["never settles", () => new Promise(() => undefined), false],
+  ])("a promise that %s -> %3$s", async (_name, make, expected) => {
+    const waiting = settledWithin(make(), 100);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(await waiting).toBe(expected);
+  });
+
+  test("a promise that has settled -> true at once, and no timer is left", async () => {
+    expect(await settledWithin(Promise.resolve(), 60_000)).toBe(true);
+    expect(vi.getTimerCount()).toBe(0);
+  });
 });
