@@ -1,8 +1,7 @@
 /**
  * `mcp-cache.json`: what servers said about themselves, so that the next start knows their tools without connecting.
  * Owns the file and two tasks: read the entries of a configuration, and store new ones. Must not: throw (anything wrong
- * with the file is a problem, one line for the log, and the session goes on), or lose what others stored. Called by the
- * cache worker (workers/cache.ts). To add a field to an entry: workers/shared/tasks.ts and entry.ts.
+ * with the file is a problem, one line for the log, and the session goes on), or lose what others stored. To add a field to an entry: workers/shared/tasks.ts and entry.ts.
  */
 
 import { randomBytes } from "node:crypto";
@@ -271,24 +270,26 @@ const MAKING_ATTEMPTS = 3;
 
 export const depositsOf = (target: string): string => `${lockPathOf(target)}.waiting`;
 
-async function writeDeposit(path: string, text: string, files: FileSystem): Promise<void> {
-  const file = await files.create(path, PRIVATE_FILE);
+async function writeDeposit(path: string, text: string, files: FileSystem): Promise<boolean> {
   try {
-    await file.write(text);
-  } finally {
-    await file.close();
+    const file = await files.create(path, PRIVATE_FILE);
+    await file.write(text).finally(() => file.close());
+    return true;
+  } catch {
+    return false;
   }
 }
 
-interface Deposit {
-  /** Makes the deposit if it is not made, and answers whether the owner of the lock has written it. */
-  ask: () => Promise<boolean>;
-  /** Answers the same, and makes nothing. */
-  isWritten: () => Promise<boolean>;
-  withdraw: () => Promise<void>;
-}
+/*
+ * Changes that wait for the lock of a cache file. In a folder beside the file a process that finds the lock taken deposits
+ * its changes: the owner of the lock writes them together with its own, so that all who wait are served by one write.
+ * Deposits never throw and are not needed. A depositor waits for the lock as if there were no deposit, since the owner may
+ * be an older version of this package, or may die; what is merged twice is merged once.
+ *
+ * A deposit is `<id>.json`. The owner renames it to `<id>.done` when its changes are on the disk.
+ */
 
-function createDeposit(target: string, { entries, used }: SlotChanges, files: FileSystem): Deposit {
+function createDeposit(target: string, { entries, used }: SlotChanges, files: FileSystem) {
   const folder = depositsOf(target);
   const id = randomBytes(6).toString("hex");
   const path = join(folder, `${id}.json`);
@@ -297,18 +298,16 @@ function createDeposit(target: string, { entries, used }: SlotChanges, files: Fi
   const isWritten = async (): Promise<boolean> =>
     isMade && (await files.list(folder).catch((): string[] => [])).includes(`${id}.done`);
   return {
-    ask: async () => {
+    /** Makes the deposit if it is not made, and answers whether the owner of the lock has written it. */
+    ask: async (): Promise<boolean> => {
       if (!isMade && attempts++ < MAKING_ATTEMPTS) {
         const text = JSON.stringify({ version: DEPOSIT_VERSION, entries, used });
-        isMade = await writeDeposit(path, text, files).then(
-          () => true,
-          () => false,
-        );
+        isMade = await writeDeposit(path, text, files);
       }
       return isWritten();
     },
     isWritten,
-    withdraw: async () => {
+    withdraw: async (): Promise<void> => {
       if (attempts === 0) return;
       for (const left of [path, join(folder, `${id}.done`), folder]) {
         await files.remove(left).catch(() => undefined);

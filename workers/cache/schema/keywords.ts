@@ -38,6 +38,16 @@ export const DATA: ReadonlySet<string> = new Set(["const", "default", "examples"
 
 const TYPES = new Set(["string", "number", "integer", "boolean", "object", "array", "null"]);
 
+/** The value that is known for the key; made, and kept, at the first question. */
+export function kept<K, V>(
+  known: { has(key: K): boolean; get(key: K): V | undefined; set(key: K, value: V): unknown },
+  key: K,
+  make: () => V,
+): V {
+  if (!known.has(key)) known.set(key, make());
+  return known.get(key) as V;
+}
+
 export const isSchema = (value: unknown): boolean => isObject(value) || typeof value === "boolean";
 
 /**

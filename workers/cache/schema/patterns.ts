@@ -13,6 +13,7 @@
  * A pattern that may start anywhere in the text is tried at each position, so its length must be bounded too.
  */
 import { type AST, RegExpParser } from "@eslint-community/regexpp";
+import { kept } from "./keywords.ts";
 
 /** The first and the last code point of each range, in one flat list. */
 type CharSet = readonly number[];
@@ -87,18 +88,15 @@ const LINE_ENDS = joined([range("\n", "\n"), range("\r", "\r"), range("\u2028", 
 const propertySets = new Map<string, CharSet>();
 
 /** Exact within ASCII; beyond ASCII the set holds every character. */
-function propertySet(raw: string): CharSet {
-  const known = propertySets.get(raw);
-  if (known) return known;
-  const test = new RegExp(raw, "u");
-  const ascii: [number, number][] = [];
-  for (let code = 0; code < FIRST_BEYOND_ASCII; code++) {
-    if (test.test(String.fromCodePoint(code))) ascii.push([code, code]);
-  }
-  const set = joined([...ascii, [FIRST_BEYOND_ASCII, LAST]]);
-  propertySets.set(raw, set);
-  return set;
-}
+const propertySet = (raw: string): CharSet =>
+  kept(propertySets, raw, () => {
+    const test = new RegExp(raw, "u");
+    const ascii: [number, number][] = [];
+    for (let code = 0; code < FIRST_BEYOND_ASCII; code++) {
+      if (test.test(String.fromCodePoint(code))) ascii.push([code, code]);
+    }
+    return joined([...ascii, [FIRST_BEYOND_ASCII, LAST]]);
+  });
 
 /** Undefined for a construct that only the flag `v` knows. */
 function setOf(node: AST.CharacterSet | AST.CharacterClass | AST.Character): CharSet | undefined {
@@ -138,11 +136,7 @@ function classSet(node: AST.CharacterClass): CharSet | undefined {
 /** `broken`: not a regular expression of JavaScript. `slow`: not provably fast. */
 type Judgement = "sound" | "slow" | "broken";
 
-export interface Patterns {
-  judge(source: unknown): Judgement;
-  /** The pattern as `/^a$/`, cut and printable. Undefined after `SHOWN` patterns. */
-  show(source: string): string | undefined;
-}
+export type Patterns = ReturnType<typeof openPatterns>;
 
 /** Characters of the patterns of one schema that are judged. Real schemas have fewer. */
 const JUDGED_CHARS = 64 * 1024;
@@ -165,7 +159,7 @@ function compiles(source: string): boolean {
 }
 
 /** Opens the patterns of one schema, which share one budget. */
-export function openPatterns(): Patterns {
+export function openPatterns() {
   const known = new Map<string, Judgement>();
   let chars = 0;
   let shown = 0;
@@ -176,16 +170,10 @@ export function openPatterns(): Patterns {
     return isLinear(source) ? "sound" : "slow";
   };
   return {
-    judge: (source) => {
-      if (typeof source !== "string") return "broken";
-      let judgement = known.get(source);
-      if (!judgement) {
-        judgement = judge(source);
-        known.set(source, judgement);
-      }
-      return judgement;
-    },
-    show: (source) => {
+    judge: (source: unknown): Judgement =>
+      typeof source === "string" ? kept(known, source, () => judge(source)) : "broken",
+    /** The pattern as `/^a$/`, cut and printable. Undefined after `SHOWN` patterns. */
+    show: (source: string): string | undefined => {
       if (++shown > SHOWN) return undefined;
       const characters = [...source.slice(0, SHOWN_CHARS + 1)];
       const cut = source.length > SHOWN_CHARS ? [...characters.slice(0, -1), "…"] : characters;
@@ -219,11 +207,7 @@ class PartFacts {
 
   /** Throws `Slow` for a part that cannot be judged. */
   of(node: AST.Element | AST.Alternative): Facts {
-    const known = this.#known.get(node);
-    if (known) return known;
-    const facts = this.#compute(node);
-    this.#known.set(node, facts);
-    return facts;
+    return kept(this.#known, node, () => this.#compute(node));
   }
 
   #compute(node: AST.Element | AST.Alternative): Facts {

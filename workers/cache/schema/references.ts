@@ -6,17 +6,7 @@
 
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { percentDecoded } from "../../../src/shared/text/reading.ts";
-import { DATA, HOLDERS, isMapBelow, isSchema, type Schema, VALUES } from "./keywords.ts";
-
-export interface References {
-  /**
-   * `#` and the pointer from the root, or undefined if the reference leads nowhere. `base`: pointer of the nearest
-   * schema with an `$id`.
-   */
-  resolve(reference: string, base: string): string | undefined;
-  /** Whether checking a value against `node` could go on for ever, if `node` refers to `target`. */
-  loops(node: Schema, target: string): boolean;
-}
+import { DATA, HOLDERS, isMapBelow, isSchema, kept, type Schema, VALUES } from "./keywords.ts";
 
 export const REFERENCES: ReadonlySet<string> = new Set(["$ref", "$dynamicRef", "$recursiveRef"]);
 
@@ -121,8 +111,10 @@ function namedSchemas(root: Schema): NamedSchemas {
   return found;
 }
 
+export type References = ReturnType<typeof openReferences>;
+
 /** Opens the references of one schema. The schema must not change afterwards. */
-export function openReferences(root: Schema): References {
+export function openReferences(root: Schema) {
   let names: NamedSchemas | undefined;
   const known = (): NamedSchemas => {
     names ??= namedSchemas(root);
@@ -143,21 +135,20 @@ export function openReferences(root: Schema): References {
 
   /** Base -> reference -> its answer. */
   const found = new Map<string, Map<string, string | undefined>>();
-  const resolve = (reference: string, base: string): string | undefined => {
-    let answers = found.get(base);
-    if (!answers) {
-      answers = new Map();
-      found.set(base, answers);
-    }
-    if (!answers.has(reference)) answers.set(reference, find(reference, base));
-    return answers.get(reference);
-  };
+  /**
+   * `#` and the pointer from the root, or undefined if the reference leads nowhere. `base`: pointer of the nearest
+   * schema with an `$id`.
+   */
+  const resolve = (reference: string, base: string): string | undefined =>
+    kept(
+      kept(found, base, () => new Map()),
+      reference,
+      () => find(reference, base),
+    );
 
   const targets = new Map<string, unknown>();
-  const targetOf = (pointer: string): unknown => {
-    if (!targets.has(pointer)) targets.set(pointer, schemaAt(root, pointer.slice(1)));
-    return targets.get(pointer);
-  };
+  const targetOf = (pointer: string): unknown =>
+    kept(targets, pointer, () => schemaAt(root, pointer.slice(1)));
 
   const inPlace = (node: Schema): Schema[] => {
     const referred = [...REFERENCES].map((key) => {
@@ -171,7 +162,8 @@ export function openReferences(root: Schema): References {
   let groups: Map<Schema, number> | undefined;
   return {
     resolve,
-    loops: (node, target) => {
+    /** Whether checking a value against `node` could go on for ever, if `node` refers to `target`. */
+    loops: (node: Schema, target: string): boolean => {
       const schema = targetOf(target);
       if (!isObject(schema)) return false;
       // The node refers to the target, so the two form a loop exactly if the target leads back to the node.
@@ -300,26 +292,18 @@ class Counter {
   }
 
   partsOf(node: Schema): Parts {
-    let parts = this.#parts.get(node);
-    if (!parts) {
-      parts = partsOf(node);
-      this.#parts.set(node, parts);
-    }
-    return parts;
+    return kept(this.#parts, node, () => partsOf(node));
   }
 
   /** Schemas that judge the same value as `node`. */
   sameValue(node: Schema): Schema[] {
-    let all = this.#referred.get(node);
-    if (!all) {
+    return kept(this.#referred, node, () => {
       const targets = [...REFERENCES].map((key) => {
         const reference = node[key];
         return typeof reference === "string" ? schemaAt(this.#root, reference.slice(1)) : undefined;
       });
-      all = [...inPlaceParts(node), ...targets].filter(isObject);
-      this.#referred.set(node, all);
-    }
-    return all;
+      return [...inPlaceParts(node), ...targets].filter(isObject);
+    });
   }
 
   step(steps = 1): void {

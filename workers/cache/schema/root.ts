@@ -6,7 +6,7 @@
 
 import { asList, isObject } from "../../../src/shared/protocol/is-object.ts";
 import { isWithin, type Size, sizeOf } from "../../shared/json.ts";
-import { type Repair, type Schema, soundType } from "./keywords.ts";
+import { kept, type Repair, type Schema, soundType } from "./keywords.ts";
 import { schemaAt } from "./references.ts";
 
 interface Shape {
@@ -151,11 +151,7 @@ class ShapeMerger {
 
   #nodesOf(schema: unknown): number {
     if (!isObject(schema)) return 1;
-    const known = this.#nodes.get(schema);
-    if (known !== undefined) return known;
-    const { nodes } = sizeOf(schema, { nodes: PROPERTY_NODES, chars: Infinity });
-    this.#nodes.set(schema, nodes);
-    return nodes;
+    return kept(this.#nodes, schema, () => sizeOf(schema, { nodes: PROPERTY_NODES, chars: Infinity }).nodes);
   }
 }
 

@@ -65,16 +65,6 @@ function toSnapshotServer(server: CatalogServer, prompts: SnapshotPrompt[] | und
   };
 }
 
-interface MadeSnapshot {
-  snapshot: Uint8Array<ArrayBuffer>;
-  /** What is left out because of a limit, one line each. */
-  leftOut: string[];
-  /** Tools that have other names than wanted, one line for each server. */
-  collisions: ServerLine[];
-  /** Repairs of schemas. */
-  repairs: ServerLine[];
-}
-
 export interface SnapshotLimits {
   limitBytes: number;
   textBytes?: number;
@@ -168,7 +158,7 @@ export function makeSnapshot(
   catalog: readonly CatalogServer[],
   settings: CatalogSettings,
   limits: SnapshotLimits,
-): MadeSnapshot {
+) {
   const { limitBytes, textBytes = LIMITS.snapshotTextBytes, tools: most = LIMITS.snapshotTools } = limits;
   const { tools: listed, collisions, repairs } = prepareTools(catalog);
   const prompts = promptCommands(catalog);
@@ -242,18 +232,15 @@ const withDescription = (tool: Prepared, chars: number): Prepared =>
         indexed: { ...tool.indexed, description: tool.indexed.description?.slice(0, chars) ?? "" },
       };
 
-interface ShortTexts {
-  tools: Prepared[];
-  /** Positions of the servers whose descriptions are cut. */
-  cut: Set<number>;
-}
-
-/** Cuts the descriptions of the servers that have the most text. `limitBytes`: for the text of all tools. */
+/**
+ * Cuts the descriptions of the servers that have the most text. `limitBytes`: for the text of all tools. `cut`: the
+ * positions of these servers.
+ */
 function withShortTexts(
   tools: Prepared[],
   servers: number,
   limitBytes: number = LIMITS.snapshotTextBytes,
-): ShortTexts {
+): { tools: Prepared[]; cut: Set<number> } {
   const sizes = sizesOf(tools, servers, textBytes);
   const share = fairShare(sizes, limitBytes);
   const chars = new Map<number, number>();
@@ -301,20 +288,15 @@ function withoutOutputSchema({ stored, indexed }: Prepared): Prepared {
   return { stored: rest, indexed };
 }
 
-interface FewerSchemas {
-  tools: Prepared[];
-  /** Server -> number of its tools without an input schema. */
-  without: Map<number, number>;
-  /** True if no more schemas can be left out. */
-  isLeast: boolean;
-}
-
-/** Leaves out the longest schemas of the largest servers until `savedBytes` are saved. Output schemas go first. */
+/**
+ * Leaves out the longest schemas of the largest servers until `savedBytes` are saved. Output schemas go first. `without`:
+ * server -> number of its tools without an input schema. `isLeast`: no more schemas can be left out.
+ */
 function withFewerSchemas(
   tools: readonly Prepared[],
   servers: number,
   { limitBytes, savedBytes }: { limitBytes: number; savedBytes: number },
-): FewerSchemas {
+) {
   const large = largeServers(tools, servers, limitBytes);
   const kept = [...tools];
   const without = new Map<number, number>();
@@ -354,17 +336,14 @@ function fewestThatFit(count: number, fits: (leftOut: number) => boolean): numbe
   return least;
 }
 
-interface FewerServers {
-  kept: Prepared[];
-  /** Servers without their tools, in the order of the configuration. */
-  without: number[];
-}
-
-/** Leaves out all tools of as few servers as possible: the largest first, of equally large ones the last one. */
+/**
+ * Leaves out all tools of as few servers as possible: the largest first, of equally large ones the last one. `without`:
+ * these servers, in the order of the configuration.
+ */
 function withFewerServers(
   tools: readonly Prepared[],
   { sizeOf, fits }: { sizeOf: (tool: Prepared) => number; fits: (kept: readonly Prepared[]) => boolean },
-): FewerServers {
+): { kept: Prepared[]; without: number[] } {
   const servers = tools.reduce((most, { stored }) => Math.max(most, stored.server + 1), 0);
   const sizes = sizesOf(tools, servers, sizeOf);
   const order = [...sizes.keys()]

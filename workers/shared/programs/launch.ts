@@ -3,10 +3,10 @@
  * code of its working directory.
  */
 
-import { open } from "node:fs/promises";
 import { resolve, win32 } from "node:path";
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { isFolder } from "../files/file-system.ts";
+import { codeOf, readStart, whyUnread } from "../files/read-regular.ts";
 import { findHere, namesFile } from "./find-program.ts";
 import { type Launch, onWindows, scriptRunner } from "./processes.ts";
 
@@ -46,14 +46,11 @@ export async function launchOf(command: Command, server: string): Promise<Launch
 
 const FIRST_LINE_BYTES = 256;
 
+/** The first line of a file, which may name the program that runs the file. Throws if it cannot be read. */
 export async function firstLineOf(file: string): Promise<string> {
-  const handle = await open(file);
-  try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(FIRST_LINE_BYTES), 0, FIRST_LINE_BYTES, 0);
-    return buffer.toString("latin1", 0, bytesRead).split(/\r?\n/, 1)[0] ?? "";
-  } finally {
-    await handle.close();
-  }
+  const read = await readStart(file, FIRST_LINE_BYTES);
+  if (read.kind !== "bytes") throw new Error(`${file}: ${whyUnread(read)}`);
+  return read.bytes.toString("latin1").split(/\r?\n/, 1)[0] ?? "";
 }
 
 const PYTHON = /^(?:python|pythonw|pypy|py)[\d.]*(?:\.exe)?$/i;
@@ -62,7 +59,10 @@ const WITH_VALUE = /^-[A-Za-z]*[WX]$|^--check-hash-based-pycs$/;
 /** `m` or `c` among flags that take no value. */
 const RUNS_CODE = /^-[bBdEhiIOPqsSuvVx?]*[mc]/;
 
-/** `program`: path or name. */
+/**
+ * Whether Python would look for modules in its working directory first. With `-m` and `-c` it does, and a file
+ * `json.py` in a clone then runs in place of Python's own module. `program`: path or name.
+ */
 export function searchesWorkingDirectory(program: string, args: readonly string[]): boolean {
   if (!PYTHON.test(win32.basename(program))) return false;
   for (let i = 0; i < args.length; i++) {
@@ -74,30 +74,31 @@ export function searchesWorkingDirectory(program: string, args: readonly string[
   return false;
 }
 
-interface FailedSpawn {
+/**
+ * The error `spawn_failed`: because of the command as the definition writes it, its working directory, or the system's error.
+ * `error`: undefined if the search for the command found nothing.
+ */
+export async function spawnFailure({
+  server,
+  command,
+  cwd,
+  error,
+}: {
   server: string;
-  /** The command as the definition writes it. */
   command: string;
   cwd: string;
-  /** Error of the system; undefined if the search for the command found nothing. */
   error?: unknown;
-}
-
-/** ENOENT means that either the command or the folder does not exist. */
-async function describe({ server, command, cwd, error }: FailedSpawn): Promise<string> {
-  if (error !== undefined && (error as NodeJS.ErrnoException).code !== "ENOENT") {
-    return `${server}: "${command}" could not be started: ${messageOf(error)}.`;
-  }
-  return (await isFolder(cwd))
-    ? `${server}: the command "${command}" was not found.`
-    : `${server}: its working directory ${cwd} does not exist.`;
-}
-
-/** The error `spawn_failed` with its remedy. */
-export async function spawnFailure(failed: FailedSpawn): Promise<ThreadsError> {
-  return new ThreadsError("spawn_failed", await describe(failed), {
+}): Promise<ThreadsError> {
+  // ENOENT means that either the command or the folder does not exist.
+  const isSystems = error !== undefined && codeOf(error) !== "ENOENT";
+  const what = isSystems
+    ? `"${command}" could not be started: ${messageOf(error)}.`
+    : (await isFolder(cwd))
+      ? `the command "${command}" was not found.`
+      : `its working directory ${cwd} does not exist.`;
+  return new ThreadsError("spawn_failed", `${server}: ${what}`, {
     remedy:
       "Check command, cwd and PATH in mcp.json. A program of the working directory needs its path, such as ./server.",
-    data: { server: failed.server },
+    data: { server },
   });
 }
