@@ -49,15 +49,17 @@ export function failureText({ message, remedy, data, expected }: Failure): strin
   );
 }
 
-interface BoundOptions {
-  maxBytes?: number;
-  /** Removes secrets from JSON before it is cut. Data that is not cut is redacted by the code that shows it. */
-  redact?: (text: string) => string;
-}
-
-/** The value if its JSON has at most `maxBytes`, else `{truncated, bytes, start}` with the start of its JSON. */
-export function boundJson(value: unknown, options: BoundOptions = {}): JsonValue {
-  const { maxBytes = LIMITS.errorDataBytes, redact = (text) => text } = options;
+/**
+ * The value if its JSON has at most `maxBytes`, else `{truncated, bytes, start}` with the start of its JSON. `redact`:
+ * removes secrets from JSON before it is cut. Data that is not cut is redacted by the code that shows it.
+ */
+export function boundJson(
+  value: unknown,
+  {
+    maxBytes = LIMITS.errorDataBytes,
+    redact = (text) => text,
+  }: { maxBytes?: number; redact?: (text: string) => string } = {},
+): JsonValue {
   let json: string | undefined;
   try {
     json = JSON.stringify(value);

@@ -5,6 +5,7 @@
 
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { known } from "../../shared/json.ts";
 import { type CachedTool, normalizeTools, TOOL_FIELDS } from "../../shared/listed.ts";
 import type { CacheEntry, SlotChanges, StoredProtocol } from "../../shared/tasks.ts";
 
@@ -45,18 +46,17 @@ export function readEntry(stored: unknown, configHash: string, nowMs: number): C
   const tools = normalizeTools(stored.tools);
   // An empty list is a server without tools. A list without any readable tool is a broken entry.
   if (tools.length === 0 && stored.tools.length > 0) return undefined;
-  const resources = listOf(stored.resources);
-  const resourceTemplates = listOf(stored.resourceTemplates);
-  const prompts = listOf(stored.prompts);
-  const protocol = protocolOf(stored.protocol, nowMs);
+  const { instructions } = stored;
   return {
     configHash,
     tools,
-    ...(resources ? { resources } : {}),
-    ...(resourceTemplates ? { resourceTemplates } : {}),
-    ...(prompts ? { prompts } : {}),
-    ...(typeof stored.instructions === "string" ? { instructions: stored.instructions } : {}),
-    ...(protocol ? { protocol } : {}),
+    ...known({
+      resources: listOf(stored.resources),
+      resourceTemplates: listOf(stored.resourceTemplates),
+      prompts: listOf(stored.prompts),
+      instructions: typeof instructions === "string" ? instructions : undefined,
+      protocol: protocolOf(stored.protocol, nowMs),
+    }),
     cachedAt: stored.cachedAt as number,
   };
 }
@@ -68,11 +68,11 @@ function lastUsed(entry: StoredEntry, nowMs: number): number | undefined {
   return Number.isFinite(latest) && latest <= nowMs + LIMITS.clockSkewMs ? latest : undefined;
 }
 
-/** Whether the entry's use must be written to the file: at most once a day, not at every start. */
+/** The use is written to the file at most once a day, not at every start. */
 const isUseDue = (entry: StoredEntry, nowMs: number): boolean =>
   nowMs - (lastUsed(entry, nowMs) ?? 0) > LIMITS.usedEveryMs;
 
-/** Whether an unchanged listing must be written to the file: at most once a day, not at every start. */
+/** An unchanged listing is written to the file at most once a day, not at every start. */
 const isListingDue = (entry: StoredEntry, nowMs: number): boolean =>
   !isFresh(entry, nowMs) || nowMs - (entry.cachedAt as number) > LIMITS.usedEveryMs;
 
@@ -110,16 +110,16 @@ const staysFresher = (stored: StoredEntry, { protocol }: CacheEntry, nowMs: numb
 function mergeEntry(fresh: CacheEntry, stored: StoredEntry): StoredEntry {
   const foreign = Object.entries(stored).filter(([key]) => !OWN_FIELDS.includes(key));
   const { tools, resources, resourceTemplates, prompts, ...rest } = fresh;
-  const keptTemplates = resourceTemplates ?? listOf(stored.resourceTemplates);
-  const keptPrompts = prompts ?? listOf(stored.prompts);
   return {
     ...Object.fromEntries(foreign),
     ...rest,
     tools: mergeTools(tools, stored.tools),
     // The format requires `resources`.
     resources: resources ?? listOf(stored.resources) ?? [],
-    ...(keptTemplates ? { resourceTemplates: keptTemplates } : {}),
-    ...(keptPrompts ? { prompts: keptPrompts } : {}),
+    ...known({
+      resourceTemplates: resourceTemplates ?? listOf(stored.resourceTemplates),
+      prompts: prompts ?? listOf(stored.prompts),
+    }),
   };
 }
 

@@ -3,7 +3,7 @@
  * nothing is hidden from the person. Pure.
  */
 
-import { type AssignedNames, nameTools } from "../../../src/shared/naming.ts";
+import { nameTools } from "../../../src/shared/naming.ts";
 import type { ToolAnnotations } from "../../../src/shared/protocol/catalog.ts";
 import { encode } from "../../../src/shared/protocol/codec.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
@@ -17,20 +17,13 @@ import {
 import { cleanText, oneLine } from "../../../src/shared/text/unprintable.ts";
 import type { CachedArgument, CachedPrompt, CachedTool } from "../../shared/listed.ts";
 import type { CatalogServer, ServerLine } from "../../shared/tasks.ts";
-import { type Repair, repairLine } from "../schema/keywords.ts";
+import { kept, type Repair, repairLine } from "../schema/keywords.ts";
 import { cleanSchema, moveReferences, repairInputSchema, repairOutputSchema } from "../schema/schema.ts";
 
 /** One tool as the snapshot stores it, and as the index reads it. */
 export interface Prepared {
   stored: SnapshotTool;
   indexed: IndexedTool;
-}
-
-interface PreparedTools {
-  tools: Prepared[];
-  collisions: AssignedNames["collisions"];
-  /** Repairs of schemas, one line each. */
-  repairs: ServerLine[];
 }
 
 const TITLE_CHARS = 300;
@@ -45,22 +38,6 @@ export const ANY_OBJECT: Record<string, unknown> = { type: "object", properties:
 
 /** Server -> repair -> its tools whose schemas needed it. */
 type Repairs = Map<string, Map<Repair | "hidden", string[]>>;
-
-function noteRepairs(
-  all: Repairs,
-  server: string,
-  tool: string,
-  repairs: readonly (Repair | "hidden")[],
-): void {
-  if (repairs.length === 0) return;
-  const ofServer = all.get(server) ?? new Map<Repair | "hidden", string[]>();
-  all.set(server, ofServer);
-  for (const repair of new Set(repairs)) {
-    const tools = ofServer.get(repair) ?? [];
-    ofServer.set(repair, tools);
-    tools.push(tool);
-  }
-}
 
 const hiddenLine = (tools: readonly string[]): string =>
   `schemas left out because their names hold invisible characters: ${tools.length} tools, ${oneLine(tools[0] ?? "", TITLE_CHARS)} first`;
@@ -88,14 +65,7 @@ function withFewKeys(schema: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(entries.filter(([key]) => ROOT_KEYS_KEPT.includes(key)));
 }
 
-interface Schemas {
-  input: Record<string, unknown>;
-  output: Record<string, unknown> | undefined;
-  repairs: (Repair | "hidden")[];
-  undeclared: string | undefined;
-}
-
-function schemasOf({ inputSchema, outputSchema }: CachedTool): Schemas {
+function schemasOf({ inputSchema, outputSchema }: CachedTool) {
   const input = repairInputSchema(inputSchema);
   const output = repairOutputSchema(outputSchema);
   const cleanInput = cleanSchema(withFewKeys(input.schema));
@@ -104,7 +74,11 @@ function schemasOf({ inputSchema, outputSchema }: CachedTool): Schemas {
   return {
     input: cleanInput ?? ANY_OBJECT,
     output: cleanOutput,
-    repairs: [...input.repairs, ...(output?.repairs ?? []), ...(isHidden ? (["hidden"] as const) : [])],
+    repairs: new Set([
+      ...input.repairs,
+      ...(output?.repairs ?? []),
+      ...(isHidden ? (["hidden"] as const) : []),
+    ]),
     undeclared: input.undeclared,
   };
 }
@@ -115,7 +89,7 @@ function describe(server: string, { name, title, description, annotations }: Cac
 }
 
 /** Names and prepares the tools of all servers, in their order. */
-export function prepareTools(servers: readonly CatalogServer[]): PreparedTools {
+export function prepareTools(servers: readonly CatalogServer[]) {
   const flat = servers.flatMap((server, index) =>
     server.tools.map(({ direct, ...tool }) => ({ server, index, direct, tool })),
   );
@@ -129,7 +103,10 @@ export function prepareTools(servers: readonly CatalogServer[]): PreparedTools {
   const repairs: Repairs = new Map();
   const tools = flat.map(({ server, index, tool, direct }, i): Prepared => {
     const { input, output, repairs: done, undeclared } = schemasOf(tool);
-    noteRepairs(repairs, server.name, tool.name, done);
+    for (const repair of done) {
+      const ofServer = kept(repairs, server.name, () => new Map());
+      kept(ofServer, repair, (): string[] => []).push(tool.name);
+    }
     const description = describe(server.name, tool);
     const more = undeclared === undefined ? [] : [oneLine(undeclared, UNDECLARED_CHARS)];
     const stored: SnapshotTool = {
