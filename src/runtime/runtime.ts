@@ -7,11 +7,10 @@
  * has started does not start.
  */
 import { messageOf, ThreadsError } from "../shared/protocol/errors.ts";
-import type { Runtime, RuntimeOptions } from "./contract.ts";
-import { STOPPED } from "./stopped.ts";
+import { type Runtime, type RuntimeOptions, STOPPED } from "./contract.ts";
 
 export type { Crash, Runtime, RuntimeOptions } from "./contract.ts";
-export { STOPPED } from "./stopped.ts";
+export { STOPPED } from "./contract.ts";
 
 export function startRuntimeLater(options: RuntimeOptions): Runtime {
   let isStopped = false;

@@ -9,8 +9,8 @@ import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import type { CachedResource, CachedTemplate } from "../../shared/listed.ts";
 import { abortable } from "../../shared/pace/abort.ts";
 import { redactError } from "../secrets/redact.ts";
-import { type HandOverParts, handOver } from "./hand-over.ts";
-import type { SessionRequests } from "./handler.ts";
+import { type HandOverParts, handOver } from "./calls.ts";
+import type { SessionRequests } from "./first-request.ts";
 
 export type ResourceRequests = Pick<SessionRequests, "listResources" | "readResource" | "suggestResources">;
 

@@ -14,7 +14,7 @@ import type { RunningConfiguration } from "../config/config.ts";
 import type { ResolveOptions } from "../config/values/values.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
 import { explainAbsent } from "./explain-server.ts";
-import type { SessionRequests } from "./handler.ts";
+import type { SessionRequests } from "./first-request.ts";
 
 export interface SessionSignInsOptions {
   agentDir: string;
