@@ -1,5 +1,7 @@
 /** The contract of a session and its runtime. Types only. */
 
+import type { WorkerBoot } from "../shared/protocol/boot.ts";
+import type { CallResult, CallToolParams } from "../shared/protocol/calls.ts";
 import type {
   ConnectionMethod,
   ConnectionMethods,
@@ -7,10 +9,8 @@ import type {
   PromptRequests,
   ResourceRequests,
   UserRequests,
-} from "../shared/protocol/api.ts";
-import type { WorkerBoot } from "../shared/protocol/boot.ts";
-import type { CallResult, CallToolParams } from "../shared/protocol/calls.ts";
-import type { WorkerEvent } from "../shared/protocol/events.ts";
+  WorkerEvent,
+} from "../shared/protocol/contract.ts";
 import type { SessionFacts } from "../shared/protocol/session.ts";
 import type { SetupRequests } from "../shared/protocol/setup.ts";
 import type { OnQuestion } from "./thread.ts";

@@ -3,9 +3,9 @@
  * a worker's servers while the worker runs; suspects.ts decides what that means when the worker has ended.
  */
 
-import type { WorkerEvent } from "../shared/protocol/events.ts";
+import { createTalkMemory, talkRecord, weightOf } from "../shared/protocol/boot.ts";
+import type { WorkerEvent } from "../shared/protocol/contract.ts";
 import type { SessionFacts } from "../shared/protocol/session.ts";
-import { createTalkMemory, talkRecord, weightOf } from "../shared/protocol/talk.ts";
 import type { WorkerEnd } from "./keep-worker.ts";
 
 /** What is known about a worker's end. */

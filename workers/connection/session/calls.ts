@@ -7,7 +7,7 @@ import type {
   ResultContent,
 } from "../../../src/shared/protocol/calls.ts";
 import { decode } from "../../../src/shared/protocol/codec.ts";
-import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
+import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { cleanText, withBases } from "../../../src/shared/text/unprintable.ts";
 import { createProgressPacer } from "../../shared/pace/pace.ts";

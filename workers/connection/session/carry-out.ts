@@ -5,7 +5,7 @@
 
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
+import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { AcceptedBefore } from "../../../src/shared/protocol/session.ts";
 import type { StatusReport } from "../../../src/shared/protocol/status.ts";

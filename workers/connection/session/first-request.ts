@@ -3,7 +3,7 @@
  * processor from main. Owns how long the plan waits. Must not: hold up anything that main asks for.
  * Called by: session.ts.
  */
-import type { ConnectionMethod, ConnectionMethods } from "../../../src/shared/protocol/api.ts";
+import type { ConnectionMethod, ConnectionMethods } from "../../../src/shared/protocol/contract.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 
 export type Handler<M extends ConnectionMethod> = (

@@ -3,7 +3,7 @@
  * (ConnectionMethods), so that rpc.ts hands them on by name. Each waits until the first plan is carried out, and
  * rejects with the error of a start that failed. To add a request: a line in ConnectionMethods, its answer here.
  */
-import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
+import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import type { SessionAsks } from "../asks/asks.ts";
 import type { CatalogPublisher } from "../catalog/catalog.ts";
 import type { RunningConfiguration } from "../config/config.ts";

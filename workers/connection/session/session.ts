@@ -5,8 +5,8 @@
  */
 import { createHash } from "node:crypto";
 import { join } from "node:path";
+import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
-import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { SessionFacts } from "../../../src/shared/protocol/session.ts";
 import { SNAPSHOT_FOLDER, snapshotFileName } from "../../../src/shared/snapshot/contract.ts";

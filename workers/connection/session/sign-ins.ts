@@ -4,8 +4,8 @@
  */
 
 import { homedir } from "node:os";
+import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import { fromWireError, ThreadsError, wantsKey } from "../../../src/shared/protocol/errors.ts";
-import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import { advice } from "../../shared/commands.ts";
 import type { Log } from "../../shared/log.ts";
 import { abortable, settledWithin } from "../../shared/pace/abort.ts";

@@ -3,7 +3,7 @@
  * answer that a tool may always run. Writes the file, whose new text is then applied like any edit.
  */
 
-import type { ConnectionMethods } from "../../../src/shared/protocol/api.ts";
+import type { ConnectionMethods } from "../../../src/shared/protocol/contract.ts";
 import { describeError, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { advice } from "../../shared/commands.ts";
 import type { RunningConfiguration } from "../config/config.ts";

@@ -3,7 +3,7 @@
  * session is a fake.
  */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { WorkerEvent } from "../../../../src/shared/protocol/events.ts";
+import type { WorkerEvent } from "../../../../src/shared/protocol/contract.ts";
 import { START, type State, type View } from "../../../../src/ui/panel/model/state.ts";
 import { concerns, isSeen, WorldSource } from "../../../../src/ui/panel/world.ts";
 import { makeCatalog } from "../../make-catalog.ts";
