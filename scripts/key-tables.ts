@@ -1,12 +1,25 @@
 /**
- * The tables of all keys in docs/configuration.md, made from the same shapes as the JSON Schema. scripts/generate-schema.ts
- * writes them between the marks of that page; the worker does not load this file.
+ * Owns: what the docs and editors read of the tables of keys: the JSON Schema of a configuration file, and the tables of all
+ * keys in docs/configuration.md, between the marks of that page. generate-schema.ts writes both.
  */
 import * as z from "zod";
-import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
-import { parseEntry } from "./definition.ts";
-import { fileSchema } from "./schema.ts";
-import { DEFAULT_SETTINGS } from "./settings.ts";
+import { LIMITS } from "../src/shared/protocol/limits.ts";
+import { fileShape } from "../workers/connection/config/entry/schema.ts";
+import { HELD } from "../workers/connection/config/entry/server-keys.ts";
+import { DEFAULT_SETTINGS } from "../workers/connection/config/entry/settings.ts";
+
+/** Draft 7, because every editor knows it. */
+const fileSchema = () =>
+  z.toJSONSchema(z.looseObject(fileShape).meta({ title: "MCP servers of Pi (mcp.json)" }), {
+    target: "draft-7",
+    io: "input",
+  });
+
+/**
+ * The text of schema/mcp.schema.json, for completion in editors, which need no indentation: it was a third of the published
+ * file. People read docs/configuration.md.
+ */
+export const schemaText = (): string => `${JSON.stringify(fileSchema())}\n`;
 
 /** What is read of a JSON Schema here. */
 interface Shape {
@@ -110,30 +123,27 @@ function tableOf(shape: Shape, options: TableOptions = {}): string {
   );
 }
 
-/** What the code takes where a server's entry says nothing; keys whose value then comes from the settings are missing. */
-function serverDefaults(): Defaults {
-  const source = { file: "", origin: "user" } as const;
-  const { definition } = parseEntry("a", { command: "a" }, source);
-  if (!definition) throw new Error("an entry with a command is refused");
-  const { enabled, lifecycle, exposeResources, exposePrompts, elicitation, protocol, debug } = definition;
-  const times = {
-    startupTimeoutMs: LIMITS.startupTimeoutMs,
-    timeout: LIMITS.requestTimeoutMs / 1_000,
-  };
-  return { enabled, lifecycle, exposeResources, exposePrompts, elicitation, protocol, debug, ...times };
-}
+/** Empty texts, lists and objects say nothing. */
+const saying = (values: readonly (readonly [string, unknown])[]): Defaults =>
+  Object.fromEntries(
+    values.filter(([, value]) => ![undefined, "{}", "[]", '""'].includes(JSON.stringify(value))),
+  );
 
-/** Empty texts and objects say nothing. */
+/** What the code takes where a server's entry says nothing; keys whose value then comes from the settings are missing. */
+const serverDefaults = (): Defaults => ({
+  ...saying(HELD.map(({ key, read }) => [key, read(undefined)])),
+  startupTimeoutMs: LIMITS.startupTimeoutMs,
+  timeout: LIMITS.requestTimeoutMs / 1_000,
+});
+
 const settingsDefaults = (): Defaults => ({
-  ...Object.fromEntries(
-    Object.entries(DEFAULT_SETTINGS).filter(([, value]) => !["{}", '""'].includes(JSON.stringify(value))),
-  ),
+  ...saying(Object.entries(DEFAULT_SETTINGS)),
   "outputGuard.maxBytes": LIMITS.resultBytes,
   "outputGuard.maxLines": LIMITS.resultLines,
 });
 
 export function keyTables(): KeyTables {
-  const schema = z.toJSONSchema(fileSchema(), { target: "draft-7", io: "input" }) as unknown as JsonSchema;
+  const schema = fileSchema() as unknown as JsonSchema;
   const { server = {}, settings = {} } = schema.definitions;
   const [oauth = {}] = insideOf(server.properties?.oauth ?? {});
   return {
