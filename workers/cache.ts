@@ -6,4 +6,4 @@
 
 export { readCache, storeEntries } from "./cache/metadata/metadata.ts";
 export { keepSnapshot, publish, publishStored } from "./cache/snapshot/snapshot.ts";
-export { hashDefinitions } from "./shared/json/definition-hash.ts";
+export { hashDefinitions } from "./shared/json.ts";

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { catalogFrom } from "../../src/catalog/catalog.ts";
 import { searchCatalog } from "../../src/catalog/search.ts";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
-import { SNAPSHOT_FOLDER } from "../../src/shared/snapshot/file-name.ts";
+import { SNAPSHOT_FOLDER } from "../../src/shared/snapshot/contract.ts";
 import { type BenchHome, createBenchHome } from "../support/bench-home.ts";
 import { type MeasuredPi, startMeasured } from "../support/measured-pi.ts";
 import type { Row, Scenario, ScenarioOptions } from "../support/scenario.ts";

@@ -23,7 +23,7 @@ import {
   serverDescriptions,
 } from "../../test/support/search-data.ts";
 import { buildSnapshot } from "../../workers/cache/snapshot/snapshot.ts";
-import type { CachedTool } from "../../workers/shared/listed/tool.ts";
+import type { CachedTool } from "../../workers/shared/listed.ts";
 import type { Row, Scenario, ScenarioOptions } from "../support/scenario.ts";
 import { percentile } from "../support/stats.ts";
 import { syntheticQueries, syntheticTools, wholeTasks } from "../support/synthetic-tools.ts";

@@ -4,15 +4,21 @@
  * own form of a tool, or the runtime. To add a field of a tool: shared/snapshot, then `fromSnapshot`.
  */
 import { crc32, inflateRawSync } from "node:zlib";
+import { TOOL_SEARCH_HEAD } from "../shared/naming.ts";
 import {
   type CatalogSettings,
   DEFAULT_CATALOG_SETTINGS,
   type RemovedTools,
 } from "../shared/protocol/catalog.ts";
-import type { OpenSnapshot, SnapshotServer, StoredSchemas, StoredTool } from "../shared/snapshot/contract.ts";
-import { type RootKey, rootKeysOf } from "../shared/snapshot/root-keys.ts";
+import {
+  type OpenSnapshot,
+  type RootKey,
+  rootKeysOf,
+  type SnapshotServer,
+  type StoredSchemas,
+  type StoredTool,
+} from "../shared/snapshot/contract.ts";
 import { decodeSnapshot, snapshotChecksum } from "../shared/snapshot/snapshot.ts";
-import { searchToolDescription } from "../shared/text/search-tool.ts";
 
 export interface CatalogTool extends StoredTool {
   /** For a tool that comes from a transcript: its schema is decoded already, and has no bytes. */
@@ -46,7 +52,7 @@ export function* eachTool({ count, tool }: Pick<Catalog, "count" | "tool">): Gen
 
 const EMPTY: OpenSnapshot = {
   settings: DEFAULT_CATALOG_SETTINGS,
-  description: searchToolDescription([], DEFAULT_CATALOG_SETTINGS),
+  description: TOOL_SEARCH_HEAD,
   servers: [],
   index: new Uint8Array(),
   count: 0,

@@ -5,10 +5,10 @@
  * each near name is bounded: its length and a mask of its letters exclude most names, and shared/text/slips.ts compares
  * the others within limits, in slices, because there may be thousands of names.
  */
-import { ownerOf } from "../shared/naming/names.ts";
+import { ownerOf } from "../shared/naming.ts";
 import { MAX_PINS } from "../shared/search/ranked/pins.ts";
 import { openEngine, type SearchEngine } from "../shared/search/search.ts";
-import { COMPARED_CHARS, slipsBetween } from "../shared/text/slips.ts";
+import { COMPARED_CHARS, slipsBetween } from "../shared/text/reading.ts";
 import { shownName } from "../shared/text/unprintable.ts";
 import { type Catalog, type CatalogTool, createSlices, eachTool, toolsOf } from "./catalog.ts";
 

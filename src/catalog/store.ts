@@ -7,7 +7,7 @@ import { closeSync, constants, fstatSync, openSync, readSync, statSync } from "n
 import { join } from "node:path";
 import type { RemovedTools } from "../shared/protocol/catalog.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
-import { SNAPSHOT_FOLDER, type SnapshotKey, snapshotFileName } from "../shared/snapshot/file-name.ts";
+import { SNAPSHOT_FOLDER, type SnapshotKey, snapshotFileName } from "../shared/snapshot/contract.ts";
 import { snapshotChecksum } from "../shared/snapshot/snapshot.ts";
 import { type Catalog, catalogFrom, catalogWithout, emptyCatalog } from "./catalog.ts";
 

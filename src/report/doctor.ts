@@ -1,10 +1,9 @@
 /** What `/mcp doctor` and the command line show: the findings for a person, and the report for an issue. Pure. */
 import type { DoctorReport, Finding } from "../shared/protocol/doctor.ts";
-import { counted } from "../shared/text/counts.ts";
-import { formatMs } from "../shared/text/size.ts";
+import { counted, formatMs } from "../shared/text/amounts.ts";
+import { isTrouble, worstFirst } from "../shared/text/failure.ts";
 import { oneLine } from "../shared/text/unprintable.ts";
 import { mostCells } from "../shared/text/width.ts";
-import { isTrouble, worstFirst } from "../shared/text/worst-first.ts";
 import { serverName } from "./server-name.ts";
 
 /** Narrower lines would be harder to read than lines that the terminal breaks. */

@@ -2,9 +2,8 @@
 import { type Catalog, type CatalogTool, inputSchemaOf } from "../catalog/catalog.ts";
 import { type WireError, withoutServer } from "../shared/protocol/errors.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
-import { firstSentence } from "../shared/text/sentence.ts";
 import { parameterList } from "../shared/text/signature.ts";
-import { oneLine } from "../shared/text/unprintable.ts";
+import { firstSentence, oneLine } from "../shared/text/unprintable.ts";
 import { serverName } from "./server-name.ts";
 
 /** For example `- fs__read(path: string, head?: integer = 10) - Reads a file.` */

@@ -16,8 +16,8 @@ import type {
   TakenImports,
   TriedServer,
 } from "../shared/protocol/setup.ts";
-import { counted } from "../shared/text/counts.ts";
-import { describeProblem } from "../shared/text/problem.ts";
+import { counted } from "../shared/text/amounts.ts";
+import { describeProblem } from "../shared/text/failure.ts";
 import { oneLine } from "../shared/text/unprintable.ts";
 import { serverName } from "./server-name.ts";
 

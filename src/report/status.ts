@@ -6,12 +6,9 @@ import { type WireError, wantsKey } from "../shared/protocol/errors.ts";
 import type { ServerResources, ShownResource } from "../shared/protocol/resources.ts";
 import type { SignInStatus } from "../shared/protocol/sign-in.ts";
 import type { ServerStatus, StatusReport } from "../shared/protocol/status.ts";
-import { counted, offerText } from "../shared/text/counts.ts";
-import { durationText } from "../shared/text/duration.ts";
-import { describeProblem } from "../shared/text/problem.ts";
-import { firstSentence } from "../shared/text/sentence.ts";
-import { formatBytes, formatMs } from "../shared/text/size.ts";
-import { cleanText } from "../shared/text/unprintable.ts";
+import { counted, durationText, formatBytes, formatMs, offerText } from "../shared/text/amounts.ts";
+import { describeProblem } from "../shared/text/failure.ts";
+import { cleanText, firstSentence } from "../shared/text/unprintable.ts";
 import { cutTo, padded, printable, visibleWidth } from "../shared/text/width.ts";
 import { failureText, refusedLine, serverName } from "./server-name.ts";
 

@@ -12,6 +12,7 @@ import type { CallResult, CallToolParams } from "../shared/protocol/calls.ts";
 import type { WorkerEvent } from "../shared/protocol/events.ts";
 import type { SessionFacts } from "../shared/protocol/session.ts";
 import type { SetupRequests } from "../shared/protocol/setup.ts";
+import type { OnQuestion } from "./thread.ts";
 
 export interface Crash {
   /** Why the worker ended, in words for people. */
@@ -74,6 +75,8 @@ export interface RuntimeOptions {
   /** The facts for each worker that starts: the first one, and each one that follows a crash. */
   facts: () => SessionFacts;
   onEvent: (event: WorkerEvent) => void;
+  /** Asks the person. Absent: there is none. */
+  onQuestion?: OnQuestion;
   onCrash: (crash: Crash) => void;
   /** The worker could not be started, or runs but could not open the session. */
   onStartFailed: (error: Error) => void;

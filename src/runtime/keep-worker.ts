@@ -103,6 +103,7 @@ class Keeper implements KeptWorker {
     if (!this.#current) return;
     const { thread, rpc, heartbeat } = this.#current;
     heartbeat.stop();
+    thread.dismiss();
     await farewell(rpc).catch(() => undefined);
     await settledWithin(
       thread.terminate().then(() => thread.exited),

@@ -4,8 +4,14 @@
  */
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
-import { fromPs, fromStat, type ProcessRow, PS_COLUMNS, straysOf } from "../shared/process/strays.ts";
-import { systemProgram } from "../shared/process/windows-programs.ts";
+import {
+  fromPs,
+  fromStat,
+  type ProcessRow,
+  PS_COLUMNS,
+  straysOf,
+  systemProgram,
+} from "../shared/process/strays.ts";
 
 export interface PidRegistry {
   add(pid: number): void;

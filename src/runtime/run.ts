@@ -79,12 +79,13 @@ export function startRuntime(options: RuntimeOptions): Runtime {
       first = false;
       if (prepared) {
         suspicion.startWorker(prepared.talk);
-        return prepared.use(onEvent);
+        return prepared.use({ onEvent, onQuestion: options.onQuestion });
       }
       return startThread({
         logFile: options.logFile,
         commands: options.commands,
         onEvent,
+        onQuestion: options.onQuestion,
         url,
         talk: suspicion.startWorker(),
       });

@@ -9,7 +9,7 @@ import { type CatalogStore, snapshotIsOlder } from "../catalog/store.ts";
 import type { Pi } from "../pi/api.ts";
 import { messageOf } from "../shared/protocol/errors.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
-import type { SnapshotKey } from "../shared/snapshot/file-name.ts";
+import type { SnapshotKey } from "../shared/snapshot/contract.ts";
 import type { DirectRule } from "../tools/book.ts";
 import type { Registrar } from "../tools/registrar.ts";
 import { planWithin, type Running, type SessionWaits, serversOf, type WhileRunning } from "./running.ts";

@@ -2,8 +2,8 @@
 import { createCatalogStore } from "../catalog/store.ts";
 import type { Pi } from "../pi/api.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { PROXY_TOOL, TOOL_SEARCH } from "../shared/naming/own-tools.ts";
-import type { SnapshotKey } from "../shared/snapshot/file-name.ts";
+import { PROXY_TOOL, TOOL_SEARCH } from "../shared/naming.ts";
+import type { SnapshotKey } from "../shared/snapshot/contract.ts";
 import { oneLine } from "../shared/text/unprintable.ts";
 import { directRule } from "../tools/book.ts";
 import { createLateTools } from "../tools/late-tools.ts";

@@ -3,8 +3,7 @@ import type { Catalog } from "../catalog/catalog.ts";
 import { likelyHits, searchCatalog } from "../catalog/search.ts";
 import type { ResultContent } from "../shared/protocol/calls.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
-import { cleanBlocks } from "../shared/text/clean-blocks.ts";
-import { textBlock } from "../shared/text/text-block.ts";
+import { cleanBlocks, textBlock } from "../shared/text/clean-blocks.ts";
 import type { TriedSearch } from "../ui/mcp-host.ts";
 
 /** `likely`: as many as ToolSearch would load without a `limit`; it loads every tool that the query names. */

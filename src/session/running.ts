@@ -3,7 +3,6 @@ import type { Runtime } from "../runtime/runtime.ts";
 import type { CatalogSettings } from "../shared/protocol/catalog.ts";
 import type { AcceptedBefore } from "../shared/protocol/session.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
-import type { Asks } from "../ui/asks/asks.ts";
 import type { Dialogs } from "../ui/dialogs/dialogs.ts";
 import type { SignIns } from "../ui/sign-in/sign-in.ts";
 import { within } from "./within.ts";
@@ -23,7 +22,6 @@ export interface Running extends SessionState {
   runtime: Runtime;
   dialogs: Dialogs;
   signIns: SignIns;
-  asks: Asks;
   /** Servers that were called in this session. */
   called: Set<string>;
   /** Servers that the user has signed out of; they have not connected since. */

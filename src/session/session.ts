@@ -19,7 +19,7 @@ import { becomeOnlySession, leaveOnlySession, otherClients } from "../pi/extensi
 import { prepareRuntime, STOPPED, startRuntimeLater } from "../runtime/runtime.ts";
 import { messageOf, ThreadsError } from "../shared/protocol/errors.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
-import { LOG_FILE, type SnapshotKey } from "../shared/snapshot/file-name.ts";
+import { LOG_FILE, type SnapshotKey } from "../shared/snapshot/contract.ts";
 import { explainRefusedArguments, explainUnknownCall } from "../tools/unknown-call.ts";
 import type { McpHost } from "../ui/mcp-host.ts";
 import { startFacts, toRegistered } from "./facts.ts";
@@ -93,9 +93,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     const stopped = current;
     current = undefined;
     leaveOnlySession(stop);
-    stopped?.dialogs.interrupt();
     stopped?.signIns.interrupt();
-    stopped?.asks.interrupt();
     for (const listener of listeners) listener(undefined);
     await stopped?.runtime.stop();
   };

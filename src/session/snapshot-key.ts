@@ -3,7 +3,7 @@
  * trusted, so it guesses both; this file takes back what the guess has shown wrongly.
  */
 import type { CatalogStore } from "../catalog/store.ts";
-import type { SnapshotKey } from "../shared/snapshot/file-name.ts";
+import type { SnapshotKey } from "../shared/snapshot/contract.ts";
 import type { Registrar } from "../tools/registrar.ts";
 import type { SearchTools } from "../tools/tools.ts";
 

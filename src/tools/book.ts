@@ -5,7 +5,7 @@
  */
 import { type Catalog, type CatalogTool, sameDefinition } from "../catalog/catalog.ts";
 import type { Pi, ToolExposure } from "../pi/api.ts";
-import { fallbackName } from "../shared/naming/names.ts";
+import { fittedName } from "../shared/naming.ts";
 import { type CallTool, createMcpTool } from "./definition.ts";
 
 /**
@@ -69,7 +69,7 @@ function createFreeNames(pi: Pi, { isOurs, onTaken }: FreeNameOptions): WithFree
     const before = renamed.get(tool.name);
     if (before !== undefined) return { ...tool, name: before };
     if (!namesInPi().has(tool.name)) return tool;
-    const name = fallbackName(tool.server.name, tool.tool);
+    const name = fittedName({ server: tool.server.name, tool: tool.tool });
     renamed.set(tool.name, name);
     onTaken(tool, name);
     return { ...tool, name };

@@ -2,9 +2,9 @@
  * The tools that a session's branch has declared to the model, read from its transcript. Pure. After a resume, a fork or
  * `/tree` these tools must be registered by the end of `before_agent_start`, or Pi drops them for good.
  */
+
 import { type CatalogTool, NO_SCHEMAS } from "../catalog/catalog.ts";
-import { namePrefix, type ToolPrefix } from "../shared/naming/names.ts";
-import { PROXY_TOOL } from "../shared/naming/own-tools.ts";
+import { namePrefix, PROXY_TOOL, type ToolPrefix } from "../shared/naming.ts";
 import { asList, isObject } from "../shared/protocol/is-object.ts";
 import type { SnapshotServer } from "../shared/snapshot/contract.ts";
 

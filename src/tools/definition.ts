@@ -6,12 +6,11 @@
  */
 import { type CatalogTool, inputKeysOf, inputSchemaOf, outputSchemaOf } from "../catalog/catalog.ts";
 import type { PiTool, ToolExposure, ToolResult } from "../pi/api.ts";
-import { serverPrefix } from "../shared/naming/names.ts";
+import { serverPrefix } from "../shared/naming.ts";
 import type { CallProgress, CallResult } from "../shared/protocol/calls.ts";
 import { decode } from "../shared/protocol/codec.ts";
 import { type ErrorData, type JsonValue, ThreadsError, toWireError } from "../shared/protocol/errors.ts";
-import type { SnapshotServer } from "../shared/snapshot/contract.ts";
-import type { RootKey } from "../shared/snapshot/root-keys.ts";
+import type { RootKey, SnapshotServer } from "../shared/snapshot/contract.ts";
 import { failureText } from "../shared/text/failure.ts";
 import { parameterList } from "../shared/text/signature.ts";
 import { cleanText, cut, oneLine } from "../shared/text/unprintable.ts";

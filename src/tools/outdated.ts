@@ -1,6 +1,6 @@
 /** Finds the tools about which Pi knows nothing, or something that no longer holds, and tells Pi about them. */
 import { type Catalog, type CatalogTool, createSlices, eachTool } from "../catalog/catalog.ts";
-import { serverPrefix } from "../shared/naming/names.ts";
+import { serverPrefix } from "../shared/naming.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import { type Book, currentOf, isGone } from "./book.ts";
 

@@ -16,14 +16,13 @@ import type { PiToolContext, ToolResult, ToolUpdate } from "../pi/api.ts";
 import { errorLineOf, nameLine, noServer, serverNotes, stateNote } from "../report/search.ts";
 import { serverName } from "../report/server-name.ts";
 import { describeTool, parameterLines } from "../report/tool.ts";
-import { plainToolName } from "../shared/naming/names.ts";
+import { plainToolName } from "../shared/naming.ts";
 import { describeError, fromWireError, ThreadsError } from "../shared/protocol/errors.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
-import { counted, offerText } from "../shared/text/counts.ts";
-import { parseArguments } from "../shared/text/numbers.ts";
-import { firstSentence } from "../shared/text/sentence.ts";
-import { cleanText } from "../shared/text/unprintable.ts";
+import { counted, offerText } from "../shared/text/amounts.ts";
+import { parseArguments } from "../shared/text/reading.ts";
+import { cleanText, firstSentence } from "../shared/text/unprintable.ts";
 import { expectedLine } from "./definition.ts";
 import type { ToolHost } from "./host.ts";
 

@@ -4,7 +4,7 @@
  * or calls of its own: it uses those of ToolSearch. To add a mode: a parameter here, a case in proxy-call.ts.
  */
 import type { PiTool } from "../pi/api.ts";
-import { PROXY_TOOL } from "../shared/naming/own-tools.ts";
+import { PROXY_TOOL } from "../shared/naming.ts";
 import type { ToolHost } from "./host.ts";
 import { createRenderers } from "./rows.ts";
 

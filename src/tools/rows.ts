@@ -5,7 +5,7 @@
  * draws the images of a result itself, below the row. To show another detail of a call: `RowDetails`, then `footer`.
  */
 import type { Component, DrawnResult, RenderContext, RenderTheme, ToolRenderers } from "../pi/api.ts";
-import { formatBytes, formatMs } from "../shared/text/size.ts";
+import { formatBytes, formatMs } from "../shared/text/amounts.ts";
 import { plainLines } from "../shared/text/unprintable.ts";
 import { asDrawn, cutTo, mostCells, printable, wrap } from "../shared/text/width.ts";
 

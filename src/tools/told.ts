@@ -10,8 +10,12 @@ import type { CatalogSettings } from "../shared/protocol/catalog.ts";
 import { isObject } from "../shared/protocol/is-object.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import type { SnapshotServer } from "../shared/snapshot/contract.ts";
-import { type DescribedServer, searchToolDescription } from "../shared/text/search-tool.ts";
-import { serversThatFit, toldIn } from "../shared/text/told-servers.ts";
+import {
+  type DescribedServer,
+  searchToolDescription,
+  serversThatFit,
+  toldIn,
+} from "../shared/text/search-tool.ts";
 import { cleanText, cut, shownName } from "../shared/text/unprintable.ts";
 
 /** Answers the entries of the transcript from its root to the current leaf. */
@@ -219,7 +223,9 @@ export async function describedPlan(
 ): Promise<string> {
   const tools = Map.groupBy(await toolsOf(catalog, undefined), (tool) => tool.server.name);
   const described = servers.map(({ name, description }) => {
-    const known = catalog.servers.find((server) => server.name === name)?.description ?? description;
+    // A catalog without tools is older than the plan.
+    const own = catalog.count > 0 ? catalog.servers.find((server) => server.name === name) : undefined;
+    const known = own?.description ?? description;
     const names = (tools.get(name) ?? []).map(({ tool }) => tool);
     return { name, tools: names, ...(known === undefined ? {} : { description: known }) };
   });

@@ -4,7 +4,7 @@
  * description.
  */
 import type { PiTool } from "../pi/api.ts";
-import { TOOL_SEARCH } from "../shared/naming/own-tools.ts";
+import { TOOL_SEARCH } from "../shared/naming.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import type { ToolHost } from "./host.ts";
 import { createRenderers } from "./rows.ts";

@@ -8,10 +8,9 @@
  */
 import type { Catalog } from "../catalog/catalog.ts";
 import type { AddedMessage, Pi, PiTool } from "../pi/api.ts";
-import { PROXY_TOOL, TOOL_SEARCH } from "../shared/naming/own-tools.ts";
+import { PROXY_TOOL, TOOL_SEARCH } from "../shared/naming.ts";
 import type { CatalogSettings } from "../shared/protocol/catalog.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
-import { searchToolDescription } from "../shared/text/search-tool.ts";
 import type { DeclaredTool } from "./branch.ts";
 import type { ToolHost } from "./host.ts";
 import { createProxyTool } from "./proxy.ts";
@@ -87,11 +86,8 @@ export function createSearchTools(pi: Pi, host: ToolHost & ToolHost): SearchTool
         planned.settings.catalog === catalog.settings.catalog;
       if (!planned || (catalog.checksum !== undefined && isSame)) return declare(catalog);
       const { settings } = planned;
-      // Without a tool there is nothing to join, and nothing to load before a first request.
-      const description =
-        catalog.count === 0
-          ? searchToolDescription(servers, settings)
-          : await (await import("./told.ts")).describedPlan(servers, { catalog, settings });
+      const { describedPlan } = await import("./told.ts");
+      const description = await describedPlan(servers, { catalog, settings });
       complete = true;
       named = servers.map(({ name }) => name);
       register(create(description, settings.proxyTool));

@@ -3,8 +3,9 @@
  * tests run Pi's own check, and the whole Pi. Without the repair each of these checks takes minutes or far longer.
  */
 import { beforeAll, describe, expect, test } from "vitest";
-import { isLinear } from "../../workers/cache/schema/patterns/time.ts";
-import { type Repair, repairInputSchema } from "../../workers/cache/schema/schema.ts";
+import type { Repair } from "../../workers/cache/schema/keywords.ts";
+import { isLinear } from "../../workers/cache/schema/patterns.ts";
+import { repairInputSchema } from "../../workers/cache/schema/schema.ts";
 import { toolResultTexts } from "../support/model.ts";
 import { runPrint } from "../support/pi-run.ts";
 import { piValidator } from "../support/pi-validator.ts";

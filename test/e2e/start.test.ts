@@ -6,7 +6,7 @@ import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
-import { assignToolNames } from "../../src/shared/naming/names.ts";
+import { nameTools } from "../../src/shared/naming.ts";
 import { ALL_ROWS, family } from "../support/long.ts";
 import { type ModelRequest, type ModelScript, type ModelTurn, toolResultTexts } from "../support/model.ts";
 import { type PiHome, type PrintResult, runPrint } from "../support/pi-run.ts";
@@ -260,7 +260,7 @@ describe("a session that had activated tools, resumed", () => {
     const wanted = Object.entries(prefixes).flatMap(([server, prefix]) =>
       tools.map((tool) => ({ server, tool, prefix })),
     );
-    const names = assignToolNames(wanted);
+    const names = nameTools(wanted).names;
     expect(
       names.filter((name) => /^(a_mcp__|b__|mcp__c_mcp__|my_dotted_tool$|plain$|long_)/.test(name)),
     ).toEqual(names);

@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
-import { assignToolNames } from "../../src/shared/naming/names.ts";
+import { nameTools } from "../../src/shared/naming.ts";
 import { type ModelRequest, toolResultTexts } from "../support/model.ts";
 import type { PiHome } from "../support/pi-run.ts";
 import { extensionErrors, notices } from "../support/rpc-events.ts";
@@ -114,7 +114,7 @@ const LISTED: Record<string, unknown> = {
   },
   [LONG]: { type: "object" },
 };
-const [cut = ""] = assignToolNames([{ server: "t", tool: LONG }]);
+const [cut = ""] = nameTools([{ server: "t", tool: LONG }]).names;
 const listedTools = Object.entries(LISTED).map(([name, inputSchema]) => ({ name, inputSchema }));
 
 type Calls = [name: string, args: Record<string, unknown>][];

@@ -65,15 +65,14 @@ export async function startPlainSession(
     onEvent: (event) => {
       events.push(event);
       if (event.type === "planned") planned.resolve();
-      if (event.type === "ask") {
-        const { askId, ask } = event;
-        const answer: AskAnswer =
-          ask.kind === "form"
-            ? { action: "accept", values: ask.fields.map(startValue) }
-            : { action: "decline" };
-        runtime.ask("answerAsk", { askId, answer }).catch(planned.reject);
-      }
       for (const watcher of [...watchers]) watcher();
+    },
+    onQuestion: async (question): Promise<AskAnswer | undefined> => {
+      if (question.about !== "server") return undefined;
+      const { ask } = question;
+      return ask.kind === "form"
+        ? { action: "accept", values: ask.fields.map(startValue) }
+        : { action: "decline" };
     },
     onCrash: ({ reason }) => planned.reject(new Error(`the worker crashed: ${reason}`)),
     onStartFailed: planned.reject,

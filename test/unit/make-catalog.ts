@@ -1,7 +1,7 @@
 /** Owns: real catalogs for unit tests, made in the same way as in the cache worker. */
 import { crc32 } from "node:zlib";
 import { type Catalog, type CatalogTool, catalogFrom } from "../../src/catalog/catalog.ts";
-import { plainToolName } from "../../src/shared/naming/names.ts";
+import { plainToolName } from "../../src/shared/naming.ts";
 import {
   type CatalogSettings,
   DEFAULT_CATALOG_SETTINGS,
@@ -9,8 +9,7 @@ import {
 } from "../../src/shared/protocol/catalog.ts";
 import { encode } from "../../src/shared/protocol/codec.ts";
 import { buildEngine } from "../../src/shared/search/build/build.ts";
-import type { Snapshot, SnapshotServer } from "../../src/shared/snapshot/contract.ts";
-import { rootKeysOf } from "../../src/shared/snapshot/root-keys.ts";
+import { rootKeysOf, type Snapshot, type SnapshotServer } from "../../src/shared/snapshot/contract.ts";
 import { encodeSnapshot } from "../../src/shared/snapshot/snapshot.ts";
 import { searchToolDescription } from "../../src/shared/text/search-tool.ts";
 

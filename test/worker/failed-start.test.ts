@@ -18,6 +18,7 @@ async function open(fault: (event: WorkerEvent) => void) {
   const logFile = join(place.agentDir, "mcp-threads.log");
   const events: WorkerEvent[] = [];
   const answer = createAnswer({
+    askUser: async () => undefined,
     emit: (event) => {
       fault(event);
       events.push(event);

@@ -3,13 +3,13 @@
  * block; the file is rotated to `<file>.1`. Only a regular file is written to. A server's words cannot forge a line:
  * characters that a terminal acts on, or that nobody sees, are shown by their codes.
  */
+
 import { mkdir, rename } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { LogLevel } from "../../src/shared/protocol/api.ts";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import { replaceHidden } from "../../src/shared/text/unprintable.ts";
-import { appendRegular, regularSize } from "./files/append-regular.ts";
-import { PRIVATE_FOLDER } from "./files/private-modes.ts";
+import { appendRegular, codeOf, PRIVATE_FOLDER, regularSize } from "./files/read-regular.ts";
 
 export interface Log {
   debug(message: string): void;
@@ -74,4 +74,20 @@ export function createLog({ file, label }: { file: string; label: string }): Log
       while (writing) await writing;
     },
   };
+}
+
+const DEPTH = 3;
+
+/** Whether an `import()` did not find its file: the error itself, or what it was caused by. */
+export function isFileGone(error: unknown, depth = DEPTH): boolean {
+  if (codeOf(error) === "ERR_MODULE_NOT_FOUND") return true;
+  return depth > 0 && error instanceof Error && isFileGone(error.cause, depth - 1);
+}
+
+/** Ends this thread if the error says that a file of the package is gone. */
+export async function endIfFileGone(error: unknown, log: Pick<Log, "error" | "flush">): Promise<void> {
+  if (!isFileGone(error)) return;
+  log.error("a file of pi-mcp-threads is gone, as after an update; another connection worker is started");
+  await log.flush();
+  process.exit(1);
 }

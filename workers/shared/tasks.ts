@@ -12,11 +12,10 @@
  * | `publish`         | `PublishTask`               | `PublishResult` | on the thread                              |
  * | `keepSnapshot`    | `KeepTask`                  | problems        | on the thread if the snapshot is new       |
  */
-import type { ToolPrefix } from "../../src/shared/naming/names.ts";
+import type { ToolPrefix } from "../../src/shared/naming.ts";
 import type { CatalogSettings } from "../../src/shared/protocol/catalog.ts";
 import type { SnapshotServer } from "../../src/shared/snapshot/contract.ts";
-import type { CachedPrompt } from "./listed/prompt.ts";
-import type { CachedTool } from "./listed/tool.ts";
+import type { CachedPrompt, CachedTool } from "./listed.ts";
 
 /** What a server of the stateless era (MCP 2026-07-28) said of itself, so that it can be called without asking first. */
 export interface StoredProtocol {

@@ -5,9 +5,9 @@
  */
 
 import { isObject } from "../../shared/protocol/is-object.ts";
-import { isExact, parseArguments } from "../../shared/text/numbers.ts";
+import { formatBytes } from "../../shared/text/amounts.ts";
+import { isExact, parseArguments } from "../../shared/text/reading.ts";
 import { typeOf } from "../../shared/text/signature.ts";
-import { formatBytes } from "../../shared/text/size.ts";
 import { cut, oneLine } from "../../shared/text/unprintable.ts";
 import { usage } from "../console/failure.ts";
 import { ARGUMENT_BYTES, readRegular } from "../place/read-regular.ts";

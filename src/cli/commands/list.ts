@@ -12,10 +12,10 @@ import { describeErrorOf } from "../../shared/protocol/errors.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
 import type { ServerResources } from "../../shared/protocol/resources.ts";
 import type { ServerStatus, StatusReport } from "../../shared/protocol/status.ts";
-import type { SnapshotPrompt, SnapshotServer } from "../../shared/snapshot/contract.ts";
-import { LOG_FILE } from "../../shared/snapshot/file-name.ts";
-import { counted, offerText } from "../../shared/text/counts.ts";
-import { describeProblem } from "../../shared/text/problem.ts";
+import { LOG_FILE, type SnapshotPrompt, type SnapshotServer } from "../../shared/snapshot/contract.ts";
+import { counted, offerText } from "../../shared/text/amounts.ts";
+import { describeProblem } from "../../shared/text/failure.ts";
+import { escapePattern } from "../../shared/text/reading.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { cutTo, padded, visibleWidth } from "../../shared/text/width.ts";
 import type { Colour, Console } from "../console/console.ts";
@@ -126,12 +126,10 @@ const START = /^(\d{4}-\d\d-\d\dT[\d:.]+Z) (\w+) +\[([^\]]*)\] /;
 const entriesOf = (text: string): string[] =>
   text.split(/\n(?=\d{4}-\d\d-\d\dT)/).map((entry) => entry.trimEnd());
 
-const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-
 /** Whether an entry is about the server: its name stands in it as a word. */
 function isAbout(server: string | undefined): (entry: string) => boolean {
   if (server === undefined) return () => true;
-  const name = new RegExp(`(?<![\\w-])${escaped(server)}(?![\\w-])`);
+  const name = new RegExp(`(?<![\\w-])${escapePattern(server)}(?![\\w-])`);
   return (entry) => name.test(entry.replace(START, ""));
 }
 

@@ -12,7 +12,7 @@ import type {
   SignInResult,
   SignInStep,
 } from "../../shared/protocol/sign-in.ts";
-import { counted } from "../../shared/text/counts.ts";
+import { counted } from "../../shared/text/amounts.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { isYes } from "../console/console.ts";
 import { asFailure, EXIT, type ExitCode, Failure, usage } from "../console/failure.ts";

@@ -9,10 +9,9 @@ import type {
   TakenImports,
   TriedServer,
 } from "../../shared/protocol/setup.ts";
-import { ADD_USAGE, type AddWords, parseAdd } from "../../shared/setup/add-words.ts";
-import { counted } from "../../shared/text/counts.ts";
-import { describeProblem } from "../../shared/text/problem.ts";
-import { formatMs } from "../../shared/text/size.ts";
+import { ADD_USAGE, type AddWords, parseAdd } from "../../shared/setup.ts";
+import { counted, formatMs } from "../../shared/text/amounts.ts";
+import { describeProblem } from "../../shared/text/failure.ts";
 import { type Console, isYes } from "../console/console.ts";
 import { EXIT, Failure, usage } from "../console/failure.ts";
 import { didYouMean } from "../words/parse.ts";

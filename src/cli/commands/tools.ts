@@ -5,10 +5,9 @@ import { type CatalogHit, nearestTools, resolveTool, searchCatalog } from "../..
 import { serverName } from "../../report/server-name.ts";
 import { parameterLines } from "../../report/tool.ts";
 import { decode } from "../../shared/protocol/codec.ts";
-import { counted } from "../../shared/text/counts.ts";
-import { firstSentence } from "../../shared/text/sentence.ts";
+import { counted } from "../../shared/text/amounts.ts";
 import { parameterList } from "../../shared/text/signature.ts";
-import { cleanText, oneLine, shownName } from "../../shared/text/unprintable.ts";
+import { cleanText, firstSentence, oneLine, shownName } from "../../shared/text/unprintable.ts";
 import { cutTo } from "../../shared/text/width.ts";
 import type { Console } from "../console/console.ts";
 import { EXIT, usage } from "../console/failure.ts";

@@ -12,7 +12,7 @@ import { fileStamp } from "../../shared/protocol/file-stamp.ts";
 import { isObject } from "../../shared/protocol/is-object.ts";
 import type { SessionFacts } from "../../shared/protocol/session.ts";
 import type { StatusReport } from "../../shared/protocol/status.ts";
-import type { SnapshotKey } from "../../shared/snapshot/file-name.ts";
+import type { SnapshotKey } from "../../shared/snapshot/contract.ts";
 import { EXIT, Failure, usage } from "../console/failure.ts";
 import { readRegular, TRUST_FILE_BYTES } from "./read-regular.ts";
 

@@ -2,7 +2,7 @@
 
 import { closeSync, constants, fstatSync, openSync, readSync, statSync } from "node:fs";
 import { messageOf } from "../../shared/protocol/errors.ts";
-import { formatBytes } from "../../shared/text/size.ts";
+import { formatBytes } from "../../shared/text/amounts.ts";
 
 /** Pi's file of trusted folders: room for 100,000 of them. */
 export const TRUST_FILE_BYTES = 16 * 1024 * 1024;

@@ -3,8 +3,8 @@
  * the worker judges once more before it answers the server. Pure.
  */
 import type { Field, FieldValue, TextFormat } from "../protocol/ask.ts";
-import { counted } from "../text/counts.ts";
-import { isExact } from "../text/numbers.ts";
+import { counted } from "../text/amounts.ts";
+import { isExact } from "../text/reading.ts";
 
 /** Longest text of one field. A pasted page is longer, and no form needs it. */
 export const VALUE_CHARS = 10_000;

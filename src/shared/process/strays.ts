@@ -55,3 +55,26 @@ export function straysOf(pid: number, rows: readonly ProcessRow[]): ProcessRow[]
   }
   return found.filter(({ group }) => group !== pid);
 }
+
+/*
+ * Absolute paths of programs that belong to Windows. Windows looks into the current folder before PATH, and a clone
+ * may hold a `taskkill.exe`, so no such program is started by its bare name.
+ */
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** The value of a variable if it is a path on a drive. Windows ignores the case of names; a worker's copy of the environment does not. */
+function pathIn(env: Env, name: string): string | undefined {
+  const key = Object.keys(env).find((candidate) => candidate.toLowerCase() === name.toLowerCase());
+  const path = key === undefined ? undefined : env[key];
+  return path !== undefined && /^[a-z]:[\\/]/i.test(path) ? path : undefined;
+}
+
+/** For example `taskkill.exe` -> `C:\Windows\System32\taskkill.exe`. */
+export function systemProgram(name: string, env: Env): string {
+  const folder = pathIn(env, "SystemRoot") ?? pathIn(env, "windir") ?? "C:\\Windows";
+  return `${folder.replace(/[\\/]+$/, "")}\\System32\\${name}`;
+}
+
+/** The user's command shell where ComSpec names one by its whole path, else `cmd.exe` of Windows. */
+export const commandShell = (env: Env): string => pathIn(env, "ComSpec") ?? systemProgram("cmd.exe", env);

@@ -3,8 +3,6 @@
  * object and answers a `Reply`; main aborts a request by its `requestId`. To add a request: a line here, its
  * handler in workers/connection/session/requests.ts.
  */
-import type { ApprovalAnswer } from "./approval.ts";
-import type { AskAnswer, AskReply } from "./ask.ts";
 import type { CallToolParams, StatsReport } from "./calls.ts";
 import type { DoctorRequests } from "./doctor.ts";
 import type { Reply, WireError } from "./errors.ts";
@@ -66,10 +64,6 @@ export interface UserRequests extends DoctorRequests, PanelRequests {
   reconnect: { params: { server: string | undefined }; value: undefined };
   /** Takes the answer to a `ConsentQuestion` and remembers it. */
   answerConsent: { params: { hash: string; allow: boolean }; value: undefined };
-  /**
-   * Takes the answer to the question of an `approval` event. Fails if a rule could not be written; the call runs anyway.
-   */
-  answerApproval: { params: { id: string; answer: ApprovalAnswer }; value: undefined };
   /** Asks again about the project's servers that were refused. */
   askAgain: { params: Record<string, never>; value: undefined };
   /** Applies the edit that a `held` event named, or leaves it until the next one. */
@@ -93,8 +87,6 @@ export interface UserRequests extends DoctorRequests, PanelRequests {
   cancelSignIn: { params: { id: string }; value: undefined };
   /** Revokes the tokens where that is possible, and forgets them. Answers one sentence for the user. */
   signOut: { params: { server: string }; value: { text: string } };
-  /** Takes the answer to the question of an `ask` event. Values that do not fit leave the question open. */
-  answerAsk: { params: { askId: string; answer: AskAnswer }; value: AskReply };
 }
 
 /** Asked for the person who types a prompt's command. */

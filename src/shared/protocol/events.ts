@@ -1,6 +1,4 @@
-/** What the connection worker tells main unasked, over a port of its own. Types only. */
-import type { ApprovalQuestion } from "./approval.ts";
-import type { Ask } from "./ask.ts";
+/** What the connection worker tells main unasked. Types only. */
 import type { CallProgress } from "./calls.ts";
 import type { CatalogSettings, RemovedTools } from "./catalog.ts";
 import type { AcceptedBefore } from "./session.ts";
@@ -8,7 +6,7 @@ import type { SignInResult } from "./sign-in.ts";
 import type { ServerStatus, StatusReport } from "./status.ts";
 
 /**
- * One-way messages. Events and replies travel on two ports, so no order holds between an event and a reply.
+ * One-way messages. An event that is sent before an answer arrives before it.
  */
 export type WorkerEvent =
   /** Sent when a server's process has started, before its first byte. Main kills it if the worker dies. */
@@ -25,23 +23,22 @@ export type WorkerEvent =
     } & StatusReport)
   /**
    * Sent when the new servers have settled: what a change of the configuration did, in one line. Also sent as a warning
-   * of a fault that the user can mend.
+   * of a fault that the user can mend, and as an error if an answer of the user could not be carried out.
    */
-  | { type: "notice"; text: string; level: "info" | "warning" }
-  /** Sent when an edit waits for the user's word (`hotReload: "ask"`). `id` names all that the edit would do. */
+  | { type: "notice"; text: string; level: "info" | "warning" | "error" }
+  /**
+   * Sent when an edit waits for the user's word (`hotReload: "ask"`). `id` names all that the edit would do, and is the
+   * same after a crash of the worker.
+   */
   | { type: "held"; id: string; text: string }
-  /** Sent when a call needs the user's yes, and without a question when nobody waits for the answer any more. */
-  | { type: "approval"; id: string; question?: ApprovalQuestion }
   /** Sent at each change of a server's status. */
   | { type: "server"; status: ServerStatus }
   /** Sent each second while the trial of a server waits, for npm, and once when it does no longer (without `waits`). */
   | { type: "trying"; server: string; waits?: string }
   /** Sent when a sign-in has ended, after the server has connected with it. */
   | { type: "sign-in"; id: string; server: string; result: SignInResult }
-  /** Sent when a server asks the user something. One question of a server is open at a time. */
-  | { type: "ask"; askId: string; server: string; ask: Ask }
-  /** Sent when nobody waits for the answer any more: the call was cancelled, the server is gone, the time is over. */
-  | { type: "ask-over"; askId: string }
+  /** Sent when no browser could be started for the page of a server's question that the user wants to open. */
+  | { type: "unopened"; server: string; url: string }
   /** Sent when the number of sign-ins that are being renewed changes. The end of the session waits for them. */
   | { type: "renewing"; open: number }
   /**

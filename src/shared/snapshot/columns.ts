@@ -5,17 +5,16 @@
  */
 
 import type { CatalogSettings, ToolAnnotations } from "../protocol/catalog.ts";
-import { decode } from "../protocol/codec.ts";
-import { NONE, type Packing, packParts, packTextBlocks, readParts, readTextBlocks } from "./blocks.ts";
+import { decode, encode } from "../protocol/codec.ts";
 import type {
   OpenSnapshot,
+  RootKey,
   Snapshot,
   SnapshotServer,
   SnapshotTool,
   StoredSchemas,
   StoredTool,
 } from "./contract.ts";
-import type { RootKey } from "./root-keys.ts";
 
 export interface Columns {
   settings: CatalogSettings;
@@ -233,5 +232,84 @@ export function openColumns(columns: Columns, index: Uint8Array, inflates: Packi
       for (let at = 0; at < count; at++) if ((flags[at] ?? 0) > HINT_BITS) found.push(at);
       return found;
     },
+  };
+}
+
+/** Descriptions that are decoded together. Decoding one by one is slower for all, all at once is slower for a few. */
+const BLOCK = 128;
+
+/** Schemas that are inflated together, in a twentieth of a millisecond. */
+const SCHEMA_BLOCK = 32;
+
+/** Deflates or inflates bytes, without a header. Passed in, since this folder does not know Node. */
+export type Packing = (bytes: Uint8Array) => Uint8Array;
+
+function concat(parts: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
+
+/** The bytes as a plain array: `subarray` of a `Buffer` takes twice as long, which counts for thousands of tools. */
+const plainBytes = ({ buffer, byteOffset, length }: Uint8Array): Uint8Array =>
+  new Uint8Array(buffer, byteOffset, length);
+
+/** Texts of the tools in blocks of msgpackr bytes. */
+function packTextBlocks(texts: readonly string[], deflate: Packing | undefined): Uint8Array[] {
+  const blocks: Uint8Array[] = [];
+  for (let at = 0; at < texts.length; at += BLOCK) blocks.push(encode(texts.slice(at, at + BLOCK).join("")));
+  return deflate ? blocks.map(deflate) : blocks;
+}
+
+/** `parts` of the tools in one array, or in deflated blocks. */
+function packParts(parts: readonly Uint8Array[], deflate: Packing | undefined): Uint8Array[] {
+  if (!deflate) return [concat(parts)];
+  const blocks: Uint8Array[] = [];
+  for (let at = 0; at < parts.length; at += SCHEMA_BLOCK) {
+    blocks.push(deflate(concat(parts.slice(at, at + SCHEMA_BLOCK))));
+  }
+  return blocks;
+}
+
+const NONE: Uint8Array = new Uint8Array();
+
+/** Reads the bytes of one tool. Of deflated blocks the last one is kept. */
+function readParts(
+  blocks: readonly Uint8Array[],
+  starts: Uint32Array,
+  inflate: Packing | undefined,
+): (at: number) => Uint8Array {
+  let last = inflate ? -1 : 0;
+  let bytes: Uint8Array = inflate ? NONE : plainBytes(blocks[0] as Uint8Array);
+  return (at) => {
+    const block = inflate ? Math.floor(at / SCHEMA_BLOCK) : 0;
+    if (inflate && block !== last) {
+      bytes = plainBytes(inflate(blocks[block] as Uint8Array));
+      last = block;
+    }
+    const from = starts[block * SCHEMA_BLOCK] ?? 0;
+    return bytes.subarray((starts[at] ?? 0) - from, (starts[at + 1] ?? 0) - from);
+  };
+}
+
+/** Reads the text of one tool. Each block is decoded once. */
+function readTextBlocks(
+  blocks: readonly Uint8Array[],
+  starts: Uint32Array,
+  inflate: Packing | undefined,
+): (at: number) => string {
+  const read: string[] = [];
+  return (at) => {
+    const block = Math.floor(at / BLOCK);
+    // Only `decode` may be used here: the encoder would be a quarter of what main loads.
+    read[block] ??= String(
+      decode(inflate ? inflate(blocks[block] as Uint8Array) : (blocks[block] as Uint8Array)),
+    );
+    const from = starts[block * BLOCK] ?? 0;
+    return read[block].slice((starts[at] ?? 0) - from, (starts[at + 1] ?? 0) - from);
   };
 }

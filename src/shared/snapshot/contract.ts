@@ -1,6 +1,6 @@
 /** The content of a snapshot, as it is written and as it is read. Types only. */
+
 import type { CatalogSettings, ToolAnnotations } from "../protocol/catalog.ts";
-import type { RootKey } from "./root-keys.ts";
 
 /** A prompt of a server as a command of Pi. The texts are clean and bounded. */
 export interface SnapshotPrompt {
@@ -102,3 +102,35 @@ export interface OpenSnapshot extends SnapshotHead {
   /** Positions of the direct tools, and of those whose names have no server in them. */
   marked(): number[];
 }
+
+/** Names of files below the agent folder that both sides must find. Pure: the caller joins paths and hashes. */
+export const SNAPSHOT_FOLDER = "mcp-snapshots";
+export const LOG_FILE = "mcp-threads.log";
+export const SIGN_IN_FOLDER = "mcp-oauth";
+
+/** Names a snapshot: there is one for each working directory and `--mcp-config` file. */
+export interface SnapshotKey {
+  cwd: string;
+  /** Absolute path of the file that `--mcp-config` names; undefined if the user's own file is read. */
+  configFile?: string | undefined;
+}
+
+/** Name of the snapshot's file in `SNAPSHOT_FOLDER`. `sha256Hex` answers the SHA-256 of a text in hexadecimal. */
+export const snapshotFileName = (
+  { cwd, configFile }: SnapshotKey,
+  sha256Hex: (text: string) => string,
+): string => `${sha256Hex(configFile === undefined ? cwd : `${cwd}\u0000${configFile}`).slice(0, 32)}.bin`;
+
+/** A key of the root, with its value if many tools share that value. */
+export type RootKey = string | readonly [key: string, value: string | boolean];
+
+const SHARED = new Set(["type", "additionalProperties", "$schema"]);
+/** The URL of a JSON Schema dialect has about 50 characters; a longer text is specific to one tool. */
+const SHARED_CHARS = 100;
+
+const isShared = (key: string, value: unknown): value is string | boolean =>
+  SHARED.has(key) &&
+  (typeof value === "boolean" || (typeof value === "string" && value.length <= SHARED_CHARS));
+
+export const rootKeysOf = (schema: object): RootKey[] =>
+  Object.entries(schema).map(([key, value]) => (isShared(key, value) ? [key, value] : key));

@@ -11,8 +11,7 @@
  */
 
 import { decode, encode } from "../protocol/codec.ts";
-import type { Packing } from "./blocks.ts";
-import { type Columns, openColumns, toColumns } from "./columns.ts";
+import { type Columns, openColumns, type Packing, toColumns } from "./columns.ts";
 import type { OpenSnapshot, Snapshot } from "./contract.ts";
 
 const MAGIC = [0x50, 0x4d, 0x54, 0x53] as const; // "PMTS"

@@ -3,9 +3,7 @@
  * those of unprintable.ts. Apart from that file, since main needs this for what a script prints only. Pure.
  */
 import type { ResultContent } from "../protocol/calls.ts";
-import { counted } from "./counts.ts";
-import { isHighSurrogate } from "./surrogates.ts";
-import { isTextBlock, textBlock } from "./text-block.ts";
+import { counted } from "./amounts.ts";
 import {
   CONTROLS,
   DIRECTIONS,
@@ -13,6 +11,7 @@ import {
   FOREIGN_LINE_ENDS,
   HIDDEN_JOINERS,
   INVISIBLE,
+  isHighSurrogate,
   PLAIN,
   withoutEscapes,
 } from "./unprintable.ts";
@@ -32,7 +31,7 @@ function charsIn(text: string): number {
   return chars;
 }
 
-export interface Cleaned {
+interface Cleaned {
   text: string;
   /** What was taken out, in the singular -> how many of it. */
   taken: ReadonlyMap<string, number>;
@@ -90,3 +89,9 @@ export function cleanBlocks(blocks: readonly ResultContent[]): { blocks: ResultC
     taken: [...taken].map(([what, count]) => counted(count, what)).join(", "),
   };
 }
+
+type TextBlock = Extract<ResultContent, { type: "text" }>;
+
+export const textBlock = (text: string): TextBlock => ({ type: "text", text });
+
+export const isTextBlock = (block: ResultContent): block is TextBlock => block.type === "text";

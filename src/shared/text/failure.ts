@@ -2,8 +2,11 @@
  * The text of a failure, in one form everywhere: what failed on which server, the cause in the server's own words, the
  * remedy, and the parameters that the tool expects. Also bounds the data of an error. Pure.
  */
+
+import type { Finding, Severity } from "../protocol/doctor.ts";
 import type { ErrorData, JsonValue } from "../protocol/errors.ts";
 import { LIMITS } from "../protocol/limits.ts";
+import type { ConfigProblem } from "../protocol/status.ts";
 import { cleanText } from "./unprintable.ts";
 
 export interface Failure {
@@ -46,7 +49,7 @@ export function failureText({ message, remedy, data, expected }: Failure): strin
   );
 }
 
-export interface BoundOptions {
+interface BoundOptions {
   maxBytes?: number;
   /** Removes secrets from JSON before it is cut. Data that is not cut is redacted by the code that shows it. */
   redact?: (text: string) => string;
@@ -84,3 +87,20 @@ function utf8Bytes(text: string): number {
   }
   return bytes;
 }
+
+/** File, position, key, what is wrong, what to do. */
+export function describeProblem(problem: ConfigProblem): string {
+  const at = problem.line === undefined ? problem.file : `${problem.file}:${problem.line}:${problem.column}`;
+  const stop = problem.message.endsWith("?") ? "" : ".";
+  return `${at}: ${problem.key ? `${problem.key}: ` : ""}${problem.message}${stop} ${problem.remedy}`;
+}
+
+const RANKS: Readonly<Record<Severity, number>> = { error: 0, warning: 1, note: 2, ok: 3 };
+
+/** Whether there is something to do. */
+export const isTrouble = ({ severity }: Pick<Finding, "severity">): boolean =>
+  severity === "error" || severity === "warning";
+
+/** The worst first; findings of one severity keep their order. */
+export const worstFirst = (findings: readonly Finding[]): Finding[] =>
+  findings.toSorted((a, b) => RANKS[a.severity] - RANKS[b.severity]);

@@ -5,10 +5,10 @@
  * a line or an entry to the list. Pure.
  */
 
+import { TOOL_SEARCH_HEAD } from "../naming.ts";
 import type { CatalogSettings } from "../protocol/catalog.ts";
 import { LIMITS } from "../protocol/limits.ts";
-import { firstSentence } from "./sentence.ts";
-import { shownName } from "./unprintable.ts";
+import { firstSentence, shownName } from "./unprintable.ts";
 
 export interface DescribedServer {
   name: string;
@@ -17,7 +17,6 @@ export interface DescribedServer {
   tools?: readonly string[];
 }
 
-const HEAD = "Finds and loads MCP tools. Only loaded tools can be called, by name.";
 /** A search in the right server alone misses far less often (bench `search`), so the list asks for it. */
 const SET_SERVER = "set server to the one that fits";
 
@@ -27,7 +26,7 @@ const DESCRIPTION_CHARS = [160, 90, 50, 0];
 const DESCRIPTIONS_SHARE = 0.4;
 
 /** Tokens of the brackets around a list of names and of the count of the rest. */
-export const FRAME_TOKENS = 6;
+const FRAME_TOKENS = 6;
 
 /** White space, which costs nothing; a word with the mark before it, as tokenizers cut; three digits; any other mark alone. */
 const TOKEN_RUNS = /\s+|[_\-./]?(?:[A-Z]?[a-z]+|[A-Z]+(?![a-z]))|[0-9]{1,3}|[^\sA-Za-z0-9]/g;
@@ -86,7 +85,7 @@ function headLines(servers: readonly DescribedServer[], budget: number): HeadLin
  * The number of names that each list may show: equal shares, where longer lists get what short lists leave. Tokens are
  * estimated only for names that are considered.
  */
-export function namesThatFit(lists: readonly (readonly string[])[], budget: number): number[] {
+function namesThatFit(lists: readonly (readonly string[])[], budget: number): number[] {
   const shown = lists.map(() => 0);
   let left = budget;
   for (let open = lists.map((_, at) => at); open.length > 0; ) {
@@ -106,7 +105,7 @@ export function namesThatFit(lists: readonly (readonly string[])[], budget: numb
   return shown;
 }
 
-export function withTools(line: string, shown: readonly string[], count: number): string {
+function withTools(line: string, shown: readonly string[], count: number): string {
   if (shown.length === 0) return line;
   const rest = count - shown.length;
   return `${line} [${shown.join(", ")}${rest > 0 ? `, ${rest} more` : ""}]`;
@@ -118,9 +117,10 @@ export function toolSearchDescription(
   catalog: CatalogSettings["catalog"] = "tools",
   budget: number = LIMITS.catalogTokens,
 ): string {
-  if (servers.length === 0 || catalog === "off") return HEAD;
+  if (servers.length === 0 || catalog === "off") return TOOL_SEARCH_HEAD;
   const { lines, more } = headLines(servers, budget);
-  if (catalog === "servers") return `${HEAD}\nServers (${SET_SERVER}):\n${[...lines, ...more].join("\n")}`;
+  if (catalog === "servers")
+    return `${TOOL_SEARCH_HEAD}\nServers (${SET_SERVER}):\n${[...lines, ...more].join("\n")}`;
   const counts = lines.map((_, at) => servers[at]?.tools?.length ?? 0);
   // A name and its comma cost at least two tokens, so no list can show more than half the budget.
   const names = lines.map((_, at) => (servers[at]?.tools ?? []).slice(0, budget / 2).map(shownName));
@@ -128,7 +128,7 @@ export function toolSearchDescription(
   const full = lines.map((line, at) =>
     withTools(line, names[at]?.slice(0, shown[at]) ?? [], counts[at] ?? 0),
   );
-  return `${HEAD}\nServers and tools (${SET_SERVER}; select:server__tool loads one):\n${[...full, ...more].join("\n")}`;
+  return `${TOOL_SEARCH_HEAD}\nServers and tools (${SET_SERVER}; select:server__tool loads one):\n${[...full, ...more].join("\n")}`;
 }
 
 const PROXY_HEAD =
@@ -156,3 +156,66 @@ export const searchToolDescription = (
   { proxyTool, catalog }: Pick<CatalogSettings, "proxyTool" | "catalog">,
 ): string =>
   proxyTool ? proxyDescription(catalog === "off" ? [] : servers) : toolSearchDescription(servers, catalog);
+
+/** A server that does not tell its tools yet is one of the list, too. */
+export function serversThatFit(servers: readonly DescribedServer[], budget: number): string[] {
+  const heads: string[] = [];
+  let left = budget - FRAME_TOKENS;
+  for (const { name } of servers) {
+    left -= estimateTokens(name) + 1;
+    if (left < 0) break;
+    heads.push(name);
+  }
+  const lists = heads.map((_, at) => servers[at]?.tools ?? []);
+  const shown = namesThatFit(lists, Math.max(0, left));
+  const full = heads.map((name, at) =>
+    withTools(name, (lists[at] ?? []).slice(0, shown[at]), (lists[at] ?? []).length),
+  );
+  const rest = servers.length - heads.length;
+  return rest > 0 ? [...full, `${rest} more`] : full;
+}
+
+/** A line of a server: its name, and at its end its tools, whose names hold neither blanks nor brackets. */
+const SERVER_LINE = /^- ([^\s:[\]]+)(?:: .*?)?(?: \[([^[\]]*)\])?$/;
+const PROXY_SERVERS = / Servers: ([^ ].*)\.$/;
+const REST = /^(\d+) more$/;
+
+/** Parts of a list, without the count of the rest, and how many there are with the rest. */
+function readList(text: string): { names: string[]; count: number } {
+  const parts = text.split(", ");
+  const rest = Number(REST.exec(parts.at(-1) ?? "")?.[1] ?? 0);
+  const names = rest > 0 ? parts.slice(0, -1) : parts;
+  return { names, count: names.length + rest };
+}
+
+interface ToldServers {
+  /** Shown name -> its tools as far as they are named; undefined: nothing is said of its tools. */
+  servers: Map<string, { count: number; tools: readonly string[] } | undefined>;
+  /** False: there was no room for the names of all servers. */
+  isWhole: boolean;
+}
+
+/** What a description says, also one of an earlier session: the functions above have made it. */
+export function toldIn(description: string): ToldServers {
+  const servers: ToldServers["servers"] = new Map();
+  const [first = "", second = "", ...lines] = description.split("\n");
+  const list = PROXY_SERVERS.exec(first)?.[1];
+  if (list !== undefined) {
+    const { names, count } = readList(list);
+    for (const name of names) servers.set(name, undefined);
+    return { servers, isWhole: names.length === count };
+  }
+  const namesTools = second.startsWith("Servers and tools ");
+  // Without room for a name the tools of a server are not even counted.
+  const isCrowded = estimateTokens(lines.join("\n")) > 0.8 * LIMITS.catalogTokens;
+  let isWhole = true;
+  for (const line of lines) {
+    const [, name, tools] = SERVER_LINE.exec(line) ?? [];
+    if (/^- and \d+ more$/.test(line)) isWhole = false;
+    else if (name !== undefined && namesTools && (tools !== undefined || !isCrowded)) {
+      const { names, count } = tools === undefined ? { names: [], count: 0 } : readList(tools);
+      servers.set(name, { count, tools: names });
+    } else if (name !== undefined) servers.set(name, undefined);
+  }
+  return { servers, isWhole };
+}

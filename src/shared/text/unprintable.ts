@@ -3,7 +3,6 @@
  * Servers write names, descriptions and errors. A terminal acts on some of their characters, and a model reads others
  * that no person sees. Must be the only such set: other files import from here. Pure.
  */
-import { withoutHalfAtEnd } from "./surrogates.ts";
 
 /**
  * CSI and OSC sequences, and the other escapes of two characters. All repetitions are bounded: V8 gives up with an error
@@ -158,4 +157,25 @@ const identifier = (text: string): string => text.replace(/[^\p{L}\p{N}\p{M}_./-
 export function shownName(name: string): string {
   if (USUAL_NAME.test(name)) return name;
   return cut(identifier(cleanText(name.slice(0, 4 * SHOWN_NAME_CHARS))), SHOWN_NAME_CHARS) || "_";
+}
+
+/** Whether a code unit is the first half. */
+export const isHighSurrogate = (code: number): boolean => code >= 0xd800 && code <= 0xdbff;
+
+/** Whether a code unit is the second half. */
+export const isLowSurrogate = (code: number): boolean => code >= 0xdc00 && code <= 0xdfff;
+
+/** The text without a first half at its end: a cut may have taken the second half away. */
+export const withoutHalfAtEnd = (text: string): string =>
+  isHighSurrogate(text.charCodeAt(text.length - 1)) ? text.slice(0, -1) : text;
+
+const SENTENCE_CHARS = 160;
+
+/** The first sentence of a description, in one line. */
+export function firstSentence(description: string): string {
+  // The text behind the longest sentence that is shown changes nothing.
+  const start = description.slice(0, 4 * SENTENCE_CHARS).trimStart();
+  const line = /^[^\r\n\u2028\u2029]*/.exec(start)?.[0] ?? "";
+  const sentence = /^.*?[.!?\u3002](?=\s|$)/u.exec(line.slice(0, SENTENCE_CHARS + 2))?.[0] ?? line;
+  return cut(oneLine(sentence, SENTENCE_CHARS), SENTENCE_CHARS);
 }

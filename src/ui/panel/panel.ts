@@ -7,7 +7,7 @@
 import type { Keybindings, PanelTui, PiContext, RenderTheme, ScreenComponent } from "../../pi/api.ts";
 import { ACTIONS, type ActionName, doneText } from "../../report/actions.ts";
 import { describeThrown } from "../../shared/protocol/errors.ts";
-import { counted } from "../../shared/text/counts.ts";
+import { counted } from "../../shared/text/amounts.ts";
 import type { McpHost } from "../mcp-host.ts";
 import { askedKey } from "../setup/add.ts";
 import { addServer, editConfig, importServers, removeServer } from "../setup/setup.ts";

@@ -8,7 +8,7 @@ import type { CallResult } from "../../shared/protocol/calls.ts";
 import { decode } from "../../shared/protocol/codec.ts";
 import { describeThrown } from "../../shared/protocol/errors.ts";
 import type { SnapshotPrompt } from "../../shared/snapshot/contract.ts";
-import { isTextBlock } from "../../shared/text/text-block.ts";
+import { isTextBlock } from "../../shared/text/clean-blocks.ts";
 import { oneLine, shownName } from "../../shared/text/unprintable.ts";
 import { printable } from "../../shared/text/width.ts";
 

@@ -8,7 +8,7 @@ import { decode } from "../../shared/protocol/codec.ts";
 import { describeThrown } from "../../shared/protocol/errors.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
 import type { ReadResourceParams, SuggestedResource } from "../../shared/protocol/resources.ts";
-import { isTextBlock } from "../../shared/text/text-block.ts";
+import { isTextBlock } from "../../shared/text/clean-blocks.ts";
 import { oneLine, shownName } from "../../shared/text/unprintable.ts";
 
 export interface ResourceHost {

@@ -7,10 +7,8 @@ import { addedText, MCP_COMMANDS, mistakeText, ownerText, runsText, triedText } 
 import { ThreadsError } from "../../shared/protocol/errors.ts";
 import type { KeySource } from "../../shared/protocol/panel.ts";
 import type { ProposedServer, ServerPreview, TriedServer } from "../../shared/protocol/setup.ts";
-import { type AddWords, parseAdd } from "../../shared/setup/add-words.ts";
-import { proposedName } from "../../shared/setup/proposed-name.ts";
-import { splitWords } from "../../shared/setup/split-words.ts";
-import { counted } from "../../shared/text/counts.ts";
+import { type AddWords, parseAdd, proposedName, splitWords } from "../../shared/setup.ts";
+import { counted } from "../../shared/text/amounts.ts";
 import { type Ask, ATTEMPTS, choose, type Read, until, whileWaiting } from "./dialog.ts";
 
 const TEST = "Test it, then add it";

@@ -1,7 +1,7 @@
 /** Attacks by prompts: their names, descriptions, arguments and messages, in the list of commands and as a message. */
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { serverPrefix } from "../../../src/shared/naming/names.ts";
+import { serverPrefix } from "../../../src/shared/naming.ts";
 import { filesBelow } from "../../support/files-below.ts";
 import { messageText } from "../../support/model.ts";
 import type { Arena } from "../support/arena.ts";

@@ -7,7 +7,7 @@ import {
   resolveTool,
   serverOfName,
 } from "../../../src/catalog/search.ts";
-import { slipsBetween } from "../../../src/shared/text/slips.ts";
+import { slipsBetween } from "../../../src/shared/text/reading.ts";
 import { makeCatalog } from "../make-catalog.ts";
 
 const CATALOG = makeCatalog([

@@ -14,7 +14,7 @@ import { renderTool, unknownToolText } from "../../../src/report/tool.ts";
 import type { StatsSummary, ToolStats } from "../../../src/shared/protocol/calls.ts";
 import type { SignInStatus } from "../../../src/shared/protocol/sign-in.ts";
 import type { ConfigProblem, ServerState } from "../../../src/shared/protocol/status.ts";
-import { describeProblem } from "../../../src/shared/text/problem.ts";
+import { describeProblem } from "../../../src/shared/text/failure.ts";
 import { visibleWidth } from "../../../src/shared/text/width.ts";
 import { type StatsEntry, summarizeStats } from "../../../workers/connection/results/stats.ts";
 import { makeCatalog, makeTool } from "../make-catalog.ts";

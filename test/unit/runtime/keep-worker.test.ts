@@ -33,6 +33,7 @@ function createFakeThread(isStuck: boolean): FakeThread {
       exited: promise,
       hold: () => undefined,
       release: () => undefined,
+      dismiss: () => undefined,
       terminate: async () => {
         terminations++;
         if (!isStuck) resolve({ exitCode: 1, reason: undefined });

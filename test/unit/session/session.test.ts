@@ -370,13 +370,13 @@ describe("dialogs", () => {
       expect(at.notices).toEqual(expected);
     },
   );
+});
 
-  test("a held edit -> the user's answer is sent to the worker", async () => {
-    const at = await openSession({ confirm: () => true, answers: { applyHeld: () => undefined } });
-    at.send({ type: "held", id: "7", text: "+ docs" });
-    await settled();
-    expect(at.runtimes[0]?.asked).toEqual([["applyHeld", { id: "7", apply: true }]]);
-  });
+test("a held edit -> the user's answer is sent to the worker", async () => {
+  const at = await openSession({ confirm: () => true, answers: { applyHeld: () => undefined } });
+  at.send({ type: "held", id: "7", text: "+ docs" });
+  await settled();
+  expect(at.runtimes[0]?.asked).toEqual([["applyHeld", { id: "7", apply: true }]]);
 });
 
 describe("Pi's other events", () => {

@@ -5,11 +5,11 @@
 
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { type CachedTool, normalizeTools, TOOL_FIELDS } from "../../shared/listed/tool.ts";
-import type { CacheEntry, StoredProtocol } from "../../shared/tasks.ts";
+import { type CachedTool, normalizeTools, TOOL_FIELDS } from "../../shared/listed.ts";
+import type { CacheEntry, SlotChanges, StoredProtocol } from "../../shared/tasks.ts";
 
 /** An entry as it stands in the file, with the fields of other adapters. */
-export type StoredEntry = Record<string, unknown>;
+type StoredEntry = Record<string, unknown>;
 
 const listOf = (value: unknown): unknown[] | undefined => (Array.isArray(value) ? value : undefined);
 
@@ -32,7 +32,7 @@ function protocolOf(value: unknown, nowMs: number): StoredProtocol | undefined {
 }
 
 /** Whether the entry is younger than seven days. A time in the future counts up to the skew that clocks have. */
-export function isFresh(entry: StoredEntry, nowMs: number): boolean {
+function isFresh(entry: StoredEntry, nowMs: number): boolean {
   const cachedAt = timeOf(entry.cachedAt);
   if (cachedAt === undefined) return false;
   return cachedAt > nowMs - LIMITS.cacheEntryMs && cachedAt <= nowMs + LIMITS.clockSkewMs;
@@ -69,15 +69,15 @@ function lastUsed(entry: StoredEntry, nowMs: number): number | undefined {
 }
 
 /** Whether the entry's use must be written to the file: at most once a day, not at every start. */
-export const isUseDue = (entry: StoredEntry, nowMs: number): boolean =>
+const isUseDue = (entry: StoredEntry, nowMs: number): boolean =>
   nowMs - (lastUsed(entry, nowMs) ?? 0) > LIMITS.usedEveryMs;
 
 /** Whether an unchanged listing must be written to the file: at most once a day, not at every start. */
-export const isListingDue = (entry: StoredEntry, nowMs: number): boolean =>
+const isListingDue = (entry: StoredEntry, nowMs: number): boolean =>
   !isFresh(entry, nowMs) || nowMs - (entry.cachedAt as number) > LIMITS.usedEveryMs;
 
 /** Whether nobody has used the entry for thirty days. An entry without a time belongs to others and stays. */
-export function isUnused(entry: unknown, nowMs: number): boolean {
+function isUnused(entry: unknown, nowMs: number): boolean {
   const used = isObject(entry) ? lastUsed(entry, nowMs) : undefined;
   return used !== undefined && nowMs - used > LIMITS.unusedMs;
 }
@@ -101,13 +101,13 @@ const spokenIn = ({ protocol }: StoredEntry): unknown =>
   isObject(protocol) ? [protocol.version, protocol.offers] : null;
 
 /** Whether the new list counts as fresh for longer than the stored one, by the server's own words. */
-export const staysFresher = (stored: StoredEntry, { protocol }: CacheEntry, nowMs: number): boolean => {
+const staysFresher = (stored: StoredEntry, { protocol }: CacheEntry, nowMs: number): boolean => {
   const until = isObject(stored.protocol) ? (timeOf(stored.protocol.freshUntil) ?? 0) : 0;
   return protocol !== undefined && until <= nowMs && protocol.freshUntil > nowMs;
 };
 
 /** The entry for the file: the new entry with the foreign fields of the stored entry. */
-export function mergeEntry(fresh: CacheEntry, stored: StoredEntry): StoredEntry {
+function mergeEntry(fresh: CacheEntry, stored: StoredEntry): StoredEntry {
   const foreign = Object.entries(stored).filter(([key]) => !OWN_FIELDS.includes(key));
   const { tools, resources, resourceTemplates, prompts, ...rest } = fresh;
   const keptTemplates = resourceTemplates ?? listOf(stored.resourceTemplates);
@@ -124,8 +124,97 @@ export function mergeEntry(fresh: CacheEntry, stored: StoredEntry): StoredEntry 
 }
 
 /** Whether two entries are equal apart from their times and foreign fields. */
-export function sameContent(a: StoredEntry, b: StoredEntry): boolean {
+function sameContent(a: StoredEntry, b: StoredEntry): boolean {
   const content = (entry: StoredEntry): string =>
     JSON.stringify([...OWN_FIELDS.slice(0, -3).map((field) => entry[field] ?? null), spokenIn(entry)]);
   return content(a) === content(b);
+}
+
+/** The `servers` of the file. A map, since a server may have the name of a property that every object has. */
+export type Slots = Map<string, unknown>;
+
+const HASH_CHARS = 16;
+
+export const variantKey = (server: string, configHash: string): string =>
+  `${server}#${configHash.slice(0, HASH_CHARS)}`;
+
+const hasHash = (stored: unknown, configHash: string): stored is StoredEntry =>
+  isObject(stored) && stored.configHash === configHash;
+
+/** The key of a server's entry with that hash, or undefined. */
+const keyOf = (slots: Slots, server: string, configHash: string): string | undefined =>
+  [server, variantKey(server, configHash)].find((key) => hasHash(slots.get(key), configHash));
+
+/** The entry of a server that counts now, for the first of the hashes that has one. */
+export function findEntry(
+  slots: Slots,
+  server: string,
+  hashes: readonly string[],
+  nowMs: number,
+): { entry: CacheEntry; useDue: boolean } | undefined {
+  for (const hash of hashes) {
+    const key = keyOf(slots, server, hash);
+    if (key === undefined) continue;
+    const stored = slots.get(key) as StoredEntry;
+    const entry = readEntry(stored, hash, nowMs);
+    if (entry) return { entry, useDue: isUseDue(stored, nowMs) };
+  }
+  return undefined;
+}
+
+/** Puts a new entry under its server's name, unless an equal one is there. Answers whether the slots changed. */
+function put(slots: Slots, server: string, entry: CacheEntry, nowMs: number): boolean {
+  const key = keyOf(slots, server, entry.configHash);
+  const current = slots.get(server);
+  const displaced = isObject(current) && typeof current.configHash === "string" && key !== server;
+  const before = key === undefined ? undefined : (slots.get(key) as StoredEntry);
+  const merged = mergeEntry(entry, before ?? (isObject(current) && !displaced ? current : {}));
+  if (
+    before &&
+    sameContent(before, merged) &&
+    !isListingDue(before, nowMs) &&
+    !staysFresher(before, entry, nowMs)
+  )
+    return false;
+  if (displaced && isFresh(current, nowMs)) {
+    slots.set(variantKey(server, current.configHash as string), current);
+  }
+  slots.delete(variantKey(server, entry.configHash));
+  slots.set(server, merged);
+  return true;
+}
+
+function markUsed(slots: Slots, server: string, configHash: string, nowMs: number): boolean {
+  const key = keyOf(slots, server, configHash);
+  const stored = key === undefined ? undefined : slots.get(key);
+  if (key === undefined || !isObject(stored) || !isUseDue(stored, nowMs)) return false;
+  slots.set(key, { ...stored, usedAt: nowMs });
+  return true;
+}
+
+const isVariant = (key: string, stored: unknown): stored is StoredEntry =>
+  isObject(stored) &&
+  typeof stored.configHash === "string" &&
+  key.endsWith(`#${stored.configHash.slice(0, HASH_CHARS)}`);
+
+/** Removes entries that nobody used for long, and moved entries that no longer count, which nothing else removes. */
+function prune(slots: Slots, nowMs: number): void {
+  for (const [key, stored] of slots) {
+    if (isUnused(stored, nowMs) || (isVariant(key, stored) && !isFresh(stored, nowMs))) slots.delete(key);
+  }
+}
+
+/** The slots after the changes, or undefined if nothing has to be written. */
+export function changeSlots(stored: Slots, changes: SlotChanges, nowMs: number): Slots | undefined {
+  const slots = new Map(stored);
+  let changed = false;
+  for (const [server, entry] of Object.entries(changes.entries)) {
+    changed = put(slots, server, entry, nowMs) || changed;
+  }
+  for (const [server, hash] of Object.entries(changes.used)) {
+    changed = markUsed(slots, server, hash, nowMs) || changed;
+  }
+  if (!changed) return undefined;
+  prune(slots, nowMs);
+  return slots;
 }

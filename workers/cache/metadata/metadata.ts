@@ -5,14 +5,32 @@
  * cache worker (workers/cache.ts). To add a field to an entry: workers/shared/tasks.ts and entry.ts.
  */
 
+import { randomBytes } from "node:crypto";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { writeFileAtomic } from "../../shared/files/atomic-file.ts";
-import { nodeFiles, reasonOf } from "../../shared/files/file-system.ts";
-import { keepAside, sweepTemps } from "../../shared/files/housekeeping.ts";
-import { LOCK_TIMES, type LockTimes, withLock } from "../../shared/files/lock.ts";
-import type { CacheAnswer, CacheQuery, StoreResult, StoreTask } from "../../shared/tasks.ts";
-import { hashesOf } from "./adapter-hash.ts";
-import { type Collected, collectDeposits, createDeposit, sweepDeposits } from "./deposits.ts";
+import {
+  type FileSystem,
+  keepAside,
+  nodeFiles,
+  reasonOf,
+  removeOld,
+  sweepTemps,
+  writeFileAtomic,
+} from "../../shared/files/file-system.ts";
+import { LOCK_TIMES, type LockTimes, lockPathOf, withLock } from "../../shared/files/lock.ts";
+import { PRIVATE_FILE } from "../../shared/files/read-regular.ts";
+import { FOLDER_KEY, hashDefinition, OAUTH_KEY } from "../../shared/json.ts";
+import type {
+  CacheAnswer,
+  CacheEntry,
+  CacheQuery,
+  SlotChanges,
+  StoreResult,
+  StoreTask,
+} from "../../shared/tasks.ts";
+import { findEntry, readEntry } from "./entry.ts";
 import {
   type CacheAccess,
   type CacheBytes,
@@ -21,7 +39,6 @@ import {
   nextFile,
   readCacheBytes,
 } from "./file.ts";
-import { findEntry } from "./slots.ts";
 
 /** What a task uses of the system; a test passes its own. */
 export interface CacheContext extends CacheAccess {
@@ -117,18 +134,24 @@ async function mergeUnderLock(task: StoreTask, merge: Merge, context: CacheConte
 
 const STORED: StoreResult = { stored: true, problems: [] };
 
-/** Waits for the lock. Undefined: its owner has written the task's changes together with its own meanwhile. */
+/** Thrown when the owner of the lock has written the task's changes together with its own. */
+class Written extends Error {}
+
+/** Waits for the lock, with a deposit for its owner. Throws `Written`. */
 async function mergeOrDeposit(
   task: StoreTask,
   seen: CacheBytes,
   target: string,
   context: CacheContext,
-): Promise<StoreResult | undefined> {
+): Promise<StoreResult> {
   const { files, lockTimes: times } = context;
   const deposit = createDeposit(target, task, files);
+  const whileHeld = async (): Promise<void> => {
+    if (await deposit.ask()) throw new Written();
+  };
   try {
-    return await withLock(target, { files, times, isDone: deposit.ask }, async (holds) => {
-      if (await deposit.isWritten()) return undefined;
+    return await withLock(target, { files, times, whileHeld }, async (holds) => {
+      if (await deposit.isWritten()) throw new Written();
       await deposit.withdraw();
       return mergeUnderLock(task, { seen, target, holds }, context);
     });
@@ -150,12 +173,201 @@ export async function storeEntries(task: StoreTask, context: CacheContext = real
     const { target, file } = await files.find(task.path);
     if (file && (file.mode & OWNER_MAY_WRITE) === 0) throw new Error("it is read-only");
     const result = await mergeOrDeposit(task, read, target, context);
-    // The process that wrote the task for this one also clears up.
-    if (result === undefined) return STORED;
     await sweepTemps(target, files, now());
     await sweepDeposits(target, files, now());
     return result;
   } catch (error) {
+    // The process that wrote the task for this one also clears up.
+    if (error instanceof Written) return STORED;
     return { stored: false, problems: [`${task.path} could not be written: ${reasonOf(error)}`] };
   }
+}
+
+/*
+ * The hash that pi-mcp-adapter 2.36.0 stores for a definition. The adapter hashes the same form as we do, but fills in
+ * environment variables and the home folder before; the two hashes are equal for a definition without any of these.
+ * Used only to read the adapter's entries: the hashes that we write never depend on a secret.
+ */
+
+type Environment = Record<string, string | undefined>;
+type FillIn = (text: string, environment: Environment) => string;
+
+const VARIABLE = [/\$\{(\w+)\}/g, /\$env:(\w+)/g, /\{env:(\w+)\}/g] as const;
+
+/** Fills in the three spellings in turn, as the adapter does: a filled-in value may hold the next spelling. */
+const fillIn: FillIn = (text, environment) =>
+  VARIABLE.reduce((value, spelling) => value.replace(spelling, (_, name) => environment[name] ?? ""), text);
+
+/** A text that begins with `!` is a command, which is hashed as it stands; `!!` stands for a literal `!`. */
+const fillInSecret: FillIn = (text, environment) => {
+  if (text.startsWith("!!")) return fillIn(text.slice(1), environment);
+  return text.startsWith("!") ? text : fillIn(text, environment);
+};
+
+const fillInPath: FillIn = (text, environment) => {
+  const path = fillIn(text, environment);
+  if (path === "~") return homedir();
+  return /^~[/\\]/.test(path) ? join(homedir(), path.slice(2)) : path;
+};
+
+const FILLED_IN: Record<string, FillIn> = {
+  env: fillInSecret,
+  headers: fillInSecret,
+  url: fillIn,
+  cwd: fillInPath,
+  socket: fillInPath,
+  bearerToken: fillInSecret,
+};
+
+/** A text, or texts by name. */
+function filledIn(value: unknown, fill: FillIn, environment: Environment): unknown {
+  if (typeof value === "string") return fill(value, environment);
+  if (!isObject(value)) return value;
+  const texts = Object.entries(value).map(([key, text]) => [
+    key,
+    typeof text === "string" ? fill(text, environment) : text,
+  ]);
+  return Object.fromEntries(texts);
+}
+
+/** The adapter's hash of a definition, in hex. */
+export function adapterHash(definition: Record<string, unknown>, environment: Environment): string {
+  const resolved = Object.fromEntries(
+    Object.entries(definition).map(([key, value]) => {
+      // A key may have the name of a property that every object has.
+      const fill = Object.hasOwn(FILLED_IN, key) ? FILLED_IN[key] : undefined;
+      return [key, fill ? filledIn(value, fill, environment) : value];
+    }),
+  );
+  const { bearerTokenEnv } = definition;
+  if (definition.bearerToken === undefined && typeof bearerTokenEnv === "string") {
+    resolved.bearerToken = environment[bearerTokenEnv];
+  }
+  return hashDefinition(resolved);
+}
+
+/**
+ * The hashes that an entry of this definition may have, ours first. A definition with a folder or with OAuth settings
+ * has no adapter hash: the adapter hashes neither, so its entry may belong to another program of the same name in
+ * another folder, or to another client of the server.
+ */
+export function hashesOf(
+  definition: Record<string, unknown>,
+  environment: Environment = process.env,
+): string[] {
+  const ours = hashDefinition(definition);
+  if (definition[FOLDER_KEY] !== undefined || definition[OAUTH_KEY] !== undefined) return [ours];
+  const theirs = adapterHash(definition, environment);
+  return theirs === ours ? [ours] : [ours, theirs];
+}
+
+const DEPOSIT_VERSION = 1;
+/** Deposits in one write. */
+const DEPOSITS = 50;
+/** One deposit. */
+const DEPOSIT_BYTES = 8 * 1024 * 1024;
+/** The folder may be removed by a depositor who leaves it, between its making and its use. */
+const MAKING_ATTEMPTS = 3;
+
+export const depositsOf = (target: string): string => `${lockPathOf(target)}.waiting`;
+
+async function writeDeposit(path: string, text: string, files: FileSystem): Promise<void> {
+  const file = await files.create(path, PRIVATE_FILE);
+  try {
+    await file.write(text);
+  } finally {
+    await file.close();
+  }
+}
+
+interface Deposit {
+  /** Makes the deposit if it is not made, and answers whether the owner of the lock has written it. */
+  ask: () => Promise<boolean>;
+  /** Answers the same, and makes nothing. */
+  isWritten: () => Promise<boolean>;
+  withdraw: () => Promise<void>;
+}
+
+function createDeposit(target: string, { entries, used }: SlotChanges, files: FileSystem): Deposit {
+  const folder = depositsOf(target);
+  const id = randomBytes(6).toString("hex");
+  const path = join(folder, `${id}.json`);
+  let attempts = 0;
+  let isMade = false;
+  const isWritten = async (): Promise<boolean> =>
+    isMade && (await files.list(folder).catch((): string[] => [])).includes(`${id}.done`);
+  return {
+    ask: async () => {
+      if (!isMade && attempts++ < MAKING_ATTEMPTS) {
+        const text = JSON.stringify({ version: DEPOSIT_VERSION, entries, used });
+        isMade = await writeDeposit(path, text, files).then(
+          () => true,
+          () => false,
+        );
+      }
+      return isWritten();
+    },
+    isWritten,
+    withdraw: async () => {
+      if (attempts === 0) return;
+      for (const left of [path, join(folder, `${id}.done`), folder]) {
+        await files.remove(left).catch(() => undefined);
+      }
+    },
+  };
+}
+
+/** What others may have deposited, checked as an entry of the file is; undefined if it is something else. */
+function readChanges(text: string, nowMs: number): SlotChanges | undefined {
+  const parsed: unknown = JSON.parse(text);
+  if (
+    !isObject(parsed) ||
+    parsed.version !== DEPOSIT_VERSION ||
+    !isObject(parsed.entries) ||
+    !isObject(parsed.used)
+  ) {
+    return undefined;
+  }
+  const entries = Object.entries(parsed.entries).map(([server, stored]): [string, CacheEntry | undefined] => {
+    const hash = isObject(stored) && typeof stored.configHash === "string" ? stored.configHash : "";
+    return [server, hash === "" ? undefined : readEntry(stored, hash, nowMs)];
+  });
+  const used = Object.entries(parsed.used);
+  // A part of a deposit does not count: it would be called written as a whole.
+  if (entries.some(([, entry]) => !entry) || used.some(([, hash]) => typeof hash !== "string"))
+    return undefined;
+  return { entries: Object.fromEntries(entries), used: Object.fromEntries(used) } as SlotChanges;
+}
+
+interface Collected {
+  changes: SlotChanges;
+  /** Tells the depositor that its changes are on the disk. */
+  settle: () => Promise<void>;
+}
+
+/** The deposits of others. Only the owner of the lock may ask. */
+async function collectDeposits(target: string, files: FileSystem, nowMs: number): Promise<Collected[]> {
+  const folder = depositsOf(target);
+  const names = (await files.list(folder).catch(() => [])).filter((name) => name.endsWith(".json"));
+  const collected = names.slice(0, DEPOSITS).map(async (name): Promise<Collected[]> => {
+    try {
+      const path = join(folder, name);
+      const changes = readChanges((await files.readBytes(path, DEPOSIT_BYTES)).toString("utf8"), nowMs);
+      const settle = (): Promise<void> =>
+        files.rename(path, path.replace(/json$/, "done")).catch(() => undefined);
+      return changes ? [{ changes, settle }] : [];
+    } catch {
+      // The depositor is still writing, or has gone.
+      return [];
+    }
+  });
+  return (await Promise.all(collected)).flat();
+}
+
+/** Removes what killed depositors left behind. */
+async function sweepDeposits(target: string, files: FileSystem, nowMs: number): Promise<void> {
+  const folder = depositsOf(target);
+  const fits = (name: string): boolean => /^[0-9a-f]{12}\.(json|done)$/.test(name);
+  await removeOld(folder, files, { nowMs, olderThanMs: LIMITS.leftoverMs, fits });
+  await files.remove(folder).catch(() => undefined);
 }

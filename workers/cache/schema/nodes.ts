@@ -3,15 +3,24 @@
  * of properties are never read as keywords. A part that is left out makes the schema take more values, never fewer: the
  * schema around it is loosened if the opposite would follow, for example below a `not`.
  */
-import { isObject } from "../../../src/shared/protocol/is-object.ts";
-import { DATA, HOLDERS, type Holder, isMapBelow, isSchema, soundNames, VALUES } from "./keywords.ts";
-import { type LooseParts, loosened, withText } from "./loosen.ts";
-import { openPatterns, type Patterns } from "./patterns/patterns.ts";
-import { openReferences, pointerToken, REFERENCES, type References } from "./references.ts";
-import { LOOSENS, type Repair } from "./repairs.ts";
-import { patternTexts, rewritten } from "./rewrite.ts";
 
-type Schema = Record<string, unknown>;
+import { isObject } from "../../../src/shared/protocol/is-object.ts";
+import {
+  DATA,
+  HOLDERS,
+  type Holder,
+  hasFlagLimits,
+  isMapBelow,
+  isSchema,
+  LOOSENS,
+  type Repair,
+  type Schema,
+  soundNames,
+  VALUES,
+  withNumericLimits,
+} from "./keywords.ts";
+import { openPatterns, type Patterns } from "./patterns.ts";
+import { openReferences, pointerToken, REFERENCES, type References } from "./references.ts";
 
 /** The deepest schema that is walked. listed/tool.ts refuses deeper schemas of servers before, so this only ends a walk. */
 const DEPTH = 64;
@@ -27,7 +36,7 @@ const isWide = (parts: readonly unknown[]): boolean =>
   parts.length > ALTERNATIVES && !parts.every((part) => isObject(part) && Object.hasOwn(part, "const"));
 
 /** Whether the sound references that a schema itself holds are left out, because checking them would take too long. */
-export type LeavesOut = (node: Schema) => boolean;
+type LeavesOut = (node: Schema) => boolean;
 
 /** Keywords that name properties. Other keywords judge only the properties without a name. */
 const NAMING = new Set(["properties", "patternProperties"]);
@@ -213,4 +222,109 @@ export function repairBelow(
   // References may lead to a part that was left out.
   for (let round = 0; isRepaired && round < ROUNDS; round++) schema = repairOnce(schema);
   return schema;
+}
+
+/** Where parts of a schema were left out. */
+interface LooseParts {
+  /** Keywords that were left out, or that hold a part that was. */
+  below: Set<string>;
+  /** True if names of properties, or patterns of names, are gone. */
+  names: boolean;
+}
+
+interface Loosening {
+  /** A part was left out elsewhere, and a reference may lead to its former position. */
+  wasLoosened: boolean;
+  repaired: (repair: "choice") => void;
+}
+
+/** A condition and its branches: without the condition the branches mean nothing. */
+const CONDITION = ["if", "then", "else"] as const;
+/** Keywords that judge the properties without a name in the same schema. */
+const JUDGES_OTHERS = ["additionalProperties", "unevaluatedProperties"] as const;
+/** Keywords that judge the properties and items that no other part of the schema judged. */
+const JUDGES_REST = ["unevaluatedProperties", "unevaluatedItems"] as const;
+
+/** Whether the value holds a reference at any depth. */
+export function holdsReference(value: unknown): boolean {
+  const open = [value];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (typeof next !== "object" || next === null) continue;
+    for (const [key, child] of Object.entries(next)) {
+      if (REFERENCES.has(key) && typeof child === "string") return true;
+      open.push(child);
+    }
+  }
+  return false;
+}
+
+/** The schema without the keywords that would now refuse more than before; the same object if nothing has to change. */
+function loosened(schema: Schema, parts: LooseParts, { wasLoosened, repaired }: Loosening): Schema {
+  const isLoose = (key: string): boolean =>
+    Object.hasOwn(schema, key) && (parts.below.has(key) || (wasLoosened && holdsReference(schema[key])));
+  const gone = new Set<string>();
+  // With less below it, `not` would refuse everything, or more than before.
+  if (isLoose("not")) gone.add("not");
+  if (isLoose("if")) for (const key of CONDITION) gone.add(key);
+  if (parts.names) for (const key of JUDGES_OTHERS) gone.add(key);
+  // A looser `contains` counts more items.
+  if (isLoose("contains")) gone.add("maxContains");
+  const judgesRest = JUDGES_REST.some((key) => Object.hasOwn(schema, key));
+  if (judgesRest && (parts.below.size > 0 || holdsReference(schema)))
+    for (const key of JUDGES_REST) gone.add(key);
+  const entries = Object.entries(schema).filter(([key, value]) => !(gone.has(key) && value !== true));
+  // Several alternatives may now take the same value, so `oneOf` becomes `anyOf`.
+  const becomesAny = isLoose("oneOf");
+  const changed = becomesAny || entries.length < Object.keys(schema).length;
+  if (!changed) return schema;
+  repaired("choice");
+  if (!becomesAny) return Object.fromEntries(entries);
+  if (!Object.hasOwn(schema, "anyOf")) {
+    return Object.fromEntries(entries.map(([key, value]) => [key === "oneOf" ? "anyOf" : key, value]));
+  }
+  const either = { anyOf: schema.oneOf };
+  const all = Array.isArray(schema.allOf) ? schema.allOf : [];
+  return { ...Object.fromEntries(entries.filter(([key]) => key !== "oneOf")), allOf: [...all, either] };
+}
+
+/** The schema with further sentences at the end of its description. */
+function withText(schema: Schema, texts: readonly string[]): Schema {
+  const own = typeof schema.description === "string" ? schema.description.trimEnd() : "";
+  const description = [...(own === "" ? [] : [own]), ...texts].join(" ");
+  return { ...schema, description };
+}
+
+/** Replaces what only another draft reads as it is meant, and drops a `$ref` in the place of `properties`. */
+function rewritten(node: Schema, repaired: (repair: Repair) => void): Schema {
+  let schema = node;
+  if (hasFlagLimits(schema)) {
+    repaired("value");
+    schema = withNumericLimits(schema);
+  }
+  if (isObject(schema.properties) && typeof schema.properties.$ref === "string") {
+    repaired("reference");
+    const { $ref: _reference, ...properties } = schema.properties;
+    schema = { ...schema, properties };
+    // The properties behind that reference are unknown, so a closed schema would refuse them.
+    for (const key of ["additionalProperties", "unevaluatedProperties"]) {
+      if (schema[key] === false) delete schema[key];
+    }
+  }
+  return schema;
+}
+
+/** Sentences for the description: the patterns of the schema that only the server checks. */
+function patternTexts(patterns: Patterns, { pattern, patternProperties, propertyNames }: Schema): string[] {
+  const names = isObject(patternProperties) ? Object.keys(patternProperties) : [];
+  const ofNames = isObject(propertyNames) ? propertyNames.pattern : undefined;
+  const sentence = (source: unknown, words: string): string[] => {
+    if (typeof source !== "string" || patterns.judge(source) !== "slow") return [];
+    const shown = patterns.show(source);
+    return shown === undefined ? [] : [`${words} ${shown}.`];
+  };
+  return [
+    ...sentence(pattern, "Must match the pattern"),
+    ...sentence(ofNames, "Names must match the pattern"),
+    ...names.flatMap((name) => sentence(name, "Takes names that match the pattern")),
+  ];
 }

@@ -3,14 +3,161 @@
  * and some read only `properties` and `required`; so the properties of all parts of a union are gathered there. The
  * root then takes what any of the parts takes, and the server still refuses the rest. Pure.
  */
-import { asList, isObject } from "../../../src/shared/protocol/is-object.ts";
-import { soundType } from "./keywords.ts";
-import { schemaAt } from "./references.ts";
-import type { Repair } from "./repairs.ts";
-import { allOf, OPEN, type Shape, ShapeMerger, UNKNOWN } from "./shape.ts";
-import { isWithin, type Size } from "./size.ts";
 
-type Schema = Record<string, unknown>;
+import { asList, isObject } from "../../../src/shared/protocol/is-object.ts";
+import { isWithin, type Size, sizeOf } from "../../shared/json.ts";
+import { type Repair, type Schema, soundType } from "./keywords.ts";
+import { schemaAt } from "./references.ts";
+
+interface Shape {
+  /** Name -> schemas that all hold for the property, each once. */
+  properties: ReadonlyMap<string, readonly unknown[]>;
+  required: ReadonlySet<string>;
+  /** True if the object has no other properties. */
+  closed: boolean;
+  /** True if some part was not read; it may name further properties. */
+  isPartial: boolean;
+}
+
+/** The shape of a schema that takes any object. */
+const OPEN: Shape = { properties: new Map(), required: new Set(), closed: false, isPartial: false };
+/** The shape of a schema that was not read. */
+const UNKNOWN: Shape = { ...OPEN, isPartial: true };
+
+/** Properties that are merged for one schema. A thousand unions of fifty properties stay below. */
+const MERGES = 50_000;
+/** A property with more values than this takes any value: each union that holds it would double it. */
+const PROPERTY_NODES = 2_000;
+/** Characters of JSON that are made to find equal properties. */
+const COMPARED_CHARS = 4 * 1024 * 1024;
+
+/**
+ * Whether an open shape names only properties that the strict (closed) shape names too. Then both together are closed.
+ * Otherwise the author meant the two as one schema, and a closed result would forbid what only the open shape names.
+ */
+function namesNoFurther(
+  { properties, isPartial }: Pick<Shape, "properties" | "isPartial">,
+  strict: ReadonlyMap<string, unknown>,
+): boolean {
+  if (isPartial) return false;
+  for (const name of properties.keys()) if (!strict.has(name)) return false;
+  return true;
+}
+
+/** One schema for several that all hold. */
+const allOf = (schemas: readonly unknown[]): unknown =>
+  schemas.length === 1 ? schemas[0] : { allOf: schemas };
+
+/** Merges shapes for one schema, within one budget. */
+class ShapeMerger {
+  #merges = MERGES;
+  #comparedChars = COMPARED_CHARS;
+  readonly #texts = new WeakMap<object, string>();
+  readonly #nodes = new WeakMap<object, number>();
+
+  /** True if the budget is spent: later results say less than they could. */
+  get isSpent(): boolean {
+    return this.#merges <= 0;
+  }
+
+  /** The shape of a schema for which all these shapes hold. */
+  all(shapes: readonly Shape[]): Shape {
+    const [first, ...rest] = shapes;
+    if (!first || rest.length === 0) return first ?? OPEN;
+    if (!this.#spend(first)) return UNKNOWN;
+    const properties = new Map<string, readonly unknown[]>(first.properties);
+    const required = new Set(first.required);
+    let { closed, isPartial } = first;
+    for (const shape of rest) {
+      if (!this.#spend(shape)) return UNKNOWN;
+      closed = closed
+        ? shape.closed || namesNoFurther(shape, properties)
+        : shape.closed && namesNoFurther({ properties, isPartial }, shape.properties);
+      for (const [name, schemas] of shape.properties) {
+        const both = this.#union(properties.get(name) ?? [], schemas);
+        properties.set(name, both.length > 1 ? this.#bounded(both) : both);
+      }
+      for (const name of shape.required) required.add(name);
+      isPartial ||= shape.isPartial;
+    }
+    return { properties, required, closed, isPartial };
+  }
+
+  /** The shape of a schema for which one of these shapes holds. */
+  one(shapes: readonly Shape[]): Shape {
+    const [first] = shapes;
+    if (!first) return OPEN;
+    const given = new Map<string, unknown[]>();
+    const requiredBy = new Map<string, number>();
+    for (const shape of shapes) {
+      if (!this.#spend(shape)) return UNKNOWN;
+      for (const [name, schemas] of shape.properties) {
+        const alternatives = given.get(name);
+        if (alternatives) alternatives.push(allOf(schemas));
+        else given.set(name, [allOf(schemas)]);
+      }
+      for (const name of shape.required) requiredBy.set(name, (requiredBy.get(name) ?? 0) + 1);
+    }
+    const properties = new Map<string, readonly unknown[]>();
+    for (const [name, alternatives] of given) {
+      const distinct = this.#union([], alternatives);
+      properties.set(name, distinct.length > 1 ? this.#bounded([{ anyOf: distinct }]) : distinct);
+    }
+    const required = [...first.required].filter((name) => requiredBy.get(name) === shapes.length);
+    return {
+      properties,
+      required: new Set(required),
+      closed: shapes.every(({ closed }) => closed),
+      isPartial: shapes.some(({ isPartial }) => isPartial),
+    };
+  }
+
+  #spend({ properties, required }: Shape): boolean {
+    this.#merges -= properties.size + required.size + 1;
+    return !this.isSpent;
+  }
+
+  /** The schemas of `before`, and each schema of `more` that equals none of them. */
+  #union(before: readonly unknown[], more: readonly unknown[]): readonly unknown[] {
+    const seen = new Set<unknown>(before.map((schema) => this.#keyOf(schema)));
+    const added: unknown[] = [];
+    for (const schema of more) {
+      const key = this.#keyOf(schema);
+      if (seen.has(key)) continue;
+      seen.add(key);
+      added.push(schema);
+    }
+    return before.length === 0 ? added : added.length === 0 ? before : [...before, ...added];
+  }
+
+  /** The same key for equal schemas, as long as the budget for comparing lasts. */
+  #keyOf(schema: unknown): unknown {
+    if (typeof schema !== "object" || schema === null) return schema;
+    const known = this.#texts.get(schema);
+    if (known !== undefined) return known;
+    if (this.#comparedChars <= 0) return schema;
+    const text = JSON.stringify(schema);
+    this.#comparedChars -= text.length;
+    this.#texts.set(schema, text);
+    return text;
+  }
+
+  /** The merged schemas, or one that takes any value if they are too large. */
+  #bounded(schemas: readonly unknown[]): readonly unknown[] {
+    let nodes = 0;
+    for (const schema of schemas) nodes += this.#nodesOf(schema);
+    return nodes > PROPERTY_NODES ? [{}] : schemas;
+  }
+
+  #nodesOf(schema: unknown): number {
+    if (!isObject(schema)) return 1;
+    const known = this.#nodes.get(schema);
+    if (known !== undefined) return known;
+    const { nodes } = sizeOf(schema, { nodes: PROPERTY_NODES, chars: Infinity });
+    this.#nodes.set(schema, nodes);
+    return nodes;
+  }
+}
 
 /** Keywords that providers refuse at the root. */
 const NOT_AT_ROOT = ["$ref", "allOf", "anyOf", "oneOf", "not", "enum", "const"] as const;

@@ -6,20 +6,15 @@
  */
 
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
-import { isCheckedFast, recursiveReferences } from "./effort.ts";
-import { holdsReference } from "./loosen.ts";
-import { repairBelow } from "./nodes.ts";
-import { declareParameters } from "./parameter-names.ts";
-import type { Repair } from "./repairs.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { STRUCTURED_POINTER } from "../../../src/shared/snapshot/snapshot.ts";
+import { cleanText, cut } from "../../../src/shared/text/unprintable.ts";
+import { isWithin, type Size, sizeOf } from "../../shared/json.ts";
+import { PARAMETER_NAME } from "../../shared/listed.ts";
+import { DATA, MAPS, type Repair, type Schema } from "./keywords.ts";
+import { holdsReference, repairBelow } from "./nodes.ts";
+import { isCheckedFast, REFERENCES, recursiveReferences } from "./references.ts";
 import { objectRoot } from "./root.ts";
-import { isWithin, type Size, sizeOf } from "./size.ts";
-
-export { cleanSchema } from "./clean.ts";
-export { moveReferences } from "./move-references.ts";
-
-export { type Repair, repairLine } from "./repairs.ts";
-
-type Schema = Record<string, unknown>;
 
 /**
  * The largest schema that is declared. The largest of 2,000 real tools has 231 values and 8 KB; this much would fill a
@@ -30,13 +25,13 @@ const LARGEST: Size = { nodes: 10_000, chars: 256 * 1024 };
 const GROWTH = 3;
 const SPARE: Size = { nodes: 100, chars: 8 * 1024 };
 
-export interface RepairedSchema {
+interface RepairedSchema {
   schema: Schema;
   /** Each kind once. */
   repairs: Repair[];
 }
 
-export interface RepairedInputSchema extends RepairedSchema {
+interface RepairedInputSchema extends RepairedSchema {
   /** A sentence for the tool's description: the parameters that the schema takes and does not declare. */
   undeclared?: string;
 }
@@ -87,3 +82,113 @@ export function repairOutputSchema(raw: unknown): RepairedSchema | undefined {
 }
 
 export const normalizeInputSchema = (schema: unknown): Schema => repairInputSchema(schema).schema;
+
+/** Matches the JSON of a schema in which no character can need a change. */
+const PLAIN = /^(?:[ !#-[\]-~]|"|\\["\\/nt])*$/;
+
+class HiddenName extends Error {}
+
+function nameOf(name: string): string {
+  if (cleanText(name) !== name) throw new HiddenName();
+  return name;
+}
+
+/** JSON escapes characters that a terminal acts on, but not invisible ones. */
+function isSeen(value: unknown): boolean {
+  const json = JSON.stringify(value);
+  return cleanText(json) === json;
+}
+
+/** The data without invisible characters; undefined if nothing is left. */
+function cleanData(key: string, value: unknown): unknown {
+  if (key !== "enum" || !Array.isArray(value)) return isSeen(value) ? value : undefined;
+  const seen = value.filter(isSeen);
+  return seen.length > 0 ? seen : undefined;
+}
+
+function cleanValue(key: string, value: unknown): unknown {
+  if (DATA.has(key) || key === "pattern") return cleanData(key, value);
+  if (typeof value === "string" && key.startsWith("$") && key !== "$comment") return nameOf(value);
+  if (!MAPS.has(key) || !isObject(value)) return clean(value);
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [nameOf(name), clean(inner)]));
+}
+
+function clean(value: unknown): unknown {
+  if (typeof value === "string") return cut(cleanText(value), LIMITS.descriptionChars);
+  if (Array.isArray(value)) return value.map(clean);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .map(([key, inner]) => [nameOf(key), cleanValue(key, inner)] as const)
+      .filter(([, kept]) => kept !== undefined),
+  );
+}
+
+/** The same object if nothing has to change; undefined if a name holds invisible characters. */
+export function cleanSchema(schema: Record<string, unknown>): Record<string, unknown> | undefined {
+  const json = JSON.stringify(schema);
+  if (json.length <= LIMITS.descriptionChars && PLAIN.test(json)) return schema;
+  try {
+    return clean(schema) as Record<string, unknown>;
+  } catch (error) {
+    if (error instanceof HiddenName) return undefined;
+    throw error;
+  }
+}
+
+function moveEntry([key, value]: [string, unknown]): [string, unknown] {
+  if (DATA.has(key)) return [key, value];
+  if (REFERENCES.has(key) && typeof value === "string") return [key, STRUCTURED_POINTER + value.slice(1)];
+  if (!MAPS.has(key) || typeof value !== "object" || value === null) return [key, moveReferences(value)];
+  return [
+    key,
+    Object.fromEntries(Object.entries(value).map(([name, schema]) => [name, moveReferences(schema)])),
+  ];
+}
+
+/** A copy whose references start at `STRUCTURED_POINTER`. */
+export function moveReferences(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(moveReferences);
+  if (typeof schema !== "object" || schema === null) return schema;
+  return Object.fromEntries(Object.entries(schema).map(moveEntry));
+}
+
+const SHOWN = 20;
+/** A longer name is not shown: nobody would write it out. */
+const NAME_CHARS = 200;
+
+/** Keywords that would forbid or judge the parameters that are no longer declared. */
+const JUDGE_OTHERS = ["additionalProperties", "unevaluatedProperties"];
+
+interface DeclaredSchema {
+  schema: Schema;
+  /** A sentence for the description of the tool; absent if every parameter is declared. */
+  undeclared?: string;
+}
+
+/** For example `"filter[name]" (string, required)`. */
+function describe(name: string, schema: unknown, isRequired: boolean): string {
+  const type = isObject(schema) && typeof schema.type === "string" ? [schema.type] : [];
+  const words = [...type, ...(isRequired ? ["required"] : [])];
+  return JSON.stringify(name) + (words.length > 0 ? ` (${words.join(", ")})` : "");
+}
+
+/** Moves parameters with refused names out of the schema. `root`: a repaired input schema. */
+function declareParameters(root: Schema): DeclaredSchema {
+  const properties = isObject(root.properties) ? root.properties : {};
+  const names = Object.keys(properties).filter((name) => !PARAMETER_NAME.test(name));
+  if (names.length === 0) return { schema: root };
+  const hidden = new Set(names);
+  const required = Array.isArray(root.required) ? (root.required as string[]) : [];
+  const entries = Object.entries(root).flatMap(([key, value]): [string, unknown][] => {
+    if (key === "properties") {
+      return [[key, Object.fromEntries(Object.entries(properties).filter(([name]) => !hidden.has(name)))]];
+    }
+    if (key === "required") return [[key, required.filter((name) => !hidden.has(name))]];
+    return JUDGE_OTHERS.includes(key) ? [] : [[key, value]];
+  });
+  const shown = names.filter((name) => name.length <= NAME_CHARS).slice(0, SHOWN);
+  const words = shown.map((name) => describe(name, properties[name], required.includes(name)));
+  if (shown.length < names.length) words.push(`${names.length - shown.length} more`);
+  return { schema: Object.fromEntries(entries), undeclared: `Also takes ${words.join(", ")}.` };
+}

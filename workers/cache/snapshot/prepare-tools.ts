@@ -3,24 +3,22 @@
  * nothing is hidden from the person. Pure.
  */
 
-import { type AssignedNames, nameTools } from "../../../src/shared/naming/names.ts";
+import { type AssignedNames, nameTools } from "../../../src/shared/naming.ts";
 import type { ToolAnnotations } from "../../../src/shared/protocol/catalog.ts";
 import { encode } from "../../../src/shared/protocol/codec.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { IndexedTool } from "../../../src/shared/search/build/build.ts";
-import type { SnapshotTool } from "../../../src/shared/snapshot/contract.ts";
-import { rootKeysOf } from "../../../src/shared/snapshot/root-keys.ts";
-import { cleanText, oneLine } from "../../../src/shared/text/unprintable.ts";
-import type { CachedTool } from "../../shared/listed/tool.ts";
-import type { CatalogServer, ServerLine } from "../../shared/tasks.ts";
 import {
-  cleanSchema,
-  moveReferences,
-  type Repair,
-  repairInputSchema,
-  repairLine,
-  repairOutputSchema,
-} from "../schema/schema.ts";
+  rootKeysOf,
+  type SnapshotArgument,
+  type SnapshotPrompt,
+  type SnapshotTool,
+} from "../../../src/shared/snapshot/contract.ts";
+import { cleanText, oneLine } from "../../../src/shared/text/unprintable.ts";
+import type { CachedArgument, CachedPrompt, CachedTool } from "../../shared/listed.ts";
+import type { CatalogServer, ServerLine } from "../../shared/tasks.ts";
+import { type Repair, repairLine } from "../schema/keywords.ts";
+import { cleanSchema, moveReferences, repairInputSchema, repairOutputSchema } from "../schema/schema.ts";
 
 /** One tool as the snapshot stores it, and as the index reads it. */
 export interface Prepared {
@@ -28,7 +26,7 @@ export interface Prepared {
   indexed: IndexedTool;
 }
 
-export interface PreparedTools {
+interface PreparedTools {
   tools: Prepared[];
   collisions: AssignedNames["collisions"];
   /** Repairs of schemas, one line each. */
@@ -157,4 +155,62 @@ export function prepareTools(servers: readonly CatalogServer[]): PreparedTools {
     return { stored, indexed };
   });
   return { tools, collisions, repairs: repairLines(repairs) };
+}
+
+const ARGUMENT_NAME = new RegExp(`^[\\p{L}\\p{N}_.-]{1,${LIMITS.promptArgumentChars}}$`, "u");
+
+interface Chosen {
+  server: string;
+  position: number;
+  prompt: CachedPrompt;
+}
+
+const described = (description: string | undefined): { description?: string } => {
+  const line = oneLine(description ?? "", LIMITS.promptDescriptionChars);
+  return line === "" ? {} : { description: line };
+};
+
+const isTypeable = ({ name }: CachedArgument): boolean => ARGUMENT_NAME.test(name);
+
+const isUsable = ({ arguments: args = [] }: CachedPrompt): boolean =>
+  args.every((argument) => isTypeable(argument) || !argument.required);
+
+/** The first prompt of each server, then the second of each, up to the limit. */
+function choose(servers: readonly CatalogServer[]): Chosen[] {
+  const lists = servers.map(({ prompts = [] }) => prompts.filter(isUsable));
+  const longest = lists.reduce((most, { length }) => Math.max(most, length), 0);
+  const chosen: Chosen[] = [];
+  for (let at = 0; at < longest && chosen.length < LIMITS.promptCommands; at++) {
+    for (const [position, list] of lists.entries()) {
+      const prompt = list[at];
+      const server = servers[position]?.name;
+      if (!prompt || server === undefined || chosen.length >= LIMITS.promptCommands) continue;
+      chosen.push({ server, position, prompt });
+    }
+  }
+  return chosen;
+}
+
+function toArgument({ name, description, required }: CachedArgument): SnapshotArgument {
+  return { name, ...described(description), ...(required ? { required } : {}) };
+}
+
+function toPrompt({ name, title, description, arguments: args = [] }: CachedPrompt, command: string) {
+  const prompt: SnapshotPrompt = { command, prompt: name, ...described(description ?? title) };
+  const typeable = args.filter(isTypeable).map(toArgument);
+  return typeable.length === 0 ? prompt : { ...prompt, arguments: typeable };
+}
+
+/** The commands by position of the server. */
+export function promptCommands(servers: readonly CatalogServer[]): Map<number, SnapshotPrompt[]> {
+  const chosen = choose(servers);
+  const { names } = nameTools(
+    chosen.map(({ server, prompt }) => ({ server, tool: prompt.name, prefix: "mcp" as const })),
+  );
+  const commands = new Map<number, SnapshotPrompt[]>();
+  for (const [i, { position, prompt }] of chosen.entries()) {
+    const own = commands.get(position) ?? [];
+    commands.set(position, [...own, toPrompt(prompt, names[i] ?? "")]);
+  }
+  return commands;
 }

@@ -7,14 +7,28 @@
  * `SNAPSHOT_VERSION`.
  */
 
+import { createHash, hash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
 import { threadId } from "node:worker_threads";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { snapshotChecksum } from "../../../src/shared/snapshot/snapshot.ts";
-import type { PublishResult, PublishTask } from "../../shared/tasks.ts";
-import { fingerprintMatches, fingerprintOf } from "./fingerprint.ts";
+import {
+  HEADER_BYTES,
+  SOURCE_BYTES,
+  snapshotChecksum,
+  snapshotSource,
+} from "../../../src/shared/snapshot/snapshot.ts";
+import {
+  type FileSystem,
+  nodeFiles,
+  pruneSnapshots,
+  reasonOf,
+  writeFileAtomic,
+} from "../../shared/files/file-system.ts";
+import { readStart } from "../../shared/files/read-regular.ts";
+import type { KeepTask, PublishResult, PublishTask, StoredSnapshot } from "../../shared/tasks.ts";
 import { makeSnapshot, type SnapshotLimits } from "./make.ts";
-
-export { keepSnapshot } from "./keep.ts";
 
 /** Makes the snapshot, whether or not a stored one still holds. */
 export function buildSnapshot(
@@ -57,4 +71,68 @@ export async function publishStored(
 export async function publish(task: PublishTask, codeUrl: string = import.meta.url): Promise<PublishResult> {
   const source = await sourceOf(task, codeUrl);
   return (await storedResult(task, source)) ?? buildSnapshot(task, { source });
+}
+
+/**
+ * Hash of the file that the code is bundled into. Undefined for raw TypeScript, which is many files under work, and if
+ * the file is gone because the package is being updated.
+ */
+async function codeHash(url: string): Promise<string | undefined> {
+  if (url.endsWith(".ts")) return undefined;
+  const code = await readFile(fileURLToPath(url)).catch(() => undefined);
+  return code && hash("sha256", code);
+}
+
+/** Read once, when this code is loaded: an update may replace the file while the code runs. */
+const ownCode = codeHash(import.meta.url);
+
+/**
+ * `SOURCE_BYTES` that stand for `content` and the code. Undefined if the code is unknown. `content`: JSON. `url`: URL of
+ * the file that makes snapshots.
+ */
+async function fingerprintOf(content: unknown, url: string): Promise<Uint8Array | undefined> {
+  const code = await (url === import.meta.url ? ownCode : codeHash(url));
+  if (code === undefined) return undefined;
+  const digest = createHash("sha256").update(code).update(JSON.stringify(content)).digest();
+  return new Uint8Array(digest.subarray(0, SOURCE_BYTES));
+}
+
+/** Whether the file holds the snapshot with that checksum, made from `source`. False if the file cannot be read. */
+export async function fingerprintMatches(
+  { path, checksum }: StoredSnapshot,
+  source: Uint8Array,
+): Promise<boolean> {
+  const read = await readStart(path, HEADER_BYTES);
+  if (read.kind !== "bytes" || snapshotChecksum(read.bytes) !== checksum) return false;
+  return Buffer.compare(snapshotSource(read.bytes), source) === 0;
+}
+
+export interface KeepContext {
+  files: FileSystem;
+  now: () => number;
+}
+
+const realWorld: KeepContext = { files: nodeFiles, now: Date.now };
+
+/** Whether the file has the same content with another fingerprint: the next start would make the snapshot again. */
+async function isOutdated(path: string, snapshot: Uint8Array | undefined): Promise<boolean> {
+  if (!snapshot) return false;
+  const checksum = snapshotChecksum(snapshot);
+  return checksum !== undefined && !(await fingerprintMatches({ path, checksum }, snapshotSource(snapshot)));
+}
+
+/** The task. Answers problems, one line each; the session goes on without the file. */
+export async function keepSnapshot(task: KeepTask, context: KeepContext = realWorld): Promise<string[]> {
+  const { path, snapshot, isNew } = task;
+  const { files, now } = context;
+  try {
+    const { file } = isNew || (await isOutdated(path, snapshot)) ? {} : await files.find(path);
+    if (!file && snapshot) await writeFileAtomic(path, snapshot, { files });
+    else if (file && now() - file.modifiedMs > LIMITS.usedEveryMs) await files.touch(path);
+    else return [];
+    await pruneSnapshots(dirname(path), files, now());
+    return [];
+  } catch (error) {
+    return [`${path} could not be written: ${reasonOf(error)}`];
+  }
 }

@@ -16,10 +16,10 @@ import type {
   SignInStatus,
   SignInStep,
 } from "../../../src/shared/protocol/sign-in.ts";
-import { isFolder } from "../../shared/files/is-folder.ts";
+import { isFolder } from "../../shared/files/file-system.ts";
 import { abortable } from "../../shared/pace/abort.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
-import { isDefaultOAuth, type OAuthPlan } from "../config/entry/oauth-values.ts";
+import { isDefaultOAuth, type OAuthPlan } from "../config/entry/oauth-keys.ts";
 import { oauthSecrets } from "../secrets/find.ts";
 import type { Redactor } from "../secrets/redact.ts";
 import type { HttpClient, HttpRequest, HttpResponse } from "../web/client.ts";

@@ -14,7 +14,7 @@ import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { nodeFiles } from "../../shared/files/file-system.ts";
 import type { Log } from "../../shared/log.ts";
 import { abortable } from "../../shared/pace/abort.ts";
-import { Recent } from "../../shared/recent.ts";
+import { Recent } from "../../shared/pace/pace.ts";
 import type {
   CacheAnswer,
   CacheQuery,

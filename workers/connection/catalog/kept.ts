@@ -9,7 +9,7 @@
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { writeFileAtomic } from "../../shared/files/atomic-file.ts";
+import { writeFileAtomic } from "../../shared/files/file-system.ts";
 import { readRegularText } from "../../shared/files/read-regular.ts";
 import type { Log } from "../../shared/log.ts";
 import type { CacheEntry, StoreTask } from "../../shared/tasks.ts";

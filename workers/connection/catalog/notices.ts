@@ -4,11 +4,11 @@
  * them: each text is reported once, few texts about one server in the terminal and more in the log.
  */
 
-import { fittedName, plainToolName } from "../../../src/shared/naming/names.ts";
+import { fittedName, plainToolName } from "../../../src/shared/naming.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { commandFor } from "../../shared/commands.ts";
 import type { Log } from "../../shared/log.ts";
-import { Recent } from "../../shared/recent.ts";
+import { Recent } from "../../shared/pace/pace.ts";
 import type { CatalogServer, PublishResult, PublishTask, ServerLine } from "../../shared/tasks.ts";
 
 /** `text`: worded as a line of its own. */

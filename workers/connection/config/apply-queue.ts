@@ -4,7 +4,7 @@
  */
 import type { AcceptedBefore } from "../../../src/shared/protocol/session.ts";
 import type { ConfigProblem, ConsentQuestion, StatusReport } from "../../../src/shared/protocol/status.ts";
-import { describeProblem } from "../../../src/shared/text/problem.ts";
+import { describeProblem } from "../../../src/shared/text/failure.ts";
 import type { Log } from "../../shared/log.ts";
 import { DEFAULT_SETTINGS } from "./entry/settings.ts";
 import { textsToKeep } from "./live/live.ts";

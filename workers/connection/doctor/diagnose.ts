@@ -2,13 +2,15 @@
  * Runs all checks at the same time and within their bounds, and puts their findings in order. A check that fails or takes
  * too long costs only itself. Called by: doctor.ts.
  */
+
 import { release } from "node:os";
 import manifest from "../../../package.json" with { type: "json" };
 import type { DoctorReport, DoctorServer, Finding } from "../../../src/shared/protocol/doctor.ts";
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import type { ServerStatus } from "../../../src/shared/protocol/status.ts";
+import { isTrouble, worstFirst } from "../../../src/shared/text/failure.ts";
+import { escapePattern } from "../../../src/shared/text/reading.ts";
 import { oneLine } from "../../../src/shared/text/unprintable.ts";
-import { isTrouble, worstFirst } from "../../../src/shared/text/worst-first.ts";
 import { advice } from "../../shared/commands.ts";
 import {
   CHECKS_MS,
@@ -36,8 +38,6 @@ export function withoutHome(text: string, home: string): string {
   if (home.length < 2) return text;
   return text.replaceAll(new RegExp(`${escapePattern(home)}${END}`, "g"), "~");
 }
-
-const escapePattern = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
 /** Urls lose their user, their query and their fragment, which may be secrets. */
 export const withoutQueries = (text: string): string =>

@@ -2,8 +2,8 @@
 import { constants } from "node:fs";
 import { access, lstat, open, readdir, rm, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { tempBeside } from "../../shared/files/atomic-file.ts";
-import { PRIVATE_FILE } from "../../shared/files/private-modes.ts";
+import { tempBeside } from "../../shared/files/file-system.ts";
+import { PRIVATE_FILE } from "../../shared/files/read-regular.ts";
 import { findHere } from "../../shared/programs/find-program.ts";
 import { killTree, spawnServer } from "../../shared/programs/processes.ts";
 import type { Environment } from "../config/entry/interpolate.ts";

@@ -1,10 +1,14 @@
 /** Whether the commands of servers can be started: the program, its rights, and its working directory. */
 
 import type { Finding } from "../../../src/shared/protocol/doctor.ts";
-import { counted } from "../../../src/shared/text/counts.ts";
-import { type Env, valueIn } from "../../shared/programs/environment.ts";
-import { namesFile } from "../../shared/programs/find-program.ts";
-import { SYSTEM_FOLDERS, splitSearchPath } from "../../shared/programs/search-path.ts";
+import { counted } from "../../../src/shared/text/amounts.ts";
+import {
+  type Env,
+  namesFile,
+  SYSTEM_FOLDERS,
+  splitSearchPath,
+  valueIn,
+} from "../../shared/programs/find-program.ts";
 import { serverEnvironment } from "../config/entry/cache-identity.ts";
 import type { ServerDefinition, StdioTarget } from "../config/entry/definition.ts";
 import { fillPath, interpolate, isLate, pathsOf } from "../config/entry/interpolate.ts";

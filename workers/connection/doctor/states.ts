@@ -12,11 +12,10 @@ import {
   withoutServer,
 } from "../../../src/shared/protocol/errors.ts";
 import type { ServerStatus } from "../../../src/shared/protocol/status.ts";
-import { counted } from "../../../src/shared/text/counts.ts";
-import { formatMs } from "../../../src/shared/text/size.ts";
+import { counted, formatMs } from "../../../src/shared/text/amounts.ts";
 import { commandFor } from "../../shared/commands.ts";
 import { settledWithin } from "../../shared/pace/abort.ts";
-import { createGate } from "../../shared/pace/gate.ts";
+import { createGate } from "../../shared/pace/pace.ts";
 import { resolveAddress } from "../config/values/values.ts";
 import { classifyFailure, explainConnect, type HttpAddress } from "../transports/http/failure.ts";
 import { bareHost, proxyAddress, proxyFor } from "../web/client.ts";

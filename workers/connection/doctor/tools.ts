@@ -2,8 +2,7 @@
 
 import type { Finding } from "../../../src/shared/protocol/doctor.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { counted } from "../../../src/shared/text/counts.ts";
-import { formatMs } from "../../../src/shared/text/size.ts";
+import { counted, formatMs } from "../../../src/shared/text/amounts.ts";
 import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import { commandFor } from "../../shared/commands.ts";
 import type { CatalogFacts } from "../catalog/notices.ts";

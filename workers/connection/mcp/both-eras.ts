@@ -18,7 +18,7 @@ import {
   ToolListChangedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import manifest from "../../../package.json" with { type: "json" };
-import type { CachedTool } from "../../shared/listed/tool.ts";
+import type { CachedTool } from "../../shared/listed.ts";
 import type { StoredProtocol } from "../../shared/tasks.ts";
 import type { RequiredOutcome, ServerAsks } from "../asks/asks.ts";
 import { isRequest } from "../messages/incoming.ts";

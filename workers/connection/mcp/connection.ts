@@ -5,11 +5,9 @@
 import type { CallProgress } from "../../../src/shared/protocol/calls.ts";
 import type { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import type { TransportKind } from "../../../src/shared/protocol/status.ts";
-import type { CachedPrompt } from "../../shared/listed/prompt.ts";
-import type { CachedResources } from "../../shared/listed/resource.ts";
-import type { CachedTool } from "../../shared/listed/tool.ts";
+import type { CachedPrompt, CachedResources, CachedTool } from "../../shared/listed.ts";
+import type { CloseTimes } from "../../shared/pace/pace.ts";
 import type { Reader } from "../../shared/pace/turns.ts";
-import type { CloseTimes } from "../../shared/programs/close-times.ts";
 import type { StoredProtocol } from "../../shared/tasks.ts";
 import type { ServerAsks } from "../asks/asks.ts";
 import type { RequestAuth } from "../auth/auth.ts";

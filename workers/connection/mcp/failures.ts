@@ -8,7 +8,7 @@ import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts"
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { boundJson } from "../../../src/shared/text/failure.ts";
-import { asReason } from "../../shared/server-name.ts";
+import { asReason } from "../../shared/commands.ts";
 import type { RequiredOutcome } from "../asks/asks.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { LongErrorData } from "../messages/prune.ts";

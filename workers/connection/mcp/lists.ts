@@ -6,9 +6,15 @@
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { asList } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { type CachedPrompt, normalizePrompts } from "../../shared/listed/prompt.ts";
-import { normalizeResources, normalizeTemplates } from "../../shared/listed/resource.ts";
-import { type CachedTool, normalizeTool, unboundedTools } from "../../shared/listed/tool.ts";
+import {
+  type CachedPrompt,
+  type CachedTool,
+  normalizePrompts,
+  normalizeResources,
+  normalizeTemplates,
+  normalizeTool,
+  unboundedTools,
+} from "../../shared/listed.ts";
 import { createReader, inTurn } from "../../shared/pace/turns.ts";
 import type { ListedResources } from "./connection.ts";
 

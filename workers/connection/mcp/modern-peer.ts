@@ -15,7 +15,7 @@ import {
 } from "@modelcontextprotocol/sdk/types.js";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import type { CachedTool } from "../../shared/listed/tool.ts";
+import type { CachedTool } from "../../shared/listed.ts";
 import { during } from "../../shared/pace/abort.ts";
 import type { StoredProtocol } from "../../shared/tasks.ts";
 import {

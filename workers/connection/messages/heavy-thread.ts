@@ -11,8 +11,8 @@ import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { isFileGone } from "../../shared/gone-files.ts";
-import { WorkLimit } from "../../shared/pace/work-limit.ts";
+import { isFileGone } from "../../shared/log.ts";
+import { WorkLimit } from "../../shared/pace/turns.ts";
 import type { RequestId } from "../mcp/wire/wire.ts";
 import { type TooLarge, tooLaborious, unreadable } from "./too-large.ts";
 

@@ -6,7 +6,7 @@
  */
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { keepSource } from "../../shared/json/lossless.ts";
+import { keepSource } from "../../shared/json.ts";
 import type { JSONRPCErrorResponse, JSONRPCMessage, JSONRPCRequest, RequestId } from "../mcp/wire/wire.ts";
 import { type TooLarge, tooDeep, tooManyMessages, tooManyValues, unaskedTooLong } from "./too-large.ts";
 

@@ -5,9 +5,14 @@
  */
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { normalizePrompts } from "../../shared/listed/prompt.ts";
-import { normalizeResources, normalizeTemplates } from "../../shared/listed/resource.ts";
-import { type CachedTool, normalizeTools, unboundedTools } from "../../shared/listed/tool.ts";
+import {
+  type CachedTool,
+  normalizePrompts,
+  normalizeResources,
+  normalizeTemplates,
+  normalizeTools,
+  unboundedTools,
+} from "../../shared/listed.ts";
 import type { JSONRPCMessage } from "../mcp/wire/wire.ts";
 
 /** Keys and values that are kept of a message. The largest that is read, a question to the user, has some hundred. */

@@ -6,7 +6,7 @@
 
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { createGate, type Gate } from "../../shared/pace/gate.ts";
+import { createGate, type Gate } from "../../shared/pace/pace.ts";
 import type { JSONRPCMessage, RequestId, Transport, TransportSendOptions } from "../mcp/wire/wire.ts";
 import { cancelledRequest, isAnswer, isRequest } from "./incoming.ts";
 import { mebibytesOf } from "./too-large.ts";

@@ -7,11 +7,15 @@ import { createHash, randomBytes } from "node:crypto";
 import { mkdir, realpath, rename, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { basename, delimiter, extname, join, resolve } from "node:path";
-import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../shared/files/private-modes.ts";
-import { readRegularText, readTextOrThrow, SMALL_FILE_BYTES } from "../../shared/files/read-regular.ts";
-import { type Env, nameIn } from "../../shared/programs/environment.ts";
-import { findHere } from "../../shared/programs/find-program.ts";
-import { firstLineOf } from "../../shared/programs/first-line.ts";
+import {
+  PRIVATE_FILE,
+  PRIVATE_FOLDER,
+  readRegularText,
+  readTextOrThrow,
+  SMALL_FILE_BYTES,
+} from "../../shared/files/read-regular.ts";
+import { type Env, findHere, nameIn } from "../../shared/programs/find-program.ts";
+import { firstLineOf } from "../../shared/programs/launch.ts";
 import { onWindows, systemShell } from "../../shared/programs/processes.ts";
 import type { NpmWords } from "./command.ts";
 import { type Declined, RETRY_SOON } from "./npm.ts";

@@ -6,7 +6,7 @@
 import { resolve } from "node:path";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import type { Env } from "../../shared/programs/environment.ts";
+import type { Env } from "../../shared/programs/find-program.ts";
 import { killTree, onWindows, spawnServer } from "../../shared/programs/processes.ts";
 
 /** Why npm failed, known for certain from its error code. */

@@ -9,7 +9,7 @@ import { isAbsolute } from "node:path";
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { writeFileAtomic } from "../../shared/files/atomic-file.ts";
+import { writeFileAtomic } from "../../shared/files/file-system.ts";
 import { readTextOrThrow, SMALL_FILE_BYTES } from "../../shared/files/read-regular.ts";
 import { findHere, isFile } from "../../shared/programs/find-program.ts";
 import { type NpxRequest, parseNpxCommand } from "./command.ts";

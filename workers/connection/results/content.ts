@@ -9,8 +9,8 @@
 import type { ResultContent } from "../../../src/shared/protocol/calls.ts";
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { formatBytes } from "../../../src/shared/text/size.ts";
-import { textBlock } from "../../../src/shared/text/text-block.ts";
+import { formatBytes } from "../../../src/shared/text/amounts.ts";
+import { textBlock } from "../../../src/shared/text/clean-blocks.ts";
 import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import type { GuardLimits } from "../config/entry/settings.ts";
 import type { Redactor } from "../secrets/redact.ts";

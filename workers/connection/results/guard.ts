@@ -5,8 +5,8 @@
  */
 
 import type { ResultContent } from "../../../src/shared/protocol/calls.ts";
-import { isHighSurrogate, isLowSurrogate } from "../../../src/shared/text/surrogates.ts";
-import { textBlock } from "../../../src/shared/text/text-block.ts";
+import { textBlock } from "../../../src/shared/text/clean-blocks.ts";
+import { isHighSurrogate, isLowSurrogate } from "../../../src/shared/text/unprintable.ts";
 import type { GuardLimits } from "../config/entry/settings.ts";
 import { amount, type Structure, structureOf } from "./outline.ts";
 import type { ResultStore, Saved } from "./store.ts";

@@ -4,7 +4,7 @@
  * start to end without parsing it into objects, so that size costs only time and depth costs nothing. Pure.
  */
 
-import { withoutHalfAtEnd } from "../../../src/shared/text/surrogates.ts";
+import { withoutHalfAtEnd } from "../../../src/shared/text/unprintable.ts";
 
 /** A number of things in a text for people and models, such as `1,234 lines` or `1 line`. Pure. */
 export const amount = (count: number, noun: string): string =>

@@ -8,8 +8,7 @@ import type { CallResult, ResultContent } from "../../../src/shared/protocol/cal
 import { encode } from "../../../src/shared/protocol/codec.ts";
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { cleanBlocks } from "../../../src/shared/text/clean-blocks.ts";
-import { isTextBlock as isText, textBlock } from "../../../src/shared/text/text-block.ts";
+import { cleanBlocks, isTextBlock as isText, textBlock } from "../../../src/shared/text/clean-blocks.ts";
 import { cleanText } from "../../../src/shared/text/unprintable.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
 import { heldIn } from "../messages/heavy.ts";

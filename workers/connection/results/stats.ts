@@ -8,9 +8,7 @@ import { dirname, join, resolve } from "node:path";
 import type { StatsSummary, ToolStats } from "../../../src/shared/protocol/calls.ts";
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { appendRegular } from "../../shared/files/append-regular.ts";
-import { PRIVATE_FOLDER } from "../../shared/files/private-modes.ts";
-import { readTextOrThrow } from "../../shared/files/read-regular.ts";
+import { appendRegular, PRIVATE_FOLDER, readTextOrThrow } from "../../shared/files/read-regular.ts";
 import { expandHome } from "../config/entry/interpolate.ts";
 
 const FLUSH_DELAY_MS = 1_000;

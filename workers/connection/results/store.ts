@@ -9,9 +9,9 @@ import { randomBytes } from "node:crypto";
 import type { Stats } from "node:fs";
 import { type FileHandle, lstat, mkdir, open, readdir, rm, rmdir, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { formatBytes } from "../../../src/shared/text/size.ts";
-import { isHighSurrogate } from "../../../src/shared/text/surrogates.ts";
-import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../shared/files/private-modes.ts";
+import { formatBytes } from "../../../src/shared/text/amounts.ts";
+import { isHighSurrogate } from "../../../src/shared/text/unprintable.ts";
+import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../shared/files/read-regular.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const RESULTS_MAX_AGE_MS = 7 * DAY_MS;

@@ -11,10 +11,9 @@ import type { CallResult, ResultContent } from "../../../src/shared/protocol/cal
 import type { JsonValue } from "../../../src/shared/protocol/errors.ts";
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { formatBytes } from "../../../src/shared/text/size.ts";
-import { textBlock } from "../../../src/shared/text/text-block.ts";
-import { jsonOf, parsedWithoutLoss } from "../../shared/json/lossless.ts";
-import { sameJson } from "../../shared/json/same.ts";
+import { formatBytes } from "../../../src/shared/text/amounts.ts";
+import { textBlock } from "../../../src/shared/text/clean-blocks.ts";
+import { jsonOf, parsedWithoutLoss, sameJson } from "../../shared/json.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
 import { redactValue } from "../secrets/redact.ts";
 import { type ShapeOptions, splitLabel } from "./content.ts";

@@ -5,6 +5,7 @@
 
 import { type ErrorData, type JsonValue, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { escapePattern } from "../../../src/shared/text/reading.ts";
 
 /** A longer secret is looked for in pieces, so that no match is longer than `LONGEST_MATCH`. */
 const PIECE_CHARS = 1_000;
@@ -19,8 +20,6 @@ export const LONGEST_MATCH = PIECE_CHARS * FORM_CHARS;
 const ENCODED_PIECES = 16;
 /** A shorter form would be found by chance, so it is looked for as a whole word. */
 const SURE_CHARS = 8;
-
-const escapeRegExp = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
 const anyCase = (hex: string): string =>
   hex.replace(/[a-f]/gi, (digit) => `[${digit.toLowerCase()}${digit.toUpperCase()}]`);
@@ -46,8 +45,8 @@ const BACKSLASHES = "\\\\{1,3}";
 
 /** One character in each form that a URL, JSON or HTML gives it. Letters and digits have one form. */
 function spellings(char: string): string {
-  if (/^[A-Za-z0-9_.~-]$/.test(char)) return escapeRegExp(char);
-  const ways = [char === '"' || char === "/" ? `\\\\{0,3}${char}` : escapeRegExp(char)];
+  if (/^[A-Za-z0-9_.~-]$/.test(char)) return escapePattern(char);
+  const ways = [char === '"' || char === "/" ? `\\\\{0,3}${char}` : escapePattern(char)];
   if (char === "\\") ways.unshift("\\\\{2,4}");
   if (char === " ") ways.push("\\+");
   const bytes = Buffer.from(char).toString("hex");
@@ -101,11 +100,11 @@ function formsOf(secrets: readonly string[], parts: readonly string[]): string[]
     const bytes = Buffer.from(piece);
     const hex = bytes.toString("hex");
     for (const form of [hex, hex.toUpperCase(), ...base64Forms(bytes)])
-      forms.set(form, within(form, escapeRegExp(form)));
+      forms.set(form, within(form, escapePattern(form)));
   }
   for (const secret of [...secrets, ...parts]) {
     for (const [i, piece] of pieces(secret).entries()) {
-      const source = i < ENCODED_PIECES ? Array.from(piece, spellings).join("") : escapeRegExp(piece);
+      const source = i < ENCODED_PIECES ? Array.from(piece, spellings).join("") : escapePattern(piece);
       forms.set(piece, within(piece, source));
     }
   }

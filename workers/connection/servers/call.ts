@@ -5,7 +5,7 @@
  */
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import type { CachedTool } from "../../shared/listed/tool.ts";
+import type { CachedTool } from "../../shared/listed.ts";
 import { abortable } from "../../shared/pace/abort.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { CallRequest, Connection } from "../mcp/connection.ts";

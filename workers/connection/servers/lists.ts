@@ -3,13 +3,11 @@
  * connection listed them. Lists them over the connection that it is handed; knows nothing of the server's phases.
  */
 
-import { localSpellingsOf } from "../../../src/shared/naming/names.ts";
+import { localSpellingsOf } from "../../../src/shared/naming.ts";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { keepSame } from "../../shared/json/same.ts";
-import type { CachedPrompt } from "../../shared/listed/prompt.ts";
-import type { CachedResources } from "../../shared/listed/resource.ts";
-import type { CachedTool } from "../../shared/listed/tool.ts";
+import { keepSame } from "../../shared/json.ts";
+import type { CachedPrompt, CachedResources, CachedTool } from "../../shared/listed.ts";
 import { abortable, during, settledWithin } from "../../shared/pace/abort.ts";
 import type { StoredProtocol } from "../../shared/tasks.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";

@@ -5,9 +5,9 @@
  */
 import type { LogLevel } from "../../../src/shared/protocol/api.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { behindName } from "../../shared/commands.ts";
 import type { Log } from "../../shared/log.ts";
-import { createLineBudget } from "../../shared/pace/line-budget.ts";
-import { behindName } from "../../shared/server-name.ts";
+import { createLineBudget } from "../../shared/pace/pace.ts";
 import { boundText, createRedactor, NO_SECRETS, type Redactor, type Secrets } from "../secrets/redact.ts";
 
 /** Level of MCP (2025-11-25, server/utilities/logging, after RFC 5424) -> level of our log. */

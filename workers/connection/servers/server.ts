@@ -9,14 +9,17 @@ import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { SessionLimits } from "../../../src/shared/protocol/session.ts";
 import type { ServerStatus } from "../../../src/shared/protocol/status.ts";
-import { endIfFileGone } from "../../shared/gone-files.ts";
-import type { Log } from "../../shared/log.ts";
+import { asReason, withName } from "../../shared/commands.ts";
+import { endIfFileGone, type Log } from "../../shared/log.ts";
 import { during, settledWithin } from "../../shared/pace/abort.ts";
-import type { Gate } from "../../shared/pace/gate.ts";
-import { createThrottle } from "../../shared/pace/throttle.ts";
+import {
+  type CloseTimes,
+  createThrottle,
+  type Gate,
+  SHUTDOWN_TIMES,
+  UNUSED_TIMES,
+} from "../../shared/pace/pace.ts";
 import { createReader } from "../../shared/pace/turns.ts";
-import { type CloseTimes, SHUTDOWN_TIMES, UNUSED_TIMES } from "../../shared/programs/close-times.ts";
-import { asReason, withName } from "../../shared/server-name.ts";
 import type { Approvals } from "../approval/approval.ts";
 import type { SessionAsks } from "../asks/asks.ts";
 import type { AuthServer, SessionAuth } from "../auth/auth.ts";

@@ -6,7 +6,7 @@ import { ThreadsError, toWireError } from "../../../src/shared/protocol/errors.t
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { TriedServer } from "../../../src/shared/protocol/setup.ts";
 import { shownName } from "../../../src/shared/text/unprintable.ts";
-import { createGate } from "../../shared/pace/gate.ts";
+import { createGate } from "../../shared/pace/pace.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { Plan } from "../config/plan/plan.ts";
 import type { KnownTools } from "./lists.ts";

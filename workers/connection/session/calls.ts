@@ -3,7 +3,7 @@
 import type { CallProgress, CallToolParams } from "../../../src/shared/protocol/calls.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { createProgressPacer } from "../../shared/pace/pacer.ts";
+import { createProgressPacer } from "../../shared/pace/pace.ts";
 import type { Results } from "../results/results.ts";
 import { type Shaped, shapeAnywhere } from "../results/shape.ts";
 import { redactError } from "../secrets/redact.ts";

@@ -6,8 +6,12 @@ import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { AcceptedBefore } from "../../../src/shared/protocol/session.ts";
 import type { StatusReport } from "../../../src/shared/protocol/status.ts";
-import { normalizePrompts } from "../../shared/listed/prompt.ts";
-import { boundResources, normalizeResources, normalizeTemplates } from "../../shared/listed/resource.ts";
+import {
+  boundResources,
+  normalizePrompts,
+  normalizeResources,
+  normalizeTemplates,
+} from "../../shared/listed.ts";
 import { abortable } from "../../shared/pace/abort.ts";
 import type { CacheEntry, CacheQuery } from "../../shared/tasks.ts";
 import type { CacheWorker } from "../catalog/cache-worker.ts";

@@ -4,7 +4,7 @@
  */
 
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
-import { describeProblem } from "../../../src/shared/text/problem.ts";
+import { describeProblem } from "../../../src/shared/text/failure.ts";
 import { advice } from "../../shared/commands.ts";
 import type { ConfigState } from "../config/config.ts";
 

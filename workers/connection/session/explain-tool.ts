@@ -3,7 +3,7 @@
  * removed or not trusted, or a rule hides the tool. Main cannot know, because its catalog holds available tools only.
  */
 
-import { ownerOf, spellingsOf } from "../../../src/shared/naming/names.ts";
+import { ownerOf, spellingsOf } from "../../../src/shared/naming.ts";
 import { ThreadsError, toWireError, type WireError } from "../../../src/shared/protocol/errors.ts";
 import type { Server } from "../servers/server.ts";
 import { excludedTool, refusal } from "../servers/status.ts";

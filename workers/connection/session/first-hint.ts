@@ -5,7 +5,7 @@
 
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { counted } from "../../../src/shared/text/counts.ts";
+import { counted } from "../../../src/shared/text/amounts.ts";
 import { commandFor } from "../../shared/commands.ts";
 import type { RunningConfiguration } from "../config/config.ts";
 import { findHosts } from "../config/found/found.ts";

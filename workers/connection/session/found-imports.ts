@@ -11,7 +11,7 @@ import type {
   TakenImports,
 } from "../../../src/shared/protocol/setup.ts";
 import { cleanText } from "../../../src/shared/text/unprintable.ts";
-import { sameJson } from "../../shared/json/same.ts";
+import { sameJson } from "../../shared/json.ts";
 import type { RunningConfiguration } from "../config/config.ts";
 import { editableFile, textOf, writeAdded, writeImports } from "../config/edit/edit.ts";
 import { editAdded, editImports, type NewEntry, namesIn } from "../config/edit/entries.ts";

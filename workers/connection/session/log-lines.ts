@@ -2,9 +2,11 @@
  * The last lines of the log that name a server. The log is shared by all Pi of this person, holds no secrets and no
  * control characters, and grows while it is read.
  */
+
 import { stat } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LogLines } from "../../../src/shared/protocol/panel.ts";
+import { escapePattern } from "../../../src/shared/text/reading.ts";
 import { readEnd } from "../../shared/files/read-regular.ts";
 
 /** Read from the end of the file. */
@@ -20,7 +22,7 @@ const CONTINUED = /^ {4}/;
 
 /** Whether the text names the server as a whole word. */
 function names(server: string): (line: string) => boolean {
-  const word = server.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  const word = escapePattern(server);
   const expression = new RegExp(`(?:^|[^\\p{L}\\p{N}_-])${word}(?:$|[^\\p{L}\\p{N}_-])`, "u");
   return (line) => line.includes(server) && expression.test(line);
 }

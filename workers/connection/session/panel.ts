@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import type { PanelRequests, ServerDetails, ToolExposures } from "../../../src/shared/protocol/panel.ts";
-import { LOG_FILE } from "../../../src/shared/snapshot/file-name.ts";
+import { LOG_FILE } from "../../../src/shared/snapshot/contract.ts";
 import { advice } from "../../shared/commands.ts";
 import type { RunningConfiguration } from "../config/config.ts";
 import { changeConfigFile, realFile, textOf } from "../config/edit/edit.ts";

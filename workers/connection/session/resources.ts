@@ -6,7 +6,7 @@ import { encode } from "../../../src/shared/protocol/codec.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { ShownResource, SuggestedResource } from "../../../src/shared/protocol/resources.ts";
 import { oneLine } from "../../../src/shared/text/unprintable.ts";
-import type { CachedResource, CachedTemplate } from "../../shared/listed/resource.ts";
+import type { CachedResource, CachedTemplate } from "../../shared/listed.ts";
 import { abortable } from "../../shared/pace/abort.ts";
 import { redactError } from "../secrets/redact.ts";
 import { type HandOverParts, handOver } from "./hand-over.ts";

@@ -4,18 +4,18 @@
  * search they are tools like any other. Must not: talk to servers.
  */
 
-import { nameTools, shortHash, type ToolPrefix } from "../../../src/shared/naming/names.ts";
+import { nameTools, shortHash, type ToolPrefix } from "../../../src/shared/naming.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { keepSame } from "../../shared/json/same.ts";
+import { keepSame } from "../../shared/json.ts";
 import {
   boundResources,
   type CachedResource,
   type CachedResources,
   type CachedTemplate,
+  type CachedTool,
   normalizeResources,
   normalizeTemplates,
-} from "../../shared/listed/resource.ts";
-import type { CachedTool } from "../../shared/listed/tool.ts";
+} from "../../shared/listed.ts";
 import type { PublishedTool } from "../../shared/tasks.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { exposureOf, namesInRules } from "../config/entry/exposure.ts";

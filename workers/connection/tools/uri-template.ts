@@ -3,8 +3,8 @@
  * expression, prefixes (`:3`) and lists (`*`). Values come from a model, so each is escaped as its operator demands; only
  * `{+x}` and `{#x}` leave reserved characters percentDecoded. Pure.
  */
-import { percentDecoded } from "../../../src/shared/text/percent.ts";
-import { PARAMETER_NAME } from "../../shared/listed/parameter-name.ts";
+import { percentDecoded } from "../../../src/shared/text/reading.ts";
+import { PARAMETER_NAME } from "../../shared/listed.ts";
 
 type Operator = keyof typeof OPERATORS;
 

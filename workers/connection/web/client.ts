@@ -11,7 +11,7 @@ import { type Duplex, pipeline, type Readable } from "node:stream";
 import tls, { createSecureContext, getCACertificates, type SecureContext } from "node:tls";
 import { constants, createBrotliDecompress, createUnzip } from "node:zlib";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { percentDecoded } from "../../../src/shared/text/percent.ts";
+import { percentDecoded } from "../../../src/shared/text/reading.ts";
 import { createReader, type Reader, wholeInTurn } from "../../shared/pace/turns.ts";
 
 export type Env = Readonly<Record<string, string | undefined>>;

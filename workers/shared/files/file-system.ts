@@ -1,7 +1,10 @@
 /**
- * The few file system operations that the cache uses, so that a test can make each of them fail. Every member throws
- * what Node throws, unless its comment says otherwise.
+ * Writing and clearing up: the few operations of the file system that a test can make fail, each of which throws what Node
+ * throws unless its comment says otherwise; the replacement of a file in one step; and the removal of files that nobody
+ * needs any more. That removal never fails a task: a file that cannot be removed now is removed later.
  */
+
+import { randomBytes } from "node:crypto";
 import {
   lstat,
   mkdir,
@@ -15,10 +18,29 @@ import {
   unlink,
   utimes,
 } from "node:fs/promises";
-import { dirname, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
-import { PRIVATE_FOLDER } from "./private-modes.ts";
-import { irregularKind, readBytesOrThrow, readTextOrThrow } from "./read-regular.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { settledWithin } from "../pace/abort.ts";
+import { codeOf, irregularKind, PRIVATE_FILE, PRIVATE_FOLDER, readBytesOrThrow } from "./read-regular.ts";
+
+/** The parts of a list are written one after the other. */
+type FileData = Uint8Array | string | readonly Uint8Array[];
+
+export type FileSystem = typeof nodeFiles;
+
+/** The message of an error without the paths that Node appends, so that equal failures have equal messages. */
+export const reasonOf = (error: unknown): string => messageOf(error).replace(/ '[^']*'(?: -> '[^']*')?$/, "");
+
+/** The answer of `task`, or undefined if the path does not exist. */
+async function unlessMissing<T>(task: Promise<T>): Promise<T | undefined> {
+  try {
+    return await task;
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return undefined;
+    throw error;
+  }
+}
 
 export interface Found {
   /** The path behind all links. The path need not exist. */
@@ -28,52 +50,6 @@ export interface Found {
    * a regular file. `stamp`: differs as soon as the file is replaced or written.
    */
   file?: { mode: number; bytes: number; modifiedMs: number; stamp: string; irregular?: string };
-}
-
-/** The parts of a list are written one after the other. */
-export type FileData = Uint8Array | string | readonly Uint8Array[];
-
-/** A new file, open for writing. */
-export interface NewFile {
-  write(data: FileData): Promise<void>;
-  /** Settles when the content is on the disk. */
-  sync(): Promise<void>;
-  close(): Promise<void>;
-}
-
-export interface FileSystem {
-  find(path: string): Promise<Found>;
-  /** The text of a regular file of at most `limitBytes`. Throws for anything else, with what it is. */
-  read(path: string, limitBytes: number): Promise<string>;
-  /** The same, without decoding. */
-  readBytes(path: string, limitBytes: number): Promise<Buffer>;
-  /** Makes a file and the folders above it. Throws `EEXIST` if the path exists. */
-  create(path: string, mode: number): Promise<NewFile>;
-  rename(from: string, to: string): Promise<void>;
-  /** Removes a file or an empty folder. Does nothing if the path does not exist. */
-  remove(path: string): Promise<void>;
-  /** Names in a folder; none if the folder does not exist. */
-  list(folder: string): Promise<string[]>;
-  /** Sets the time of change to now. */
-  touch(path: string): Promise<void>;
-}
-
-export const codeOf = (error: unknown): string | undefined =>
-  (error as NodeJS.ErrnoException | undefined)?.code;
-
-/** The message of an error without the paths that Node appends, so that equal failures have equal messages. */
-export const reasonOf = (error: unknown): string => messageOf(error).replace(/ '[^']*'(?: -> '[^']*')?$/, "");
-
-const isMissing = (error: unknown): boolean => codeOf(error) === "ENOENT";
-
-/** The answer of `task`, or undefined if the path does not exist. */
-async function unlessMissing<T>(task: Promise<T>): Promise<T | undefined> {
-  try {
-    return await task;
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw error;
-  }
 }
 
 async function find(path: string): Promise<Found> {
@@ -91,15 +67,16 @@ async function find(path: string): Promise<Found> {
   return { target: real, file: irregular === undefined ? file : { ...file, irregular } };
 }
 
-async function create(path: string, mode: number): Promise<NewFile> {
+async function create(path: string, mode: number) {
   await mkdir(dirname(path), { recursive: true, mode: PRIVATE_FOLDER });
   const file = await open(path, "wx", mode);
   return {
-    write: async (data) => {
+    write: async (data: FileData): Promise<void> => {
       // `open` applies the umask to the mode.
       await file.chmod(mode);
       await file.writeFile(data);
     },
+    /** Settles when the content is on the disk. */
     sync: () => file.sync(),
     close: () => file.close(),
   };
@@ -111,16 +88,153 @@ async function remove(path: string): Promise<void> {
   if (found) await unlessMissing(found.isDirectory() ? rmdir(path) : unlink(path));
 }
 
-export const nodeFiles: FileSystem = {
+export const nodeFiles = {
   find,
-  read: readTextOrThrow,
+  /** The bytes of a regular file of at most so many. Throws for anything else, with what it is. */
   readBytes: readBytesOrThrow,
+  /** Makes a file, to be written, and the folders above it. Throws `EEXIST` if the path exists. */
   create,
-  rename,
+  rename: (from: string, to: string): Promise<void> => rename(from, to),
+  /** Removes a file or an empty folder. Does nothing if the path does not exist. */
   remove,
-  list: async (folder) => (await unlessMissing(readdir(folder))) ?? [],
-  touch: async (path) => {
+  /** Names in a folder; none if the folder does not exist. */
+  list: async (folder: string): Promise<string[]> => (await unlessMissing(readdir(folder))) ?? [],
+  /** Sets the time of change to now. */
+  touch: async (path: string): Promise<void> => {
     const now = new Date();
     await utimes(path, now, now);
   },
 };
+
+/** False for anything else, for a link that leads nowhere, and for what cannot be looked at. Never rejects. */
+export const isFolder = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+
+const TEMP_NAME_CHARS = 40;
+
+/** A unique path beside `target`. The length of its name does not depend on the target's name. */
+export const tempBeside = (target: string): string =>
+  join(
+    dirname(target),
+    `.${basename(target).replace(/^\./, "").slice(0, TEMP_NAME_CHARS)}.${randomBytes(6).toString("hex")}.tmp`,
+  );
+
+/** Whether `tempBeside` made the name, for a writer that is still at work or was killed. */
+const isTempName = (name: string): boolean => /^\.[^/]{1,40}\.[0-9a-f]{12}\.tmp$/.test(name);
+
+/**
+ * Replaces a file in one step, so that a reader sees the whole old content or the whole new content, whatever happens
+ * meanwhile: temp file beside the target, fsync, rename. A symlink is followed, the mode is kept. Throws what the file
+ * system throws. Then the target is unchanged, and the temp file is removed if possible. `beforeReplace`: runs when the
+ * new content is on the disk, right before the rename of the file behind any link; if it throws, the target stays.
+ */
+export async function writeFileAtomic(
+  path: string,
+  data: FileData,
+  {
+    files = nodeFiles,
+    beforeReplace,
+  }: { files?: FileSystem; beforeReplace?: (target: string) => Promise<void> } = {},
+): Promise<void> {
+  const { target, file: before } = await files.find(path);
+  // A link to /dev/null is a user's way to keep nothing. A rename would replace the device.
+  if (before?.irregular !== undefined) throw new Error(`it is ${before.irregular}, not a regular file`);
+  const temp = tempBeside(target);
+  const file = await files.create(temp, before?.mode ?? PRIVATE_FILE);
+  try {
+    try {
+      await file.write(data);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await beforeReplace?.(target);
+    await files.rename(temp, target);
+  } catch (error) {
+    // The first failure is reported; sweepTemps removes a temp file that stays.
+    await files.remove(temp).catch(() => undefined);
+    throw error;
+  }
+}
+
+/** Removes files, and folders with their files, whose last change is long ago, as far as possible. Never throws. */
+export async function removeOld(
+  folder: string,
+  files: FileSystem,
+  { nowMs, olderThanMs, fits }: { nowMs: number; olderThanMs: number; fits: (name: string) => boolean },
+): Promise<void> {
+  for (const name of (await files.list(folder).catch(() => [])).filter(fits)) {
+    try {
+      const path = join(folder, name);
+      const { file } = await files.find(path);
+      if (!file || nowMs - file.modifiedMs <= olderThanMs) continue;
+      for (const inside of await files.list(path).catch(() => [])) await files.remove(join(path, inside));
+      await files.remove(path);
+    } catch {
+      // The file is gone, or belongs to another process now.
+    }
+  }
+}
+
+/** Removes temp files beside `target` whose writers were killed. Files of other programs stay. */
+export async function sweepTemps(target: string, files: FileSystem, nowMs: number): Promise<void> {
+  const start = `.${basename(target).replace(/^\./, "").slice(0, TEMP_NAME_CHARS)}.`;
+  await removeOld(dirname(target), files, {
+    nowMs,
+    olderThanMs: LIMITS.leftoverMs,
+    fits: (name) => name.startsWith(start) && isTempName(name),
+  });
+}
+
+const corruptPrefix = (target: string): string => `${basename(target)}.corrupt-`;
+
+/** Moves a broken file aside, and removes the oldest such copies beyond the limit. Throws if the file cannot be moved. */
+export async function keepAside(target: string, files: FileSystem, nowMs: number): Promise<void> {
+  const date = new Date(nowMs).toISOString().replaceAll(/[:.]/g, "-");
+  const folder = dirname(target);
+  await files.rename(target, join(folder, `${corruptPrefix(target)}${date}`));
+  try {
+    // The date sorts as text.
+    const copies = (await files.list(folder)).filter((name) => name.startsWith(corruptPrefix(target))).sort();
+    for (const name of copies.slice(0, -LIMITS.corruptCopies)) await files.remove(join(folder, name));
+  } catch {
+    // An extra copy does no harm.
+  }
+}
+
+/** Removes snapshots that nobody used for thirty days, the lists of servers they leave out, and their writers' temp files. */
+export async function pruneSnapshots(folder: string, files: FileSystem, nowMs: number): Promise<void> {
+  const isSnapshot = (name: string): boolean => /\.(bin|left-out\.json)$/.test(name);
+  await removeOld(folder, files, { nowMs, olderThanMs: LIMITS.unusedMs, fits: isSnapshot });
+  await removeOld(folder, files, { nowMs, olderThanMs: LIMITS.leftoverMs, fits: isTempName });
+}
+
+/*
+ * A path in a clone can lead to another machine, and a read that gets no answer cannot be ended: it holds one of Node's
+ * four threads for files. So nobody looks at such a path again until the answer has come.
+ */
+
+/** Paths that have not answered; each promise settles with the answer and never rejects. */
+const silent = new Map<string, Promise<void>>();
+
+/** Settles when the path answers; undefined: no answer is overdue. */
+export const silenceOf = (path: string): Promise<void> | undefined => silent.get(path);
+
+/** The result of `task`, which looks at this path, or that there is none within `ms` milliseconds. Rejects as the task does. */
+export async function inTime<T>(
+  path: string,
+  task: () => Promise<T>,
+  ms: number,
+): Promise<{ value: T } | { silent: Promise<void> }> {
+  const overdue = silent.get(path);
+  if (overdue) return { silent: overdue };
+  const running = task();
+  if (await settledWithin(running, ms)) return { value: await running };
+  const forget = (): void => void silent.delete(path);
+  const answered = running.then(forget, forget);
+  silent.set(path, answered);
+  return { silent: answered };
+}

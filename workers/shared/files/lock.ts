@@ -20,9 +20,8 @@ import { hostname } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { tempBeside } from "./atomic-file.ts";
-import { codeOf, type FileSystem } from "./file-system.ts";
-import { PRIVATE_FILE } from "./private-modes.ts";
+import { type FileSystem, tempBeside } from "./file-system.ts";
+import { codeOf, PRIVATE_FILE } from "./read-regular.ts";
 
 export interface LockTimes {
   /** A contender gives up after this time. */
@@ -71,6 +70,8 @@ function kernelText(read: () => string): string {
   }
 }
 
+let machineKnown: string | undefined;
+
 /** Identifies where process ids are comparable: one boot of one machine, and one container on it. */
 const machine = (): string => {
   machineKnown ??= createHash("sha256")
@@ -81,7 +82,6 @@ const machine = (): string => {
     .slice(0, 8);
   return machineKnown;
 };
-let machineKnown: string | undefined;
 
 function isAlive(pid: number): boolean {
   try {
@@ -166,67 +166,53 @@ class Owner {
   }
 }
 
-/** Counts the time in which a contender looks at the lock, without the time in which its process is suspended. */
-class LookingTime {
-  ms = 0;
+/** One who waits for a lock. Counts the time in which it looks, without the time in which its process is suspended. */
+class Contender {
+  lookedMs = 0;
   #last = performance.now();
+  #seen = "";
+  #seenSinceMs = 0;
 
-  look(): void {
-    const now = performance.now();
-    this.ms += Math.min(now - this.#last, STEP_MS);
-    this.#last = now;
-  }
-}
-
-/** Makes a function that removes entries of dead owners and answers whether the lock may now be free. */
-function createTakeover(
-  files: FileSystem,
-  lock: string,
-  { time, silentMs }: { time: LookingTime; silentMs: number },
-): () => Promise<boolean> {
-  let seen = "";
-  let sinceMs = 0;
-  return async () => {
+  /** Removes entries of dead owners, and answers whether the lock may now be free. */
+  async clear(lock: string, files: FileSystem, silentMs: number): Promise<boolean> {
     const entries = (await files.list(lock)).sort();
-    time.look();
-    if (entries.join("/") !== seen) {
-      seen = entries.join("/");
-      sinceMs = time.ms;
+    const now = performance.now();
+    this.lookedMs += Math.min(now - this.#last, STEP_MS);
+    this.#last = now;
+    if (entries.join("/") !== this.#seen) {
+      this.#seen = entries.join("/");
+      this.#seenSinceMs = this.lookedMs;
     }
-    const gone = time.ms - sinceMs > silentMs ? entries : entries.filter(isDead);
+    const gone = this.lookedMs - this.#seenSinceMs > silentMs ? entries : entries.filter(isDead);
     for (const entry of gone) await files.remove(join(lock, entry));
     // Windows cannot rename onto a folder, even an empty one. A new owner keeps its folder, which is not empty.
     if (gone.length === entries.length) await files.remove(lock).catch(() => undefined);
     return gone.length === entries.length;
-  };
+  }
 }
 
 /** At random, so that contenders do not look at the same moments. */
 const pauseMs = (waitedMs: number): number =>
   Math.min(RETRY_MS.most, RETRY_MS.least + waitedMs / 8) * (0.5 + Math.random() / 2);
 
-/**
- * Renames the prepared folder to the lock as soon as nobody holds the lock. False: the task is done already. Throws
- * after `waitMs`.
- */
+/** Renames the prepared folder to the lock as soon as nobody holds the lock. Throws after `waitMs`. */
 async function take(
-  { files, times = LOCK_TIMES, isDone }: LockOptions,
+  { files, times = LOCK_TIMES, whileHeld }: LockOptions,
   prepared: string,
   lock: string,
-): Promise<boolean> {
-  const time = new LookingTime();
-  const takeover = createTakeover(files, lock, { time, silentMs: times.silentMs });
+): Promise<void> {
+  const contender = new Contender();
   for (let isLast = false; ; ) {
     const refused = await files.rename(prepared, lock).then(
       () => undefined,
       (error: unknown) => error,
     );
-    if (refused === undefined) return true;
+    if (refused === undefined) return;
     if (!HELD.includes(codeOf(refused) ?? "")) throw refused;
-    if (await isDone?.()) return false;
-    const isFree = await takeover();
-    if (time.ms <= times.waitMs) {
-      await sleep(isFree ? 1 : pauseMs(time.ms));
+    await whileHeld?.();
+    const isFree = await contender.clear(lock, files, times.silentMs);
+    if (contender.lookedMs <= times.waitMs) {
+      await sleep(isFree ? 1 : pauseMs(contender.lookedMs));
       continue;
     }
     if (!isFree) throw new Error(`another process has held ${lock} for ${times.waitMs / 1_000} s`);
@@ -236,46 +222,35 @@ async function take(
   }
 }
 
-export interface LockOptions {
+interface LockOptions {
   files: FileSystem;
   times?: LockTimes;
-  /** Asked while another process holds the lock: whether that process has done the task. Must not throw. */
-  isDone?: () => Promise<boolean>;
+  /** Runs at each look at a lock that another process holds. What it throws ends the wait. */
+  whileHeld?: () => Promise<void>;
 }
 
 /**
  * Runs `task` as the only writer of `target`. Throws if the lock cannot be taken within the limit, and what `task`
  * throws. `holds` answers whether this process still has the lock. The task must ask right before it replaces the file,
- * since the process may have been suspended meanwhile. Undefined: `isDone` answered true, and the task did not run.
+ * since the process may have been suspended meanwhile.
  */
-export async function withLock<T>(
-  target: string,
-  options: LockOptions & { isDone: () => Promise<boolean> },
-  task: (holds: () => Promise<boolean>) => Promise<T>,
-): Promise<T | undefined>;
-export async function withLock<T>(
-  target: string,
-  options: LockOptions & { isDone?: never },
-  task: (holds: () => Promise<boolean>) => Promise<T>,
-): Promise<T>;
 export async function withLock<T>(
   target: string,
   options: LockOptions,
   task: (holds: () => Promise<boolean>) => Promise<T>,
-): Promise<T | undefined> {
+): Promise<T> {
   const { files, times = LOCK_TIMES } = options;
   const lock = lockPathOf(target);
   const owner = new Owner(files, lock);
   const prepared = tempBeside(lock);
   const entry = join(prepared, owner.entry);
-  let isTaken = false;
   try {
     await (await files.create(entry, PRIVATE_FILE)).close();
-    isTaken = await take(options, prepared, lock);
-  } finally {
-    if (!isTaken) for (const path of [entry, prepared]) await files.remove(path).catch(() => undefined);
+    await take(options, prepared, lock);
+  } catch (error) {
+    for (const path of [entry, prepared]) await files.remove(path).catch(() => undefined);
+    throw error;
   }
-  if (!isTaken) return undefined;
   owner.startBeating(times.beatMs);
   try {
     return await task(() => owner.holds());

@@ -1,6 +1,6 @@
 /**
- * Reads a file whose path others decide: a project, a clone, another program, a user's folder. Owns the rule that only a
- * regular file is read, without waiting for anything, and never more than the given number of bytes.
+ * Reads or appends to a file whose path others decide: a project, a clone, another program, a user's folder. Owns the rule
+ * that only a regular file is touched, without waiting for anything, and that never more than the given number of bytes is read.
  *
  * A path may lead to a terminal, whose keys the reader would take away, to a pipe that nobody ever writes to, or to
  * a device without an end. `stat` finds these before the path is opened, since opening a device can already change it.
@@ -8,8 +8,12 @@
  *
  * A symbolic link to a regular file is followed. A file system that does not answer is not covered.
  */
-import { constants } from "node:fs";
+
+import { constants, type Stats, type StatsBase } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
+
+export const codeOf = (error: unknown): string | undefined =>
+  (error as NodeJS.ErrnoException | undefined)?.code;
 
 export type Unread =
   | { kind: "missing" }
@@ -19,23 +23,20 @@ export type Unread =
   /** `error`: what the file system threw. */
   | { kind: "unreadable"; code: string; error: Error };
 
-export type RegularBytes = { kind: "bytes"; bytes: Buffer<ArrayBuffer> } | Unread;
-export type RegularText = { kind: "text"; text: string } | Unread;
+type RegularBytes = { kind: "bytes"; bytes: Buffer<ArrayBuffer> } | Unread;
+type RegularText = { kind: "text"; text: string } | Unread;
 
-/** Without O_NONBLOCK, reading a file of the kernel may wait. Windows has neither of the last two flags. */
-const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOCTTY ?? 0);
+/** Without O_NONBLOCK, reading a file of the kernel may wait. Windows has neither flag. */
+const NO_WAIT = (constants.O_NONBLOCK ?? 0) | (constants.O_NOCTTY ?? 0);
+const READ = constants.O_RDONLY | NO_WAIT;
+const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | NO_WAIT;
 const FIRST_CHUNK_BYTES = 64 * 1024;
 
 /** The limit for a package.json, a shim of npm or a settings file, which are far smaller. */
 export const SMALL_FILE_BYTES = 1024 * 1024;
 
-type Kinds = Record<
-  "isFile" | "isDirectory" | "isFIFO" | "isSocket" | "isCharacterDevice" | "isBlockDevice" | "isSymbolicLink",
-  () => boolean
->;
-
 /** Words for anything that is not a regular file; undefined for a regular file. */
-export function irregularKind(stats: Kinds): string | undefined {
+export function irregularKind(stats: StatsBase<unknown>): string | undefined {
   if (stats.isFile()) return undefined;
   if (stats.isDirectory()) return "a folder";
   if (stats.isFIFO()) return "a named pipe";
@@ -75,7 +76,7 @@ async function withRegular<T>(
   try {
     const found = irregularKind(await stat(path));
     if (found !== undefined) return { kind: "irregular", what: found };
-    const file = await open(path, FLAGS);
+    const file = await open(path, READ);
     try {
       const stats = await file.stat();
       const what = irregularKind(stats);
@@ -151,9 +152,44 @@ export function whyUnread(read: Unread): string {
   }
 }
 
+function refuseIrregular(path: string, stats: Stats): void {
+  const what = irregularKind(stats);
+  if (what !== undefined) throw new Error(`${path}: ${whyUnread({ kind: "irregular", what })}`);
+}
+
+/** Size of the regular file in bytes; 0 if there is none. Throws if the path leads to anything else. */
+export async function regularSize(path: string): Promise<number> {
+  try {
+    const found = await stat(path);
+    refuseIrregular(path, found);
+    return found.size;
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return 0;
+    throw error;
+  }
+}
+
+/** Appends the text; a new file is private. Throws if the path leads to anything but a regular file. */
+export async function appendRegular(path: string, text: string): Promise<void> {
+  // The opening itself can do something to a device, so the path is looked at before.
+  await regularSize(path);
+  const file = await open(path, APPEND, PRIVATE_FILE);
+  try {
+    // Another file may have taken the place meanwhile.
+    refuseIrregular(path, await file.stat());
+    await file.appendFile(text);
+  } finally {
+    await file.close();
+  }
+}
+
 /** What the user can do about it. */
 export function remedyForUnread(read: Exclude<Unread, { kind: "missing" }>): string {
   if (read.kind === "too-large") return "Make the file smaller, or delete it.";
   if (read.kind === "irregular" || read.code === "ELOOP") return "Put a regular file there, or delete it.";
   return "Make the file readable, or delete it.";
 }
+
+/** Modes of what the extension writes: only the user may read it (docs/security.md). */
+export const PRIVATE_FILE = 0o600;
+export const PRIVATE_FOLDER = 0o700;

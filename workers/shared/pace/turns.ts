@@ -5,6 +5,7 @@
  * is free for as long as its work took. So floods take half of the thread at most, however many they are, and one long
  * message is not held up.
  */
+
 import type { Readable } from "node:stream";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 
@@ -25,7 +26,7 @@ const MOST_MS = 250;
 const HEAVY =
   "sends more than can be read at once beside other servers: what it sends waits, so that their calls do not";
 
-export interface ReaderOptions {
+interface ReaderOptions {
   /** Gets the length of each piece before the work for the piece, and 0 when that work goes on after a wait. */
   onBytes?: ((bytes: number) => void) | undefined;
   /** Gets a line, to follow the name of who is read, when the reader is held up for the first time. */
@@ -50,7 +51,7 @@ export const createReader = (options: ReaderOptions = {}): Reader => ({
 /** What is done with a piece, step by step. A step that answers a promise is waited for before the next one. */
 export type Steps = Iterable<undefined | Promise<unknown>>;
 
-export interface Clock {
+interface Clock {
   now: () => number;
   /** Settles in the next turn of the event loop. */
   nextTurn: () => Promise<unknown>;
@@ -218,3 +219,53 @@ export const inTurn = (reader: Reader): Promise<void> => turns.enter(reader, 0);
 /** For work that cannot be done in steps: see `Turns.whole`. */
 export const wholeInTurn = (reader: Reader, work: () => void): Promise<void> | undefined =>
   turns.whole(reader, work);
+
+/** A machine that is busy gives the thread this part of the time that passes, at least. */
+const BUSY = 15;
+const LOOK_MS = 20;
+
+export class WorkLimit {
+  readonly #limitMs: number;
+  readonly #onOver: () => void;
+  readonly #processor = process.cpuUsage();
+  readonly #startedAt = performance.now();
+  #waitedMs = 0;
+  #waitsSince: number | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(limitMs: number, onOver: () => void) {
+    this.#limitMs = limitMs;
+    this.#onOver = onOver;
+    this.#look(limitMs);
+  }
+
+  #look(ms: number): void {
+    this.#timer = setTimeout(() => {
+      // The processor time of the whole process: that of one thread cannot be asked for from another.
+      const { user, system } = process.cpuUsage(this.#processor);
+      const now = performance.now();
+      const waitedMs = this.#waitedMs + (this.#waitsSince === undefined ? 0 : now - this.#waitsSince);
+      const passedMs = now - this.#startedAt - waitedMs;
+      const workedMs = Math.min(passedMs, (user + system) / 1_000);
+      if (workedMs >= this.#limitMs || passedMs >= BUSY * this.#limitMs) this.#onOver();
+      else this.#look(Math.max(LOOK_MS, this.#limitMs - workedMs));
+    }, ms);
+    this.#timer.unref();
+  }
+
+  async during<T>(wait: Promise<T>): Promise<T> {
+    this.#waitsSince = performance.now();
+    try {
+      return await wait;
+    } finally {
+      this.#waitedMs += performance.now() - this.#waitsSince;
+      this.#waitsSince = undefined;
+    }
+  }
+
+  /** Milliseconds since the start. */
+  end(): number {
+    clearTimeout(this.#timer);
+    return performance.now() - this.#startedAt;
+  }
+}

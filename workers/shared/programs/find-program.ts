@@ -3,12 +3,11 @@
  * into the current folder first, and this search never does. Every program is then started by the whole path that is
  * found here. `findProgram` is pure: a parameter looks at files.
  */
+
 import { access, constants, lstat, stat } from "node:fs/promises";
 import { posix, win32 } from "node:path";
-import { type Env, valueIn } from "./environment.ts";
-import { folderOfEntry, SYSTEM_FOLDERS, splitSearchPath } from "./search-path.ts";
 
-export interface ProgramSearch {
+interface ProgramSearch {
   /** Environment of the process: its PATH and, on Windows, its PATHEXT are read. */
   env: Env;
   /** Folder from which a command with a separator starts, and a relative folder of PATH. */
@@ -91,3 +90,158 @@ export const findHere = (
   { env, cwd }: Pick<ProgramSearch, "env" | "cwd">,
 ): Promise<string | undefined> =>
   findProgram(command, { env, cwd, platform: process.platform, isProgram: isExecutable });
+
+export interface Folders {
+  platform: NodeJS.Platform;
+  /** Folder in which Pi runs: it may be a clone of somebody else's repository. */
+  cwd: string;
+  /** The user's home folder. */
+  home: string;
+}
+
+/** Folders in which a POSIX system keeps its own programs. */
+export const SYSTEM_FOLDERS = "/usr/bin:/bin";
+
+const isWindows = (platform: NodeJS.Platform): boolean => platform === "win32";
+
+const searchDelimiter = (platform: NodeJS.Platform): string => (isWindows(platform) ? ";" : ":");
+
+/** The entries of a search path as they are written. Windows allows quotes around a folder with a `;`. */
+export function splitSearchPath(value: string, platform: NodeJS.Platform): string[] {
+  if (!isWindows(platform)) return value.split(":");
+  return (value.match(/(?:"[^"]*"|[^;])+/g) ?? [])
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== "");
+}
+
+/** The folder that an entry names. */
+const folderOfEntry = (entry: string, platform: NodeJS.Platform): string =>
+  isWindows(platform) ? entry.replaceAll('"', "") : entry;
+
+/** `\tools` and `C:tools` depend on the current drive and folder of Windows. */
+const isAbsolute = (folder: string, platform: NodeJS.Platform): boolean =>
+  isWindows(platform) ? /^(?:[a-z]:[\\/]|[\\/]{2}[^\\/])/i.test(folder) : folder.startsWith("/");
+
+/** Whether `inner` is `outer` or lies below it. */
+export function isWithin(outer: string, inner: string, platform: NodeJS.Platform): boolean {
+  const { relative, sep, isAbsolute: isOtherDrive } = isWindows(platform) ? win32 : posix;
+  const way = relative(outer, inner);
+  return way !== ".." && !way.startsWith(`..${sep}`) && !isOtherDrive(way);
+}
+
+/**
+ * When npm and similar tools start a program, they put `node_modules/.bin` of the current folder and of all folders
+ * above it on PATH, so Pi's own PATH may hold programs of a clone. Packages in the home folder itself are the user's.
+ */
+function isPackageFolderHere(folder: string, { platform, cwd, home }: Folders): boolean {
+  const packages = isWindows(platform)
+    ? /^(.*?[\\/])node_modules(?:[\\/]|$)/i
+    : /^(.*?\/)node_modules(?:\/|$)/;
+  const owner = packages.exec(folder)?.[1];
+  if (owner === undefined || isWithin(cwd, home, platform)) return false;
+  const isHere = isWithin(owner, cwd, platform) || isWithin(cwd, owner, platform);
+  return isHere && !isWithin(owner, home, platform);
+}
+
+/** Whether an entry names the same folder of the user, wherever Pi runs. */
+function isUsersEntry(entry: string, folders: Folders): boolean {
+  const folder = folderOfEntry(entry, folders.platform);
+  return isAbsolute(folder, folders.platform) && !isPackageFolderHere(folder, folders);
+}
+
+/**
+ * A search path without the entries that depend on the folder in which Pi runs: empty and relative entries, which mean
+ * that folder itself, and the packages of that folder and of the folders above it. The path is never empty on POSIX,
+ * where an empty search path means the current folder. `left`: the entries that are left out.
+ */
+export function usersSearchPath(
+  value: string | undefined,
+  folders: Folders,
+): { path: string; left: string[] } {
+  const { platform } = folders;
+  const entries = value === undefined ? [] : splitSearchPath(value, platform);
+  const kept = entries.filter((entry) => isUsersEntry(entry, folders));
+  const left = entries.filter((entry) => !isUsersEntry(entry, folders));
+  const path = kept.join(searchDelimiter(platform));
+  return { path: path === "" && platform !== "win32" ? SYSTEM_FOLDERS : path, left };
+}
+
+export type Env = Readonly<Record<string, string | undefined>>;
+
+/**
+ * With this variable, whatever its value, Windows looks for a command in PATH only and not in the current folder
+ * first.
+ */
+const NO_CURRENT_FOLDER = "NoDefaultCurrentDirectoryInExePath";
+
+/** Lists of folders in which programs look for code. For most of them an empty entry means the current folder. */
+const CODE_FOLDERS = [
+  "PYTHONPATH",
+  "NODE_PATH",
+  "RUBYLIB",
+  "PERL5LIB",
+  "LD_LIBRARY_PATH",
+  "DYLD_LIBRARY_PATH",
+] as const;
+
+const sameName = (platform: NodeJS.Platform, a: string, b: string): boolean =>
+  platform === "win32" ? a.toLowerCase() === b.toLowerCase() : a === b;
+
+/** The name of a variable as the environment spells it: Windows may write `Path` in any case. */
+export const nameIn = (env: Env, name: string, platform: NodeJS.Platform): string =>
+  Object.keys(env).findLast((key) => sameName(platform, key, name)) ?? name;
+
+/** The value of a variable, whatever its case on Windows. */
+export const valueIn = (env: Env, name: string, platform: NodeJS.Platform): string | undefined =>
+  env[nameIn(env, name, platform)];
+
+/** `over` wins, also if Windows has the same name in another case. */
+function mergeEnvironments(base: Env, over: Env, platform: NodeJS.Platform): Record<string, string> {
+  const merged: Record<string, string> = {};
+  for (const [name, value] of [...Object.entries(base), ...Object.entries(over)]) {
+    if (value === undefined) continue;
+    const before = nameIn(merged, name, platform);
+    if (before !== name) delete merged[before];
+    merged[name] = value;
+  }
+  return merged;
+}
+
+interface EnvironmentParts {
+  /** Environment of this process. */
+  base: Env;
+  /** Variables of the definition. */
+  own: Env;
+  platform: NodeJS.Platform;
+  /** Folders that must decide nothing. Undefined: a file of the project defines the program, so they may decide. */
+  independentOf: Omit<Folders, "platform"> | undefined;
+  /** Gets the entries of PATH that are left out. Not called if there are none. */
+  onLeftOut?: (entries: string[]) => void;
+}
+
+/** A variable of CODE_FOLDERS that the definition itself sets stays as it is written: its author wants it so. */
+export function childEnvironment({
+  base,
+  own,
+  platform,
+  independentOf,
+  onLeftOut,
+}: EnvironmentParts): Record<string, string> {
+  const env = mergeEnvironments(base, own, platform);
+  if (platform === "win32") env[nameIn(env, NO_CURRENT_FOLDER, platform)] ??= "1";
+  if (independentOf === undefined) return env;
+  const folders = { ...independentOf, platform };
+  const path = nameIn(env, "PATH", platform);
+  const search = usersSearchPath(env[path], folders);
+  env[path] = search.path;
+  if (search.left.length > 0) onLeftOut?.(search.left);
+  for (const name of CODE_FOLDERS) {
+    const value = valueIn(base, name, platform);
+    if (value === undefined || valueIn(own, name, platform) !== undefined) continue;
+    const kept = splitSearchPath(value, platform).filter((entry) => isUsersEntry(entry, folders));
+    const key = nameIn(env, name, platform);
+    if (kept.length === 0) delete env[key];
+    else env[key] = kept.join(searchDelimiter(platform));
+  }
+  return env;
+}

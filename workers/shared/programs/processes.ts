@@ -2,21 +2,23 @@
  * Starts and ends a server process together with everything that it starts: on POSIX by a process group of its own, on
  * Windows by `taskkill /T`. Every program is started by its whole path.
  */
+
 import { type ChildProcessByStdio, execFile, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import type { Readable, Writable } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { promisify } from "node:util";
+import escaping from "cross-spawn/lib/util/escape.js";
 import {
+  commandShell,
   fromPs,
   fromStat,
   type ProcessRow,
   PS_COLUMNS,
   straysOf,
+  systemProgram,
 } from "../../../src/shared/process/strays.ts";
-import { commandShell, systemProgram } from "../../../src/shared/process/windows-programs.ts";
-import { windowsCall } from "./windows-call.ts";
 
 export type ServerProcess = ChildProcessByStdio<Writable, Readable, Readable>;
 
@@ -135,4 +137,39 @@ export async function killStrays(strays: readonly ProcessRow[]): Promise<void> {
       // It has ended (ESRCH), or the system refuses (EPERM).
     }
   }
+}
+
+const PROGRAM = /\.(?:com|exe)$/i;
+/** npm's shims hand their arguments to a second command shell. */
+const SHIM = /node_modules[\\/]\.bin[\\/][^\\/]+\.cmd$/i;
+/** Files that the system starts by itself or through the command shell. */
+const STARTABLE = /\.(?:com|exe|cmd|bat)$/i;
+
+/**
+ * How a file is started on Windows: a program directly, any other file, such as an npm `.cmd`, by the command shell with
+ * its arguments escaped (`verbatim`). `program`, `shell`: whole paths of the program and of the command shell.
+ */
+export function windowsCall(
+  program: string,
+  args: readonly string[],
+  shell: string,
+): { file: string; args: string[]; verbatim: boolean } {
+  if (PROGRAM.test(program)) return { file: program, args: [...args], verbatim: false };
+  const isShim = SHIM.test(program);
+  const words = [escaping.command(program), ...args.map((arg) => escaping.argument(arg, isShim))];
+  return { file: shell, args: ["/d", "/s", "/c", `"${words.join(" ")}"`], verbatim: true };
+}
+
+/** The program that a script's first line names, with its flags; undefined if the system starts the file itself. */
+export function scriptRunner(
+  file: string,
+  firstLine: string,
+): { command: string; flags: string[] } | undefined {
+  if (STARTABLE.test(file)) return undefined;
+  const [path = "", ...words] = /^#!\s*(.*)$/.exec(firstLine)?.[1]?.trim().split(/\s+/) ?? [];
+  const name = path.split("/").at(-1) ?? "";
+  if (name === "") return undefined;
+  if (name !== "env") return { command: name, flags: words };
+  const [command, ...flags] = words.filter((word) => word !== "-S");
+  return command === undefined ? undefined : { command, flags };
 }

@@ -2,7 +2,7 @@
  * Finds a term in an index without decoding the vocabulary: a hash table for exact terms, binary search in the sorted
  * vocabulary for prefixes. build/ranked.ts fills the hash table by `fillSlots`.
  */
-import { fnv1a } from "../../text/hash.ts";
+import { fnv1a } from "../../naming.ts";
 import type { IndexArrays, ToolIndex } from "./index-format.ts";
 
 /** The hash table of the terms. At most half of the slots are taken, so a probe ends after one or two steps. */

@@ -4,7 +4,7 @@
  * compared. build/ranked.ts stores the keys, ranked.ts asks for the pins of a query.
  */
 
-import { fnv1a } from "../../text/hash.ts";
+import { fnv1a } from "../../naming.ts";
 import { characterKind, LINK, lettersAndDigits, OTHER } from "../words/characters.ts";
 import { isStopWord } from "../words/stop-words.ts";
 import type { SearchTool } from "./fields.ts";

@@ -1,10 +1,8 @@
 /** Draws the tools of a server, a tool, and a tried search. Only the rows that are seen are looked at. Pure. */
 
 import type { ToolExposure } from "../../../shared/protocol/panel.ts";
-import { counted } from "../../../shared/text/counts.ts";
-import { firstSentence } from "../../../shared/text/sentence.ts";
-import { formatMs } from "../../../shared/text/size.ts";
-import { plainLines } from "../../../shared/text/unprintable.ts";
+import { counted, formatMs } from "../../../shared/text/amounts.ts";
+import { firstSentence, plainLines } from "../../../shared/text/unprintable.ts";
 import { printable, wrap } from "../../../shared/text/width.ts";
 import { chosenAt } from "../model/list.ts";
 import { reportKey } from "../model/model.ts";

@@ -5,7 +5,7 @@
 import { lacksKey } from "../../../report/status.ts";
 import type { ServerDetails, ServerKey } from "../../../shared/protocol/panel.ts";
 import type { ConfigProblem, ServerStatus } from "../../../shared/protocol/status.ts";
-import { describeProblem } from "../../../shared/text/problem.ts";
+import { describeProblem } from "../../../shared/text/failure.ts";
 import { chosenAt, FIRST, isMove, type Key, moveIn, type Row, scrolled, typed } from "./list.ts";
 import {
   type ChoiceView,

@@ -3,7 +3,7 @@
  * filter; a key that only moves looks at no other tool than the chosen one. Pure, but for what it keeps beside a list.
  */
 import type { ToolExposure } from "../../../shared/protocol/panel.ts";
-import { counted } from "../../../shared/text/counts.ts";
+import { counted } from "../../../shared/text/amounts.ts";
 import { FIRST } from "./list.ts";
 import {
   type ChoiceView,

@@ -1,14 +1,13 @@
 /** Names of MCP tools in Pi: valid, unique, and the same for any order of the servers. */
 import { describe, expect, it, test } from "vitest";
 import {
-  assignToolNames,
-  fallbackName,
+  fittedName,
   nameTools,
   plainToolName,
   serverPrefix,
   shortHash,
   type ToolPrefix,
-} from "../../../../src/shared/naming/names.ts";
+} from "../../../../src/shared/naming.ts";
 import { createRandom } from "../../random.ts";
 
 interface Named {
@@ -20,7 +19,7 @@ const VALID = /^[A-Za-z0-9_-]{1,64}$/;
 const HASHED = /_[0-9a-z]{6}$/;
 
 const byKey = (tools: readonly Named[]): Map<string, string> => {
-  const names = assignToolNames(tools);
+  const names = nameTools(tools).names;
   return new Map(tools.map(({ server, tool }, i) => [`${server}\u0000${tool}`, names[i] ?? ""]));
 };
 
@@ -52,23 +51,23 @@ test("shortHash: any text -> six characters of [0-9a-z], the same each time", ()
   expect(shortHash("a")).not.toBe(shortHash("b"));
 });
 
-describe("assignToolNames", () => {
+describe("nameTools: names", () => {
   it.each([
     ["exactly 64 characters", 61, 64, false],
     ["65 characters", 62, 64, true],
     ["200 characters", 197, 64, true],
   ])("a name of %s -> at most 64, hashed only if it was cut", (_name, toolChars, length, hashed) => {
-    const [name = ""] = assignToolNames([{ server: "s", tool: "t".repeat(toolChars) }]);
+    const [name = ""] = nameTools([{ server: "s", tool: "t".repeat(toolChars) }]).names;
     expect(name).toHaveLength(length);
     expect(HASHED.test(name)).toBe(hashed);
   });
 
   test("two tools that want one name -> each gets its hash, neither keeps the plain name", () => {
-    const names = assignToolNames([
+    const names = nameTools([
       { server: "a-b", tool: "x" },
       { server: "a_b", tool: "x" },
       { server: "a_b", tool: "y" },
-    ]);
+    ]).names;
     expect(new Set(names).size).toBe(3);
     expect(names[0]).toMatch(/^a_b__x_[0-9a-z]{6}$/);
     expect(names[1]).toMatch(/^a_b__x_[0-9a-z]{6}$/);
@@ -77,10 +76,10 @@ describe("assignToolNames", () => {
 
   test("two long names with the same start -> two names", () => {
     const tool = "t".repeat(80);
-    const names = assignToolNames([
+    const names = nameTools([
       { server: "s", tool: `${tool}1` },
       { server: "s", tool: `${tool}2` },
-    ]);
+    ]).names;
     expect(new Set(names).size).toBe(2);
   });
 
@@ -105,8 +104,8 @@ describe("assignToolNames", () => {
       { server: "s", tool: "a b" },
       { server: "s", tool: "a/b" },
     ];
-    const [hashed = ""] = assignToolNames(meeting);
-    const names = assignToolNames([...meeting, { server: "s", tool: hashed.slice("s__".length) }]);
+    const [hashed = ""] = nameTools(meeting).names;
+    const names = nameTools([...meeting, { server: "s", tool: hashed.slice("s__".length) }]).names;
     expect(new Set(names).size).toBe(3);
   });
 
@@ -115,7 +114,7 @@ describe("assignToolNames", () => {
     // The first two of 355,580 numbered names whose hashes are equal.
     const pair = [`${head}1676`, `${head}355580`];
     expect(new Set(pair.map((tool) => shortHash(`s\u0000${tool}`))).size).toBe(1);
-    const names = assignToolNames(pair.map((tool) => ({ server: "s", tool })));
+    const names = nameTools(pair.map((tool) => ({ server: "s", tool }))).names;
     expect(new Set(names).size).toBe(2);
     for (const name of names) expect(name).toMatch(VALID);
   });
@@ -141,7 +140,7 @@ describe("assignToolNames", () => {
   });
 
   test("no tools -> no names", () => {
-    expect(assignToolNames([])).toEqual([]);
+    expect(nameTools([]).names).toEqual([]);
   });
 });
 
@@ -240,7 +239,7 @@ describe("nameTools", () => {
   });
 });
 
-test("fallbackName: any tool -> its server's whole name, bounded", () => {
-  expect(fallbackName("my-fs", "open")).toBe("my_fs__open");
-  expect(fallbackName("s", "t".repeat(90))).toHaveLength(64);
+test("fittedName: any tool -> its server's whole name, bounded", () => {
+  expect(fittedName({ server: "my-fs", tool: "open" })).toBe("my_fs__open");
+  expect(fittedName({ server: "s", tool: "t".repeat(90) })).toHaveLength(64);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { commandShell, systemProgram } from "../../../../src/shared/process/windows-programs.ts";
+import { commandShell, systemProgram } from "../../../../src/shared/process/strays.ts";
 
 describe("systemProgram", () => {
   test.each([

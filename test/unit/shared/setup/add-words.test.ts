@@ -1,7 +1,6 @@
 /** Owns: which words of `add` give which entry, and what is said of each mistake. */
 import { describe, expect, test } from "vitest";
-import { parseAdd } from "../../../../src/shared/setup/add-words.ts";
-import { splitWords } from "../../../../src/shared/setup/split-words.ts";
+import { parseAdd, splitWords } from "../../../../src/shared/setup.ts";
 
 /** A variable, which stays as it is written. */
 const TOKEN = "$" + "{TOKEN}";

@@ -1,6 +1,6 @@
 /** Owns: the name that `/mcp add` proposes for a command or a URL. */
 import { expect, test } from "vitest";
-import { proposedName } from "../../../../src/shared/setup/proposed-name.ts";
+import { proposedName } from "../../../../src/shared/setup.ts";
 
 test.each<[string, string]>([
   ["npx -y @modelcontextprotocol/server-filesystem .", "filesystem"],

@@ -1,6 +1,6 @@
 /** The part of a schema's root that is kept beside its bytes. */
 import { expect, test } from "vitest";
-import { type RootKey, rootKeysOf } from "../../../../src/shared/snapshot/root-keys.ts";
+import { type RootKey, rootKeysOf } from "../../../../src/shared/snapshot/contract.ts";
 
 const LONG = `https://example.com/${"a".repeat(100)}`;
 

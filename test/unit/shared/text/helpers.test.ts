@@ -1,8 +1,12 @@
 /** Small helpers for texts: surrogates, the byte-order mark, the hash. */
 import { expect, test } from "vitest";
-import { BOM, withoutBom } from "../../../../src/shared/text/bom.ts";
-import { fnv1a } from "../../../../src/shared/text/hash.ts";
-import { isHighSurrogate, isLowSurrogate, withoutHalfAtEnd } from "../../../../src/shared/text/surrogates.ts";
+import { fnv1a } from "../../../../src/shared/naming.ts";
+import { BOM, withoutBom } from "../../../../src/shared/text/reading.ts";
+import {
+  isHighSurrogate,
+  isLowSurrogate,
+  withoutHalfAtEnd,
+} from "../../../../src/shared/text/unprintable.ts";
 
 test.each([
   ["", ""],

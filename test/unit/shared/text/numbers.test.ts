@@ -1,6 +1,6 @@
 /** Owns: numbers that JavaScript cannot hold, in arguments and in what is printed. */
 import { expect, test } from "vitest";
-import { isExact, parseArguments, parseToPrint } from "../../../../src/shared/text/numbers.ts";
+import { isExact, parseArguments, parseToPrint } from "../../../../src/shared/text/reading.ts";
 
 test.each([
   ["0", true],

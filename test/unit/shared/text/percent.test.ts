@@ -1,6 +1,6 @@
 /** Owns: percent-encoded text is decoded where that is possible, and is kept as it is elsewhere. */
 import { expect, test } from "vitest";
-import { percentDecoded } from "../../../../src/shared/text/percent.ts";
+import { percentDecoded } from "../../../../src/shared/text/reading.ts";
 
 test.each([
   ["plain", "plain"],

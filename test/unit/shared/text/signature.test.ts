@@ -1,7 +1,7 @@
 /** Parameters and descriptions in one bounded line. */
 import { describe, expect, it, test } from "vitest";
-import { firstSentence } from "../../../../src/shared/text/sentence.ts";
 import { parameterList } from "../../../../src/shared/text/signature.ts";
+import { firstSentence } from "../../../../src/shared/text/unprintable.ts";
 
 const one = (schema: unknown): string => parameterList({ properties: { p: schema }, required: ["p"] });
 

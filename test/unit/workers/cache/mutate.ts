@@ -6,7 +6,7 @@ import { DEFAULT_CATALOG_SETTINGS } from "../../../../src/shared/protocol/catalo
 import { storeEntries } from "../../../../workers/cache/metadata/metadata.ts";
 import { makeSnapshot } from "../../../../workers/cache/snapshot/make.ts";
 import { type FileSystem, nodeFiles } from "../../../../workers/shared/files/file-system.ts";
-import { hashDefinition } from "../../../../workers/shared/json/definition-hash.ts";
+import { hashDefinition } from "../../../../workers/shared/json.ts";
 import type { CacheAnswer } from "../../../../workers/shared/tasks.ts";
 import type { createRandom } from "../../random.ts";
 import { context, entry } from "./support.ts";

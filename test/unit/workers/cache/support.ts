@@ -40,12 +40,8 @@ export function failingFiles(step: Step, code: string, path: RegExp): FileSystem
       check("find", on);
       return nodeFiles.find(on);
     },
-    read: async (on, limitBytes) => {
-      check("read", on);
-      return nodeFiles.read(on, limitBytes);
-    },
     readBytes: async (on, limitBytes) => {
-      check("read", on);
+      check("readBytes", on);
       return nodeFiles.readBytes(on, limitBytes);
     },
     create: async (on, mode) => {

@@ -1,6 +1,6 @@
 /** Owns: which errors say that a file of the package is gone. */
 import { expect, test } from "vitest";
-import { isFileGone } from "../../../../workers/shared/gone-files.ts";
+import { isFileGone } from "../../../../workers/shared/log.ts";
 
 const gone = Object.assign(new Error("Cannot find module"), { code: "ERR_MODULE_NOT_FOUND" });
 

@@ -1,6 +1,6 @@
 /** Owns: a sentence about a server names the server once, whichever of its parts named it. */
 import { expect, test } from "vitest";
-import { asReason, behindName, withName } from "../../../../workers/shared/server-name.ts";
+import { asReason, behindName, withName } from "../../../../workers/shared/commands.ts";
 
 test.each([
   ["the command was not found.", "db: the command was not found."],

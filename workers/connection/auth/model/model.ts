@@ -8,8 +8,8 @@ import type { AuthorizationServer } from "oauth4webapi";
 import { type ErrorCode, ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { oneLine } from "../../../../src/shared/text/unprintable.ts";
 import { commandFor, signInAdvice } from "../../../shared/commands.ts";
-import { known } from "../../../shared/json/known.ts";
-import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
+import { known } from "../../../shared/json.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
 
 export type ClientAuthMethod = "none" | "client_secret_post" | "client_secret_basic" | "private_key_jwt";
 

@@ -4,7 +4,7 @@
  * rests on. Pure.
  */
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
-import { withoutBom } from "../../../../src/shared/text/bom.ts";
+import { withoutBom } from "../../../../src/shared/text/reading.ts";
 
 export interface Answer {
   status: number;

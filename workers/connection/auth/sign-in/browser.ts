@@ -5,11 +5,10 @@
 import { spawn } from "node:child_process";
 import { homedir } from "node:os";
 import { basename, win32 } from "node:path";
-import { systemProgram } from "../../../../src/shared/process/windows-programs.ts";
+import { systemProgram } from "../../../../src/shared/process/strays.ts";
 import { messageOf } from "../../../../src/shared/protocol/errors.ts";
-import { isOpenable } from "../../../../src/shared/text/openable.ts";
-import { childEnvironment, type Env } from "../../../shared/programs/environment.ts";
-import { findHere } from "../../../shared/programs/find-program.ts";
+import { isOpenable } from "../../../../src/shared/text/reading.ts";
+import { childEnvironment, type Env, findHere } from "../../../shared/programs/find-program.ts";
 
 export interface BrowserOptions {
   env: Env;

@@ -4,12 +4,13 @@
  * browser to the page of another one and take the code to their own token endpoint), the client, the address for the
  * browser, and the record of the new tokens.
  */
+
 import type { SignInAgreed, SignInQuestion } from "../../../../src/shared/protocol/sign-in.ts";
-import { isOpenable } from "../../../../src/shared/text/openable.ts";
+import { isOpenable } from "../../../../src/shared/text/reading.ts";
 import { oneLine } from "../../../../src/shared/text/unprintable.ts";
-import { known } from "../../../shared/json/known.ts";
+import { known } from "../../../shared/json.ts";
 import { settledWithin } from "../../../shared/pace/abort.ts";
-import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
 import { discover, isSameSite, isVouched, promisesIssuer } from "../discovery/discovery.ts";
 import type { GrantContext, PendingAuthorization } from "../grants/ask.ts";
 import { beginAuthorization, chooseScope } from "../grants/authorize.ts";

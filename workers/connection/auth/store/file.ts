@@ -8,10 +8,16 @@ import { createHash } from "node:crypto";
 import type { BigIntStats } from "node:fs";
 import { chmod, lstat, mkdir, realpath } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { SIGN_IN_FOLDER } from "../../../../src/shared/snapshot/file-name.ts";
-import { codeOf, reasonOf } from "../../../shared/files/file-system.ts";
-import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../../shared/files/private-modes.ts";
-import { irregularKind, readRegularText, whyUnread } from "../../../shared/files/read-regular.ts";
+import { SIGN_IN_FOLDER } from "../../../../src/shared/snapshot/contract.ts";
+import { reasonOf } from "../../../shared/files/file-system.ts";
+import {
+  codeOf,
+  irregularKind,
+  PRIVATE_FILE,
+  PRIVATE_FOLDER,
+  readRegularText,
+  whyUnread,
+} from "../../../shared/files/read-regular.ts";
 import { abortable, settledWithin } from "../../../shared/pace/abort.ts";
 import { SignInProblem, type SignInRecord } from "../model/model.ts";
 import type { Parsed } from "./record.ts";

@@ -8,10 +8,8 @@ import { lstat, mkdir, realpath, rmdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { asList, isObject } from "../../../../src/shared/protocol/is-object.ts";
-import { writeFileAtomic } from "../../../shared/files/atomic-file.ts";
-import { codeOf, type FileSystem, reasonOf } from "../../../shared/files/file-system.ts";
-import { PRIVATE_FOLDER } from "../../../shared/files/private-modes.ts";
-import { readRegularText, whyUnread } from "../../../shared/files/read-regular.ts";
+import { type FileSystem, reasonOf, writeFileAtomic } from "../../../shared/files/file-system.ts";
+import { codeOf, PRIVATE_FOLDER, readRegularText, whyUnread } from "../../../shared/files/read-regular.ts";
 import {
   type ClientAuthMethod,
   type ClientRecord,

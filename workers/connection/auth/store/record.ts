@@ -3,7 +3,7 @@
  * keys are left out, and a value of the wrong type, length or characters counts as absent. Pure.
  */
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
-import { withoutBom } from "../../../../src/shared/text/bom.ts";
+import { withoutBom } from "../../../../src/shared/text/reading.ts";
 import type { ClientAuthMethod, ClientRecord, GivenTokens, SignInRecord } from "../model/model.ts";
 
 const TOKEN_CHARS = 16 * 1024;

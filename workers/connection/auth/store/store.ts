@@ -7,10 +7,15 @@ import { basename, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { describeError } from "../../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
-import { writeFileAtomic } from "../../../shared/files/atomic-file.ts";
-import { codeOf, nodeFiles, reasonOf } from "../../../shared/files/file-system.ts";
-import { keepAside, sweepTemps } from "../../../shared/files/housekeeping.ts";
+import {
+  keepAside,
+  nodeFiles,
+  reasonOf,
+  sweepTemps,
+  writeFileAtomic,
+} from "../../../shared/files/file-system.ts";
 import { type LockTimes, withLock } from "../../../shared/files/lock.ts";
+import { codeOf } from "../../../shared/files/read-regular.ts";
 import { explainProblem, type GivenTokens, SignInProblem, type SignInRecord } from "../model/model.ts";
 import {
   CachedFile,

@@ -5,7 +5,7 @@
 import * as jsonc from "jsonc-parser";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
-import { BOM } from "../../../../src/shared/text/bom.ts";
+import { BOM } from "../../../../src/shared/text/reading.ts";
 import { parseJsonc } from "../files/document.ts";
 import { appendItems, type Plain, setValue } from "./insert.ts";
 import { removeItem, removeValue } from "./remove.ts";

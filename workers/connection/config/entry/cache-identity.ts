@@ -3,10 +3,9 @@
  * same definition starts another program in another folder. Otherwise `node ./server.js` of one project would show
  * the tools that another project's server described. Pure.
  */
+import { FOLDER_KEY } from "../../../shared/json.ts";
 
-import { FOLDER_KEY } from "../../../shared/json/definition-hash.ts";
-import { childEnvironment, type Env } from "../../../shared/programs/environment.ts";
-import { isWithin } from "../../../shared/programs/search-path.ts";
+import { childEnvironment, type Env, isWithin } from "../../../shared/programs/find-program.ts";
 import type { ServerDefinition } from "./definition.ts";
 
 /** `./x`, `..`, also as the value of `--option=./x`. */

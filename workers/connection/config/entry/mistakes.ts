@@ -5,7 +5,7 @@
 import * as z from "zod";
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
-import { slipsBetween } from "../../../../src/shared/text/slips.ts";
+import { slipsBetween } from "../../../../src/shared/text/reading.ts";
 
 export interface Mistake {
   severity: "error" | "warning";
@@ -20,6 +20,11 @@ export const mistake = (path: string[], message: string, remedy: string): Mistak
   path,
   message,
   remedy,
+});
+
+export const warning = (path: string[], message: string, remedy: string): Mistake => ({
+  ...mistake(path, message, remedy),
+  severity: "warning",
 });
 
 type Issue = z.core.$ZodIssue;

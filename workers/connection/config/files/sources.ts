@@ -7,7 +7,7 @@ import { lstat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { RegisteredServer } from "../../../../src/shared/protocol/session.ts";
-import { inTime, silenceOf } from "../../../shared/files/in-time.ts";
+import { inTime, silenceOf } from "../../../shared/files/file-system.ts";
 import { readRegularText, remedyForUnread, whyUnread } from "../../../shared/files/read-regular.ts";
 import type { Origin } from "../entry/definition.ts";
 import { expandHome, pathsOf } from "../entry/interpolate.ts";

@@ -8,7 +8,7 @@ import { lstat, realpath, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type ChokidarOptions, type FSWatcher, watch } from "chokidar";
 import { messageOf } from "../../../../src/shared/protocol/errors.ts";
-import { canonical } from "../../../shared/json/canonical.ts";
+import { canonical } from "../../../shared/json.ts";
 import type { ConfigFacts } from "../files/sources.ts";
 import { type LoadedConfig, loadConfig } from "../merge/merge.ts";
 

@@ -6,7 +6,7 @@
 
 import { createHash } from "node:crypto";
 import type { AcceptedBefore } from "../../../../src/shared/protocol/session.ts";
-import { canonical } from "../../../shared/json/canonical.ts";
+import { canonical } from "../../../shared/json.ts";
 import { type ReadFile, readText } from "../files/sources.ts";
 import type { LoadedConfig } from "../merge/merge.ts";
 import { isIdle, type Plan } from "../plan/plan.ts";

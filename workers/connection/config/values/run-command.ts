@@ -7,8 +7,8 @@ import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { parse } from "node:path";
 import type { Readable } from "node:stream";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
-import { isFolder } from "../../../shared/files/is-folder.ts";
-import { childEnvironment } from "../../../shared/programs/environment.ts";
+import { isFolder } from "../../../shared/files/file-system.ts";
+import { childEnvironment } from "../../../shared/programs/find-program.ts";
 import { killTree, onWindows, systemShell } from "../../../shared/programs/processes.ts";
 
 const TIMEOUT_MS = 10_000;

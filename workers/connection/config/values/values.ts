@@ -11,7 +11,7 @@ import { advice } from "../../../shared/commands.ts";
 import { readRegularText, whyUnread } from "../../../shared/files/read-regular.ts";
 import type { HttpTarget, ServerDefinition, StdioTarget } from "../entry/definition.ts";
 import { type Environment, fillPath, interpolate } from "../entry/interpolate.ts";
-import { type OAuthPlan, oauthFindings, scopesOf } from "../entry/oauth-values.ts";
+import { type OAuthPlan, oauthFindings, scopesOf } from "../entry/oauth-keys.ts";
 import { agreedEntries, areAgreed } from "../env-files/env-files.ts";
 import { runCommand } from "./run-command.ts";
 
@@ -350,7 +350,7 @@ async function resolveHttp(
   const authorized = Object.keys(headers).some((key) => key.toLowerCase() === "authorization");
   if (token && !authorized) headers.Authorization = `Bearer ${token}`;
   checkHeaders(definition, headers);
-  return { kind: "http", url: checkUrl(definition, url), headers, sseOnly: target.sseOnly, ca };
+  return { kind: "http", url: checkUrl(definition, url), headers, type: target.type, ca };
 }
 
 async function fromEnvFile(

@@ -8,15 +8,14 @@
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import type { KeySource, RulePlace } from "../../../../src/shared/protocol/panel.ts";
-import { withoutBom } from "../../../../src/shared/text/bom.ts";
+import { withoutBom } from "../../../../src/shared/text/reading.ts";
 import { advice } from "../../../shared/commands.ts";
 import { editableFile } from "../edit/edit.ts";
 import { type EntryEdit, editEntry } from "../edit/entries.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
-import { type Decision, decideExposure, exposureOf, namesInRules } from "../entry/exposure.ts";
+import { type Decision, decideExposure, type Exposure, exposureOf, namesInRules } from "../entry/exposure.ts";
 import { UNSAFE_KEY } from "../entry/interpolate.ts";
 import type { Settings } from "../entry/settings.ts";
-import type { Exposure } from "../entry/shape.ts";
 import { parseJsonc } from "../files/document.ts";
 import { type ConfigFacts, configSources, readText } from "../files/sources.ts";
 import { type LoadedConfig, loadConfig } from "../merge/merge.ts";

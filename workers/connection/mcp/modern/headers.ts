@@ -4,7 +4,7 @@
  */
 
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
-import type { CachedTool } from "../../../shared/listed/tool.ts";
+import type { CachedTool } from "../../../shared/listed.ts";
 import { type JSONRPCRequest, MODERN_VERSION } from "../wire/wire.ts";
 import { MIRRORED_BYTES, MIRRORED_PARAMETERS } from "./limits.ts";
 

@@ -5,7 +5,7 @@
 
 import { once } from "node:events";
 import { settledWithin } from "../../../shared/pace/abort.ts";
-import type { CloseTimes } from "../../../shared/programs/close-times.ts";
+import type { CloseTimes } from "../../../shared/pace/pace.ts";
 import {
   findStrays,
   type Killed,

@@ -3,7 +3,7 @@
  * lives. Owns the explanation of a failure. Loaded while the process starts, since it needs the SDK. Called by: stdio.ts.
  */
 import { messageOf, ThreadsError } from "../../../../src/shared/protocol/errors.ts";
-import { SHUTDOWN_TIMES, UNUSED_TIMES } from "../../../shared/programs/close-times.ts";
+import { SHUTDOWN_TIMES, UNUSED_TIMES } from "../../../shared/pace/pace.ts";
 import { type Peer, Wire } from "../../mcp/both-eras.ts";
 import { toConnection } from "../../mcp/client.ts";
 import type { Connection, ConnectOptions } from "../../mcp/connection.ts";

@@ -7,7 +7,7 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
-import { UNUSED_TIMES } from "../../../shared/programs/close-times.ts";
+import { UNUSED_TIMES } from "../../../shared/pace/pace.ts";
 import { type Command, launchOf } from "../../../shared/programs/launch.ts";
 import { isChosenFolder, serverEnvironment } from "../../config/entry/cache-identity.ts";
 import type { ServerDefinition, StdioTarget } from "../../config/entry/definition.ts";

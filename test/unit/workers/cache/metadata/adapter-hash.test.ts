@@ -2,8 +2,8 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
-import { adapterHash, hashesOf } from "../../../../../workers/cache/metadata/adapter-hash.ts";
-import { hashDefinition } from "../../../../../workers/shared/json/definition-hash.ts";
+import { adapterHash, hashesOf } from "../../../../../workers/cache/metadata/metadata.ts";
+import { hashDefinition } from "../../../../../workers/shared/json.ts";
 
 const ENVIRONMENT = { TOKEN: "secret", NEST: "$env:TOKEN" };
 

@@ -4,8 +4,11 @@ import { mkdir, readdir, readFile, symlink, utimes, writeFile } from "node:fs/pr
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, test } from "vitest";
-import { depositsOf } from "../../../../../workers/cache/metadata/deposits.ts";
-import { type CacheContext, storeEntries } from "../../../../../workers/cache/metadata/metadata.ts";
+import {
+  type CacheContext,
+  depositsOf,
+  storeEntries,
+} from "../../../../../workers/cache/metadata/metadata.ts";
 import { type FileSystem, nodeFiles } from "../../../../../workers/shared/files/file-system.ts";
 import { withLock } from "../../../../../workers/shared/files/lock.ts";
 import type { StoreResult } from "../../../../../workers/shared/tasks.ts";
@@ -113,7 +116,7 @@ describe("the owner of the lock", () => {
 
   it.each<[string, FileSystem]>([
     ["cannot list the deposits", failingFiles("list", "EIO", /\.waiting$/)],
-    ["cannot read them", failingFiles("read", "EIO", /\.waiting\//)],
+    ["cannot read them", failingFiles("readBytes", "EIO", /\.waiting\//)],
     ["cannot say that they are written", failingFiles("rename", "EIO", /\.done$/)],
   ])("%s -> the others store their own, all three are kept", async (_name, files) => {
     const at = await place();

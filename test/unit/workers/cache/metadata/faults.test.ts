@@ -22,7 +22,7 @@ type Outcome = "stored" | "not stored";
 
 const STEPS: [string, Step, RegExp, Outcome][] = [
   ["looking at the file", "find", FILE, "not stored"],
-  ["reading the file", "read", FILE, "not stored"],
+  ["reading the file", "readBytes", FILE, "not stored"],
   ["making the lock", "create", PREPARED, "not stored"],
   ["closing the lock's entry", "close", PREPARED, "not stored"],
   ["taking the lock", "rename", LOCK, "not stored"],
@@ -110,7 +110,7 @@ describe.each(CODES)("%s", (code) => {
 
   it.each<[string, Step]>([
     ["looking at the file", "find"],
-    ["reading the file", "read"],
+    ["reading the file", "readBytes"],
   ])("readCache: %s fails -> nothing known, one line", async (_name, step) => {
     const path = join(await tempFolder(), "mcp-cache.json");
     await writeFile(path, OLD);

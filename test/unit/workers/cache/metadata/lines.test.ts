@@ -1,7 +1,7 @@
 /** A cache file of one line an entry: changed lines say the same as a file that is parsed, changed and written as a whole. */
 import { describe, expect, it, test } from "vitest";
-import { changeLines, formatLines } from "../../../../../workers/cache/metadata/lines.ts";
-import { changeSlots, type Slots } from "../../../../../workers/cache/metadata/slots.ts";
+import { changeSlots, type Slots } from "../../../../../workers/cache/metadata/entry.ts";
+import { changeLines, formatLines } from "../../../../../workers/cache/metadata/file.ts";
 import type { CacheEntry, SlotChanges } from "../../../../../workers/shared/tasks.ts";
 import { amount } from "../../../../support/long.ts";
 import { createRandom } from "../../../random.ts";

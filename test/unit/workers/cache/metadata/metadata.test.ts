@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it, test } from "vitest";
 import { readCache, storeEntries } from "../../../../../workers/cache/metadata/metadata.ts";
-import { hashDefinition } from "../../../../../workers/shared/json/definition-hash.ts";
+import { hashDefinition } from "../../../../../workers/shared/json.ts";
 import type { CacheEntry, StoreResult } from "../../../../../workers/shared/tasks.ts";
 import { tempFolder } from "../../../temp-folder.ts";
 import { context, DAY, entry, NOW } from "../support.ts";

@@ -1,6 +1,6 @@
 /** The keys of entries in the cache file: which entries count, what a write keeps and what it removes. */
 import { describe, expect, it, test } from "vitest";
-import { changeSlots, findEntry, variantKey } from "../../../../../workers/cache/metadata/slots.ts";
+import { changeSlots, findEntry, variantKey } from "../../../../../workers/cache/metadata/entry.ts";
 import type { SlotChanges } from "../../../../../workers/shared/tasks.ts";
 import { DAY, entry, MINUTE, NOW } from "../support.ts";
 

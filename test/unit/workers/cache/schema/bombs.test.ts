@@ -1,12 +1,9 @@
 /** Schemas that keep the cache worker busy or fill its memory: small results, and linear work. */
 import { describe, expect, it, test } from "vitest";
-import {
-  type Repair,
-  repairInputSchema,
-  repairOutputSchema,
-} from "../../../../../workers/cache/schema/schema.ts";
-import { strongComponents } from "../../../../../workers/cache/schema/strong-components.ts";
-import { isBounded } from "../../../../../workers/shared/listed/tool.ts";
+import type { Repair } from "../../../../../workers/cache/schema/keywords.ts";
+import { strongComponents } from "../../../../../workers/cache/schema/references.ts";
+import { repairInputSchema, repairOutputSchema } from "../../../../../workers/cache/schema/schema.ts";
+import { isBounded } from "../../../../../workers/shared/listed.ts";
 
 type Schema = Record<string, unknown>;
 

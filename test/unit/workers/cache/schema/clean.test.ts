@@ -1,7 +1,7 @@
 /** The part of a schema that reaches the model if a server hides characters in it. */
 import { describe, expect, it, test } from "vitest";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
-import { cleanSchema } from "../../../../../workers/cache/schema/clean.ts";
+import { cleanSchema } from "../../../../../workers/cache/schema/schema.ts";
 
 type Schema = Record<string, unknown>;
 

@@ -1,6 +1,7 @@
 /** The values that each keyword of a schema may hold. */
 import { describe, expect, it, test } from "vitest";
-import { type Repair, repairInputSchema } from "../../../../../workers/cache/schema/schema.ts";
+import type { Repair } from "../../../../../workers/cache/schema/keywords.ts";
+import { repairInputSchema } from "../../../../../workers/cache/schema/schema.ts";
 
 type Schema = Record<string, unknown>;
 const STRING = { type: "string" };

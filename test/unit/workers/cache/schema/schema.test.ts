@@ -1,11 +1,10 @@
 /** Input schemas are made fit for hosts and providers. */
 import { describe, expect, it, test } from "vitest";
-import { moveReferences } from "../../../../../workers/cache/schema/move-references.ts";
+import { type Repair, repairLine } from "../../../../../workers/cache/schema/keywords.ts";
 import {
+  moveReferences,
   normalizeInputSchema,
-  type Repair,
   repairInputSchema,
-  repairLine,
   repairOutputSchema,
 } from "../../../../../workers/cache/schema/schema.ts";
 

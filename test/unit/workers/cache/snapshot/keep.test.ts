@@ -7,8 +7,11 @@ import { crc32 } from "node:zlib";
 import { describe, expect, it, test } from "vitest";
 import { DEFAULT_CATALOG_SETTINGS } from "../../../../../src/shared/protocol/catalog.ts";
 import { encodeSnapshot, SOURCE_BYTES } from "../../../../../src/shared/snapshot/snapshot.ts";
-import { fingerprintMatches } from "../../../../../workers/cache/snapshot/fingerprint.ts";
-import { type KeepContext, keepSnapshot } from "../../../../../workers/cache/snapshot/keep.ts";
+import {
+  fingerprintMatches,
+  type KeepContext,
+  keepSnapshot,
+} from "../../../../../workers/cache/snapshot/snapshot.ts";
 import { nodeFiles } from "../../../../../workers/shared/files/file-system.ts";
 import type { KeepTask } from "../../../../../workers/shared/tasks.ts";
 import { tempFolder } from "../../../temp-folder.ts";

@@ -1,8 +1,8 @@
 /** Owns: which prompts of a catalog become commands, and under which names and texts. */
 import { expect, it, test } from "vitest";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
-import { promptCommands } from "../../../../../workers/cache/snapshot/prompts.ts";
-import type { CachedPrompt } from "../../../../../workers/shared/listed/prompt.ts";
+import { promptCommands } from "../../../../../workers/cache/snapshot/prepare-tools.ts";
+import type { CachedPrompt } from "../../../../../workers/shared/listed.ts";
 import type { CatalogServer } from "../../../../../workers/shared/tasks.ts";
 
 const server = (name: string, prompts?: CachedPrompt[]): CatalogServer => ({

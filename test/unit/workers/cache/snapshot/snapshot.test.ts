@@ -9,7 +9,7 @@ import { readCatalog, snapshotPath } from "../../../../../src/catalog/store.ts";
 import { DEFAULT_CATALOG_SETTINGS } from "../../../../../src/shared/protocol/catalog.ts";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import { buildSnapshot, publish, publishStored } from "../../../../../workers/cache/snapshot/snapshot.ts";
-import { type CachedTool, normalizeTools } from "../../../../../workers/shared/listed/tool.ts";
+import { type CachedTool, normalizeTools } from "../../../../../workers/shared/listed.ts";
 import type { PublishedTool, PublishTask, StoredSnapshot } from "../../../../../workers/shared/tasks.ts";
 import { tempFolder } from "../../../temp-folder.ts";
 

@@ -10,7 +10,7 @@ import { catalogSettings } from "../../../../../workers/connection/catalog/publi
 import { parseEntry } from "../../../../../workers/connection/config/entry/definition.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../../../../../workers/connection/config/entry/settings.ts";
 import type { Server } from "../../../../../workers/connection/servers/server.ts";
-import type { CachedTool } from "../../../../../workers/shared/listed/tool.ts";
+import type { CachedTool } from "../../../../../workers/shared/listed.ts";
 import type { KeepTask, PublishResult, PublishTask, StoreTask } from "../../../../../workers/shared/tasks.ts";
 import { recordingLog } from "../../recording-log.ts";
 

@@ -6,7 +6,7 @@ import {
   lineNotice,
   ServerNotices,
 } from "../../../../../workers/connection/catalog/notices.ts";
-import { Recent } from "../../../../../workers/shared/recent.ts";
+import { Recent } from "../../../../../workers/shared/pace/pace.ts";
 import { recordingLog } from "../../recording-log.ts";
 
 const MANY = 10_000;

@@ -6,13 +6,13 @@
 import { describe, expect, it, test } from "vitest";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import type { ConfigProblem } from "../../../../../src/shared/protocol/status.ts";
-import { describeProblem } from "../../../../../src/shared/text/problem.ts";
+import { describeProblem } from "../../../../../src/shared/text/failure.ts";
 import {
   type ExposureRules,
   exposureOf,
   namesInRules,
 } from "../../../../../workers/connection/config/entry/exposure.ts";
-import type { HostName } from "../../../../../workers/connection/config/entry/shape.ts";
+import type { HostName } from "../../../../../workers/connection/config/entry/schema.ts";
 import { type FileConfig, parseConfigText } from "../../../../../workers/connection/config/files/files.ts";
 import type { ConfigSource } from "../../../../../workers/connection/config/files/sources.ts";
 import { hostSources, parseHostText } from "../../../../../workers/connection/config/hosts/hosts.ts";

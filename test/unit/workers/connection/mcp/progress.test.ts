@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import type { CallProgress } from "../../../../../src/shared/protocol/calls.ts";
 import { readProgress } from "../../../../../workers/connection/mcp/client.ts";
 import { createRedactor } from "../../../../../workers/connection/secrets/redact.ts";
-import { createProgressPacer } from "../../../../../workers/shared/pace/pacer.ts";
+import { createProgressPacer } from "../../../../../workers/shared/pace/pace.ts";
 
 test.each<[Parameters<typeof readProgress>[0], CallProgress]>([
   [{ progress: 3 }, { message: "3", progress: 3 }],

@@ -2,7 +2,7 @@
 import { decode } from "@toon-format/toon";
 import { expect, test } from "vitest";
 import { toonOr, toonWanted } from "../../../../../workers/connection/results/structured.ts";
-import { sameJson } from "../../../../../workers/shared/json/same.ts";
+import { sameJson } from "../../../../../workers/shared/json.ts";
 import { amount } from "../../../../support/long.ts";
 import { randomNumbers, shape, storedText, textOf } from "./support.ts";
 

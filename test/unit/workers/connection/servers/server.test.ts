@@ -5,7 +5,7 @@ import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import type { Connection } from "../../../../../workers/connection/mcp/connection.ts";
 import type { CallToolResult } from "../../../../../workers/connection/mcp/wire/wire.ts";
 import { Server } from "../../../../../workers/connection/servers/server.ts";
-import { createGate } from "../../../../../workers/shared/pace/gate.ts";
+import { createGate } from "../../../../../workers/shared/pace/pace.ts";
 import { definitionOf, settle, setup } from "./support.ts";
 
 const CLOSE = { termMs: LIMITS.closeTermMs, killMs: LIMITS.closeKillMs };

@@ -14,8 +14,7 @@ import {
   Server,
   type ServerContext,
 } from "../../../../../workers/connection/servers/server.ts";
-import { createGate } from "../../../../../workers/shared/pace/gate.ts";
-import type { CloseTimes } from "../../../../../workers/shared/programs/close-times.ts";
+import { type CloseTimes, createGate } from "../../../../../workers/shared/pace/pace.ts";
 import { recordingLog } from "../../recording-log.ts";
 
 /** A definition of the user's own file. */

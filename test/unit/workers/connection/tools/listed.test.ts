@@ -1,7 +1,7 @@
 /** Owns: resources and templates as tools. */
 
 import { describe, expect, it, test } from "vitest";
-import { shortHash } from "../../../../../src/shared/naming/names.ts";
+import { shortHash } from "../../../../../src/shared/naming.ts";
 import { allTools, mergeListed, resourceTools } from "../../../../../workers/connection/tools/listed.ts";
 
 const resource = (name: string, uri = `x://${name}`) => ({ name, uri });

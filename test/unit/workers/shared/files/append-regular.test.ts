@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it, onTestFinished, test } from "vitest";
-import { appendRegular, regularSize } from "../../../../../workers/shared/files/append-regular.ts";
+import { appendRegular, regularSize } from "../../../../../workers/shared/files/read-regular.ts";
 import { tempFolder } from "../../../temp-folder.ts";
 
 const run = promisify(execFile);

@@ -4,7 +4,7 @@ import { chmod, lstat, mkdir, readdir, readFile, stat, symlink, writeFile } from
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it, test } from "vitest";
-import { writeFileAtomic } from "../../../../../workers/shared/files/atomic-file.ts";
+import { writeFileAtomic } from "../../../../../workers/shared/files/file-system.ts";
 import { tempFolder } from "../../../temp-folder.ts";
 
 const modeOf = async (path: string): Promise<number> => (await stat(path)).mode & 0o777;

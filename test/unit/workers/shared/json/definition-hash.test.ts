@@ -1,6 +1,6 @@
 /** The hash of a server definition. */
 import { describe, expect, it, test } from "vitest";
-import { hashDefinition, hashDefinitions } from "../../../../../workers/shared/json/definition-hash.ts";
+import { hashDefinition, hashDefinitions } from "../../../../../workers/shared/json.ts";
 
 const BASE = {
   command: "node",

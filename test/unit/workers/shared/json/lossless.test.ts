@@ -1,6 +1,6 @@
 /** Owns: a value of a message keeps the numbers that came, whatever stands around it. */
 import { expect, test } from "vitest";
-import { jsonOf, keepSource } from "../../../../../workers/shared/json/lossless.ts";
+import { jsonOf, keepSource } from "../../../../../workers/shared/json.ts";
 
 const KEY = "structuredContent";
 

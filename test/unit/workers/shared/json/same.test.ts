@@ -1,6 +1,6 @@
 /** Deep equality of JSON values. */
 import { expect, test } from "vitest";
-import { sameJson } from "../../../../../workers/shared/json/same.ts";
+import { sameJson } from "../../../../../workers/shared/json.ts";
 
 test.each<[unknown, unknown, boolean]>([
   [1, 1, true],

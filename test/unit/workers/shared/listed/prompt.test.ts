@@ -1,6 +1,6 @@
 /** The part of an untrusted server's prompt that the metadata cache keeps. */
 import { expect, it } from "vitest";
-import { normalizePrompts } from "../../../../../workers/shared/listed/prompt.ts";
+import { normalizePrompts } from "../../../../../workers/shared/listed.ts";
 
 it.each<[string, unknown, unknown]>([
   ["no list", { prompts: [] }, []],

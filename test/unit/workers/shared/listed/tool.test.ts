@@ -5,7 +5,7 @@ import {
   normalizeTool,
   normalizeTools,
   unboundedTools,
-} from "../../../../../workers/shared/listed/tool.ts";
+} from "../../../../../workers/shared/listed.ts";
 
 const nested = (depth: number): unknown => {
   let value: unknown = {};

@@ -1,6 +1,6 @@
 /** Background tasks: how many run at a time, and in which order. Urgent tasks never wait. */
 import { describe, expect, it, test } from "vitest";
-import { createGate } from "../../../../../workers/shared/pace/gate.ts";
+import { createGate } from "../../../../../workers/shared/pace/pace.ts";
 
 const settleMicrotasks = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const never = (): AbortSignal => new AbortController().signal;

@@ -1,6 +1,6 @@
 /** A number of lines and characters in each window; further lines cost nothing and are reported once. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { createLineBudget } from "../../../../../workers/shared/pace/line-budget.ts";
+import { createLineBudget } from "../../../../../workers/shared/pace/pace.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();

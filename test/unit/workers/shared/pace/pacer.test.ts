@@ -1,6 +1,6 @@
 /** Progress is passed on at once at first, then the newest of each interval. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { createProgressPacer } from "../../../../../workers/shared/pace/pacer.ts";
+import { createProgressPacer } from "../../../../../workers/shared/pace/pace.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();

@@ -1,6 +1,6 @@
 /** A flood of requests costs one run in each interval, and the last request is never lost. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { createThrottle } from "../../../../../workers/shared/pace/throttle.ts";
+import { createThrottle } from "../../../../../workers/shared/pace/pace.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();

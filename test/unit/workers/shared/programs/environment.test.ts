@@ -1,6 +1,6 @@
 /** Owns: the environment of what is started, for the user's own servers and for those of a project. */
 import { expect, test } from "vitest";
-import { childEnvironment, type Env } from "../../../../../workers/shared/programs/environment.ts";
+import { childEnvironment, type Env } from "../../../../../workers/shared/programs/find-program.ts";
 
 const FOLDERS = { cwd: "/work/clone", home: "/home/me" };
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { searchesWorkingDirectory } from "../../../../../workers/shared/programs/python.ts";
+import { searchesWorkingDirectory } from "../../../../../workers/shared/programs/launch.ts";
 
 test.each([
   ["python -m mcp_server_git", true],

@@ -4,7 +4,7 @@ import {
   type Folders,
   splitSearchPath,
   usersSearchPath,
-} from "../../../../../workers/shared/programs/search-path.ts";
+} from "../../../../../workers/shared/programs/find-program.ts";
 
 const POSIX: Folders = { platform: "linux", cwd: "/home/me/work/clone/sub", home: "/home/me" };
 const WINDOWS: Folders = { platform: "win32", cwd: "D:\\work\\clone", home: "C:\\Users\\me" };

@@ -1,6 +1,6 @@
 /** Owns: how a file is started on Windows. Cannot be run elsewhere, so the command line itself is compared. */
 import { expect, test } from "vitest";
-import { scriptRunner, windowsCall } from "../../../../../workers/shared/programs/windows-call.ts";
+import { scriptRunner, windowsCall } from "../../../../../workers/shared/programs/processes.ts";
 
 const SHELL = "C:\\Windows\\System32\\cmd.exe";
 

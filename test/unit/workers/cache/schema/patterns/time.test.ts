@@ -1,6 +1,6 @@
 /** The patterns of servers that a host may run, judged by the steps of a backtracking engine. */
 import { describe, expect, it, test } from "vitest";
-import { isLinear, PATTERN_CHARS } from "../../../../../../workers/cache/schema/patterns/time.ts";
+import { isLinear, PATTERN_CHARS } from "../../../../../../workers/cache/schema/patterns.ts";
 import { amount } from "../../../../../support/long.ts";
 import { createRandom } from "../../../../random.ts";
 import { countSteps, TooManySteps } from "./backtracking.ts";

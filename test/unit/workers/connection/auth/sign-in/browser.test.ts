@@ -4,7 +4,7 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, onTestFinished, test } from "vitest";
-import { isOpenable } from "../../../../../../src/shared/text/openable.ts";
+import { isOpenable } from "../../../../../../src/shared/text/reading.ts";
 import {
   type BrowserOptions,
   openBrowser,

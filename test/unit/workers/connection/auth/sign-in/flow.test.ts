@@ -1,7 +1,24 @@
 /** Owns: a whole sign-in before a real authorization server on loopback: by browser, by paste, and its ends. */
+
 import { describe, expect, test } from "vitest";
 import type { SignInStep } from "../../../../../../src/shared/protocol/sign-in.ts";
-import { browse, lastAddress, recordWith, type TargetParts, type World, world } from "./support.ts";
+import { readServer } from "../../../../../../workers/connection/auth/discovery/metadata.ts";
+import { clientFor } from "../../../../../../workers/connection/auth/grants/client.ts";
+import { readTokens } from "../../../../../../workers/connection/auth/grants/token-requests.ts";
+import { SignInProblem } from "../../../../../../workers/connection/auth/model/model.ts";
+import { recordOf } from "../../../../../../workers/connection/auth/sign-in/prepare.ts";
+import { formatRecord, parseRecord } from "../../../../../../workers/connection/auth/store/record.ts";
+import { authServer, contextOf, discoveredOf, publicClient } from "../grants/support.ts";
+import {
+  browse,
+  discovered,
+  lastAddress,
+  pendingWith,
+  recordWith,
+  type TargetParts,
+  type World,
+  world,
+} from "./support.ts";
 
 type Opened = Extract<SignInStep, { step: "open" }>;
 
@@ -369,3 +386,103 @@ describe("a client that the authorization server may have forgotten", () => {
     expect((await opened(all, "linear", { record: known })).step.url).toContain("old-client");
   });
 });
+
+const TARGET = { server: "linear", url: new URL("https://linear.test/mcp") };
+const TOKENS = { access_token: "a", token_type: "bearer" };
+const LEAST = {
+  version: 1,
+  server: "linear",
+  url: "https://linear.test/mcp",
+  issuer: "https://as.test",
+  tokenEndpoint: "https://as.test/token",
+  client: { id: "c", method: "none", kind: "dynamic" },
+  access_token: "a",
+  token_type: "bearer",
+  obtainedAt: 7,
+};
+
+test("the least answer -> the least record, without keys that are undefined", () => {
+  expect(recordOf(TARGET, pendingWith(), TOKENS, 7)).toStrictEqual(LEAST);
+});
+
+test("the fullest answer -> everything is in the record", () => {
+  const pending = pendingWith({
+    scope: "read write",
+    discovered: {
+      ...discovered({ revocation_endpoint: "https://as.test/revoke" }),
+      resource: "https://linear.test/mcp",
+      acceptedIssuer: "https://as.test",
+    },
+  });
+  const tokens = { ...TOKENS, refresh_token: "r", expiresAt: 9, scope: "read" };
+  expect(recordOf(TARGET, pending, tokens, 7)).toStrictEqual({
+    ...LEAST,
+    acceptedIssuer: "https://as.test",
+    resource: "https://linear.test/mcp",
+    revocationEndpoint: "https://as.test/revoke",
+    refresh_token: "r",
+    expiresAt: 9,
+    requestedScope: "read write",
+    scope: "read",
+  });
+});
+
+test("an answer without scope -> the requested one was granted", () => {
+  expect(recordOf(TARGET, pendingWith({ scope: "read" }), TOKENS, 7)).toMatchObject({ scope: "read" });
+});
+
+test("metadata without a token endpoint -> no-endpoint", () => {
+  const metadata = { issuer: "https://as.test" };
+  const pending = pendingWith({ discovered: { metadata, foundAt: metadata.issuer, legacy: false } });
+  expect(() => recordOf(TARGET, pending, TOKENS, 7)).toThrow(SignInProblem);
+});
+
+const WELL = {
+  issuer: "https://as.test",
+  authorization_endpoint: "https://as.test/authorize",
+  token_endpoint: "https://as.test/token",
+};
+
+/** Fails if a field of the record would be lost: the store refuses to write such a record. */
+function expectStored(record: ReturnType<typeof recordOf>): void {
+  expect(parseRecord(formatRecord(record))).toEqual({ value: record });
+}
+
+test.each<[string, object]>([
+  ["that never ends, as Java writes it", { client_secret_expires_at: Number("9223372036854775807") }],
+  ["that ends at an infinite time", { client_secret_expires_at: 1e308 }],
+  ["of 4,000 characters that JSON escapes", { client_secret: '"'.repeat(4_000) }],
+  ["of a client whose id has 2,000 spaces", { client_id: " ".repeat(2_000) }],
+])("a secret %s -> the client is stored", async (_condition, more) => {
+  const answer = { client_id: "new", client_secret: "s", client_secret_expires_at: 0, ...more };
+  const server = await authServer(() => ({ status: 201, body: answer }));
+  const redirectUri = "http://127.0.0.1:1/callback";
+  const discovered = discoveredOf(server.metadata);
+  const wanted = { discovered, redirectUri, scope: undefined, stored: undefined, reuse: true };
+  const client = await clientFor(wanted, contextOf());
+  expectStored(recordOf(TARGET, pendingWith({ discovered, client }), TOKENS, 7));
+});
+
+test.each<[string, object]>([
+  ["a refresh token with spaces", { refresh_token: "a b c" }],
+  ["a life of 1e308 s", { expires_in: 1e308 }],
+  ["a life of a moment", { expires_in: 1e-300 }],
+  ["a life of minus 1 s", { expires_in: -1 }],
+  ["a life that is no number", { expires_in: "NaN" }],
+  ["10,000 scopes", { scope: Array.from({ length: 10_000 }, (_, i) => `scope-${i}`).join(" ") }],
+  ["scopes with quotes and control characters", { scope: 'a" b\u0007 c' }],
+])("%s -> the tokens are stored", async (_condition, more) => {
+  const text = JSON.stringify({ access_token: "a", token_type: "bearer", ...more });
+  const tokens = await readTokens(WELL, { client_id: "c" }, text);
+  const pending = pendingWith({ client: publicClient, discovered: discoveredOf(WELL) });
+  expectStored(recordOf(TARGET, pending, tokens, 7));
+});
+
+test.each(["https:as.test/token", "https:\\\\as.test\\token", "https:/as.test/token"])(
+  "%s as the token endpoint -> refused before the user signs in",
+  (token_endpoint) => {
+    const plan = { grantType: "authorization_code" } as const;
+    const context = { from: new URL(WELL.issuer), server: TARGET.url, plan, onNote: () => undefined };
+    expect(() => readServer({ ...WELL, token_endpoint }, context)).toThrow(/bad-answer/);
+  },
+);

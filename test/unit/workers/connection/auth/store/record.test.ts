@@ -1,9 +1,14 @@
 /** Owns: what counts in the text of a stored sign-in, and that a value of the wrong shape counts as absent. */
+
+import { createHash } from "node:crypto";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { SignInRecord } from "../../../../../../workers/connection/auth/model/model.ts";
+import { fileNameOf, folderNameOf, placeOf } from "../../../../../../workers/connection/auth/store/file.ts";
 import {
   formatRecord,
   hasTokens,
+  parseGiven,
   parseRecord,
 } from "../../../../../../workers/connection/auth/store/record.ts";
 import { signedIn } from "./support.ts";
@@ -149,4 +154,129 @@ test("hasTokens -> an access token or a refresh token", () => {
     hasTokens({ ...none, refresh_token: refresh_token ?? "" }),
     hasTokens(none),
   ]).toEqual([true, true, false]);
+});
+
+const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
+
+describe("folderNameOf", () => {
+  test.each(["linear", "a", "my.server_2-b", ".hidden", "GitHub", "x".repeat(64), "console", "a..b"])(
+    "%s -> the name itself",
+    (name) => {
+      expect(folderNameOf(name)).toBe(name);
+    },
+  );
+
+  test.each([
+    ["empty", ""],
+    ["the folder itself", "."],
+    ["the folder above", ".."],
+    ["a path", "../../etc"],
+    ["a path of Windows", "a\\b"],
+    ["a space", "my server"],
+    ["letters beyond ASCII", "größe"],
+    ["a control character", "a\0b"],
+    ["65 characters", "x".repeat(65)],
+    ["a dot at the end, which Windows drops", "linear."],
+    ["a device of Windows", "NUL"],
+    ["a device of Windows with an extension", "com1.mcp"],
+    ["a folder that the adapter imports and removes", "sha256-abc"],
+    ["the same in capitals", "SHA256-abc"],
+    ["a folder of a hashed name", `h-${"0".repeat(32)}`],
+  ])("%s -> a hash", (_name, name) => {
+    expect(folderNameOf(name)).toBe(`h-${sha256(name).slice(0, 32)}`);
+  });
+});
+
+describe("fileNameOf", () => {
+  test("a name without capitals -> 16 digits of the url's SHA-256", () => {
+    expect(fileNameOf("linear", "https://a/mcp")).toBe(`${sha256("https://a/mcp").slice(0, 16)}.json`);
+  });
+
+  test("names that differ in case only -> different files, where case does not count too", () => {
+    const files = ["linear", "Linear", "LINEAR"].map((name) => fileNameOf(name, "https://a/mcp"));
+    expect(new Set(files).size).toBe(3);
+  });
+
+  test("two urls of one server -> different files", () => {
+    expect(fileNameOf("linear", "https://a/mcp")).not.toBe(fileNameOf("linear", "https://b/mcp"));
+  });
+});
+
+test("placeOf -> root, folder, file and tokens.json", () => {
+  const place = placeOf({ agentDir: "/agent", server: "linear", url: "https://a/mcp" });
+  const folder = join("/agent", "mcp-oauth", "linear");
+  expect(place).toEqual({
+    root: join("/agent", "mcp-oauth"),
+    folder,
+    file: join(folder, fileNameOf("linear", "https://a/mcp")),
+    given: join(folder, "tokens.json"),
+  });
+});
+
+const MODIFIED = 1_700_000_000_000;
+const URL_OF_SERVER = "https://a.example/mcp";
+const parse = (content: unknown): ReturnType<typeof parseGiven> =>
+  parseGiven(typeof content === "string" ? content : JSON.stringify(content), {
+    modifiedMs: MODIFIED,
+    url: URL_OF_SERVER,
+  });
+const TOKEN = { access_token: "abc", token_type: "Bearer" };
+
+test("all keys -> tokens with the end of their life", () => {
+  const content = { ...TOKEN, refresh_token: "r", expires_in: 60, expiresAt: 1_800_000_000_000 };
+  expect(parse(content)).toEqual({
+    value: { ...TOKEN, refresh_token: "r", expiresAt: 1_800_000_000_000 },
+  });
+});
+
+test("a byte-order mark, unknown keys -> the tokens", () => {
+  expect(parse(`\uFEFF${JSON.stringify({ ...TOKEN, id_token: "x", scope: "y" })}`)).toEqual({ value: TOKEN });
+});
+
+describe("the end of life", () => {
+  test.each<[string, Record<string, unknown>, number | undefined]>([
+    ["none", {}, undefined],
+    ["expiresAt in milliseconds", { expiresAt: 1_800_000_000_000 }, 1_800_000_000_000],
+    ["expiresAt in seconds", { expiresAt: 1_800_000_000 }, 1_800_000_000_000],
+    ["expires_at in seconds", { expires_at: 1_800_000_000 }, 1_800_000_000_000],
+    ["expires_at in milliseconds", { expires_at: 1_800_000_000_000 }, 1_800_000_000_000],
+    ["expires_at as a text", { expires_at: "1800000000" }, 1_800_000_000_000],
+    ["expires_in, counted from the file's time", { expires_in: 3_600 }, MODIFIED + 3_600_000],
+    ["expires_in as a text", { expires_in: "3600" }, MODIFIED + 3_600_000],
+    ["a negative expires_in", { expires_in: -5 }, MODIFIED],
+    ["both -> the absolute one", { expires_in: 60, expires_at: 1_800_000_000 }, 1_800_000_000_000],
+    ["null", { expiresAt: null, expires_at: null, expires_in: null }, undefined],
+    ["words", { expiresAt: "tomorrow", expires_in: "soon" }, undefined],
+    ["beyond all times", { expires_in: 1e300 }, undefined],
+  ])("%s", (_name, over, expiresAt) => {
+    expect(parse({ ...TOKEN, ...over })).toEqual({
+      value: expiresAt === undefined ? TOKEN : { ...TOKEN, expiresAt },
+    });
+  });
+});
+
+describe("what cannot be used -> why, without anything of the content", () => {
+  test.each<[string, unknown, string]>([
+    ["no JSON", "access_token=abc", "it is not a JSON object"],
+    ["a list", [TOKEN], "it is not a JSON object"],
+    ["no token", { token_type: "Bearer" }, "it has no access_token that a header can hold"],
+    ["a line break in the token", { access_token: "a\nb" }, "it has no access_token that a header can hold"],
+    ["a space in the token", { access_token: "Bearer abc" }, "it has no access_token that a header can hold"],
+    [
+      "a token of more than 16 KiB",
+      { access_token: "x".repeat(16_385) },
+      "it has no access_token that a header can hold",
+    ],
+    ["another url", { ...TOKEN, url: "https://b.example/mcp" }, "its url is not that of the server"],
+  ])("%s", (_name, content, what) => {
+    expect(parse(content)).toEqual({ what });
+  });
+
+  test("the server's own url -> the tokens", () => {
+    expect(parse({ ...TOKEN, url: URL_OF_SERVER })).toEqual({ value: TOKEN });
+  });
+
+  test("no token_type, a refresh token that is none -> Bearer, without a refresh token", () => {
+    expect(parse({ access_token: "abc", refresh_token: 5 })).toEqual({ value: TOKEN });
+  });
 });

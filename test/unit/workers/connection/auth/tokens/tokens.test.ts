@@ -1,13 +1,17 @@
 /** Owns: the token of the next request, over a store in memory and a real authorization server. */
+
 import { expect, onTestFinished, test } from "vitest";
 import {
   type GivenTokens,
+  isExpired,
+  isFresh,
   SignInProblem,
   type SignInRecord,
 } from "../../../../../../workers/connection/auth/model/model.ts";
 import { createAuthRequests } from "../../../../../../workers/connection/auth/requests/requests.ts";
 import type { SignInStore } from "../../../../../../workers/connection/auth/store/store.ts";
-import { ServerTokens } from "../../../../../../workers/connection/auth/tokens/tokens.ts";
+import { createMachine } from "../../../../../../workers/connection/auth/tokens/refresh.ts";
+import { createStepUps, ServerTokens } from "../../../../../../workers/connection/auth/tokens/tokens.ts";
 import { createHttpClient } from "../../../../../../workers/connection/web/client.ts";
 import { type Handler, serve, type TestServer } from "../../../../../support/http-server.ts";
 
@@ -361,4 +365,107 @@ test("close in the middle of a renewal -> it waits until the new token is stored
   await at.tokens.close(60_000);
   expect(at.held.record?.access_token).toBe("access-1");
   expect(await token).toBe("access-1");
+});
+
+test("a scope for which the user has signed in twice -> not a third time, in any order of its words", () => {
+  const stepUps = createStepUps();
+  expect(stepUps.isAllowed("a b")).toBe(true);
+  stepUps.count("a b");
+  expect(stepUps.isAllowed("b a")).toBe(true);
+  stepUps.count("b  a a");
+  expect(stepUps.isAllowed("a b")).toBe(false);
+  expect(stepUps.isAllowed("a b c")).toBe(true);
+});
+
+test("a server that names no scope -> counted, too", () => {
+  const stepUps = createStepUps();
+  stepUps.count(undefined);
+  stepUps.count("");
+  expect(stepUps.isAllowed(undefined)).toBe(false);
+});
+
+test("a server that asks for 1,000 scopes, one after the other -> the newest 100 are remembered", () => {
+  const stepUps = createStepUps();
+  for (let i = 0; i < 1_000; i++) {
+    stepUps.count(`scope-${i}`);
+    stepUps.count(`scope-${i}`);
+  }
+  expect(stepUps.isAllowed("scope-999")).toBe(false);
+  expect(stepUps.isAllowed("scope-900")).toBe(false);
+  expect(stepUps.isAllowed("scope-899")).toBe(true);
+});
+
+test.each([
+  ["no known end", {}, true],
+  ["an hour's life, 61 s left", { obtainedAt: NOW + 61_000 - HOUR, expiresAt: NOW + 61_000 }, true],
+  ["an hour's life, 60 s left", { obtainedAt: NOW + 60_000 - HOUR, expiresAt: NOW + 60_000 }, false],
+  ["300 ms of life, 31 ms left", { obtainedAt: NOW - 269, expiresAt: NOW + 31 }, true],
+  ["300 ms of life, 30 ms left", { obtainedAt: NOW - 270, expiresAt: NOW + 30 }, false],
+  ["an unknown start, 61 s left", { expiresAt: NOW + 61_000 }, true],
+  ["an unknown start, 60 s left", { expiresAt: NOW + 60_000 }, false],
+  ["an end before its start", { obtainedAt: NOW, expiresAt: NOW - 1 }, false],
+  ["over", { obtainedAt: NOW - HOUR, expiresAt: NOW }, false],
+])("a token with %s -> fresh: %s", (_what, token, fresh) => {
+  expect(isFresh(token, NOW)).toBe(fresh);
+});
+
+test.each([
+  ["no known end", {}, false],
+  ["an end in 1 ms", { expiresAt: NOW + 1 }, false],
+  ["an end now", { expiresAt: NOW }, true],
+])("a token with %s -> expired: %s", (_what, token, expired) => {
+  expect(isExpired(token, NOW)).toBe(expired);
+});
+
+/** The token endpoint issues `access-1`, `access-2` and so on, each for an hour. */
+async function machineOf() {
+  const server = await serve(({ http }, response, nth) => {
+    if (http !== "POST") return response.writeHead(404).end();
+    const answer = { access_token: `access-${nth + 1}`, token_type: "Bearer", expires_in: 3_600 };
+    return response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(answer));
+  });
+  const client = createHttpClient({});
+  onTestFinished(() => client.close());
+  const url = new URL(server.url);
+  const requests = createAuthRequests({ client, server: url, signal });
+  const secrets: string[] = [];
+  const clock = { nowMs: 1_000_000_000 };
+  const plan = {
+    grantType: "client_credentials",
+    clientRegistration: "auto",
+    clientId: "ci",
+    clientSecret: "pw",
+  } as const;
+  const machine = createMachine(
+    {
+      server: "s",
+      url,
+      grant: async () => ({ plan, requests, onNote: () => undefined }),
+      onSecret: (secret) => secrets.push(secret),
+      nowMs: () => clock.nowMs,
+    },
+    () => undefined,
+  );
+  return { machine, secrets, server };
+}
+
+test("a server that has not asked for a token -> none, and nothing is asked", async () => {
+  const { machine, server } = await machineOf();
+  expect(await machine.token(signal)).toBeUndefined();
+  expect(server.log).toEqual([]);
+});
+
+test("ten refusals at once -> one token for all, which no text may show", async () => {
+  const { machine, secrets } = await machineOf();
+  const ten = Array.from({ length: 10 }, () => machine.renewed(undefined, signal));
+  expect(new Set(await Promise.all(ten))).toEqual(new Set(["access-1"]));
+  expect(secrets).toEqual(["access-1"]);
+  expect(await machine.token(signal)).toBe("access-1");
+});
+
+test("the token is refused -> another one, which no text may show either", async () => {
+  const { machine, secrets } = await machineOf();
+  await machine.renewed(undefined, signal);
+  expect(await machine.renewed("access-1", signal)).toBe("access-2");
+  expect(secrets).toEqual(["access-1", "access-2"]);
 });

@@ -1,6 +1,7 @@
 import { chmod, lstat, readFile, stat, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { schemaText } from "../../../../../../scripts/key-tables.ts";
 import {
   changeConfigFile,
   editAllowed,
@@ -9,7 +10,6 @@ import {
   fileToEdit,
   writeEnabled,
 } from "../../../../../../workers/connection/config/edit/edit.ts";
-import { schemaText } from "../../../../../../workers/connection/config/entry/json-schema.ts";
 import { applyOverride, type Override } from "../../../../../../workers/connection/config/entry/override.ts";
 import { parseConfigText } from "../../../../../../workers/connection/config/files/files.ts";
 import type { ConfigSource } from "../../../../../../workers/connection/config/files/sources.ts";

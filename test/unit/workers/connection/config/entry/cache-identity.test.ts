@@ -1,9 +1,9 @@
 /** Owns: which definitions start another program in another folder, so that their tools are stored by folder. */
 import { describe, expect, it, test } from "vitest";
-import { adapterHash, hashesOf } from "../../../../../../workers/cache/metadata/adapter-hash.ts";
+import { adapterHash, hashesOf } from "../../../../../../workers/cache/metadata/metadata.ts";
 import { cacheIdentity } from "../../../../../../workers/connection/config/entry/cache-identity.ts";
 import type { ConfigSource } from "../../../../../../workers/connection/config/files/sources.ts";
-import { FOLDER_KEY, hashDefinition } from "../../../../../../workers/shared/json/definition-hash.ts";
+import { FOLDER_KEY, hashDefinition } from "../../../../../../workers/shared/json.ts";
 import { definition, PROJECT_FILE, PROJECT_PI, USER } from "../support.ts";
 
 const identity = (raw: object, source: ConfigSource = USER, cwd = "/work/app") =>

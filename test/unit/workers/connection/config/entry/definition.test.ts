@@ -19,7 +19,7 @@ const mistakesOf = (raw: unknown, name = "s"): Mistake[] => {
 };
 
 const STDIO = { kind: "stdio", command: "node", args: [], env: {}, cwd: undefined };
-const HTTP = { kind: "http", url: "https://x.test/mcp", headers: {}, sseOnly: false };
+const HTTP = { kind: "http", url: "https://x.test/mcp", headers: {}, type: "http" };
 
 describe("parseEntry: what runs", () => {
   it.each([
@@ -37,7 +37,7 @@ describe("parseEntry: what runs", () => {
       { ...HTTP, headers: { a: "b" } },
       "http",
     ],
-    [{ type: "sse", url: HTTP.url }, { ...HTTP, sseOnly: true }, "sse"],
+    [{ type: "sse", url: HTTP.url }, { ...HTTP, type: "sse" }, "sse"],
     [{ type: "stdio", command: "node", url: HTTP.url }, STDIO, "stdio"],
     [{ type: "http", command: "node", url: HTTP.url }, HTTP, "http"],
   ])("%j -> %j over %s", (raw, target, transport) => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { assignToolNames, type ToolPrefix } from "../../../../../../src/shared/naming/names.ts";
+import { nameTools, type ToolPrefix } from "../../../../../../src/shared/naming.ts";
 import {
   exposureOf,
   matchesPattern,
@@ -80,7 +80,7 @@ test.each<[string, ToolPrefix]>([
   [LONG, "none"],
   [LONG, "mcp"],
 ])("the name of %.10s in Pi with toolPrefix %s -> every rule can use it", (tool, prefix) => {
-  const [name = ""] = assignToolNames([{ server: "my-srv", tool, prefix }]);
+  const [name = ""] = nameTools([{ server: "my-srv", tool, prefix }]).names;
   expect(name.length).toBeLessThanOrEqual(64);
   expect(verdictOf({ excludeTools: [name] }, tool, prefix)).toBe("hidden");
   expect(verdictOf({ excludeTools: [`${name.slice(0, -3)}*`] }, tool, prefix)).toBe("hidden");
@@ -99,17 +99,17 @@ test.each<[string, ToolPrefix]>([
   (tool, prefix) => {
     // The second has the same name, but for what a name cannot hold.
     const others = [tool, tool.replace(".", "_")].map((name) => ({ server: "my_srv", tool: name, prefix }));
-    const [name = ""] = assignToolNames([{ server: "my-srv", tool, prefix }, ...others]);
+    const [name = ""] = nameTools([{ server: "my-srv", tool, prefix }, ...others]).names;
     expect(verdictOf({ excludeTools: [name] }, tool, prefix)).toBe("hidden");
     expect(verdictOf({ toolExposure: { "*": "hidden", [name]: "direct" } }, tool, prefix)).toBe("direct");
   },
 );
 
 test("a pattern that fits a hash by chance -> does not count", () => {
-  const names = assignToolNames([
+  const names = nameTools([
     { server: "my-srv", tool: "a.b" },
     { server: "my-srv", tool: "a_b" },
-  ]);
+  ]).names;
   expect(names[0]).toMatch(/^my_srv__a_b_\w{6}$/);
   expect(verdictOf({ excludeTools: [`*${names[0]?.slice(-6)}`] }, "a.b")).toBe("search");
 });

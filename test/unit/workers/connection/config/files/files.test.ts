@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { describeProblem } from "../../../../../../src/shared/text/problem.ts";
+import { describeProblem } from "../../../../../../src/shared/text/failure.ts";
 import { parseConfigText } from "../../../../../../workers/connection/config/files/files.ts";
 import { PROJECT_FILE, PROJECT_PI, USER } from "../support.ts";
 

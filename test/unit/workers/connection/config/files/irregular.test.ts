@@ -8,7 +8,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it, test } from "vitest";
 import { LIMITS } from "../../../../../../src/shared/protocol/limits.ts";
-import { describeProblem } from "../../../../../../src/shared/text/problem.ts";
+import { describeProblem } from "../../../../../../src/shared/text/failure.ts";
 import { readEnvFile } from "../../../../../../workers/connection/config/env-files/env-files.ts";
 import type { ConfigFacts } from "../../../../../../workers/connection/config/files/sources.ts";
 import { loadConfig } from "../../../../../../workers/connection/config/merge/merge.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { describeProblem } from "../../../../../../src/shared/text/problem.ts";
+import { describeProblem } from "../../../../../../src/shared/text/failure.ts";
 import type { ServerDefinition } from "../../../../../../workers/connection/config/entry/definition.ts";
-import type { HostName } from "../../../../../../workers/connection/config/entry/shape.ts";
+import type { HostName } from "../../../../../../workers/connection/config/entry/schema.ts";
 import type { ConfigFacts } from "../../../../../../workers/connection/config/files/sources.ts";
 import {
   type HostFile,
@@ -64,9 +64,9 @@ test("Claude Code: servers of the user and of this very folder", async () => {
   const file = read("claude-code", await fixture("claude-code.json"));
   expect(Object.keys(byName(file))).toEqual(["notion", "asana", "chrome-devtools"]);
   expect(byName(file)).toMatchObject({
-    notion: { target: { kind: "http", url: "https://mcp.notion.com/mcp", sseOnly: false }, enabled: true },
+    notion: { target: { kind: "http", url: "https://mcp.notion.com/mcp", type: "http" }, enabled: true },
     asana: {
-      target: { kind: "http", sseOnly: true, headers: { "X-Key": "${ASANA:-none}" } },
+      target: { kind: "http", type: "sse", headers: { "X-Key": "${ASANA:-none}" } },
       enabled: false,
     },
     "chrome-devtools": { target: { kind: "stdio", command: "npx" } },

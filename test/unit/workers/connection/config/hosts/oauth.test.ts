@@ -1,6 +1,6 @@
 /** Owns: the OAuth clients of other programs, which mean here what they mean there. */
 import { expect, test } from "vitest";
-import type { HostName } from "../../../../../../workers/connection/config/entry/shape.ts";
+import type { HostName } from "../../../../../../workers/connection/config/entry/schema.ts";
 import { hostSources, parseHostText } from "../../../../../../workers/connection/config/hosts/hosts.ts";
 import { resolveOAuth } from "../../../../../../workers/connection/config/values/values.ts";
 import { facts } from "../support.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { editableFile } from "../../../../../../workers/connection/config/edit/edit.ts";
-import { HOSTS, type HostName } from "../../../../../../workers/connection/config/entry/shape.ts";
+import { HOSTS, type HostName } from "../../../../../../workers/connection/config/entry/schema.ts";
 import { configSources } from "../../../../../../workers/connection/config/files/sources.ts";
 import { hostSources } from "../../../../../../workers/connection/config/hosts/hosts.ts";
 import { facts } from "../support.ts";

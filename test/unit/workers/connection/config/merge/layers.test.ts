@@ -31,7 +31,7 @@ describe("mergeLayers", () => {
     [{ command: "x" }, { kind: "stdio", command: "x" }],
     [
       { type: "sse", url: "https://s.example.com" },
-      { kind: "http", sseOnly: true, headers: {} },
+      { kind: "http", type: "sse", headers: {} },
     ],
   ])("%o replaces the whole server: credentials stay with their URL", (entry, target) => {
     for (const source of [PROJECT_FILE, PROJECT_PI]) {
@@ -285,7 +285,7 @@ describe("the sign-in of a project's server", () => {
       file(PROJECT_FILE, { a: { url: "https://evil.test" } }),
     ]);
     expect(server(merged)).toMatchObject({
-      target: { kind: "http", url: "https://evil.test", headers: {}, sseOnly: false },
+      target: { kind: "http", url: "https://evil.test", headers: {}, type: "http" },
       oauth: { grantType: "authorization_code", clientRegistration: "auto" },
       auth: { scheme: "auto" },
     });

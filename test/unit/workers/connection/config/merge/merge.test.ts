@@ -3,7 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
 import type { ConfigProblem } from "../../../../../../src/shared/protocol/status.ts";
-import { describeProblem } from "../../../../../../src/shared/text/problem.ts";
+import { describeProblem } from "../../../../../../src/shared/text/failure.ts";
 import {
   type ConfigFacts,
   cacheFile,

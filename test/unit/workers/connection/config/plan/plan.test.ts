@@ -11,7 +11,7 @@ import {
   type Plan,
   plan,
 } from "../../../../../../workers/connection/config/plan/plan.ts";
-import { canonical } from "../../../../../../workers/shared/json/canonical.ts";
+import { canonical } from "../../../../../../workers/shared/json.ts";
 import { amount } from "../../../../../support/long.ts";
 import { createRandom, definition, PROJECT_PI, USER } from "../support.ts";
 

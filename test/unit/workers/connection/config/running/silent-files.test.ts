@@ -13,7 +13,7 @@ import {
   readText,
 } from "../../../../../../workers/connection/config/files/sources.ts";
 import { configFacts, loadConfig } from "../../../../../../workers/connection/config/merge/merge.ts";
-import { inTime, silenceOf } from "../../../../../../workers/shared/files/in-time.ts";
+import { inTime, silenceOf } from "../../../../../../workers/shared/files/file-system.ts";
 import { becomes, configOf, createHome, open, put, server } from "./support.ts";
 
 /** A read of this file that does not answer before `answer` is called. */

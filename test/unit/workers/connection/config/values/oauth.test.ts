@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { ThreadsError } from "../../../../../../src/shared/protocol/errors.ts";
-import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-keys.ts";
 import { resolveOAuth, resolveTarget } from "../../../../../../workers/connection/config/values/values.ts";
 import { oauthSecrets } from "../../../../../../workers/connection/secrets/find.ts";
 import { createRedactor } from "../../../../../../workers/connection/secrets/redact.ts";

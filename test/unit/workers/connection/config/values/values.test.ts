@@ -185,7 +185,7 @@ describe("resolveTarget", () => {
     [{ headers: { "X-A": "${NOPE:-}", "X-B": "b" } }, { "X-B": "b" }],
   ])("%o -> headers %o", async (entry, headers) => {
     const target = await resolve({ url: "https://${HOST}/mcp", ...entry }).target;
-    expect(target).toEqual({ kind: "http", url: "https://h.example.com/mcp", headers, sseOnly: false });
+    expect(target).toEqual({ kind: "http", url: "https://h.example.com/mcp", headers, type: "http" });
   });
 
   test.each([

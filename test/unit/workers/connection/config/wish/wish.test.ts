@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { ThreadsError } from "../../../../../../src/shared/protocol/errors.ts";
 import { changeConfigFile } from "../../../../../../workers/connection/config/edit/edit.ts";
-import type { Exposure } from "../../../../../../workers/connection/config/entry/shape.ts";
+import type { Exposure } from "../../../../../../workers/connection/config/entry/exposure.ts";
 import type { ConfigFacts } from "../../../../../../workers/connection/config/files/sources.ts";
 import { loadConfig } from "../../../../../../workers/connection/config/merge/merge.ts";
 import {

@@ -1,0 +1,432 @@
+/**
+ * The words of `add`, of `/mcp add` and of the command line, as an entry of mcp.json: `[options] <name> <command or url>
+ * [arguments]`, or `[options] [name] <json>`. The options of `claude mcp add` and `codex mcp add` have the same meaning here.
+ * Values stay as they are written: `${VAR}` is filled in at connect. The worker checks the entry. Pure.
+ */
+import type { JsonValue } from "./protocol/errors.ts";
+import { isObject } from "./protocol/is-object.ts";
+import type { ServerEntry } from "./protocol/setup.ts";
+import { slipsBetween } from "./text/reading.ts";
+
+/** What the options say. */
+interface Given {
+  single: Partial<Record<OptionName, string>>;
+  env: Map<string, string>;
+  headers: Map<string, string>;
+}
+
+/** What is wrong with the words. Thrown to leave all loops at once; only `parseAdd` sees it. */
+class AddProblem extends Error {}
+
+/** Option -> whether a value follows. */
+const OPTIONS = {
+  env: true,
+  header: true,
+  "bearer-token-env": true,
+  transport: true,
+  cwd: true,
+  lifecycle: true,
+  description: true,
+  scope: true,
+  url: true,
+  project: false,
+  replace: false,
+} as const;
+
+type OptionName = keyof typeof OPTIONS;
+
+/** Spellings of `claude mcp add` and `codex mcp add`. */
+const OTHER_NAMES: Readonly<Record<string, OptionName>> = {
+  "-e": "env",
+  "-H": "header",
+  "-t": "transport",
+  "-s": "scope",
+  "--bearer-token-env-var": "bearer-token-env",
+};
+
+const CHOICES: Partial<Record<OptionName, readonly string[]>> = {
+  transport: ["http", "sse", "stdio", "streamable-http"],
+  lifecycle: ["lazy", "eager", "keep-alive"],
+  scope: ["user", "project"],
+};
+
+const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
+/** RFC 9110, section 5.6.2: a token. */
+const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
+
+/** The option that a word names, without its value: `--env=A=1` names `env`. */
+export function optionOf(word: string): OptionName | undefined {
+  const name = word.split("=", 1)[0] ?? "";
+  if (Object.hasOwn(OTHER_NAMES, name)) return OTHER_NAMES[name];
+  const long = name.slice(2);
+  return name.startsWith("--") && Object.hasOwn(OPTIONS, long) ? (long as OptionName) : undefined;
+}
+
+function unknownOption(word: string): AddProblem {
+  const name = (word.split("=", 1)[0] ?? "").slice(2);
+  const near = Object.keys(OPTIONS).find((option) => slipsBetween(name, option, 2) <= 2);
+  const meant = near === undefined ? "" : ` Did you mean --${near}?`;
+  return new AddProblem(
+    `${word} is no option of add.${meant} The options of the command itself stand behind the command.`,
+  );
+}
+
+/** `NAME=value`, or for a header also `Name: value`: divided at the first of the separators. */
+function pair(option: string, value: string, separator: RegExp, example: string): [string, string] {
+  const at = value.search(separator);
+  if (at <= 0) throw new AddProblem(`${option} needs ${example}.`);
+  return [value.slice(0, at).trim(), value.slice(at + 1)];
+}
+
+function addTo(values: Map<string, string>, [name, value]: [string, string], what: string): void {
+  if (values.has(name)) throw new AddProblem(`${what} ${name} is given twice.`);
+  values.set(name, value);
+}
+
+function takeHeader({ headers }: Given, value: string): void {
+  const [name, text] = pair("--header", value, /[:=]/, "Name=value or 'Name: value'");
+  if (!HEADER_NAME.test(name)) throw new AddProblem("--header needs a name of letters, digits and hyphens.");
+  addTo(headers, [name, text.trim()], "The header");
+}
+
+function take(given: Given, option: OptionName, value: string): void {
+  if (option === "env") addTo(given.env, pair("--env", value, /=/, "NAME=value"), "The variable");
+  else if (option === "header") takeHeader(given, value);
+  else if (option === "project") takeSingle(given, "scope", option);
+  else takeSingle(given, option, value);
+}
+
+function takeSingle({ single }: Given, option: OptionName, value: string): void {
+  const choices = CHOICES[option];
+  if (option === "scope" && value === "local")
+    throw new AddProblem("--scope local is not known here. Write user, or project for .pi/mcp.json.");
+  if (choices && !choices.includes(value))
+    throw new AddProblem(`--${option} needs ${choices.slice(0, -1).join(", ")} or ${choices.at(-1)}.`);
+  if (option === "bearer-token-env" && !VARIABLE.test(value))
+    throw new AddProblem("--bearer-token-env needs the name of an environment variable, not the token.");
+  if (single[option] !== undefined && single[option] !== value)
+    throw new AddProblem(`--${option} is given twice.`);
+  single[option] = value;
+}
+
+/** Reads the option at `at`. Answers how many words behind it belong to it. Throws `AddProblem`. */
+function readOption(given: Given, words: readonly string[], at: number): number {
+  const word = words[at] as string;
+  const option = optionOf(word);
+  if (option === undefined) throw unknownOption(word);
+  const equals = word.indexOf("=");
+  if (!OPTIONS[option] && equals !== -1) throw new AddProblem(`--${option} takes no value.`);
+  if (!OPTIONS[option] || equals !== -1) {
+    take(given, option, word.slice(equals + 1));
+    return 0;
+  }
+  const value = words[at + 1];
+  if (value === undefined || value === "--") throw new AddProblem(`${word} needs a value behind it.`);
+  take(given, option, value);
+  return 1;
+}
+
+/** For help and completion. */
+export const addOptionNames = (): string[] => Object.keys(OPTIONS).map((name) => `--${name}`);
+
+const LONGEST = 32;
+/** Words that say nothing about what the server is for. */
+const EMPTY =
+  /^(mcp|server|servers|api|www|app|latest|com|org|net|io|dev|ai|index|main|dist|src|build|bin|node|sse|v\d+)$/;
+/** Programs that start another one, which their arguments name. */
+const STARTERS =
+  /(^|[\\/])(npx|npm|pnpm|yarn|bunx?|uvx?|pipx|deno|node|python3?|docker|podman|sh|bash|cmd|env)(\.exe|\.cmd)?$/i;
+/** Words of starters that name nothing. */
+const VERBS = /^(run|exec|dlx|x|tool|start)$/;
+
+const plain = (text: string): string[] =>
+  text
+    .toLowerCase()
+    .split(/[^a-z0-9]+/)
+    .filter((word) => word !== "" && !EMPTY.test(word) && !/^\d+$/.test(word));
+
+function fromUrl(url: string): string[] {
+  const [, host = "", path = ""] = /^https?:\/\/(?:[^/?#@]*@)?([^/?#:]*)[^/?#]*([^?#]*)/i.exec(url) ?? [];
+  const words = plain(host.replace(/\.[a-z]+$/i, ""));
+  return words.length > 0 ? words.slice(-1) : plain(path);
+}
+
+/** `@scope/name@1.2` and `path/to/name.js` -> the words of their name, or else of the scope. */
+function fromWord(word: string): string[] {
+  const [, scope = "", name = ""] = /^(?:@([^/]+)\/)?(.*?)(?:@[^/@]*)?$/.exec(word) ?? [];
+  const last = name.split(/[\\/]/).findLast((part) => plain(part.replace(/\.\w+$/, "")).length > 0) ?? "";
+  const words = plain(last.replace(/\.(m?js|c?js|ts|py|sh|exe|cmd)$/, ""));
+  return words.length > 0 ? words : plain(scope);
+}
+
+/** `target`: the command with its arguments, or the URL. */
+export function proposedName(target: readonly string[]): string {
+  const [first = "", ...args] = target;
+  const candidates = STARTERS.test(first)
+    ? args.filter((arg) => !arg.startsWith("-") && !VERBS.test(arg))
+    : [first];
+  const words = /^https?:/i.test(first) ? fromUrl(first) : fromWord(candidates[0] ?? first);
+  return words.join("-").slice(0, LONGEST).replace(/-$/, "") || "server";
+}
+
+/** Far more than a server needs; a person may paste anything. */
+const JSON_CHARS = 100_000;
+const SERVER_KEYS = ["mcpServers", "mcp-servers", "mcp_servers", "servers"];
+
+const isEntry = (value: unknown): value is ServerEntry =>
+  isObject(value) && ["command", "url", "serverUrl", "httpUrl"].some((key) => typeof value[key] === "string");
+
+/** Windsurf and Gemini have other keys for the URL. */
+function withUrl({ serverUrl, httpUrl, ...entry }: ServerEntry): ServerEntry {
+  const url = entry.url ?? serverUrl ?? httpUrl;
+  return url === undefined ? entry : { ...entry, url };
+}
+
+/** The JSON value; undefined if the text is none. A property without the braces around it counts as an object. */
+function parsed(text: string): unknown {
+  for (const whole of [text, `{${text.trim().replace(/,$/, "")}}`]) {
+    try {
+      return JSON.parse(whole) as unknown;
+    } catch {
+      // Either form may be the right one.
+    }
+  }
+  return undefined;
+}
+
+/**
+ * One server from a piece of JSON, as READMEs show it: a whole file with `mcpServers`, one property of it, or the entry
+ * alone. Throws `AddProblem`.
+ */
+function readJsonServer(text: string): { name?: string; entry: ServerEntry } {
+  if (text.length > JSON_CHARS) throw new AddProblem("That is too long for the entry of one server.");
+  const root = parsed(text);
+  if (!isObject(root)) throw new AddProblem("That is no JSON object: check its quotes, commas and braces.");
+  if (isEntry(root)) return { entry: withUrl(root) };
+  const key = SERVER_KEYS.find((one) => isObject(root[one]));
+  const servers = Object.entries(key === undefined ? root : (root[key] as object));
+  const entries = servers.filter((server): server is [string, ServerEntry] => isEntry(server[1]));
+  const [first] = entries;
+  if (first === undefined) throw new AddProblem("The JSON names no server with a command or a url.");
+  if (entries.length > 1)
+    throw new AddProblem(
+      `The JSON holds ${entries.length} servers: add them one by one, or write them into your mcp.json.`,
+    );
+  return { name: first[0], entry: withUrl(first[1]) };
+}
+
+export interface AddWords {
+  name: string;
+  entry: ServerEntry;
+  /** For the project's file. */
+  project: boolean;
+  /** Whether the words say for which file: nobody need be asked then. */
+  saysWhere: boolean;
+  replace: boolean;
+}
+
+/** The forms of `add`, without the command before it. */
+export const ADD_USAGE = [
+  "add <name> <command> [arguments]",
+  "add <name> <url>",
+  "add [name] <the JSON of a README>",
+  "Options, before the name: --env NAME=value, --header Name=value, --bearer-token-env NAME, --transport http|sse, --cwd folder, --lifecycle lazy|eager|keep-alive, --description text, --project, --replace.",
+  "-- ends the options.",
+].join("\n");
+
+const isUrl = (word: string): boolean => /^https?:\/\//i.test(word);
+/** A URL, or a text that gives one at connect: a variable or a command. */
+const mayBeUrl = (word: string): boolean => isUrl(word) || /^(\$\{|\$env:|!)/.test(word);
+
+const wantsHttp = ({ single: { transport, url } }: Given): boolean =>
+  url !== undefined || (transport !== undefined && transport !== "stdio");
+
+interface Read {
+  given: Given;
+  /** The name, then the command or the URL, as far as they stand before `--`. */
+  positionals: string[];
+  /** Words behind `--` or behind the command. */
+  rest: readonly string[];
+}
+
+/** Divides the words. Behind a URL there can be options; behind a command all words are the command's. */
+function read(words: readonly string[]): Read {
+  const given: Given = { single: {}, env: new Map(), headers: new Map() };
+  const positionals: string[] = [];
+  for (let at = 0; at < words.length; at++) {
+    const word = words[at] as string;
+    if (word === "--") return { given, positionals, rest: words.slice(at + 1) };
+    if (word.startsWith("-") && word !== "-") {
+      at += readOption(given, words, at);
+      continue;
+    }
+    positionals.push(word);
+    if (positionals.length < 2 || isUrl(word) || wantsHttp(given)) continue;
+    const rest = words.slice(at + 1);
+    refuseOwnOptions(rest);
+    return { given, positionals, rest };
+  }
+  return { given, positionals, rest: [] };
+}
+
+/** An option of ours behind the command would become the command's without a word. */
+function refuseOwnOptions(rest: readonly string[]): void {
+  const found = rest.find((word) => word.startsWith("--") && optionOf(word) !== undefined);
+  if (found === undefined) return;
+  throw new AddProblem(
+    `${found} stands behind the command. Write it before the name; or, if it is the command's own, write -- before the command.`,
+  );
+}
+
+function targetOf({ given, positionals, rest }: Read): readonly string[] {
+  const { url } = given.single;
+  const written = [...positionals.slice(1), ...rest];
+  if (url === undefined) return written;
+  if (written.length > 0) throw new AddProblem(`--url is given, so ${written[0]} is a word too many.`);
+  return [url];
+}
+
+function refuse({ single, env, headers }: Given, options: readonly OptionName[], what: string): void {
+  const isGiven = (option: OptionName): boolean => {
+    if (option === "env") return env.size > 0;
+    return option === "header" ? headers.size > 0 : single[option] !== undefined;
+  };
+  const found = options.find(isGiven);
+  if (found !== undefined) throw new AddProblem(`--${found} is for ${what}.`);
+}
+
+const valuesOf = (values: Map<string, string>): ServerEntry | undefined =>
+  values.size === 0 ? undefined : Object.fromEntries(values);
+
+/** Without the keys that are not given. */
+const compact = (keys: Record<string, JsonValue | undefined>): ServerEntry =>
+  Object.fromEntries(Object.entries(keys).filter((key): key is [string, JsonValue] => key[1] !== undefined));
+
+function httpEntry([url = "", extra]: readonly string[], given: Given): ServerEntry {
+  const { transport } = given.single;
+  if (extra !== undefined) throw new AddProblem(`A URL takes no arguments: ${extra} is a word too many.`);
+  if (!mayBeUrl(url)) throw new AddProblem(`${url} is no URL: it must begin with https:// or http://.`);
+  refuse(given, ["env", "cwd"], "a command, and a URL is given");
+  return compact({
+    type: transport === "sse" ? "sse" : undefined,
+    url,
+    headers: valuesOf(given.headers),
+    bearerTokenEnv: given.single["bearer-token-env"],
+    lifecycle: given.single.lifecycle,
+    description: given.single.description,
+  });
+}
+
+function stdioEntry([command = "", ...args]: readonly string[], given: Given): ServerEntry {
+  if (/^[a-z][a-z\d+.-]*:\/\//i.test(command))
+    throw new AddProblem("A URL must begin with https:// or http://; a command holds no ://.");
+  refuse(given, ["header", "bearer-token-env"], "a URL, and a command is given");
+  return compact({
+    command,
+    args: args.length > 0 ? args : undefined,
+    env: valuesOf(given.env),
+    cwd: given.single.cwd,
+    lifecycle: given.single.lifecycle,
+    description: given.single.description,
+  });
+}
+
+/** The name that the words or the JSON give, or one that says what runs. */
+function nameOf(entry: ServerEntry): string {
+  const { command, args, url } = entry;
+  const words = [command, ...(Array.isArray(args) ? args : []), url];
+  return proposedName(words.filter((word) => typeof word === "string"));
+}
+
+/** An entry that is given as JSON, as READMEs show it. */
+function jsonEntry(
+  [json = "", extra]: readonly string[],
+  name: string | undefined,
+  given: Given,
+): { name: string; entry: ServerEntry } {
+  const { scope: _scope, replace: _replace, ...others } = given.single;
+  if (extra !== undefined) throw new AddProblem(`Behind the JSON, ${extra} is a word too many.`);
+  const [option] = Object.keys(others);
+  refuse(given, ["env", "header"], "a command or a URL; write it into the JSON");
+  if (option !== undefined)
+    throw new AddProblem(`--${option} is for a command or a URL; write it into the JSON.`);
+  const read = readJsonServer(json);
+  return { name: name ?? read.name ?? nameOf(read.entry), entry: read.entry };
+}
+
+function serverOf(all: Read): { name: string; entry: ServerEntry } {
+  const { given, positionals } = all;
+  const [name] = positionals;
+  const [first] = name === undefined ? all.rest : [name];
+  if (first?.startsWith("{")) {
+    const behind = name === undefined ? all.rest.slice(1) : targetOf(all);
+    return jsonEntry([first, ...behind], undefined, given);
+  }
+  if (name === undefined) throw new AddProblem("The name of the server is missing.");
+  if (isUrl(name)) throw new AddProblem(`A name comes first: add <name> ${name}`);
+  const target = targetOf(all);
+  if (target[0] === undefined || target[0] === "")
+    throw new AddProblem(`The command or the URL is missing behind the name ${name}.`);
+  if (target[0].startsWith("{")) return jsonEntry(target, name, given);
+  const isRemote = wantsHttp(given) || isUrl(target[0]);
+  if (isRemote && given.single.transport === "stdio")
+    throw new AddProblem("--transport stdio is for a command, and a URL is given.");
+  return { name, entry: isRemote ? httpEntry(target, given) : stdioEntry(target, given) };
+}
+
+function parse(words: readonly string[]): AddWords {
+  const all = read(words);
+  const { scope, replace } = all.given.single;
+  return {
+    ...serverOf(all),
+    project: scope === "project",
+    saysWhere: scope !== undefined,
+    replace: replace !== undefined,
+  };
+}
+
+/** `words`: as a shell or `splitWords` divides them, without the word `add`. */
+export function parseAdd(words: readonly string[]): { add: AddWords } | { problem: string } {
+  try {
+    return { add: parse(words) };
+  } catch (error) {
+    if (error instanceof AddProblem) return { problem: error.message };
+    throw error;
+  }
+}
+
+/** A backslash before any other character is a part of the word, so that Windows paths need no quotes. */
+const ESCAPABLE = /[\s"'\\]/;
+
+/**
+ * Divides a line into words as a shell does: blanks separate, quotes hold together, a backslash takes a blank, a quote
+ * or a backslash as it is. Nothing is filled in: `$HOME` and `*` stay as they are written.
+ */
+export function splitWords(line: string): { words: string[] } | { problem: string } {
+  const words: string[] = [];
+  /** Undefined between words, since `""` is a word too. */
+  let word: string | undefined;
+  let quote: "'" | '"' | undefined;
+  for (let at = 0; at < line.length; at++) {
+    const char = line[at] as string;
+    const next = line[at + 1];
+    const escapes =
+      quote === '"' ? next === '"' || next === "\\" : next !== undefined && ESCAPABLE.test(next);
+    if (char === "\\" && quote !== "'" && escapes) {
+      word = (word ?? "") + next;
+      at++;
+    } else if (quote !== undefined) {
+      if (char === quote) quote = undefined;
+      else word += char;
+    } else if (char === "'" || char === '"') {
+      quote = char;
+      word ??= "";
+    } else if (/\s/.test(char)) {
+      if (word !== undefined) words.push(word);
+      word = undefined;
+    } else word = (word ?? "") + char;
+  }
+  if (quote !== undefined) return { problem: `The quote ${quote} is not closed.` };
+  if (word !== undefined) words.push(word);
+  return { words };
+}

@@ -1,0 +1,232 @@
+/**
+ * How often and how many at a time something happens that a server or background work would do without end: runs of a task,
+ * background tasks, lines in the log, progress, repeated texts. And how soon the process of a server is ended.
+ */
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+
+/** The interval is the shortest again after this time without a request or run, or after the interval if that is longer. */
+const QUIET_MS = 10_000;
+
+export type Throttle = ReturnType<typeof createThrottle>;
+
+/**
+ * Runs `task` soon after a request, once for all requests that come meanwhile. Runs never overlap, and start at least
+ * `intervalMs` apart. A flood of requests costs one run in each interval; the last request is never lost. While requests
+ * keep coming, the interval doubles with each run up to `longestMs`; it is short again after a quiet time.
+ */
+export function createThrottle(options: {
+  /** Time from the first request to the run, to gather a burst. */
+  delayMs: number;
+  intervalMs: number;
+  /** The longest interval. Absent: the interval does not grow. */
+  longestMs?: number;
+  /** If the task answers a promise, that promise must never reject. */
+  task: () => unknown;
+}) {
+  const { delayMs, intervalMs, longestMs = intervalMs } = options;
+  let timer: NodeJS.Timeout | undefined;
+  let lastRunAt = -Infinity;
+  /** Time of the last request or run. */
+  let busyAt = -Infinity;
+  /** Least time from the last run to the next. */
+  let pauseMs = intervalMs;
+  let isFresh = true;
+  let running = false;
+  let again = false;
+  let stopped = false;
+
+  const schedule = (): void => {
+    timer ??= setTimeout(run, Math.max(delayMs, lastRunAt + pauseMs - performance.now()));
+  };
+
+  const onEnd = (): void => {
+    running = false;
+    busyAt = performance.now();
+    if (!again || stopped) return;
+    again = false;
+    schedule();
+  };
+
+  function run(): void {
+    timer = undefined;
+    lastRunAt = performance.now();
+    busyAt = lastRunAt;
+    pauseMs = isFresh ? intervalMs : Math.min(pauseMs * 2, longestMs);
+    isFresh = false;
+    running = true;
+    const done = options.task();
+    if (done instanceof Promise) void done.finally(onEnd);
+    else onEnd();
+  }
+
+  return {
+    request(): void {
+      if (stopped) return;
+      const now = performance.now();
+      if (now - busyAt >= Math.max(QUIET_MS, pauseMs)) {
+        isFresh = true;
+        pauseMs = intervalMs;
+      }
+      busyAt = now;
+      if (running) again = true;
+      else schedule();
+    },
+    stop(): void {
+      stopped = true;
+      clearTimeout(timer);
+      timer = undefined;
+    },
+  };
+}
+
+export type Gate = ReturnType<typeof createGate>;
+
+/**
+ * Lets at most `size` background tasks run at a time; the others wait in order. A task that becomes urgent stops
+ * waiting, so a task that a user waits for never queues behind background work.
+ */
+export function createGate(size: number) {
+  let running = 0;
+  const waiting: (() => void)[] = [];
+  const leave = (): void => {
+    running--;
+    waiting.shift()?.();
+  };
+  return {
+    /** Settles when the task may run, or at once when `urgent` fires. The caller calls the answer when the task has ended. */
+    enter: (urgent: AbortSignal): Promise<() => void> =>
+      new Promise((resolve) => {
+        const pass = (): void => {
+          urgent.removeEventListener("abort", jump);
+          running++;
+          resolve(leave);
+        };
+        const jump = (): void => {
+          const at = waiting.indexOf(pass);
+          if (at !== -1) waiting.splice(at, 1);
+          resolve(() => undefined);
+        };
+        if (urgent.aborted) return jump();
+        if (running < size) return pass();
+        waiting.push(pass);
+        urgent.addEventListener("abort", jump, { once: true });
+      }),
+  };
+}
+
+/**
+ * Bounds what one server may write into the log: a number of lines and characters in each window of time. Further lines
+ * are not composed but counted, and reported in one line when the window is over.
+ */
+export function createLineBudget(
+  limits: { lines: number; chars: number; windowMs: number },
+  onDropped: (count: number) => void,
+) {
+  let opensAt = -Infinity;
+  let lines = 0;
+  let chars = 0;
+  let dropped = 0;
+  let timer: NodeJS.Timeout | undefined;
+
+  const reportDropped = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+    if (dropped > 0) onDropped(dropped);
+    dropped = 0;
+  };
+  const open = (now: number): void => {
+    reportDropped();
+    opensAt = now;
+    ({ lines, chars } = limits);
+  };
+  const drop = (now: number): void => {
+    // One line that is too long ends the window: composing further lines would cost as much as writing them.
+    lines = 0;
+    dropped++;
+    timer ??= setTimeout(reportDropped, opensAt + limits.windowMs - now).unref();
+  };
+
+  return {
+    /** Composes the line and hands it on, or counts it as dropped. */
+    write: (compose: () => string, sink: (line: string) => void) => {
+      const now = performance.now();
+      if (now - opensAt >= limits.windowMs) open(now);
+      if (lines === 0) return drop(now);
+      const line = compose();
+      if (line.length > chars) return drop(now);
+      lines--;
+      chars -= line.length;
+      sink(line);
+    },
+    /** Reports dropped lines at once, without waiting for the end of the window. */
+    close: reportDropped,
+  };
+}
+
+/** Passes progress on at most once every `intervalMs`: the first at once, then the newest of each interval. */
+export function createProgressPacer<T>(intervalMs: number, pass: (progress: T) => void) {
+  let timer: NodeJS.Timeout | undefined;
+  let newest: { progress: T } | undefined;
+  let stopped = false;
+  const passNow = (progress: T): void => {
+    newest = undefined;
+    pass(progress);
+    timer = setTimeout(() => {
+      timer = undefined;
+      if (newest) passNow(newest.progress);
+    }, intervalMs);
+  };
+  return {
+    push: (progress: T): void => {
+      if (stopped) return;
+      if (timer) newest = { progress };
+      else passNow(progress);
+    },
+    /** Ends the passing on, because the call has ended. */
+    stop: (): void => {
+      stopped = true;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/**
+ * Remembers recent texts. A server may send new texts without end, so only `most` are remembered: a text that comes
+ * again after that many others counts as new.
+ */
+export class Recent {
+  readonly #texts = new Set<string>();
+  readonly #most: number;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** True if the text was not remembered; it is from now on. */
+  isNew(text: string): boolean {
+    const isNew = !this.#texts.delete(text);
+    this.#texts.add(text);
+    if (this.#texts.size > this.#most) {
+      const { value: oldest } = this.#texts.values().next();
+      if (oldest !== undefined) this.#texts.delete(oldest);
+    }
+    return isNew;
+  }
+}
+
+/** Milliseconds until SIGTERM and until SIGKILL, both from the end of stdin. */
+export interface CloseTimes {
+  termMs: number;
+  killMs: number;
+  /** Whether nobody waits for the end of a process that was sent SIGKILL. */
+  isLast?: boolean;
+}
+
+/** For a connection that ends with the session, or before it was of use. */
+export const SHUTDOWN_TIMES: CloseTimes = { termMs: LIMITS.shutdownTermMs, killMs: LIMITS.shutdownKillMs };
+
+/**
+ * For a server that was never called and is not wanted any more: it has nothing to finish. SIGTERM first, because a
+ * client of a container passes it on.
+ */
+export const UNUSED_TIMES: CloseTimes = { termMs: 0, killMs: 10, isLast: true };
