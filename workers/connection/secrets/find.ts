@@ -5,7 +5,7 @@
  */
 import { percentDecoded } from "../../../src/shared/text/reading.ts";
 import type { HttpTarget, ServerDefinition } from "../config/entry/definition.ts";
-import type { OAuthPlan } from "../config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../config/entry/oauth-keys.ts";
 import type { Secrets } from "./redact.ts";
 
 type Target = ServerDefinition["target"];

@@ -22,6 +22,11 @@ export const mistake = (path: string[], message: string, remedy: string): Mistak
   remedy,
 });
 
+export const warning = (path: string[], message: string, remedy: string): Mistake => ({
+  ...mistake(path, message, remedy),
+  severity: "warning",
+});
+
 type Issue = z.core.$ZodIssue;
 /** Schemas by key. Reading a key may make its schema. */
 type Shape = Record<string, z.ZodType>;

@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
 import { canonical } from "../../../shared/json.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
-import { HOSTS, type HostName } from "../entry/shape.ts";
+import { HOSTS, type HostName } from "../entry/schema.ts";
 import { addAll, brokenFile, fileLimits } from "../files/files.ts";
 import { type ConfigFacts, type ConfigSource, findWorktree, readText } from "../files/sources.ts";
 import { hostSources, looksUp, parseHostText } from "../hosts/hosts.ts";

@@ -9,7 +9,7 @@ import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
 import { withoutBom } from "../../../../src/shared/text/reading.ts";
 import { parseEntry, type ServerDefinition } from "../entry/definition.ts";
 import { escapeVariables, pathsOf } from "../entry/interpolate.ts";
-import type { HostName } from "../entry/shape.ts";
+import type { HostName } from "../entry/schema.ts";
 import { parseJsonc, parseTomlText } from "../files/document.ts";
 import { addAll, brokenFile, fileLimits, tooManyServers, toProblems } from "../files/files.ts";
 import type { ConfigFacts, ConfigSource } from "../files/sources.ts";

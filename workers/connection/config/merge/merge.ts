@@ -7,8 +7,8 @@ import { homedir } from "node:os";
 import type { RegisteredServer, SessionFacts } from "../../../../src/shared/protocol/session.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
 import { isProject, type ServerDefinition } from "../entry/definition.ts";
+import type { HostName } from "../entry/schema.ts";
 import type { Settings } from "../entry/settings.ts";
-import type { HostName } from "../entry/shape.ts";
 import {
   addAll,
   brokenFile,

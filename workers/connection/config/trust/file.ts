@@ -1,6 +1,6 @@
 /**
  * Owns: `<agentDir>/mcp-trust.json`, the user's answers about servers of projects, by hash. The file has version 2
- * and mode 0600, and one process at a time writes the whole file; version 1 can be read. A corrupt file counts as
+ * and mode 0600, and one process at a time writes the whole file. A corrupt file counts as
  * empty and is kept aside, never lost. Nobody knows what a corrupt file refused, so everything awaits an answer then.
  */
 import * as z from "zod";
@@ -21,16 +21,14 @@ const SHA256 = /^[0-9a-f]{64}$/;
 function trustSchema() {
   const consent = z.object({
     hash: z.string().regex(SHA256),
+    subject: z.string().regex(SHA256),
+    place: z.string(),
     decision: z.enum(["allowed", "refused", "awaiting"]),
     server: z.string(),
     file: z.string(),
     decidedAt: z.number(),
   });
-  const bound = consent.extend({ subject: z.string().regex(SHA256), place: z.string() });
-  return z.union([
-    z.object({ version: z.literal(VERSION), consents: z.array(z.union([bound, consent.strict()])) }),
-    z.object({ version: z.literal(1), consents: z.array(consent) }),
-  ]);
+  return z.object({ version: z.literal(VERSION), consents: z.array(consent) });
 }
 
 type Loaded =

@@ -73,7 +73,6 @@ export async function openConsents(session: SessionFacts, log: (problem: string)
     const facts: TrustFacts = {
       projectTrusted,
       canAsk,
-      cwd,
       folder,
       envFiles,
       scripts,
@@ -106,7 +105,7 @@ export async function openConsents(session: SessionFacts, log: (problem: string)
       const now = await lookAtEnvFiles(servers, { env: process.env, home: homedir(), cwd });
       look = now;
       const decision = decideNow(servers, now);
-      const awaiting = awaitingConsents(decision, store.consents, { cwd }, Date.now());
+      const awaiting = awaitingConsents(decision, store.consents, Date.now());
       if (awaiting.length === 0) return decision;
       await store.add(
         awaiting,

@@ -68,9 +68,9 @@ test("settings of .mcp.json -> what writes files or widens is ignored, each repo
   const settings = { captureStats: { path: "/tmp/stats" }, outputGuard: false, proxyTool: true };
   await put(home.projectFile, `{"settings":\n${JSON.stringify(settings)}}`);
   expect(await positions(home)).toEqual([
-    ".mcp.json:2:17: settings.captureStats: a project's file may not decide this: it writes files",
-    ".mcp.json:2:71: settings.proxyTool: a project's file may not decide this: it changes the names under which your tools are called",
     ".mcp.json:2:53: settings.outputGuard: a project's file may only make this stricter",
+    ".mcp.json:2:71: settings.proxyTool: a project's file may not decide this: it changes the names under which your tools are called",
+    ".mcp.json:2:17: settings.captureStats: a project's file may not decide this: it writes files",
   ]);
   const { running } = await open(home);
   expect(running.now.settings).toMatchObject({ captureStats: false, outputGuard: {}, proxyTool: false });

@@ -20,7 +20,6 @@ import {
   consentHash,
   EVERY_SUBJECT,
   everythingAwaits,
-  firstVersionHash,
   placeOf,
   subjectOf,
 } from "../../../../../../workers/connection/config/trust/records.ts";
@@ -30,7 +29,7 @@ import { definition, PROJECT_FILE, PROJECT_PI, temporaryFolder, USER } from "../
 const CWD = "/work/app";
 const PLACE = placeOf(CWD);
 const MOVED = "/work/renamed";
-const TRUSTED: TrustFacts = { projectTrusted: true, canAsk: true, cwd: CWD, folder: CWD };
+const TRUSTED: TrustFacts = { projectTrusted: true, canAsk: true, folder: CWD };
 const RAW = { command: "x", args: ["y"], env: { A: "${T}" } };
 
 const consent = (
@@ -41,19 +40,6 @@ const consent = (
   hash: consentHash(of, placeOf(folder), { seen }),
   subject: subjectOf(of),
   place: placeOf(folder),
-  decision,
-  server: of.name,
-  file: of.file,
-  decidedAt: 1,
-});
-
-/** A record of version 1 of the file: one hash, of the definition and of the folder's path. */
-const firstVersion = (
-  of: ServerDefinition,
-  decision: Consent["decision"] = "allowed",
-  cwd: string = CWD,
-): Consent => ({
-  hash: firstVersionHash(of, cwd),
   decision,
   server: of.name,
   file: of.file,
@@ -177,7 +163,7 @@ describe("decideTrust", () => {
       PROJECT_FILE,
     );
     expect(summary(decideTrust([other], [consent(IN.file)], TRUSTED))).toEqual(run);
-    const elsewhere = { ...TRUSTED, cwd: "/other", folder: "/other" };
+    const elsewhere = { ...TRUSTED, folder: "/other" };
     expect(summary(decideTrust([IN.file], [consent(IN.file)], elsewhere))).toEqual(ask);
     const renamed = definition("b", RAW, PROJECT_FILE);
     expect(summary(decideTrust([renamed], [consent(IN.file)], TRUSTED)).pending).toEqual(["b"]);
@@ -210,7 +196,7 @@ describe("decideTrust", () => {
     );
     const live = { ...TRUSTED, accepted: new Set<string>() };
     const onPi = definition("a", { command: "x", args: [`${longest}x`] }, PROJECT_PI);
-    expect(awaitingConsents(decideTrust([onPi], [], live), [], live, 7)).toHaveLength(1);
+    expect(awaitingConsents(decideTrust([onPi], [], live), [], 7)).toHaveLength(1);
   });
 
   test("the user's server runs in place of a project's server that may not run", () => {
@@ -233,7 +219,7 @@ describe("decideTrust", () => {
 describe("awaitingConsents", () => {
   const live = { ...TRUSTED, accepted: new Set<string>() };
   const awaited = (of: ServerDefinition, known: Consent[], facts: TrustFacts): string[] =>
-    awaitingConsents(decideTrust([of], known, facts), known, facts, 7).map(({ hash }) => hash);
+    awaitingConsents(decideTrust([of], known, facts), known, 7).map(({ hash }) => hash);
   const it = [consentHash(IN.pi, PLACE)];
 
   test.each<[string, ServerDefinition, Consent[], TrustFacts, string[]]>([
@@ -250,7 +236,6 @@ describe("awaitingConsents", () => {
       live,
       it,
     ],
-    [".pi/mcp.json, awaiting since version 1", IN.pi, [firstVersion(IN.pi, "awaiting")], live, []],
     [".mcp.json, which is asked for in any case", IN.file, [], live, []],
   ])("%s -> %#", (_, of, known, facts, expected) => {
     expect(awaited(of, known, facts)).toEqual(expected);
@@ -258,9 +243,7 @@ describe("awaitingConsents", () => {
 
   test("names the servers that await an answer, and since when", () => {
     const decision = decideTrust([IN.pi], [], live);
-    expect(awaitingConsents(decision, [], live, 7)).toEqual([
-      { ...consent(IN.pi, "awaiting"), decidedAt: 7 },
-    ]);
+    expect(awaitingConsents(decision, [], 7)).toEqual([{ ...consent(IN.pi, "awaiting"), decidedAt: 7 }]);
   });
 });
 
@@ -326,7 +309,7 @@ describe("mcp-trust.json", () => {
       allowed: ["a"],
       pending: ["s0"],
     });
-    const moved = { ...TRUSTED, cwd: MOVED, folder: MOVED };
+    const moved = { ...TRUSTED, folder: MOVED };
     expect(summary(decideTrust([forgotten], folded, moved)).pending).toEqual(["s0"]);
     await remember(many, [consent(forgotten)]);
     expect(summary(decideTrust([forgotten], await consentsIn(many), TRUSTED)).allowed).toEqual(["s0"]);
@@ -341,7 +324,10 @@ describe("mcp-trust.json", () => {
       `{"version":2,"consents":[{"hash":"${HASH}","subject":"${HASH}","decision":"allowed","server":"s","file":"f","decidedAt":1}]}`,
       /not a list/,
     ],
-    ['{"version":1,"consents":[{"hash":"x"}]}', /not a list of consents/],
+    [
+      `{"version":1,"consents":[{"hash":"${HASH}","decision":"allowed","server":"s","file":"f","decidedAt":1}]}`,
+      /not a list of consents/,
+    ],
   ])("%s holds no consents, says so, and is kept aside; then everything awaits", async (text, why) => {
     const folder = await temporaryFolder();
     const path = join(folder, "mcp-trust.json");

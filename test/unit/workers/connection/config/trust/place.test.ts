@@ -1,24 +1,17 @@
-/**
- * Owns: the things to which a decision about a project's server is bound. A refusal is not lost with the path of its
- * folder, a permission holds where it was given, and records of the first version of mcp-trust.json still count.
- */
-import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../../../../../src/shared/protocol/limits.ts";
 import type { ServerDefinition } from "../../../../../../workers/connection/config/entry/definition.ts";
 import { contentOf, type EnvSeen } from "../../../../../../workers/connection/config/env-files/env-files.ts";
 import { decideTrust, type TrustFacts } from "../../../../../../workers/connection/config/trust/decide.ts";
-import { loadTrust, remember } from "../../../../../../workers/connection/config/trust/file.ts";
 import {
   type Consent,
   consentHash,
   type Decision,
-  firstVersionHash,
   merge,
   placeOf,
   subjectOf,
 } from "../../../../../../workers/connection/config/trust/records.ts";
-import { definition, PROJECT_FILE, PROJECT_PI, put, temporaryFolder } from "../support.ts";
+import { definition, PROJECT_FILE, PROJECT_PI } from "../support.ts";
 
 const HERE = "/work/app";
 const THERE = "/work/renamed";
@@ -52,14 +45,6 @@ const record = (
   decidedAt,
 });
 
-const old = (of: ServerDefinition, decision: Decision, cwd = HERE): Consent => ({
-  hash: firstVersionHash(of, cwd),
-  decision,
-  server: of.name,
-  file: of.file,
-  decidedAt: 1,
-});
-
 /** `run`, `ask`, or why it never runs. */
 function verdict(
   of: ServerDefinition,
@@ -67,7 +52,7 @@ function verdict(
   { folder = HERE, env, ...over }: At & Partial<TrustFacts> = {},
 ): string {
   const envFiles = env && new Map([[of, env]]);
-  const facts: TrustFacts = { projectTrusted: true, canAsk: true, cwd: folder, folder, envFiles, ...over };
+  const facts: TrustFacts = { projectTrusted: true, canAsk: true, folder, envFiles, ...over };
   const { allowed, pending, refused } = decideTrust([of], known, facts);
   if (allowed.length > 0) return "run";
   return pending.length > 0 ? "ask" : (refused[0]?.reason ?? "lost");
@@ -156,60 +141,13 @@ describe("a decision, and what the envFile held", () => {
   });
 
   test("an allowed server carries the content that was agreed to; another content has another accepted hash", () => {
-    const facts = { projectTrusted: true, canAsk: true, cwd: HERE, folder: HERE };
+    const facts = { projectTrusted: true, canAsk: true, folder: HERE };
     const at = (env: EnvSeen) =>
       decideTrust([WITH_ENV], [], { ...facts, envFiles: new Map([[WITH_ENV, env]]) });
     expect(at(good).allowed[0]?.agreedEnvFile).toMatch(/^[0-9a-f]{64}$/);
     expect(at(good).allowed[0]?.agreedEnvFile).not.toBe(at(evil).allowed[0]?.agreedEnvFile);
     const { accepted } = at(good);
     expect(verdict(WITH_ENV, [], { env: evil, accepted })).toBe("ask");
-  });
-});
-
-describe("what the first version of the file wrote", () => {
-  test.each<[string, ServerDefinition, Consent[], At, string]>([
-    ["allowed, the same folder", ON_FILE, [old(ON_FILE, "allowed")], {}, "run"],
-    ["allowed, another folder", ON_FILE, [old(ON_FILE, "allowed")], { folder: THERE }, "ask"],
-    ["allowed without a word of its envFile", WITH_ENV, [old(WITH_ENV, "allowed")], { env: seen({}) }, "ask"],
-    ["refused, the same folder", ON_PI, [old(ON_PI, "refused")], {}, REFUSED],
-    ["refused, then renamed", ON_PI, [old(ON_PI, "refused")], { folder: THERE }, "ask"],
-    ["put off, then renamed", ON_PI, [old(ON_PI, "awaiting")], { folder: THERE }, "ask"],
-    [
-      "all of a file put off, then renamed",
-      ON_PI,
-      [{ ...old(ON_PI, "awaiting"), server: "*" }],
-      { folder: THERE },
-      "ask",
-    ],
-    [
-      "refused, of another name",
-      definition("b", RAW, PROJECT_PI),
-      [old(ON_PI, "refused")],
-      { folder: THERE },
-      "run",
-    ],
-    ["refused before, allowed since", ON_PI, [old(ON_PI, "refused"), record(ON_PI, "allowed")], {}, "run"],
-    [
-      "allowed before, refused since",
-      ON_FILE,
-      [old(ON_FILE, "allowed"), record(ON_FILE, "refused")],
-      {},
-      REFUSED,
-    ],
-  ])("%s -> %#", (_, of, known, at, expected) => {
-    expect(verdict(of, known, at)).toBe(expected);
-  });
-
-  test("is kept when the file is written again", async () => {
-    const path = join(await temporaryFolder(), "mcp-trust.json");
-    const before = [old(ON_FILE, "allowed"), old(definition("b", RAW, PROJECT_PI), "refused")];
-    await put(path, { version: 1, consents: before });
-    await remember(path, [record(ON_PI, "refused", { folder: THERE })]);
-    const { consents, problem } = await loadTrust(path);
-    expect(problem).toBeUndefined();
-    expect(consents).toEqual([...before, record(ON_PI, "refused", { folder: THERE })]);
-    expect(verdict(ON_FILE, consents)).toBe("run");
-    expect(verdict(ON_FILE, consents, { folder: "/third" })).toBe(REFUSED);
   });
 });
 

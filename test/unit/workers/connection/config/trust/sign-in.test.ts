@@ -1,5 +1,4 @@
 /** Owns: what a consent says about a server's sign-in and certificates, and to what of it the consent is bound. */
-import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import type { ServerDefinition } from "../../../../../../workers/connection/config/entry/definition.ts";
 import { applyOverride } from "../../../../../../workers/connection/config/entry/override.ts";
@@ -8,8 +7,7 @@ import {
   describeTarget,
   leastChars,
 } from "../../../../../../workers/connection/config/trust/question.ts";
-import { firstVersionHash, subjectOf } from "../../../../../../workers/connection/config/trust/records.ts";
-import { canonical } from "../../../../../../workers/shared/json.ts";
+import { subjectOf } from "../../../../../../workers/connection/config/trust/records.ts";
 import { definition, PROJECT_FILE, PROJECT_PI } from "../support.ts";
 
 const URL = "https://x.y/mcp";
@@ -158,25 +156,5 @@ describe("what a consent is bound to", () => {
   test("the same plan in another spelling -> the same hash", () => {
     const own = subjectOf(server({ oauth: { scope: "a b", clientId: "c" } }));
     expect(subjectOf(server({ oauth: { clientId: "c", scopes: ["a", "b"] } }))).toBe(own);
-  });
-
-  /** The hash of a version that knew no sign-in, whose decisions still hold. */
-  const formerHash = (one: ServerDefinition, more: object = {}): string => {
-    const { name, target, auth } = one;
-    return createHash("sha256")
-      .update(canonical({ ...more, name, target, auth }))
-      .digest("hex");
-  };
-
-  test.each<object>([
-    { url: URL },
-    { command: "x", args: ["y"] },
-    { url: URL, auth: "none" },
-    { url: URL, auth: "bearer", bearerToken: "${T}" },
-    { url: URL, auth: "oauth" },
-  ])("%j, which says nothing about OAuth -> the hash that it always had", (raw) => {
-    const one = definition("a", raw, PROJECT_FILE);
-    expect(subjectOf(one)).toBe(formerHash(one));
-    expect(firstVersionHash(one, "/w")).toBe(formerHash(one, { cwd: "/w" }));
   });
 });
