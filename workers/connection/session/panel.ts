@@ -7,21 +7,21 @@ import { LOG_FILE } from "../../../src/shared/snapshot/contract.ts";
 import { advice } from "../../shared/commands.ts";
 import type { RunningConfiguration } from "../config/config.ts";
 import { changeConfigFile, realFile, textOf } from "../config/edit/edit.ts";
-import type { ServerDefinition } from "../config/entry/definition.ts";
-import type { DecidingRule } from "../config/entry/exposure.ts";
 import {
   decideIn,
+  type EffectiveEdit,
   type EntryIn,
   entriesOf,
   exposureEdits,
-  type Fulfilled,
-  fulfil,
+  findEffectiveFile,
   keyEdit,
   placeOf,
+  type SettingChange,
   sourceEdit,
-  type Wish,
   writtenSource,
-} from "../config/wish/wish.ts";
+} from "../config/edit/setting-change.ts";
+import type { ServerDefinition } from "../config/entry/definition.ts";
+import type { DecidingRule } from "../config/entry/exposure.ts";
 import type { Server } from "../servers/server.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
 import { allTools } from "../tools/listed.ts";
@@ -99,7 +99,7 @@ async function detailsOf(server: Server, running: RunningConfiguration): Promise
 
 /** Writes the edit, and applies it at once: alone, if other edits wait for the person. */
 async function carryOut(
-  { file, edit }: Fulfilled,
+  { file, edit }: EffectiveEdit,
   server: string,
   running: RunningConfiguration,
 ): Promise<{ file: string }> {
@@ -127,10 +127,10 @@ const decidedBy = (
   });
 };
 
-function keyWish(
+function keyChange(
   { server, ...source }: PanelRequests["setKey"]["params"],
   entries: readonly EntryIn[],
-): Wish {
+): SettingChange {
   const { header, from } = source;
   const key = header === undefined ? "bearerTokenEnv" : "headers";
   const written = writtenSource(from);
@@ -144,7 +144,7 @@ function keyWish(
     project: false,
     key,
     edits: (file) => [sourceEdit(file, server, source)],
-    fails: (definition) =>
+    whyNoEffect: (definition) =>
       isThere(definition)
         ? undefined
         : decidedBy(`The key of ${server} cannot be set there`, placeOf({ key }, entries, definition.file)),
@@ -152,9 +152,12 @@ function keyWish(
 }
 
 export function createPanelRequests({ started, supervisor, agentDir }: PanelParts): PanelHandlers {
-  const wished = async (wish: Wish, running: RunningConfiguration): Promise<{ file: string }> => {
-    const found = await fulfil(wish, { facts: running.facts, applied: running.applied });
-    return carryOut(found, wish.server, running);
+  const makeEffective = async (
+    change: SettingChange,
+    running: RunningConfiguration,
+  ): Promise<{ file: string }> => {
+    const found = await findEffectiveFile(change, { facts: running.facts, applied: running.applied });
+    return carryOut(found, change.server, running);
   };
   return {
     serverDetails: async ({ server }) => {
@@ -166,13 +169,13 @@ export function createPanelRequests({ started, supervisor, agentDir }: PanelPart
     setServer: async ({ server, project, key, value }) => {
       const running = await started;
       const entries = await entriesOf(server, running.facts);
-      return wished(
+      return makeEffective(
         {
           server,
           project,
           key,
           edits: (file) => [keyEdit(file, server, key, value)],
-          fails: (definition) =>
+          whyNoEffect: (definition) =>
             definition[key] === value
               ? undefined
               : decidedBy(
@@ -185,20 +188,20 @@ export function createPanelRequests({ started, supervisor, agentDir }: PanelPart
     },
     setKey: async (params) => {
       const running = await started;
-      return wished(keyWish(params, await entriesOf(params.server, running.facts)), running);
+      return makeEffective(keyChange(params, await entriesOf(params.server, running.facts)), running);
     },
     setExposure: async ({ server, tools: chosen, to, project }) => {
       const running = await started;
       const tools = chosen ?? allTools(supervisor.get(server)).map(({ name }) => name);
       const entries = await entriesOf(server, running.facts);
       const change = { server, tools, all: chosen === undefined, to, settings: running.now.settings };
-      return wished(
+      return makeEffective(
         {
           server,
           project,
           key: "toolExposure",
           edits: (file, definition) => exposureEdits(file, definition, change),
-          fails: (definition, settings) => {
+          whyNoEffect: (definition, settings) => {
             const decide = decideIn(definition, settings);
             const other = tools.find((tool) => decide(tool).exposure !== to);
             if (other === undefined) return undefined;

@@ -1,8 +1,8 @@
 /**
  * Changes of one server that have the effect that the person wishes, or none. Owns: which file is changed, and the trial:
  * each candidate is loaded as if it were written, with all the other files, and the first one counts that has the effect.
- * So precedence, narrowing by projects and patterns need no second set of rules here. Must not: write. Called by:
- * session/panel-edits.ts. To wish for another key: `keyEdit`, or an edit of its own like those in exposures.ts.
+ * So precedence, narrowing by projects and patterns need no second set of rules here. Must not: write. To change another
+ * key: `keyEdit`, or an edit of its own like those of exposures below.
  */
 
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
@@ -10,8 +10,6 @@ import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import type { KeySource, RulePlace } from "../../../../src/shared/protocol/panel.ts";
 import { withoutBom } from "../../../../src/shared/text/reading.ts";
 import { advice } from "../../../shared/commands.ts";
-import { editableFile } from "../edit/edit.ts";
-import { type EntryEdit, editEntry } from "../edit/entries.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
 import { type Decision, decideExposure, type Exposure, exposureOf, namesInRules } from "../entry/exposure.ts";
 import { UNSAFE_KEY } from "../entry/interpolate.ts";
@@ -19,6 +17,8 @@ import type { Settings } from "../entry/settings.ts";
 import { parseJsonc } from "../files/document.ts";
 import { type ConfigFacts, configSources, readText } from "../files/sources.ts";
 import { type LoadedConfig, loadConfig } from "../merge/merge.ts";
+import { editableFile } from "./edit.ts";
+import { type EntryEdit, editEntry } from "./entries.ts";
 
 export interface EntryIn {
   file: string;
@@ -95,7 +95,7 @@ export async function lineOf(
   return file;
 }
 
-export interface Wish {
+export interface SettingChange {
   server: string;
   project: boolean;
   /** The key that is set; the file that sets it last is tried first. */
@@ -103,10 +103,10 @@ export interface Wish {
   /** Edits of one file, the smallest first. `own`: the file's entry of the server, if it has one. */
   edits: (file: string, definition: ServerDefinition) => readonly Edit[];
   /** Undefined: the effect is there. Else why it is not, as an error for the person. */
-  fails: (definition: ServerDefinition, settings: Settings) => ThreadsError | undefined;
+  whyNoEffect: (definition: ServerDefinition, settings: Settings) => ThreadsError | undefined;
 }
 
-export interface Fulfilled {
+export interface EffectiveEdit {
   file: string;
   edit: Edit;
 }
@@ -119,7 +119,7 @@ interface Reading {
 
 /** Files to try, the best first. */
 function candidates(
-  { server, project, key }: Wish,
+  { server, project, key }: SettingChange,
   { file }: ServerDefinition,
   { facts }: Reading,
   entries: readonly EntryIn[],
@@ -142,11 +142,11 @@ const loadedWith = ({ facts, applied }: Reading, file: string, text: string): Pr
   );
 
 /**
- * The file and the edit that fulfil the wish. Throws `unknown_server`, what a file that cannot be edited throws, or the
- * error of the wish for the best candidate.
+ * The file and the edit that findEffectiveFile the change. Throws `unknown_server`, what a file that cannot be edited throws, or the
+ * error of the change for the best candidate.
  */
-export async function fulfil(wish: Wish, reading: Reading): Promise<Fulfilled> {
-  const { server, edits, fails } = wish;
+export async function findEffectiveFile(change: SettingChange, reading: Reading): Promise<EffectiveEdit> {
+  const { server, edits, whyNoEffect } = change;
   const now = await loadConfig(reading.facts, reading.applied);
   const definition = find(now, server);
   if (!definition) {
@@ -156,7 +156,7 @@ export async function fulfil(wish: Wish, reading: Reading): Promise<Fulfilled> {
   }
   const entries = await entriesOf(server, reading.facts);
   let why: Error | undefined;
-  for (const file of candidates(wish, definition, reading, entries)) {
+  for (const file of candidates(change, definition, reading, entries)) {
     const read = await readText(file);
     const before = read.kind === "text" ? read.text : undefined;
     for (const edit of edits(file, definition)) {
@@ -164,7 +164,7 @@ export async function fulfil(wish: Wish, reading: Reading): Promise<Fulfilled> {
         const after = await loadedWith(reading, file, edit(before));
         const changed = find(after, server);
         const mistake = newMistake(file, now, after);
-        const failure = mistake ?? (changed ? fails(changed, after.settings) : unusable(file));
+        const failure = mistake ?? (changed ? whyNoEffect(changed, after.settings) : unusable(file));
         if (!failure) return { file, edit };
         why ??= failure;
       } catch (error) {
@@ -277,24 +277,26 @@ export function exposureEdits(
     (change: (edit: EntryEdit) => void): Edit =>
     (text) =>
       editEntry(text, server, file, change);
-  const exact = edit((one) => {
+  const shown = (one: EntryEdit): void => {
     if (isShown) unhidden(one, names);
+  };
+  const exact = edit((one) => {
+    shown(one);
     withRules(one, names, { to, inherited });
   });
   const forgotten = edit((one) => {
-    if (isShown) unhidden(one, names);
+    shown(one);
     withoutRules(one, names);
   });
-  const whole = edit((one) => {
+  const forServer = (one: EntryEdit): void => {
     one.set(["exposure"], written(to));
-    if (isShown) unhidden(one, names);
+    shown(one);
     withoutRules(one, names);
-  });
+  };
+  const whole = edit(forServer);
   // Exact rules only for the tools about which something else decides.
   const wholeAndExact = edit((one) => {
-    one.set(["exposure"], written(to));
-    if (isShown) unhidden(one, names);
-    withoutRules(one, names);
+    forServer(one);
     const rules = { ...definition, exposure: to };
     const prefix = definition.toolPrefix ?? settings.toolPrefix;
     const others = names.filter(

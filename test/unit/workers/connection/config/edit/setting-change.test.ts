@@ -7,17 +7,17 @@ import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { ThreadsError } from "../../../../../../src/shared/protocol/errors.ts";
 import { changeConfigFile } from "../../../../../../workers/connection/config/edit/edit.ts";
-import type { Exposure } from "../../../../../../workers/connection/config/entry/exposure.ts";
-import type { ConfigFacts } from "../../../../../../workers/connection/config/files/sources.ts";
-import { loadConfig } from "../../../../../../workers/connection/config/merge/merge.ts";
 import {
   decideIn,
   entriesOf,
   exposureEdits,
-  fulfil,
+  findEffectiveFile,
   keyEdit,
   placeOf,
-} from "../../../../../../workers/connection/config/wish/wish.ts";
+} from "../../../../../../workers/connection/config/edit/setting-change.ts";
+import type { Exposure } from "../../../../../../workers/connection/config/entry/exposure.ts";
+import type { ConfigFacts } from "../../../../../../workers/connection/config/files/sources.ts";
+import { loadConfig } from "../../../../../../workers/connection/config/merge/merge.ts";
 import { tempFolder } from "../../../../temp-folder.ts";
 
 const TOOLS = ["read", "write", "delete_all"];
@@ -67,13 +67,13 @@ async function expose(
     settings: applied.settings,
   };
   const entries = await entriesOf("s", facts);
-  const { file, edit } = await fulfil(
+  const { file, edit } = await findEffectiveFile(
     {
       server: "s",
       project,
       key: "toolExposure",
       edits: (path, definition) => exposureEdits(path, definition, change),
-      fails: (definition, settings) => {
+      whyNoEffect: (definition, settings) => {
         const decide = decideIn(definition, settings);
         const other = change.tools.find((tool) => decide(tool).exposure !== to);
         const by = other === undefined ? undefined : decide(other).by;
@@ -260,13 +260,13 @@ describe("a key", () => {
     project = false,
   ) => {
     const { facts } = at;
-    const found = await fulfil(
+    const found = await findEffectiveFile(
       {
         server: "s",
         project,
         key,
         edits: (file) => [keyEdit(file, "s", key, value)],
-        fails: (definition) =>
+        whyNoEffect: (definition) =>
           definition[key] === value ? undefined : new ThreadsError("bad_config", "it does not count"),
       },
       { facts, applied: await loadConfig(facts) },
