@@ -3,8 +3,7 @@
  * docs/configuration.md. Tests check that both are up to date.
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { schemaText } from "../workers/connection/config/entry/json-schema.ts";
-import { keyTables, withKeyTables } from "../workers/connection/config/entry/key-tables.ts";
+import { keyTables, schemaText, withKeyTables } from "./key-tables.ts";
 
 const file = new URL("../schema/mcp.schema.json", import.meta.url);
 await mkdir(new URL(".", file), { recursive: true });

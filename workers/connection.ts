@@ -3,11 +3,11 @@
  * it over comlink.
  */
 import { isMainThread, threadId, workerData } from "node:worker_threads";
-import { expose } from "comlink";
+import { expose, wrap } from "comlink";
 import type { WorkerBoot } from "../src/shared/protocol/boot.ts";
-import type { WorkerEvent } from "../src/shared/protocol/events.ts";
+import type { MainApi, WorkerEvent } from "../src/shared/protocol/contract.ts";
 import { createTurnEndpoint } from "../src/shared/protocol/turn-endpoint.ts";
-import { createAnswer, serve } from "./connection/rpc.ts";
+import { createAnswer, createAskUser, serve } from "./connection/rpc.ts";
 import { createTalkers } from "./connection/servers/talkers.ts";
 import { nameCommandsFor } from "./shared/commands.ts";
 import { createLog } from "./shared/log.ts";
@@ -39,6 +39,7 @@ process.on("unhandledRejection", (reason) => {
 });
 
 const talkers = createTalkers(boot.talk, emit);
-const answer = createAnswer({ emit, log, talkers, compileCache: boot.compileCache });
+const askUser = createAskUser(wrap<MainApi>(endpoint));
+const answer = createAnswer({ emit, askUser, log, talkers, compileCache: boot.compileCache });
 expose(serve(answer, log), endpoint);
 log.info("started");

@@ -1,21 +1,18 @@
-/**
- * The first worker of the process, started before the session whose facts it waits for. The thread starts on another
- * processor while Pi does, which saves the first request that time if the request has to wait for the worker.
- */
-import type { WorkerEvent } from "../shared/protocol/events.ts";
-import { createTalkMemory } from "../shared/protocol/talk.ts";
+import { createTalkMemory } from "../shared/protocol/boot.ts";
 import { type RuntimeThread, startThread } from "./thread.ts";
 import { connectionWorkerUrl } from "./worker-files.ts";
 
 /** A session begins a moment after the factory. Without a session the thread ends. */
 const UNUSED_MS = 30_000;
 
+type ThreadListener = Pick<Parameters<typeof startThread>[0], "onEvent" | "onQuestion">;
+
 export interface PreparedWorker {
   logFile: string;
   /** The memory that the worker writes into. */
   talk: SharedArrayBuffer;
-  /** The thread, whose events go to `onEvent` from now on. There are none before `startSession`. */
-  use(onEvent: (event: WorkerEvent) => void): RuntimeThread;
+  /** The thread, whose events and questions go there from now on. There are none before `startSession`. */
+  use(to: ThreadListener): RuntimeThread;
 }
 
 let prepared: PreparedWorker | undefined;
@@ -24,9 +21,14 @@ let prepared: PreparedWorker | undefined;
 export function prepareWorker(logFile: string): void {
   if (prepared) return;
   const talk = createTalkMemory();
-  let listener: (event: WorkerEvent) => void = () => undefined;
-  const onEvent = (event: WorkerEvent): void => listener(event);
-  const thread = startThread({ logFile, onEvent, url: connectionWorkerUrl(), talk });
+  let listener: ThreadListener | undefined;
+  const thread = startThread({
+    logFile,
+    onEvent: (event) => listener?.onEvent(event),
+    onQuestion: async (question, signal) => listener?.onQuestion?.(question, signal),
+    url: connectionWorkerUrl(),
+    talk,
+  });
   const unused = setTimeout(() => {
     prepared = undefined;
     thread.terminate().catch(() => undefined);
@@ -35,10 +37,10 @@ export function prepareWorker(logFile: string): void {
   prepared = {
     logFile,
     talk,
-    use: (onWorkerEvent) => {
+    use: (to) => {
       clearTimeout(unused);
       prepared = undefined;
-      listener = onWorkerEvent;
+      listener = to;
       return thread;
     },
   };

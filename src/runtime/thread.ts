@@ -6,15 +6,16 @@ import * as fs from "node:fs";
 import * as nodeModule from "node:module";
 import { dirname, isAbsolute, join } from "node:path";
 import { MessageChannel, receiveMessageOnPort, Worker } from "node:worker_threads";
-import { type Remote, wrap } from "comlink";
+import { expose, type Remote, wrap } from "comlink";
 import { codeFolder } from "../shared/process/code-folder.ts";
-import type { ConnectionApi } from "../shared/protocol/api.ts";
-import type { WorkerBoot } from "../shared/protocol/boot.ts";
+import { createTalkMemory, type WorkerBoot } from "../shared/protocol/boot.ts";
+import type { ConnectionApi, MainApi, Question, WorkerEvent } from "../shared/protocol/contract.ts";
 import { messageOf } from "../shared/protocol/errors.ts";
-import type { WorkerEvent } from "../shared/protocol/events.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
-import { createTalkMemory } from "../shared/protocol/talk.ts";
 import { createTurnEndpoint, eventOf, type Port } from "../shared/protocol/turn-endpoint.ts";
+
+/** Asks the person until the signal aborts. Answers undefined if nobody answers. */
+export type OnQuestion = (question: Question, signal: AbortSignal) => Promise<unknown>;
 
 export interface RuntimeThread {
   api: Remote<ConnectionApi>;
@@ -23,6 +24,8 @@ export interface RuntimeThread {
   /** While held, the thread keeps the process alive. */
   hold(): void;
   release(): void;
+  /** Nobody waits for the worker's questions any more. */
+  dismiss(): void;
   /** Settles when the thread has ended. A thread in native code cannot be interrupted and ends later. */
   terminate(): Promise<void>;
 }
@@ -52,6 +55,8 @@ export function startThread(options: {
   /** Absent: `pi`. */
   commands?: WorkerBoot["commands"] | undefined;
   onEvent: (event: WorkerEvent) => void;
+  /** Asks the person. Absent: there is none. */
+  onQuestion?: OnQuestion | undefined;
   url: URL;
   /** The memory that the worker writes into (protocol/talk.ts). */
   talk?: SharedArrayBuffer;
@@ -86,6 +91,23 @@ export function startThread(options: {
   });
   const endpoint = createTurnEndpoint(port as Port, options.onEvent);
   const api = wrap<ConnectionApi>(endpoint);
+  const asked = new Map<number, AbortController>();
+  const dismiss = (): void => {
+    for (const controller of asked.values()) controller.abort();
+  };
+  const main: MainApi = {
+    ask: async (id, question) => {
+      const controller = new AbortController();
+      asked.set(id, controller);
+      try {
+        return await options.onQuestion?.(question, controller.signal);
+      } finally {
+        asked.delete(id);
+      }
+    },
+    withdraw: (id) => asked.get(id)?.abort(),
+  };
+  expose(main, endpoint);
   worker.unref();
   port.unref();
   const unread = (): unknown => receiveMessageOnPort(port)?.message;
@@ -109,6 +131,7 @@ export function startThread(options: {
         for (let message = unread(); message; message = unread()) endpoint.receive(message);
         process.off("exit", onExit);
         port.close();
+        dismiss();
         resolve({ exitCode, reason, ...(outOfMemory ? { outOfMemory: true as const } : {}) });
       });
     }),
@@ -118,6 +141,7 @@ export function startThread(options: {
     release: () => {
       if (--holders === 0) worker.unref();
     },
+    dismiss,
     terminate: async () => {
       // Each call of Node's `terminate` adds a listener until the thread has ended.
       terminating ??= worker.terminate();

@@ -3,11 +3,10 @@ import type { CatalogStore } from "../catalog/store.ts";
 import type { PiContext } from "../pi/api.ts";
 import { guardStale, notify } from "../pi/extension.ts";
 import { refusedLine } from "../report/server-name.ts";
-import type { WorkerEvent } from "../shared/protocol/events.ts";
+import type { WorkerEvent } from "../shared/protocol/contract.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
 import { describeProblem } from "../shared/text/failure.ts";
 import type { Registrar } from "../tools/registrar.ts";
-import type { Asks } from "../ui/asks/asks.ts";
 import type { Dialogs } from "../ui/dialogs/dialogs.ts";
 import {
   createConfigNotices,
@@ -25,7 +24,6 @@ export interface EventTargets {
   registrar: Registrar;
   dialogs: Dialogs;
   signIns: Pick<SignIns, "isRunning" | "ended">;
-  asks: Pick<Asks, "on">;
   /** Called with each new plan, after the state holds it. */
   onPlanned: (state: SessionState) => void;
   /** The catalog has prompts that it did not have. */
@@ -69,7 +67,7 @@ function createServerEvents(
 }
 
 export function createEventHandler(targets: EventTargets): (event: WorkerEvent) => void {
-  const { ctx, store, registrar, dialogs, signIns, asks } = targets;
+  const { ctx, store, registrar, dialogs, signIns } = targets;
   const statusLine = createStatusLine(ctx);
   const onServer = createServerEvents(targets, statusLine);
   const configNotices = createConfigNotices(ctx);
@@ -112,23 +110,19 @@ export function createEventHandler(targets: EventTargets): (event: WorkerEvent) 
         onPlanned(state, event);
         break;
       case "notice":
-        notify(ctx, event.text, event.level);
-        break;
-      case "held":
-        dialogs.held(event.id, event.text);
+        notify(ctx, event.level === "error" ? `MCP: ${event.text}` : event.text, event.level);
         break;
       case "trying":
         statusLine.show(serversOf(state), event);
         break;
-      case "approval":
-        dialogs.approval(event);
-        break;
       case "sign-in":
         signIns.ended(event);
         break;
-      case "ask":
-      case "ask-over":
-        asks.on(event);
+      case "held":
+        dialogs.held(event.id, event.text);
+        break;
+      case "unopened":
+        dialogs.unopened(event);
         break;
       case "server":
         onServer(state, event.status);

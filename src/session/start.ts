@@ -7,11 +7,10 @@ import type { CatalogStore } from "../catalog/store.ts";
 import type { Pi, PiContext } from "../pi/api.ts";
 import { guardStale, notify } from "../pi/extension.ts";
 import type { Crash, Runtime, RuntimeOptions } from "../runtime/runtime.ts";
+import type { WorkerEvent } from "../shared/protocol/contract.ts";
 import { describeError, messageOf, ThreadsError } from "../shared/protocol/errors.ts";
-import type { WorkerEvent } from "../shared/protocol/events.ts";
 import { LOG_FILE } from "../shared/snapshot/contract.ts";
 import type { Registrar } from "../tools/registrar.ts";
-import { createAsks } from "../ui/asks/asks.ts";
 import { createDialogs } from "../ui/dialogs/dialogs.ts";
 import { createSignIns, type SignInHost } from "../ui/sign-in/sign-in.ts";
 import { createEventHandler, type EventTargets } from "./events.ts";
@@ -45,21 +44,12 @@ const crashText = ({ reason, givenUp }: Crash): string =>
 const isRestart = (error: unknown): boolean =>
   error instanceof ThreadsError && error.code === "runtime_restarted";
 
-/** Hands what the user answers in a dialog to the worker that runs then. */
-const answersTo = (
-  runtime: () => Running["runtime"],
-): Pick<Parameters<typeof createDialogs>[1], "consent" | "approval" | "held"> => ({
-  consent: async (hash, allow) => {
-    const answer = () => runtime().ask("answerConsent", { hash, allow });
-    // The answer is bound to the hash of what was asked, so the worker may receive it twice. The user is asked once.
-    await answer().catch((error: unknown) => {
-      if (isRestart(error)) return answer();
-      throw error;
-    });
-  },
-  approval: (id, answer) => runtime().ask("answerApproval", { id, answer }),
-  held: (id, apply) => runtime().ask("applyHeld", { id, apply }),
-});
+/** The answer is bound to the hash of what was asked, so the worker may receive it twice. The user is asked once. */
+const twice = async (answer: () => Promise<undefined>): Promise<void> =>
+  answer().catch((error: unknown) => {
+    if (isRestart(error)) return answer();
+    throw error;
+  });
 
 export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Running {
   const { known, store, registrar, startRuntime, ifCurrent, runningOrThrow, stop } = options;
@@ -79,7 +69,9 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
     });
 
   const dialogs = createDialogs(ctx, {
-    ...answersTo(() => runningOrThrow().runtime),
+    consent: async (hash, allow) =>
+      twice(() => runningOrThrow().runtime.ask("answerConsent", { hash, allow })),
+    applyHeld: async (id, apply) => runningOrThrow().runtime.ask("applyHeld", { id, apply }),
     over,
     failed: (error) => failed(`MCP: ${messageOf(error)}`),
   });
@@ -91,7 +83,6 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
     failed,
   };
   const signIns = createSignIns(ctx, host);
-  const asks = createAsks(ctx, host);
 
   const { onPlanned, onPrompts, onProgress } = options;
   const handle = createEventHandler({
@@ -101,7 +92,6 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
     registrar,
     dialogs,
     signIns,
-    asks,
     onPlanned,
     onPrompts,
     onProgress,
@@ -123,8 +113,9 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
         handle(event);
         options.onHandled(event);
       }),
+    onQuestion: dialogs.ask,
     onCrash: (crash) => {
-      for (const open of [dialogs, signIns, asks]) open.interrupt();
+      signIns.interrupt();
       const session = ifCurrent();
       if (session) session.crashes = { count: session.crashes.count + 1, last: crash.reason };
       guarded(() => {
@@ -143,7 +134,6 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
     runtime,
     dialogs,
     signIns,
-    asks,
     warn: (text) => notify(ctx, text, "warning"),
     statuses: new Map(),
     planned: Promise.withResolvers<void>(),

@@ -6,11 +6,11 @@ import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { keyTables, withKeyTables } from "../../scripts/key-tables.ts";
 import { checkArguments, readCommandLine } from "../../src/cli/words/parse.ts";
 import { ERROR_CODES } from "../../src/shared/protocol/errors.ts";
 import { parseAdd, splitWords } from "../../src/shared/setup.ts";
 import { subcommand, WORDS } from "../../src/ui/command/words.ts";
-import { keyTables, withKeyTables } from "../../workers/connection/config/entry/key-tables.ts";
 import { parseConfigText } from "../../workers/connection/config/files/files.ts";
 import { anchorsOf, codeBlocks, codeSpans, linksOf, tableRows } from "./support/markdown.ts";
 

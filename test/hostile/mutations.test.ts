@@ -19,7 +19,7 @@ import { lazyInputSchema } from "../../src/tools/definition.ts";
 import { readCache } from "../../workers/cache/metadata/metadata.ts";
 import { repairInputSchema, repairOutputSchema } from "../../workers/cache/schema/schema.ts";
 import { makeSnapshot } from "../../workers/cache/snapshot/make.ts";
-import { HOSTS } from "../../workers/connection/config/entry/shape.ts";
+import { HOSTS } from "../../workers/connection/config/entry/schema.ts";
 import { normalizeTools } from "../../workers/shared/listed.ts";
 import { oneFile } from "../support/one-file.ts";
 import { piValidator } from "../support/pi-validator.ts";

@@ -11,7 +11,7 @@ import { startRuntime } from "../../src/runtime/run.ts";
 import { startValue } from "../../src/shared/asks/check.ts";
 import type { AskAnswer } from "../../src/shared/protocol/ask.ts";
 import type { CallResult } from "../../src/shared/protocol/calls.ts";
-import type { WorkerEvent } from "../../src/shared/protocol/events.ts";
+import type { WorkerEvent } from "../../src/shared/protocol/contract.ts";
 import type { SignInResult } from "../../src/shared/protocol/sign-in.ts";
 import type { ServerStatus } from "../../src/shared/protocol/status.ts";
 import { type SignedIn, signInAs, type User } from "./signing-in.ts";
@@ -65,15 +65,14 @@ export async function startPlainSession(
     onEvent: (event) => {
       events.push(event);
       if (event.type === "planned") planned.resolve();
-      if (event.type === "ask") {
-        const { askId, ask } = event;
-        const answer: AskAnswer =
-          ask.kind === "form"
-            ? { action: "accept", values: ask.fields.map(startValue) }
-            : { action: "decline" };
-        runtime.ask("answerAsk", { askId, answer }).catch(planned.reject);
-      }
       for (const watcher of [...watchers]) watcher();
+    },
+    onQuestion: async (question): Promise<AskAnswer | undefined> => {
+      if (question.about !== "server") return undefined;
+      const { ask } = question;
+      return ask.kind === "form"
+        ? { action: "accept", values: ask.fields.map(startValue) }
+        : { action: "decline" };
     },
     onCrash: ({ reason }) => planned.reject(new Error(`the worker crashed: ${reason}`)),
     onStartFailed: planned.reject,

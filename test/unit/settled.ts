@@ -4,9 +4,9 @@
 export async function settled(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) {
     await Promise.all([
-      import("../../src/ui/dialogs/run.ts"),
+      import("../../src/ui/dialogs/questions.ts"),
       import("../../src/ui/sign-in/run.ts"),
-      import("../../src/ui/asks/run.ts"),
+      import("../../src/ui/asks/form.ts"),
     ]);
     await new Promise((resolve) => setImmediate(resolve));
   }

@@ -195,7 +195,7 @@ describe("a server that, in a call,", () => {
   test(`${ASKS} -> the request gets no answer, the result counts`, async () => {
     const { at, name, server } = await opened(ASKS);
     expect(textOf(await at.call(name, "echo", { text: "a" }))).toBe("done");
-    expect(at.events.filter(({ type }) => type === "ask")).toEqual([]);
+    expect(at.user.asked).toEqual([]);
     expect(server.asked.filter(({ message }) => message.method === undefined)).toEqual([]);
   });
 

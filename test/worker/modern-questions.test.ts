@@ -36,15 +36,15 @@ async function called(
   tool: string,
   ...answers: AskAnswer[]
 ): Promise<{ text: string; said: string[] }> {
-  let since = at.events.length;
+  let since = at.user.ofServers().length;
   const calling = at.call(server, tool);
   const said: string[] = [];
   for (const answer of answers) {
-    const event = await Promise.race([at.event("ask", () => true, since), calling.then(() => undefined)]);
-    if (!event) break;
-    since = at.events.indexOf(event) + 1;
-    said.push(event.ask.message);
-    await at.runtime.ask("answerAsk", { askId: event.askId, answer });
+    const asked = await Promise.race([at.question(since), calling.then(() => undefined)]);
+    if (!asked) break;
+    since = at.user.ofServers().indexOf(asked) + 1;
+    said.push(asked.question.ask.message);
+    asked.answer(answer);
   }
   return { text: textOf(await calling), said };
 }
@@ -96,13 +96,13 @@ test("each round over HTTP -> a new id, the same arguments, the state of the las
 
 test("a server that never has enough answers -> the call ends after ten rounds, and says so", async () => {
   const { at, server } = await overHttp("for-ever");
-  let since = at.events.length;
+  let since = at.user.ofServers().length;
   const calling = at.failedCall("for-ever", "ask-for-ever");
   for (let round = 0; round < 20; round++) {
-    const event = await Promise.race([at.event("ask", () => true, since), calling.then(() => undefined)]);
-    if (!event) break;
-    since = at.events.indexOf(event) + 1;
-    await at.runtime.ask("answerAsk", { askId: event.askId, answer: accept("Ann") });
+    const asked = await Promise.race([at.question(since), calling.then(() => undefined)]);
+    if (!asked) break;
+    since = at.user.ofServers().indexOf(asked) + 1;
+    asked.answer(accept("Ann"));
   }
   expect((await calling).message).toMatch(/10/);
   expect(sentTo(server, "tools/call").length).toBeLessThanOrEqual(11);
@@ -119,17 +119,17 @@ test("nobody can answer -> no server is told that it may ask, and its question f
     /elicitation|ask/i,
   );
   expect(sentTo(server, "tools/call")).toHaveLength(2);
-  expect(at.events.filter(({ type }) => type === "ask")).toEqual([]);
+  expect(at.user.asked).toEqual([]);
 });
 
 test("a call that is cancelled while it asks -> the question is withdrawn, and the call is not repeated", async () => {
   const { at, server } = await overHttp("cancelled");
   const cancel = new AbortController();
-  const since = at.events.length;
+  const since = at.user.ofServers().length;
   const failed = at.failedCall("cancelled", "ask", {}, cancel.signal);
-  const { askId } = await at.event("ask", () => true, since);
+  const { signal } = await at.question(since);
   cancel.abort();
   expect(await failed).toMatchObject({ code: "cancelled" });
-  await at.event("ask-over", (event) => event.askId === askId);
+  await expect.poll(() => signal.aborted).toBe(true);
   expect(sentTo(server, "tools/call")).toHaveLength(1);
 });

@@ -69,14 +69,14 @@ test("a task over stdio -> done", async () => {
 test("a task that asks -> one question, its answer goes to the task", async () => {
   const { at, server } = await overHttp("asks");
   const calling = at.call("asks", "asks");
-  const { askId, ask } = await at.event("ask");
-  expect(ask.message).toBe("Who are you?");
-  await at.runtime.ask("answerAsk", { askId, answer: { action: "accept", values: ["Ann"] } });
+  const { question, answer } = await at.question();
+  expect(question.ask.message).toBe("Who are you?");
+  answer({ action: "accept", values: ["Ann"] });
   expect(JSON.parse(textOf(await calling))).toEqual([
     { who: { action: "accept", content: { name: "Ann" } } },
   ]);
   expect(sentTo(server, "tasks/update")).toHaveLength(1);
-  expect(at.events.filter(({ type }) => type === "ask")).toHaveLength(1);
+  expect(at.user.asked).toHaveLength(1);
 });
 
 test("a task that fails, and one that ends with an error result -> told apart", async () => {

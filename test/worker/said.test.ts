@@ -245,15 +245,13 @@ const WAYS: Record<string, (said: Said) => Promise<unknown>> = {
   },
   "a question": async (said) => {
     const { at, server } = said;
-    const since = at.events.length;
-    const answer = at.call(server, "call", { ask: QUESTION });
-    const event = await at.event("ask", (asked) => asked.server === server, since);
-    await at.runtime.ask("answerAsk", { askId: event.askId, answer: { action: "decline" } });
-    await answer;
-    return [
-      event.ask,
-      event.ask.kind === "form" ? questionText(server, event.ask, { mode: "tui" } as never) : "",
-    ];
+    const since = at.user.ofServers().length;
+    const result = at.call(server, "call", { ask: QUESTION });
+    const { question, answer } = await at.question(since, (asked) => asked.server === server);
+    answer({ action: "decline" });
+    await result;
+    const { ask } = question;
+    return [ask, ask.kind === "form" ? questionText(server, ask, { mode: "tui" } as never) : ""];
   },
   "a tool's declaration": async (said) => {
     const { pi, tool } = await piTool(said, "work");

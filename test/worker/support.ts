@@ -14,14 +14,15 @@ import { type Catalog, catalogFrom } from "../../src/catalog/catalog.ts";
 import type { Crash, KeepLimits, Runtime } from "../../src/runtime/contract.ts";
 import { startRuntime } from "../../src/runtime/run.ts";
 import type { CallResult } from "../../src/shared/protocol/calls.ts";
+import type { WorkerEvent } from "../../src/shared/protocol/contract.ts";
 import { ThreadsError } from "../../src/shared/protocol/errors.ts";
-import type { WorkerEvent } from "../../src/shared/protocol/events.ts";
 import type { SessionFacts, SessionLimits } from "../../src/shared/protocol/session.ts";
 import type { ServerStatus } from "../../src/shared/protocol/status.ts";
 import { forWholeFile, onCleanup } from "../support/cleanup.ts";
 import { freePort } from "../support/free-port.ts";
 import { type OneFile, oneFile } from "../support/one-file.ts";
 import { killMarked, processesWithMarker, waitGone } from "../support/processes.ts";
+import { type RecordingUser, recordingUser } from "../support/recording-user.ts";
 
 export { onCleanup } from "../support/cleanup.ts";
 export { freePort } from "../support/free-port.ts";
@@ -95,6 +96,8 @@ export async function configure({ agentDir }: Place, servers: Record<string, Ent
   await writeFile(join(agentDir, "mcp.json"), JSON.stringify({ mcpServers: Object.fromEntries(marked) }));
 }
 
+type AskedByServer = ReturnType<RecordingUser["ofServers"]>[number];
+
 export interface Started extends Place {
   runtime: Runtime;
   events: readonly WorkerEvent[];
@@ -105,6 +108,9 @@ export interface Started extends Place {
     fits?: (event: Extract<WorkerEvent, { type: T }>) => boolean,
     since?: number,
   ): Promise<Extract<WorkerEvent, { type: T }>>;
+  user: RecordingUser;
+  /** The first question of a server that fits, past or to come, from this number on, from 0. */
+  question(number?: number, fits?: (asked: { server: string }) => boolean): Promise<AskedByServer>;
   /** The crash with the number `count`, from 1; waits for it if it has not happened yet. */
   crash(count: number): Promise<Crash>;
   call(server: string, tool: string, args?: Entry, signal?: AbortSignal): Promise<CallResult>;
@@ -198,6 +204,9 @@ export async function start(servers: Record<string, Entry>, options: StartOption
   const events: WorkerEvent[] = [];
   const crashes: Crash[] = [];
   const watchers = new Set<() => void>();
+  const user = recordingUser(() => {
+    for (const watcher of watchers) watcher();
+  });
   const planned = Promise.withResolvers<void>();
   let stopped = false;
   const runtimeItself = startRuntime({
@@ -217,6 +226,7 @@ export async function start(servers: Record<string, Entry>, options: StartOption
       if (event.type === "planned") planned.resolve();
       for (const watcher of watchers) watcher();
     },
+    onQuestion: user.ask,
     onCrash: (crash) => {
       crashes.push(crash);
       if (crash.givenUp) planned.reject(new Error(`the worker crashed too often: ${crash.reason}`));
@@ -269,6 +279,14 @@ export async function start(servers: Record<string, Entry>, options: StartOption
         const found = events.slice(since).find((event) => event.type === type && fits(event as never));
         return found as Parameters<typeof fits>[0] | undefined;
       }),
+    user,
+    question: (number = 0, fits = () => true) =>
+      when(() =>
+        user
+          .ofServers()
+          .slice(number)
+          .find(({ question }) => fits(question)),
+      ),
     crash: (count) => when(() => crashes[count - 1]),
     call,
     failedCall: async (...request) => {

@@ -6,11 +6,17 @@
  */
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { transfer } from "comlink";
-import type { ConnectionApi, ConnectionMethod, ConnectionMethods } from "../../src/shared/protocol/api.ts";
+import { type Remote, transfer } from "comlink";
+import type {
+  ConnectionApi,
+  ConnectionMethod,
+  ConnectionMethods,
+  MainApi,
+  WorkerEvent,
+} from "../../src/shared/protocol/contract.ts";
 import { messageOf, type Reply, ThreadsError, toWireError } from "../../src/shared/protocol/errors.ts";
-import type { WorkerEvent } from "../../src/shared/protocol/events.ts";
 import { endIfFileGone, type Log } from "../shared/log.ts";
+import type { AskUser } from "./asks/asks.ts";
 import { createCacheWorker } from "./catalog/cache-worker.ts";
 import { bytesRead } from "./messages/incoming.ts";
 import type { Talkers } from "./servers/talkers.ts";
@@ -24,6 +30,7 @@ import {
 
 export interface WorkerParts {
   emit: (event: WorkerEvent) => void;
+  askUser: AskUser;
   log: Log;
   talkers: Talkers;
   /** Folder of Node's compile cache, for the cache worker, which does not inherit it. */
@@ -37,7 +44,7 @@ export type Answer = <M extends ConnectionMethod>(
   signal: AbortSignal,
 ) => Promise<ConnectionMethods[M]["value"]>;
 
-export function createAnswer({ emit, log, talkers, compileCache }: WorkerParts): Answer {
+export function createAnswer({ emit, askUser, log, talkers, compileCache }: WorkerParts): Answer {
   const cache = createCacheWorker(log, compileCache);
   const patterns = createPatternMatcher();
   let session: Session | undefined;
@@ -45,7 +52,7 @@ export function createAnswer({ emit, log, talkers, compileCache }: WorkerParts):
   const own: { [M in WorkerRequest]: Handler<M> } = {
     startSession: async (facts) => {
       await session?.close();
-      session = openSession(facts, { emit, log, cache, talkers });
+      session = openSession(facts, { emit, askUser, log, cache, talkers });
       await session.planned;
       return undefined;
     },
@@ -108,6 +115,27 @@ export function serve(answer: Answer, log: Log, collector = createCollector()): 
       }
     },
     cancel: (requestId) => open.get(requestId)?.abort(),
+  };
+}
+
+/** Asks over comlink. A question that is taken back settles at once, and main takes it off the screen. */
+export function createAskUser(main: Remote<MainApi>): AskUser {
+  let lastId = 0;
+  return async (question, signal) => {
+    if (signal.aborted) return undefined;
+    const id = ++lastId;
+    const { promise: withdrawn, resolve } = Promise.withResolvers<undefined>();
+    const withdraw = (): void => {
+      main.withdraw(id).catch(() => undefined);
+      resolve(undefined);
+    };
+    signal.addEventListener("abort", withdraw, { once: true });
+    try {
+      const answer = main.ask(id, question) as Promise<never>;
+      return await Promise.race([withdrawn, answer.catch(() => undefined)]);
+    } finally {
+      signal.removeEventListener("abort", withdraw);
+    }
   };
 }
 

@@ -4,23 +4,13 @@
  */
 import { serverName } from "../../report/server-name.ts";
 import { problemOf, startValue } from "../../shared/asks/check.ts";
-import type {
-  Ask,
-  AskAnswer,
-  AskForm,
-  AskReply,
-  AskUrl,
-  Field,
-  FieldValue,
-} from "../../shared/protocol/ask.ts";
-import { messageOf } from "../../shared/protocol/errors.ts";
-import type { WorkerEvent } from "../../shared/protocol/events.ts";
+import type { Ask, AskAnswer, AskForm, AskUrl, Field, FieldValue } from "../../shared/protocol/ask.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { type Console, isYes } from "../console/console.ts";
 
 type Line = (question: string) => Promise<string | undefined>;
 
-/** Tries for one value, and for one form: the person may go on, but no loop may be endless. */
+/** Tries for one value: the person may go on, but no loop may be endless. */
 const MOST_TRIES = 20;
 const VALUE_CHARS = 200;
 
@@ -90,52 +80,35 @@ async function askField(
   return undefined;
 }
 
-async function askForm(
-  form: AskForm,
-  send: (answer: AskAnswer) => Promise<AskReply>,
-  at: { console: Console; line: Line },
-): Promise<unknown> {
+async function askForm(form: AskForm, at: { console: Console; line: Line }): Promise<AskAnswer> {
   const first = await at.line("Answer it? [y/N] ");
-  if (!isYes(first)) return send(first === undefined ? CANCEL : DECLINE);
+  if (!isYes(first)) return first === undefined ? CANCEL : DECLINE;
   const values = form.fields.map(startValue);
-  let wrong: readonly { field: number; problem: string }[] = form.fields.map((_, field) => ({
-    field,
-    problem: "",
-  }));
-  for (let tries = 0; tries < MOST_TRIES; tries++) {
-    for (const { field: index, problem } of wrong) {
-      const field = form.fields[index];
-      if (!field) continue;
-      if (problem !== "") at.console.warn(`! ${problem}`);
-      const given = await askField(field, values[index], at);
-      if (!given) return send(CANCEL);
-      values[index] = given.value;
-    }
-    for (const [index, field] of form.fields.entries())
-      at.console.warn(`  ${oneLine(field.title, 100)}: ${valueText(field, values[index])}`);
-    const sure = form.fields.length === 0 ? "y" : await at.line("Send this? [y/N] ");
-    if (!isYes(sure)) return send(sure === undefined ? CANCEL : DECLINE);
-    const reply = await send({ action: "accept", values });
-    if (reply.taken || "over" in reply) return reply;
-    wrong = reply.refused;
+  for (const [index, field] of form.fields.entries()) {
+    const given = await askField(field, values[index], at);
+    if (!given) return CANCEL;
+    values[index] = given.value;
   }
-  return send(CANCEL);
+  for (const [index, field] of form.fields.entries())
+    at.console.warn(`  ${oneLine(field.title, 100)}: ${valueText(field, values[index])}`);
+  const sure = form.fields.length === 0 ? "y" : await at.line("Send this? [y/N] ");
+  if (!isYes(sure)) return sure === undefined ? CANCEL : DECLINE;
+  return { action: "accept", values };
 }
 
 async function askUrl(
   { url, host, punycode, plain }: AskUrl,
-  send: (answer: AskAnswer) => Promise<AskReply>,
   { console, line }: { console: Console; line: Line },
-): Promise<unknown> {
+): Promise<AskAnswer> {
   const notes = [
     ...(punycode ? ["The name holds foreign letters, shown here in their code (xn--): check it."] : []),
     ...(plain ? ["The page is not encrypted (http)."] : []),
   ];
   for (const text of [`Host: ${host}`, ...notes, url]) console.warn(text);
   const choice = await line("Open it in the browser? [y/N, s: I open it myself] ");
-  if (choice === undefined) return send(CANCEL);
+  if (choice === undefined) return CANCEL;
   const open = isYes(choice);
-  return send(open || /^s$/i.test(choice.trim()) ? { action: "accept", open } : DECLINE);
+  return open || /^s$/i.test(choice.trim()) ? { action: "accept", open } : DECLINE;
 }
 
 const headOf = (server: string, ask: Ask): string =>
@@ -143,45 +116,23 @@ const headOf = (server: string, ask: Ask): string =>
     ? `MCP server ${serverName(server)} asks:`
     : `MCP server ${serverName(server)} asks you to open a page:`;
 
-export function createAsks({
-  console,
-  answer,
-}: {
-  console: Console;
-  answer: (askId: string, answer: AskAnswer) => Promise<AskReply>;
-}) {
-  const open = new Map<string, AbortController>();
+/** Asks one question after the other. Undefined: the question was taken back before its turn. */
+export function createAsks(console: Console) {
   let turn: Promise<unknown> = Promise.resolve();
-
-  const converse = async (
-    { askId, server, ask }: Extract<WorkerEvent, { type: "ask" }>,
-    signal: AbortSignal,
-  ) => {
-    if (signal.aborted) return;
-    const send = (given: AskAnswer) => answer(askId, given);
+  const converse = async (server: string, ask: Ask, signal: AbortSignal): Promise<AskAnswer | undefined> => {
+    if (signal.aborted) return undefined;
     if (!console.canAsk) {
       console.warn(`${headOf(server, ask)} nobody can be asked here, so it is declined.`);
-      await send(DECLINE);
-      return;
+      return DECLINE;
     }
     console.warn(headOf(server, ask));
     if (ask.message !== "") warnBarred(console, ask.message);
     const at = { console, line: (question: string) => console.ask(question, signal) };
-    await (ask.kind === "form" ? askForm(ask, send, at) : askUrl(ask, send, at));
+    return ask.kind === "form" ? askForm(ask, at) : askUrl(ask, at);
   };
-
-  return {
-    on: (event: Extract<WorkerEvent, { type: "ask" | "ask-over" }>): void => {
-      if (event.type === "ask-over") {
-        open.get(event.askId)?.abort();
-        open.delete(event.askId);
-        return;
-      }
-      const controller = new AbortController();
-      open.set(event.askId, controller);
-      turn = turn
-        .then(() => converse(event, controller.signal))
-        .catch((error: unknown) => console.warn(messageOf(error)));
-    },
+  return (server: string, ask: Ask, signal: AbortSignal): Promise<AskAnswer | undefined> => {
+    const asked = turn.then(() => converse(server, ask, signal));
+    turn = asked.catch(() => undefined);
+    return asked;
   };
 }

@@ -9,9 +9,13 @@ import { join } from "node:path";
 import { type CatalogStore, createCatalogStore } from "../../catalog/store.ts";
 import { refusedLine, serverName } from "../../report/server-name.ts";
 import { type Runtime, startRuntimeLater } from "../../runtime/runtime.ts";
-import type { ApprovalAnswer, ApprovalQuestion } from "../../shared/protocol/approval.ts";
+import type {
+  ApprovalAnswer,
+  ApprovalQuestion,
+  Question,
+  WorkerEvent,
+} from "../../shared/protocol/contract.ts";
 import { messageOf } from "../../shared/protocol/errors.ts";
-import type { WorkerEvent } from "../../shared/protocol/events.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
 import type { SignInResult } from "../../shared/protocol/sign-in.ts";
 import type { StatusReport } from "../../shared/protocol/status.ts";
@@ -51,7 +55,7 @@ export class CliSession {
   readonly store: CatalogStore;
   readonly #options: SessionOptions;
   readonly #plan = Promise.withResolvers<void>();
-  readonly #asks: ReturnType<typeof createAsks>;
+  readonly #askForServer: ReturnType<typeof createAsks>;
   readonly #progress = new Map<string, (event: Progress) => void>();
   readonly #signIns = new Map<string, PromiseWithResolvers<SignInResult>>();
   readonly #waits = new Map<string, string>();
@@ -60,6 +64,7 @@ export class CliSession {
   constructor(options: SessionOptions) {
     const { place, console } = options;
     this.#options = options;
+    this.#askForServer = createAsks(console);
     // Nobody waits for the plan in a command that ends early.
     this.#plan.promise.catch(() => undefined);
     this.store = createCatalogStore(place.agentDir, place.key);
@@ -69,14 +74,20 @@ export class CliSession {
       commands: "shell",
       facts: () => ({ ...facts, snapshotChecksum: this.store.checksum() }),
       onEvent: (event) => this.#onEvent(event),
+      onQuestion: (question, signal) =>
+        this.#answer(question, signal).catch((error: unknown) => console.warn(messageOf(error))),
       onCrash: ({ reason, heldBack = [] }) => {
         const blamed = heldBack.length === 0 ? "" : ` Probably because of ${heldBack.join(", ")}.`;
         console.warn(`The connection worker ended unexpectedly (${reason}).${blamed}`);
       },
       onStartFailed: (error) => this.#plan.reject(error),
     });
-    const ask = this.runtime.ask;
-    this.#asks = createAsks({ ...options, answer: (askId, answer) => ask("answerAsk", { askId, answer }) });
+  }
+
+  async #answer(question: Question, taken: AbortSignal): Promise<unknown> {
+    const signal = AbortSignal.any([this.#options.signal, taken]);
+    if (question.about === "call") return answerApproval(question, { ...this.#options, signal });
+    return this.#askForServer(question.server, question.ask, taken);
   }
 
   #onEvent(event: WorkerEvent): void {
@@ -93,7 +104,7 @@ export class CliSession {
         this.store.leaveOut(event);
         break;
       case "notice":
-        if (event.level === "warning") console.warn(event.text);
+        if (event.level !== "info") console.warn(event.text);
         break;
       case "server":
         this.#waiting(event.status.name, event.status.waits);
@@ -103,17 +114,6 @@ export class CliSession {
         break;
       case "progress":
         this.#progress.get(event.callId)?.(event);
-        break;
-      case "approval":
-        if (event.question) {
-          answerApproval(event.question, this.#options)
-            .then((answer) => this.runtime.ask("answerApproval", { id: event.id, answer }))
-            .catch((error: unknown) => console.warn(messageOf(error)));
-        }
-        break;
-      case "ask":
-      case "ask-over":
-        this.#asks.on(event);
         break;
       case "sign-in":
         this.#signIn(event.id).resolve(event.result);

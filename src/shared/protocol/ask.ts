@@ -48,12 +48,3 @@ export type AskAnswer =
   | { action: "decline" | "cancel" }
   | { action: "accept"; values: FieldValue[] }
   | { action: "accept"; open: boolean };
-
-/**
- * What became of an answer. `refused`: the question stays open, and these fields need another value. `over`: nobody
- * waits for the answer any more. `browser`: whether a browser was told to open the address.
- */
-export type AskReply =
-  | { taken: true; browser?: "started" | "none" }
-  | { taken: false; over: true }
-  | { taken: false; refused: { field: number; problem: string }[] };

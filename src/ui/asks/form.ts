@@ -1,23 +1,74 @@
 /**
- * Asks for the fields of a form, one dialog each, and shows all values before any of them leaves: the user can change
- * each one, send them, or decline. Escape cancels the whole question.
+ * A server's question (MCP: elicitation) as dialogs: the fields of a form, one dialog each, with all values shown before
+ * any of them leaves, or an address to open. Escape cancels the whole question. Must not: read a server's words, which the
+ * worker has bounded and cleaned; open an address, which the worker does after a yes. What the user reads: words.ts.
  */
+import type { PiContext } from "../../pi/api.ts";
+import { notify } from "../../pi/extension.ts";
 import { problemOf, startValue } from "../../shared/asks/check.ts";
-import type { AskAnswer, AskForm, AskReply, Field, FieldValue } from "../../shared/protocol/ask.ts";
-import { type Conversation, choose, type } from "./conversation.ts";
+import type { Ask, AskAnswer, AskForm, AskUrl, Field, FieldValue } from "../../shared/protocol/ask.ts";
+import { isOpenable } from "../../shared/text/reading.ts";
+import { openableUrl, orAborted } from "../dialog.ts";
 import {
+  addressText,
   choicesOf,
   fieldTitle,
+  fitsDialog,
   numbered,
   questionText,
   reviewRows,
   reviewTitle,
+  urlText,
   valueText,
+  withdrawnText,
 } from "./words.ts";
+
+const DECLINE = "Decline";
+const CANCEL: AskAnswer = { action: "cancel" };
+
+/** One line says if the question was taken back while its dialog was open: nobody waits for the answer then. */
+export async function askForServer(
+  ctx: PiContext,
+  { server, ask }: { server: string; ask: Ask },
+  { signal, over }: { signal: AbortSignal; over: () => boolean },
+): Promise<AskAnswer> {
+  const at: Conversation = { ctx, server, signal };
+  const answer = ask.kind === "form" ? await askForm(ask, at) : await askUrl(ask, at);
+  if (signal.aborted && !over()) notify(ctx, withdrawnText(server), "info");
+  return answer;
+}
+
+interface Conversation {
+  ctx: PiContext;
+  server: string;
+  /** Aborts when nobody waits for the answer any more. */
+  signal: AbortSignal;
+}
+
+/** The choice, or undefined: Escape, or the dialog was closed. */
+async function choose(
+  { ctx, signal }: Conversation,
+  title: string,
+  choices: readonly string[],
+): Promise<string | undefined> {
+  const choice = await orAborted(ctx.ui.select(title, [...choices], { signal }), signal);
+  // Over RPC the other program may answer with a choice that it was not given.
+  return choice !== undefined && choices.includes(choice) ? choice : undefined;
+}
+
+/** The text that the user has typed, or undefined: Escape, or the dialog was closed. */
+async function typeIn(
+  { ctx, signal }: Conversation,
+  title: string,
+  placeholder: string,
+): Promise<string | undefined> {
+  const text: unknown = await orAborted(ctx.ui.input(title, placeholder, { signal }), signal);
+  // Over RPC the other program may send anything.
+  return typeof text === "string" ? text : undefined;
+}
 
 const ANSWER = "Answer";
 const CONTINUE = "Continue";
-const DECLINE = "Decline";
 const SEND = "Send";
 const DONE = "Done";
 const LEAVE_OUT = "(leave out)";
@@ -62,23 +113,18 @@ async function chooseSeveral(
 
 async function typeText(field: Field, value: FieldValue, at: Conversation, title: string): Promise<Given> {
   const kept = valueText(field, value);
-  const text = await type(at, title, kept);
+  const text = await typeIn(at, title, kept);
   if (text === undefined) return CANCELLED;
   const isPlain = field.kind === "text" && field.format === undefined;
   const typed = isPlain && text.trim() !== "" ? text : text.trim();
   return typed === "" ? value : typed;
 }
 
-/** Asks for one field until the value fits. `problem`: what is wrong with the value so far. */
-async function askField(
-  field: Field,
-  value: FieldValue,
-  at: Conversation,
-  how: { place: string; problem?: string | undefined },
-): Promise<Given> {
-  let { problem } = how;
+/** Asks for one field until the value fits. */
+async function askField(field: Field, value: FieldValue, at: Conversation, place: string): Promise<Given> {
+  let problem: string | undefined;
   for (let tries = 0; tries < MOST_TRIES; tries++) {
-    const title = fieldTitle(at.server, field, { value, place: how.place, problem });
+    const title = fieldTitle(at.server, field, { value, place, problem });
     const given: Given =
       field.kind === "choices"
         ? await chooseSeveral(field, value, at, title)
@@ -108,43 +154,53 @@ async function review(
 async function fill(form: AskForm, values: FieldValue[], at: Conversation): Promise<boolean> {
   for (const [index, field] of form.fields.entries()) {
     const place = `${index + 1} of ${form.fields.length}`;
-    const given = await askField(field, values[index], at, { place });
+    const given = await askField(field, values[index], at, place);
     if (given === CANCELLED) return false;
     values[index] = given;
   }
   return true;
 }
 
-/** Answers the worker's reply; undefined if nothing was sent, because nobody waits any more. */
-export async function askForm(form: AskForm, at: Conversation): Promise<AskReply | undefined> {
-  const end = (answer: AskAnswer) => (at.signal.aborted ? undefined : at.send(answer));
+async function askForm(form: AskForm, at: Conversation): Promise<AskAnswer> {
   const isQuestion = form.fields.length === 0;
   const first = await choose(at, questionText(at.server, form, at.ctx), [
     isQuestion ? CONTINUE : ANSWER,
     DECLINE,
   ]);
-  if (first === undefined) return end({ action: "cancel" });
-  if (first === DECLINE) return end({ action: "decline" });
-  if (isQuestion) return end({ action: "accept", values: [] });
+  if (first === undefined) return CANCEL;
+  if (first === DECLINE) return { action: "decline" };
+  if (isQuestion) return { action: "accept", values: [] };
 
   const values = form.fields.map(startValue);
-  if (!(await fill(form, values, at))) return end({ action: "cancel" });
+  if (!(await fill(form, values, at))) return CANCEL;
   for (let tries = 0; tries < MOST_TRIES; tries++) {
     const next = await review(form, values, at);
     if (next === CANCELLED) break;
-    if (next === "decline") return end({ action: "decline" });
-    let problem: string | undefined;
-    let position = typeof next === "number" ? next : -1;
-    if (next === "send") {
-      const reply = await end({ action: "accept", values });
-      if (reply === undefined || reply.taken || "over" in reply) return reply;
-      ({ field: position = 0, problem } = reply.refused[0] ?? {});
-    }
-    const field = form.fields[position];
+    if (next === "decline") return { action: "decline" };
+    if (next === "send") return { action: "accept", values };
+    const field = form.fields[next];
     if (!field) break;
-    const given = await askField(field, values[position], at, { place: "", problem });
+    const given = await askField(field, values[next], at, "");
     if (given === CANCELLED) break;
-    values[position] = given;
+    values[next] = given;
   }
-  return end({ action: "cancel" });
+  return CANCEL;
+}
+
+const OPEN = "Open it in the browser";
+const SHOW = "I open it myself";
+
+/** Asks whether a page of a server's choice may be opened. Nothing looks at the page before a yes, and then only the browser. */
+async function askUrl(ask: AskUrl, at: Conversation): Promise<AskAnswer> {
+  const { ctx, server, signal } = at;
+  if (openableUrl(ask.url) === undefined) return { action: "decline" };
+  // Past `notify`, which removes links. The address holds nothing that a terminal acts on.
+  if (!fitsDialog(ask, ctx)) ctx.ui.notify(addressText(server, ask.url, ctx.mode), "info");
+  // The worker starts no browser for any other address, so none is offered.
+  const ways = isOpenable(URL.parse(ask.url)) ? [OPEN, SHOW] : [SHOW];
+  const choice = await choose(at, urlText(server, ask, ctx), [...ways, DECLINE]);
+  if (choice === undefined || signal.aborted) return CANCEL;
+  if (choice === DECLINE) return { action: "decline" };
+  if (choice === SHOW) ctx.ui.notify(addressText(server, ask.url, ctx.mode), "info");
+  return { action: "accept", open: choice === OPEN };
 }

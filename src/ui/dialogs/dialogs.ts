@@ -1,38 +1,61 @@
 /**
- * The dialogs of a session. Owns: their queue, so that one shows at a time, and the questions whether a project's server
- * may run, whether a tool may run, and whether a held edit is applied. Must not: do what an answer says; `Answers` does.
- * Called by: session. Dialogs appear only in modes that have them. The questions are in run.ts, which is loaded with the
- * first one.
+ * The dialogs of a session. Owns: their queue, so that one shows at a time, and the questions of the worker: whether a
+ * project's server may run, whether a tool may run, whether a held edit is applied, and what a server asks. Must not: do
+ * what an answer says. Dialogs appear only in modes that have them; the code of each is loaded with the first one.
  */
 import type { PiContext } from "../../pi/api.ts";
-import type { Answers, Dialogs, Questions } from "./contract.ts";
+import type { Question } from "../../shared/protocol/contract.ts";
+import type { ConsentQuestion } from "../../shared/protocol/status.ts";
+import type { DialogsHost, LastingQuestions } from "./questions.ts";
 
-export type { Dialogs } from "./contract.ts";
+export type Dialogs = ReturnType<typeof createDialogs>;
 
-export function createDialogs(ctx: PiContext, answers: Answers): Dialogs {
+export function createDialogs(ctx: PiContext, host: DialogsHost) {
   let queue: Promise<unknown> = Promise.resolve();
-  const inTurn: Dialogs["inTurn"] = (task) => {
+  /** Runs the task once every dialog before it has ended. Dialogs after it wait until the task has ended. */
+  const inTurn = <T>(task: () => Promise<T>): Promise<T> => {
     const turn = queue.then(task);
     // Whoever asked for the turn handles its failure.
     queue = turn.catch(() => undefined);
     return turn;
   };
-  let questions: Promise<Questions> | undefined;
-  const later = (task: (questions: Questions) => void): void => {
+  let lasting: Promise<LastingQuestions> | undefined;
+  const later = (task: (all: LastingQuestions) => void): void => {
     if (!ctx.hasUI) return;
-    questions ??= import("./run.ts").then(({ createQuestions }) => createQuestions(ctx, answers, inTurn));
-    questions.then(task).catch(answers.failed);
+    lasting ??= import("./questions.ts").then((late) => late.createLastingQuestions(ctx, host, inTurn));
+    lasting.then(task).catch(host.failed);
+  };
+  const show = async (question: Question, signal: AbortSignal): Promise<unknown> => {
+    if (question.about === "server") {
+      const { askForServer } = await import("../asks/form.ts");
+      return askForServer(ctx, question, { signal, over: host.over });
+    }
+    const { askAboutCall } = await import("./questions.ts");
+    return askAboutCall(ctx, question, signal);
+  };
+  const ask = async (question: Question, signal: AbortSignal): Promise<unknown> => {
+    const isVoid = (): boolean => signal.aborted || host.over();
+    const answer = isVoid() ? undefined : await show(question, signal);
+    return isVoid() ? undefined : answer;
   };
   return {
-    consents: (open) => {
-      if (questions || open.length > 0) later((all) => all.consents(open));
-    },
-    held: (id, text) => later((all) => all.held(id, text)),
-    approval: (event) => later((all) => all.approval(event)),
-    interrupt: () => {
-      if (questions) later((all) => all.interrupt());
-    },
-    forget: () => later((all) => all.forget()),
     inTurn,
+    /** Asks the questions that have not been asked yet. `questions`: all that are open now. */
+    consents: (open: readonly ConsentQuestion[]): void => {
+      if (lasting || open.length > 0) later((all) => all.consents(open));
+    },
+    /** Asks whether an edit is applied, unless the same question is open. */
+    held: (id: string, text: string): void => later((all) => all.held(id, text)),
+    /** For `/mcp trust`: every question may be asked again. */
+    forget: (): void => later((all) => all.forget()),
+    /** Answers undefined if nobody does. Does not reject. The signal takes the dialog away. */
+    ask: async (question: Question, signal: AbortSignal): Promise<unknown> =>
+      ctx.hasUI ? inTurn(() => ask(question, signal)).catch(host.failed) : undefined,
+    /** No browser could be started for the page that the user wants to open. */
+    unopened: ({ server, url }: { server: string; url: string }): void => {
+      import("../asks/words.ts")
+        .then(({ openedText }) => ctx.ui.notify(openedText(server, url, ctx.mode), "warning"))
+        .catch(host.failed);
+    },
   };
 }

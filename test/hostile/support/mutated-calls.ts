@@ -29,14 +29,12 @@ export const serverFile = (file: string): string => join(import.meta.dirname, ".
 const HEALTHY = { command: process.execPath, args: [serverFile("healthy.mjs")] };
 
 /** Declines what an accident asks the user: the time of a call stands still until somebody answers. */
-function declineQuestions({ events, runtime }: Started): () => void {
+function declineQuestions({ user }: Started): () => void {
   let read = 0;
   const timer = setInterval(() => {
-    for (; read < events.length; read++) {
-      const event = events[read];
-      if (event?.type !== "ask") continue;
-      // The question may be over, or its worker may have crashed, which the test finds by itself.
-      runtime.ask("answerAsk", { askId: event.askId, answer: { action: "decline" } }).catch(() => undefined);
+    for (const { answer } of user.ofServers().slice(read)) {
+      read++;
+      answer({ action: "decline" });
     }
   }, ANSWER_MS);
   return () => clearInterval(timer);

@@ -1,8 +1,8 @@
 /** Owns: what one Pi session does on the main thread, from the factory to its end. The runtime is a fake. */
 import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
+import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
-import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import type { MadeServer } from "../make-catalog.ts";
 import { makeStatus } from "../server-status.ts";
 import { settled } from "../settled.ts";
@@ -370,13 +370,13 @@ describe("dialogs", () => {
       expect(at.notices).toEqual(expected);
     },
   );
+});
 
-  test("a held edit -> the user's answer is sent to the worker", async () => {
-    const at = await openSession({ confirm: () => true, answers: { applyHeld: () => undefined } });
-    at.send({ type: "held", id: "7", text: "+ docs" });
-    await settled();
-    expect(at.runtimes[0]?.asked).toEqual([["applyHeld", { id: "7", apply: true }]]);
-  });
+test("a held edit -> the user's answer is sent to the worker", async () => {
+  const at = await openSession({ confirm: () => true, answers: { applyHeld: () => undefined } });
+  at.send({ type: "held", id: "7", text: "+ docs" });
+  await settled();
+  expect(at.runtimes[0]?.asked).toEqual([["applyHeld", { id: "7", apply: true }]]);
 });
 
 describe("Pi's other events", () => {

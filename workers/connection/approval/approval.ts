@@ -1,17 +1,15 @@
 /**
  * The yes that a call may need. Owns: which calls of a session wait for the user, the questions to main, and the tools
- * that may run until the session ends. Must not: call a tool, or write a file; session/approvals.ts writes the rule of an
- * "always". What the words and rules of `approve` mean: config/entry/exposure.ts. A call that needs no yes costs two
+ * that may run until the session ends. Must not: call a tool, or write a file. What the words and rules of `approve` mean: config/entry/exposure.ts. A call that needs no yes costs two
  * comparisons.
  */
-import type { ApprovalAnswer } from "../../../src/shared/protocol/approval.ts";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
-import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { withoutHalfAtEnd } from "../../../src/shared/text/unprintable.ts";
 import { sameJson } from "../../shared/json.ts";
 import type { CachedTool } from "../../shared/listed.ts";
 import type { Log } from "../../shared/log.ts";
+import type { AskUser } from "../asks/asks.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { asksNothing, canBeAllowed, type JudgedTool, verdictOn } from "../config/entry/exposure.ts";
 import type { Settings } from "../config/entry/settings.ts";
@@ -42,13 +40,10 @@ export interface ApprovalOptions {
   definitionOf: (server: string) => ServerDefinition | undefined;
   /** The settings that hold now. */
   settings: () => Pick<Settings, "approve" | "toolPrefix">;
-  emit: (event: WorkerEvent) => void;
+  askUser: AskUser;
+  /** Writes the rule of an "always", whose call does not wait for that. */
+  allowAlways: (subject: ToolOfServer) => void;
   log: Log;
-}
-
-interface Waiting extends ToolOfServer {
-  canAlways: boolean;
-  settle: (allowed: boolean) => void;
 }
 
 /** Another description, other hints or another program need another yes. */
@@ -61,7 +56,9 @@ const keyOf = ({ definition, tool }: ToolOfServer): string => JSON.stringify([de
 
 export class Approvals {
   readonly #options: ApprovalOptions;
-  readonly #waiting = new Map<string, Waiting>();
+  #waiting = 0;
+  /** Settles when the question before has an answer. One is asked at a time: its answer may count for the others. */
+  #turn: Promise<unknown> = Promise.resolve();
   /** The tools that may run until the session ends. Kept in memory only. */
   readonly #granted = new Map<string, ToolOfServer>();
 
@@ -77,31 +74,22 @@ export class Approvals {
     const verdict = this.#verdictOn(call);
     if (verdict === "allow") return undefined;
     if (verdict === "deny") throw denied(call);
-    const granted = this.#granted.get(keyOf(call));
-    if (granted && sameTool(granted, call)) return undefined;
+    if (this.#isGranted(call)) return undefined;
     if (!this.#options.canAsk) {
       const why = `"${SETTING}" wants the user's yes, and nobody can be asked in this mode of Pi`;
       throw notApproved(call, why, usersRemedy(call));
     }
     if (call.signal.aborted) throw cancelled(call);
-    if (this.#waiting.size >= LIMITS.approvalsOpen) {
+    if (this.#waiting >= LIMITS.approvalsOpen) {
       const why = `${LIMITS.approvalsOpen} other calls wait for the user's yes`;
       throw notApproved(call, why, "Call it again when they have been answered.");
     }
     return this.#ask(call);
   }
 
-  /** Takes the user's answer. Answers what it was about; undefined if nobody waits for it any more. */
-  answer(id: string, answer: ApprovalAnswer): (ToolOfServer & { canAlways: boolean }) | undefined {
-    const asked = this.#waiting.get(id);
-    if (!asked) return undefined;
-    const { definition, tool, canAlways } = asked;
-    this.#options.log.info(`the user's answer to ${definition.name}/${tool.name}: ${answer}`);
-    const lasts = answer === "session" || answer === "always";
-    if (lasts) this.#granted.set(keyOf(asked), { definition, tool });
-    asked.settle(lasts || answer === "once");
-    if (lasts) this.#settleSame(asked);
-    return { definition, tool, canAlways };
+  #isGranted(one: ToolOfServer): boolean {
+    const granted = this.#granted.get(keyOf(one));
+    return granted !== undefined && sameTool(granted, one);
   }
 
   #judged({ definition, tool }: ToolOfServer): JudgedTool {
@@ -120,38 +108,42 @@ export class Approvals {
       : verdictOn(this.#judged(one), one.definition, approve);
   }
 
-  #ask(call: AskedCall): Promise<Yes> {
-    const { emit, settings } = this.#options;
+  async #ask(call: AskedCall): Promise<Yes> {
+    const decided = this.#waiting++ === 0 ? this.#decide(call) : this.#turn.then(() => this.#decide(call));
+    this.#turn = decided.catch(() => undefined);
+    const { promise: aborted, reject } = Promise.withResolvers<never>();
+    const onAbort = (): void => reject(cancelled(call));
+    call.signal.addEventListener("abort", onAbort, { once: true });
+    try {
+      return await Promise.race([decided, aborted]);
+    } finally {
+      this.#waiting--;
+      call.signal.removeEventListener("abort", onAbort);
+    }
+  }
+
+  async #decide(call: AskedCall): Promise<Yes> {
+    const { askUser, allowAlways, settings, log } = this.#options;
     const { definition, tool, args, signal } = call;
+    const subject: ToolOfServer = { definition, tool };
+    const yes: Yes = { check: (now) => this.#check(subject, now) };
+    if (signal.aborted) throw cancelled(call);
+    // By the answer to a question before this one.
+    if (this.#isGranted(call)) return yes;
     const canAlways = canBeAllowed(this.#judged(call), definition, settings().approve);
-    // An id of another worker, which has crashed, must fit no question of this one.
-    const id = crypto.randomUUID();
-    const { promise, resolve, reject } = Promise.withResolvers<Yes>();
-    const leave = (): void => {
-      this.#waiting.delete(id);
-      signal.removeEventListener("abort", onAbort);
-    };
-    const onAbort = (): void => {
-      leave();
-      emit({ type: "approval", id });
-      reject(cancelled(call));
-    };
-    const settle = (allowed: boolean): void => {
-      leave();
-      if (allowed) resolve({ check: (now) => this.#check(call, now) });
-      else
-        reject(notApproved(call, "the user said no", "Do not call it again unless the user asks for that."));
-    };
-    const question = {
-      server: shownName(definition.name),
-      tool: shownName(tool.name),
-      args: shownArguments(args),
-      canAlways,
-    };
-    signal.addEventListener("abort", onAbort, { once: true });
-    this.#waiting.set(id, { definition, tool, canAlways, settle });
-    emit({ type: "approval", id, question });
-    return promise;
+    const [server, name] = [shownName(definition.name), shownName(tool.name)];
+    const question = { about: "call", server, tool: name, args: shownArguments(args), canAlways } as const;
+    const answered = await askUser(question, signal);
+    if (signal.aborted) throw cancelled(call);
+    const answer = answered ?? "no";
+    log.info(`the user's answer to ${definition.name}/${tool.name}: ${answer}`);
+    const lasts = answer === "session" || answer === "always";
+    if (!lasts && answer !== "once") {
+      throw notApproved(call, "the user said no", "Do not call it again unless the user asks for that.");
+    }
+    if (lasts) this.#granted.set(keyOf(call), subject);
+    if (answer === "always" && canAlways) allowAlways(subject);
+    return yes;
   }
 
   #check(before: ToolOfServer, now: ToolOfServer): void {
@@ -160,15 +152,6 @@ export class Approvals {
     if (!isReplaced && sameTool(before, now)) return;
     const why = "the server or the configuration changed while the user was asked";
     throw notApproved(now, why, "Call it again; the user is then asked about it as it is now.");
-  }
-
-  /** Lets the other calls go on that wait for the same yes, and takes their questions away. */
-  #settleSame(granted: ToolOfServer): void {
-    for (const [id, other] of [...this.#waiting]) {
-      if (!sameTool(granted, other)) continue;
-      other.settle(true);
-      this.#options.emit({ type: "approval", id });
-    }
   }
 }
 

@@ -1,67 +1,254 @@
 /**
- * Questions of servers to the user (MCP: elicitation). Owns: how a question is read and bounded, which questions of a
- * server are open, wait or are declined unseen, and the answer that a server gets. Must not: know the protocol's client,
- * lifecycles or dialogs; main shows the dialogs. Called by: mcp (questions, calls), session (answers, turns).
- * To add a kind of field: src/shared/protocol/ask.ts, fields.ts, src/shared/asks/check.ts, src/ui/asks/form.ts.
+ * Questions of servers to the user (MCP: elicitation). Owns: which questions of a server are open, wait or are declined
+ * unseen, and the answer that a server gets. One question of a server is open, a few wait, and a server that nags is
+ * declined unseen. Must not: know the protocol's client, lifecycles or dialogs; main shows the dialogs.
+ * To add a kind of field: src/shared/protocol/ask.ts, read.ts, src/shared/asks/check.ts, src/ui/asks/form.ts.
  */
-import type { AskAnswer, AskReply } from "../../../src/shared/protocol/ask.ts";
-import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
-import type { AskingServer, ServerAsks } from "./contract.ts";
-import { type OpenAsk, QuestionsOfServer } from "./server-asks.ts";
+import type { AskAnswer } from "../../../src/shared/protocol/ask.ts";
+import type { AnswerTo, Question, WorkerEvent } from "../../../src/shared/protocol/contract.ts";
+import { isObject } from "../../../src/shared/protocol/is-object.ts";
+import type { Redactor } from "../secrets/redact.ts";
+import { ASK_MS, DECLINES, URLS_OF_CALL, WAITING } from "./limits.ts";
+import { contentOf, readAsk, type ServerAsk } from "./read.ts";
 
-export type { AskPauses, ElicitAnswer, RequiredOutcome, ServerAsks } from "./contract.ts";
+/**
+ * Asks the person. Undefined: nobody answers, since there is no person, the dialog was closed, or the signal has aborted.
+ * Does not reject.
+ */
+export type AskUser = <Q extends Question>(
+  question: Q,
+  signal: AbortSignal,
+) => Promise<AnswerTo<Q> | undefined>;
 
-export interface SessionAsks {
-  /** The questions of a server, also over several connections: a server that nags may connect again. */
-  of(server: AskingServer): ServerAsks;
-  /** Takes the user's answer. Does not reject. */
-  answer(askId: string, answer: AskAnswer): Promise<AskReply>;
-  /** A turn of the model has ended: servers that were declined may ask again. */
-  turnEnded(): void;
+interface AskingServer {
+  name: string;
+  redact: Redactor;
+  /** Takes a note about the server, worded to follow the server's name. */
+  onNote: (note: string) => void;
 }
 
-export interface SessionAsksOptions {
-  /** Begins every id. Another worker of the session must have another one: it may get an answer that this one awaited. */
-  worker: string;
+/** The result of `elicitation/create`. */
+export interface ElicitAnswer extends Record<string, unknown> {
+  action: "accept" | "decline" | "cancel";
+  content?: Record<string, unknown>;
+}
+
+/** `none`: the error named no address. */
+export type RequiredOutcome = ElicitAnswer["action"] | "none";
+
+/** While a question is open the server waits for a person, so the clocks of its calls stand still. */
+export interface AskPauses {
+  readonly isOpen: boolean;
+  /** Calls the listener at each change of `isOpen`. Answers how to stop that. */
+  watch(listener: () => void): () => void;
+}
+
+export interface ServerAsks extends AskPauses {
+  /** Answers a question, which may have any shape. `signal`: the server no longer waits. Does not reject. */
+  create(params: unknown, signal: AbortSignal): Promise<ElicitAnswer>;
+  /** Asks for each address of the error -32042, whose data may have any shape. Does not reject. */
+  required(data: unknown, signal: AbortSignal): Promise<RequiredOutcome>;
+  /**
+   * A call begins. Answers how to end it: a question of a call that was given up leaves the screen. Over stdio nothing
+   * tells which call a question belongs to, so it stays as long as one of those calls is open that it may belong to.
+   */
+  callBegins(): (how: "done" | "given-up") => void;
+}
+
+interface AsksContext {
+  askUser: AskUser;
   emit: (event: WorkerEvent) => void;
   /** Opens an address in the user's browser. Does not reject. */
   openPage: (url: string, onNote: (note: string) => void) => Promise<"started" | "none">;
 }
 
-export function createSessionAsks({ worker, emit, openPage }: SessionAsksOptions): SessionAsks {
-  const servers = new Map<string, QuestionsOfServer>();
-  const open = new Map<string, OpenAsk>();
-  let lastId = 0;
+export class SessionAsks {
+  readonly #context: AsksContext;
+  readonly #servers = new Map<string, QuestionsOfServer>();
 
-  const show = (one: OpenAsk): string => {
-    const askId = `${worker}${++lastId}`;
-    open.set(askId, one);
-    emit({ type: "ask", askId, server: one.server, ask: one.ask });
-    return askId;
-  };
-  const hide = (askId: string): void => {
-    if (open.delete(askId)) emit({ type: "ask-over", askId });
-  };
+  constructor(context: AsksContext) {
+    this.#context = context;
+  }
 
-  return {
-    of: ({ name, redact, onNote }) => {
-      const known = servers.get(name) ?? new QuestionsOfServer({ show, hide });
-      servers.set(name, known);
-      return known.connected({ name, redact, onNote });
-    },
-    answer: async (askId, answer) => {
-      const one = open.get(askId);
-      if (!one) return { taken: false, over: true };
-      // Main, which answers, is not told that the question is over.
-      open.delete(askId);
-      const reply = one.take(answer);
-      if (!reply.taken) open.set(askId, one);
-      const { ask, onNote } = one;
-      if (!reply.taken || !("open" in answer) || !answer.open || ask.kind !== "url") return reply;
-      return { taken: true, browser: await openPage(ask.url, onNote) };
-    },
-    turnEnded: () => {
-      for (const server of servers.values()) server.turnEnded();
-    },
-  };
+  /** The questions of a server, also over several connections: a server that nags may connect again. */
+  of(server: AskingServer): ServerAsks {
+    const known = this.#servers.get(server.name) ?? new QuestionsOfServer(this.#context);
+    this.#servers.set(server.name, known);
+    return known.connected(server);
+  }
+
+  /** A turn of the model has ended: servers that were declined may ask again. */
+  turnEnded(): void {
+    for (const server of this.#servers.values()) server.turnEnded();
+  }
+}
+
+interface OpenQuestion {
+  /** Calls that were open when the question came. */
+  readonly calls: Set<symbol>;
+  /** One of those calls was given up. */
+  wasGivenUp: boolean;
+  /** Asks the user, until `settle` takes the question away. */
+  show(): Promise<void>;
+  settle(answer: ElicitAnswer): void;
+}
+
+const CANCEL: ElicitAnswer = { action: "cancel" };
+const DECLINE: ElicitAnswer = { action: "decline" };
+
+class QuestionsOfServer {
+  readonly #context: AsksContext;
+  readonly #calls = new Set<symbol>();
+  readonly #listeners = new Set<() => void>();
+  readonly #waiting: OpenQuestion[] = [];
+  #open: OpenQuestion | undefined;
+  #declines = 0;
+  /** The log says once in a turn that the server is declined unseen. */
+  #isNoted = false;
+
+  constructor(context: AsksContext) {
+    this.#context = context;
+  }
+
+  turnEnded(): void {
+    this.#declines = 0;
+    this.#isNoted = false;
+  }
+
+  connected(server: AskingServer): ServerAsks {
+    const isOpen = (): boolean => this.#open !== undefined || this.#waiting.length > 0;
+    return {
+      get isOpen() {
+        return isOpen();
+      },
+      watch: (listener) => {
+        this.#listeners.add(listener);
+        return () => void this.#listeners.delete(listener);
+      },
+      create: (params, signal) => this.#create(server, params, signal),
+      required: (data, signal) => this.#required(server, data, signal),
+      callBegins: () => this.#callBegins(),
+    };
+  }
+
+  #callBegins(): ReturnType<ServerAsks["callBegins"]> {
+    const call = Symbol();
+    this.#calls.add(call);
+    return (how) => {
+      this.#calls.delete(call);
+      for (const question of [...(this.#open ? [this.#open] : []), ...this.#waiting]) {
+        if (!question.calls.delete(call)) continue;
+        if (how === "given-up") question.wasGivenUp = true;
+        if (question.wasGivenUp && question.calls.size === 0) question.settle(CANCEL);
+      }
+    };
+  }
+
+  async #create(server: AskingServer, params: unknown, signal: AbortSignal): Promise<ElicitAnswer> {
+    const refused = this.#refusal(server);
+    if (refused) return refused;
+    const read = readAsk(params, server.redact);
+    if (!("problem" in read)) return this.#ask(server, read, signal);
+    server.onNote(`asks the user something that is declined unseen: ${read.problem}`);
+    return DECLINE;
+  }
+
+  async #required(server: AskingServer, data: unknown, signal: AbortSignal): Promise<RequiredOutcome> {
+    const items = isObject(data) && Array.isArray(data.elicitations) ? data.elicitations : [];
+    let outcome: RequiredOutcome = "none";
+    for (const item of items.slice(0, URLS_OF_CALL)) {
+      if (!isObject(item) || item.mode !== "url") continue;
+      outcome = (await this.#create(server, item, signal)).action;
+      if (outcome !== "accept") return outcome;
+    }
+    return outcome;
+  }
+
+  /** The answer to a question that nobody is shown. */
+  #refusal({ onNote }: AskingServer): ElicitAnswer | undefined {
+    if (this.#declines >= DECLINES) {
+      if (!this.#isNoted) onNote("asks the user again and again, and is declined unseen until the turn ends");
+      this.#isNoted = true;
+      return DECLINE;
+    }
+    if (!this.#open || this.#waiting.length < WAITING) return undefined;
+    onNote(`asks the user more than ${WAITING + 1} things at a time; the others are cancelled`);
+    return CANCEL;
+  }
+
+  #ask(server: AskingServer, read: ServerAsk, signal: AbortSignal): Promise<ElicitAnswer> {
+    if (signal.aborted) return Promise.resolve(CANCEL);
+    const { promise, resolve } = Promise.withResolvers<ElicitAnswer>();
+    const over = new AbortController();
+    let timer: NodeJS.Timeout | undefined;
+    const question: OpenQuestion = {
+      calls: new Set(this.#calls),
+      wasGivenUp: false,
+      show: async () => {
+        timer = setTimeout(() => this.#expire(question), ASK_MS).unref();
+        const asked = { about: "server", server: server.name, ask: read.ask } as const;
+        const answer = await this.#context.askUser(asked, over.signal);
+        if (!over.signal.aborted)
+          question.settle(this.#answerTo(server, read, answer ?? { action: "cancel" }));
+      },
+      settle: (answer) => {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", gone);
+        over.abort();
+        resolve(answer);
+        this.#remove(question);
+      },
+    };
+    const gone = (): void => question.settle(CANCEL);
+    signal.addEventListener("abort", gone, { once: true });
+    this.#waiting.push(question);
+    this.#next();
+    return promise;
+  }
+
+  /** What the server gets of the user's answer. */
+  #answerTo(server: AskingServer, { ask, fields }: ServerAsk, answer: AskAnswer): ElicitAnswer {
+    if (answer.action !== "accept") {
+      this.#declines++;
+      return { action: answer.action };
+    }
+    if (ask.kind === "url") {
+      if ("open" in answer && answer.open) void this.#openPage(server, ask.url);
+      return { action: "accept" };
+    }
+    const read = contentOf(fields, "values" in answer ? answer.values : []);
+    if (read) return { action: "accept", content: read };
+    // Main asks until each value fits, by the same rules.
+    server.onNote("gets no answer: the values do not fit its form");
+    return CANCEL;
+  }
+
+  async #openPage({ name, onNote }: AskingServer, url: string): Promise<void> {
+    const { openPage, emit } = this.#context;
+    if ((await openPage(url, onNote)) === "none") emit({ type: "unopened", server: name, url });
+  }
+
+  #remove(question: OpenQuestion): void {
+    const position = this.#waiting.indexOf(question);
+    if (position >= 0) this.#waiting.splice(position, 1);
+    if (this.#open !== question) return;
+    this.#open = undefined;
+    // A connection that ends withdraws all of its questions, one after the other: the next one must not show up between.
+    queueMicrotask(() => this.#next());
+  }
+
+  /** Shows the next question, unless the user has declined often enough. */
+  #next(): void {
+    if (this.#open) return;
+    if (this.#declines >= DECLINES) for (const unseen of [...this.#waiting]) unseen.settle(DECLINE);
+    this.#open = this.#waiting.shift();
+    void this.#open?.show();
+    for (const listener of [...this.#listeners]) listener();
+  }
+
+  /** Nobody is there: whatever else the server asks in this turn would wait as long. */
+  #expire(question: OpenQuestion): void {
+    this.#declines = DECLINES;
+    for (const one of [...this.#waiting, question]) one.settle(CANCEL);
+  }
 }

@@ -19,7 +19,7 @@ import type {
 import { isFolder } from "../../shared/files/file-system.ts";
 import { abortable } from "../../shared/pace/abort.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
-import { isDefaultOAuth, type OAuthPlan } from "../config/entry/oauth-values.ts";
+import { isDefaultOAuth, type OAuthPlan } from "../config/entry/oauth-keys.ts";
 import { oauthSecrets } from "../secrets/find.ts";
 import type { Redactor } from "../secrets/redact.ts";
 import type { HttpClient, HttpRequest, HttpResponse } from "../web/client.ts";

@@ -5,7 +5,7 @@
  */
 import { percentDecoded } from "../../../src/shared/text/reading.ts";
 import type { HttpTarget, ServerDefinition } from "../config/entry/definition.ts";
-import type { OAuthPlan } from "../config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../config/entry/oauth-keys.ts";
 import type { Secrets } from "./redact.ts";
 
 type Target = ServerDefinition["target"];
@@ -132,42 +132,49 @@ function inRecord(written: Record<string, string>, resolved: Record<string, stri
   };
 }
 
-/** Secrets of a definition, from the target as it is written and as it was resolved. */
-export function secretsOf(written: Target, resolved: Target): Secrets {
-  if (resolved.kind === "http") {
-    const before = written.kind === "http" ? written : resolved;
-    const headers = inRecord(before.headers, resolved.headers);
-    const url = substituted(before.url, resolved.url);
+type Kind = Target["kind"];
+type OfKind<K extends Kind> = Extract<Target, { kind: K }>;
+
+/** Kind of target -> its secrets, from the target as it is written and as it was resolved. */
+const SECRETS: { readonly [K in Kind]: (written: OfKind<K>, resolved: OfKind<K>) => Secrets } = {
+  http: (written, resolved) => {
+    const headers = inRecord(written.headers, resolved.headers);
+    const url = substituted(written.url, resolved.url);
     return {
       values: [...headers.values, ...url, ...secretParts(resolved.url)],
       named: [
         ...headers.named,
         ...headers.values.filter((value) => SHORT_KEY.test(value)),
-        ...(isSecretSource(before.url) ? url : []),
+        ...(isSecretSource(written.url) ? url : []),
         ...namedInUrl(resolved.url),
         ...keyAsName(resolved.url),
       ],
     };
-  }
-  const before = written.kind === "stdio" ? written : resolved;
-  const env = inRecord(before.env, resolved.env);
-  const texts = [
-    [before.command, resolved.command],
-    [before.cwd ?? "", resolved.cwd ?? ""],
-    ...before.args.map((arg, i) => [arg, resolved.args[i] ?? ""]),
-  ];
-  const changed = texts.flatMap(([from = "", to = ""]) =>
-    substituted(from, to).map((value) => ({ value, isNamed: isSecretSource(from) })),
-  );
-  return {
-    values: [...env.values, ...changed.map(({ value }) => value)],
-    named: [
-      ...env.named,
-      ...changed.filter(({ isNamed }) => isNamed).map(({ value }) => value),
-      ...namedInArguments(resolved.args),
-    ],
-  };
-}
+  },
+  stdio: (written, resolved) => {
+    const env = inRecord(written.env, resolved.env);
+    const texts = [
+      [written.command, resolved.command],
+      [written.cwd ?? "", resolved.cwd ?? ""],
+      ...written.args.map((arg, i) => [arg, resolved.args[i] ?? ""]),
+    ];
+    const changed = texts.flatMap(([from = "", to = ""]) =>
+      substituted(from, to).map((value) => ({ value, isNamed: isSecretSource(from) })),
+    );
+    return {
+      values: [...env.values, ...changed.map(({ value }) => value)],
+      named: [
+        ...env.named,
+        ...changed.filter(({ isNamed }) => isNamed).map(({ value }) => value),
+        ...namedInArguments(resolved.args),
+      ],
+    };
+  },
+};
+
+/** Secrets of a definition, from the target as it is written and as it was resolved. */
+export const secretsOf = (written: Target, resolved: Target): Secrets =>
+  SECRETS[resolved.kind]((written.kind === resolved.kind ? written : resolved) as never, resolved as never);
 
 /** Keys of a plan whose values are secret. The path of a file is not. */
 const OAUTH_SECRETS = ["clientSecret", "privateKey"] as const satisfies readonly (keyof OAuthPlan)[];

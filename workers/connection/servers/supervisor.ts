@@ -30,6 +30,7 @@ export class Supervisor {
   readonly #gate = createGate(LIMITS.connectsAtATime);
   /** Requests that wait for tools: each looks again when a server's state changes. */
   readonly #waiting = new Set<() => void>();
+  /** By an edit in this session; some of them may be there again. */
   readonly #removed = new Set<string>();
   /** Each counts once: a person who edits the server's definition wants the server to be tried. */
   readonly #heldBack: Map<string, string>;
@@ -82,7 +83,6 @@ export class Supervisor {
         this.#end(old);
         continue;
       }
-      this.#removed.delete(name);
       if (old && (change.action === "update" || change.action === "keep")) {
         this.#servers.set(name, old);
         old.update(change.after);

@@ -3,26 +3,23 @@
  * (ConnectionMethods), so that rpc.ts hands them on by name. Each waits until the first plan is carried out, and
  * rejects with the error of a start that failed. To add a request: a line in ConnectionMethods, its answer here.
  */
-import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
-import type { Approvals } from "../approval/approval.ts";
+import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import type { SessionAsks } from "../asks/asks.ts";
 import type { CatalogPublisher } from "../catalog/catalog.ts";
 import type { RunningConfiguration } from "../config/config.ts";
 import { createDiagnose } from "../doctor/doctor.ts";
 import type { Results } from "../results/results.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
-import { createAnswerApproval } from "./approvals.ts";
 import { runCall } from "./calls.ts";
 import { statusReport } from "./carry-out.ts";
-import { explainAbsent } from "./explain-server.ts";
-import { declaredSchema, explainMissing } from "./explain-tool.ts";
-import type { SessionRequests } from "./handler.ts";
+import { declaredSchema, explainAbsent, explainMissing } from "./explain-server.ts";
+import type { SessionRequests } from "./first-request.ts";
 import { createPanelRequests } from "./panel.ts";
 import { createPromptRequests } from "./prompts.ts";
 import { createResourceRequests } from "./resources.ts";
 import { createSetupRequests } from "./setup.ts";
 import type { SignInRequests } from "./sign-ins.ts";
-import { createUserEdits } from "./user-edits.ts";
+import type { UserEdits } from "./user-edits.ts";
 
 export interface SessionParts {
   /** Settles when the first plan is carried out. */
@@ -30,19 +27,16 @@ export interface SessionParts {
   supervisor: Supervisor;
   catalog: Pick<CatalogPublisher, "flush" | "retry" | "inspect">;
   results: Results;
-  approvals: Pick<Approvals, "answer">;
   signIns: SignInRequests;
-  asks: Pick<SessionAsks, "answer" | "turnEnded">;
+  asks: SessionAsks;
+  edits: Promise<UserEdits>;
   emit: (event: WorkerEvent) => void;
   agentDir: string;
   cwd: string;
 }
 
 export function createSessionRequests(parts: SessionParts): Omit<SessionRequests, "firstRequest"> {
-  const { started, supervisor, catalog, results, approvals, signIns, asks, emit } = parts;
-  const edits = started.then((running) => createUserEdits(running, supervisor));
-  // It fails as the start does, and the start's failure is reported.
-  edits.catch(() => undefined);
+  const { started, supervisor, catalog, results, signIns, asks, edits, emit } = parts;
   const afterStart = async (act: (running: RunningConfiguration) => unknown): Promise<undefined> => {
     await act(await started);
     return undefined;
@@ -76,10 +70,8 @@ export function createSessionRequests(parts: SessionParts): Omit<SessionRequests
       asks.turnEnded();
       return afterStart(() => supervisor.reconnectDropped());
     },
-    answerAsk: ({ askId, answer }) => asks.answer(askId, answer),
     answerConsent: ({ hash, allow }) =>
       afterStart((running) => running.answer(hash, allow ? "allowed" : "refused")),
-    answerApproval: createAnswerApproval(approvals, edits),
     askAgain: () => afterStart((running) => running.askAgain()),
     applyHeld: ({ id, apply }) => afterStart((running) => running.applyHeld(id, apply)),
     setRegistered: ({ servers }) => afterStart((running) => running.register(servers)),

@@ -5,14 +5,14 @@
  */
 import { createHash } from "node:crypto";
 import { join } from "node:path";
+import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
-import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { SessionFacts } from "../../../src/shared/protocol/session.ts";
 import { SNAPSHOT_FOLDER, snapshotFileName } from "../../../src/shared/snapshot/contract.ts";
 import type { Log } from "../../shared/log.ts";
 import { Approvals } from "../approval/approval.ts";
-import { createSessionAsks } from "../asks/asks.ts";
+import { type AskUser, SessionAsks } from "../asks/asks.ts";
 import { openPage } from "../auth/auth.ts";
 import type { CacheWorker } from "../catalog/cache-worker.ts";
 import { CatalogPublisher } from "../catalog/catalog.ts";
@@ -25,19 +25,18 @@ import { Results } from "../results/results.ts";
 import type { Connect } from "../servers/server.ts";
 import { Supervisor, type SupervisorContext } from "../servers/supervisor.ts";
 import type { Talkers } from "../servers/talkers.ts";
-import { CurrentPlan, createPlanCarrier, endedBy } from "./carry-out.ts";
-import { reportEffect } from "./effect-notice.ts";
-import { firstHint } from "./first-hint.ts";
-import { createFirstRequest, endingTheWait } from "./first-request.ts";
-import type { SessionRequests } from "./handler.ts";
+import { CurrentPlan, createPlanCarrier, endedBy, firstHint, reportEffect } from "./carry-out.ts";
+import { createFirstRequest, endingTheWait, type SessionRequests } from "./first-request.ts";
 import { createSessionRequests } from "./requests.ts";
 import { createSignInRequests, openSessionAuth } from "./sign-ins.ts";
+import { createUserEdits } from "./user-edits.ts";
 
-export type { Handler, SessionRequests, WorkerRequest } from "./handler.ts";
+export type { Handler, SessionRequests, WorkerRequest } from "./first-request.ts";
 export { createPatternMatcher } from "./match-pattern.ts";
 
 export interface SessionContext {
   emit: (event: WorkerEvent) => void;
+  askUser: AskUser;
   log: Log;
   cache: CacheWorker;
   talkers: Talkers;
@@ -57,7 +56,7 @@ export interface Session {
 const PRELOAD_MS = 1_500;
 
 export function openSession(facts: SessionFacts, context: SessionContext): Session {
-  const { emit, log, cache } = context;
+  const { emit, askUser, log, cache } = context;
   const { agentDir, cwd } = facts;
   const limits = { ...LIMITS, ...facts.limits };
   const lifetime = new AbortController();
@@ -78,11 +77,16 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
     canAsk: facts.canAsk,
     definitionOf: (name) => supervisor.servers.find((server) => server.name === name)?.definition,
     settings,
-    emit,
+    askUser,
+    allowAlways: ({ definition, tool }) => {
+      edits
+        .then((user) => user.allowTool(definition.name, tool.name))
+        .catch((error: unknown) => emit({ type: "notice", text: messageOf(error), level: "error" }));
+    },
     log,
   });
-  const asks = createSessionAsks({
-    worker: `${performance.timeOrigin}-`,
+  const asks = new SessionAsks({
+    askUser,
     emit,
     openPage: (url, onNote) => openPage(url, { env: process.env, platform: process.platform, onNote }),
   });
@@ -154,14 +158,17 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
       // The failure of a start is told by its requests.
       .catch(() => undefined);
   }
+  const edits = started.then((running) => createUserEdits(running, supervisor));
+  // It fails as the start does, and the start's failure is reported.
+  edits.catch(() => undefined);
   const requests = createSessionRequests({
     started,
     supervisor,
     catalog,
     results,
-    approvals,
     signIns: createSignInRequests(auth, started, signInOptions),
     asks,
+    edits,
     emit,
     agentDir,
     cwd,

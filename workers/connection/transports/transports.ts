@@ -1,11 +1,11 @@
 /**
- * Opens a connection to a server. To add a transport: a folder here whose entry exports
- * `connectX(target, options): Promise<Connection>` (the contract is mcp/connection.ts), a row in TRANSPORTS, the kind
- * of target in config/entry/definition.ts with its variables in config/values, its secrets in secrets/find.ts, and a
- * row in transports.test.ts.
+ * Opens a connection to a server. Owns: which transport serves which kind of target, and the order variables and
+ * commands -> secrets -> transport. Must not: know lifecycles, settings or Pi.
  *
- * Owns: which transport serves which kind of target, and the order variables and commands -> secrets -> transport.
- * Must not: know lifecycles, settings or Pi. Called by: servers.
+ * To add a transport to an address: its word in `TransportKind` and in the `type` of config/entry/server-keys.ts, its file
+ * in http/, a row in ATTEMPTS of http/http.ts. To add another kind of target: its type in config/entry/definition.ts, its
+ * variables in config/values/values.ts, a row of SECRETS in secrets/find.ts, its words in config/trust/question.ts, and
+ * `connectX` with a row in TRANSPORTS. Both: a row in transports.test.ts.
  */
 import { homedir } from "node:os";
 import { type ResolvedTarget, resolveTarget, rootsOf } from "../config/values/values.ts";
@@ -13,12 +13,11 @@ import type { Connection, ConnectOptions } from "../mcp/connection.ts";
 import { secretsOf } from "../secrets/find.ts";
 import { connectStdio } from "./stdio/stdio.ts";
 
-type Target = ResolvedTarget;
-type Kind = Target["kind"];
+type Kind = ResolvedTarget["kind"];
 
 /** Connects and initializes. Throws `ThreadsError`; then it has left nothing running. */
 type Connect<K extends Kind> = (
-  target: Extract<Target, { kind: K }>,
+  target: Extract<ResolvedTarget, { kind: K }>,
   options: ConnectOptions,
 ) => Promise<Connection>;
 
@@ -29,20 +28,12 @@ const TRANSPORTS: { readonly [K in Kind]: () => Connect<K> | Promise<Connect<K>>
   http: async () => (await import("./http/http.ts")).connectHttp,
 };
 
-async function open<K extends Kind>(
-  kind: K,
-  target: Extract<Target, { kind: K }>,
-  options: ConnectOptions,
-): Promise<Connection> {
-  const connectTo: Connect<K> = await TRANSPORTS[kind]();
-  return connectTo(target, options);
-}
-
 /** Connects and initializes. Throws `ThreadsError`; then it has left nothing running. */
 export async function connect(options: ConnectOptions): Promise<Connection> {
   const { definition } = options;
   const how = { ...options, env: process.env, home: homedir() };
   const [target, roots] = await Promise.all([resolveTarget(definition, how), rootsOf(definition, how)]);
   options.onSecrets(secretsOf(definition.target, target));
-  return open(target.kind, target, { ...options, roots });
+  const connectTo = await TRANSPORTS[target.kind]();
+  return connectTo(target as never, { ...options, roots });
 }

@@ -1,7 +1,6 @@
 /** Owns: a server's question as the user sees it: its dialogs in order, the review, and every way in which it ends. */
 import { describe, expect, it, test } from "vitest";
-import type { AskUrl, FieldKind } from "../../../../src/shared/protocol/ask.ts";
-import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
+import type { AskAnswer, AskUrl, FieldKind } from "../../../../src/shared/protocol/ask.ts";
 import { settled } from "../../settled.ts";
 import { type Asking, asking, field, form } from "./support.ts";
 
@@ -73,20 +72,6 @@ describe("a form", () => {
     expect(titles(at)[3]).toBe("files:\n│ Name\nEnter alone keeps: Ann");
   });
 
-  test("the worker refuses a value -> that field is asked again, then the review", async () => {
-    const replies = [
-      { taken: false as const, refused: [{ field: 1, problem: "Odd." }] },
-      { taken: true as const },
-    ];
-    const at = asking({
-      user: ["Answer", "Ann", "1", "Send", "2", "Send"],
-      worker: () => replies.shift() ?? { taken: true },
-    });
-    await at.ask(form(NAME, AGE));
-    expect(titles(at)[4]).toContain("! Odd.");
-    expect(at.answers.at(-1)).toEqual({ action: "accept", values: ["Ann", "2"] });
-  });
-
   test("without fields -> Continue or Decline", async () => {
     const at = asking({ user: ["Continue"] });
     await at.ask(form());
@@ -125,7 +110,7 @@ describe("a form", () => {
       input: () => (isText ? "" : undefined),
     });
     await at.ask(form(field("F", kind, { required: true })));
-    const last = at.answers.at(-1)?.action;
+    const last = (at.answers.at(-1) as AskAnswer | undefined)?.action;
     expect(kind.kind === "choice" ? last === "accept" : last === "cancel").toBe(true);
     expect(at.dialogs.length).toBeLessThan(300);
   });
@@ -137,18 +122,6 @@ test("choices with equal texts, or with ours -> each can be chosen", async () =>
   await at.ask(form(field("F", { kind: "choice", choices: same, default: 0 })));
   expect(at.dialogs[1]?.options).toEqual(["x", "x (2)", "x (2) (2)", "(leave out)", "(leave out) (2)"]);
   expect(at.answers).toEqual([{ action: "accept", values: [2] }]);
-});
-
-test("the same id again, from the worker after a crash -> it can be withdrawn, too", async () => {
-  const at = asking();
-  await at.ask(form(NAME), "1");
-  at.asks.interrupt();
-  at.asks.on({ type: "ask", askId: "1", server: "files", ask: PAGE });
-  await settled();
-  expect(at.dialogs).toHaveLength(2);
-  at.asks.on({ type: "ask-over", askId: "1" });
-  await settled();
-  expect(at.notices).toEqual([WITHDRAWN, WITHDRAWN]);
 });
 
 describe("a page", () => {
@@ -165,14 +138,6 @@ describe("a page", () => {
     expect(at.notices).toHaveLength(notices);
     expect(titles(at)).toEqual([
       "MCP server files asks you to open a page:\n│ Sign in.\nHost: example.com\nhttps://example.com/a",
-    ]);
-  });
-
-  test("no browser can be started -> the address as a notice", async () => {
-    const at = asking({ user: ["Open it in the browser"], worker: () => ({ taken: true, browser: "none" }) });
-    await at.ask(PAGE);
-    expect(at.notices).toEqual([
-      ["No browser could be started. The page of MCP server files:\nhttps://example.com/a", "warning"],
     ]);
   });
 
@@ -231,8 +196,7 @@ describe("a question that is over", () => {
     for (const user of [[], ["Answer"], ["Answer", "Ann"]]) {
       const at = asking({ user });
       await at.ask(form(NAME));
-      at.asks.on({ type: "ask-over", askId: "1" });
-      await settled();
+      await at.withdraw("1");
       expect([at.answers, at.notices]).toEqual([[], [WITHDRAWN]]);
     }
   });
@@ -243,17 +207,10 @@ describe("a question that is over", () => {
     await at.ask(form(NAME), "2");
     await at.ask(form(AGE), "3");
     expect(at.dialogs).toHaveLength(1);
-    at.asks.on({ type: "ask-over", askId: "2" });
-    at.asks.on({ type: "ask-over", askId: "1" });
-    await settled();
+    await at.withdraw("2");
+    await at.withdraw("1");
     expect(at.dialogs).toHaveLength(2);
     expect(at.answers).toEqual([]);
-  });
-
-  test("the worker did not wait any more when the answer came -> one line says so", async () => {
-    const at = asking({ user: ["Decline"], worker: () => ({ taken: false, over: true }) });
-    await at.ask(form(NAME));
-    expect(at.notices).toEqual([WITHDRAWN]);
   });
 
   test("the session ends -> every dialog closes, and Pi is not touched", async () => {
@@ -264,21 +221,4 @@ describe("a question that is over", () => {
     await settled();
     expect([at.dialogs.length, at.notices, at.answers, at.errors]).toEqual([1, [], [], []]);
   });
-
-  test("another id -> nothing happens", async () => {
-    const at = asking();
-    await at.ask(form(NAME));
-    at.asks.on({ type: "ask-over", askId: "9" });
-    await settled();
-    expect(at.notices).toEqual([]);
-  });
-});
-
-test.each([
-  [new ThreadsError("runtime_restarted", "The worker ended."), []],
-  [new ThreadsError("internal", "No answer."), ["MCP: No answer."]],
-])("the answer cannot be sent: %s -> errors %j", async (error, errors) => {
-  const at = asking({ user: ["Decline"], worker: () => Promise.reject(error) });
-  await at.ask(form(NAME));
-  expect(at.errors).toEqual(errors);
 });

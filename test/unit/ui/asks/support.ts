@@ -1,14 +1,5 @@
-/** Owns: the questions of servers on a Pi in memory: a user with prepared answers, and a worker that takes what fits. */
-import type { Runtime } from "../../../../src/runtime/runtime.ts";
-import type {
-  Ask,
-  AskAnswer,
-  AskForm,
-  AskReply,
-  Field,
-  FieldKind,
-} from "../../../../src/shared/protocol/ask.ts";
-import { type Asks, createAsks } from "../../../../src/ui/asks/asks.ts";
+/** Owns: the questions of servers on a Pi in memory: a user with prepared answers. */
+import type { Ask, AskForm, Field, FieldKind } from "../../../../src/shared/protocol/ask.ts";
 import { createDialogs } from "../../../../src/ui/dialogs/dialogs.ts";
 import {
   createRecordingContext,
@@ -22,12 +13,13 @@ export const field = (title: string, kind: FieldKind, more: Partial<Field> = {})
 export const form = (...fields: Field[]): AskForm => ({ kind: "form", message: "Tell me.", fields });
 
 export interface Asking extends RecordingContext {
-  asks: Asks;
   /** The answers that the worker got. */
-  answers: AskAnswer[];
+  answers: unknown[];
   errors: string[];
   /** Sends a question and waits until nothing moves. */
-  ask(ask: Ask, askId?: string): Promise<void>;
+  ask(ask: Ask, id?: string): Promise<void>;
+  /** Takes the question back. */
+  withdraw(id?: string): Promise<void>;
   /** Ends the session. */
   stop(): void;
 }
@@ -38,14 +30,9 @@ export interface Asking extends RecordingContext {
  */
 export interface AskingOptions extends RecordingOptions {
   user?: readonly unknown[];
-  worker?: (answer: AskAnswer) => AskReply | Promise<AskReply>;
 }
 
-export function asking({
-  user = [],
-  worker = () => ({ taken: true }),
-  ...options
-}: AskingOptions = {}): Asking {
+export function asking({ user = [], ...options }: AskingOptions = {}): Asking {
   const left = [...user];
   const never = new Promise<never>(() => undefined);
   const next = (): unknown => {
@@ -53,35 +40,37 @@ export function asking({
     return answer === undefined ? never : (answer ?? undefined);
   };
   const recording = createRecordingContext({ select: next as () => string, input: next, ...options });
-  const answers: AskAnswer[] = [];
+  const answers: unknown[] = [];
+  const shown = new Map<string, AbortController>();
   const errors: string[] = [];
   let isOver = false;
-  const ask = async (_method: string, params: { answer: AskAnswer }): Promise<AskReply> => {
-    answers.push(structuredClone(params.answer));
-    return worker(params.answer);
-  };
   const over = (): boolean => isOver;
   const failed = (text: unknown): void => void errors.push(String(text));
-  const { inTurn } = createDialogs(recording.ctx, {
+  const dialogs = createDialogs(recording.ctx, {
     consent: async () => undefined,
-    held: async () => undefined,
-    approval: async () => undefined,
+    applyHeld: async () => undefined,
     over,
     failed,
   });
-  const asks = createAsks(recording.ctx, { ask: ask as unknown as Runtime["ask"], inTurn, over, failed });
   return {
     ...recording,
-    asks,
     answers,
     errors,
-    ask: async (one, askId = "1") => {
-      asks.on({ type: "ask", askId, server: "files", ask: one });
+    ask: async (ask, id = "1") => {
+      const controller = new AbortController();
+      shown.set(id, controller);
+      void dialogs.ask({ about: "server", server: "files", ask }, controller.signal).then((answer) => {
+        if (answer !== undefined) answers.push(structuredClone(answer));
+      });
+      await settled();
+    },
+    withdraw: async (id = "1") => {
+      shown.get(id)?.abort();
       await settled();
     },
     stop: () => {
       isOver = true;
-      asks.interrupt();
+      for (const controller of shown.values()) controller.abort();
     },
   };
 }

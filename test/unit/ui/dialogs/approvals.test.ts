@@ -3,7 +3,7 @@
  * as nobody waits for the answer.
  */
 import { describe, expect, test } from "vitest";
-import type { ApprovalAnswer, ApprovalQuestion } from "../../../../src/shared/protocol/approval.ts";
+import type { ApprovalQuestion } from "../../../../src/shared/protocol/contract.ts";
 import { createDialogs } from "../../../../src/ui/dialogs/dialogs.ts";
 import { createRecordingContext, type RecordingOptions } from "../../recording-context.ts";
 import { settled } from "../../settled.ts";
@@ -25,26 +25,30 @@ function setup(
   choose: (title: string, choices: readonly string[]) => string | undefined | Promise<string | undefined>,
   options: RecordingOptions = {},
 ) {
-  const answered: [id: string, answer: ApprovalAnswer][] = [];
+  const answered: [id: string, answer: unknown][] = [];
   const failures: string[] = [];
   let isOver = false;
-  let failsWith: Error | undefined;
   const { ctx, dialogs } = createRecordingContext({
     select: (title) => choose(title, dialogs.at(-1)?.options ?? []),
     ...options,
   });
   const asking = createDialogs(ctx, {
     consent: async () => undefined,
-    held: async () => undefined,
-    approval: async (id, answer) => {
-      if (failsWith) throw failsWith;
-      answered.push([id, answer]);
-    },
+    applyHeld: async () => undefined,
     over: () => isOver,
     failed: (error) => void failures.push(String(error)),
   });
-  const send = (id: string, asked?: ApprovalQuestion): void =>
-    asking.approval({ type: "approval", id, ...(asked ? { question: asked } : {}) });
+  const shown = new Map<string, AbortController>();
+  /** Asks, or takes the question of this id away. */
+  const send = (id: string, asked?: ApprovalQuestion): void => {
+    shown.get(id)?.abort();
+    if (!asked) return;
+    const controller = new AbortController();
+    shown.set(id, controller);
+    void asking.ask({ about: "call", ...asked }, controller.signal).then((answer) => {
+      if (answer !== undefined) answered.push([id, answer]);
+    });
+  };
   return {
     asking,
     dialogs,
@@ -53,9 +57,6 @@ function setup(
     send,
     end: () => {
       isOver = true;
-    },
-    fail: (error: Error) => {
-      failsWith = error;
     },
   };
 }
@@ -179,19 +180,6 @@ describe("several questions", () => {
     await settled();
     expect([at.dialogs.length, at.answered]).toEqual([1, [["1", "no"]]]);
   });
-
-  test("the worker ends -> all are gone, nothing is answered, and later dialogs show", async () => {
-    const at = setup(open);
-    at.send("1", question());
-    at.send("2", question());
-    await settled();
-    at.asking.interrupt();
-    await settled();
-    expect([at.dialogs.length, at.answered]).toEqual([1, []]);
-    at.send("3", question());
-    await settled();
-    expect(at.dialogs).toHaveLength(2);
-  });
 });
 
 test("the session is over -> nothing is asked and nothing answered", async () => {
@@ -206,10 +194,9 @@ test("the session is over -> nothing is asked and nothing answered", async () =>
   expect([at.dialogs.length, at.answered]).toEqual([1, []]);
 });
 
-test("an answer that cannot be carried out -> told", async () => {
-  const at = setup(() => "Always allow");
-  at.fail(new Error("mcp.json could not be written"));
+test("Pi cannot show the dialog -> told, and nobody has answered", async () => {
+  const at = setup(() => Promise.reject(new Error("no terminal")));
   at.send("1", question());
   await settled();
-  expect(at.failures).toEqual(["Error: mcp.json could not be written"]);
+  expect([at.failures, at.answered]).toEqual([["Error: no terminal"], []]);
 });

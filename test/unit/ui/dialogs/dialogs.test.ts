@@ -27,8 +27,7 @@ function asking(choose: (title: string, options: readonly string[]) => string | 
   });
   const ask = createDialogs(ctx, {
     consent: async (hash, allow) => void answered.push([hash, allow]),
-    held: async () => undefined,
-    approval: async () => undefined,
+    applyHeld: async () => undefined,
     over: () => false,
     failed: (error) => {
       throw error;
@@ -144,8 +143,7 @@ describe("many questions", () => {
     const { ctx, dialogs } = createRecordingContext({ select: () => open.promise });
     const ask = createDialogs(ctx, {
       consent: async () => undefined,
-      held: async () => undefined,
-      approval: async () => undefined,
+      applyHeld: async () => undefined,
       over: () => false,
       failed: () => undefined,
     });
@@ -170,8 +168,7 @@ describe("many questions", () => {
 describe("a turn", () => {
   const quiet = {
     consent: async () => undefined,
-    held: async () => undefined,
-    approval: async () => undefined,
+    applyHeld: async () => undefined,
     over: () => false,
     failed: () => undefined,
   };

@@ -68,8 +68,7 @@ export function signing(options: SigningOptions = {}): Signing {
   const failed = (text: string): void => void (isOver || notices.push([text, "error"]));
   const dialogs = createDialogs(ctx, {
     consent: async () => undefined,
-    held: async () => undefined,
-    approval: async () => undefined,
+    applyHeld: async () => undefined,
     over,
     failed: (error) => failed(String(error)),
   });

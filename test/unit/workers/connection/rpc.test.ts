@@ -10,7 +10,12 @@ describe("createAnswer", () => {
     const { log, lines } = recordingLog();
     return {
       lines,
-      answer: createAnswer({ emit: () => undefined, log, talkers: { of: () => () => undefined } }),
+      answer: createAnswer({
+        askUser: async () => undefined,
+        emit: () => undefined,
+        log,
+        talkers: { of: () => () => undefined },
+      }),
     };
   };
 

@@ -4,7 +4,7 @@
  * Must not: register or sign in.
  */
 import { isIP } from "node:net";
-import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
 import { type Discovered, needsUser, SignInProblem } from "../model/model.ts";
 import { addressProblem, badAnswer, hostOf, isLoopback, shownAddress } from "../requests/addresses.ts";
 import { type AuthRequests, endingWith } from "../requests/requests.ts";

@@ -6,7 +6,7 @@
  */
 import type { AuthorizationServer } from "oauth4webapi";
 import { asList } from "../../../../src/shared/protocol/is-object.ts";
-import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
 import { type AuthChallenge, needsUser, SignInProblem } from "../model/model.ts";
 import { addressProblem, badAnswer, hostOf, namesPrivateHost, shownAddress } from "../requests/addresses.ts";
 import { isHtml, readObject } from "../requests/mend.ts";

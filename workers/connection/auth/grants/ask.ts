@@ -12,7 +12,7 @@ import {
   RESPONSE_IS_NOT_JSON,
   UnsupportedOperationError,
 } from "oauth4webapi";
-import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
 import { createRedactor, type Redactor } from "../../secrets/redact.ts";
 import {
   type ClientRecord,

@@ -11,7 +11,7 @@ import {
   skipStateCheck,
   validateAuthResponse,
 } from "oauth4webapi";
-import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
 import { createRedactor } from "../../secrets/redact.ts";
 import { type ClientRecord, type Discovered, isSameState, needsUser, SignInProblem } from "../model/model.ts";
 import { authorizationProblem, endpointOf, type GrantContext, type PendingAuthorization } from "./ask.ts";

@@ -18,7 +18,7 @@ import {
 } from "oauth4webapi";
 import { withoutBom } from "../../../../src/shared/text/reading.ts";
 import { readRegularText, whyUnread } from "../../../shared/files/read-regular.ts";
-import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
 import { type ClientAuthMethod, type ClientRecord, type Discovered, SignInProblem } from "../model/model.ts";
 import { shownAddress } from "../requests/addresses.ts";
 import { ask, endpointOf, type GrantContext, registrationProblem } from "./ask.ts";

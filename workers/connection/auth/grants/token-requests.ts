@@ -13,7 +13,7 @@ import {
   refreshTokenGrantRequest,
   revocationRequest,
 } from "oauth4webapi";
-import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
 import {
   type ClientRecord,
   type Discovered,

@@ -9,7 +9,7 @@ import { type ErrorCode, ThreadsError } from "../../../../src/shared/protocol/er
 import { oneLine } from "../../../../src/shared/text/unprintable.ts";
 import { commandFor, signInAdvice } from "../../../shared/commands.ts";
 import { known } from "../../../shared/json.ts";
-import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
 
 export type ClientAuthMethod = "none" | "client_secret_post" | "client_secret_basic" | "private_key_jwt";
 

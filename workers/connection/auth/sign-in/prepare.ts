@@ -10,7 +10,7 @@ import { isOpenable } from "../../../../src/shared/text/reading.ts";
 import { oneLine } from "../../../../src/shared/text/unprintable.ts";
 import { known } from "../../../shared/json.ts";
 import { settledWithin } from "../../../shared/pace/abort.ts";
-import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
 import { discover, isSameSite, isVouched, promisesIssuer } from "../discovery/discovery.ts";
 import type { GrantContext, PendingAuthorization } from "../grants/ask.ts";
 import { beginAuthorization, chooseScope } from "../grants/authorize.ts";

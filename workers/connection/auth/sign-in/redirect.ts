@@ -6,7 +6,7 @@
 import { createHash } from "node:crypto";
 import { isLoopback, percentDecoded } from "../../../../src/shared/text/reading.ts";
 import { cleanText } from "../../../../src/shared/text/unprintable.ts";
-import type { OAuthPlan } from "../../config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
 import { type ClientRecord, isSameState, SignInProblem } from "../model/model.ts";
 import { codeOf, type Listeners, type Listening } from "./callback.ts";
 

@@ -1,6 +1,11 @@
-/** What a server is sent so that it knows the user, as its entry says. oauth.ts has the rest of OAuth. Pure. */
-import { type Mistake, mistake } from "./mistakes.ts";
-import type { Entry } from "./server-shape.ts";
+/**
+ * What a server is sent so that it knows the user: the token and the plan for OAuth that an entry says, checked as far as
+ * their values are known. Imported entries have our own keys already (hosts/oauth.ts). Pure.
+ */
+import { isLate } from "./interpolate.ts";
+import { type Mistake, mistake, warning } from "./mistakes.ts";
+import { type OAuthEntry, type OAuthPlan, oauthFindings, planOf } from "./oauth-keys.ts";
+import type { Entry } from "./server-keys.ts";
 
 export interface AuthSettings {
   /**
@@ -13,53 +18,107 @@ export interface AuthSettings {
   tokenEnv: string | undefined;
 }
 
-const warning = (key: string, message: string, remedy: string): Mistake => ({
-  severity: "warning",
-  path: [key],
-  message,
-  remedy,
-});
-
 /** Warnings for values that are accepted, because other programs know them, and that have no effect here. */
 function ineffective({ auth, bearerToken, bearerTokenEnv, command }: Entry): Mistake[] {
   const found: Mistake[] = [];
   if (command?.startsWith("!")) {
     const instead = 'Write the program itself, or "command": "sh" with "args": ["-c", "..."].';
-    found.push(warning("command", "a !command is not run here: this is taken for a program's name", instead));
+    found.push(
+      warning(["command"], "a !command is not run here: this is taken for a program's name", instead),
+    );
   }
   if (auth === "oauth") {
     for (const [key, value] of Object.entries({ bearerToken, bearerTokenEnv })) {
       if (value !== undefined)
-        found.push(warning(key, 'is not sent with "auth": "oauth"', 'Write "auth": "bearer".'));
+        found.push(warning([key], 'is not sent with "auth": "oauth"', 'Write "auth": "bearer".'));
     }
   }
   if (typeof auth === "object" && auth.provider !== undefined) {
     const instead = 'Write "bearerTokenEnv", or give the server headers.';
-    found.push(warning("auth", "the sign-in of a Pi provider cannot be used here", instead));
+    found.push(warning(["auth"], "the sign-in of a Pi provider cannot be used here", instead));
   }
   return found;
 }
-
-/** The mistake of an `auth` object that names neither a client nor a provider. */
-const unknownObject = (auth: Entry["auth"]): Mistake[] =>
-  typeof auth === "object" && auth.provider === undefined && auth.CLIENT_ID === undefined
-    ? [mistake(["auth"], "names no client", 'Write "oauth": {"clientId": "..."} in its place.')]
-    : [];
 
 /** What is sent to the server of an entry, and the mistakes in it. */
 export function authOf(entry: Entry): { auth: AuthSettings; mistakes: Mistake[] } {
   const { auth, bearerToken: token, bearerTokenEnv: tokenEnv } = entry;
   const settings = (scheme: AuthSettings["scheme"]): AuthSettings => ({ scheme, token, tokenEnv });
-  const mistakes = [...ineffective(entry), ...unknownObject(auth)];
+  const mistakes = ineffective(entry);
   if (auth === false || auth === "none") return { auth: settings("none"), mistakes };
-  if (typeof auth === "object") return { auth: settings("auto"), mistakes };
+  if (typeof auth === "object") {
+    if (auth.provider === undefined && auth.CLIENT_ID === undefined)
+      mistakes.push(mistake(["auth"], "names no client", 'Write "oauth": {"clientId": "..."} in its place.'));
+    return { auth: settings("auto"), mistakes };
+  }
   if (auth === "bearer" && token === undefined && tokenEnv === undefined) {
-    const missing = mistake(
-      ["auth"],
-      "there is no bearer token",
-      'Write "bearerTokenEnv": "NAME_OF_VARIABLE" beside it.',
-    );
-    return { auth: settings("bearer"), mistakes: [...mistakes, missing] };
+    const instead = 'Write "bearerTokenEnv": "NAME_OF_VARIABLE" beside it.';
+    mistakes.push(mistake(["auth"], "there is no bearer token", instead));
   }
   return { auth: settings(auth ?? "auto"), mistakes };
+}
+
+/** The first text that says something. A list of rights is one text. */
+const firstText = (...texts: (string | string[] | undefined)[]): string | undefined =>
+  texts.map((text) => (Array.isArray(text) ? text.join(" ") : text)).find((text) => text);
+
+/** The keys of every spelling as ours; `auth` may be a client as Cursor writes it. */
+function inOneSpelling(written: OAuthEntry, auth: Entry["auth"]): OAuthEntry {
+  const client = typeof auth === "object" ? auth : {};
+  return {
+    ...written,
+    clientId: firstText(written.clientId, client.CLIENT_ID),
+    clientSecret: firstText(written.clientSecret, client.CLIENT_SECRET),
+    scope: firstText(written.scope, written.scopes, client.scopes),
+    redirectUri: firstText(written.redirectUri, written.callbackUrl),
+  };
+}
+
+/** Keys of which only one counts. */
+const doubled = (written: OAuthEntry): Mistake[] =>
+  (
+    [
+      ["scopes", "scope"],
+      ["callbackUrl", "redirectUri"],
+    ] as const
+  )
+    .filter(([key, other]) => written[key] !== undefined && written[other] !== undefined)
+    .map(([key, other]) =>
+      warning(["oauth", key], `has no effect beside ${other}`, "Remove one of the two."),
+    );
+
+/** Why `oauth` has no effect in this entry; undefined if it has. */
+function idle({ command, url, type }: Entry, scheme: AuthSettings["scheme"]): string | undefined {
+  if (type === "stdio" || (command !== undefined && url === undefined))
+    return "has no effect: a local server is not signed in to";
+  return scheme === "none" || scheme === "bearer" ? `has no effect with "auth": "${scheme}"` : undefined;
+}
+
+/**
+ * `oauth` of an entry, and the mistakes in it. False: no sign-in, whatever the server asks for. `project`: a project's
+ * file holds the entry; merge/layers.ts takes out what such a file may not set.
+ */
+export function oauthOf(
+  entry: Entry,
+  { scheme, project }: { scheme: AuthSettings["scheme"]; project: boolean },
+): { oauth: OAuthPlan | false; mistakes: Mistake[] } {
+  const isOff = scheme === "none" || scheme === "bearer";
+  if (entry.oauth === false) {
+    const contradiction = mistake(["oauth"], 'is false beside "auth": "oauth"', "Remove one of the two.");
+    return { oauth: false, mistakes: scheme === "oauth" ? [contradiction] : [] };
+  }
+  const written = entry.oauth ?? {};
+  const plan = planOf(inOneSpelling(written, entry.auth));
+  const mistakes = oauthFindings(plan, (text) => !isLate(text)).map(({ path, message, remedy }) =>
+    mistake(["oauth", ...path], message, remedy),
+  );
+  mistakes.push(...doubled(written));
+  const why = entry.oauth === undefined ? undefined : idle(entry, scheme);
+  if (why !== undefined) mistakes.push(warning(["oauth"], why, "Remove it."));
+  if (plan.skipIssuerMetadataValidation && !isOff && !project) {
+    const remedy = 'Write the name that you expect as "issuer" in its place.';
+    const path = ["oauth", "skipIssuerMetadataValidation"];
+    mistakes.push(warning(path, "accepts any authorization server that the server names", remedy));
+  }
+  return { oauth: isOff ? false : plan, mistakes };
 }

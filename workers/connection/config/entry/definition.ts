@@ -2,19 +2,15 @@
  * Owns: one server entry, checked against the schema, as the definition that the rest of the worker reads. Values
  * stay as written: values.ts resolves variables and commands at connect. A mistake is a value. Pure.
  */
-import type { ToolPrefix } from "../../../../src/shared/naming.ts";
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { TransportKind } from "../../../../src/shared/protocol/status.ts";
-import { type AuthSettings, authOf } from "./auth.ts";
-import { type ExposureRules, type ServerApproval, toExposure } from "./exposure.ts";
+import { type AuthSettings, authOf, oauthOf } from "./auth.ts";
+import type { ExposureRules, ServerApproval } from "./exposure.ts";
 import { UNSAFE_KEY } from "./interpolate.ts";
 import { check, kindOf, type Mistake, mistake } from "./mistakes.ts";
-import { oauthOf } from "./oauth.ts";
-import type { OAuthPlan } from "./oauth-values.ts";
-import { type Entry, entryShape } from "./server-shape.ts";
-import type { Settings } from "./settings.ts";
-import type { Lifecycle, PROTOCOLS } from "./shape.ts";
+import type { OAuthPlan } from "./oauth-keys.ts";
+import { type Entry, entryShape, type HeldValues, heldValues, inOneSpelling } from "./server-keys.ts";
 
 export type StdioTarget = {
   command: string;
@@ -29,7 +25,8 @@ export type StdioTarget = {
 export type HttpTarget = {
   url: string;
   headers: Record<string, string>;
-  sseOnly: boolean;
+  /** How the address is spoken to: over SSE only, or over Streamable HTTP first. */
+  type: Exclude<TransportKind, "stdio">;
   /** A PEM file of further certificate authorities, read at connect. */
   caFile?: string | undefined;
 };
@@ -50,7 +47,7 @@ export interface OwnRules extends ExposureRules {
   enabled: boolean;
 }
 
-export interface ServerDefinition extends ExposureRules, ServerApproval {
+export interface ServerDefinition extends HeldValues, ServerApproval {
   name: string;
   /** The file that defines the server, or the path of the extension that registered it. */
   file: string;
@@ -66,29 +63,10 @@ export interface ServerDefinition extends ExposureRules, ServerApproval {
   overrides: string[];
   /** The last of these files that holds `enabled` or `disabled`: a change in any other file has no effect. */
   enabledIn: string | undefined;
-  enabled: boolean;
-  description: string | undefined;
   target: ({ kind: "stdio" } & StdioTarget) | ({ kind: "http" } & HttpTarget);
   auth: AuthSettings;
   /** False: no OAuth, whatever the server asks for. Values stay as written; `resolveOAuth` (values.ts) fills them in. */
   oauth: OAuthPlan | false;
-  lifecycle: Lifecycle;
-  /** Minutes; 0: never. Undefined: the value of the settings or, for `eager`, never. */
-  idleTimeoutMinutes: number | undefined;
-  requestTimeoutMs: number | undefined;
-  startupTimeoutMs: number | undefined;
-  exposeResources: boolean;
-  exposePrompts: boolean;
-  toolPrefix: ToolPrefix | undefined;
-  /** Its keys win over those of the settings' `outputGuard`. */
-  outputGuard: Settings["outputGuard"] | undefined;
-  /** Whether the server may ask the user questions. */
-  elicitation: boolean;
-  /** The folders that the server is told, as written; true: the session's. Undefined: the server is told none. */
-  roots: true | readonly string[] | undefined;
-  /** The revisions of MCP that may be spoken with the server. */
-  protocol: (typeof PROTOCOLS)[number];
-  debug: boolean;
   /** The entry as it stands in the file. The cache hashes it. */
   raw: Record<string, unknown>;
   /**
@@ -113,10 +91,8 @@ export interface DefinitionSource {
 
 export const isProject = (origin: Origin): boolean => origin === "project-file" || origin === "project-pi";
 
-export const transportOf = (definition: ServerDefinition): TransportKind => {
-  if (definition.target.kind === "stdio") return "stdio";
-  return definition.target.sseOnly ? "sse" : "http";
-};
+export const transportOf = ({ target }: ServerDefinition): TransportKind =>
+  target.kind === "stdio" ? "stdio" : target.type;
 
 const SHAPE =
   'Write {"command": "...", "args": [...]} for a local server or {"url": "https://..."} for a remote one.';
@@ -141,57 +117,8 @@ function targetOf(entry: Entry): ServerDefinition["target"] | Mistake {
     return mistake(["protocol"], "no server speaks this revision over sse", "Remove type or protocol.");
   }
   const { headers = {}, caFile } = entry;
-  return { kind: "http", url, headers, sseOnly: type === "sse", ...(caFile === undefined ? {} : { caFile }) };
-}
-
-const rootsOf = ({ roots }: Entry): ServerDefinition["roots"] =>
-  roots === false || (Array.isArray(roots) && roots.length === 0) ? undefined : roots;
-
-/** A time as timers take it: whole milliseconds, and no more than fit. A longer one would fire at once, a fraction throws. */
-const timerMs = (ms: number | undefined): number | undefined =>
-  ms === undefined ? undefined : Math.min(Math.max(1, Math.round(ms)), LIMITS.longestTimerMs);
-
-function toDefinition(
-  name: string,
-  entry: Entry,
-  parts: Pick<ServerDefinition, "target" | "auth" | "oauth" | "raw"> & { source: DefinitionSource },
-): ServerDefinition {
-  const { source, ...rest } = parts;
-  const timeoutMs = entry.timeout === undefined ? undefined : entry.timeout * 1_000;
-  const toolExposure = Object.entries(entry.toolExposure ?? {}).map(([tool, to]) => [tool, toExposure(to)]);
-  return {
-    name,
-    ...source,
-    ...rest,
-    project: isProject(source.origin),
-    definedByProject: isProject(source.origin),
-    overrides: [],
-    enabledIn: undefined,
-    enabled: entry.enabled ?? !(entry.disabled ?? false),
-    description: entry.description,
-    lifecycle: entry.lifecycle ?? "lazy",
-    idleTimeoutMinutes: entry.idleTimeout,
-    requestTimeoutMs: timerMs(entry.requestTimeoutMs ?? timeoutMs),
-    startupTimeoutMs: timerMs(entry.startupTimeoutMs),
-    exposeResources: entry.exposeResources ?? true,
-    exposePrompts: entry.exposePrompts ?? true,
-    directTools: entry.directTools,
-    exposure: entry.exposure === undefined ? undefined : toExposure(entry.exposure),
-    toolExposure: Object.fromEntries(toolExposure),
-    includeTools: entry.includeTools,
-    excludeTools: entry.excludeTools ?? [],
-    approve: entry.approve,
-    approveToo: [],
-    toolPrefix: entry.toolPrefix,
-    outputGuard: entry.outputGuard,
-    elicitation: entry.elicitation ?? true,
-    roots: rootsOf(entry),
-    protocol: entry.protocol ?? "auto",
-    debug: entry.debug ?? false,
-    userRules: undefined,
-    enabledByProject: undefined,
-    replaced: undefined,
-  };
+  const spoken = type === "sse" ? type : "http";
+  return { kind: "http", url, headers, type: spoken, ...(caFile === undefined ? {} : { caFile }) };
 }
 
 /** What is wrong with a server name. Undefined if the name can be a key everywhere. */
@@ -209,25 +136,35 @@ export function parseEntry(
   raw: unknown,
   source: DefinitionSource,
 ): { definition: ServerDefinition | undefined; mistakes: Mistake[] } {
+  const refused = (...mistakes: Mistake[]) => ({ definition: undefined, mistakes });
   const badName = checkName(name);
-  if (badName) return { definition: undefined, mistakes: [badName] };
-  if (!isObject(raw)) {
-    return {
-      definition: undefined,
-      mistakes: [mistake([], `expected an object, found ${kindOf(raw)}`, SHAPE)],
-    };
-  }
-  const { data: entry, mistakes } = check(entryShape, raw);
-  if (!entry) return { definition: undefined, mistakes };
+  if (badName) return refused(badName);
+  if (!isObject(raw)) return refused(mistake([], `expected an object, found ${kindOf(raw)}`, SHAPE));
+  const { data, mistakes } = check(entryShape, raw);
+  if (!data) return refused(...mistakes);
+  const entry = inOneSpelling(data);
   const target = targetOf(entry);
+  const project = isProject(source.origin);
   const { auth, mistakes: authMistakes } = authOf(entry);
-  const { oauth, mistakes: oauthMistakes } = oauthOf(entry, {
-    scheme: auth.scheme,
-    project: isProject(source.origin),
-  });
+  const { oauth, mistakes: oauthMistakes } = oauthOf(entry, { scheme: auth.scheme, project });
   const all = [...mistakes, ...authMistakes, ...oauthMistakes, ...("message" in target ? [target] : [])];
-  if ("message" in target || all.some(({ severity }) => severity === "error"))
-    return { definition: undefined, mistakes: all };
-  const parts = { source, target, auth, oauth, raw };
-  return { definition: toDefinition(name, entry, parts), mistakes: all };
+  if ("message" in target || all.some(({ severity }) => severity === "error")) return refused(...all);
+  const definition: ServerDefinition = {
+    name,
+    ...source,
+    ...heldValues(entry),
+    target,
+    auth,
+    oauth,
+    raw,
+    project,
+    definedByProject: project,
+    overrides: [],
+    enabledIn: undefined,
+    approveToo: [],
+    userRules: undefined,
+    enabledByProject: undefined,
+    replaced: undefined,
+  };
+  return { definition, mistakes: all };
 }

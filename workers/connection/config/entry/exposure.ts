@@ -13,12 +13,18 @@ import {
 } from "../../../../src/shared/naming.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { UNSAFE_KEY } from "./interpolate.ts";
-import type { Entry } from "./server-shape.ts";
-import type { APPROVE_RULES, APPROVE_WORDS, Exposure } from "./shape.ts";
 
-type Written = NonNullable<Entry["exposure"]>;
+/** Our own values and Pi's. */
+export const EXPOSURES = ["direct", "deferred", "codemode", "codemode-deferred", "hidden"] as const;
 
-export const toExposure = (written: Written): Exposure =>
+/** What becomes of a tool: declared to the model, found by ToolSearch, or withheld. */
+export type Exposure = "direct" | "search" | "hidden";
+
+/** Which calls ask the user. */
+export const APPROVE_WORDS = ["never", "destructive", "always"] as const;
+export const APPROVE_RULES = ["allow", "ask", "destructive", "deny"] as const;
+
+export const toExposure = (written: (typeof EXPOSURES)[number]): Exposure =>
   written === "direct" || written === "hidden" ? written : "search";
 
 /** Whether a tool's name fits a pattern. `*` stands for any characters. */

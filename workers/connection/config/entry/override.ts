@@ -4,25 +4,11 @@
  */
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import { isProject, type Origin, type OwnRules, parseEntry, type ServerDefinition } from "./definition.ts";
-import { check, type Mistake } from "./mistakes.ts";
-import { type Entry, entryShape } from "./server-shape.ts";
-import { DEFAULT_SETTINGS } from "./settings.ts";
-import { LIFECYCLES } from "./shape.ts";
+import { check, type Mistake, warning } from "./mistakes.ts";
+import { type Entry, entryShape, inOneSpelling, LIFECYCLES, OVERRIDE_KEYS } from "./server-keys.ts";
+import { DEFAULT_SETTINGS, idleMinutes } from "./settings.ts";
 
 const DEFINING_KEYS = ["command", "url", "type"] as const;
-
-/** The keys that an override may change. `disabled` is the opposite of `enabled`. */
-export const OVERRIDE_KEYS = [
-  "enabled",
-  "disabled",
-  "lifecycle",
-  "idleTimeout",
-  "directTools",
-  "exposure",
-  "toolExposure",
-  "excludeTools",
-  "approve",
-] as const;
 
 export type Override = Partial<Pick<Entry, (typeof OVERRIDE_KEYS)[number]>>;
 
@@ -41,20 +27,16 @@ export function parseOverride(raw: Record<string, unknown>): {
 } {
   const { data, mistakes } = check(entryShape, raw);
   const idle = Object.keys(raw).filter((key) => Object.hasOwn(entryShape, key) && !isOverrideKey(key));
-  const ineffective = idle.map(
-    (key): Mistake => ({
-      severity: "warning",
-      path: [key],
-      message: "has no effect in an entry without command or url",
-      remedy: "Repeat command or url to replace the whole server.",
-    }),
+  const ineffective = idle.map((key) =>
+    warning(
+      [key],
+      "has no effect in an entry without command or url",
+      "Repeat command or url to replace the whole server.",
+    ),
   );
   if (!data) return { override: undefined, mistakes: [...mistakes, ...ineffective] };
-  const { disabled, ...kept } = Object.fromEntries(
-    Object.entries(data).filter(([key]) => isOverrideKey(key)),
-  ) as Override;
-  if (disabled !== undefined) kept.enabled ??= !disabled;
-  return { override: kept, mistakes: [...mistakes, ...ineffective] };
+  const kept = Object.entries(inOneSpelling(data)).filter(([key]) => isOverrideKey(key));
+  return { override: Object.fromEntries(kept), mistakes: [...mistakes, ...ineffective] };
 }
 
 /** The rules of the user's own files for a server; undefined for a server that a project itself defines. */
@@ -62,16 +44,6 @@ function ownRules(base: ServerDefinition): OwnRules | undefined {
   if (base.userRules || base.project) return base.userRules;
   const { enabled, directTools, exposure, toolExposure, includeTools, excludeTools } = base;
   return { enabled, directTools, exposure, toolExposure, includeTools, excludeTools };
-}
-
-/** Less would stop a server between two calls of one task, and a server with a state would lose it. */
-const LEAST_IDLE_MINUTES = 1;
-
-/** The minutes that a project gets if it wants `wanted` in place of `own`: never longer. 0: never stopped. */
-export function idleMinutes(own: number, wanted: number): number {
-  const comparable = (minutes: number): number => (minutes === 0 ? Number.POSITIVE_INFINITY : minutes);
-  if (comparable(wanted) > comparable(own)) return own;
-  return wanted === 0 ? 0 : Math.max(wanted, Math.min(comparable(own), LEAST_IDLE_MINUTES));
 }
 
 /** Minutes until an unused server is stopped; 0: never. The setting is for lazy servers; an entry may set it for any. */

@@ -1,100 +1,307 @@
 /**
- * Settings of all servers: defaults and checks. merge/layers.ts adds files up, merge/narrow.ts limits those of a
- * project. Pure.
+ * The table of all settings. Its row says of a setting what it may hold, what it means, its default, and what a project's
+ * file gets of it: a model can write such a file, which may narrow what the user's files allow and never lets anything be
+ * written, shown or run that they do not allow. Nor may it narrow a limit until the user's own servers fail. To add a
+ * setting: a row here, and its use; then `npm run schema`. Pure.
  */
-import type { ToolPrefix } from "../../../../src/shared/naming.ts";
-
+import * as z from "zod";
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
-import type { SettingsApproval } from "./exposure.ts";
-import { check, kindOf, type Mistake } from "./mistakes.ts";
-import { type SettingsEntry, settingsShape } from "./settings-shape.ts";
+import { canonical } from "../../../shared/json.ts";
+import { APPROVE_WORDS, type Approve, approvals, type SettingsApproval } from "./exposure.ts";
+import { check, kindOf, type Mistake, mistake, warning } from "./mistakes.ts";
+import {
+  approve,
+  filled,
+  flag,
+  type Key,
+  names,
+  outputGuard,
+  shapeOf,
+  TOOL_PREFIXES,
+  text,
+} from "./shape.ts";
 
-export interface Settings {
-  toolPrefix: ToolPrefix;
-  /** Minutes; 0: never. */
-  idleTimeout: number;
-  outputGuard: false | { maxBytes?: number | undefined; maxLines?: number | undefined };
-  search: "ranked" | "weighted";
-  proxyTool: boolean;
-  toonEncode: boolean | string[];
-  captureStats: boolean | { path?: string | undefined };
-  directTools: boolean | string[];
-  maxMessageBytes: number;
-  /** The project's file that lowered it. */
-  messageLimitOf?: string | undefined;
-  hotReload: "on" | "ask" | "off";
-  catalog: "tools" | "servers" | "off";
-  /** A call that needs a sign-in begins the sign-in. */
-  autoAuth: boolean;
-  /** Which calls ask the user. */
-  approve: SettingsApproval;
-  /** As written. Empty: no further certificate authorities. */
-  caFile: string;
+/** What a project's file gets of a setting. `because`: why it does not get all that it asks for. */
+interface Ruling<V> {
+  value: V;
+  because?: string;
 }
 
-export type SettingKey = Exclude<keyof Settings, "messageLimitOf">;
+/** `isPi`: the file is `.pi/mcp.json`, which needs the project's trust. */
+type Rule<V> = (own: V, wanted: V, isPi: boolean) => Ruling<V>;
 
-export const DEFAULT_SETTINGS: Settings = {
-  toolPrefix: "server",
-  idleTimeout: 10,
-  outputGuard: {},
-  search: "ranked",
-  proxyTool: false,
-  toonEncode: false,
-  captureStats: false,
-  directTools: false,
-  maxMessageBytes: LIMITS.messageBytes,
-  hotReload: "on",
-  catalog: "tools",
-  autoAuth: false,
-  approve: "never",
-  caFile: "",
-};
-
-/** Checks the settings of one file. A wrong key is left out; the others count. */
-export function parseSettings(raw: unknown): { settings: Partial<Settings>; mistakes: Mistake[] } {
-  if (!isObject(raw)) {
-    const message = `expected an object, found ${kindOf(raw)}`;
-    return {
-      settings: {},
-      mistakes: [{ severity: "error", path: [], message, remedy: 'Write {"toolPrefix": "server"}.' }],
-    };
-  }
-  const { mistakes } = check(settingsShape, raw);
-  const wrong = new Set(
-    mistakes.filter(({ severity }) => severity === "error").map(({ path }) => path[0] ?? ""),
-  );
-  const sound = Object.entries(raw).filter(
-    ([key]) => !wrong.has(key) && Object.hasOwn(DEFAULT_SETTINGS, key),
-  );
-  return { settings: Object.fromEntries(sound) as SettingsEntry as Partial<Settings>, mistakes };
+interface Setting<S extends z.ZodType, V> extends Key<S> {
+  readonly preset: V;
+  readonly narrow: Rule<V>;
 }
+
+const setting = <S extends z.ZodType, V = z.infer<S>>(
+  schema: () => S,
+  about: Omit<Setting<S, NoInfer<V>>, "schema">,
+): Setting<S, V> => ({ schema, ...about });
+
+export const STRICTER = "a project's file may only make this stricter";
+
+/** It decides neither what runs nor what the user's own servers may do. */
+const free = <V>(_: V, value: V): Ruling<V> => ({ value });
+
+const usersOnly =
+  (why: string) =>
+  <V>(own: V, wanted: V): Ruling<V> =>
+    canonical(wanted) === canonical(own)
+      ? { value: own }
+      : { value: own, because: `a project's file may not decide this: ${why}` };
+
+/** Also closed to .mcp.json, which needs no trust. */
+const trustedOnly =
+  (why: string) =>
+  <V>(own: V, wanted: V, isPi: boolean): Ruling<V> =>
+    (isPi ? free : usersOnly(why))(own, wanted);
+
+const looser = <V>(value: V, isLooser: boolean): Ruling<V> =>
+  isLooser ? { value, because: STRICTER } : { value };
+
+/** A limit so close that the user's own servers could not work any more. */
+const tooClose = (floor: string): string =>
+  `a project's file may not make this less than ${floor}: your own servers go by it too`;
+
+/** Less would stop a server between two calls of one task, and a server with a state would lose it. */
+const LEAST_IDLE_MINUTES = 1;
+
+/** The minutes that a project gets if it wants `wanted` in place of `own`: never longer. 0: never stopped. */
+export function idleMinutes(own: number, wanted: number): number {
+  const comparable = (minutes: number): number => (minutes === 0 ? Number.POSITIVE_INFINITY : minutes);
+  if (comparable(wanted) > comparable(own)) return own;
+  return wanted === 0 ? 0 : Math.max(wanted, Math.min(comparable(own), LEAST_IDLE_MINUTES));
+}
+
+/** Whether a project's file names a word that asks less often than the user's word. Rules cannot be compared so. */
+export const asksLess = (wanted: Approve, own: Approve | undefined): boolean =>
+  typeof wanted === "string" &&
+  typeof own === "string" &&
+  APPROVE_WORDS.indexOf(wanted) < APPROVE_WORDS.indexOf(own);
 
 export interface GuardLimits {
   maxBytes: number;
   maxLines: number;
 }
 
+type Guard = false | { maxBytes?: number | undefined; maxLines?: number | undefined };
+
 export const DEFAULT_GUARD: GuardLimits = { maxBytes: LIMITS.resultBytes, maxLines: LIMITS.resultLines };
 
-const isLimit = (value: unknown): value is number => typeof value === "number" && value >= 1;
-
-/**
- * The limits that result from settings; later ones win. A setting is `{maxBytes?, maxLines?}`, `false` for no limit,
- * or `undefined` or `true` to keep the limits before it. Any other value is ignored; the configuration reports it.
- */
-export function guardFrom(...settings: readonly unknown[]): GuardLimits | false {
+/** The limits that result from settings; later ones win, and `undefined` keeps the limits before it. */
+export function guardFrom(...settings: readonly (Guard | undefined)[]): GuardLimits | false {
   let limits: GuardLimits | false = DEFAULT_GUARD;
   for (const setting of settings) {
-    if (setting === false) limits = false;
-    if (typeof setting !== "object" || setting === null) continue;
-    const { maxBytes, maxLines } = setting as Partial<Record<keyof GuardLimits, unknown>>;
-    const base: GuardLimits = limits === false ? DEFAULT_GUARD : limits;
-    limits = {
-      maxBytes: isLimit(maxBytes) ? Math.floor(maxBytes) : base.maxBytes,
-      maxLines: isLimit(maxLines) ? Math.floor(maxLines) : base.maxLines,
+    if (setting === undefined) continue;
+    const before: GuardLimits = limits || DEFAULT_GUARD;
+    limits = setting && {
+      maxBytes: setting.maxBytes ?? before.maxBytes,
+      maxLines: setting.maxLines ?? before.maxLines,
     };
   }
   return limits;
+}
+
+/** The stricter limits of both. `isLooser`: `wanted` asks for more than `own` allows. */
+export function tighterGuard(own: Guard, wanted: Guard): { guard: Guard; isLooser: boolean } {
+  const most = guardFrom(own);
+  const asked = guardFrom(own, wanted);
+  if (most === false) return { guard: wanted, isLooser: false };
+  if (asked === false) return { guard: own, isLooser: true };
+  const maxBytes = Math.min(most.maxBytes, asked.maxBytes);
+  const maxLines = Math.min(most.maxLines, asked.maxLines);
+  const isSame = maxBytes === most.maxBytes && maxLines === most.maxLines;
+  return {
+    guard: isSame ? own : { maxBytes, maxLines },
+    isLooser: asked.maxBytes > most.maxBytes || asked.maxLines > most.maxLines,
+  };
+}
+
+const HOT_RELOAD = ["on", "ask", "off"] as const;
+
+const SETTINGS = {
+  toolPrefix: setting(() => z.enum(TOOL_PREFIXES), {
+    description: "Names of tools: server__tool, a shorter server, the tool alone, or mcp__server__tool.",
+    examples: ["server"],
+    preset: "server",
+    // Extensions that allow or refuse tools go by names.
+    narrow: trustedOnly("it changes the names of your tools"),
+  }),
+  /** In minutes. */
+  idleTimeout: setting(() => z.number().min(0), {
+    description: "Minutes until an unused server is stopped; 0 for never.",
+    examples: [10],
+    preset: 10,
+    narrow: (own, wanted) => {
+      const minutes = idleMinutes(own, wanted);
+      return looser(minutes, minutes !== wanted);
+    },
+  }),
+  outputGuard: setting(outputGuard, {
+    description: "How much of a result the model sees; the whole is kept in a file. false for all of it.",
+    examples: [{ maxBytes: 50_000, maxLines: 2_000 }],
+    preset: {},
+    narrow: (own, wanted) => {
+      const { guard, isLooser } = tighterGuard(own, wanted);
+      const kept = guardFrom(own) || DEFAULT_GUARD;
+      const maxBytes = Math.min(kept.maxBytes, LIMITS.projectGuardBytes);
+      const maxLines = Math.min(kept.maxLines, LIMITS.projectGuardLines);
+      if (guard === false || canonical(guard) === canonical(own)) return looser(guard, isLooser);
+      const { maxBytes: bytes = maxBytes, maxLines: lines = maxLines } = guard;
+      if (bytes >= maxBytes && lines >= maxLines) return looser(guard, isLooser);
+      return {
+        value: { maxBytes: Math.max(bytes, maxBytes), maxLines: Math.max(lines, maxLines) },
+        because: tooClose(`${maxBytes.toLocaleString("en")} bytes and ${maxLines} lines`),
+      };
+    },
+  }),
+  search: setting(() => z.enum(["ranked", "weighted"]), {
+    description: "How ToolSearch scores: by relevance, or by fixed weights.",
+    examples: ["ranked"],
+    preset: "ranked",
+    narrow: free,
+  }),
+  proxyTool: setting(flag, {
+    description: "Offer the single tool mcp in place of ToolSearch, for the smallest prompt.",
+    examples: [true],
+    preset: false,
+    narrow: trustedOnly("it changes the names under which your tools are called"),
+  }),
+  toonEncode: setting(() => z.union([flag(), names()]), {
+    description: "Encode JSON results as TOON where that is shorter: all servers or these.",
+    examples: [true],
+    preset: false,
+    narrow: free,
+  }),
+  captureStats: setting(
+    () =>
+      z.union([
+        flag(),
+        z.looseObject(
+          shapeOf({
+            path: {
+              schema: text,
+              description: "File for the counts, from the agent folder.",
+              examples: ["mcp-stats.jsonl"],
+            },
+          }),
+        ),
+      ]),
+    {
+      description: "Count calls, errors, bytes and times of each tool, for /mcp stats.",
+      examples: [true],
+      preset: false,
+      narrow: usersOnly("it writes files"),
+    },
+  ),
+  directTools: setting(() => z.union([flag(), names()]), {
+    description: "Default of every server's directTools.",
+    examples: [false],
+    preset: false,
+    narrow: free,
+  }),
+  approve: setting<ReturnType<typeof approve>, SettingsApproval>(approve, {
+    description:
+      "Default of every server's approve; its rules count for tools that no rule of their server fits.",
+    examples: ["destructive"],
+    preset: "never",
+    narrow: (own, wanted) => {
+      const before = approvals(own);
+      const [asked] = approvals(wanted);
+      if (asked === undefined) return { value: own };
+      return looser([...before, asked], asksLess(asked, before[0]));
+    },
+  }),
+  autoAuth: setting(flag, {
+    description: "A call to a server that needs a sign-in begins the sign-in and waits for it.",
+    examples: [true],
+    preset: false,
+    narrow: usersOnly("it opens your browser"),
+  }),
+  /** As written. Empty: no further certificate authorities. */
+  caFile: setting(filled, {
+    description: "PEM file of further certificate authorities for all servers.",
+    examples: ["~/certificates/company.pem"],
+    preset: "",
+    narrow: usersOnly("it decides which machines your servers are taken for"),
+  }),
+  maxMessageBytes: setting(() => z.int().min(1_024), {
+    description: "Longest message that a server may send, in bytes.",
+    examples: [67_108_864],
+    preset: LIMITS.messageBytes,
+    narrow: (own, wanted) => {
+      const least = Math.min(own, LIMITS.projectMessageBytes);
+      if (wanted < least) return { value: least, because: tooClose(`${least.toLocaleString("en")} bytes`) };
+      return looser(Math.min(own, wanted), wanted > own);
+    },
+  }),
+  hotReload: setting(() => z.enum(HOT_RELOAD), {
+    description: "Whether an edited file takes effect at once.",
+    examples: ["on"],
+    preset: "on",
+    narrow: (own, wanted) => {
+      const isLooser = HOT_RELOAD.indexOf(wanted) < HOT_RELOAD.indexOf(own);
+      return looser(isLooser ? own : wanted, isLooser);
+    },
+  }),
+  catalog: setting(() => z.enum(["tools", "servers", "off"]), {
+    description: "What ToolSearch's description lists.",
+    examples: ["tools"],
+    preset: "tools",
+    narrow: free,
+  }),
+};
+
+export const settingsShape = shapeOf(SETTINGS);
+
+export type SettingKey = keyof typeof SETTINGS;
+export type Settings = {
+  [K in SettingKey]: (typeof SETTINGS)[K] extends Setting<z.ZodType, infer V> ? V : never;
+} & {
+  /** The project's file that lowered `maxMessageBytes`. */
+  messageLimitOf?: string | undefined;
+};
+
+export const SETTING_KEYS = Object.keys(SETTINGS) as SettingKey[];
+
+export const DEFAULT_SETTINGS = Object.fromEntries(
+  Object.entries(SETTINGS).map(([key, { preset }]) => [key, preset]),
+) as Settings;
+
+/** Checks the settings of one file. A wrong key is left out; the others count. */
+export function parseSettings(raw: unknown): { settings: Partial<Settings>; mistakes: Mistake[] } {
+  if (!isObject(raw)) {
+    const message = `expected an object, found ${kindOf(raw)}`;
+    return { settings: {}, mistakes: [mistake([], message, 'Write {"toolPrefix": "server"}.')] };
+  }
+  const { mistakes } = check(settingsShape, raw);
+  const wrong = new Set(
+    mistakes.filter(({ severity }) => severity === "error").map(({ path }) => path[0] ?? ""),
+  );
+  const sound = SETTING_KEYS.filter((key) => Object.hasOwn(raw, key) && !wrong.has(key));
+  return { settings: Object.fromEntries(sound.map((key) => [key, raw[key]])), mistakes };
+}
+
+/** The user's settings with those of a project's file, as far as the project may change them. */
+export function narrowSettings(
+  own: Settings,
+  project: Partial<Settings>,
+  { file, isPi }: { file: string; isPi: boolean },
+): { settings: Settings; mistakes: Mistake[] } {
+  const settings = { ...own };
+  const mistakes: Mistake[] = [];
+  const narrow = <K extends SettingKey>(key: K): void => {
+    const wanted = project[key];
+    if (wanted === undefined) return;
+    const { narrow: rule } = SETTINGS[key] as unknown as Setting<z.ZodType, Settings[K]>;
+    const { value, because } = rule(own[key], wanted, isPi);
+    settings[key] = value;
+    if (because !== undefined) mistakes.push(warning([key], because, `Write ${key} into your own mcp.json.`));
+  };
+  SETTING_KEYS.forEach(narrow);
+  if (settings.maxMessageBytes < own.maxMessageBytes) settings.messageLimitOf = file;
+  return { settings, mistakes };
 }

@@ -12,9 +12,8 @@ import { withoutBom } from "../../../../src/shared/text/reading.ts";
 import { checkName, isProject, type Origin, parseEntry, type ServerDefinition } from "../entry/definition.ts";
 import { firstOf, kindOf, type Mistake, nearestKey, unknownKeys } from "../entry/mistakes.ts";
 import { isOverride, type Override, parseOverride } from "../entry/override.ts";
-import { fileShape } from "../entry/schema.ts";
+import { fileShape, HOSTS, type HostName } from "../entry/schema.ts";
 import { parseSettings, type Settings } from "../entry/settings.ts";
-import { HOSTS, type HostName } from "../entry/shape.ts";
 import { type ConfigDocument, type ParsedText, type Position, parseJsonc } from "./document.ts";
 import type { ConfigSource } from "./sources.ts";
 

@@ -1,13 +1,12 @@
 /**
  * Owns: the servers that other programs have configured, whether they are imported or not, for the person who chooses
- * among them. Reads each program's files as an import would. Must not: write, decide, or show a secret. Called by:
- * session/setup.
+ * among them. Reads each program's files as an import would. Must not: write, decide, or show a secret.
  */
 import { createHash } from "node:crypto";
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
 import { canonical } from "../../../shared/json.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
-import { HOSTS, type HostName } from "../entry/shape.ts";
+import { HOSTS, type HostName } from "../entry/schema.ts";
 import { addAll, brokenFile, fileLimits } from "../files/files.ts";
 import { type ConfigFacts, type ConfigSource, findWorktree, readText } from "../files/sources.ts";
 import { hostSources, looksUp, parseHostText } from "../hosts/hosts.ts";

@@ -6,7 +6,7 @@
  */
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import { escapeVariables, pathsOf } from "../entry/interpolate.ts";
-import type { HostName } from "../entry/shape.ts";
+import type { HostName } from "../entry/schema.ts";
 import type { ConfigFacts } from "../files/sources.ts";
 
 export type Data = Record<string, unknown>;

@@ -2,14 +2,14 @@
  * Owns: the servers of other programs (Cursor, Claude, Codex, ...) as definitions of ours, one file at a time. A mistake in
  * such a file is a warning. The values mean here what they mean there: a variable that the program fills in is filled in
  * here or becomes one of our variables; a text that the program takes literally is escaped. Must not: read files, or decide
- * which server wins. Pure. To add a host: its name in `HOSTS` (entry/choices.ts) and its row in DIALECTS.
+ * which server wins. Pure. To add a host: its name in `HOSTS` (entry/schema.ts) and its row in DIALECTS.
  */
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
 import { withoutBom } from "../../../../src/shared/text/reading.ts";
 import { parseEntry, type ServerDefinition } from "../entry/definition.ts";
 import { escapeVariables, pathsOf } from "../entry/interpolate.ts";
-import type { HostName } from "../entry/shape.ts";
+import type { HostName } from "../entry/schema.ts";
 import { parseJsonc, parseTomlText } from "../files/document.ts";
 import { addAll, brokenFile, fileLimits, tooManyServers, toProblems } from "../files/files.ts";
 import type { ConfigFacts, ConfigSource } from "../files/sources.ts";

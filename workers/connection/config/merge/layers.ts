@@ -1,207 +1,33 @@
 /**
  * Adds all sources up: extensions, imports, then our own files; later ones win. A whole entry replaces the server
- * and inherits nothing, so that credentials stay with their URL; an entry without a target overrides a few keys. Pure.
+ * and inherits nothing, so that credentials stay with their URL; an entry without a target overrides a few keys. A project's
+ * file is told what it asks for and does not get. Pure.
  */
 
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { RegisteredServer } from "../../../../src/shared/protocol/session.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
-import { canonical } from "../../../shared/json.ts";
 import {
-  type DefinitionSource,
   isProject,
   type Origin,
+  type OwnRules,
   parseEntry,
   type ServerDefinition,
 } from "../entry/definition.ts";
-import { type Approve, approvals, exposureOf, toExposure } from "../entry/exposure.ts";
-import type { Mistake } from "../entry/mistakes.ts";
-import type { OAuthPlan } from "../entry/oauth-values.ts";
-import { applyOverride, idleMinutes, type Override } from "../entry/override.ts";
+import { approvals, exposureOf, toExposure } from "../entry/exposure.ts";
+import { type Mistake, warning } from "../entry/mistakes.ts";
+import { withoutUsersOnly } from "../entry/oauth-keys.ts";
+import { applyOverride, type Override } from "../entry/override.ts";
 import {
-  DEFAULT_GUARD,
+  asksLess,
   DEFAULT_SETTINGS,
-  guardFrom,
-  type SettingKey,
+  narrowSettings,
   type Settings,
+  STRICTER,
+  tighterGuard,
 } from "../entry/settings.ts";
-import { APPROVE_WORDS } from "../entry/shape.ts";
 import type { Position } from "../files/document.ts";
 import type { FileConfig, FileEntry, KeyPositions } from "../files/files.ts";
-
-/** Keys of `oauth` that no file of a project may set, each with the reason. */
-const USERS_ONLY_OAUTH = {
-  skipIssuerMetadataValidation: "it lets another authorization server get your sign-in",
-  privateKeyFile: "it uses a file of yours",
-  assertionFile: "it sends a file of yours",
-} as const satisfies Partial<Record<keyof OAuthPlan, string>>;
-
-const ignored = (path: string[], message: string, remedy: string): Mistake => ({
-  severity: "warning",
-  path,
-  message,
-  remedy,
-});
-
-const loosened = (key: string): Mistake => ignored([key], STRICTER, `Write ${key} into your own mcp.json.`);
-
-type Guard = Settings["outputGuard"];
-
-/** The stricter limits of both. `isLooser`: `wanted` asks for more than `own` allows. */
-function tighterGuard(own: Guard, wanted: Guard): { guard: Guard; isLooser: boolean } {
-  const most = guardFrom(own);
-  const asked = guardFrom(own, wanted);
-  if (most === false) return { guard: wanted, isLooser: false };
-  if (asked === false) return { guard: own, isLooser: true };
-  const maxBytes = Math.min(most.maxBytes, asked.maxBytes);
-  const maxLines = Math.min(most.maxLines, asked.maxLines);
-  const isSame = maxBytes === most.maxBytes && maxLines === most.maxLines;
-  return {
-    guard: isSame ? own : { maxBytes, maxLines },
-    isLooser: asked.maxBytes > most.maxBytes || asked.maxLines > most.maxLines,
-  };
-}
-
-/** Whether a project's file names a word that asks less often than the user's word. Rules cannot be compared so. */
-const asksLess = (wanted: Approve, own: Approve | undefined): boolean =>
-  typeof wanted === "string" &&
-  typeof own === "string" &&
-  APPROVE_WORDS.indexOf(wanted) < APPROVE_WORDS.indexOf(own);
-
-/** What a project's file gets of a setting. `because`: why it does not get all that it asks for. */
-interface Ruling<V> {
-  value: V;
-  because?: string;
-}
-
-type Rule<V> = (own: V, wanted: V, origin: Origin) => Ruling<V>;
-
-const STRICTER = "a project's file may only make this stricter";
-
-/** It decides neither what runs nor what the user's own servers may do. */
-const free = <V>(_: V, value: V): Ruling<V> => ({ value });
-
-const usersOnly =
-  (why: string) =>
-  <V>(own: V, wanted: V): Ruling<V> =>
-    canonical(wanted) === canonical(own)
-      ? { value: own }
-      : { value: own, because: `a project's file may not decide this: ${why}` };
-
-/** Also closed to .mcp.json, which needs no trust. */
-const trustedOnly =
-  (why: string) =>
-  <V>(own: V, wanted: V, origin: Origin): Ruling<V> =>
-    (origin === "project-pi" ? free : usersOnly(why))(own, wanted);
-
-const looser = <V>(value: V, isLooser: boolean): Ruling<V> =>
-  isLooser ? { value, because: STRICTER } : { value };
-
-const STRICTNESS: readonly Settings["hotReload"][] = ["on", "ask", "off"];
-
-/** A limit so close that the user's own servers could not work any more. */
-const tooClose = (floor: string): string =>
-  `a project's file may not make this less than ${floor}: your own servers go by it too`;
-
-/**
- * A decision for each setting: a new setting does not compile without one. Beside what writes, asks and runs, a project
- * must not narrow a limit until the user's own servers fail there.
- */
-const RULES: { readonly [K in SettingKey]: Rule<Settings[K]> } = {
-  captureStats: usersOnly("it writes files"),
-  autoAuth: usersOnly("it opens your browser"),
-  caFile: usersOnly("it decides which machines your servers are taken for"),
-  // Extensions that allow or refuse tools go by names.
-  toolPrefix: trustedOnly("it changes the names of your tools"),
-  proxyTool: trustedOnly("it changes the names under which your tools are called"),
-  hotReload: (own, wanted) => {
-    const isLooser = STRICTNESS.indexOf(wanted) < STRICTNESS.indexOf(own);
-    return looser(isLooser ? own : wanted, isLooser);
-  },
-  maxMessageBytes: (own, wanted) => {
-    const least = Math.min(own, LIMITS.projectMessageBytes);
-    if (wanted < least) return { value: least, because: tooClose(`${least.toLocaleString("en")} bytes`) };
-    return looser(Math.min(own, wanted), wanted > own);
-  },
-  idleTimeout: (own, wanted) => {
-    const minutes = idleMinutes(own, wanted);
-    return looser(minutes, minutes !== wanted);
-  },
-  outputGuard: (own, wanted) => {
-    const { guard, isLooser } = tighterGuard(own, wanted);
-    const kept = guardFrom(own) || DEFAULT_GUARD;
-    const maxBytes = Math.min(kept.maxBytes, LIMITS.projectGuardBytes);
-    const maxLines = Math.min(kept.maxLines, LIMITS.projectGuardLines);
-    if (guard === false || canonical(guard) === canonical(own)) return looser(guard, isLooser);
-    const { maxBytes: bytes = maxBytes, maxLines: lines = maxLines } = guard;
-    if (bytes >= maxBytes && lines >= maxLines) return looser(guard, isLooser);
-    return {
-      value: { maxBytes: Math.max(bytes, maxBytes), maxLines: Math.max(lines, maxLines) },
-      because: tooClose(`${maxBytes.toLocaleString("en")} bytes and ${maxLines} lines`),
-    };
-  },
-  approve: (own, wanted) => {
-    const before = approvals(own);
-    const [asked] = approvals(wanted);
-    if (asked === undefined) return { value: own };
-    return looser([...before, asked], asksLess(asked, before[0]));
-  },
-  // These decide how the model finds tools that it may use anyway, and in what form it reads a result.
-  search: free,
-  toonEncode: free,
-  directTools: free,
-  catalog: free,
-};
-
-function ruled<K extends SettingKey>(
-  own: Settings,
-  { key, wanted, origin }: { key: K; wanted: Settings[K]; origin: Origin },
-): { changed: Pick<Settings, K>; mistakes: Mistake[] } {
-  const { value, because } = RULES[key](own[key], wanted, origin);
-  const remedy = `Write ${key} into your own mcp.json.`;
-  const changed = { [key]: value } as Pick<Settings, K>;
-  return { changed, mistakes: because === undefined ? [] : [ignored([key], because, remedy)] };
-}
-
-/** The user's settings with those of a project's file, as far as the project may change them. */
-function narrowSettings(
-  own: Settings,
-  project: Partial<Settings>,
-  { origin, file }: DefinitionSource,
-): { settings: Settings; mistakes: Mistake[] } {
-  const settings = { ...own };
-  const mistakes: Mistake[] = [];
-  for (const key of Object.keys(RULES) as SettingKey[]) {
-    const wanted = project[key];
-    if (wanted === undefined) continue;
-    const result = ruled(own, { key, wanted, origin });
-    Object.assign(settings, result.changed);
-    mistakes.push(...result.mistakes);
-  }
-  if (settings.maxMessageBytes < own.maxMessageBytes) settings.messageLimitOf = file;
-  return { settings, mistakes };
-}
-
-/** The plan for OAuth of a project's server, without the keys that only the user may set. */
-function narrowOAuth(oauth: OAuthPlan | false): { oauth: OAuthPlan | false; mistakes: Mistake[] } {
-  if (oauth === false) return { oauth, mistakes: [] };
-  const kept = { ...oauth };
-  const mistakes: Mistake[] = [];
-  for (const [key, why] of Object.entries(USERS_ONLY_OAUTH)) {
-    const name = key as keyof typeof USERS_ONLY_OAUTH;
-    if (kept[name] === undefined) continue;
-    delete kept[name];
-    const remedy = "Define the server in your own mcp.json if you want it.";
-    mistakes.push(ignored(["oauth", key], `a project's file may not set this: ${why}`, remedy));
-  }
-  return { oauth: kept, mistakes };
-}
-
-/** The user's settings decide about a project's server, and its own entry may add to them. */
-const narrowApproval = ({ approve, approveToo }: ServerDefinition) => ({
-  approve: undefined,
-  approveToo: approve === undefined ? approveToo : [approve, ...approveToo],
-});
 
 /** A project's server without what only the user may set, and with limits not looser than those of the settings. */
 function narrowServer(
@@ -209,51 +35,78 @@ function narrowServer(
   settings: Settings,
 ): { server: ServerDefinition; mistakes: Mistake[] } {
   const replaced = server.replaced && narrowServer(server.replaced, settings).server;
-  const below = replaced ? { ...server, replaced } : server;
+  const narrower = replaced ? { ...server, replaced } : { ...server };
   // A server that the project only enabled keeps what the user's own file says.
-  if (!server.project || server.enabledByProject !== undefined) return { server: below, mistakes: [] };
-  const { oauth, mistakes } = narrowOAuth(server.oauth);
-  const approval = narrowApproval(server);
-  if (server.approve !== undefined && asksLess(server.approve, approvals(settings.approve)[0]))
-    mistakes.push(loosened("approve"));
-  if (server.outputGuard === undefined) return { server: { ...below, oauth, ...approval }, mistakes };
-  const { guard, isLooser } = tighterGuard(settings.outputGuard, server.outputGuard);
-  if (isLooser) mistakes.push(loosened("outputGuard"));
-  return { server: { ...below, oauth, ...approval, outputGuard: guard }, mistakes };
+  if (!server.project || server.enabledByProject !== undefined) return { server: narrower, mistakes: [] };
+  const mistakes: Mistake[] = [];
+  if (server.oauth !== false) {
+    const { plan, left } = withoutUsersOnly(server.oauth);
+    narrower.oauth = plan;
+    const remedy = "Define the server in your own mcp.json if you want it.";
+    for (const { key, why } of left)
+      mistakes.push(warning(["oauth", key], `a project's file may not set this: ${why}`, remedy));
+  }
+  const loosened = (key: string): void =>
+    void mistakes.push(warning([key], STRICTER, `Write ${key} into your own mcp.json.`));
+  if (server.approve !== undefined) {
+    // The user's settings decide about a project's server, and its own entry may add to them.
+    Object.assign(narrower, { approve: undefined, approveToo: [server.approve, ...server.approveToo] });
+    if (asksLess(server.approve, approvals(settings.approve)[0])) loosened("approve");
+  }
+  if (server.outputGuard !== undefined) {
+    const { guard, isLooser } = tighterGuard(settings.outputGuard, server.outputGuard);
+    narrower.outputGuard = guard;
+    if (isLooser) loosened("outputGuard");
+  }
+  return { server: narrower, mistakes };
 }
 
-/**
- * A mistake for each thing that a project's override asks for and does not get. The definition is the result of the
- * override.
- */
-function wideningMistakes(override: Override, definition: ServerDefinition): Mistake[] {
-  const { userRules, approve, lifecycle, idleTimeoutMinutes } = definition;
+const IS_HIDDEN = "your own file hides these tools, and a project's file cannot show them";
+
+type Asked<K extends keyof Override> = (
+  wanted: NonNullable<Override[K]>,
+  got: ServerDefinition,
+  own: OwnRules,
+) => string | undefined;
+
+/** What a project's override asks for and does not get, by key. `got`: the result of the override. */
+const WIDENED: { readonly [K in keyof Override]: Asked<K> } = {
+  approve: (wanted, { approve }) => (asksLess(wanted, approve) ? STRICTER : undefined),
+  lifecycle: (wanted, { lifecycle }) =>
+    wanted === lifecycle ? undefined : "a project's file may only let your server run less",
+  idleTimeout: (wanted, { idleTimeoutMinutes }) =>
+    wanted === idleTimeoutMinutes
+      ? undefined
+      : "a project's file may only make this shorter, and not shorter than a minute",
+  excludeTools: (wanted, _, own) =>
+    wanted.length === 0 && own.excludeTools.length > 0
+      ? "a project's list adds to yours; it cannot allow what your own file excludes"
+      : undefined,
+  exposure: (wanted, _, own) =>
+    own.exposure === "hidden" && toExposure(wanted) !== "hidden" ? IS_HIDDEN : undefined,
+  directTools: (wanted, _, own) =>
+    own.exposure === "hidden" && (wanted === true || (Array.isArray(wanted) && wanted.length > 0))
+      ? IS_HIDDEN
+      : undefined,
+  toolExposure: (wanted, _, own) => {
+    const isHidden = (tool: string): boolean =>
+      own.toolExposure[tool] === "hidden" || exposureOf(tool, own) === "hidden";
+    const isLifted = Object.entries(wanted).some(
+      ([tool, to]) => toExposure(to) !== "hidden" && isHidden(tool),
+    );
+    return isLifted ? IS_HIDDEN : undefined;
+  },
+};
+
+/** A mistake for each thing that a project's override asks for and does not get. */
+function wideningMistakes(override: Override, got: ServerDefinition): Mistake[] {
+  const { userRules } = got;
   if (!userRules) return [];
-  const mistakes: Mistake[] = [];
-  const add = (path: string[], what: string): void => {
-    mistakes.push(ignored(path, what, "Change your own file if you want it."));
-  };
-  if (override.approve !== undefined && asksLess(override.approve, approve)) add(["approve"], STRICTER);
-  if (override.lifecycle !== undefined && override.lifecycle !== lifecycle)
-    add(["lifecycle"], "a project's file may only let your server run less");
-  if (override.idleTimeout !== undefined && override.idleTimeout !== idleTimeoutMinutes)
-    add(["idleTimeout"], "a project's file may only make this shorter, and not shorter than a minute");
-  if (override.excludeTools?.length === 0 && userRules.excludeTools.length > 0)
-    add(["excludeTools"], "a project's list adds to yours; it cannot allow what your own file excludes");
-  const isHidden = "your own file hides these tools, and a project's file cannot show them";
-  if (userRules.exposure === "hidden") {
-    if (override.exposure !== undefined && toExposure(override.exposure) !== "hidden")
-      add(["exposure"], isHidden);
-    const direct = override.directTools;
-    if (direct === true || (Array.isArray(direct) && direct.length > 0)) add(["directTools"], isHidden);
-  }
-  const lifted = Object.entries(override.toolExposure ?? {}).filter(
-    ([tool, to]) =>
-      toExposure(to) !== "hidden" &&
-      (userRules.toolExposure[tool] === "hidden" || exposureOf(tool, userRules) === "hidden"),
-  );
-  if (lifted.length > 0) add(["toolExposure"], isHidden);
-  return mistakes;
+  return Object.entries(WIDENED).flatMap(([key, asked]) => {
+    const wanted = override[key as keyof Override];
+    const why = wanted === undefined ? undefined : (asked as Asked<keyof Override>)(wanted, got, userRules);
+    return why === undefined ? [] : [warning([key], why, "Change your own file if you want it.")];
+  });
 }
 
 interface Layers {
@@ -422,7 +275,10 @@ export function mergeLayers({ registered, hosts, files }: Layers): Merged {
       problems.push(...applyEntry(servers, entry, { file, idleTimeout: settings.idleTimeout }));
     }
     if (isProject(file.source.origin)) {
-      const narrower = narrowSettings(settings, file.settings, file.source);
+      const narrower = narrowSettings(settings, file.settings, {
+        file: file.source.file,
+        isPi: file.source.origin === "project-pi",
+      });
       settings = narrower.settings;
       const at = { key: "settings", positions: file.settingPositions };
       problems.push(...problemsAt(file, at, narrower.mistakes));

@@ -1,11 +1,12 @@
 /**
- * Owns: what follows from two configurations: which servers start, stop or change (changes.ts), and the same in words
- * (text.ts). Must not: carry anything out. Called by: config.ts, session. Pure.
+ * Owns: what follows from two configurations: which servers start, stop or change, and the same in words:
+ * `mcp.json: + docs (12 tools), ~ github (args), - old`. The session carries it out. Pure.
  */
 
 import { canonical } from "../../../shared/json.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
-import { DEFAULT_SETTINGS, type SettingKey, type Settings } from "../entry/settings.ts";
+import { HELD, type HeldValues } from "../entry/server-keys.ts";
+import { SETTING_KEYS, type SettingKey, type Settings } from "../entry/settings.ts";
 
 export interface Configuration {
   servers: readonly ServerDefinition[];
@@ -30,56 +31,44 @@ export interface Plan {
 
 type Part = [key: string, value: unknown];
 
+/** The values of the keys of one part. A rule of the user counts as well where a project's file changed it. */
+function heldParts(definition: ServerDefinition, wanted: "connection" | "rules"): Part[] {
+  const users = (wanted === "rules" ? definition.userRules : undefined) as Partial<HeldValues> | undefined;
+  return HELD.filter(({ part }) => part === wanted).map(({ key, name, isOrdered }) => {
+    const own = definition[name];
+    const user = users?.[name];
+    const values = user === undefined || canonical(own) === canonical(user) ? [own] : [own, user];
+    return [key, isOrdered ? values.map((value) => Object.entries(value ?? {})) : values];
+  });
+}
+
 /** The parts of a definition that make the connection. */
 function connectionParts(definition: ServerDefinition): Part[] {
-  const { target, auth, oauth, enabled, elicitation, roots, protocol, debug, agreedEnvFile, agreedScripts } =
-    definition;
-  const { kind, ...rest } = target;
-  const parts: Part[] = Object.entries(rest).map(([key, value]) => [key === "sseOnly" ? "type" : key, value]);
-  const more: Part[] = [
+  const { target, auth, oauth, agreedEnvFile, agreedScripts } = definition;
+  return [
+    ...Object.entries(target).map(([key, value]): Part => [key === "sseOnly" ? "type" : key, value]),
     ["auth", auth],
     ["oauth", oauth],
-    ["enabled", enabled],
-    ["elicitation", elicitation],
-    ["roots", roots],
-    ["protocol", protocol],
-    ["debug", debug],
+    ...heldParts(definition, "connection"),
     ["content of envFile", agreedEnvFile],
     ["content of its files", agreedScripts],
   ];
-  return [["kind", kind], ...parts, ...more];
 }
 
 /** The parts of a definition that apply to the tools and calls of any connection. */
 const ruleParts = (definition: ServerDefinition): Part[] => [
-  ["lifecycle", definition.lifecycle],
-  ["idleTimeout", definition.idleTimeoutMinutes],
-  ["timeout", definition.requestTimeoutMs],
-  ["startupTimeoutMs", definition.startupTimeoutMs],
-  ["description", definition.description],
-  ["exposeResources", definition.exposeResources],
-  ["exposePrompts", definition.exposePrompts],
-  ["directTools", [definition.directTools, definition.userRules?.directTools]],
-  ["exposure", [definition.exposure, definition.userRules?.exposure]],
-  // The first pattern that fits wins, so that the order is part of the meaning.
-  [
-    "toolExposure",
-    [definition, definition.userRules].map((rules) => Object.entries(rules?.toolExposure ?? {})),
-  ],
-  ["includeTools", definition.includeTools],
-  ["excludeTools", definition.excludeTools],
-  ["approve", [definition.approve, definition.approveToo]],
-  ["toolPrefix", definition.toolPrefix],
-  ["outputGuard", definition.outputGuard],
+  ...heldParts(definition, "rules"),
+  ["approve", definition.approveToo],
   ["file", [definition.file, definition.origin, ...definition.overrides]],
 ];
 
 /** The keys whose values differ, in the order given. */
 function differing(before: readonly Part[], after: readonly Part[]): string[] {
-  const values = new Map(before.map(([key, value]) => [key, canonical(value)]));
-  const keys = new Set([...before, ...after].map(([key]) => key));
-  const now = new Map(after.map(([key, value]) => [key, canonical(value)]));
-  return [...keys].filter((key) => values.get(key) !== now.get(key));
+  const values = (parts: readonly Part[]) => Map.groupBy(parts, ([key]) => key);
+  const [old, now] = [values(before), values(after)];
+  return [...new Set([...old.keys(), ...now.keys()])].filter(
+    (key) => canonical(old.get(key)) !== canonical(now.get(key)),
+  );
 }
 
 function changeOf(before: ServerDefinition | undefined, after: ServerDefinition): ServerChange {
@@ -103,7 +92,7 @@ export function plan(before: Configuration, after: Configuration): Plan {
   const stops = [...old.values()]
     .filter(({ name }) => !current.has(name))
     .map((server): ServerChange => ({ action: "stop", name: server.name, before: server }));
-  const keys = (Object.keys(DEFAULT_SETTINGS) as SettingKey[]).filter(
+  const keys = SETTING_KEYS.filter(
     (key) => canonical(before.settings[key]) !== canonical(after.settings[key]),
   );
   return {

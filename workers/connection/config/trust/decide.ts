@@ -10,23 +10,13 @@ import { advice } from "../../../shared/commands.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
 import { type EnvSeen, isOwn, type Scripts } from "../env-files/env-files.ts";
 import { consentQuestion, leastChars } from "./question.ts";
-import {
-  type Consent,
-  consentHash,
-  createRecords,
-  firstVersionHash,
-  placeOf,
-  type Standing,
-  subjectOf,
-} from "./records.ts";
+import { type Consent, consentHash, createRecords, placeOf, type Standing, subjectOf } from "./records.ts";
 
 export interface TrustFacts {
   projectTrusted: boolean;
   /** Whether a person can be asked: in the TUI and over RPC. */
   canAsk: boolean;
-  /** The session's folder, as Pi spells it. */
-  cwd: string;
-  /** The real path of that folder. A permission is bound to it: the same command is another program elsewhere. */
+  /** The real path of the session's folder. A permission is bound to it: the same command is another program elsewhere. */
   folder: string;
   /** The current content of the servers' envFiles. */
   envFiles?: ReadonlyMap<ServerDefinition, EnvSeen> | undefined;
@@ -144,10 +134,7 @@ export function decideTrust(
     place ??= placeOf(facts.folder);
     const bound: Bound = { seen, scripts: facts.scripts?.get(definition) };
     const asked = askedOf(definition, place, bound);
-    const coversAll = seen === undefined && bound.scripts === undefined;
-    const firstVersion = { hash: firstVersionHash(definition, facts.cwd), coversAll };
-    const standing = standingOf({ ...asked, name: definition.name, firstVersion });
-    const decided = verdict(asked, standing, facts);
+    const decided = verdict(asked, standingOf(asked), facts);
     if (decided.may === "run") {
       // Nobody was asked about a disabled server: enabling it needs a question.
       if (definition.enabled) result.accepted.add(asked.hash);
@@ -191,16 +178,10 @@ export const consentOf = (
 export function awaitingConsents(
   { pending, refused }: TrustDecision,
   known: readonly Consent[],
-  facts: Pick<TrustFacts, "cwd">,
   nowMs: number,
 ): Consent[] {
   const standingOf = createRecords(known);
   return [...pending, ...refused]
-    .filter((asked) => {
-      const { definition } = asked;
-      const firstVersion = { hash: firstVersionHash(definition, facts.cwd), coversAll: false };
-      const { own } = standingOf({ ...asked, name: definition.name, firstVersion });
-      return definition.origin === "project-pi" && own === undefined;
-    })
+    .filter((asked) => asked.definition.origin === "project-pi" && standingOf(asked).own === undefined)
     .map((asked) => consentOf(asked, "awaiting", nowMs));
 }

@@ -1,6 +1,6 @@
 /**
  * Owns: `<agentDir>/mcp-trust.json`, the user's answers about servers of projects, by hash. The file has version 2
- * and mode 0600, and one process at a time writes the whole file; version 1 can be read. A corrupt file counts as
+ * and mode 0600, and one process at a time writes the whole file. A corrupt file counts as
  * empty and is kept aside, never lost. Nobody knows what a corrupt file refused, so everything awaits an answer then.
  */
 import * as z from "zod";
@@ -21,16 +21,14 @@ const SHA256 = /^[0-9a-f]{64}$/;
 function trustSchema() {
   const consent = z.object({
     hash: z.string().regex(SHA256),
+    subject: z.string().regex(SHA256),
+    place: z.string(),
     decision: z.enum(["allowed", "refused", "awaiting"]),
     server: z.string(),
     file: z.string(),
     decidedAt: z.number(),
   });
-  const bound = consent.extend({ subject: z.string().regex(SHA256), place: z.string() });
-  return z.union([
-    z.object({ version: z.literal(VERSION), consents: z.array(z.union([bound, consent.strict()])) }),
-    z.object({ version: z.literal(1), consents: z.array(consent) }),
-  ]);
+  return z.object({ version: z.literal(VERSION), consents: z.array(consent) });
 }
 
 type Loaded =
@@ -109,29 +107,21 @@ export async function remember(file: string, added: readonly Consent[]): Promise
   return withLock(target, { files: nodeFiles }, (holds) => add(file, added, holds));
 }
 
-interface ConsentStore {
-  readonly consents: readonly Consent[];
-  /** The file could not be used when it was opened. */
-  readonly isUnreadable: boolean;
-  readonly problems: readonly ConfigProblem[];
-  /**
-   * Adds decisions, here in any case and in the file if possible. Gives the problem if the file cannot be written,
-   * with this remedy.
-   */
-  add(added: readonly Consent[], remedy: string): Promise<ConfigProblem | undefined>;
-}
-
 const FULL =
   "Servers of projects are asked for in each folder from now on, also those of .pi/mcp.json; delete the file to begin anew.";
 
 /** Never throws. `log` gets a line for each write that failed. */
-export async function openStore(file: string, log: (problem: string) => void): Promise<ConsentStore> {
+export async function openStore(file: string, log: (problem: string) => void) {
   const { consents: known, problem: unreadable } = await loadTrust(file);
   let consents = known;
   let unwritable: ConfigProblem | undefined;
   let full: ConfigProblem | undefined;
 
-  const add: ConsentStore["add"] = async (added, remedy) => {
+  /**
+   * Adds decisions, here in any case and in the file if possible. Gives the problem if the file cannot be written,
+   * with this remedy.
+   */
+  const add = async (added: readonly Consent[], remedy: string): Promise<ConfigProblem | undefined> => {
     const wasFull = consents.some(isEverything);
     try {
       consents = await remember(file, added);
@@ -152,11 +142,12 @@ export async function openStore(file: string, log: (problem: string) => void): P
   };
 
   return {
-    get consents() {
+    get consents(): readonly Consent[] {
       return consents;
     },
+    /** The file could not be used when it was opened. */
     isUnreadable: unreadable !== undefined,
-    get problems() {
+    get problems(): readonly ConfigProblem[] {
       return [unreadable, unwritable, full].filter((problem) => problem !== undefined);
     },
     add,

@@ -6,16 +6,9 @@
 
 import type { HttpTarget, ServerDefinition, StdioTarget } from "../entry/definition.ts";
 import { holdsVariable, variablesIn } from "../entry/interpolate.ts";
-import type { OAuthPlan } from "../entry/oauth-values.ts";
-import {
-  fromCommand,
-  isCommand,
-  shown,
-  shownUrl,
-  textsIn,
-  withOrigin,
-  withValue,
-} from "../entry/shown-text.ts";
+import { leastOAuthChars, oauthWords } from "../entry/oauth-keys.ts";
+import { consentedKeys } from "../entry/server-keys.ts";
+import { fromCommand, isCommand, shown, shownUrl, textsIn, withOrigin } from "../entry/shown-text.ts";
 import { decidesWhatRuns } from "../env-files/deciding-variables.ts";
 import { type EnvSeen, isOwn } from "../env-files/env-files.ts";
 
@@ -90,15 +83,13 @@ const headers = (entries: Record<string, string>): string[] =>
     })),
   );
 
-/** The folders that the entry names. */
-const foldersOf = ({ roots }: ServerDefinition): readonly string[] => (Array.isArray(roots) ? roots : []);
+/** The texts of the keys that have words of their own. */
+const textsOfKeys = (definition: ServerDefinition): string[] =>
+  consentedKeys(definition).flatMap(({ value }) => textsIn(value));
 
-function foldersTold(definition: ServerDefinition): string[] {
-  const { roots } = definition;
-  if (roots === undefined) return [];
-  if (roots === true) return ["is told the folder in which Pi runs"];
-  return [`is told the folders ${roots.map(shown).join(", ")}`];
-}
+/** Empty for a server without a sign-in, and for one whose entry says nothing about it. */
+const signInTexts = ({ auth, oauth }: ServerDefinition): string[] =>
+  oauth === false ? [] : [...(auth.scheme === "oauth" ? ["signs in with OAuth"] : []), ...oauthWords(oauth)];
 
 /**
  * The command with its arguments, or the URL; then folder, env file, env, headers, token, sign-in, certificate
@@ -108,7 +99,7 @@ export function describeTarget(definition: ServerDefinition, seen?: EnvSeen): st
   const { target } = definition;
   const { line, extras } =
     target.kind === "stdio" ? describeStdio(target, seen) : describeHttp(definition, target);
-  const all = [...extras, ...foldersTold(definition)];
+  const all = [...extras, ...consentedKeys(definition).flatMap(({ words }) => words)];
   return all.length === 0 ? line : `${line} (${all.join("; ")})`;
 }
 
@@ -139,7 +130,7 @@ const notCommands = (values: readonly string[]): string[] => values.filter((valu
 /** Variables that the program gets, or that requests to the server hold. */
 function variablesOfTarget(definition: ServerDefinition): string[] {
   const { target } = definition;
-  const told = foldersOf(definition);
+  const told = textsOfKeys(definition);
   if (target.kind === "http")
     return variablesInAll([
       ...notCommands([target.url, ...Object.values(target.headers), tokenOf(definition) ?? ""]),
@@ -191,14 +182,14 @@ export const isInPlace = (definition: ServerDefinition): boolean =>
  * hold a megabyte of arguments, and hundreds of servers may name one large envFile.
  */
 export function leastChars(definition: ServerDefinition, seen?: EnvSeen): number {
-  const { name, target } = definition;
+  const { name, target, oauth } = definition;
   const texts =
     target.kind === "stdio"
       ? [target.command, ...target.args, target.cwd ?? "", ...Object.keys(target.env)]
       : [target.url, ...Object.keys(target.headers), target.caFile ?? ""];
   const inFile = seen && "content" in seen ? seen.content.chars : 0;
-  const signIn = target.kind === "http" ? leastSignInChars(definition) : 0;
-  return [...texts, ...foldersOf(definition)].reduce(
+  const signIn = target.kind === "http" && oauth ? leastOAuthChars(oauth) : 0;
+  return [...texts, ...textsOfKeys(definition)].reduce(
     (sum, text) => sum + text.length,
     name.length + inFile + signIn,
   );
@@ -222,59 +213,4 @@ export function consentQuestion(
   const what = `${shown(name)}: ${describeTarget(definition, seen)}`;
   const bound = scripts.length === 0 ? [] : [`with ${scripts.map(shown).join(" and ")} as it is now`];
   return [what, ...bound, ...sent(definition), ...inPlace, from].join(", ");
-}
-
-/** Key of a plan -> its words. Every key is shown, because each is part of what the user agrees to. */
-const WORDS: { readonly [K in keyof OAuthPlan]-?: (value: NonNullable<OAuthPlan[K]>) => string[] } = {
-  authServerMetadataUrl: (url) => [withValue("authorization server", url, shownUrl)],
-  issuer: (url) => [withValue("issuer", url, shownUrl)],
-  skipIssuerMetadataValidation: () => ["any issuer"],
-  resource: (resource) =>
-    resource === false ? ["no resource parameter"] : [withValue("resource", resource, shownUrl)],
-  grantType: (grant) => (grant === "client_credentials" ? ["signs in without you"] : []),
-  clientId: (id) => [withValue("client id", id)],
-  clientSecret: (secret) => [withOrigin("client secret", secret)],
-  privateKey: (key) => [withOrigin("private key", key)],
-  privateKeyFile: (file) => [withValue("private key file", file)],
-  keyId: (id) => [withValue("key id", id)],
-  signingAlg: (name) => [withValue("signing algorithm", name)],
-  assertionFile: (file) => [withValue("assertion file", file)],
-  clientMetadataUrl: (url) => [withValue("client metadata", url, shownUrl)],
-  clientRegistration: (way) => (way === "auto" ? [] : [`client registration ${way}`]),
-  clientName: (name) => [withValue("client name", name)],
-  clientUri: (url) => [withValue("client page", url, shownUrl)],
-  logoUri: (url) => [withValue("client picture", url, shownUrl)],
-  redirectUri: (uri) => [withValue("redirect URI", uri, shownUrl)],
-  callbackPort: (port) => [`callback port ${port}`],
-  scope: (scope) => [withValue("scope", scope)],
-  authorizationParams: (params) =>
-    Object.entries(params).map(([name, value]) =>
-      isCommand(value)
-        ? withValue(`parameter ${shown(name)}`, value)
-        : `parameter ${shown(name)}=${shown(value)}`,
-    ),
-};
-
-function words<K extends keyof OAuthPlan>(plan: OAuthPlan, key: K): string[] {
-  const value = plan[key];
-  const wordsOf = WORDS[key] as (value: OAuthPlan[K]) => string[];
-  return value === undefined ? [] : wordsOf(value);
-}
-
-/** Empty for a server without a sign-in, and for one whose entry says nothing about it. */
-function signInTexts({ target, auth: { scheme }, oauth }: ServerDefinition): string[] {
-  if (target.kind !== "http" || oauth === false) return [];
-  const keys = Object.keys(WORDS) as (keyof OAuthPlan)[];
-  return [
-    ...(scheme === "oauth" ? ["signs in with OAuth"] : []),
-    ...keys.flatMap((key) => words(oauth, key)),
-  ];
-}
-
-/** A lower bound for the characters of these texts. A secret is not among them. */
-function leastSignInChars({ oauth }: ServerDefinition): number {
-  if (oauth === false) return 0;
-  const { clientSecret, privateKey, grantType, clientRegistration, ...shownKeys } = oauth;
-  const names = Object.keys(oauth.authorizationParams ?? {});
-  return [...names, ...textsIn(shownKeys)].reduce((sum, text) => sum + text.length, 0);
 }

@@ -7,18 +7,18 @@
 import { createHash } from "node:crypto";
 import { canonical } from "../../../shared/json.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
-import { isDefaultOAuth } from "../entry/oauth-values.ts";
+import { consentedKeys } from "../entry/server-keys.ts";
 import type { EnvSeen, Scripts } from "../env-files/env-files.ts";
 
 export type Decision = "allowed" | "refused" | "awaiting";
 
 export interface Consent {
-  /** A permission holds for this `consentHash`. Without `subject`: the hash of version 1. */
+  /** A permission holds for this `consentHash`. */
   hash: string;
-  /** A refusal holds for this `subjectOf`. Version 1 did not write it. */
-  subject?: string | undefined;
-  /** `placeOf` the folder where the user decided. Present with `subject`. */
-  place?: string | undefined;
+  /** A refusal holds for this `subjectOf`. */
+  subject: string;
+  /** `placeOf` the folder where the user decided. */
+  place: string;
   /** `awaiting`: a question is due, and there is no answer yet. */
   decision: Decision;
   /** For people who read the file; a long name is cut. */
@@ -38,8 +38,8 @@ const NAME_CHARS = 60;
 const FILE_CHARS = 200;
 
 /** Two decisions with the same key are about the same server in the same folder; the newer one counts. */
-export const keyOf = ({ subject, place, hash }: Pick<Consent, "subject" | "place" | "hash">): string =>
-  subject === undefined ? hash : `${subject} ${place}`;
+export const keyOf = ({ subject, place }: Pick<Consent, "subject" | "place">): string =>
+  `${subject} ${place}`;
 
 /** A record for every server of every project: each needs an answer, unless there is a decision of its own. */
 export const everythingAwaits = (nowMs: number): Consent => ({
@@ -52,18 +52,13 @@ export const everythingAwaits = (nowMs: number): Consent => ({
   decidedAt: nowMs,
 });
 
-/**
- * Whether the record stands for everything. Version 1 wrote one for all servers of a file; it counts for everything
- * here.
- */
-export const isEverything = ({ server, subject, decision }: Consent): boolean =>
-  decision === "awaiting" && (subject === EVERY_SUBJECT || (subject === undefined && server === "*"));
-
-const briefName = (name: string): string => name.slice(0, NAME_CHARS).toWellFormed();
+/** Whether the record stands for everything. */
+export const isEverything = ({ subject, decision }: Consent): boolean =>
+  decision === "awaiting" && subject === EVERY_SUBJECT;
 
 const brief = (consent: Consent): Consent => ({
   ...consent,
-  server: briefName(consent.server),
+  server: consent.server.slice(0, NAME_CHARS).toWellFormed(),
   file: consent.file.slice(-FILE_CHARS).toWellFormed(),
 });
 
@@ -102,55 +97,34 @@ export interface Standing {
   elsewhere: "refused" | "awaiting" | undefined;
 }
 
-interface Subject {
-  hash: string;
-  subject: string;
-  place: string;
-  name: string;
-  /** `firstVersionHash`, and whether a permission of that version covers what would run now. */
-  firstVersion: { hash: string; coversAll: boolean };
-}
-
-/** Indexes the records once. The result gives what they say about a server. */
-export function createRecords(consents: readonly Consent[]): (server: Subject) => Standing {
+/** Indexes the records once. The result gives what they say about one server. */
+export function createRecords(
+  consents: readonly Consent[],
+): (server: Pick<Consent, "hash" | "subject" | "place">) => Standing {
   const byKey = new Map(consents.map((consent) => [keyOf(consent), consent]));
   const denied = consents.filter(({ decision }) => decision !== "allowed");
   const bySubject = Map.groupBy(denied, ({ subject }) => subject);
-  /**
-   * Version 1 bound its refusals to a path, which may have changed since. Only the server's name is left to recognise
-   * them.
-   */
-  const namesBefore = new Set(bySubject.get(undefined)?.map(({ server }) => briefName(server)));
   const everything = denied.some(isEverything);
-
-  const ownOf = ({ subject, place, hash, firstVersion }: Subject): Standing["own"] => {
-    const own = byKey.get(keyOf({ subject, place, hash }));
-    if (own) return own.decision === "allowed" && own.hash !== hash ? "changed" : own.decision;
-    const before = byKey.get(firstVersion.hash);
-    return before?.decision === "allowed" && !firstVersion.coversAll ? "changed" : before?.decision;
-  };
-
   return (server) => {
+    const own = byKey.get(keyOf(server));
+    const isChanged = own?.decision === "allowed" && own.hash !== server.hash;
     const others = bySubject.get(server.subject) ?? [];
     const isRefused = others.some(({ decision }) => decision === "refused");
-    const awaits = others.length > 0 || namesBefore.has(briefName(server.name)) || everything;
-    return { own: ownOf(server), elsewhere: isRefused ? "refused" : awaits ? "awaiting" : undefined };
+    const awaits = others.length > 0 || everything;
+    return {
+      own: isChanged ? "changed" : own?.decision,
+      elsewhere: isRefused ? "refused" : awaits ? "awaiting" : undefined,
+    };
   };
 }
 
 const sha256 = (value: unknown): string => createHash("sha256").update(canonical(value)).digest("hex");
 
-/**
- * What a definition says about OAuth. An entry that says nothing about it keeps the hash that it had before there was
- * OAuth, so that no old decision about it is lost. A scheme without OAuth is in the hash by itself.
- */
-const oauthOf = ({ auth: { scheme }, oauth }: ServerDefinition): ServerDefinition["oauth"] | undefined =>
-  scheme === "none" || scheme === "bearer" || isDefaultOAuth(oauth) ? undefined : oauth;
-
 /** Hex SHA-256 of a definition as written. No secret is resolved for it, and the folder does not matter. */
 export const subjectOf = (definition: ServerDefinition): string => {
-  const { name, target, auth, roots } = definition;
-  return sha256({ name, target, auth, oauth: oauthOf(definition), roots });
+  const { name, target, auth, oauth } = definition;
+  const keys = consentedKeys(definition).map(({ key, value }) => [key, value]);
+  return sha256({ name, target, auth, oauth, keys });
 };
 
 /**
@@ -176,10 +150,4 @@ export const consentHash = (
   const envFile = seen && ("content" in seen ? seen.content.hash : "cannot be used");
   const files = scripts && ("hash" in scripts ? scripts.hash : "cannot be used");
   return sha256({ place, subject: subjectOf(definition), envFile, files });
-};
-
-/** The only hash in version 1 of the file, for permissions and refusals alike. `cwd`: as Pi spells it. */
-export const firstVersionHash = (definition: ServerDefinition, cwd: string): string => {
-  const { name, target, auth, roots } = definition;
-  return sha256({ cwd, name, target, auth, oauth: oauthOf(definition), roots });
 };

@@ -174,13 +174,13 @@ async function withLine(address: HttpAddress, { definition }: ConnectOptions): P
   const [first] = address.credentials;
   if (first === undefined) return address;
   const [, key = first, name] = /^(headers)\.(.+)$/s.exec(first) ?? [];
-  const { lineOf } = await import("../../config/wish/wish.ts");
+  const { lineOf } = await import("../../config/edit/setting-change.ts");
   return { ...address, keyPlace: await lineOf(definition, name === undefined ? [key] : [key, name]) };
 }
 
 /** How one attempt speaks. */
 interface Attempt {
-  kind: "http" | "sse";
+  kind: ResolvedHttp["type"];
   /** `isLost`: whether the failure of a request is none of its own, but shows that the server is of another era. */
   make: (
     options: HttpTransportOptions,
@@ -296,26 +296,29 @@ function openModern(connect: HttpConnect): Promise<Connection> {
   );
 }
 
-function openOnce(connect: HttpConnect): Promise<Connection> {
-  const { definition, remembered, onNote } = connect;
-  if (connect.target.sseOnly) return open(SSE, connect);
-  return negotiate(
-    { definition, wasModern: remembered !== undefined },
-    {
-      legacy: () => openLegacy(connect),
-      modern: () => openModern(connect),
-      evidenceOf: httpEvidence,
-      onNote,
-    },
-  );
-}
+/** `type` of a server -> how an attempt to connect goes. To add a transport to an address: a row here. */
+const ATTEMPTS: { readonly [T in ResolvedHttp["type"]]: (connect: HttpConnect) => Promise<Connection> } = {
+  sse: (connect) => open(SSE, connect),
+  http: (connect) => {
+    const { definition, remembered, onNote } = connect;
+    return negotiate(
+      { definition, wasModern: remembered !== undefined },
+      {
+        legacy: () => openLegacy(connect),
+        modern: () => openModern(connect),
+        evidenceOf: httpEvidence,
+        onNote,
+      },
+    );
+  },
+};
 
 /** Tries again while the failure may pass. Rejects with the last attempt's error, or at once if the signal is aborted. */
 async function openWhileTransient(connect: HttpConnect): Promise<Connection> {
   const { signal, onNote, retryMs } = connect;
   for (let retry = 0; ; retry++) {
     try {
-      return await openOnce(connect);
+      return await ATTEMPTS[connect.target.type](connect);
     } catch (error) {
       const failure = classifyFailure(error);
       const delayMs = retryDelay(failure, retry, retryMs);

@@ -1,7 +1,7 @@
 /** Owns: when a call waits for the user, what each answer lets run, and when a question is taken away. */
 
 import { describe, expect, test } from "vitest";
-import type { WorkerEvent } from "../../../../../src/shared/protocol/events.ts";
+import type { ApprovalAnswer, Question } from "../../../../../src/shared/protocol/contract.ts";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import {
   Approvals,
@@ -11,13 +11,13 @@ import {
 } from "../../../../../workers/connection/approval/approval.ts";
 import type { ServerDefinition } from "../../../../../workers/connection/config/entry/definition.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../../../../../workers/connection/config/entry/settings.ts";
+import { recordingUser } from "../../../../support/recording-user.ts";
 import { recordingLog } from "../../recording-log.ts";
 import { definitionOf, settle } from "../servers/support.ts";
 
-type Told = Extract<WorkerEvent, { type: "approval" }>;
-
 function setup(settings: Partial<Settings> = {}, canAsk = true) {
-  const told: Told[] = [];
+  const user = recordingUser();
+  const always: string[] = [];
   const current = new Map<string, ServerDefinition>();
   const now = { ...DEFAULT_SETTINGS, ...settings };
   const { log, lines } = recordingLog();
@@ -25,24 +25,26 @@ function setup(settings: Partial<Settings> = {}, canAsk = true) {
     canAsk,
     definitionOf: (name) => current.get(name),
     settings: () => now,
-    emit: (event) => void (event.type === "approval" && told.push(event)),
+    askUser: user.ask,
+    allowAlways: ({ tool }) => always.push(tool.name),
     log,
   });
-  const asked = (): Told[] => told.filter(({ question }) => question);
   return {
     approvals,
-    told,
-    asked,
+    always,
+    asked: () => user.asked.map(({ question }) => question as Extract<Question, { about: "call" }>),
     lines,
     /** The call is of a server that holds now. */
     current: (call: AskedCall) => {
       current.set(call.definition.name, call.definition);
       return call;
     },
-    /** Ids of the questions that were taken away. */
-    gone: () => told.filter(({ question }) => !question).map(({ id }) => id),
-    answer: (at: number, answer: Parameters<typeof approvals.answer>[1]) =>
-      approvals.answer(asked()[at]?.id ?? "", answer),
+    /** Positions of the questions that were taken away. */
+    gone: () => user.asked.flatMap(({ signal }, index) => (signal.aborted ? [index] : [])),
+    answer: async (at: number, answer: ApprovalAnswer) => {
+      user.asked[at]?.answer(answer);
+      await settle();
+    },
   };
 }
 
@@ -73,23 +75,17 @@ async function outcome(promise: Promise<unknown> | undefined): Promise<unknown> 
 }
 
 test("no word, and a tool that reads -> nothing is asked", () => {
-  const { approvals, told } = setup();
+  const { approvals, asked } = setup();
   expect(approvals.of(call({}))).toBeUndefined();
   const reads = { name: "t", annotations: { readOnlyHint: true } };
   expect(approvals.of(call({ approve: "destructive" }, { tool: reads }))).toBeUndefined();
-  expect(told).toEqual([]);
+  expect(asked()).toEqual([]);
 });
 
-test("a question -> server, tool and arguments, with an id that cannot be guessed", async () => {
+test("a question -> server, tool and arguments, and whether a rule can be written", async () => {
   const { approvals, asked } = setup();
   const waiting = approvals.of(call(ASKS));
-  expect(asked()).toEqual([
-    {
-      type: "approval",
-      id: expect.stringMatching(/^[0-9a-f-]{36}$/),
-      question: { server: "s", tool: "t", args: "a: 1", canAlways: true },
-    },
-  ]);
+  expect(asked()).toEqual([{ about: "call", server: "s", tool: "t", args: "a: 1", canAlways: true }]);
   expect(await outcome(waiting)).toBe("waits");
 });
 
@@ -102,8 +98,9 @@ describe("the answer", () => {
   ] as const)("%s -> this call %s, the next one %s", async (answer, first, next) => {
     const at = setup();
     const waiting = at.approvals.of(call(ASKS));
-    expect(at.answer(0, answer)).toMatchObject({ tool: { name: "t" }, canAlways: true });
+    await at.answer(0, answer);
     expect(await outcome(waiting)).toBe(first);
+    expect(at.always).toEqual(answer === "always" ? ["t"] : []);
     expect(await outcome(at.approvals.of(call(ASKS)))).toBe(next);
     expect(at.lines).toEqual([`info the user's answer to s/t: ${answer}`]);
   });
@@ -111,7 +108,7 @@ describe("the answer", () => {
   test("no -> the error names the call and says what the model may do", async () => {
     const at = setup();
     const waiting = at.approvals.of(call(ASKS));
-    at.answer(0, "no");
+    void at.answer(0, "no");
     await expect(waiting).rejects.toMatchObject({
       code: "not_approved",
       message: "s/t was not called: the user said no.",
@@ -120,22 +117,21 @@ describe("the answer", () => {
     });
   });
 
-  test("an answer to another id, and a second answer -> nothing happens", async () => {
+  test.each([undefined, "allow", { once: true }])("%j -> not allowed", async (answer) => {
     const at = setup();
     const waiting = at.approvals.of(call(ASKS));
-    expect(at.approvals.answer("another", "always")).toBeUndefined();
-    expect(await outcome(waiting)).toBe("waits");
-    at.answer(0, "no");
-    expect(at.answer(0, "session")).toBeUndefined();
+    waiting?.catch(() => undefined);
+    await at.answer(0, answer as ApprovalAnswer);
+    expect(await outcome(waiting)).toBe("not_approved");
     expect(await outcome(at.approvals.of(call(ASKS)))).toBe("waits");
   });
 });
 
 describe("what lasts for the session", () => {
-  const granted = (tool = call(ASKS).tool) => {
+  const granted = async (tool = call(ASKS).tool) => {
     const at = setup();
     at.approvals.of(call(ASKS, { tool }))?.catch(() => undefined);
-    at.answer(0, "session");
+    await at.answer(0, "session");
     return at;
   };
 
@@ -147,49 +143,63 @@ describe("what lasts for the session", () => {
     ["a server of another name", { definition: definitionOf("other", ASKS) }],
     ["another program", { definition: definitionOf("s", { ...ASKS, command: "other" }) }],
   ])("%s -> asked again", async (_, over) => {
-    expect(await outcome(granted().approvals.of(call(ASKS, over)))).toBe("waits");
+    expect(await outcome((await granted()).approvals.of(call(ASKS, over)))).toBe("waits");
   });
 
-  test("equal hints in another object, and other arguments -> not asked again", () => {
+  test("equal hints in another object, and other arguments -> not asked again", async () => {
     const tool = () => ({ name: "t", annotations: { readOnlyHint: false } });
-    const at = granted(tool());
+    const at = await granted(tool());
     expect(at.approvals.of(call(ASKS, { tool: tool(), args: { b: 2 } }))).toBeUndefined();
   });
 
-  test("a rule that denies since then -> denied", () => {
-    expect(() => granted().approvals.of(call({ approve: { t: "deny" } }))).toThrow(/denies it/);
+  test("a rule that denies since then -> denied", async () => {
+    const { approvals } = await granted();
+    expect(() => approvals.of(call({ approve: { t: "deny" } }))).toThrow(/denies it/);
   });
 });
 
 describe("several calls", () => {
-  test("once for the first -> the others still wait, each with its own question", async () => {
+  test("once for the first -> the others are asked one after the other", async () => {
     const at = setup();
     const calls = [1, 2, 3].map((a) => at.approvals.of(call(ASKS, { args: { a } })));
-    expect(at.asked().map(({ question }) => question?.args)).toEqual(["a: 1", "a: 2", "a: 3"]);
-    at.answer(0, "once");
+    expect(at.asked().map(({ args }) => args)).toEqual(["a: 1"]);
+    await at.answer(0, "once");
     expect(await Promise.all(calls.map(outcome))).toEqual(["yes", "waits", "waits"]);
+    expect(at.asked().map(({ args }) => args)).toEqual(["a: 1", "a: 2"]);
   });
 
-  test("session for the first -> those of the same tool go on, and their questions are taken away", async () => {
+  test("session for the first -> those of the same tool go on unasked", async () => {
     const at = setup();
     const same = [1, 2].map((a) => at.approvals.of(call(ASKS, { args: { a } })));
     const changed = at.approvals.of(call(ASKS, { tool: { name: "t", title: "T" } }));
     const other = at.approvals.of(call(ASKS, { tool: { name: "u" } }));
-    at.answer(0, "session");
+    await at.answer(0, "session");
     expect(await Promise.all([...same, changed, other].map(outcome))).toEqual([
       "yes",
       "yes",
       "waits",
       "waits",
     ]);
-    expect(at.gone()).toEqual([at.asked()[1]?.id]);
+    expect(at.asked().map(({ tool }) => tool)).toEqual(["t", "t"]);
+  });
+
+  test("the open one is cancelled -> the next one is asked; one that waits is cancelled -> never asked", async () => {
+    const at = setup();
+    const [first, second] = [new AbortController(), new AbortController()];
+    const calls = [first.signal, second.signal, new AbortController().signal].map((signal, a) =>
+      at.approvals.of(call(ASKS, { signal, args: { a } })),
+    );
+    second.abort();
+    first.abort();
+    expect(await Promise.all(calls.map(outcome))).toEqual(["cancelled", "cancelled", "waits"]);
+    expect(at.asked().map(({ args }) => args)).toEqual(["a: 0", "a: 2"]);
   });
 
   test("too many -> refused without a question", () => {
     const at = setup();
-    for (let i = 0; i < LIMITS.approvalsOpen; i++) at.approvals.of(call(ASKS));
+    for (let i = 0; i < LIMITS.approvalsOpen; i++) void at.approvals.of(call(ASKS));
     expect(() => at.approvals.of(call(ASKS))).toThrow(/100 other calls wait/);
-    expect(at.asked()).toHaveLength(LIMITS.approvalsOpen);
+    expect(at.asked()).toHaveLength(1);
   });
 });
 
@@ -199,14 +209,15 @@ test("a call that is cancelled -> its question is taken away, and a late answer 
   const waiting = at.approvals.of(call(ASKS, { signal: stop.signal }));
   stop.abort();
   expect(await outcome(waiting)).toBe("cancelled");
-  expect(at.gone()).toEqual([at.asked()[0]?.id]);
-  expect(at.answer(0, "always")).toBeUndefined();
+  expect(at.gone()).toEqual([0]);
+  await at.answer(0, "always");
+  expect(at.always).toEqual([]);
   expect(await outcome(at.approvals.of(call(ASKS)))).toBe("waits");
   expect(() => at.approvals.of(call(ASKS, { signal: stop.signal }))).toThrow(/cancelled/);
 });
 
 test("nobody can be asked -> refused with a sentence that names the setting and the file; what is allowed runs", () => {
-  const { approvals, told } = setup({}, false);
+  const { approvals, asked } = setup({}, false);
   try {
     approvals.of(call(ASKS));
     expect.unreachable();
@@ -219,21 +230,21 @@ test("nobody can be asked -> refused with a sentence that names the setting and 
     });
   }
   expect(approvals.of(call({ approve: { t: "allow", "*": "ask" } }))).toBeUndefined();
-  expect(told).toEqual([]);
+  expect(asked()).toEqual([]);
 });
 
 test("a rule that denies -> refused without a question", () => {
-  const { approvals, told } = setup();
+  const { approvals, asked } = setup();
   expect(() => approvals.of(call({ approve: { "t*": "deny" } }))).toThrow(
     's/t was not called: a rule of "approve" denies it.',
   );
-  expect(told).toEqual([]);
+  expect(asked()).toEqual([]);
 });
 
 describe("the check after a yes", () => {
   const yes = async (at = setup()) => {
     const waiting = at.approvals.of(call(ASKS));
-    at.answer(0, "once");
+    void at.answer(0, "once");
     return (await waiting) as NonNullable<Awaited<typeof waiting>>;
   };
 
@@ -263,11 +274,12 @@ describe("the check after a yes", () => {
   });
 });
 
-test("a tool whose name is a pattern, or that a file of the project holds back -> no rule for always", () => {
+test("a tool whose name is a pattern, or that a file of the project holds back -> no rule for always", async () => {
   const at = setup();
   at.approvals.of(call(ASKS, { tool: { name: "*" } }));
+  await at.answer(0, "once");
   at.approvals.of(call(ASKS, { definition: { ...definitionOf("s"), approveToo: ["always"] } }));
-  expect(at.asked().map(({ question }) => question?.canAlways)).toEqual([false, false]);
+  expect(at.asked().map(({ canAlways }) => canAlways)).toEqual([false, false]);
 });
 
 test("each argument stands on a line of its own, as JSON", () => {

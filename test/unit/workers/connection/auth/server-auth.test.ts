@@ -7,7 +7,7 @@ import { type AuthServer, ServerAuth } from "../../../../../workers/connection/a
 import type { SignInTarget } from "../../../../../workers/connection/auth/sign-in/prepare.ts";
 import { SignIns } from "../../../../../workers/connection/auth/sign-in/sign-in.ts";
 import { parseEntry } from "../../../../../workers/connection/config/entry/definition.ts";
-import type { OAuthPlan } from "../../../../../workers/connection/config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../../../../workers/connection/config/entry/oauth-keys.ts";
 import { createHttpClient } from "../../../../../workers/connection/web/client.ts";
 import { tempFolder } from "../../../temp-folder.ts";
 import { serving } from "./requests/support.ts";

@@ -9,7 +9,7 @@ import type { AuthServer } from "../../../../../workers/connection/auth/auth.ts"
 import type { SignInRecord } from "../../../../../workers/connection/auth/model/model.ts";
 import { placeOf } from "../../../../../workers/connection/auth/store/file.ts";
 import { parseEntry } from "../../../../../workers/connection/config/entry/definition.ts";
-import type { OAuthPlan } from "../../../../../workers/connection/config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../../../../workers/connection/config/entry/oauth-keys.ts";
 import type { HttpClient, HttpRequest, ServerBody } from "../../../../../workers/connection/web/client.ts";
 
 export const ORIGIN = "http://127.0.0.1:9";

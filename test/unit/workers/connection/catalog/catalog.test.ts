@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { DEFAULT_CATALOG_SETTINGS } from "../../../../../src/shared/protocol/catalog.ts";
-import type { WorkerEvent } from "../../../../../src/shared/protocol/events.ts";
+import type { WorkerEvent } from "../../../../../src/shared/protocol/contract.ts";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import type { CacheWorker, PublishLimits } from "../../../../../workers/connection/catalog/cache-worker.ts";
 import { type CatalogOptions, CatalogPublisher } from "../../../../../workers/connection/catalog/catalog.ts";
@@ -93,7 +93,11 @@ function setup(
   };
   const catalog = new CatalogPublisher(options);
   catalog.noteUsed(used);
-  return { catalog, servers, configured, stored, kept, published, events, lines };
+  const publishNow = async (of?: Server): Promise<void> => {
+    catalog.changed(of);
+    await catalog.flush();
+  };
+  return { publishNow, catalog, servers, configured, stored, kept, published, events, lines };
 }
 
 /** Changes the server as if it had listed these tools or had been given this definition. */
@@ -124,28 +128,25 @@ describe("CatalogPublisher", () => {
 
   test("nothing listed -> nothing stored; entries in use -> their use is written down once", async () => {
     const idle = setup(async () => true);
-    idle.catalog.changed();
-    await idle.catalog.flush();
+    await idle.publishNow();
     await idle.catalog.finish();
     expect(idle.stored).toEqual([]);
 
-    const { catalog, stored } = setup(async () => true, { used: { a: "h" } });
+    const { publishNow, catalog, stored } = setup(async () => true, { used: { a: "h" } });
     for (let i = 0; i < 2; i++) {
-      catalog.changed();
-      await catalog.flush();
+      await publishNow();
     }
     await catalog.finish();
     expect(stored).toEqual([{ path: "/cache", entries: {}, used: { a: "h" } }]);
   });
 
   test("a change that main would not see -> not published again; a new list, a hidden tool, a description -> published", async () => {
-    const { catalog, servers, published } = setup(async () => true);
+    const { publishNow, servers, published } = setup(async () => true);
     const [one] = servers;
     const publications = async (what: Parameters<typeof change>[1]): Promise<number> => {
       change(one, what);
       const before = published.length;
-      catalog.changed();
-      await catalog.flush();
+      await publishNow();
       return published.length - before;
     };
     const { definition } = one;
@@ -160,10 +161,9 @@ describe("CatalogPublisher", () => {
 
   test("a store that waits for a lock -> the snapshots go out, the next store waits, the end waits for both", async () => {
     const { promise: unlocked, resolve: unlock } = Promise.withResolvers<boolean>();
-    const { catalog, servers, stored, events } = setup(() => unlocked);
+    const { publishNow, catalog, servers, stored, events } = setup(() => unlocked);
     for (const one of servers) {
-      catalog.changed(change(one, { tools: [{ name: "new" }] }));
-      await catalog.flush();
+      await publishNow(change(one, { tools: [{ name: "new" }] }));
     }
     expect(events).toHaveLength(2);
     expect(stored.map(names)).toEqual([["a"]]);
@@ -180,10 +180,9 @@ describe("CatalogPublisher", () => {
 
   test("a disk that is slow -> the snapshots go out; the end waits for their files, in their order", async () => {
     const { promise: written, resolve: write } = Promise.withResolvers<void>();
-    const { catalog, servers, kept, events } = setup(async () => true, { keep: () => written });
+    const { publishNow, catalog, servers, kept, events } = setup(async () => true, { keep: () => written });
     for (const one of servers) {
-      catalog.changed(change(one, { tools: [{ name: "new" }] }));
-      await catalog.flush();
+      await publishNow(change(one, { tools: [{ name: "new" }] }));
     }
     expect([events.length, kept.length]).toEqual([2, 0]);
     const end = catalog.finish();
@@ -197,21 +196,19 @@ describe("CatalogPublisher", () => {
   });
 
   test("a snapshot that main has already -> not sent; its file is kept", async () => {
-    const { catalog, kept, events } = setup(async () => true, { knownChecksum: 1 });
-    catalog.changed();
-    await catalog.flush();
+    const { publishNow, catalog, kept, events } = setup(async () => true, { knownChecksum: 1 });
+    await publishNow();
     await catalog.finish();
     expect(events).toEqual([]);
     expect(kept).toEqual([{ path: "/snapshot", snapshot: new Uint8Array(1), isNew: false }]);
   });
 
   test("the stored snapshot was made of the same -> nothing sent or reported; its use is noted", async () => {
-    const { catalog, kept, published, events } = setup(async () => true, {
+    const { publishNow, catalog, kept, published, events } = setup(async () => true, {
       knownChecksum: 7,
       isStored: true,
     });
-    catalog.changed();
-    await catalog.flush();
+    await publishNow();
     expect(published[0]?.stored).toEqual({ path: "/snapshot", checksum: 7 });
     expect([catalog.checksum, events]).toEqual([7, []]);
     await catalog.finish();
@@ -220,10 +217,9 @@ describe("CatalogPublisher", () => {
 
   test("a store that failed -> its entries are stored with the next change", async () => {
     let attempts = 0;
-    const { catalog, servers, stored } = setup(async () => ++attempts > 1);
+    const { publishNow, catalog, servers, stored } = setup(async () => ++attempts > 1);
     for (const one of servers) {
-      catalog.changed(one);
-      await catalog.flush();
+      await publishNow(one);
       await new Promise(setImmediate);
     }
     await catalog.finish();
@@ -231,26 +227,23 @@ describe("CatalogPublisher", () => {
   });
 
   test("a server removed -> its removal is sent at once, then the snapshot without it", async () => {
-    const { catalog, configured, published, events } = setup(async () => true);
+    const { publishNow, catalog, configured, published, events } = setup(async () => true);
     expect(catalog.withdraw()).toBe(false);
-    catalog.changed();
-    await catalog.flush();
+    await publishNow();
     configured.shift();
     expect(catalog.withdraw()).toBe(true);
     expect(events.slice(1)).toEqual([{ type: "removed", servers: ["a"], tools: [] }]);
     // Main has less than every snapshot so far, so an unchanged catalog must be sent, too.
     expect(catalog.withdraw()).toBe(false);
     configured.unshift(server("a"));
-    catalog.changed();
-    await catalog.flush();
+    await publishNow();
     expect(published.map(({ stored }) => stored)).toEqual([undefined, undefined]);
     expect(events.slice(2).map(({ type }) => type)).toEqual(["catalog"]);
   });
 
   test("a change that main would not see -> main is up to date; a tool excluded -> its removal is sent", async () => {
-    const { catalog, servers, events } = setup(async () => true);
-    catalog.changed();
-    await catalog.flush();
+    const { publishNow, catalog, servers, events } = setup(async () => true);
+    await publishNow();
     const [one] = servers;
     change(one, { definition: { ...one.definition, requestTimeoutMs: 1 } });
     expect(catalog.withdraw()).toBe(true);
@@ -261,9 +254,8 @@ describe("CatalogPublisher", () => {
   });
 
   test("a publication that runs would bring a removed server back -> the removal is not sent before it", async () => {
-    const { catalog, configured, events } = setup(async () => true);
-    catalog.changed();
-    await catalog.flush();
+    const { publishNow, catalog, configured, events } = setup(async () => true);
+    await publishNow();
     change(configured[1] as Server, { tools: [{ name: "new" }] });
     catalog.changed();
     const flushed = catalog.flush();
@@ -274,15 +266,14 @@ describe("CatalogPublisher", () => {
   });
 
   test("a server removed while another is new -> the removal is not sent alone", async () => {
-    const { catalog, configured } = setup(async () => true);
-    catalog.changed();
-    await catalog.flush();
+    const { publishNow, catalog, configured } = setup(async () => true);
+    await publishNow();
     configured.splice(0, 1, server("c"));
     expect(catalog.withdraw()).toBe(false);
   });
 
   test("a server that changes its tools during each publication -> flush waits for the earlier changes only", async () => {
-    const { catalog, servers, published } = setup(async () => true, {
+    const { publishNow, catalog, servers, published } = setup(async () => true, {
       publish: async () => {
         catalog.changed(change(servers[0], { tools: [{ name: `t${published.length}` }] }));
         // Long enough for the next publication to be requested meanwhile.
@@ -290,8 +281,7 @@ describe("CatalogPublisher", () => {
         return {};
       },
     });
-    catalog.changed();
-    await catalog.flush();
+    await publishNow();
     expect(published.length).toBeLessThan(3);
     await catalog.finish();
   });
@@ -308,15 +298,14 @@ describe("CatalogPublisher", () => {
   });
 
   test("a server with new name conflicts each time -> three notices, then one that points to the log", async () => {
-    const { catalog, servers, events, lines } = setup(async () => true, {
+    const { publishNow, servers, events, lines } = setup(async () => true, {
       publish: async (_limits, count) => ({
         notices: [{ server: "a", text: `names that are taken: t${count}` }],
         repairs: [{ server: "b", text: `schemas repaired: t${count}` }],
       }),
     });
     for (let i = 0; i < 8; i++) {
-      catalog.changed(change(servers[0], { tools: [{ name: `t${i}` }] }));
-      await catalog.flush();
+      await publishNow(change(servers[0], { tools: [{ name: `t${i}` }] }));
     }
     const texts = events.flatMap((event) => (event.type === "notice" ? [event.text] : []));
     expect(texts).toEqual([

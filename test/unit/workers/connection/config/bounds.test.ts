@@ -12,7 +12,7 @@ import {
   exposureOf,
   namesInRules,
 } from "../../../../../workers/connection/config/entry/exposure.ts";
-import type { HostName } from "../../../../../workers/connection/config/entry/shape.ts";
+import type { HostName } from "../../../../../workers/connection/config/entry/schema.ts";
 import { type FileConfig, parseConfigText } from "../../../../../workers/connection/config/files/files.ts";
 import type { ConfigSource } from "../../../../../workers/connection/config/files/sources.ts";
 import { hostSources, parseHostText } from "../../../../../workers/connection/config/hosts/hosts.ts";

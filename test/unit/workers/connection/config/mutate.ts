@@ -1,7 +1,7 @@
 /** Owns: configuration files with random mistakes, and the promises that each must keep. */
 import type { ConfigProblem } from "../../../../../src/shared/protocol/status.ts";
 import { describeProblem } from "../../../../../src/shared/text/failure.ts";
-import { HOSTS } from "../../../../../workers/connection/config/entry/shape.ts";
+import { HOSTS } from "../../../../../workers/connection/config/entry/schema.ts";
 import { parseConfigText } from "../../../../../workers/connection/config/files/files.ts";
 import { hostSources, parseHostText } from "../../../../../workers/connection/config/hosts/hosts.ts";
 import { mergeLayers } from "../../../../../workers/connection/config/merge/layers.ts";
@@ -114,7 +114,6 @@ export function readOwn(text: string, i: number): { problems: number; servers: n
   const { allowed } = decideTrust(merged.servers, [], {
     projectTrusted: true,
     canAsk: true,
-    cwd: "/w",
     folder: "/w",
   });
   plan({ servers: [], settings: merged.settings }, { servers: allowed, settings: merged.settings });

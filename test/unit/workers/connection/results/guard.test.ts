@@ -2,7 +2,11 @@
 import { open, readdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { DEFAULT_GUARD, guardFrom } from "../../../../../workers/connection/config/entry/settings.ts";
+import {
+  DEFAULT_GUARD,
+  guardFrom,
+  type Settings,
+} from "../../../../../workers/connection/config/entry/settings.ts";
 import { createResultStore } from "../../../../../workers/connection/results/store.ts";
 import { imageOf, pathIn, randomNumbers, shape, storedText, tempFolder, textOf } from "./support.ts";
 
@@ -44,14 +48,13 @@ describe("limits", () => {
     expect(await storedText(textOf(over))).toBe(`${"a".repeat(25_600)}\n${"b".repeat(25_600)}`);
   });
 
-  test.each<[unknown[], unknown]>([
+  test.each<[(Settings["outputGuard"] | undefined)[], unknown]>([
     [[], DEFAULT_GUARD],
-    [[undefined, true, "x", 5, null], DEFAULT_GUARD],
+    [[undefined], DEFAULT_GUARD],
     [[false], false],
     [[{ maxBytes: 10 }], { maxBytes: 10, maxLines: 2_000 }],
     [[{ maxBytes: 10 }, { maxLines: 5 }], { maxBytes: 10, maxLines: 5 }],
     [[false, { maxLines: 5 }], { maxBytes: 51_200, maxLines: 5 }],
-    [[{ maxBytes: 0, maxLines: "7" }], DEFAULT_GUARD],
     [[{ maxBytes: 10 }, false], false],
   ])("settings %j -> %j", (settings, expected) => {
     expect(guardFrom(...settings)).toEqual(expected);

@@ -52,7 +52,7 @@ test("a long error of a server -> cut, after its secrets are taken out", () => {
 });
 
 test("secrets of a definition -> header and environment values, and the parts of its URL for the server alone", () => {
-  const http = { kind: "http", url: "https://x", headers: { a: "b" }, sseOnly: false } as const;
+  const http = { kind: "http", url: "https://x", headers: { a: "b" }, type: "http" } as const;
   const stdio = { kind: "stdio", command: "c", args: ["x"], env: { k: "v" }, cwd: undefined } as const;
   expect(secretsOf(http, http).values).toEqual(["b"]);
   const url = "https://user%40x:pass%20word@x/mcp?key=a%2Fb";
@@ -112,17 +112,17 @@ test("short values -> secret if the name of their key or variable says so, or as
   const secrets = secretsOf({ ...STDIO, env }, { ...STDIO, env: resolved });
   expect(secrets.named).toEqual(["abcd", "efgh", "ijkl"]);
   const headers = { "X-Api-Key": "abcd", Accept: "text" };
-  const http = { kind: "http", url: "https://x/?key=efgh", headers, sseOnly: false } as const;
+  const http = { kind: "http", url: "https://x/?key=efgh", headers, type: "http" } as const;
   expect(secretsOf(http, http).named).toEqual(["abcd", "efgh"]);
 });
 
 test("parts of the path of a URL -> a key is secret, a name is not", () => {
   const url = "https://x/api/s/Zm9vYmFyMTIzNDU2Nzg5MA/model-context-protocol/mcp";
-  const http = { kind: "http", url, headers: {}, sseOnly: false } as const;
+  const http = { kind: "http", url, headers: {}, type: "http" } as const;
   expect(secretsOf(http, http).values).toEqual(["Zm9vYmFyMTIzNDU2Nzg5MA"]);
 });
 
-const HTTP = { kind: "http", headers: {}, sseOnly: false } as const;
+const HTTP = { kind: "http", headers: {}, type: "http" } as const;
 const pathSecrets = (part: string): readonly string[] => {
   const target = { ...HTTP, url: `https://x/s/${part}/mcp` };
   return secretsOf(target, target).values;
@@ -354,7 +354,7 @@ test("redactData: numbers that look like a secret -> stay numbers", () => {
 
 test("an address with a name and no password -> the name is secret", () => {
   const at = (url: string) => {
-    const http = { kind: "http", url, headers: {}, sseOnly: false } as const;
+    const http = { kind: "http", url, headers: {}, type: "http" } as const;
     return createRedactor(secretsOf(http, http));
   };
   expect(at("https://k3y7@x/")("k3y7 was refused")).toBe("[redacted] was refused");
@@ -365,14 +365,14 @@ test("an address with a name and no password -> the name is secret", () => {
 
 test("a short header that is not a word -> masked as a word; a word stays", () => {
   const headers = { "x-team": "a1b2c", accept: "text" };
-  const http = { kind: "http", url: "https://x/", headers, sseOnly: false } as const;
+  const http = { kind: "http", url: "https://x/", headers, type: "http" } as const;
   expect(createRedactor(secretsOf(http, http))("a1b2c xa1b2c text")).toBe("[redacted] xa1b2c text");
 });
 
 test("query, userinfo and headers of an address -> masked, also decoded; its words are not", () => {
   const url = "https://me:p%40ssw0rd@a.test/mcp?key=abcd1234&v=1";
   const headers = { Authorization: "Bearer tok-123", "x-v": "1" };
-  const http = { kind: "http", url, headers, sseOnly: false } as const;
+  const http = { kind: "http", url, headers, type: "http" } as const;
   expect(
     createRedactor(secretsOf(http, http))("abcd1234 p@ssw0rd p%40ssw0rd tok-123, Bearer tok-123; v 1"),
   ).toBe("[redacted] [redacted] [redacted] [redacted], [redacted]; v 1");

@@ -67,13 +67,12 @@ describe("connecting", () => {
   });
 
   test("an attempt that fails -> its error without secrets, in the state and in the log; the next call is refused", async () => {
-    const { opening, openings, call, server, lines } = setup();
-    const failed = call().catch((error: unknown) => error);
-    await settle();
+    const { failing, opening, openings, call, server, lines } = setup();
+    const { error } = await failing();
     const { options, fail } = opening(0);
     options.onSecrets({ values: ["s3cr3t-value"], named: [] });
     fail(new ThreadsError("connect_failed", "s did not take s3cr3t-value.", { data: { server: "s" } }));
-    expect(await failed).toMatchObject({ code: "connect_failed", message: "s did not take [redacted]." });
+    expect(await error).toMatchObject({ code: "connect_failed", message: "s did not take [redacted]." });
     expect(server.status()).toMatchObject({ state: "failed", error: { code: "connect_failed" } });
     expect(lines).toEqual(["error s did not take [redacted]."]);
     await expect(call()).rejects.toMatchObject({
@@ -95,13 +94,12 @@ describe("connecting", () => {
     [new Error("s3cr3t-value"), { code: "internal", message: "s: [redacted]" }],
     [new Error("s broke"), { code: "internal", message: "s broke" }],
     ["thrown", { code: "internal", message: "s: thrown" }],
-  ])("an attempt that fails with %s -> %o", async (error, shown) => {
-    const { opening, call } = setup();
-    const failed = call().catch((failure: unknown) => failure);
-    await settle();
+  ])("an attempt that fails with %s -> %o", async (thrown, shown) => {
+    const { failing, opening } = setup();
+    const { error } = await failing();
     opening(0).options.onSecrets({ values: ["s3cr3t-value"], named: [] });
-    opening(0).fail(error);
-    expect(await failed).toMatchObject(shown);
+    opening(0).fail(thrown);
+    expect(await error).toMatchObject(shown);
   });
 
   test("while its lists are asked for -> the connection is held, and the server is not connected", async () => {
@@ -119,28 +117,26 @@ describe("connecting", () => {
   });
 
   test("its tools cannot be listed -> the connection is closed at once, the server failed", async () => {
-    const { opening, call, server } = setup();
-    const failed = call().catch((error: unknown) => error);
-    await settle();
+    const { failing, opening, server } = setup();
+    const { error } = await failing();
     const connection = opening(0).open({
       listTools: () => Promise.reject(new ThreadsError("connect_timeout", "s is slow.")),
     });
-    expect(await failed).toMatchObject({ code: "connect_timeout" });
+    expect(await error).toMatchObject({ code: "connect_timeout" });
     expect(connection.closes).toEqual([SHUTDOWN]);
     expect(server.phase).toBe("failed");
     expect(server.status()).not.toHaveProperty("pid");
   });
 
   test("a connection that ends while its tools are being listed -> the list's error alone is reported", async () => {
-    const { opening, call, lines, states } = setup();
+    const { failing, opening, lines, states } = setup();
     const list = pending<never>();
-    const failed = call().catch((error: unknown) => error);
-    await settle();
+    const { error } = await failing();
     const connection = opening(0).open({ listTools: () => list.promise });
     await settle();
     connection.end();
     list.reject(new ThreadsError("connect_failed", "s did not list its tools."));
-    expect(await failed).toMatchObject({ code: "connect_failed" });
+    expect(await error).toMatchObject({ code: "connect_failed" });
     expect(states).toEqual(["connecting", "failed"]);
     expect(lines).toEqual(["error s did not list its tools."]);
   });
@@ -371,14 +367,11 @@ describe("beside an open connection", () => {
   });
 
   test("keep-alive, a ping of a connection that was replaced meanwhile -> says nothing of the new one", async () => {
-    const { server, connected, opening } = setup({ lifecycle: "keep-alive" });
+    const { reconnected, server, connected } = setup({ lifecycle: "keep-alive" });
     const pong = pending<void>();
     await connected({ ping: () => pong.promise });
     await vi.advanceTimersByTimeAsync(LIMITS.healthCheckMs);
-    const reconnected = server.reconnect();
-    await settle();
-    opening(1).open();
-    await reconnected;
+    await reconnected();
     pong.reject(new Error("no pong"));
     await settle();
     expect(server.phase).toBe("connected");
@@ -423,17 +416,14 @@ describe("beside an open connection", () => {
   });
 
   test("a second list that comes when its connection is replaced -> does not count", async () => {
-    const { server, connected, opening } = setup();
+    const { reconnected, server, connected, opening } = setup();
     const second = pending<{ name: string }[]>();
     const listTools = vi.fn<Connection["listTools"]>(async () => [{ name: "work" }]);
     await connected({ listTools });
     listTools.mockReturnValueOnce(second.promise);
     opening(0).options.onListChanged();
     await vi.advanceTimersByTimeAsync(LIMITS.refreshIntervalMs);
-    const reconnected = server.reconnect();
-    await settle();
-    opening(1).open();
-    await reconnected;
+    await reconnected();
     second.resolve([{ name: "of the old connection" }]);
     await settle();
     expect(server.tools).toEqual([{ name: "work" }]);
@@ -581,20 +571,18 @@ describe("close", () => {
   });
 
   test("while connecting -> the attempt is given up, its caller freed; nothing is logged as an error", async () => {
-    const { server, call, lines, opening } = setup();
-    const failed = call().catch((error: unknown) => error);
-    await settle();
+    const { failing, server, call, lines, opening } = setup();
+    const { error } = await failing();
     await server.close();
     expect(opening(0).options.signal.aborted).toBe(true);
-    expect(await failed).toBeInstanceOf(ThreadsError);
+    expect(await error).toBeInstanceOf(ThreadsError);
     expect(lines).toEqual([]);
     await expect(call()).rejects.toMatchObject({ code: "server_died", message: "s is being closed." });
   });
 
   test("while its tools are being listed -> cancelled, the connection closed", async () => {
-    const { server, call, opening } = setup();
-    const failed = call().catch((error: unknown) => error);
-    await settle();
+    const { failing, server, opening } = setup();
+    const { error } = await failing();
     const connection = opening(0).open({
       listTools: (signal) =>
         new Promise((_resolve, reject) => {
@@ -603,7 +591,7 @@ describe("close", () => {
     });
     await settle();
     await server.close();
-    expect(await failed).toMatchObject({
+    expect(await error).toMatchObject({
       code: "cancelled",
       message: "s was closed while it was being connected.",
     });

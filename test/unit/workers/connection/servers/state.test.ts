@@ -181,102 +181,96 @@ describe.each(LIFECYCLES)("transition of a server that is %s", (lifecycle) => {
   });
 });
 
-describe("transition", () => {
-  test("every state and event -> the state that was given is not changed", () => {
-    const before = structuredClone({
-      ...STATES,
-      "idle after a drop": null,
-      "idle after four drops": null,
-      "needs-auth": null,
-    });
-    for (const lifecycle of LIFECYCLES)
-      for (const state of ALL)
-        for (const event of Object.values(EVENTS)) transition(STATES[state], event, policyOf(lifecycle));
-    expect(STATES.connecting).toEqual(before.connecting);
-    expect(STATES.connected).toEqual(before.connected);
-    expect(STATES["failed, waited"].failures).toBe(3);
-  });
-
-  test("a keep-alive server that never comes up -> retried by its timer after growing pauses, without end", () => {
-    let state: ServerPhase = { name: "idle" };
+describe("transition of a keep-alive server, event after event", () => {
+  /** The last state, and the pauses before further attempts. */
+  function run(before: ServerPhase, events: readonly ServerEvent[]) {
+    let state = before;
     const delays: number[] = [];
-    for (let round = 0; round < 9; round++) {
-      state = transition(state, wanted("timer"), policyOf("keep-alive")).state;
-      const after = transition(state, EVENTS["open-failed"], policyOf("keep-alive"));
+    for (const event of events) {
+      const after = transition(state, event, policyOf("keep-alive"));
       state = after.state;
       for (const effect of after.effects) if (effect.type === "reconnect-later") delays.push(effect.delayMs);
     }
+    return { state, delays };
+  }
+  const times = (rounds: number, ...events: ServerEvent[]): ServerEvent[] =>
+    Array(rounds).fill(events).flat();
+  const { opened, dropped: droppedAtOnce, "open-failed": openFailedAtOnce } = EVENTS;
+  const retried = EVENTS["wanted by the timer"];
+  const start: ServerPhase = { name: "idle" };
+
+  test("every state and event -> the state that was given is not changed", () => {
+    // An error is no plain data, and no transition makes a copy of one.
+    const plain = (): string =>
+      JSON.stringify(Object.values(STATES).map((state) => ({ ...state, error: 0 })));
+    const before = plain();
+    for (const lifecycle of LIFECYCLES)
+      for (const state of ALL)
+        for (const event of Object.values(EVENTS)) transition(STATES[state], event, policyOf(lifecycle));
+    expect(plain()).toEqual(before);
+  });
+
+  test("it never comes up -> retried by its timer after growing pauses, without end", () => {
+    const { delays } = run(start, times(9, retried, openFailedAtOnce));
     expect(delays).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000]);
   });
 
-  /** The pauses of a keep-alive server between `rounds` connections. `livesMs`: how long each of them lives. */
+  /** The pauses between `rounds` connections. `livesMs`: how long each of them lives. */
   function waitsOf(livesMs: (round: number) => number, rounds: number): number[] {
-    let state: ServerPhase = { name: "idle" };
+    let state = start;
     let nowMs = NOW;
     const waits: number[] = [];
     for (let round = 0; round < rounds; round++) {
-      const steps: (() => ServerEvent)[] = [
-        () => ({ type: "wanted", by: "timer", nowMs }),
-        () => ({ type: "opened", nowMs }),
-        () => ({ type: "dropped", error, nowMs: nowMs + livesMs(round) }),
-      ];
-      for (const step of steps) {
-        const after = transition(state, step(), policyOf("keep-alive"));
-        state = after.state;
-        for (const effect of after.effects) if (effect.type === "reconnect-later") waits.push(effect.delayMs);
-      }
-      nowMs += livesMs(round) + (waits.at(-1) ?? 0);
+      const endMs = nowMs + livesMs(round);
+      const after = run(state, [
+        { type: "wanted", by: "timer", nowMs },
+        { type: "opened", nowMs },
+        { type: "dropped", error, nowMs: endMs },
+      ]);
+      state = after.state;
+      waits.push(...after.delays);
+      nowMs = endMs + (waits.at(-1) ?? 0);
     }
     return waits;
   }
 
+  const GROWING = [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000];
   test.each<[string, (round: number) => number, number[]]>([
-    ["dies right after each connect", () => 0, [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]],
-    ["lives for 59 s each time", () => 59_000, [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]],
+    ["dies right after each connect", () => 0, GROWING],
+    ["lives for 59 s each time", () => 59_000, GROWING],
     ["lives for 61 s each time", () => 61_000, Array(8).fill(1_000)],
     [
       "lives for 61 s now and then",
       (round) => (round % 3 === 2 ? 61_000 : 0),
       [1_000, 2_000, 1_000, 2_000, 4_000, 1_000, 2_000, 4_000],
     ],
-  ])("a keep-alive server that %s -> waits of %j", (_name, livesMs, waits) => {
+  ])("it %s -> waits of %j", (_name, livesMs, waits) => {
     expect(waitsOf(livesMs, 8)).toEqual(waits);
   });
 
-  test("a keep-alive server whose list fails each time -> counts as one that does not connect", () => {
+  test.each<[string, ServerPhase, ServerEvent[], ServerPhase]>([
     // The list is part of the connect, so there is no `opened` event.
-    let state: ServerPhase = { name: "idle" };
-    for (let round = 0; round < 4; round++) {
-      state = transition(state, wanted("timer"), policyOf("keep-alive")).state;
-      state = transition(state, EVENTS["open-failed"], policyOf("keep-alive")).state;
-    }
-    expect(state).toEqual(failed(4));
-  });
-
-  test("a server that fails, connects and is dropped at once, over and over -> one count for both", () => {
-    let state: ServerPhase = { name: "idle" };
-    const events = [EVENTS["open-failed"], EVENTS.opened, EVENTS.dropped] as const;
-    for (let round = 0; round < 3; round++) {
-      state = transition(state, wanted("timer"), policyOf("keep-alive")).state;
-      state = transition(state, events[0], policyOf("keep-alive")).state;
-      state = transition(state, wanted("timer"), policyOf("keep-alive")).state;
-      state = transition(state, events[1], policyOf("keep-alive")).state;
-      state = transition(state, events[2], policyOf("keep-alive")).state;
-    }
-    expect(state).toEqual(idle(6));
-  });
-
-  test("a server that came up and stayed -> counts its failures from the start again", () => {
-    let state: ServerPhase = connecting(5);
-    state = transition(state, EVENTS.opened, policyOf("keep-alive")).state;
-    const later: ServerEvent = { type: "dropped", error, nowMs: NOW + STEADY };
-    state = transition(state, later, policyOf("keep-alive")).state;
-    expect(transition(state, wanted("timer"), policyOf("keep-alive")).state).toEqual(connecting(1));
-  });
-
-  test("the user connects a server that was dropped often -> counts from the start again", () => {
-    const state = transition(idle(9), wanted("user"), policyOf("keep-alive")).state;
-    expect(state).toEqual(connecting(0));
+    [
+      "its list fails each time -> it does not connect",
+      start,
+      times(4, retried, openFailedAtOnce),
+      failed(4),
+    ],
+    [
+      "it fails, connects and is dropped at once, over and over -> one count for both",
+      start,
+      times(3, retried, openFailedAtOnce, retried, opened, droppedAtOnce),
+      idle(6),
+    ],
+    [
+      "it came up and stayed -> failures are counted from the start again",
+      connecting(5),
+      [opened, { type: "dropped", error, nowMs: NOW + STEADY }, retried],
+      connecting(1),
+    ],
+    ["the user connects it after many drops -> the same", idle(9), [wanted("user")], connecting(0)],
+  ])("%s", (_name, before, events, after) => {
+    expect(run(before, events).state).toEqual(after);
   });
 });
 

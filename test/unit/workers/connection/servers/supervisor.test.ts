@@ -52,6 +52,12 @@ function open(options: OpenOptions = {}) {
     lists,
     openings,
     edit,
+    /** The same, and connects what is to be up; the cache knows nothing. */
+    start: async (entries: Entries): Promise<void> => {
+      edit(entries);
+      supervisor.restoreAndConnect({});
+      await settle();
+    },
     /** Names of the servers that asked for a connection, in order. */
     asked: () => openings.map(({ options: { definition } }) => definition.name),
     openingOf: (name: string): Opening => {
@@ -89,23 +95,17 @@ describe("the first plan", () => {
   });
 
   test("a server named like a member of Object -> its tools are unknown", async () => {
-    const { supervisor, edit, asked } = open();
-    edit({ constructor: {} });
-    supervisor.restoreAndConnect({});
-    await settle();
+    const { start, asked } = open();
+    await start({ constructor: {} });
     expect(asked()).toEqual(["constructor"]);
   });
 
   test("a server at work when the worker died -> held back, once: an edit of it is tried", async () => {
-    const { supervisor, edit, asked } = open({ heldBack: new Map([["a", "It was at work"]]) });
-    edit({ a: {}, b: {} });
-    supervisor.restoreAndConnect({});
-    await settle();
+    const { start, supervisor, asked } = open({ heldBack: new Map([["a", "It was at work"]]) });
+    await start({ a: {}, b: {} });
     expect(asked()).toEqual(["b"]);
     expect(supervisor.get("a").phase).toBe("failed");
-    edit({ a: { args: ["other"] }, b: {} });
-    supervisor.restoreAndConnect({});
-    await settle();
+    await start({ a: { args: ["other"] }, b: {} });
     expect(asked()).toEqual(["b", "a"]);
   });
 });
@@ -113,9 +113,7 @@ describe("the first plan", () => {
 describe("an edit", () => {
   async function connected() {
     const at = open();
-    at.edit({ a: {}, b: {} });
-    at.supervisor.restoreAndConnect({});
-    await settle();
+    await at.start({ a: {}, b: {} });
     const connections = { a: at.openingOf("a").open(), b: at.openingOf("b").open() };
     await settle();
     return { ...at, connections };
@@ -260,10 +258,8 @@ describe("settleTools", () => {
   });
 
   test("only a named one is waited for", async () => {
-    const { supervisor, edit, openingOf } = open();
-    edit({ a: {}, b: {} });
-    supervisor.restoreAndConnect({});
-    await settle();
+    const { start, supervisor, openingOf } = open();
+    await start({ a: {}, b: {} });
     const settled = supervisor.settleTools({ timeoutMs: 60_000, servers: ["a"] }, never());
     openingOf("a").open();
     expect(await settled).toEqual([]);
@@ -271,18 +267,14 @@ describe("settleTools", () => {
   });
 
   test("cancelled before it waits -> names of those that still learn, at once", async () => {
-    const { supervisor, edit } = open();
-    edit({ a: {} });
-    supervisor.restoreAndConnect({});
-    await settle();
+    const { start, supervisor } = open();
+    await start({ a: {} });
     expect(await supervisor.settleTools({ timeoutMs: 60_000 }, AbortSignal.abort())).toEqual(["a"]);
   });
 
   test("too late, or cancelled -> names of those that still learn", async () => {
-    const { supervisor, edit } = open();
-    edit({ a: {} });
-    supervisor.restoreAndConnect({});
-    await settle();
+    const { start, supervisor } = open();
+    await start({ a: {} });
     expect(await supervisor.settleTools({ timeoutMs: 1 }, never())).toEqual(["a"]);
     const controller = new AbortController();
     const settled = supervisor.settleTools({ timeoutMs: 60_000 }, controller.signal);
@@ -316,11 +308,9 @@ describe("reconnect", () => {
   });
 
   test("the end of a turn -> eager servers that were dropped connect, no other", async () => {
-    const { supervisor, edit, openingOf, asked } = open();
+    const { start, supervisor, openingOf, asked } = open();
     const entries = { eager: { lifecycle: "eager" }, lazy: {}, well: { lifecycle: "eager" } };
-    edit(entries);
-    supervisor.restoreAndConnect({});
-    await settle();
+    await start(entries);
     const connections = Object.keys(entries).map((name) => openingOf(name).open());
     await settle();
     connections[0]?.end();
@@ -333,10 +323,8 @@ describe("reconnect", () => {
 });
 
 test("close -> settles when every server is closed, also one that had left", async () => {
-  const { supervisor, edit, openingOf } = open();
-  edit({ a: {}, b: {} });
-  supervisor.restoreAndConnect({});
-  await settle();
+  const { start, supervisor, edit, openingOf } = open();
+  await start({ a: {}, b: {} });
   const closing = Promise.withResolvers<void>();
   openingOf("a").open({ close: () => closing.promise });
   const b = openingOf("b").open();
@@ -353,10 +341,8 @@ test("close -> settles when every server is closed, also one that had left", asy
 });
 
 test("the tools of a server that was listed -> reported with its name", async () => {
-  const { supervisor, edit, openingOf, lists } = open();
-  edit({ a: {} });
-  supervisor.restoreAndConnect({});
-  await settle();
+  const { start, openingOf, lists } = open();
+  await start({ a: {} });
   openingOf("a").open();
   await settle();
   expect(lists).toEqual(["a"]);

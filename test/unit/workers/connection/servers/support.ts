@@ -1,6 +1,6 @@
 /** Owns: servers in this thread whose connections are fakes, opened and ended by the test. */
 
-import type { WorkerEvent } from "../../../../../src/shared/protocol/events.ts";
+import type { WorkerEvent } from "../../../../../src/shared/protocol/contract.ts";
 import {
   parseEntry,
   type ServerDefinition,
@@ -117,8 +117,12 @@ export interface ServerSetup extends Omit<ReturnType<typeof fakeConnect>, "conne
   /** How often the server reported its tools. */
   lists(): number;
   call(tool?: string, signal?: AbortSignal): Promise<CallToolResult>;
+  /** A call of which the test awaits the error. */
+  failing(): Promise<{ error: Promise<unknown> }>;
   /** Connects the server for the user. */
   connected(over?: Partial<Connection>): Promise<FakeConnection>;
+  /** Replaces the connection for the user. */
+  reconnected(): Promise<void>;
 }
 
 /** The server `s` of that entry, not connected yet. */
@@ -154,6 +158,17 @@ export function setup(entry: object = {}, { settings = {}, context = {} }: Setup
     states,
     lists: () => lists,
     call,
+    failing: async () => {
+      const error = call().catch((failure: unknown) => failure);
+      await settle();
+      return { error };
+    },
+    reconnected: async () => {
+      const promise = server.reconnect();
+      await settle();
+      opening(openings.length - 1).open();
+      await promise;
+    },
     connected: async (over: Partial<Connection> = {}): Promise<FakeConnection> => {
       const promise = server.connect("user");
       await settle();

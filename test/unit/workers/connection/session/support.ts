@@ -1,12 +1,13 @@
 /** Owns: an open session on real files in a temp folder; its connections and its cache worker are fakes. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { WorkerEvent } from "../../../../../src/shared/protocol/events.ts";
+import type { WorkerEvent } from "../../../../../src/shared/protocol/contract.ts";
 import type { SessionFacts } from "../../../../../src/shared/protocol/session.ts";
 import type { CacheWorker } from "../../../../../workers/connection/catalog/cache-worker.ts";
 import { openSession, type Session } from "../../../../../workers/connection/session/session.ts";
 import type { CacheEntry, PublishTask, StoreTask } from "../../../../../workers/shared/tasks.ts";
 import { onCleanup } from "../../../../support/cleanup.ts";
+import { type Asked, type RecordingUser, recordingUser } from "../../../../support/recording-user.ts";
 import { tempFolder } from "../../../temp-folder.ts";
 import { recordingLog } from "../../recording-log.ts";
 import { fakeConnect, type Opening } from "../servers/support.ts";
@@ -29,6 +30,9 @@ type EventOf<T extends WorkerEvent["type"]> = Extract<WorkerEvent, { type: T }>;
 export interface OpenedSession {
   session: Session;
   events: WorkerEvent[];
+  user: RecordingUser;
+  /** The question with this number, from 0, past or to come. */
+  question(number?: number): Promise<Asked>;
   lines: string[];
   stored: StoreTask[];
   published: PublishTask[];
@@ -101,6 +105,7 @@ export async function openWith(
   await writeFile(join(agentDir, "mcp.json"), textOf(servers, settings));
   if (project) await writeFile(join(cwd, ".mcp.json"), textOf(project));
   const { log, lines } = recordingLog();
+  const user = recordingUser(() => look());
   const events: WorkerEvent[] = [];
   const watchers = new Set<() => void>();
   const look = (): void => {
@@ -125,6 +130,7 @@ export async function openWith(
         events.push(event);
         look();
       },
+      askUser: user.ask,
       log,
       cache,
       talkers: { of: () => () => undefined },
@@ -150,6 +156,8 @@ export async function openWith(
   return {
     session,
     events,
+    user,
+    question: (since = 0) => when(() => user.asked[since]),
     lines,
     stored,
     published,

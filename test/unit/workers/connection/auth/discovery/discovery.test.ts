@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 import { movedTo, offersSignIn } from "../../../../../../workers/connection/auth/discovery/discovery.ts";
-import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-keys.ts";
 import { type AuthServer, authServer, type Route, requestsFor } from "../requests/support.ts";
 import {
   challenged,

@@ -12,7 +12,7 @@ import {
   serverAddresses,
 } from "../../../../../../workers/connection/auth/discovery/metadata.ts";
 import { SignInProblem } from "../../../../../../workers/connection/auth/model/model.ts";
-import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-keys.ts";
 
 const hrefs = (urls: URL[]): string[] => urls.map(({ href }) => href);
 

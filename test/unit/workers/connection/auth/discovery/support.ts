@@ -3,7 +3,7 @@
 import { discover } from "../../../../../../workers/connection/auth/discovery/discovery.ts";
 import type { DiscoveryOptions } from "../../../../../../workers/connection/auth/discovery/metadata.ts";
 import type { Discovered } from "../../../../../../workers/connection/auth/model/model.ts";
-import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-keys.ts";
 import { type AuthServer, authServer, problemOf, type Route, requestsFor } from "../requests/support.ts";
 
 export const RESOURCE = "/.well-known/oauth-protected-resource";

@@ -11,7 +11,7 @@ import {
 } from "../../../../../../workers/connection/auth/grants/authorize.ts";
 import { finishAuthorization } from "../../../../../../workers/connection/auth/grants/token-requests.ts";
 import { type ClientRecord, SignInProblem } from "../../../../../../workers/connection/auth/model/model.ts";
-import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-keys.ts";
 import {
   type Answer,
   type AuthServer,

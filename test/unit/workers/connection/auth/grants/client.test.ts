@@ -16,7 +16,7 @@ import {
   SignInProblem,
   type SignInRecord,
 } from "../../../../../../workers/connection/auth/model/model.ts";
-import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-keys.ts";
 import { tempFolder } from "../../../../temp-folder.ts";
 import {
   type Answer,

@@ -10,7 +10,7 @@ import {
   type SignInRecord,
 } from "../../../../../../workers/connection/auth/model/model.ts";
 import type { AuthRequests } from "../../../../../../workers/connection/auth/requests/requests.ts";
-import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-keys.ts";
 import { onCleanup } from "../../../../../support/cleanup.ts";
 
 export interface Asked {

@@ -12,7 +12,7 @@ import {
   type SignInRecord,
 } from "../../../../../../workers/connection/auth/model/model.ts";
 import { mixUpOf } from "../../../../../../workers/connection/auth/sign-in/prepare.ts";
-import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-keys.ts";
 import { freePort } from "../../../../../support/free-port.ts";
 import { browse, partsFor, recordWith, type TargetParts, tinyServer, world } from "./support.ts";
 

@@ -11,7 +11,7 @@ import {
   withLocalhost,
   withPort,
 } from "../../../../../../workers/connection/auth/sign-in/redirect.ts";
-import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-keys.ts";
 
 const FREE = "http://127.0.0.1:{port}/callback";
 /** First 16 hex of the SHA-256 of `["linear","https://as.test"]`. */

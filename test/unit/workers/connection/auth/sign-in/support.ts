@@ -24,7 +24,7 @@ import {
 } from "../../../../../../workers/connection/auth/sign-in/prepare.ts";
 import { SignIns } from "../../../../../../workers/connection/auth/sign-in/sign-in.ts";
 import type { SignInStore } from "../../../../../../workers/connection/auth/store/store.ts";
-import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-values.ts";
+import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-keys.ts";
 import { serve } from "../../../../../support/http-server.ts";
 
 export interface TinyServer {

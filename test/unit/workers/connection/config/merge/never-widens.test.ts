@@ -11,13 +11,13 @@ import {
   exposureOf,
   verdictOn,
 } from "../../../../../../workers/connection/config/entry/exposure.ts";
-import { entryShape } from "../../../../../../workers/connection/config/entry/server-shape.ts";
+import { entryShape } from "../../../../../../workers/connection/config/entry/server-keys.ts";
 import {
   DEFAULT_SETTINGS,
   guardFrom,
   type Settings,
+  settingsShape,
 } from "../../../../../../workers/connection/config/entry/settings.ts";
-import { settingsShape } from "../../../../../../workers/connection/config/entry/settings-shape.ts";
 import { parseConfigText } from "../../../../../../workers/connection/config/files/files.ts";
 import { mergeLayers } from "../../../../../../workers/connection/config/merge/layers.ts";
 import { createRandom, PROJECT_FILE, PROJECT_PI, USER } from "../support.ts";

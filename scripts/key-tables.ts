@@ -1,0 +1,171 @@
+/**
+ * Owns: what the docs and editors read of the tables of keys: the JSON Schema of a configuration file, and the tables of all
+ * keys in docs/configuration.md, between the marks of that page. generate-schema.ts writes both.
+ */
+import * as z from "zod";
+import { LIMITS } from "../src/shared/protocol/limits.ts";
+import { fileShape } from "../workers/connection/config/entry/schema.ts";
+import { HELD } from "../workers/connection/config/entry/server-keys.ts";
+import { DEFAULT_SETTINGS } from "../workers/connection/config/entry/settings.ts";
+
+/** Draft 7, because every editor knows it. */
+const fileSchema = () =>
+  z.toJSONSchema(z.looseObject(fileShape).meta({ title: "MCP servers of Pi (mcp.json)" }), {
+    target: "draft-7",
+    io: "input",
+  });
+
+/**
+ * The text of schema/mcp.schema.json, for completion in editors, which need no indentation: it was a third of the published
+ * file. People read docs/configuration.md.
+ */
+export const schemaText = (): string => `${JSON.stringify(fileSchema())}\n`;
+
+/** What is read of a JSON Schema here. */
+interface Shape {
+  type?: string;
+  /** A shape with a name: the entry of a server, or the settings. */
+  $ref?: string;
+  allOf?: Shape[];
+  enum?: unknown[];
+  const?: unknown;
+  anyOf?: Shape[];
+  items?: Shape;
+  properties?: Record<string, Shape>;
+  additionalProperties?: Shape | boolean;
+  minimum?: number;
+  maximum?: number;
+  exclusiveMinimum?: number;
+  description?: string;
+}
+
+interface JsonSchema extends Shape {
+  definitions: Record<string, Shape>;
+}
+
+type Defaults = Readonly<Record<string, unknown>>;
+
+/** Tables by name: a mark `<!-- keys: <name> -->` of the page begins one, `<!-- /keys -->` ends it. */
+export type KeyTables = Readonly<Record<string, string>>;
+
+const code = (value: unknown): string => `\`${JSON.stringify(value)}\``;
+
+/** zod writes the bounds of safe whole numbers for an unbounded one. */
+const isBound = (value: number | undefined): value is number =>
+  value !== undefined && Math.abs(value) < Number.MAX_SAFE_INTEGER;
+
+function numberInWords({ type, minimum, maximum, exclusiveMinimum }: Shape): string {
+  const kind = type === "integer" ? "whole number" : "number";
+  if (exclusiveMinimum !== undefined) return `${kind} above ${exclusiveMinimum}`;
+  const from = isBound(minimum) ? ` from ${minimum.toLocaleString("en")}` : "";
+  return kind + from + (isBound(maximum) ? ` to ${maximum}` : "");
+}
+
+function byName(values: Shape | boolean | undefined): string {
+  if (typeof values !== "object") return "object";
+  if (values.$ref !== undefined) return "objects by name";
+  return values.enum ? `by tool: ${inWords(values)}` : "texts by name";
+}
+
+/** What a key may hold, in words, for example `"lazy"`, `"eager"` or a text. */
+function inWords(shape: Shape): string {
+  if (shape.allOf) return "object";
+  if (shape.anyOf) return shape.anyOf.map(inWords).join("; ");
+  if (shape.enum) return shape.enum.map(code).join(", ");
+  if (shape.const !== undefined) return code(shape.const);
+  switch (shape.type) {
+    case "boolean":
+      return "`true`, `false`";
+    case "integer":
+    case "number":
+      return numberInWords(shape);
+    case "array":
+      return shape.items?.enum ? `list of ${inWords(shape.items)}` : "list of texts";
+    case "object":
+      return shape.properties ? "object" : byName(shape.additionalProperties);
+    default:
+      return "text";
+  }
+}
+
+/** The objects that a key may hold, if their keys are known. */
+const insideOf = (shape: Shape): Shape[] =>
+  [shape, ...(shape.anyOf ?? [])].filter((one) => one.properties !== undefined);
+
+interface TableOptions {
+  defaults?: Defaults;
+  /** Keys whose inner keys have a table of their own. */
+  apart?: readonly string[];
+}
+
+function rowsOf(shape: Shape, options: TableOptions, before = ""): string[] {
+  const { defaults = {}, apart = [] } = options;
+  return Object.entries(shape.properties ?? {}).flatMap(([key, value]) => {
+    const name = before + key;
+    const preset = defaults[name];
+    const cells = [
+      `\`${name}\``,
+      inWords(value),
+      ...(options.defaults ? [preset === undefined ? "" : code(preset)] : []),
+      value.description ?? "",
+    ];
+    // A bar in a cell would end it, and `<port>` would be an element.
+    const row = `| ${cells.join(" | ").replaceAll("<", "&lt;")} |`;
+    const inner = apart.includes(name) ? [] : insideOf(value);
+    return [row, ...inner.flatMap((one) => rowsOf(one, options, `${name}.`))];
+  });
+}
+
+function tableOf(shape: Shape, options: TableOptions = {}): string {
+  const heads = ["key", "holds", ...(options.defaults ? ["default"] : []), "means"];
+  return [`| ${heads.join(" | ")} |`, `|${" --- |".repeat(heads.length)}`, ...rowsOf(shape, options)].join(
+    "\n",
+  );
+}
+
+/** Empty texts, lists and objects say nothing. */
+const saying = (values: readonly (readonly [string, unknown])[]): Defaults =>
+  Object.fromEntries(
+    values.filter(([, value]) => ![undefined, "{}", "[]", '""'].includes(JSON.stringify(value))),
+  );
+
+/** What the code takes where a server's entry says nothing; keys whose value then comes from the settings are missing. */
+const serverDefaults = (): Defaults => ({
+  ...saying(HELD.map(({ key, read }) => [key, read(undefined)])),
+  startupTimeoutMs: LIMITS.startupTimeoutMs,
+  timeout: LIMITS.requestTimeoutMs / 1_000,
+});
+
+const settingsDefaults = (): Defaults => ({
+  ...saying(Object.entries(DEFAULT_SETTINGS)),
+  "outputGuard.maxBytes": LIMITS.resultBytes,
+  "outputGuard.maxLines": LIMITS.resultLines,
+});
+
+export function keyTables(): KeyTables {
+  const schema = fileSchema() as unknown as JsonSchema;
+  const { server = {}, settings = {} } = schema.definitions;
+  const [oauth = {}] = insideOf(server.properties?.oauth ?? {});
+  return {
+    file: tableOf(schema),
+    server: tableOf(server, { defaults: serverDefaults(), apart: ["oauth"] }),
+    oauth: tableOf(oauth),
+    settings: tableOf(settings, { defaults: settingsDefaults() }),
+  };
+}
+
+/** The page with the tables of now. Throws an error if a mark is missing or unknown. */
+export function withKeyTables(page: string, tables: KeyTables): string {
+  const missing = new Set(Object.keys(tables));
+  const written = page.replaceAll(
+    /(<!-- keys: (\w+) -->\n)[\s\S]*?(<!-- \/keys -->)/g,
+    (_all, start: string, name: string, end: string) => {
+      const table = tables[name];
+      if (table === undefined) throw new Error(`there is no table of the keys of ${name}`);
+      missing.delete(name);
+      return `${start}\n${table}\n\n${end}`;
+    },
+  );
+  if (missing.size > 0) throw new Error(`the page has no mark for the keys of ${[...missing].join(", ")}`);
+  return written;
+}

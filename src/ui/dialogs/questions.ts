@@ -1,0 +1,171 @@
+/**
+ * The questions whether a project's server may run, whether a tool may run, and whether a held edit is applied. A question
+ * that is longer than the screen is asked page by page, and nothing can be allowed before its last page. A choice that
+ * another program makes up, and a closed dialog, allow nothing.
+ */
+import type { PiContext } from "../../pi/api.ts";
+import type { ApprovalAnswer, ApprovalQuestion } from "../../shared/protocol/contract.ts";
+import type { ConsentQuestion } from "../../shared/protocol/status.ts";
+import { cutTo, printable } from "../../shared/text/width.ts";
+import { pagesOf, screenOf, shortOf } from "../dialog.ts";
+
+export interface DialogsHost {
+  consent(hash: string, allow: boolean): Promise<void>;
+  applyHeld(id: string, apply: boolean): Promise<unknown>;
+  /** Whether the session that asks has ended. */
+  over(): boolean;
+  failed(error: unknown): void;
+}
+
+const NEXT = "Next page";
+const BACK = "Previous page";
+
+export type LastingQuestions = ReturnType<typeof createLastingQuestions>;
+
+/**
+ * The questions that outlast a worker, because their answers are bound to what was shown: consents and held edits. Each is
+ * asked once, in its turn, and not at all if it is void before its turn.
+ */
+export function createLastingQuestions(
+  ctx: PiContext,
+  host: DialogsHost,
+  inTurn: <T>(task: () => Promise<T>) => Promise<T>,
+) {
+  const asked = new Set<string>();
+  /** Questions whose turn has not come. */
+  const waiting = new Set<string>();
+  const ask = async ({ hash, question }: ConsentQuestion): Promise<void> => {
+    if (host.over() || !waiting.delete(hash)) return;
+    const choice = await askConsent(ctx, question, { others: waiting.size, over: host.over });
+    if (host.over() || choice === undefined) return;
+    if (choice === "none") waiting.clear();
+    else await host.consent(hash, choice === "allow");
+  };
+  /** Held edits whose question has no answer. */
+  const open = new Set<string>();
+  return {
+    held: (id: string, text: string): void => {
+      if (open.has(id)) return;
+      open.add(id);
+      inTurn(async () => {
+        if (host.over()) return;
+        const apply = await ctx.ui.confirm("Apply the edit of the MCP configuration?", printable(text));
+        open.delete(id);
+        if (!host.over()) await host.applyHeld(id, apply);
+      }).catch(host.failed);
+    },
+    consents: (questions: readonly ConsentQuestion[]): void => {
+      const wanted = new Set(questions.map(({ hash }) => hash));
+      // A question that an edit has made void is not asked. If it comes back, it counts as new.
+      for (const hash of [...waiting].filter((one) => !wanted.has(one))) {
+        waiting.delete(hash);
+        asked.delete(hash);
+      }
+      for (const question of questions) {
+        if (asked.has(question.hash)) continue;
+        asked.add(question.hash);
+        waiting.add(question.hash);
+        inTurn(() => ask(question)).catch(host.failed);
+      }
+    },
+    forget: (): void => asked.clear(),
+  };
+}
+
+const NO = "No";
+const ANSWERS: readonly [choice: string, answer: ApprovalAnswer][] = [
+  ["Allow once", "once"],
+  ["Allow for this session", "session"],
+  ["Always allow", "always"],
+  [NO, "no"],
+];
+const WHOLE = "Show all arguments";
+
+/** Long names leave room for the question. */
+const NAME_CELLS = 200;
+
+const headOf = ({ server, tool }: ApprovalQuestion): string =>
+  printable(`Run ${cutTo(tool, NAME_CELLS)} of the MCP server ${cutTo(server, NAME_CELLS)}?`);
+
+/** The first view, and the pages behind it if it does not hold everything. */
+function viewsOf(ctx: PiContext, question: ApprovalQuestion): { short: string; pages: string[] } {
+  const args = printable(question.args);
+  const screen = screenOf(ctx);
+  const short = args === "" ? "It gets no arguments." : shortOf(args, screen);
+  return { short, pages: args === "" || short === args ? [] : pagesOf(args, screen) };
+}
+
+export async function askAboutCall(
+  ctx: PiContext,
+  question: ApprovalQuestion,
+  signal: AbortSignal,
+): Promise<ApprovalAnswer> {
+  const head = headOf(question);
+  const { short, pages } = viewsOf(ctx, question);
+  const answers = ANSWERS.filter(([, answer]) => answer !== "always" || question.canAlways);
+  const words = answers.map(([choice]) => choice);
+  // On the last page Enter has turned the pages before it, so the first choice lets nothing run.
+  const noFirst = [NO, ...words.filter((word) => word !== NO)];
+  let at = -1;
+  for (;;) {
+    const isLast = at === pages.length - 1;
+    const title = at < 0 ? `${head}\n${short}` : `${head} Page ${at + 1} of ${pages.length}:\n${pages[at]}`;
+    const choices =
+      at < 0 ? [...words, ...(pages.length > 0 ? [WHOLE] : [])] : [...(isLast ? noFirst : [NEXT, NO]), BACK];
+    const choice = await ctx.ui.select(title, choices, { signal });
+    if (choice === undefined || !choices.includes(choice)) return "no";
+    const found = answers.find(([word]) => word === choice);
+    if (found) return found[1];
+    at += choice === BACK ? -1 : 1;
+  }
+}
+
+const ALLOW = "Allow";
+const REFUSE = "Refuse";
+const LATER = "Not now";
+/** `others`: the questions that wait behind this one. */
+const noneOf = (others: number): string =>
+  `Not now, for this one and the ${others === 1 ? "other one" : `${others} others`}`;
+
+/** The first choice of the last page allows nothing, because Enter has turned the pages before it. */
+function choicesOn(page: number, pages: number): string[] {
+  if (pages === 1) return [ALLOW, REFUSE, LATER];
+  const back = page === 0 ? [] : [BACK];
+  return page === pages - 1 ? [LATER, REFUSE, ALLOW, ...back] : [NEXT, REFUSE, LATER, ...back];
+}
+
+/** The user's choice. `ALLOW` is possible only after every page. `more`: further choices on every page. */
+async function askPaged(
+  ctx: PiContext,
+  question: string,
+  { more, over }: { more: readonly string[]; over: () => boolean },
+): Promise<string | undefined> {
+  const pages = pagesOf(printable(question), screenOf(ctx));
+  for (let at = 0; !over(); ) {
+    const page = pages.length === 1 ? "" : ` Page ${at + 1} of ${pages.length}:`;
+    const title = `This project wants to run an MCP server.${page}\n${pages[at]}`;
+    const choices = [...choicesOn(at, pages.length), ...more];
+    const choice = await ctx.ui.select(title, choices);
+    // Over RPC the other program may answer with a choice that it was not given.
+    if (choice === undefined || !choices.includes(choice)) return undefined;
+    if (choice !== NEXT && choice !== BACK) return choice;
+    at += choice === NEXT ? 1 : -1;
+  }
+  return undefined;
+}
+
+/**
+ * The user's answer; `none` postpones this question and the `others` that wait behind it, and undefined only this one.
+ * `over`: whether the session that asks has ended.
+ */
+async function askConsent(
+  ctx: PiContext,
+  question: string,
+  { others, over }: { others: number; over: () => boolean },
+): Promise<"allow" | "refuse" | "none" | undefined> {
+  const none = noneOf(others);
+  const choice = await askPaged(ctx, question, { more: others === 0 ? [] : [none], over });
+  if (choice === none) return "none";
+  if (choice === ALLOW) return "allow";
+  return choice === REFUSE ? "refuse" : undefined;
+}
