@@ -1,37 +1,98 @@
 /** The requests of the panel of `/mcp`: what a server is and why, its log, and changes of its keys and its tools. */
 
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
-import type { PanelRequests, ServerDetails, ToolExposures } from "../../../src/shared/protocol/panel.ts";
+import type {
+  LogLines,
+  PanelRequests,
+  ServerDetails,
+  ToolExposures,
+} from "../../../src/shared/protocol/panel.ts";
 import { LOG_FILE } from "../../../src/shared/snapshot/contract.ts";
+import { escapePattern } from "../../../src/shared/text/reading.ts";
 import { advice } from "../../shared/commands.ts";
+import { readEnd } from "../../shared/files/read-regular.ts";
 import type { RunningConfiguration } from "../config/config.ts";
-import { changeConfigFile, realFile, textOf } from "../config/edit/edit.ts";
-import type { ServerDefinition } from "../config/entry/definition.ts";
-import type { DecidingRule } from "../config/entry/exposure.ts";
+import { changeConfigFile, realFile } from "../config/edit/edit.ts";
 import {
   decideIn,
+  type EffectiveEdit,
   type EntryIn,
   entriesOf,
   exposureEdits,
-  type Fulfilled,
-  fulfil,
+  findEffectiveFile,
   keyEdit,
   placeOf,
+  type SettingChange,
   sourceEdit,
-  type Wish,
   writtenSource,
-} from "../config/wish/wish.ts";
+} from "../config/edit/setting-change.ts";
+import type { ServerDefinition } from "../config/entry/definition.ts";
+import type { DecidingRule } from "../config/entry/exposure.ts";
 import type { Server } from "../servers/server.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
 import { allTools } from "../tools/listed.ts";
-import type { SessionRequests } from "./handler.ts";
-import { readLogLines } from "./log-lines.ts";
+import type { SessionRequests } from "./first-request.ts";
 import { shownLine } from "./proposed.ts";
+import { applyOwnWrite } from "./user-edits.ts";
+
+/** Read from the end of the file. */
+const READ_BYTES = 1024 * 1024;
+const LINES = 500;
+const LINE_CHARS = 1_000;
+/** How often a log that somebody looks at is compared with what was seen, and for how long one request waits. */
+const LOOK_MS = 400;
+const WAIT_MS = 20_000;
+
+/** A line that belongs to the entry before it. */
+const CONTINUED = /^ {4}/;
+
+/** Whether the text names the server as a whole word. */
+function names(server: string): (line: string) => boolean {
+  const word = escapePattern(server);
+  const expression = new RegExp(`(?:^|[^\\p{L}\\p{N}_-])${word}(?:$|[^\\p{L}\\p{N}_-])`, "u");
+  return (line) => line.includes(server) && expression.test(line);
+}
+
+/** `text`: the end of a log; its first line may be cut. */
+function linesOf(text: string, server: string): string[] {
+  const fits = names(server);
+  const found: string[] = [];
+  let belongs = false;
+  for (const line of text.split("\n")) {
+    if (line === "") continue;
+    if (!CONTINUED.test(line)) belongs = fits(line);
+    if (belongs) found.push(line.slice(0, LINE_CHARS).toWellFormed());
+  }
+  return found.slice(-LINES);
+}
+
+const sizeOf = (file: string): Promise<number> =>
+  stat(file).then(
+    ({ size }) => size,
+    () => 0,
+  );
+
+/** `seen`: the size that an earlier answer told. The request then waits until the file has another size. */
+async function readLogLines(
+  file: string,
+  { server, seen }: { server: string; seen: number | undefined },
+  signal: AbortSignal,
+): Promise<LogLines> {
+  const endsAt = performance.now() + WAIT_MS;
+  while (seen !== undefined && (await sizeOf(file)) === seen && performance.now() < endsAt) {
+    await sleep(LOOK_MS, undefined, { signal, ref: false });
+  }
+  const read = await readEnd(file, READ_BYTES);
+  if (read.kind !== "end") return { lines: [], size: await sizeOf(file) };
+  return { lines: linesOf(read.bytes.toString("utf8"), server), size: read.size };
+}
 
 type PanelHandlers = Pick<SessionRequests, keyof PanelRequests>;
 
-export interface PanelParts {
+interface PanelParts {
   started: Promise<RunningConfiguration>;
   supervisor: Pick<Supervisor, "get" | "servers">;
   agentDir: string;
@@ -99,20 +160,13 @@ async function detailsOf(server: Server, running: RunningConfiguration): Promise
 
 /** Writes the edit, and applies it at once: alone, if other edits wait for the person. */
 async function carryOut(
-  { file, edit }: Fulfilled,
+  { file, edit }: EffectiveEdit,
   server: string,
   running: RunningConfiguration,
 ): Promise<{ file: string }> {
   const real = await realFile(file, running.facts);
   await changeConfigFile(file, edit);
-  const { servers, texts } = running.applied;
-  let text: string | undefined;
-  try {
-    if (servers.some(({ name }) => name === server)) text = edit(texts.get(file));
-  } catch (error) {
-    if (!(error instanceof ThreadsError)) throw error;
-  }
-  await running.written({ file, text: text ?? (await textOf(file)) ?? "" });
+  await applyOwnWrite(running, file, edit, server);
   return { file: real };
 }
 
@@ -127,10 +181,10 @@ const decidedBy = (
   });
 };
 
-function keyWish(
+function keyChange(
   { server, ...source }: PanelRequests["setKey"]["params"],
   entries: readonly EntryIn[],
-): Wish {
+): SettingChange {
   const { header, from } = source;
   const key = header === undefined ? "bearerTokenEnv" : "headers";
   const written = writtenSource(from);
@@ -144,7 +198,7 @@ function keyWish(
     project: false,
     key,
     edits: (file) => [sourceEdit(file, server, source)],
-    fails: (definition) =>
+    whyNoEffect: (definition) =>
       isThere(definition)
         ? undefined
         : decidedBy(`The key of ${server} cannot be set there`, placeOf({ key }, entries, definition.file)),
@@ -152,9 +206,12 @@ function keyWish(
 }
 
 export function createPanelRequests({ started, supervisor, agentDir }: PanelParts): PanelHandlers {
-  const wished = async (wish: Wish, running: RunningConfiguration): Promise<{ file: string }> => {
-    const found = await fulfil(wish, { facts: running.facts, applied: running.applied });
-    return carryOut(found, wish.server, running);
+  const makeEffective = async (
+    change: SettingChange,
+    running: RunningConfiguration,
+  ): Promise<{ file: string }> => {
+    const found = await findEffectiveFile(change, { facts: running.facts, applied: running.applied });
+    return carryOut(found, change.server, running);
   };
   return {
     serverDetails: async ({ server }) => {
@@ -166,13 +223,13 @@ export function createPanelRequests({ started, supervisor, agentDir }: PanelPart
     setServer: async ({ server, project, key, value }) => {
       const running = await started;
       const entries = await entriesOf(server, running.facts);
-      return wished(
+      return makeEffective(
         {
           server,
           project,
           key,
           edits: (file) => [keyEdit(file, server, key, value)],
-          fails: (definition) =>
+          whyNoEffect: (definition) =>
             definition[key] === value
               ? undefined
               : decidedBy(
@@ -185,20 +242,20 @@ export function createPanelRequests({ started, supervisor, agentDir }: PanelPart
     },
     setKey: async (params) => {
       const running = await started;
-      return wished(keyWish(params, await entriesOf(params.server, running.facts)), running);
+      return makeEffective(keyChange(params, await entriesOf(params.server, running.facts)), running);
     },
     setExposure: async ({ server, tools: chosen, to, project }) => {
       const running = await started;
       const tools = chosen ?? allTools(supervisor.get(server)).map(({ name }) => name);
       const entries = await entriesOf(server, running.facts);
       const change = { server, tools, all: chosen === undefined, to, settings: running.now.settings };
-      return wished(
+      return makeEffective(
         {
           server,
           project,
           key: "toolExposure",
           edits: (file, definition) => exposureEdits(file, definition, change),
-          fails: (definition, settings) => {
+          whyNoEffect: (definition, settings) => {
             const decide = decideIn(definition, settings);
             const other = tools.find((tool) => decide(tool).exposure !== to);
             if (other === undefined) return undefined;

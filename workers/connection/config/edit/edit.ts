@@ -1,6 +1,8 @@
 /**
  * Owns: changes of a configuration file on the user's word, as its owner would make them: `enabled` of one server, a
- * tool that runs unasked, servers that come or go, or the whole text. Comments and formatting stay. Chooses the file, too. Called by: session/user-edits.ts.
+ * tool that runs unasked, servers that come or go, or the whole text. Comments and formatting stay. Chooses the file, too, and
+ * owns the rule that nothing is lost: one process of ours writes at a time, and a text that another program saves between our
+ * read and our write is read again. A link stays a link, and the mode is kept.
  */
 
 import { stat } from "node:fs/promises";
@@ -13,8 +15,7 @@ import { isProject, type ServerDefinition } from "../entry/definition.ts";
 import { cloneOf } from "../env-files/env-files.ts";
 import { endOf, isWithin } from "../env-files/path-stops.ts";
 import { type ConfigFacts, type ConfigSource, configSources, readText } from "../files/sources.ts";
-import { editAdded, editImports, editRemoved, entryAt, type NewEntry } from "./entries.ts";
-import { setValue } from "./insert.ts";
+import { editAdded, editEntry, editImports, editRemoved, type NewEntry } from "./entries.ts";
 
 const OWNER_MAY_WRITE = 0o200;
 /** How often a change is tried: an editor may save at the same moment once or twice. */
@@ -98,34 +99,27 @@ export function editEnabled(
   enabled: boolean,
   file = "The file",
 ): string {
-  const { bom, text: before, path, entry } = entryAt(text, server, file);
-  const says = (word: string): boolean => Object.hasOwn(entry, word);
-  let after = before;
-  if (says("disabled")) after = setValue(after, [...path, "disabled"], !enabled);
-  if (says("enabled") || !says("disabled")) after = setValue(after, [...path, "enabled"], enabled);
-  return bom + after;
+  return editEntry(text, server, file, ({ entry, set }) => {
+    const says = (word: string): boolean => Object.hasOwn(entry, word);
+    if (says("disabled")) set(["disabled"], !enabled);
+    if (says("enabled") || !says("disabled")) set(["enabled"], enabled);
+  });
 }
 
 /**
  * The text with a rule that lets calls of this tool run unasked. `rules`: what the user's files say of the server so
  * far. They are written too if the entry has no rules of its own, because the entry then takes their place.
  */
-export function editAllowed(
+export const editAllowed = (
   text: string | undefined,
   { server, tool, rules }: { server: string; tool: string; rules: Record<string, string> },
   file = "The file",
-): string {
-  const { bom, text: before, path, entry } = entryAt(text, server, file);
-  const approve = [...path, "approve"];
-  const own = Object.hasOwn(entry, "approve") && isObject(entry.approve);
-  const after = own
-    ? setValue(before, [...approve, tool], "allow")
-    : setValue(before, approve, { [tool]: "allow", ...without(rules, tool) });
-  return bom + after;
-}
-
-const without = (rules: Record<string, string>, tool: string): Record<string, string> =>
-  Object.fromEntries(Object.entries(rules).filter(([name]) => name !== tool));
+): string =>
+  editEntry(text, server, file, ({ entry, set }) => {
+    if (Object.hasOwn(entry, "approve") && isObject(entry.approve)) return set(["approve", tool], "allow");
+    const others = Object.entries(rules).filter(([name]) => name !== tool);
+    set(["approve"], { [tool]: "allow", ...Object.fromEntries(others) });
+  });
 
 function projectFile({ cwd }: ConfigFacts, sources: readonly ConfigSource[]): string {
   const source = sources.find(({ origin }) => origin === "project-pi");

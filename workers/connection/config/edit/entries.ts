@@ -7,8 +7,7 @@ import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import { BOM } from "../../../../src/shared/text/reading.ts";
 import { parseJsonc } from "../files/document.ts";
-import { appendItems, type Plain, setValue } from "./insert.ts";
-import { removeItem, removeValue } from "./remove.ts";
+import { appendItems, type Plain, removeItem, removeValue, setValue } from "./text.ts";
 
 const NEW_OBJECT = "{}\n";
 

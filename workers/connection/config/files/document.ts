@@ -14,68 +14,25 @@ export interface Position {
   column: number;
 }
 
-/** Characters between two marks. A text can consist of line ends only, so a mark for each line would be too many. */
-const MARK_CHARS = 1_024;
-
-interface Mark {
-  line: number;
-  /** Where that line starts. */
-  start: number;
-}
-
-/** The line that is open at the end of `characters`, which begin at the offset `from`. */
-function after(mark: Mark, characters: string, from: number): Mark {
-  let { line, start } = mark;
-  for (let i = characters.indexOf("\n"); i !== -1; i = characters.indexOf("\n", i + 1)) {
-    line++;
-    start = from + i + 1;
-  }
-  return { line, start };
-}
-
-/** The line that is open at each multiple of `MARK_CHARS`. */
-function marksOf(text: string): Mark[] {
-  const marks: Mark[] = [];
-  let mark: Mark = { line: 1, start: 0 };
-  for (let from = 0; from <= text.length; from += MARK_CHARS) {
-    marks.push(mark);
-    mark = after(mark, text.slice(from, from + MARK_CHARS), from);
-  }
-  return marks;
-}
-
-/** Turns offsets of one text into positions. */
-function positions(text: string): (offset: number) => Position {
-  let marks: Mark[] | undefined;
-  return (offset) => {
-    // Nobody asks for a position in most files.
-    marks ??= marksOf(text);
-    const block = Math.floor(offset / MARK_CHARS);
-    const from = block * MARK_CHARS;
-    const { line, start } = after(marks[block] ?? { line: 1, start: 0 }, text.slice(from, offset), from);
-    return { line, column: offset - start + 1 };
-  };
-}
-
-interface KeyNode<P> {
-  /** The position of the value, in whatever the format counts by. */
-  position: P;
-  keys?: Map<string, KeyNode<P>>;
+interface KeyNode {
+  /** The position of the value. */
+  position: Position;
+  keys?: Map<string, KeyNode>;
 }
 
 /** The longest path to a value that is ever reported: `projects`, folder, `mcpServers`, server, `oauth`, key. */
 const POSITION_DEPTH = 8;
 
 /** Adds a key below `parent`. If a key is given twice, the last one counts, as in `JSON.parse`. */
-function addKey<P>(parent: KeyNode<P>, key: string, position: P): KeyNode<P> {
-  const child: KeyNode<P> = { position };
+function addKey(parent: KeyNode, key: string, position: Position): KeyNode {
+  const child: KeyNode = { position };
   parent.keys ??= new Map();
   parent.keys.set(key, child);
   return child;
 }
 
 /** The position of the value at `path`, or of the nearest value around it. */
-function positionAt<P>(root: KeyNode<P>, path: readonly string[]): P {
+function positionAt(root: KeyNode, path: readonly string[]): Position {
   let at = root;
   for (const key of path) {
     const child = at.keys?.get(key);
@@ -113,11 +70,11 @@ const syntaxMessage = (code: jsonc.ParseErrorCode): string =>
 
 /** Ends the reading at the first mistake, because a text of a million commas has a million mistakes. */
 class NotJson extends Error {
-  readonly offset: number;
+  readonly position: Position;
 
-  constructor(reason: string, offset: number) {
+  constructor(reason: string, position: Position) {
     super(reason);
-    this.offset = offset;
+    this.position = position;
   }
 }
 
@@ -127,7 +84,7 @@ const ORDINARY: PropertyDescriptor = { enumerable: true, configurable: true, wri
 interface Open {
   value: Record<string, unknown> | unknown[];
   /** Undefined if nobody asks for the positions of its keys. */
-  node: KeyNode<number> | undefined;
+  node: KeyNode | undefined;
   /** The key of the property that is read next. */
   key: string;
   /** Its values, and the values below, belong to a key that is left out. */
@@ -137,7 +94,7 @@ interface Open {
 /** Builds the value of a text and the tree of key offsets, in one pass and without recursion. */
 class Builder {
   value: unknown;
-  readonly root: KeyNode<number> = { position: 0 };
+  readonly root: KeyNode = { position: { line: 1, column: 1 } };
   readonly repeated: string[][] = [];
   readonly #open: Open[] = [];
   readonly #most: number;
@@ -159,15 +116,15 @@ class Builder {
     if (isRepeated) this.repeated.push(this.#open.map((open) => open.key));
   }
 
-  literal(value: unknown, offset: number): void {
-    this.#put(value, offset);
+  literal(value: unknown, position: Position): void {
+    this.#put(value, position);
   }
 
-  begin(value: Open["value"], offset: number): void {
-    if (this.#open.length === LIMITS.configDepth) throw new NotJson(TOO_DEEP, offset);
+  begin(value: Open["value"], position: Position): void {
+    if (this.#open.length === LIMITS.configDepth) throw new NotJson(TOO_DEEP, position);
     const parent = this.#open.at(-1);
     const isLeftOut = parent !== undefined && (parent.isLeftOut || this.#isUnsafe(parent));
-    const node = this.#put(value, offset);
+    const node = this.#put(value, position);
     this.#open.push({ value, node, key: "", isLeftOut });
   }
 
@@ -181,12 +138,12 @@ class Builder {
   }
 
   /** Puts a value into the innermost object or list. Gives the node for the positions of the keys below the value. */
-  #put(value: unknown, offset: number): KeyNode<number> | undefined {
-    if (++this.#values > this.#most) throw new NotJson(tooManyValues(this.#most), offset);
+  #put(value: unknown, position: Position): KeyNode | undefined {
+    if (++this.#values > this.#most) throw new NotJson(tooManyValues(this.#most), position);
     const parent = this.#open.at(-1);
     if (!parent) {
       this.value = value;
-      this.root.position = offset;
+      this.root.position = position;
       return this.root;
     }
     if (Array.isArray(parent.value)) {
@@ -200,9 +157,12 @@ class Builder {
       Object.defineProperty(parent.value, UNSAFE_KEY, { value, ...ORDINARY });
     } else parent.value[parent.key] = value;
     if (!parent.node || this.#open.length > POSITION_DEPTH) return undefined;
-    return addKey(parent.node, parent.key, offset);
+    return addKey(parent.node, parent.key, position);
   }
 }
+
+/** jsonc-parser counts both from 0. */
+const from1 = (line: number, column: number): Position => ({ line: line + 1, column: column + 1 });
 
 /** Throws `NotJson`. */
 function build(text: string, mostValues: number): Builder {
@@ -210,14 +170,14 @@ function build(text: string, mostValues: number): Builder {
   jsonc.visit(
     text,
     {
-      onObjectBegin: (offset) => builder.begin({}, offset),
-      onArrayBegin: (offset) => builder.begin([], offset),
+      onObjectBegin: (_offset, _length, line, column) => builder.begin({}, from1(line, column)),
+      onArrayBegin: (_offset, _length, line, column) => builder.begin([], from1(line, column)),
       onObjectEnd: () => builder.end(),
       onArrayEnd: () => builder.end(),
       onObjectProperty: (key) => builder.property(key),
-      onLiteralValue: (value: unknown, offset) => builder.literal(value, offset),
-      onError: (code, offset) => {
-        throw new NotJson(syntaxMessage(code), offset);
+      onLiteralValue: (value, _offset, _length, line, column) => builder.literal(value, from1(line, column)),
+      onError: (code, _offset, _length, line, column) => {
+        throw new NotJson(syntaxMessage(code), from1(line, column));
       },
     },
     { allowTrailingComma: true, disallowComments: false },
@@ -236,14 +196,13 @@ const notJson = (reason: string, position: Position): ParsedText => ({
 
 /** JSON with comments and trailing commas; the text has no BOM. Never throws. */
 export function parseJsonc(text: string, mostValues: number = LIMITS.configFileValues): ParsedText {
-  const positionOf = positions(text);
   try {
     const { value, root, repeated, isEmpty } = build(text, mostValues);
-    if (isEmpty) return notJson("no value", positionOf(0));
-    return { document: { value, repeated, at: (path) => positionOf(positionAt(root, path)) } };
+    if (isEmpty) return notJson("no value", root.position);
+    return { document: { value, repeated, at: (path) => positionAt(root, path) } };
   } catch (error) {
     if (!(error instanceof NotJson)) throw error;
-    return notJson(error.message, positionOf(error.offset));
+    return notJson(error.message, error.position);
   }
 }
 
@@ -263,15 +222,15 @@ const KEY_LINE = new RegExp(`^\\s*(${DOTTED})\\s*=`);
 const KEY_CHARS = 1_000;
 
 /** The node below `from` that the keys lead to. New keys get `position`. */
-function enter(from: KeyNode<Position>, keys: readonly string[], position: Position): KeyNode<Position> {
+function enter(from: KeyNode, keys: readonly string[], position: Position): KeyNode {
   let at = from;
   for (const key of keys.slice(0, POSITION_DEPTH)) at = at.keys?.get(key) ?? addKey(at, key, position);
   return at;
 }
 
 /** The tree of every table header and key line. */
-function keyLines(text: string): KeyNode<Position> {
-  const root: KeyNode<Position> = { position: { line: 1, column: 1 } };
+function keyLines(text: string): KeyNode {
+  const root: KeyNode = { position: { line: 1, column: 1 } };
   let table = root;
   for (const [i, line] of text.split("\n").entries()) {
     const start = line.slice(0, KEY_CHARS);

@@ -1,8 +1,8 @@
 /**
- * Owns: the values of one definition, with variables, `~/` and `!commands` resolved. They are resolved at each connect
- * and kept nowhere. An error names server, key and variable, never a value. Called by: transports, servers.
+ * Owns: the values of one definition, with variables, `~/` and `!commands` filled in. That happens at each connect, and for
+ * OAuth only when a sign-in or a machine's grant needs it; the values are kept nowhere. An error names server, key and
+ * variable, never a value. No command outlives the work that needs it.
  */
-
 import { X509Certificate } from "node:crypto";
 import { basename, isAbsolute, resolve as resolvePath } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -31,114 +31,119 @@ export interface ResolveOptions {
   platform?: NodeJS.Platform;
 }
 
-/** Resolves one value. `key`: its name in errors. */
-export interface Resolver {
+const badConfig = ({ name: server, file }: ServerDefinition, message: string, remedy: string): ThreadsError =>
+  new ThreadsError("bad_config", `${server}: ${message}.`, { remedy, data: { server, file } });
+
+/** Fills in the values of one definition. `key`: the value's name in errors. */
+class Resolver {
+  readonly definition: ServerDefinition;
+  readonly options: ResolveOptions;
+  readonly #running = new Set<Promise<string>>();
+
+  constructor(definition: ServerDefinition, options: ResolveOptions) {
+    this.definition = definition;
+    this.options = options;
+  }
+
+  /** Settles when no command runs any more. */
+  ended(): Promise<unknown> {
+    return Promise.allSettled(this.#running);
+  }
+
+  bad(message: string, remedy: string): ThreadsError {
+    return badConfig(this.definition, message, remedy);
+  }
+
   /** Variables only. */
-  text(key: string, value: string): string;
+  text(key: string, value: string): string {
+    const { env, platform = process.platform } = this.options;
+    return this.#filled(key, interpolate(value, env, platform));
+  }
+
   /** Variables and a leading `~/`; `~~/` stands for a literal `~/`. */
-  path(key: string, value: string): string;
+  path(key: string, value: string): string {
+    return this.#filled(key, fillPath(value, this.options));
+  }
+
   /** Variables, or a whole `!command`; `!!` stands for a literal `!`. */
-  secret(key: string, value: string): Promise<string>;
+  async secret(key: string, value: string): Promise<string> {
+    return /^!(?!!)/.test(value)
+      ? this.#output(key, value.slice(1))
+      : this.text(key, value.replace(/^!!/, "!"));
+  }
+
   /** Variables, a leading `~/`, or a whole `!command`. */
-  value(key: string, value: string): Promise<string>;
-}
+  async value(key: string, value: string): Promise<string> {
+    return value.startsWith("!") ? this.secret(key, value) : this.path(key, value);
+  }
 
-export const badConfig = (definition: ServerDefinition, message: string, remedy: string): ThreadsError =>
-  new ThreadsError("bad_config", `${definition.name}: ${message}.`, {
-    remedy,
-    data: { server: definition.name, file: definition.file },
-  });
-
-function createResolver(definition: ServerDefinition, options: ResolveOptions): Resolver {
-  const { env, cwd, platform = process.platform } = options;
-  /** No process can get a NUL character, and Node's own error about it holds the value. */
-  const withoutNul = (key: string, resolved: string): string => {
-    if (!resolved.includes("\0")) return resolved;
-    throw badConfig(definition, `${key} holds a NUL character`, `Remove it in ${definition.file}.`);
-  };
-  const filled = (key: string, { text: resolved, missing }: ReturnType<typeof interpolate>): string => {
-    if (missing.length === 0) return withoutNul(key, resolved);
-    throw badConfig(
-      definition,
-      `${key} needs ${missing.join(" and ")}, which is not set in the environment`,
-      `Set it before starting Pi, or write \${${missing[0]}:-default} in ${definition.file}.`,
+  /** Every value of a record. `under`: the key of the record. */
+  async all(
+    entries: Readonly<Record<string, string>>,
+    under: string,
+    resolve: "secret" | "value",
+  ): Promise<Record<string, string>> {
+    const resolved = Object.entries(entries).map(
+      async ([key, value]) => [key, await this[resolve](`${under}.${key}`, value)] as const,
     );
-  };
-  const text = (key: string, value: string): string => filled(key, interpolate(value, env, platform));
-  const path = (key: string, value: string): string => filled(key, fillPath(value, options));
-  const output = async (key: string, command: string): Promise<string> => {
+    return Object.fromEntries(await Promise.all(resolved));
+  }
+
+  /**
+   * The absolute path of a file that decides whom a server trusts or as whom the user signs in. A relative path starts in
+   * the session's folder, which may decide that only for the servers that its own files define.
+   */
+  ownPath(key: string, path: string, definedByProject: boolean = this.definition.definedByProject): string {
+    if (isAbsolute(path)) return path;
+    if (definedByProject) return resolvePath(this.options.cwd, path);
+    throw this.bad(`${key} is not an absolute path`, "Begin it with / or ~/.");
+  }
+
+  /** No process can get a NUL character, and Node's own error about it holds the value. */
+  #withoutNul(key: string, resolved: string): string {
+    if (!resolved.includes("\0")) return resolved;
+    throw this.bad(`${key} holds a NUL character`, `Remove it in ${this.definition.file}.`);
+  }
+
+  #filled(key: string, { text, missing }: ReturnType<typeof interpolate>): string {
+    if (missing.length === 0) return this.#withoutNul(key, text);
+    throw this.bad(
+      `${key} needs ${missing.join(" and ")}, which is not set in the environment`,
+      `Set it before starting Pi, or write \${${missing[0]}:-default} in ${this.definition.file}.`,
+    );
+  }
+
+  async #output(key: string, command: string): Promise<string> {
     if (command.trim() === "") {
       const remedy = 'Write the command behind it, or "!!" for a literal "!".';
-      throw badConfig(definition, `${key} has no command behind its "!"`, remedy);
+      throw this.bad(`${key} has no command behind its "!"`, remedy);
     }
-    const label = `${definition.name}: ${key}`;
-    const { definedByProject } = definition;
-    const line = withoutNul(key, command);
-    const printed = await runCommand({ ...options, command: line, label, cwd, env, definedByProject });
-    return withoutNul(key, printed);
-  };
-  const withCommands =
-    (otherwise: (key: string, value: string) => string) =>
-    async (key: string, value: string): Promise<string> => {
-      if (value.startsWith("!!")) return text(key, value.slice(1));
-      return value.startsWith("!") ? output(key, value.slice(1)) : otherwise(key, value);
-    };
-  return { text, path, secret: withCommands(text), value: withCommands(path) };
-}
-
-/** Every value of a record. `under`: the key of the record. */
-export async function resolveAll(
-  entries: Record<string, string>,
-  under: string,
-  resolve: Resolver["value"],
-): Promise<Record<string, string>> {
-  const resolved = await Promise.all(
-    Object.entries(entries).map(
-      async ([key, value]): Promise<[string, string]> => [key, await resolve(`${under}.${key}`, value)],
-    ),
-  );
-  return Object.fromEntries(resolved);
+    const { name, definedByProject } = this.definition;
+    const line = this.#withoutNul(key, command);
+    const run = runCommand({ ...this.options, command: line, label: `${name}: ${key}`, definedByProject });
+    this.#running.add(run);
+    return this.#withoutNul(key, await run);
+  }
 }
 
 /**
  * Runs `work` with a resolver. After the first failure nobody needs the output of the other commands: all of them have
  * ended when this settles.
  */
-export async function withResolver<T>(
+async function withResolver<T>(
   definition: ServerDefinition,
   options: ResolveOptions,
   work: (resolver: Resolver) => Promise<T>,
 ): Promise<T> {
   const stop = new AbortController();
-  const running = new Set<Promise<unknown>>();
   const signal = AbortSignal.any([options.signal, stop.signal]);
-  const resolver = createResolver(definition, { ...options, signal });
-  const track =
-    (resolve: Resolver["value"]): Resolver["value"] =>
-    (key, value) => {
-      const done = resolve(key, value);
-      running.add(done);
-      return done;
-    };
+  const resolver = new Resolver(definition, { ...options, signal });
   try {
-    return await work({ ...resolver, secret: track(resolver.secret), value: track(resolver.value) });
+    return await work(resolver);
   } finally {
     stop.abort();
-    await Promise.allSettled(running);
+    await resolver.ended();
   }
-}
-
-/**
- * The absolute path of a file that decides whom a server trusts or as whom the user signs in. A relative path starts in
- * the session's folder, which may decide that only for the servers that its own files define.
- */
-function ownPath(
-  { definition, key, path }: { definition: ServerDefinition; key: string; path: string },
-  { cwd }: ResolveOptions,
-): string {
-  if (isAbsolute(path)) return path;
-  if (definition.definedByProject) return resolvePath(cwd, path);
-  throw badConfig(definition, `${key} is not an absolute path`, "Begin it with / or ~/.");
 }
 
 /** All certificates that a browser trusts take a quarter of this. */
@@ -156,40 +161,35 @@ const isCertificate = (pem: string): boolean => {
 /** The certificates of a file, or why it cannot be used. `file`: an absolute path. Never throws. */
 async function readCertificates(file: string): Promise<string[] | { reason: string }> {
   const read = await readRegularText(file, FILE_BYTES);
-  if (read.kind !== "text") {
-    return { reason: read.kind === "unreadable" ? `it cannot be read (${read.code})` : whyUnread(read) };
-  }
+  if (read.kind === "unreadable") return { reason: `it cannot be read (${read.code})` };
+  if (read.kind !== "text") return { reason: whyUnread(read) };
   const certificates = read.text.match(CERTIFICATE) ?? [];
   if (certificates.length === 0) return { reason: "it holds no certificate in PEM form" };
   const wrong = certificates.findIndex((pem) => !isCertificate(pem));
   return wrong === -1 ? certificates : { reason: `its certificate ${wrong + 1} is broken` };
 }
 
-/** Undefined if neither the entry nor the settings name a file. */
-export async function authoritiesOf(
-  definition: ServerDefinition,
-  { resolver, options }: { resolver: Resolver; options: ResolveOptions },
-): Promise<string[] | undefined> {
-  const { target } = definition;
-  const own = target.kind === "http" ? target.caFile : undefined;
-  const named = [
-    { key: "caFile", path: own },
-    { key: "settings.caFile", path: options.caFile },
-  ];
-  const files = named.flatMap(({ key, path }) => (path ? [{ key, path }] : []));
-  if (files.length === 0) return undefined;
-  const read = async ({ key, path }: (typeof files)[number]): Promise<string[]> => {
-    const filled = resolver.path(key, path);
-    // The settings are the user's own, also for a server of a project.
-    const owner = key === "caFile" ? definition : { ...definition, definedByProject: false };
-    const certificates = await readCertificates(ownPath({ definition: owner, key, path: filled }, options));
+/**
+ * Further certificate authorities of a server: `caFile` of its entry and of the settings, which are the user's own, also for
+ * a server of a project. The files are read at each connect, so that a renewed certificate counts. Undefined if neither
+ * names a file.
+ */
+async function authoritiesOf({ caFile }: HttpTarget, resolver: Resolver): Promise<string[] | undefined> {
+  const { definition, options } = resolver;
+  const read = async (key: string, path: string, ofProject: boolean): Promise<string[]> => {
+    const certificates = await readCertificates(resolver.ownPath(key, resolver.path(key, path), ofProject));
     if (Array.isArray(certificates)) return certificates;
     // The path as written, because no error may hold the value of a variable.
     const remedy = "Correct it, or put a file with PEM certificates there.";
-    throw badConfig(definition, `${key} ${path} cannot be used: ${certificates.reason}`, remedy);
+    throw resolver.bad(`${key} ${path} cannot be used: ${certificates.reason}`, remedy);
   };
+  if (!caFile && !options.caFile) return undefined;
   try {
-    return (await Promise.all(files.map(read))).flat();
+    const found = await Promise.all([
+      caFile ? read("caFile", caFile, definition.definedByProject) : [],
+      options.caFile ? read("settings.caFile", options.caFile, false) : [],
+    ]);
+    return found.flat();
   } catch (error) {
     if (!(error instanceof ThreadsError)) throw error;
     const { code, message, remedy, data } = error;
@@ -197,56 +197,46 @@ export async function authoritiesOf(
   }
 }
 
-/** Keys with a path, which always belong to the user. */
-const FILES = ["privateKeyFile", "assertionFile"] as const satisfies readonly (keyof OAuthPlan)[];
-
-const isFile = (key: string): boolean => (FILES as readonly string[]).includes(key);
-
-async function resolveValue(
-  [key, value]: [string, unknown],
-  {
-    definition,
-    options,
-    resolver,
-  }: { definition: ServerDefinition; options: ResolveOptions; resolver: Resolver },
-): Promise<[string, unknown]> {
+async function oauthValue(resolver: Resolver, key: string, value: unknown): Promise<unknown> {
   const path = `oauth.${key}`;
   if (typeof value === "object" && value !== null)
-    return [key, await resolveAll(value as Record<string, string>, path, resolver.secret)];
-  if (typeof value !== "string") return [key, value];
-  if (!isFile(key)) return [key, await resolver.secret(path, value)];
+    return resolver.all(value as Record<string, string>, path, "secret");
+  if (typeof value !== "string") return value;
+  // The keys with a path, which always belong to the user.
+  if (key !== "privateKeyFile" && key !== "assertionFile") return resolver.secret(path, value);
   const filled = await resolver.value(path, value);
-  return [key, filled === "" ? "" : ownPath({ definition, key: path, path: filled }, options)];
+  return filled === "" ? "" : resolver.ownPath(path, filled);
 }
 
 /** The value in its shortest form. A text that its variables left empty counts as absent, as an empty header does. */
-function tidied([key, value]: [string, unknown]): [string, unknown][] {
-  if (value === "") return [];
-  if (key === "scope" && typeof value === "string") {
-    const scope = scopesOf(value).join(" ");
-    return scope === "" ? [] : [[key, scope]];
-  }
-  if (typeof value !== "object" || value === null) return [[key, value]];
-  return [[key, Object.fromEntries(Object.entries(value).filter(([, text]) => text !== ""))]];
+function tidied(key: string, value: unknown): unknown {
+  if (key === "scope" && typeof value === "string") return scopesOf(value).join(" ");
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).filter(([, text]) => text !== ""));
 }
 
 /**
- * Files are absolute paths in the result, and nobody has read them. Throws `bad_config`, also for a server without
- * OAuth, or `cancelled` if the signal is aborted. No command is left running.
+ * The plan for OAuth; what its entry could not be checked for is checked here. Files are absolute paths in the result, and
+ * nobody has read them. Throws `bad_config`, also for a server without OAuth, or `cancelled` if the signal is aborted. No
+ * command is left running.
  */
 export async function resolveOAuth(
   definition: ServerDefinition,
   options: ResolveOptions,
 ): Promise<OAuthPlan> {
-  const { oauth } = definition;
+  const { oauth, file } = definition;
   if (oauth === false) {
-    const remedy = `Remove "oauth": false, or "auth", in ${definition.file}.`;
+    const remedy = `Remove "oauth": false, or "auth", in ${file}.`;
     throw badConfig(definition, "its entry allows no sign-in with OAuth", remedy);
   }
   const values = await withResolver(definition, options, (resolver) =>
-    Promise.all(Object.entries(oauth).map((entry) => resolveValue(entry, { definition, options, resolver }))),
+    Promise.all(
+      Object.entries(oauth).map(
+        async ([key, value]) => [key, tidied(key, await oauthValue(resolver, key, value))] as const,
+      ),
+    ),
   );
-  const plan = Object.fromEntries(values.flatMap(tidied)) as unknown as OAuthPlan;
+  const plan = Object.fromEntries(values.filter(([, value]) => value !== "")) as unknown as OAuthPlan;
   const [wrong] = oauthFindings(plan, () => true);
   if (!wrong) return plan;
   const key = ["oauth", ...wrong.path].join(".");
@@ -259,26 +249,26 @@ export interface Root {
   name: string;
 }
 
-const rootOf = (folder: string): Root => ({
-  uri: pathToFileURL(folder).href,
-  name: basename(folder) || folder,
-});
-
-/** Undefined: the server is told no folders. Throws `bad_config`. */
+/**
+ * The folders that a server is told (`roots` of its entry; MCP 2025-11-25, client/roots). Only the entry of a server asks
+ * for them, since server-filesystem uses them in place of the folders in its arguments. Undefined: the server is told none.
+ * Throws `bad_config`.
+ */
 export async function rootsOf(
   definition: ServerDefinition,
   options: ResolveOptions,
 ): Promise<readonly Root[] | undefined> {
   const { roots } = definition;
   if (roots === undefined) return undefined;
-  if (roots === true) return [rootOf(resolvePath(options.cwd))];
-  const folders = await withResolver(definition, options, async (resolver) =>
-    roots.map((path, i) => {
-      const key = `roots.${i}`;
-      return ownPath({ definition, key, path: resolver.path(key, path) }, options);
-    }),
-  );
-  return [...new Set(folders.map((folder) => resolvePath(folder)))].map(rootOf);
+  const resolver = new Resolver(definition, options);
+  const folders =
+    roots === true
+      ? [options.cwd]
+      : roots.map((path, i) => resolver.ownPath(`roots.${i}`, resolver.path(`roots.${i}`, path)));
+  return [...new Set(folders.map((folder) => resolvePath(folder)))].map((folder) => ({
+    uri: pathToFileURL(folder).href,
+    name: basename(folder) || folder,
+  }));
 }
 
 export type ResolvedHttp = Omit<HttpTarget, "caFile"> & {
@@ -296,69 +286,52 @@ const changedSince = ({ name }: ServerDefinition, what: string): ThreadsError =>
     data: { server: name },
   });
 
-async function bearerToken(definition: ServerDefinition, resolver: Resolver): Promise<string | undefined> {
-  const { scheme, token, tokenEnv } = definition.auth;
+async function bearerToken(resolver: Resolver): Promise<string | undefined> {
+  const { scheme, token, tokenEnv } = resolver.definition.auth;
   if (scheme === "none" || scheme === "oauth") return undefined;
   if (token !== undefined) return resolver.secret("bearerToken", token);
   return tokenEnv === undefined ? undefined : resolver.text("bearerTokenEnv", `\${${tokenEnv}}`);
 }
 
 /** Refuses what `fetch` would refuse: the error of `fetch` would hold the value. */
-function checkHeaders(definition: ServerDefinition, headers: Record<string, string>): void {
+function checkHeaders(resolver: Resolver, headers: Record<string, string>): void {
   for (const [key, value] of Object.entries(headers)) {
     if (!/^[\w!#$%&'*+.^`|~-]+$/.test(key))
-      throw badConfig(definition, `headers holds a name that HTTP does not allow`, "Correct the name.");
+      throw resolver.bad("headers holds a name that HTTP does not allow", "Correct the name.");
     if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) {
-      throw badConfig(
-        definition,
-        `headers.${key} holds characters that a header cannot hold`,
-        "Check the variable or command it comes from.",
-      );
+      const remedy = "Check the variable or command it comes from.";
+      throw resolver.bad(`headers.${key} holds characters that a header cannot hold`, remedy);
     }
   }
 }
 
-function checkUrl(definition: ServerDefinition, text: string): string {
+function checkUrl(resolver: Resolver, text: string): string {
   const url = URL.parse(text);
   if (!url || !/^https?:$/.test(url.protocol))
-    throw badConfig(
-      definition,
-      "url is no http or https URL once its variables are filled in",
-      "Check them.",
-    );
+    throw resolver.bad("url is no http or https URL once its variables are filled in", "Check them.");
   if (url.username === "" && url.password === "") return text;
-  throw badConfig(
-    definition,
-    "url holds a user name or password",
-    'Write them as "headers": {"Authorization": ...}.',
-  );
+  const remedy = 'Write them as "headers": {"Authorization": ...}.';
+  throw resolver.bad("url holds a user name or password", remedy);
 }
 
-async function resolveHttp(
-  definition: ServerDefinition,
-  target: HttpTarget,
-  { resolver, options }: { resolver: Resolver; options: ResolveOptions },
-): Promise<ResolvedTarget> {
+async function resolveHttp(target: HttpTarget, resolver: Resolver): Promise<ResolvedTarget> {
   const [url, written, token, ca] = await Promise.all([
     resolver.secret("url", target.url),
-    resolveAll(target.headers, "headers", resolver.secret),
-    bearerToken(definition, resolver),
-    authoritiesOf(definition, { resolver, options }),
+    resolver.all(target.headers, "headers", "secret"),
+    bearerToken(resolver),
+    authoritiesOf(target, resolver),
   ]);
   // An empty header is not sent: its variables are all empty.
   const headers = Object.fromEntries(Object.entries(written).filter(([, value]) => value !== ""));
   const authorized = Object.keys(headers).some((key) => key.toLowerCase() === "authorization");
   if (token && !authorized) headers.Authorization = `Bearer ${token}`;
-  checkHeaders(definition, headers);
-  return { kind: "http", url: checkUrl(definition, url), headers, type: target.type, ca };
+  checkHeaders(resolver, headers);
+  return { kind: "http", url: checkUrl(resolver, url), headers, type: target.type, ca };
 }
 
-async function fromEnvFile(
-  definition: ServerDefinition,
-  { envFile }: StdioTarget,
-  { resolver, options }: { resolver: Resolver; options: ResolveOptions },
-): Promise<Record<string, string>> {
+async function fromEnvFile({ envFile }: StdioTarget, resolver: Resolver): Promise<Record<string, string>> {
   if (envFile === undefined) return {};
+  const { definition, options } = resolver;
   const read = await agreedEntries(definition, resolver.path("envFile", envFile), options);
   if ("entries" in read) {
     if (read.note !== undefined) options.onNote?.(read.note);
@@ -366,29 +339,22 @@ async function fromEnvFile(
   }
   if ("changed" in read) throw changedSince(definition, envFile);
   // The path as written, because no error may hold the value of a variable.
-  throw badConfig(
-    definition,
-    `envFile ${envFile} cannot be used: ${read.reason}`,
-    `Create it, or correct envFile in ${definition.file}.`,
-  );
+  const remedy = `Create it, or correct envFile in ${definition.file}.`;
+  throw resolver.bad(`envFile ${envFile} cannot be used: ${read.reason}`, remedy);
 }
 
-async function resolveStdio(
-  definition: ServerDefinition,
-  target: StdioTarget,
-  { resolver, options }: { resolver: Resolver; options: ResolveOptions },
-): Promise<ResolvedTarget> {
-  const { cwd } = options;
-  if (!(await areAgreed(definition, options)))
-    throw changedSince(definition, "a file that its command names");
+async function resolveStdio(target: StdioTarget, resolver: Resolver): Promise<ResolvedTarget> {
+  const { cwd } = resolver.options;
+  if (!(await areAgreed(resolver.definition, resolver.options)))
+    throw changedSince(resolver.definition, "a file that its command names");
   const command = resolver.path("command", target.command);
   if (Object.keys(target.env).some((key) => key.includes("\0")))
-    throw badConfig(definition, "env holds a name with a NUL character", "Correct the name.");
+    throw resolver.bad("env holds a name with a NUL character", "Correct the name.");
   const [args, folder, file, env] = await Promise.all([
     Promise.all(target.args.map((arg, i) => resolver.value(`args.${i}`, arg))),
     target.cwd === undefined ? cwd : resolver.value("cwd", target.cwd),
-    fromEnvFile(definition, target, { resolver, options }),
-    resolveAll(target.env, "env", resolver.value),
+    fromEnvFile(target, resolver),
+    resolver.all(target.env, "env", "value"),
   ]);
   return { kind: "stdio", command, args, env: { ...file, ...env }, cwd: resolvePath(cwd, folder) };
 }
@@ -403,21 +369,17 @@ export async function resolveAddress(
   options: ResolveOptions,
 ): Promise<Pick<ResolvedHttp, "url" | "ca"> | undefined> {
   if (/^!(?!!)/.test(target.url)) return undefined;
-  return withResolver(definition, options, async (resolver) => ({
-    url: checkUrl(definition, await resolver.secret("url", target.url)),
-    ca: await authoritiesOf(definition, { resolver, options }),
-  }));
+  const resolver = new Resolver(definition, options);
+  const url = checkUrl(resolver, await resolver.secret("url", target.url));
+  return { url, ca: await authoritiesOf(target, resolver) };
 }
 
 /** Throws `bad_config`, or `cancelled` if the signal is aborted. No command is left running. */
-export async function resolveTarget(
+export const resolveTarget = (
   definition: ServerDefinition,
   options: ResolveOptions,
-): Promise<ResolvedTarget> {
-  const { target } = definition;
-  return withResolver(definition, options, (resolver) =>
-    target.kind === "stdio"
-      ? resolveStdio(definition, target, { resolver, options })
-      : resolveHttp(definition, target, { resolver, options }),
-  );
-}
+): Promise<ResolvedTarget> =>
+  withResolver(definition, options, (resolver) => {
+    const { target } = definition;
+    return target.kind === "stdio" ? resolveStdio(target, resolver) : resolveHttp(target, resolver);
+  });

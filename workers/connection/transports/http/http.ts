@@ -174,7 +174,7 @@ async function withLine(address: HttpAddress, { definition }: ConnectOptions): P
   const [first] = address.credentials;
   if (first === undefined) return address;
   const [, key = first, name] = /^(headers)\.(.+)$/s.exec(first) ?? [];
-  const { lineOf } = await import("../../config/wish/wish.ts");
+  const { lineOf } = await import("../../config/edit/setting-change.ts");
   return { ...address, keyPlace: await lineOf(definition, name === undefined ? [key] : [key, name]) };
 }
 

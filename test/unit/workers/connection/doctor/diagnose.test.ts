@@ -1,7 +1,18 @@
 /** Owns: the order of findings, the bounds of the whole, what is taken out of texts, and checks of configuration files. */
+
+import { chmod, mkdir, readdir, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { Finding } from "../../../../../src/shared/protocol/doctor.ts";
-import { isMentioned, judgeConfiguration } from "../../../../../workers/connection/doctor/configuration.ts";
+import { type CatalogFacts, catalogFacts } from "../../../../../workers/connection/catalog/notices.ts";
+import {
+  checkPlace,
+  isMentioned,
+  judgeConfiguration,
+  judgeFolder,
+  judgeLog,
+  judgeModes,
+} from "../../../../../workers/connection/doctor/configuration.ts";
 import {
   cleanFinding,
   diagnose,
@@ -9,7 +20,10 @@ import {
   withoutHome,
   withoutQueries,
 } from "../../../../../workers/connection/doctor/diagnose.ts";
+import { type LookedAt, thisMachine } from "../../../../../workers/connection/doctor/machine.ts";
+import { checkTools, judgeTools } from "../../../../../workers/connection/doctor/tools.ts";
 import { makeReport } from "../../../server-status.ts";
+import { temporaryFolder } from "../config/support.ts";
 import { examined, makeInput, makeMachine } from "./support.ts";
 
 const finding = (over: Partial<Finding>): Finding => ({
@@ -145,4 +159,195 @@ describe("diagnose", () => {
     expect(report.facts.proxies).toEqual(["HTTPS_PROXY"]);
     expect(JSON.stringify(report)).not.toContain("secret");
   });
+});
+
+describe("judgeFolder", () => {
+  test.each([
+    ["it can be written", undefined, 10 ** 9, undefined],
+    ["the size is unknown", undefined, undefined, undefined],
+    ["nearly full", undefined, 5 * 1024 * 1024, "warning: Only 5 MB are free on the disk."],
+    ["full", "ENOSPC", 0, "error: Nothing can be written into the extension's folder: the disk is full."],
+    [
+      "no right",
+      "EACCES",
+      10 ** 9,
+      "error: Nothing can be written into the extension's folder: you have no right to it.",
+    ],
+    [
+      "read-only",
+      "EROFS",
+      10 ** 9,
+      "error: Nothing can be written into the extension's folder: the file system is read-only.",
+    ],
+    [
+      "another error",
+      "EIO",
+      10 ** 9,
+      "error: Nothing can be written into the extension's folder: the system answers EIO.",
+    ],
+  ])("%s", (_title, code, free, expected) => {
+    const found = judgeFolder("/a", code, free);
+    expect(found && `${found.severity}: ${found.title}`).toBe(expected);
+  });
+});
+
+const looked = (over: Partial<LookedAt>): LookedAt => ({
+  kind: "file",
+  mode: 0o100600,
+  size: 10,
+  canWrite: true,
+  ...over,
+});
+
+describe("judgeModes", () => {
+  test.each([
+    ["private", [looked({})], undefined],
+    ["nothing there", [undefined], undefined],
+    ["others can read", [looked({ mode: 0o100644 }), looked({})], "/f0."],
+    ["more than five", Array.from({ length: 7 }, () => looked({ mode: 0o100644 })), "/f4 and 2 more."],
+  ])("%s", (_title, all, end) => {
+    const found = judgeModes(all.map((one, i) => ({ path: `/f${i}`, found: one })));
+    if (end === undefined) expect(found).toBeUndefined();
+    else expect(found?.title.endsWith(end)).toBe(true);
+  });
+});
+
+test.each([
+  ["none", undefined, undefined],
+  ["well", looked({}), undefined],
+  ["a folder", looked({ kind: "folder" }), "The log is no regular file, so nothing is written."],
+  ["not ours", looked({ canWrite: false }), "The log cannot be written."],
+  ["too large", looked({ size: 11 * 1024 * 1024 }), "The log has 11 MB: it is not rotated."],
+])("judgeLog: %s", (_title, found, expected) => {
+  expect(judgeLog("/log", found)?.title).toBe(expected);
+});
+
+describe("checkPlace on this machine", () => {
+  const machine = thisMachine({ env: {}, home: "/home/me", platform: "linux", cwd: "/" });
+  const check = async (agentDir: string) => checkPlace(makeInput([], { agentDir, machine }));
+
+  test("a private folder -> well, and nothing is left behind", async () => {
+    const agentDir = await temporaryFolder();
+    await writeFile(join(agentDir, "mcp-trust.json"), "{}", { mode: 0o600 });
+    expect(await check(agentDir)).toMatchObject([{ severity: "ok" }]);
+    expect(await readdir(agentDir)).toEqual(["mcp-trust.json"]);
+  });
+
+  test("tokens that others can read, a log that is a link -> both are told", async () => {
+    const agentDir = await temporaryFolder();
+    const folder = join(agentDir, "mcp-oauth", "s");
+    await mkdir(folder, { recursive: true });
+    await chmod(folder, 0o700);
+    await writeFile(join(folder, "a.json"), "{}");
+    await chmod(join(folder, "a.json"), 0o644);
+    await symlink("/dev/null", join(agentDir, "mcp-threads.log"));
+    const found = await check(agentDir);
+    expect(found.map(({ id }) => id)).toEqual(["log", "file-modes"]);
+    expect(found[1]?.title).toContain("/mcp-oauth/s/a.json");
+  });
+
+  test("no folder -> an error", async () => {
+    expect(await check("/pmt/no/such/folder")).toMatchObject([{ id: "disk", severity: "error" }]);
+  });
+});
+
+const FACTS: CatalogFacts = { tools: [], taken: [], repairs: [], leftOut: [], problems: [] };
+const tool = (server: string, over: Partial<CatalogFacts["tools"][number]> = {}) => ({
+  server,
+  direct: 0,
+  directTokens: 0,
+  cut: undefined,
+  ...over,
+});
+
+describe("judgeTools", () => {
+  const told = (over: Partial<CatalogFacts>): string[] =>
+    judgeTools({ ...FACTS, ...over }, new Set(["a"])).map(
+      ({ severity, id, server, title }) => `${severity} ${id} ${server}: ${title}`,
+    );
+
+  test.each<[string, Partial<CatalogFacts>, string[]]>([
+    ["nothing", {}, []],
+    ["within the budget", { tools: [tool("a", { direct: 9, directTokens: 5_000 })] }, []],
+    [
+      "over the budget",
+      { tools: [tool("a", { direct: 9, directTokens: 12_345 })] },
+      ["warning tokens a: Its 9 tools declared from the start cost about 12,345 tokens of each request."],
+    ],
+    [
+      "cut names",
+      { tools: [tool("a", { cut: { count: 2, tool: "x\ny", name: "a__x_1" } })] },
+      ["note tool-names a: 2 tool names too long for providers, cut and marked: x y is a__x_1."],
+    ],
+    [
+      "taken names",
+      { taken: [{ server: "a", text: "names" }] },
+      ["note tool-names a: Tools are renamed: names."],
+    ],
+    [
+      "repairs",
+      { repairs: [{ server: "a", text: "schemas repaired" }] },
+      ["note schemas a: Schemas repaired."],
+    ],
+    [
+      "left out",
+      { leftOut: ["a", "b"], problems: ["the tool catalog exceeds 1 MB"] },
+      [
+        "warning left-out a: Its tools are left out: preparing them fails or takes too long.",
+        "warning left-out undefined: the tool catalog exceeds 1 MB.",
+      ],
+    ],
+    [
+      "another server",
+      { repairs: [{ server: "b", text: "x" }], tools: [tool("b", { directTokens: 10 ** 6 })] },
+      [],
+    ],
+  ])("%s", (_title, facts, expected) => {
+    expect(told(facts)).toEqual(expected);
+  });
+});
+
+test("catalogFacts: tokens of direct tools, long names, lines by server", () => {
+  const long = "x".repeat(80);
+  const task = {
+    servers: [
+      {
+        name: "a",
+        project: false,
+        toolsKnown: true,
+        tools: [
+          { name: long, description: "d".repeat(400), inputSchema: { type: "object" }, direct: true },
+          { name: "b", inputSchema: { type: "object" }, direct: false },
+        ],
+      },
+    ],
+    settings: {} as never,
+  };
+  const facts = catalogFacts(
+    task as never,
+    {
+      checksum: 1,
+      problems: ["p"],
+      notices: [{ server: "a", text: "names that are taken: x" }],
+      repairs: [{ server: "a", text: "schemas repaired" }],
+      threadId: 1,
+    },
+    ["z"],
+  );
+  const [first] = facts.tools;
+  expect(first).toMatchObject({ server: "a", direct: 1, cut: { count: 1, tool: long } });
+  expect(first?.directTokens).toBeGreaterThan(120);
+  expect(first?.directTokens).toBeLessThan(160);
+  expect(first?.cut?.name).toMatch(/^a__x+_[0-9a-z]{6}$/);
+  expect(facts).toMatchObject({
+    taken: [{ server: "a", text: "names that are taken: x" }],
+    repairs: [{ server: "a", text: "schemas repaired" }],
+    leftOut: ["z"],
+    problems: ["p"],
+  });
+});
+
+test("checkTools: the catalog cannot be made -> a note", async () => {
+  const input = makeInput([examined("a", { command: "c" })], { catalog: { inspect: async () => undefined } });
+  expect(await checkTools(input, new AbortController().signal)).toMatchObject([{ id: "unfinished" }]);
 });

@@ -1,11 +1,75 @@
 /** Owns: which addresses the doctor looks at, in which steps, through which proxy, and what it says about each failure. */
+
 import { describe, expect, test } from "vitest";
+import type { Finding } from "../../../../../src/shared/protocol/doctor.ts";
+import { type ErrorData, ThreadsError, type WireError } from "../../../../../src/shared/protocol/errors.ts";
 import type { ServerStatus } from "../../../../../src/shared/protocol/status.ts";
 import type { Examined } from "../../../../../workers/connection/doctor/check.ts";
 import type { Machine } from "../../../../../workers/connection/doctor/machine.ts";
-import { checkNetwork, mayProbe } from "../../../../../workers/connection/doctor/states.ts";
+import {
+  attempt,
+  checkNetwork,
+  judgeState,
+  mayProbe,
+} from "../../../../../workers/connection/doctor/states.ts";
+import { judgeTimes } from "../../../../../workers/connection/doctor/tools.ts";
+import { makeStatus } from "../../../server-status.ts";
 import { definition, PROJECT_FILE, PROJECT_PI } from "../config/support.ts";
 import { examined, makeInput, makeMachine } from "./support.ts";
+
+const failed = (
+  code: WireError["code"],
+  message: string,
+  data: ErrorData = {},
+  more: Partial<ServerStatus> = {},
+): ServerStatus =>
+  makeStatus("s", { state: "failed", error: { code, message, remedy: "Do it.", data }, ...more });
+
+test.each([
+  ["connected", makeStatus("s"), []],
+  ["switched off", makeStatus("s", { state: "disabled" }), []],
+  ["over SSE", makeStatus("s", { transport: "sse" }), ["note protocol"]],
+  ["a command", failed("spawn_failed", "s: no."), ["error command"]],
+  ["a host name", failed("connect_failed", "s: no.", { reason: "ENOTFOUND" }), ["error dns"]],
+  ["a port", failed("connect_failed", "s: no.", { reason: "ECONNREFUSED" }), ["error port"]],
+  ["a certificate", failed("connect_failed", "s: no.", { reason: "certificate" }), ["error tls"]],
+  ["a proxy", failed("connect_failed", "s: no.", { reason: "proxy" }), ["error proxy"]],
+  ["a web page", failed("connect_failed", "s: no.", { reason: "web-page" }), ["error address"]],
+  ["another reason", failed("connect_failed", "s: no.", { reason: "toString" }), ["error connect"]],
+  ["no reason", failed("connect_failed", "s: no."), ["error connect"]],
+  ["a pinned revision", failed("connect_failed", "s no.", { reason: "era" }), ["error protocol"]],
+  ["too slow", failed("connect_timeout", "s: no."), ["error time-out"]],
+  ["its own header is refused", failed("needs_auth", "s: no."), ["error sign-in"]],
+  ["it ended and is idle", failed("server_died", "s: no.", {}, { state: "idle" }), ["warning ended"]],
+  [
+    "it is held back",
+    failed("server_died", "s: why.", { reason: "held-back" }, { state: "idle" }),
+    ["error crash"],
+  ],
+  [
+    "a sign-in is needed",
+    makeStatus("s", { state: "needs-auth", signIn: { state: "needed" } }),
+    ["warning sign-in"],
+  ],
+  [
+    "a sign-in is refused",
+    makeStatus("s", { state: "needs-auth", signIn: { state: "signed-in", renews: false } }),
+    ["warning sign-in"],
+  ],
+  ["someone signs in now", makeStatus("s", { state: "idle", signIn: { state: "running" } }), []],
+])("%s", (_title, status, expected) => {
+  expect([judgeState(status) ?? []].flat().map(({ severity, id }) => `${severity} ${id}`)).toEqual(expected);
+});
+
+test("an error -> its sentence without the server's name, what it wrote as a detail, its remedy", () => {
+  const found = judgeState(failed("connect_failed", "s: It ended. It wrote:\nfirst\nsecond"));
+  expect(found).toMatchObject({ title: "It ended. It wrote:", detail: "first\nsecond", remedy: "Do it." });
+});
+
+test("status 404 -> the remedy names the path", () => {
+  const found = judgeState(failed("connect_failed", "s: no.", { status: 404, reason: "refuses-streamable" }));
+  expect(found?.remedy).toMatch(/path of the url/);
+});
 
 const never = new AbortController().signal;
 const coded = (code: string) => async (): Promise<never> => {
@@ -172,5 +236,81 @@ describe("the bounds", () => {
     const found = await checkNetwork(makeInput(servers, { machine }), never);
     expect(most).toBe(2);
     expect(found).toMatchObject([{ severity: "ok" }]);
+  });
+});
+
+describe("attempt", () => {
+  const stagesOf = async (server: Examined, ms?: number): Promise<{ found: Finding[]; stages: string[] }> => {
+    const input = makeInput([server]);
+    const found = await attempt(server, input, ms);
+    return { found, stages: input.stages.map(({ name, ok }) => `${name} ${ok}`) };
+  };
+
+  test("it connects -> one step", async () => {
+    const { found, stages } = await stagesOf(examined("s", { command: "c" }));
+    expect([found, stages]).toEqual([[], ["start, handshake and list of tools true"]]);
+  });
+
+  test("it fails -> the step failed, and the state tells why", async () => {
+    const connect = () => Promise.reject(new ThreadsError("connect_failed", "no"));
+    const { found, stages } = await stagesOf(examined("s", { command: "c" }, {}, { connect }));
+    expect([found, stages]).toEqual([[], ["start, handshake and list of tools false"]]);
+  });
+
+  test("it takes too long -> a warning, and nobody waits", async () => {
+    const connect = (): Promise<never> => new Promise(() => undefined);
+    const { found } = await stagesOf(examined("s", { command: "c" }, {}, { connect }), 1);
+    expect(found).toMatchObject([{ id: "time-out", severity: "warning" }]);
+  });
+
+  test("it is switched off -> not connected", async () => {
+    const connect = () => Promise.reject(new Error("asked"));
+    const { found, stages } = await stagesOf(
+      examined("s", { command: "c", enabled: false }, {}, { connect }),
+    );
+    expect(found).toMatchObject([{ severity: "note", remedy: "/mcp enable s" }]);
+    expect(stages).toEqual([]);
+  });
+
+  test.each([
+    ["answers", async (): Promise<void> => undefined, [], true],
+    [
+      "is silent",
+      (): Promise<void> => Promise.reject(new Error("late")),
+      [expect.objectContaining({ id: "ended" })],
+      false,
+    ],
+  ] as const)("it is connected and %s -> a ping, no new connection", async (_title, ping, expected, ok) => {
+    const server = examined("s", { command: "c" }, {}, { ifConnected: (task) => task({ ping }) });
+    const { found, stages } = await stagesOf(server);
+    expect(found).toEqual(expected);
+    expect(stages).toEqual([`ping ${ok}`]);
+  });
+});
+
+describe("judgeTimes", () => {
+  const limits = { startMs: 30_000, callMs: 60_000 };
+  test.each([
+    ["nothing is known", { slowestCallMs: 0, lateCalls: 0 }, []],
+    ["half of the start's limit", { startMs: 15_000, slowestCallMs: 0, lateCalls: 0 }, []],
+    [
+      "more than half",
+      { startMs: 15_001, slowestCallMs: 0, lateCalls: 0 },
+      ["warning: Its last start took 15.0 s of the 30.0 s that it may take."],
+    ],
+    [
+      "a slow call",
+      { slowestCallMs: 50_000, lateCalls: 0 },
+      ["note: Its slowest call took 50.0 s, and 60.0 s is the limit without progress."],
+    ],
+    [
+      "late calls",
+      { slowestCallMs: 59_000, lateCalls: 2 },
+      ["warning: 2 calls got no answer within 60.0 s."],
+    ],
+  ])("%s", (_title, timings, expected) => {
+    expect(judgeTimes("s", timings, limits).map(({ severity, title }) => `${severity}: ${title}`)).toEqual(
+      expected,
+    );
   });
 });

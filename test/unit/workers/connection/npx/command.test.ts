@@ -1,5 +1,7 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { type ParsedCommand, parseNpxCommand } from "../../../../../workers/connection/npx/command.ts";
+import { fromFolder, throughNpm } from "../../../../../workers/connection/npx/launch.ts";
+import { NpmProgress, npmFailure, RETRY_SOON } from "../../../../../workers/connection/npx/npm.ts";
 
 /** `packages > binary > arguments`, or the reason against it. */
 function verdictOf(parsed: ParsedCommand): string {
@@ -103,4 +105,148 @@ test("parseNpxCommand: a whole line after cmd /c -> a command of npm on Windows,
   const args = ["/c", "npx -y p ."];
   expect(verdictOf(parseNpxCommand("cmd", args, "win32"))).toBe("yes p > own > .");
   expect(verdictOf(parseNpxCommand("cmd", args, "linux"))).toBe("other");
+});
+
+describe("fromFolder: a relative path for npm starts from the folder of the server", () => {
+  test.each([
+    ["-y p .", "-y p ."],
+    ["./tool ./arg", "/work/tool ./arg"],
+    [". .", "/work ."],
+    ["-y -- ../tool x", "-y -- /tool x"],
+    ["-p ./tool cmd ./arg", "-p /work/tool cmd ./arg"],
+    ["--package=./tool cmd ./arg", "--package=/work/tool cmd ./arg"],
+    ["file:../tool x", "file:/tool x"],
+    ["--prefix ./x p .", "--prefix /work/x p ."],
+    ["--registry=https://r.example.com p ./x", "--registry=https://r.example.com p ./x"],
+    ["/abs/tool ./x", "/abs/tool ./x"],
+    [".hidden", ".hidden"],
+    ["--call=./run", "--call=./run"],
+  ])("%s -> %s", (line, expected) => {
+    expect(fromFolder(line.split(" "), "/work").join(" ")).toBe(expected);
+  });
+
+  test("a line for npm's shell -> unchanged, because the shell starts in the server's folder", () => {
+    expect(fromFolder(["-c", "./run a"], "/work")).toEqual(["-c", "./run a"]);
+  });
+});
+
+describe("throughNpm", () => {
+  const words = (line: string) => {
+    const [command = "", ...args] = line.split(" ");
+    return { command, args, isExec: command === "npm" };
+  };
+  const neutral = { path: "/agent/mcp-npm", shell: "/agent/mcp-npm/shell.sh" };
+  const launch = (line: string, env: Record<string, string> = {}) =>
+    throughNpm("/usr/bin/npx", words(line), { cwd: "/work", env, neutral });
+
+  test.each([
+    ["npx -y p .", "--workspaces=false -y p ."],
+    ["npm exec -y -- p .", "exec --workspaces=false -y -- p ."],
+  ])("%s -> %s in the folder of npm", (line, expected) => {
+    const { command, args, cwd } = launch(line);
+    expect([command, cwd, args.join(" ")]).toEqual(["/usr/bin/npx", neutral.path, expected]);
+  });
+
+  test.each([
+    [{}, ""],
+    [{ npm_config_script_shell: "/bin/bash" }, "/bin/bash"],
+    [{ "NPM_CONFIG_script-shell": "/bin/bash" }, "/bin/bash"],
+    [{ npm_config_script_shell: "./sh.sh" }, ""],
+  ])("with %j npm's shell is ours, and the user's own is %j", (env, shell) => {
+    expect(launch("npx p", { A: "1", ...env }).env).toEqual({
+      A: "1",
+      ...RETRY_SOON,
+      npm_config_script_shell: neutral.shell,
+      PI_MCP_NPX_FOLDER: "/work",
+      PI_MCP_NPX_SHELL: shell,
+    });
+  });
+});
+
+const AT = "http://user:secret@registry.example:4873";
+const wrote = (code: string, ...lines: string[]): string =>
+  [`npm error code ${code}`, ...lines.map((line) => `npm error ${line}`), ""].join("\n");
+const words = (stderr: string, env: Record<string, string> = {}, packages = ["@acme/x@1"]) =>
+  npmFailure(stderr, packages, env)?.words;
+
+describe("why npm failed", () => {
+  test.each([
+    [
+      wrote(
+        "ENOTFOUND",
+        `network request to https://reg.example/@acme%2fx failed, reason: getaddrinfo ENOTFOUND reg.example`,
+      ),
+      "npm's registry reg.example cannot be found (ENOTFOUND)",
+    ],
+    [
+      wrote(
+        "ECONNREFUSED",
+        `FetchError: request to http://127.0.0.1:9/@acme%2fx failed, reason: connect ECONNREFUSED 127.0.0.1:9`,
+      ),
+      "npm's registry 127.0.0.1:9 cannot be reached (ECONNREFUSED)",
+    ],
+    [wrote("EAI_AGAIN"), "npm's registry cannot be found (EAI_AGAIN)"],
+    [
+      wrote(
+        "E404",
+        "404 Not Found - GET http://h:1/@acme%2fx",
+        "404  The requested resource '@acme/x@1' could not be found or you do not have permission to access it.",
+      ),
+      "npm's registry h:1 has no package @acme/x",
+    ],
+    [
+      wrote(
+        "E404",
+        "404 Not Found - GET http://h:1/gone",
+        "404  The requested resource 'gone@^2' could not be found or you do not have permission to access it.",
+      ),
+      "npm's registry h:1 has no package gone, which @acme/x@1 needs",
+    ],
+    [
+      wrote("ETARGET", "notarget No matching version found for @acme/x@1."),
+      "npm's registry has no version @acme/x@1",
+    ],
+    [
+      wrote("E401", "401 Unauthorized - GET http://h/@acme%2fx - login"),
+      "npm's registry h wants a sign-in for @acme/x@1 (E401)",
+    ],
+    [wrote("E403", "403 403 Forbidden - GET http://h/x - no"), "npm's registry h refuses @acme/x@1 (403)"],
+    [wrote("E503", "503 Service Unavailable - GET http://h/x"), "npm's registry h has a fault (503)"],
+    [wrote("ENOSPC", "syscall write"), "the disk is full, so npm cannot install @acme/x@1"],
+    [
+      wrote("EACCES", "syscall mkdir", "path /home/ann/.npm/_cacache"),
+      "npm may not write /home/ann/.npm/_cacache (EACCES)",
+    ],
+    [
+      wrote("SELF_SIGNED_CERT_IN_CHAIN", "request to https://h/x failed"),
+      "the certificate of npm's registry h is not trusted (SELF_SIGNED_CERT_IN_CHAIN)",
+    ],
+    ["npm ERR! code ENOTCACHED\n", "npm is set to work offline, and @acme/x@1 is not in its cache"],
+  ])("%j -> %s", (stderr, sentence) => {
+    expect(words(stderr)).toBe(sentence);
+  });
+
+  test("a proxy is set -> it is named, and no user and password of an address", () => {
+    const stderr = wrote("ECONNRESET", `request to ${AT}/x failed, reason: socket hang up`);
+    expect(words(stderr, { HTTPS_PROXY: "http://p:1" })).toBe(
+      "npm's registry registry.example:4873 cannot be reached through the proxy that is set (ECONNRESET)",
+    );
+  });
+
+  test("no error, or one that says nothing of the network and the package -> unknown", () => {
+    for (const stderr of ["", "npm warn x", wrote("ELIFECYCLE"), wrote("1")])
+      expect(words(stderr)).toBeUndefined();
+  });
+});
+
+test("how far npm is -> the seconds, and what its registry last said", () => {
+  const progress = new NpmProgress();
+  const text = (): string => progress.text(["a", "b"], 12);
+  expect(text()).toBe("npm fetches a b, 12 s, no answer of its registry yet");
+  progress.see("npm http fetch GET http://h/a attempt 1 failed with ENOTFOUND\n");
+  expect(text()).toBe("npm fetches a b, 12 s, its registry does not answer: ENOTFOUND");
+  progress.see(
+    "npm http fetch GET 200 http://h/a 13ms (cache miss)\nnpm http fetch GET 200 http://h/b 9ms\n",
+  );
+  expect(text()).toBe("npm fetches a b, 12 s, 2 files");
 });

@@ -1,18 +1,31 @@
-import { chmod, lstat, readFile, stat, symlink } from "node:fs/promises";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { lstatSync, writeFileSync } from "node:fs";
+import { chmod, lstat, readdir, readFile, readlink, stat, symlink } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { schemaText } from "../../../../../../scripts/key-tables.ts";
+import { isObject } from "../../../../../../src/shared/protocol/is-object.ts";
 import {
   changeConfigFile,
   editAllowed,
   editableFile,
   editEnabled,
   fileToEdit,
+  writeEdited,
   writeEnabled,
 } from "../../../../../../workers/connection/config/edit/edit.ts";
+import {
+  editAdded,
+  editImports,
+  editRemoved,
+  namesIn,
+} from "../../../../../../workers/connection/config/edit/entries.ts";
 import { applyOverride, type Override } from "../../../../../../workers/connection/config/entry/override.ts";
+import { parseJsonc } from "../../../../../../workers/connection/config/files/document.ts";
 import { parseConfigText } from "../../../../../../workers/connection/config/files/files.ts";
 import type { ConfigSource } from "../../../../../../workers/connection/config/files/sources.ts";
+import { oneFile } from "../../../../../support/one-file.ts";
 import { definition, facts, PROJECT_FILE, PROJECT_PI, put, temporaryFolder, USER } from "../support.ts";
 
 const COMMENTED = `{
@@ -327,4 +340,272 @@ describe("editAllowed", () => {
       expect(() => allow(text)).toThrow(/cannot be changed/);
     },
   );
+});
+
+const EDITS = 12;
+const PROGRAM = join(import.meta.dirname, "../../../../../fixtures/edits/switches-servers.ts");
+
+const read = (file: string): Promise<string> => readFile(file, "utf8");
+
+/** Names of the servers that the file disables. */
+async function switchedOff(file: string): Promise<string[]> {
+  const { mcpServers } = JSON.parse(await read(file)) as {
+    mcpServers: Record<string, { enabled?: boolean }>;
+  };
+  return Object.keys(mcpServers).filter((name) => mcpServers[name]?.enabled === false);
+}
+
+test("two processes that each disable twelve servers at once -> all twenty-four are disabled", async () => {
+  const folder = await temporaryFolder();
+  const file = join(folder, "mcp.json");
+  const names = ["a", "b"].flatMap((prefix) => Array.from({ length: EDITS }, (_, i) => `${prefix}${i}`));
+  await put(file, { mcpServers: Object.fromEntries(names.map((name) => [name, { command: "x" }])) });
+  const program = oneFile("switches-servers", PROGRAM).file;
+  const writers = ["a", "b"].map((prefix) =>
+    spawn(process.execPath, [program, file, prefix, String(EDITS)], { stdio: ["pipe", "pipe", "inherit"] }),
+  );
+  onTestFinished(() => {
+    for (const writer of writers) writer.kill("SIGKILL");
+  });
+  await Promise.all(writers.map(({ stdout }) => once(stdout, "data")));
+  const ends = writers.map((writer) => once(writer, "exit"));
+  for (const { stdin } of writers) stdin.write("go\n");
+  expect(await Promise.all(ends)).toEqual([
+    [0, null],
+    [0, null],
+  ]);
+  expect(await switchedOff(file)).toEqual(names);
+  expect(await readdir(folder)).toEqual(["mcp.json"]);
+});
+
+test("an editor saves between our read and our write -> both changes are in the file", async () => {
+  const file = join(await temporaryFolder(), "mcp.json");
+  await put(file, { mcpServers: { a: { command: "x" } } });
+  let calls = 0;
+  await changeConfigFile(file, (text) => {
+    // The second call is the one whose result is written.
+    if (++calls === 2)
+      writeFileSync(file, '{"mcpServers": {"a": {"command": "saved"}, "b": {"command": "new"}}}');
+    return editEnabled(text, "a", false, file);
+  });
+  expect(JSON.parse(await read(file))).toEqual({
+    mcpServers: { a: { command: "saved", enabled: false }, b: { command: "new" } },
+  });
+});
+
+test("an editor breaks the file meanwhile -> the editor's text stays, and the error names the position", async () => {
+  const file = join(await temporaryFolder(), "mcp.json");
+  await put(file, { mcpServers: { a: { command: "x" } } });
+  let calls = 0;
+  const changing = changeConfigFile(file, (text) => {
+    if (++calls === 2) writeFileSync(file, '{"mcpServers": ');
+    return editEnabled(text, "a", false, file);
+  });
+  await expect(changing).rejects.toMatchObject({
+    code: "bad_config",
+    message: expect.stringContaining("not valid JSON"),
+  });
+  expect(await read(file)).toBe('{"mcpServers": ');
+});
+
+test("another program keeps changing the file -> the change is given up, the program's text stays", async () => {
+  const folder = await temporaryFolder();
+  const file = join(folder, "mcp.json");
+  await put(file, "0");
+  let calls = 0;
+  const changing = changeConfigFile(file, () => {
+    writeFileSync(file, String(++calls));
+    return "mine";
+  });
+  await expect(changing).rejects.toMatchObject({
+    code: "bad_config",
+    message: `${file} could not be written: other programs keep changing it.`,
+  });
+  expect(await read(file)).toBe(String(calls));
+  expect(await readdir(folder)).toEqual(["mcp.json"]);
+});
+
+test("another program saves while the user edits -> bad_config, the other program's text stays", async () => {
+  const file = join(await temporaryFolder(), "mcp.json");
+  await put(file, "saved meanwhile");
+  await expect(writeEdited(file, { before: "as it was", text: "mine" })).rejects.toMatchObject({
+    code: "bad_config",
+    message: `${file} has changed meanwhile; nothing was written.`,
+  });
+  expect(await read(file)).toBe("saved meanwhile");
+  await writeEdited(file, { before: "saved meanwhile", text: "mine" });
+  expect(await read(file)).toBe("mine");
+});
+
+test("the file is a link -> the link stays, its target is changed", async () => {
+  const folder = await temporaryFolder();
+  const real = join(folder, "dotfiles", "pi", "mcp.json");
+  await put(real, { mcpServers: { a: { command: "x" } } });
+  const link = join(folder, "mcp.json");
+  await symlink(join("dotfiles", "pi", "mcp.json"), link);
+  await writeEnabled(link, "a", false);
+  expect((await lstat(link)).isSymbolicLink()).toBe(true);
+  expect(await readlink(link)).toBe(join("dotfiles", "pi", "mcp.json"));
+  expect(await switchedOff(real)).toEqual(["a"]);
+  expect([await readdir(folder), await readdir(join(folder, "dotfiles", "pi"))]).toEqual([
+    ["dotfiles", "mcp.json"],
+    ["mcp.json"],
+  ]);
+});
+
+test("the file holds the change already -> it is not written again", async () => {
+  const file = join(await temporaryFolder(), "mcp.json");
+  await put(file, '{"mcpServers": {"a": {"enabled": false}}}');
+  const { ino } = lstatSync(file);
+  await writeEnabled(file, "a", false);
+  expect(lstatSync(file).ino).toBe(ino);
+});
+
+test("a server with the name of a property that every object has -> changed like any other", async () => {
+  const file = join(await temporaryFolder(), "mcp.json");
+  await put(file, { mcpServers: {} });
+  await writeEnabled(file, "constructor", false);
+  expect(await switchedOff(file)).toEqual(["constructor"]);
+});
+
+const SEVERAL = `{
+  // my servers
+  "mcpServers": {
+    // the first one
+    "a": { "command": "x" }, // beside a
+    "b": {
+      "url": "https://b.example.com/mcp", // of b
+    },
+    /* before c */
+    "c": { "command": "y" }
+  },
+  "settings": { "toolPrefix": "short" }
+}
+`;
+const ENTRY = { command: "npx", args: ["-y", "server", 'it\'s "quoted"'], env: { TOKEN: "${TOKEN}" } };
+
+/** What the text holds; fails if it is not valid. */
+function dataOf(text: string): Record<string, Record<string, unknown>> {
+  const parsed = parseJsonc(text.replace("\uFEFF", ""));
+  if ("problem" in parsed || !isObject(parsed.document.value)) throw new Error(`not valid: ${text}`);
+  return parsed.document.value as Record<string, Record<string, unknown>>;
+}
+
+describe("editAdded", () => {
+  test("adds behind the last entry and keeps everything else", () => {
+    const text = editAdded(SEVERAL, [{ name: "new", entry: ENTRY }]);
+    expect(text.startsWith(SEVERAL.slice(0, SEVERAL.indexOf('"y" }') + 5))).toBe(true);
+    expect(text.endsWith(SEVERAL.slice(SEVERAL.indexOf("\n  },\n")))).toBe(true);
+    expect(dataOf(text).mcpServers?.new).toEqual(ENTRY);
+  });
+
+  test.each([
+    undefined,
+    "",
+    "{}",
+    "// mine\n",
+    '{"mcpServers":{}}',
+    '{ "mcp-servers": { "x": { "command": "y" } } }',
+    '\uFEFF{\r\n\t"mcpServers": {\r\n\t}\r\n}\r\n',
+    SEVERAL,
+  ])("%j gets the entry, and stays valid", (before) => {
+    const text = editAdded(before, [
+      { name: "new", entry: ENTRY },
+      { name: 'odd "name"', entry: { url: "https://x.example" } },
+    ]);
+    const root = dataOf(text);
+    const servers = root.mcpServers ?? root["mcp-servers"];
+    expect(servers).toMatchObject({ new: ENTRY, 'odd "name"': { url: "https://x.example" } });
+    expect(text.startsWith("\uFEFF")).toBe(before?.startsWith("\uFEFF") ?? false);
+    if (before?.includes("\r\n")) expect(text.replaceAll("\r\n", "")).not.toContain("\n");
+  });
+
+  test("a new file has one line for each key", () => {
+    expect(editAdded(undefined, [{ name: "fs", entry: { command: "npx", args: ["-y", "x"] } }])).toBe(
+      '{\n  "mcpServers": {\n    "fs": {\n      "command": "npx",\n      "args": ["-y", "x"]\n    }\n  }\n}\n',
+    );
+  });
+
+  test("a name that is taken is refused, and replaced on demand", () => {
+    const entries = [{ name: "b", entry: ENTRY }];
+    expect(() => editAdded(SEVERAL, entries)).toThrow(/has a server named b already/);
+    const text = editAdded(SEVERAL, entries, { replace: true });
+    expect(dataOf(text).mcpServers?.b).toEqual(ENTRY);
+    for (const comment of ["// my servers", "// the first one", "// beside a", "/* before c */"])
+      expect(text).toContain(comment);
+  });
+
+  test("a long list of arguments has lines of its own", () => {
+    const args = Array.from({ length: 20 }, (_, at) => `--option-${at}`);
+    const text = editAdded("{}", [{ name: "a", entry: { command: "x", args } }]);
+    expect(text).toContain('\n        "--option-0",\n        "--option-1",\n');
+    expect(dataOf(text).mcpServers?.a).toEqual({ command: "x", args });
+  });
+
+  test.each(["{", "[]", '{"mcpServers": []}', '{"mcpServers": {"new": 1}}'])("%s is left alone", (text) => {
+    expect(() => editAdded(text, [{ name: "new", entry: ENTRY }], { replace: true })).toThrow(
+      /cannot be changed/,
+    );
+  });
+});
+
+describe("editRemoved", () => {
+  test.each<[string, string]>([
+    ["a", SEVERAL.replace('    "a": { "command": "x" }, // beside a\n', "")],
+    ["b", SEVERAL.replace(/ {4}"b": \{\n.*\n {4}\},\n/, "")],
+    ["c", SEVERAL.replace('    "c": { "command": "y" }\n', "").replace("    },\n    /*", "    }\n    /*")],
+  ])("takes %s with its lines, and all else stays", (name, after) => {
+    expect(editRemoved(SEVERAL, name)).toBe(after);
+    expect(Object.keys(dataOf(after).mcpServers ?? {})).toEqual(
+      ["a", "b", "c"].filter((one) => one !== name),
+    );
+  });
+
+  test.each<[string, string]>([
+    ['{"mcpServers": {"a": {"command": "x"}, "b": {}}}', '{"mcpServers": {"b": {}}}'],
+    ['{"mcpServers": {"b": {}, "a": {"command": "x"}}}', '{"mcpServers": {"b": {}}}'],
+    ['{"mcpServers": { "b": {}, "a": {}, }}', '{"mcpServers": { "b": {} }}'],
+    ['{"mcpServers": { "a": {} }}', '{"mcpServers": {}}'],
+    ['{"mcpServers": {"a": {}, // one\n"b": {}}}', '{"mcpServers": { // one\n"b": {}}}'],
+    ['{"mcpServers": {"b": {}, /* of a, */ "a": {}}}', '{"mcpServers": {"b": {} /* of a, */ }}'],
+    ['{"mcp-servers": {"a": {}}, "mcpServers": {"a": {}, "a": {}}}', '{"mcp-servers": {}, "mcpServers": {}}'],
+    ['{"mcpServers": {"b": {}}}', '{"mcpServers": {"b": {}}}'],
+    ['\uFEFF{"mcpServers": {"a": {}}}', '\uFEFF{"mcpServers": {}}'],
+    [
+      '{\r\n "mcpServers": {\r\n  "b": {},\r\n  "a": {}\r\n }\r\n}',
+      '{\r\n "mcpServers": {\r\n  "b": {}\r\n }\r\n}',
+    ],
+  ])("%j -> %j", (before, after) => {
+    expect(editRemoved(before, "a")).toBe(after);
+  });
+
+  test("what was added is removed without a trace", () => {
+    const text = editAdded(SEVERAL, [{ name: "new", entry: ENTRY }]);
+    expect(editRemoved(text, "new")).toBe(SEVERAL);
+  });
+});
+
+describe("editImports", () => {
+  test.each<[string | undefined, string]>([
+    ['{"imports": ["cursor"]}', '{"imports": ["cursor", "codex"]}'],
+    ['{"imports": ["cursor", /* mine */]}', '{"imports": ["cursor", "codex", /* mine */]}'],
+    ['{"imports": []}', '{"imports": ["codex"]}'],
+    ['{"imports": ["codex"]}', '{"imports": ["codex"]}'],
+    [
+      '{\n  "imports": [\n    "cursor" // mine\n  ]\n}',
+      '{\n  "imports": [\n    "cursor",\n    "codex" // mine\n  ]\n}',
+    ],
+    [undefined, '{\n  "imports": ["codex"]\n}\n'],
+  ])("%j -> %j", (before, after) => {
+    expect(editImports(before, ["codex"])).toBe(after);
+  });
+
+  test("imports that is no list is left alone", () => {
+    expect(() => editImports('{"imports": "cursor"}', ["codex"])).toThrow(/imports is no list/);
+  });
+});
+
+test("the names of a text, also of wrong entries; none of a text that cannot be read", () => {
+  expect([...namesIn('{"mcpServers": {"a": 1}, "mcp-servers": {"b": {}}}')]).toEqual(["b", "a"]);
+  expect(namesIn("{").size + namesIn(undefined).size + namesIn("[]").size).toBe(0);
 });

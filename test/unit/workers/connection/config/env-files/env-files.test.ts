@@ -28,38 +28,31 @@ import { decideTrust } from "../../../../../../workers/connection/config/trust/d
 import { resolveTarget } from "../../../../../../workers/connection/config/values/values.ts";
 import { definition, PROJECT_FILE, PROJECT_PI, put, temporaryFolder, USER } from "../support.ts";
 
+/** The words of several rows. */
+const words = (...rows: string[]): string[] => rows.join(" ").split(" ");
+
 const ENV_TEXT = "NODE_OPTIONS=--require=./evil.cjs\nTOKEN=s3cret\n";
 
 describe("decidesWhatRuns", () => {
-  test.each([
-    ..."PATH ENV BASH_ENV PROMPT_COMMAND BASH_FUNC_ls%% LD_PRELOAD LD_AUDIT DYLD_INSERT_LIBRARIES".split(" "),
-    ..."NODE_OPTIONS NODE_PATH NODE_EXTRA_CA_CERTS NODE_TLS_REJECT_UNAUTHORIZED npm_config_registry".split(
-      " ",
+  test.each(
+    words(
+      "PATH ENV BASH_ENV PROMPT_COMMAND BASH_FUNC_ls%% LD_PRELOAD LD_AUDIT DYLD_INSERT_LIBRARIES",
+      "NODE_OPTIONS NODE_PATH NODE_EXTRA_CA_CERTS NODE_TLS_REJECT_UNAUTHORIZED npm_config_registry",
+      "NPM_CONFIG_SCRIPT_SHELL PYTHONPATH PYTHONSTARTUP PERL5LIB PERL5OPT RUBYLIB RUBYOPT GEM_PATH",
+      "UV_INDEX_URL PIP_INDEX_URL PIP_EXTRA_INDEX_URL GOPROXY GOFLAGS JAVA_TOOL_OPTIONS _JAVA_OPTIONS",
+      "DOTNET_STARTUP_HOOKS KUBECONFIG AWS_CONFIG_FILE AWS_SHARED_CREDENTIALS_FILE DOCKER_HOST",
+      "GIT_DIR GIT_SSH_COMMAND GIT_CONFIG_COUNT GIT_CONFIG_KEY_0 GIT_CONFIG_VALUE_0 GIT_EXTERNAL_DIFF",
+      "SSL_CERT_FILE SSL_CERT_DIR HTTP_PROXY https_proxy ALL_PROXY no_proxy CARGO_HOME",
+      "MAKEFILES MY_PATH DELTA_PAGER X_EDITOR CATALINA_OPTS SPARK_HOME DJANGO_SETTINGS_MODULE VIMRC",
+      "node_options Path ld_preload RIPGREP_CONFIG_PATH HOME XDG_CONFIG_HOME \uff30\uff21\uff34\uff28",
     ),
-    ..."NPM_CONFIG_SCRIPT_SHELL PYTHONPATH PYTHONSTARTUP PERL5LIB PERL5OPT RUBYLIB RUBYOPT GEM_PATH".split(
-      " ",
-    ),
-    ..."UV_INDEX_URL PIP_INDEX_URL PIP_EXTRA_INDEX_URL GOPROXY GOFLAGS JAVA_TOOL_OPTIONS _JAVA_OPTIONS".split(
-      " ",
-    ),
-    ..."DOTNET_STARTUP_HOOKS KUBECONFIG AWS_CONFIG_FILE AWS_SHARED_CREDENTIALS_FILE DOCKER_HOST".split(" "),
-    ..."GIT_DIR GIT_SSH_COMMAND GIT_CONFIG_COUNT GIT_CONFIG_KEY_0 GIT_CONFIG_VALUE_0 GIT_EXTERNAL_DIFF".split(
-      " ",
-    ),
-    ..."SSL_CERT_FILE SSL_CERT_DIR HTTP_PROXY https_proxy ALL_PROXY no_proxy CARGO_HOME".split(" "),
-    ..."MAKEFILES MY_PATH DELTA_PAGER X_EDITOR CATALINA_OPTS SPARK_HOME DJANGO_SETTINGS_MODULE VIMRC".split(
-      " ",
-    ),
-    ..."node_options Path ld_preload RIPGREP_CONFIG_PATH HOME XDG_CONFIG_HOME \uff30\uff21\uff34\uff28".split(
-      " ",
-    ),
-  ])("%s -> yes", (name) => {
+  )("%s -> yes", (name) => {
     expect(decidesWhatRuns(name)).toBe(true);
   });
 
   test.each(
-    "TOKEN API_KEY DATABASE_URL GOOGLE_API_KEY NODE_ENV GIT_AUTHOR_NAME PYTHONUNBUFFERED PATHS ENVIRONMENT AWS_REGION MY_MODULE_TOKEN".split(
-      " ",
+    words(
+      "TOKEN API_KEY DATABASE_URL GOOGLE_API_KEY NODE_ENV GIT_AUTHOR_NAME PYTHONUNBUFFERED PATHS ENVIRONMENT AWS_REGION MY_MODULE_TOKEN",
     ),
   )("%s -> no", (name) => {
     expect(decidesWhatRuns(name)).toBe(false);
@@ -67,41 +60,27 @@ describe("decidesWhatRuns", () => {
 });
 
 describe("isData: what a clone's file gives the user's own server unasked", () => {
-  test.each([
-    ..."TOKEN GITHUB_TOKEN API_KEY openai_api_key AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN".split(
-      " ",
+  test.each(
+    words(
+      "TOKEN GITHUB_TOKEN API_KEY openai_api_key AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN",
+      "AWS_REGION DB_USER DB_PASSWORD PGPASSWORD PGUSER MYSQL_PWD GOOGLE_CLOUD_PROJECT NOTION_DATABASE_ID",
+      "NODE_ENV PYTHONUNBUFFERED DB_NAME PORT LOG_LEVEL",
     ),
-    ..."AWS_REGION DB_USER DB_PASSWORD PGPASSWORD PGUSER MYSQL_PWD GOOGLE_CLOUD_PROJECT NOTION_DATABASE_ID".split(
-      " ",
-    ),
-    ..."NODE_ENV PYTHONUNBUFFERED DB_NAME PORT LOG_LEVEL".split(" "),
-  ])("%s -> yes", (name) => expect(isData(name, "x")).toBe(true));
+  )("%s -> yes", (name) => expect(isData(name, "x")).toBe(true));
 
   // Programs run, load or follow each of these; most are in no table, and no table would ever have all.
-  test.each([
-    ..."MAKEFILES MANPATH GREP_OPTIONS ACLOCAL_PATH AUTOMAKE BATS_LIB_PATH BAT_PAGER CATALINA_OPTS CCACHE_CONFIGPATH".split(
-      " ",
+  test.each(
+    words(
+      "MAKEFILES MANPATH GREP_OPTIONS ACLOCAL_PATH AUTOMAKE BATS_LIB_PATH BAT_PAGER CATALINA_OPTS CCACHE_CONFIGPATH",
+      "CLANG_CONFIG_FILE_USER_DIR DELTA_PAGER DJANGO_SETTINGS_MODULE EMACSDATA FLASK_APP GDK_PIXBUF_MODULE_FILE",
+      "GIO_LAUNCHED_DESKTOP_FILE GUNICORN_CMD_ARGS HADOOP_OPTS HGUSER_HOOK JAVA_OPTS JUPYTER_CONFIG_DIR",
+      "LLVM_SYMBOLIZER MANOPT MYPY_CONFIG_FILE NEOVIM_BIN NIX_PATH OMP_TOOL_LIBRARIES PSQLRC PSQL_PAGER PSQL_EDITOR",
+      "PGSSLKEY PGSERVICEFILE PYTEST_PLUGINS PYTEST_ADDOPTS SCREENRC SPARK_HOME SQLITE_HISTORY SYSTEMD_EDITOR",
+      "SYSTEMD_PAGER TCL_LIBRARY TK_LIBRARY TEXINPUTS TMUX VIM VIMRUNTIME WATCH_EXEC XAUTHORITY XLOCALEDIR",
+      "XDG_CONFIG_HOME ZELLIJ_CONFIG_DIR NODE_OPTIONS LD_PRELOAD PATH OPENAI_BASE_URL API_URL API_HOST",
+      "NODE_TOKEN LD_KEY GIT_CONFIG_KEY GIT_CONFIG_KEY_0 SSH_ASKPASS GREETING",
     ),
-    ..."CLANG_CONFIG_FILE_USER_DIR DELTA_PAGER DJANGO_SETTINGS_MODULE EMACSDATA FLASK_APP GDK_PIXBUF_MODULE_FILE".split(
-      " ",
-    ),
-    ..."GIO_LAUNCHED_DESKTOP_FILE GUNICORN_CMD_ARGS HADOOP_OPTS HGUSER_HOOK JAVA_OPTS JUPYTER_CONFIG_DIR".split(
-      " ",
-    ),
-    ..."LLVM_SYMBOLIZER MANOPT MYPY_CONFIG_FILE NEOVIM_BIN NIX_PATH OMP_TOOL_LIBRARIES PSQLRC PSQL_PAGER PSQL_EDITOR".split(
-      " ",
-    ),
-    ..."PGSSLKEY PGSERVICEFILE PYTEST_PLUGINS PYTEST_ADDOPTS SCREENRC SPARK_HOME SQLITE_HISTORY SYSTEMD_EDITOR".split(
-      " ",
-    ),
-    ..."SYSTEMD_PAGER TCL_LIBRARY TK_LIBRARY TEXINPUTS TMUX VIM VIMRUNTIME WATCH_EXEC XAUTHORITY XLOCALEDIR".split(
-      " ",
-    ),
-    ..."XDG_CONFIG_HOME ZELLIJ_CONFIG_DIR NODE_OPTIONS LD_PRELOAD PATH OPENAI_BASE_URL API_URL API_HOST".split(
-      " ",
-    ),
-    ..."NODE_TOKEN LD_KEY GIT_CONFIG_KEY GIT_CONFIG_KEY_0 SSH_ASKPASS GREETING".split(" "),
-  ])("%s -> no", (name) => expect(isData(name, "x")).toBe(false));
+  )("%s -> no", (name) => expect(isData(name, "x")).toBe(false));
 
   test.each([
     ["DATABASE_URL", "postgres://u:p@h/d", true],
@@ -124,9 +103,14 @@ const server = (envFile: string, source = USER): ServerDefinition =>
   definition("docs", { command: "x", envFile }, source);
 
 describe("the user's own server", () => {
+  type At = { home: string; cwd: string };
+  const linked = async (to: string, path: string): Promise<string> => {
+    await symlink(to, path);
+    return path;
+  };
   const WHOLE = ["NODE_OPTIONS", "TOKEN"];
 
-  test.each<[string, (at: { home: string; cwd: string }) => Promise<string>, string[]]>([
+  test.each<[string, (at: At) => Promise<string>, string[]]>([
     ["a relative path", async () => ".env", ["TOKEN"]],
     ["a path in the folder", async ({ cwd }) => join(cwd, ".env"), ["TOKEN"]],
     ["a path out of the folder that starts in it", async () => "../../mine.env", ["TOKEN"]],
@@ -158,45 +142,26 @@ describe("the user's own server", () => {
     ],
     [
       "a link into the folder",
-      async ({ home, cwd }) => {
-        await symlink(join(cwd, ".env"), join(home, "into.env"));
-        return join(home, "into.env");
-      },
+      ({ home, cwd }) => linked(join(cwd, ".env"), join(home, "into.env")),
       ["TOKEN"],
     ],
     [
       "a linked folder into the folder",
-      async ({ home, cwd }) => {
-        await symlink(cwd, join(home, "linked"));
-        return join(home, "linked", ".env");
-      },
+      async ({ home, cwd }) => join(await linked(cwd, join(home, "linked")), ".env"),
       ["TOKEN"],
     ],
     [
       "a link in the folder that leads out",
-      async ({ home, cwd }) => {
-        await symlink(join(home, "mine.env"), join(cwd, "out.env"));
-        return join(cwd, "out.env");
-      },
+      ({ home, cwd }) => linked(join(home, "mine.env"), join(cwd, "out.env")),
       ["TOKEN"],
     ],
     [
       "a link to a link in the folder that leads out",
-      async ({ home, cwd }) => {
-        await symlink(join(home, "mine.env"), join(cwd, "out.env"));
-        await symlink(join(cwd, "out.env"), join(home, "twice.env"));
-        return join(home, "twice.env");
-      },
+      async ({ home, cwd }) =>
+        linked(await linked(join(home, "mine.env"), join(cwd, "out.env")), join(home, "twice.env")),
       ["TOKEN"],
     ],
-    [
-      "a link elsewhere",
-      async ({ home }) => {
-        await symlink(join(home, "mine.env"), join(home, "other.env"));
-        return join(home, "other.env");
-      },
-      WHOLE,
-    ],
+    ["a link elsewhere", ({ home }) => linked(join(home, "mine.env"), join(home, "other.env")), WHOLE],
   ])("%s -> %#", async (_, make, names) => {
     const at = await place();
     const path = await make(at);

@@ -1,8 +1,12 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { describeProblem } from "../../../../../../src/shared/text/failure.ts";
+import { editableFile } from "../../../../../../workers/connection/config/edit/edit.ts";
 import type { ServerDefinition } from "../../../../../../workers/connection/config/entry/definition.ts";
-import type { HostName } from "../../../../../../workers/connection/config/entry/schema.ts";
-import type { ConfigFacts } from "../../../../../../workers/connection/config/files/sources.ts";
+import { HOSTS, type HostName } from "../../../../../../workers/connection/config/entry/schema.ts";
+import {
+  type ConfigFacts,
+  configSources,
+} from "../../../../../../workers/connection/config/files/sources.ts";
 import {
   type HostFile,
   hostSources,
@@ -10,6 +14,7 @@ import {
 } from "../../../../../../workers/connection/config/hosts/hosts.ts";
 import {
   type ResolvedTarget,
+  resolveOAuth,
   resolveTarget,
 } from "../../../../../../workers/connection/config/values/values.ts";
 import { facts, fixture } from "../support.ts";
@@ -267,3 +272,311 @@ test.each(["[]", "5", '{"mcpServers": 5}', '{"mcp": []}', '{"servers": {"a": 5}}
       expect(read(host, text).servers).toEqual([]);
   },
 );
+
+const WINDOWS = { platform: "win32", home: "C:\\Users\\me", cwd: "D:\\app" } as const;
+const MAC = { platform: "darwin", home: "/Users/me", cwd: "/w" } as const;
+const LINUX = { platform: "linux", home: "/home/me", cwd: "/w" } as const;
+
+/** The user's file of each host as its maker documents it. */
+const USER_FILES: Record<HostName, [linux: string, mac: string, windows: string]> = {
+  cursor: ["/home/me/.cursor/mcp.json", "/Users/me/.cursor/mcp.json", "C:\\Users\\me\\.cursor\\mcp.json"],
+  "claude-code": ["/home/me/.claude.json", "/Users/me/.claude.json", "C:\\Users\\me\\.claude.json"],
+  "claude-desktop": [
+    "/home/me/.config/Claude/claude_desktop_config.json",
+    "/Users/me/Library/Application Support/Claude/claude_desktop_config.json",
+    "C:\\Users\\me\\AppData\\Roaming\\Claude\\claude_desktop_config.json",
+  ],
+  codex: [
+    "/home/me/.codex/config.toml",
+    "/Users/me/.codex/config.toml",
+    "C:\\Users\\me\\.codex\\config.toml",
+  ],
+  windsurf: [
+    "/home/me/.codeium/windsurf/mcp_config.json",
+    "/Users/me/.codeium/windsurf/mcp_config.json",
+    "C:\\Users\\me\\.codeium\\windsurf\\mcp_config.json",
+  ],
+  vscode: [
+    "/home/me/.config/Code/User/mcp.json",
+    "/Users/me/Library/Application Support/Code/User/mcp.json",
+    "C:\\Users\\me\\AppData\\Roaming\\Code\\User\\mcp.json",
+  ],
+  opencode: [
+    "/home/me/.config/opencode/opencode.json",
+    "/Users/me/.config/opencode/opencode.json",
+    "C:\\Users\\me\\.config\\opencode\\opencode.json",
+  ],
+};
+
+describe("hostSources", () => {
+  test.each(HOSTS)("%s has the documented path on Linux, macOS and Windows", (host) => {
+    const first = [LINUX, MAC, WINDOWS].map((machine) => hostSources(host, facts(machine))[0]?.file);
+    expect(first).toEqual(USER_FILES[host]);
+  });
+
+  test.each([
+    ["claude-code", { CLAUDE_CONFIG_DIR: "/c" }, "/c/.claude.json"],
+    ["claude-desktop", { XDG_CONFIG_HOME: "/x" }, "/x/Claude/claude_desktop_config.json"],
+    ["codex", { CODEX_HOME: "/c" }, "/c/config.toml"],
+    ["vscode", { XDG_CONFIG_HOME: "/x" }, "/x/Code/User/mcp.json"],
+    ["opencode", { XDG_CONFIG_HOME: "/x" }, "/x/opencode/opencode.json"],
+    ["opencode", { XDG_CONFIG_HOME: "" }, "/home/me/.config/opencode/opencode.json"],
+  ] as const)("%s follows %o", (host, env, file) => {
+    expect(hostSources(host, facts({ ...LINUX, env }))[0]?.file).toBe(file);
+  });
+
+  test("APPDATA moves the files of desktop programs on Windows", () => {
+    const moved = facts({ ...WINDOWS, env: { APPDATA: "E:\\Data" } });
+    expect(hostSources("vscode", moved)[0]?.file).toBe("E:\\Data\\Code\\User\\mcp.json");
+  });
+
+  test("OPENCODE_CONFIG is read after the user's own file", () => {
+    const files = hostSources("opencode", facts({ env: { OPENCODE_CONFIG: "/o.json" } })).map(
+      ({ file }) => file,
+    );
+    expect(files.indexOf("/o.json")).toBeGreaterThan(
+      files.indexOf("/home/me/.config/opencode/opencode.json"),
+    );
+  });
+
+  test("OpenCode looks upwards to the worktree's root; nearer files and .opencode folders win", () => {
+    const over = { cwd: "/work/app/a/b", worktree: "/work/app", env: { OPENCODE_CONFIG_DIR: "dir" } };
+    const names = (at: string): string[] => [`${at}/opencode.json`, `${at}/opencode.jsonc`];
+    expect(hostSources("opencode", facts(over)).map(({ file }) => file)).toEqual(
+      [
+        "/home/me/.config/opencode",
+        "/work/app",
+        "/work/app/a",
+        "/work/app/a/b",
+        "/work/app/.opencode",
+        "/work/app/a/.opencode",
+        "/work/app/a/b/.opencode",
+        "/home/me/.opencode",
+        "/work/app/a/b/dir",
+      ].flatMap(names),
+    );
+  });
+
+  test.each([undefined, "/elsewhere"])(
+    "OpenCode outside of a worktree (%s) -> this folder only",
+    (worktree) => {
+      const files = hostSources("opencode", facts({ worktree })).map(({ file }) => file);
+      expect(files.filter((file) => file.startsWith("/work"))).toHaveLength(4);
+    },
+  );
+
+  test("OpenCode in the home folder -> its .opencode is the project's, which needs consent", () => {
+    const sources = hostSources("opencode", facts({ cwd: "/home/me" }));
+    expect(sources.filter(({ file }) => file.startsWith("/home/me/.opencode"))).toMatchObject([
+      { origin: "project-file" },
+      { origin: "project-file" },
+    ]);
+  });
+
+  test("a relative OPENCODE_CONFIG starts from the session's folder", () => {
+    const sources = hostSources("opencode", facts({ env: { OPENCODE_CONFIG: "o.json" } }));
+    expect(sources[2]).toMatchObject({ file: "/work/app/o.json", origin: "import" });
+  });
+
+  test.each(HOSTS)("%s: a project's files need consent, and none is read without trust", (host) => {
+    const sources = hostSources(host, facts());
+    for (const { file, origin } of sources)
+      expect(origin).toBe(file.startsWith("/work/app") ? "project-file" : "import");
+    const untrusted = hostSources(host, facts({ projectTrusted: false }));
+    expect(untrusted.filter(({ file }) => file.startsWith("/work/app"))).toEqual([]);
+  });
+});
+
+describe("configSources", () => {
+  const files = (over: Parameters<typeof facts>[0]): string[] =>
+    configSources(facts(over)).map(({ file }) => file);
+
+  test("later files win: shared, user, .mcp.json, .pi/mcp.json", () => {
+    expect(files({})).toEqual([
+      "/home/me/.config/mcp/mcp.json",
+      "/home/me/.pi/agent/mcp.json",
+      "/work/app/.mcp.json",
+      "/work/app/.pi/mcp.json",
+    ]);
+  });
+
+  test("without trust no file of the project", () => {
+    expect(files({ projectTrusted: false })).toEqual([
+      "/home/me/.config/mcp/mcp.json",
+      "/home/me/.pi/agent/mcp.json",
+    ]);
+  });
+
+  test.each([
+    ["conf/mcp.json", "/work/app/conf/mcp.json"],
+    ["~/mine.json", "/home/me/mine.json"],
+    ["/abs.json", "/abs.json"],
+  ])("--mcp-config %s takes the place of the user's file", (configPath, file) => {
+    expect(files({ configPath })[1]).toBe(file);
+    expect(configSources(facts({ configPath }))[1]).toMatchObject({ origin: "user", required: true });
+  });
+
+  test.each([
+    [{}, false, "/home/me/.pi/agent/mcp.json"],
+    [{}, true, "/work/app/.pi/mcp.json"],
+    [{ configPath: "~/x.json" }, false, "/home/me/x.json"],
+    [{ configPath: "conf/x.json" }, false, "/work/app/conf/x.json"],
+    [{ configPath: "/abs.json" }, false, "/abs.json"],
+    [{ configPath: ".mcp.json" }, false, "/work/app/.mcp.json"],
+  ])("/mcp edit of %o, project %s -> the file that is read: %s", (over, project, file) => {
+    expect(editableFile(facts(over), project)).toBe(file);
+  });
+
+  test("a file that --mcp-config names and that is found too is read once, as the named file", () => {
+    expect(files({ configPath: ".mcp.json" })).toEqual([
+      "/home/me/.config/mcp/mcp.json",
+      "/work/app/.mcp.json",
+      "/work/app/.pi/mcp.json",
+    ]);
+  });
+});
+
+const DEFAULTS = { grantType: "authorization_code", clientRegistration: "auto" };
+const URL = { url: "https://x.test/mcp" };
+
+const ROOTS: Partial<Record<HostName, string>> = { vscode: "servers", opencode: "mcp" };
+
+function readOauth(host: HostName, text: string) {
+  const [source] = hostSources(host, facts());
+  if (!source) throw new Error("no source");
+  return parseHostText(text, { host, source, facts: facts(), before: [] });
+}
+
+const json = (host: HostName, entry: object): string =>
+  JSON.stringify({ [ROOTS[host] ?? "mcpServers"]: { s: { ...URL, ...entry } } });
+
+test.each<[HostName, object, object]>([
+  ["cursor", {}, {}],
+  [
+    "cursor",
+    { auth: { CLIENT_ID: "id", CLIENT_SECRET: "s", scopes: ["a", "b"] } },
+    { clientId: "id", clientSecret: "s", scope: "a b" },
+  ],
+  ["windsurf", { oauth: { clientId: "id", clientSecret: "s" } }, { clientId: "id", clientSecret: "s" }],
+  // Claude Code listens on localhost, not on 127.0.0.1.
+  [
+    "claude-code",
+    { oauth: { clientId: "id", callbackPort: 3118 } },
+    { clientId: "id", callbackPort: 3118, redirectUri: "http://localhost:3118/callback" },
+  ],
+  [
+    "claude-code",
+    { oauth: { clientId: "id" } },
+    { clientId: "id", redirectUri: "http://localhost:{port}/callback" },
+  ],
+  [
+    "claude-code",
+    { oauth: { callbackPort: 8 } },
+    { callbackPort: 8, redirectUri: "http://localhost:8/callback" },
+  ],
+  [
+    "claude-code",
+    { oauth: { scopes: "a b", authServerMetadataUrl: "https://as.test/m" } },
+    { scope: "a b", authServerMetadataUrl: "https://as.test/m" },
+  ],
+  ["vscode", { oauth: { clientId: "id" } }, { clientId: "id", redirectUri: "http://127.0.0.1:33418/" }],
+  ["opencode", { oauth: { scope: "a" } }, { scope: "a" }],
+  [
+    "opencode",
+    { oauth: { clientId: "id", clientSecret: "s" } },
+    { clientId: "id", clientSecret: "s", redirectUri: "http://127.0.0.1:19876/mcp/oauth/callback" },
+  ],
+  [
+    "opencode",
+    { oauth: { clientId: "id", redirectUri: "http://127.0.0.1:3118/x" } },
+    { clientId: "id", redirectUri: "http://127.0.0.1:3118/x" },
+  ],
+  [
+    "opencode",
+    { oauth: { callbackPort: 5 } },
+    { callbackPort: 5, redirectUri: "http://127.0.0.1:5/mcp/oauth/callback" },
+  ],
+])("%s: %j -> %j", (host, entry, keys) => {
+  const { servers, problems } = readOauth(host, json(host, entry));
+  expect(problems).toEqual([]);
+  expect(servers[0]?.oauth).toEqual({ ...DEFAULTS, ...keys });
+});
+
+test("OpenCode's oauth false -> no sign-in", () => {
+  expect(readOauth("opencode", json("opencode", { oauth: false })).servers[0]?.oauth).toBe(false);
+});
+
+const SERVER = '[mcp_servers.s]\nurl = "https://x.test/mcp"\n';
+test.each<[string, object]>([
+  [SERVER, {}],
+  [
+    `${SERVER}scopes = ["a", "b"]\noauth_resource = "https://r.test"`,
+    { scope: "a b", resource: "https://r.test" },
+  ],
+  [`${SERVER}[mcp_servers.s.oauth]\nclient_id = "id"`, { clientId: "id" }],
+  [`mcp_oauth_callback_port = 4321\n${SERVER}`, { callbackPort: 4321 }],
+  [
+    `mcp_oauth_callback_port = 4321\nmcp_oauth_callback_url = "http://localhost:4321/callback"\n${SERVER}`,
+    { callbackPort: 4321, redirectUri: "http://localhost:4321/callback" },
+  ],
+  [
+    `mcp_oauth_callback_url = "http://localhost:1/a"\n${SERVER}[mcp_servers.s.oauth]\ncallback_url = "http://127.0.0.1/b"`,
+    { redirectUri: "http://127.0.0.1:{port}/b" },
+  ],
+  [`mcp_oauth_callback_port = 4321\n[mcp_servers.s]\ncommand = "x"`, {}],
+])("Codex: %j -> %j", (text, keys) => {
+  const { servers, problems } = readOauth("codex", text);
+  expect(problems).toEqual([]);
+  expect(servers[0]?.oauth).toEqual({ ...DEFAULTS, ...keys });
+});
+
+test.each<[HostName, object, object]>([
+  [
+    "cursor",
+    { auth: { CLIENT_ID: "${X}", CLIENT_SECRET: "${env:X}" } },
+    { clientId: "${X}", clientSecret: "filled" },
+  ],
+  ["claude-code", { oauth: { clientId: "${X}", scopes: "!a" } }, { clientId: "filled", scope: "!a" }],
+  ["vscode", { oauth: { clientId: "!${env:X}" } }, { clientId: "!filled" }],
+  [
+    "opencode",
+    { oauth: { clientId: "{env:X}", clientSecret: "$env:X" } },
+    { clientId: "filled", clientSecret: "$env:X" },
+  ],
+])("%s: %j -> the sign-in gets %j", async (host, entry, keys) => {
+  const [server] = readOauth(host, json(host, entry)).servers;
+  if (!server) throw new Error("not imported");
+  const plan = await resolveOAuth(server, {
+    env: { X: "filled" },
+    home: "/home/me",
+    cwd: "/work/app",
+    signal: new AbortController().signal,
+    onSpawn: () => undefined,
+    onExit: () => undefined,
+    platform: "linux",
+  });
+  expect(plan).toMatchObject(keys);
+});
+
+test.each<[HostName, object, string]>([
+  ["vscode", { oauth: { clientId: "${input:id}" } }, "it asks for an ${input:...}"],
+  ["cursor", { auth: { CLIENT_ID: "a", CLIENT_SECRET: "${input:s}" } }, "it asks for an ${input:...}"],
+])("%s: %j -> left out: %s", (host, entry, reason) => {
+  const { servers, problems } = readOauth(host, json(host, entry));
+  expect(servers).toEqual([]);
+  expect(problems[0]?.message).toBe(`cannot be imported: ${reason}`);
+});
+
+test.each<[HostName, object]>([
+  ["claude-code", { oauth: { clientId: { toString: 1 }, callbackPort: {} } }],
+  ["cursor", { auth: { CLIENT_ID: 5 } }],
+  ["opencode", { oauth: { callbackPort: "x/../../" } }],
+  ["vscode", { oauth: { clientId: [] } }],
+  ["claude-code", { oauth: { callbackPort: { toString: 1 } } }],
+  ["claude-code", { oauth: { scopes: [{ toString: 1 }] } }],
+])("%s: %j -> left out with a warning", (host, entry) => {
+  expect(readOauth(host, json(host, entry))).toMatchObject({
+    servers: [],
+    problems: [{ severity: "warning" }],
+  });
+});

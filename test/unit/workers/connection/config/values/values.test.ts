@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { mkdir, readFile, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
@@ -8,12 +9,17 @@ import {
   interpolate,
   variablesIn,
 } from "../../../../../../workers/connection/config/entry/interpolate.ts";
+import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-keys.ts";
 import { runCommand } from "../../../../../../workers/connection/config/values/run-command.ts";
 import {
   type ResolvedTarget,
+  resolveOAuth,
   resolveTarget,
+  rootsOf,
 } from "../../../../../../workers/connection/config/values/values.ts";
-import { createRandom, definition, put, temporaryFolder } from "../support.ts";
+import { oauthSecrets } from "../../../../../../workers/connection/secrets/find.ts";
+import { createRedactor } from "../../../../../../workers/connection/secrets/redact.ts";
+import { createRandom, definition, PROJECT_FILE, put, temporaryFolder, USER } from "../support.ts";
 
 const ENV = { PATH: process.env.PATH, TOKEN: "s3cret", EMPTY: "", NESTED: "${TOKEN}", HOST: "h.example.com" };
 
@@ -292,5 +298,332 @@ describe("runCommand", () => {
       expect(await failureOf(run(command, 200))).toMatchObject({
         message: "docs: env.A: its command took more than 0.2 s.",
       });
+  });
+});
+
+const told = (roots: unknown, over: { cwd?: string; source?: typeof USER } = {}) =>
+  rootsOf(
+    definition("notes", { command: "x", ...(roots === undefined ? {} : { roots }) }, over.source ?? USER),
+    {
+      cwd: over.cwd ?? "/work/app",
+      home: "/home/me",
+      env: { NOTES: "/data/my notes" },
+      signal: new AbortController().signal,
+      onSpawn: () => undefined,
+      onExit: () => undefined,
+    },
+  );
+
+test.each([[undefined], [false], [[]]])(
+  "roots: %j -> the server is told that it cannot ask",
+  async (roots) => {
+    expect(await told(roots)).toBeUndefined();
+  },
+);
+
+test("roots: true -> the session's folder, also if it is the root", async () => {
+  expect(await told(true)).toEqual([{ uri: "file:///work/app", name: "app" }]);
+  expect(await told(true, { cwd: "/" })).toEqual([{ uri: "file:///", name: "/" }]);
+});
+
+test("folders -> file URIs, each once, with the home folder and variables filled in", async () => {
+  expect(await told(["~/a", "${NOTES}", "/home/me/a/", "/x#1%"])).toEqual([
+    { uri: "file:///home/me/a", name: "a" },
+    { uri: "file:///data/my%20notes", name: "my notes" },
+    { uri: "file:///x%231%25", name: "x#1%" },
+  ]);
+});
+
+test("a relative folder -> an error for a server of the user, the session's for a server of the project", async () => {
+  await expect(told(["~/a", "src"])).rejects.toMatchObject({
+    code: "bad_config",
+    message: expect.stringContaining("roots.1 is not an absolute path"),
+  });
+  expect(await told(["src", "../b"], { source: PROJECT_FILE })).toEqual([
+    { uri: "file:///work/app/src", name: "src" },
+    { uri: "file:///work/b", name: "b" },
+  ]);
+});
+
+test("a folder with a variable that is not set -> an error with the key and the variable", async () => {
+  await expect(told(["${MISSING}/x"])).rejects.toThrow(/roots\.0 needs .*MISSING/);
+});
+
+const PEM = (
+  await readFile(join(import.meta.dirname, "../../../../../fixtures/http/localhost.pem"), "utf8")
+).trim();
+const BROKEN = "-----BEGIN CERTIFICATE-----\nc2VjcmV0\n-----END CERTIFICATE-----";
+
+interface Where {
+  home: string;
+  cwd: string;
+}
+
+async function folders(): Promise<Where> {
+  const folder = await temporaryFolder();
+  const [home, cwd] = [join(folder, "home"), join(folder, "app")];
+  await Promise.all([mkdir(home), mkdir(cwd)]);
+  return { home, cwd };
+}
+
+function caOf(
+  caFile: string | undefined,
+  where: Where,
+  over: { settings?: string; source?: typeof USER } = {},
+) {
+  const { settings, source = USER } = over;
+  const server = definition("docs", { url: "https://x.test/mcp", ...(caFile && { caFile }) }, source);
+  return resolveTarget(server, {
+    ...where,
+    env: { NAME: "secret-name" },
+    caFile: settings,
+    signal: new AbortController().signal,
+    onSpawn: () => undefined,
+    onExit: () => undefined,
+  }).then((target) => (target.kind === "http" ? target.ca : undefined));
+}
+
+describe("caFile", () => {
+  test("none -> nothing is read", async () => {
+    expect(await caOf(undefined, await folders(), { settings: "" })).toBeUndefined();
+  });
+
+  test("in the home folder, with a variable, a BOM and other text -> its certificates alone", async () => {
+    const where = await folders();
+    await put(join(where.home, "secret-name.pem"), `\uFEFF# ours\n${PEM}\nkey: x\n${PEM}\n`);
+    expect(await caOf("~/${NAME}.pem", where)).toEqual([PEM, PEM]);
+  });
+
+  test("of the server and of the settings -> both, each renewed file at the next connect", async () => {
+    const where = await folders();
+    const [own, all] = [join(where.home, "own.pem"), join(where.home, "all.pem")];
+    await Promise.all([put(own, PEM), put(all, `${PEM}\n${PEM}`)]);
+    expect(await caOf(own, where, { settings: all })).toHaveLength(3);
+    await put(own, `${PEM}\n${PEM}`);
+    expect(await caOf(own, where, { settings: all })).toHaveLength(4);
+  });
+
+  test("a link to a file -> followed", async () => {
+    const where = await folders();
+    await put(join(where.home, "a.pem"), PEM);
+    await symlink("a.pem", join(where.home, "b.pem"));
+    expect(await caOf("~/b.pem", where)).toEqual([PEM]);
+  });
+
+  test("a relative path -> the project's own server reads it in the project; the user's server refuses it", async () => {
+    const where = await folders();
+    await put(join(where.cwd, "ca.pem"), PEM);
+    expect(await caOf("./ca.pem", where, { source: PROJECT_FILE })).toEqual([PEM]);
+    const message = "docs: caFile is not an absolute path.";
+    await expect(caOf("./ca.pem", where)).rejects.toMatchObject({ code: "bad_config", message });
+    await expect(caOf(undefined, where, { settings: "ca.pem", source: PROJECT_FILE })).rejects.toMatchObject({
+      message: "docs: settings.caFile is not an absolute path.",
+    });
+  });
+
+  test.each<[string, string | Buffer | undefined, string]>([
+    ["a missing file", undefined, "there is no such file"],
+    ["an empty file", "", "it holds no certificate in PEM form"],
+    [
+      "a private key",
+      "-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----\n",
+      "it holds no certificate in PEM form",
+    ],
+    ["a broken certificate", `${PEM}\n${BROKEN}\n`, "its certificate 2 is broken"],
+    [
+      "a file without an end",
+      "-----BEGIN CERTIFICATE-----\nAAAA\n".repeat(20_000),
+      "it holds no certificate in PEM form",
+    ],
+    ["a file of more than 1 MiB", "A".repeat(1024 * 1024 + 1), "it is larger than 1 MiB"],
+  ])("%s -> an error that names key and file, without content or values", async (_name, content, reason) => {
+    const where = await folders();
+    if (content !== undefined) await put(join(where.home, "secret-name.pem"), content);
+    const [own, settings] = await Promise.all(
+      [caOf("~/${NAME}.pem", where), caOf(undefined, where, { settings: "~/${NAME}.pem" })].map((work) =>
+        work.then(
+          () => {
+            throw new Error("resolved");
+          },
+          (error) => error,
+        ),
+      ),
+    );
+    expect(own).toMatchObject({
+      code: "bad_config",
+      message: `docs: caFile ~/\${NAME}.pem cannot be used: ${reason}.`,
+    });
+    expect(settings.message).toBe(`docs: settings.caFile ~/\${NAME}.pem cannot be used: ${reason}.`);
+    expect(JSON.stringify([own.message, own.remedy, own.data])).not.toMatch(/secret-name|c2VjcmV0|AAAA/);
+  });
+
+  test("a folder or a device -> refused", async () => {
+    const where = await folders();
+    await expect(caOf("/dev/zero", where)).rejects.toMatchObject({
+      message:
+        "docs: caFile /dev/zero cannot be used: it is a terminal or another device, not a regular file.",
+    });
+    await expect(caOf("~/", where)).rejects.toMatchObject({ code: "bad_config" });
+  });
+});
+
+const DEFAULTS = { grantType: "authorization_code", clientRegistration: "auto" };
+const KEY_PEM = "-----BEGIN PRIVATE KEY-----\nMIGs3cret\n-----END PRIVATE KEY-----\n";
+const OAUTH_ENV = {
+  PATH: process.env.PATH,
+  SECRET: "s3cret-value",
+  EMPTY: "",
+  HOST: "as.test",
+  KEY: KEY_PEM,
+  ODD: "s3cretï",
+};
+
+const optionsOf = (over: object = {}) => ({
+  env: OAUTH_ENV,
+  home: "/home/me",
+  cwd: "/work/app",
+  signal: new AbortController().signal,
+  onSpawn: () => undefined,
+  onExit: () => undefined,
+  ...over,
+});
+
+const server = (keys: object, source = USER) =>
+  definition("docs", { url: "https://x.test/mcp", ...keys }, source);
+
+const planOf = (oauth: object, over: object = {}, source = USER): Promise<OAuthPlan> =>
+  resolveOAuth(server({ oauth }, source), optionsOf(over));
+
+describe("resolveOAuth", () => {
+  test.each<[object, object]>([
+    [{}, {}],
+    [
+      { clientId: "${SECRET}", clientSecret: "!printf abc" },
+      { clientId: "s3cret-value", clientSecret: "abc" },
+    ],
+    [{ clientId: "!!a" }, { clientId: "!a" }],
+    [{ scope: " a  ${EMPTY} b " }, { scope: "a b" }],
+    [{ scope: "${EMPTY}", clientId: "${EMPTY}" }, {}],
+    [
+      { issuer: "https://${HOST}", authServerMetadataUrl: "https://${HOST}/m" },
+      { issuer: "https://as.test", authServerMetadataUrl: "https://as.test/m" },
+    ],
+    [
+      { redirectUri: "http://localhost:{port}/cb", callbackPort: 5 },
+      { redirectUri: "http://localhost:{port}/cb", callbackPort: 5 },
+    ],
+    [{ resource: "api://${HOST}" }, { resource: "api://as.test" }],
+    [{ resource: false }, { resource: false }],
+    [
+      { authorizationParams: { access_type: "${SECRET}", prompt: "${EMPTY}", hd: "!echo x" } },
+      { authorizationParams: { access_type: "s3cret-value", hd: "x" } },
+    ],
+    [{ privateKey: "${KEY}" }, { privateKey: KEY_PEM }],
+    [{ privateKeyFile: "~/${HOST}.pem" }, { privateKeyFile: "/home/me/as.test.pem" }],
+    [{ assertionFile: "!echo /run/token" }, { assertionFile: "/run/token" }],
+    [
+      { grantType: "client_credentials", clientId: "a", clientSecret: "${SECRET}" },
+      { grantType: "client_credentials", clientId: "a", clientSecret: "s3cret-value" },
+    ],
+  ])("%j -> %j", async (oauth, plan) => {
+    expect(await planOf(oauth)).toEqual({ ...DEFAULTS, ...plan });
+  });
+
+  test.each<[object, string]>([
+    [
+      { clientSecret: "${NOPE}" },
+      "docs: oauth.clientSecret needs NOPE, which is not set in the environment.",
+    ],
+    [{ clientSecret: "!echo s3cret; exit 3" }, "docs: oauth.clientSecret: its command ended with code 3."],
+    [
+      { authorizationParams: { a: "${NOPE}" } },
+      "docs: oauth.authorizationParams.a needs NOPE, which is not set in the environment.",
+    ],
+    [
+      { issuer: "${SECRET}" },
+      "docs: oauth.issuer is not an https URL without a query, once its variables are filled in.",
+    ],
+    [
+      { clientSecret: "${ODD}" },
+      "docs: oauth.clientSecret holds characters that OAuth does not allow, once its variables are filled in.",
+    ],
+    [
+      { privateKey: "${SECRET}" },
+      "docs: oauth.privateKey does not hold a private key in PEM form, once its variables are filled in.",
+    ],
+    [
+      { grantType: "client_credentials", clientId: "a", clientSecret: "${EMPTY}" },
+      "docs: oauth.grantType client_credentials has nothing that proves who the client is, once its variables are filled in.",
+    ],
+    // A relative path would let the folder in which Pi runs decide about the user's sign-in.
+    [{ privateKeyFile: "key.pem" }, "docs: oauth.privateKeyFile is not an absolute path."],
+    [{ assertionFile: "./${SECRET}" }, "docs: oauth.assertionFile is not an absolute path."],
+  ])("%j -> an error without any value", async (oauth, message) => {
+    const error = await failureOf(planOf(oauth));
+    expect(error).toMatchObject({ code: "bad_config", message });
+    expect(JSON.stringify([error.message, error.remedy, error.data])).not.toContain("s3cret");
+    expect(error.remedy).toMatch(/\.$/);
+  });
+
+  test.each([{ oauth: false }, { auth: "none" }])(
+    "%j -> an error that says how to allow a sign-in",
+    async (keys) => {
+      expect(await failureOf(resolveOAuth(server(keys), optionsOf()))).toMatchObject({
+        code: "bad_config",
+        message: "docs: its entry allows no sign-in with OAuth.",
+      });
+    },
+  );
+
+  test("commands of the plan -> not run by a connect, only by a sign-in", async () => {
+    const folder = await temporaryFolder();
+    const own = server({ oauth: { clientSecret: "!touch ran; echo s" } });
+    await resolveTarget(own, optionsOf({ home: folder }));
+    expect(existsSync(join(folder, "ran"))).toBe(false);
+    await resolveOAuth(own, optionsOf({ home: folder }));
+    expect(existsSync(join(folder, "ran"))).toBe(true);
+  });
+
+  test("a command of a project's file -> runs in the project; the user's own does not", async () => {
+    const [home, cwd] = [await temporaryFolder(), await temporaryFolder()];
+    const where = { clientId: "!pwd" };
+    expect((await planOf(where, { home, cwd }, PROJECT_FILE)).clientId).toBe(cwd);
+    expect((await planOf(where, { home, cwd })).clientId).toBe(home);
+  });
+
+  test("an abort -> cancelled, and no command is left running", async () => {
+    const stop = new AbortController();
+    const exited: number[] = [];
+    const running = planOf(
+      { clientSecret: "!sleep 60" },
+      { signal: stop.signal, onSpawn: () => stop.abort(), onExit: (pid: number) => exited.push(pid) },
+    );
+    expect(await failureOf(running)).toMatchObject({ code: "cancelled" });
+    expect(exited).toHaveLength(1);
+  });
+});
+
+describe("oauthSecrets", () => {
+  test("the secrets of a plan, and all that its variables and commands gave -> redacted", async () => {
+    const written = server({
+      oauth: {
+        clientId: "!echo from-a-command",
+        clientSecret: "plain-secret",
+        privateKey: "${KEY}",
+        scope: "read write",
+        issuer: "https://as.test",
+        authorizationParams: { login_hint: "me@example.com", api_key: "k3y!" },
+      },
+    });
+    const resolved = await resolveOAuth(written, optionsOf());
+    const redact = createRedactor(oauthSecrets(written.oauth, resolved));
+    const text = redact(
+      `plain-secret ${KEY_PEM} from-a-command me@example.com k3y! read write https://as.test`,
+    );
+    expect(text).toMatch(
+      /^\[redacted\] .*\[redacted\] \[redacted\] \[redacted\] read write https:\/\/as\.test$/s,
+    );
+    for (const secret of ["plain-secret", "MIGs3cret", "from-a-command", "k3y!"])
+      expect(text).not.toContain(secret);
   });
 });
