@@ -1,5 +1,5 @@
 /**
- * Puts one value into a JSONC text as its owner would have written it: on the line of its neighbours, or on a line of
+ * Takes a value out of a JSONC text with its comma, its own lines and the comment beside it, or puts one value into the text as its owner would have written it: on the line of its neighbours, or on a line of
  * its own if they have one each, with their indentation, spaces and line ends. Nothing else in the text changes. Pure.
  */
 import * as jsonc from "jsonc-parser";
