@@ -5,8 +5,7 @@
 import { isMainThread, threadId, workerData } from "node:worker_threads";
 import { expose, wrap } from "comlink";
 import type { WorkerBoot } from "../src/shared/protocol/boot.ts";
-import type { WorkerEvent } from "../src/shared/protocol/events.ts";
-import type { MainApi } from "../src/shared/protocol/questions.ts";
+import type { MainApi, WorkerEvent } from "../src/shared/protocol/contract.ts";
 import { createTurnEndpoint } from "../src/shared/protocol/turn-endpoint.ts";
 import { createAnswer, createAskUser, serve } from "./connection/rpc.ts";
 import { createTalkers } from "./connection/servers/talkers.ts";

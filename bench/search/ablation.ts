@@ -2,7 +2,7 @@
  * Measures the use of each part of the search ranking: every row removes one part from the current weights.
  * usage: ablation.ts [--json]
  */
-import { WEIGHTS, type Weights } from "../../src/shared/search/ranked/weights.ts";
+import { WEIGHTS, type Weights } from "../../src/shared/search/weights.ts";
 import {
   createRanker,
   hitAt5,

@@ -4,7 +4,7 @@
  * neighbours are chosen, each way; the queries for the other servers say what the part wins. Minutes long.
  * usage: held-out.ts; MEMBERS=n is the number of neighbours.
  */
-import { WEIGHTS, type Weights } from "../../src/shared/search/ranked/weights.ts";
+import { WEIGHTS, type Weights } from "../../src/shared/search/weights.ts";
 import {
   createRanker,
   hitAt5,

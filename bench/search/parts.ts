@@ -1,5 +1,5 @@
 /** Owns: the parts of the ranking whose use is measured, each with the weights that leave it out. */
-import type { Weights } from "../../src/shared/search/ranked/weights.ts";
+import type { Weights } from "../../src/shared/search/weights.ts";
 
 /** The weights with other ones for some fields of a tool. */
 export const withFields = (weights: Weights, change: Partial<Weights["field"]>): Weights => ({

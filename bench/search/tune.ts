@@ -5,7 +5,7 @@
  * --folds climbs on four fifths of the queries and measures on the rest; --sources leaves out one source at a
  * time; --prior starts from neutral weights instead of the current ones.
  */
-import { WEIGHTS, type Weights } from "../../src/shared/search/ranked/weights.ts";
+import { WEIGHTS, type Weights } from "../../src/shared/search/weights.ts";
 import {
   createRanker,
   hitAt5,

@@ -6,7 +6,7 @@
  * the others within limits, in slices, because there may be thousands of names.
  */
 import { ownerOf } from "../shared/naming.ts";
-import { MAX_PINS } from "../shared/search/ranked/pins.ts";
+import { MAX_PINS } from "../shared/search/pins.ts";
 import { openEngine, type SearchEngine } from "../shared/search/search.ts";
 import { COMPARED_CHARS, slipsBetween } from "../shared/text/reading.ts";
 import { shownName } from "../shared/text/unprintable.ts";

@@ -6,7 +6,7 @@ import manifest from "../../package.json" with { type: "json" };
 import { loadCommand } from "./commands/commands.ts";
 import { candidates } from "./commands/completion.ts";
 import type { Context } from "./commands/known.ts";
-import { type Console, createConsole, writeWhole } from "./console/console.ts";
+import { Console, writeWhole } from "./console/console.ts";
 import { asFailure, EXIT, type ExitCode, Failure, unwritten } from "./console/failure.ts";
 import { findPlace, leftOutNote, makeAgentFolder } from "./place/place.ts";
 import { ARGUMENT_BYTES } from "./place/read-regular.ts";
@@ -177,7 +177,7 @@ export async function main(argv: readonly string[] = process.argv.slice(2)): Pro
   const { stdin, stdout, stderr, env } = process;
   const output = openOutput(process);
   const consoleOf = (): Console =>
-    createConsole({
+    new Console({
       stdin,
       stdout,
       stderr,

@@ -1,9 +1,14 @@
 /** The texts of `/mcp status` and `/mcp tools`. Pure. */
 
 import type { Catalog } from "../catalog/catalog.ts";
-import type { StatsReport, StatsSummary, ToolStats } from "../shared/protocol/calls.ts";
+import type {
+  ServerResources,
+  ShownResource,
+  StatsReport,
+  StatsSummary,
+  ToolStats,
+} from "../shared/protocol/calls.ts";
 import { type WireError, wantsKey } from "../shared/protocol/errors.ts";
-import type { ServerResources, ShownResource } from "../shared/protocol/resources.ts";
 import type { SignInStatus } from "../shared/protocol/sign-in.ts";
 import type { ServerStatus, StatusReport } from "../shared/protocol/status.ts";
 import { counted, durationText, formatBytes, formatMs, offerText } from "../shared/text/amounts.ts";

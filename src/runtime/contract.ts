@@ -1,4 +1,7 @@
 /** The contract of a session and its runtime. Types only. */
+
+import type { WorkerBoot } from "../shared/protocol/boot.ts";
+import type { CallResult, CallToolParams } from "../shared/protocol/calls.ts";
 import type {
   ConnectionMethod,
   ConnectionMethods,
@@ -6,13 +9,14 @@ import type {
   PromptRequests,
   ResourceRequests,
   UserRequests,
-} from "../shared/protocol/api.ts";
-import type { WorkerBoot } from "../shared/protocol/boot.ts";
-import type { CallResult, CallToolParams } from "../shared/protocol/calls.ts";
-import type { WorkerEvent } from "../shared/protocol/events.ts";
+  WorkerEvent,
+} from "../shared/protocol/contract.ts";
 import type { SessionFacts } from "../shared/protocol/session.ts";
 import type { SetupRequests } from "../shared/protocol/setup.ts";
 import type { OnQuestion } from "./thread.ts";
+
+/** The message of the error `runtime_stopped`, the same wherever a request meets the end of the session. */
+export const STOPPED = "The MCP servers of this session are stopped.";
 
 export interface Crash {
   /** Why the worker ended, in words for people. */
@@ -38,7 +42,7 @@ export interface KeepLimits extends Partial<CrashPolicy> {
 }
 
 /** The requests of `/mcp`, of dialogs and of answers to the model. */
-export type UserRequest =
+type UserRequest =
   | keyof UserRequests
   | keyof SetupRequests
   | keyof PromptRequests

@@ -5,15 +5,140 @@
 
 import { messageOf, ThreadsError } from "../shared/protocol/errors.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
-import { afterCrash, type PastCrash } from "./after-crash.ts";
-import type { Crash, KeepLimits } from "./contract.ts";
-import { type Heartbeat, startHeartbeat } from "./heartbeat.ts";
-import { createNextWorker } from "./next-worker.ts";
+import { type Crash, type CrashPolicy, type KeepLimits, STOPPED } from "./contract.ts";
 import { createRpc, type Rpc } from "./rpc.ts";
-import { STOPPED } from "./stopped.ts";
 import type { RuntimeThread } from "./thread.ts";
 
-export interface KeptWorker {
+/** The end of one worker. */
+export interface PastCrash {
+  /** Milliseconds of the same clock as `now`. */
+  at: number;
+  /** Whether the crash counts towards giving up: no server is to blame for it. */
+  isCounted: boolean;
+}
+
+type AfterCrash =
+  /** `recent`: the crashes of the last minute. */
+  | { action: "restart"; delayMs: number; recent: readonly PastCrash[] }
+  /** `count`: the counted crashes of the last minute. */
+  | { action: "give-up"; count: number; recent: readonly PastCrash[] };
+
+/** `crashes`: all that are remembered, the newest last. */
+export function afterCrash(
+  crashes: readonly PastCrash[],
+  now: number,
+  { respawnMs, respawnsAMinute }: CrashPolicy = LIMITS,
+): AfterCrash {
+  const recent = crashes.filter(({ at }) => now - at < MINUTE_MS);
+  const count = recent.filter(({ isCounted }) => isCounted).length;
+  if (count > respawnsAMinute) return { action: "give-up", count, recent };
+  return {
+    action: "restart",
+    delayMs: respawnMs[Math.min(recent.length, respawnMs.length) - 1] ?? 0,
+    recent,
+  };
+}
+
+/**
+ * Finds a worker that hangs: asks the worker at intervals and reports, once, a question that stays unanswered. A pause of
+ * this process itself (a suspended machine, a stalled main thread) does not count.
+ */
+export interface Heartbeat {
+  stop(): void;
+}
+
+export function startHeartbeat(options: {
+  /** The longest time that a question may stay unanswered. The interval of questions is half of it. */
+  timeoutMs: number;
+  ask: () => Promise<unknown>;
+  onHang: () => void;
+}): Heartbeat {
+  const intervalMs = options.timeoutMs / 2;
+  let askedAt: number | undefined;
+  let lastTickAt = performance.now();
+  let stopped = false;
+
+  const ask = (now: number): void => {
+    askedAt = now;
+    const answered = (): void => {
+      askedAt = undefined;
+    };
+    // A rejection means that the worker has ended, which keep-worker.ts handles.
+    options.ask().then(answered, answered);
+  };
+  const tick = (): void => {
+    const now = performance.now();
+    const late = now - lastTickAt > 2 * intervalMs;
+    lastTickAt = now;
+    if (askedAt === undefined) {
+      ask(now);
+      return;
+    }
+    if (late) askedAt = now;
+    if (now - askedAt < options.timeoutMs) return;
+    // The answer may be in the queue behind this timer: it is read first.
+    setImmediate(() =>
+      setImmediate(() => {
+        if (askedAt === undefined || stopped) return;
+        stop();
+        options.onHang();
+      }),
+    );
+  };
+  const timer = setInterval(tick, intervalMs);
+  timer.unref();
+  const stop = (): void => {
+    stopped = true;
+    clearInterval(timer);
+  };
+  return { stop };
+}
+
+interface NextWorker {
+  /** A worker runs. */
+  resolve(rpc: Rpc): void;
+  /** No worker will run any more. */
+  reject(error: ThreadsError): void;
+  /** The worker has ended. Callers that wait already keep waiting for the worker that follows. */
+  renew(): void;
+  /** Rejects with `cancelled` when the signal aborts. */
+  wait(signal: AbortSignal | undefined): Promise<Rpc>;
+}
+
+function createNext(): PromiseWithResolvers<Rpc> {
+  const next = Promise.withResolvers<Rpc>();
+  // Nobody may be waiting when the promise rejects.
+  next.promise.catch(() => undefined);
+  return next;
+}
+
+function createNextWorker(): NextWorker {
+  let next = createNext();
+  let isResolved = false;
+  return {
+    resolve: (rpc) => {
+      isResolved = true;
+      next.resolve(rpc);
+    },
+    reject: (error) => next.reject(error),
+    renew: () => {
+      if (isResolved) next = createNext();
+      isResolved = false;
+    },
+    wait: (signal) =>
+      new Promise((resolve, reject) => {
+        const cancel = (): void => reject(new ThreadsError("cancelled", "The call was cancelled."));
+        if (signal?.aborted) {
+          cancel();
+          return;
+        }
+        signal?.addEventListener("abort", cancel, { once: true });
+        next.promise.then(resolve, reject).finally(() => signal?.removeEventListener("abort", cancel));
+      }),
+  };
+}
+
+interface KeptWorker {
   /** The running worker, or the next one while it is being started. Rejects with `runtime_stopped` or `cancelled`. */
   ready(signal: AbortSignal | undefined): Promise<Rpc>;
   /**

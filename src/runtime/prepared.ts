@@ -1,4 +1,4 @@
-import { createTalkMemory } from "../shared/protocol/talk.ts";
+import { createTalkMemory } from "../shared/protocol/boot.ts";
 import { type RuntimeThread, startThread } from "./thread.ts";
 import { connectionWorkerUrl } from "./worker-files.ts";
 

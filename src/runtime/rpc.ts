@@ -2,7 +2,7 @@
  * Requests to the connection worker. The only place where a request settles: by reply, deadline, abort or the worker's
  * exit, whichever comes first. Every rejection is a `ThreadsError`.
  */
-import type { ConnectionApi, ConnectionMethod, ConnectionMethods } from "../shared/protocol/api.ts";
+import type { ConnectionApi, ConnectionMethod, ConnectionMethods } from "../shared/protocol/contract.ts";
 import { fromWireError, messageOf, type Reply, ThreadsError } from "../shared/protocol/errors.ts";
 import type { RuntimeThread } from "./thread.ts";
 

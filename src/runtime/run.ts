@@ -3,11 +3,10 @@
  * behind. Loaded after Pi's first paint.
  */
 
-import type { ConnectionMethod, ConnectionMethods } from "../shared/protocol/api.ts";
 import type { CallResult, CallToolParams } from "../shared/protocol/calls.ts";
 import { decode } from "../shared/protocol/codec.ts";
+import type { ConnectionMethod, ConnectionMethods, WorkerEvent } from "../shared/protocol/contract.ts";
 import { ThreadsError } from "../shared/protocol/errors.ts";
-import type { WorkerEvent } from "../shared/protocol/events.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import type { Runtime, RuntimeOptions } from "./contract.ts";
 import { keepWorker } from "./keep-worker.ts";

@@ -1,17 +1,16 @@
 /**
  * Everything that one session runs off the main thread. Owns: the worker and its restarts, requests and their deadlines,
  * and the server processes that must not outlive the worker. Must not: know Pi, tools or what the user sees.
- * Called by: session/start.ts. To add a request: shared/protocol/api.ts, and a method of `Runtime` if `ask` does not fit.
+ * Called by: session/start.ts. To add a request: shared/protocol/contract.ts, and a method of `Runtime` if `ask` does not fit.
  *
  * The code of the runtime (run.ts) is loaded in the background; calls wait for it. A runtime that is stopped before it
  * has started does not start.
  */
 import { messageOf, ThreadsError } from "../shared/protocol/errors.ts";
-import type { Runtime, RuntimeOptions } from "./contract.ts";
-import { STOPPED } from "./stopped.ts";
+import { type Runtime, type RuntimeOptions, STOPPED } from "./contract.ts";
 
 export type { Crash, Runtime, RuntimeOptions } from "./contract.ts";
-export { STOPPED } from "./stopped.ts";
+export { STOPPED } from "./contract.ts";
 
 export function startRuntimeLater(options: RuntimeOptions): Runtime {
   let isStopped = false;

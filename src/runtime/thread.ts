@@ -8,13 +8,10 @@ import { dirname, isAbsolute, join } from "node:path";
 import { MessageChannel, receiveMessageOnPort, Worker } from "node:worker_threads";
 import { expose, type Remote, wrap } from "comlink";
 import { codeFolder } from "../shared/process/code-folder.ts";
-import type { ConnectionApi } from "../shared/protocol/api.ts";
-import type { WorkerBoot } from "../shared/protocol/boot.ts";
+import { createTalkMemory, type WorkerBoot } from "../shared/protocol/boot.ts";
+import type { ConnectionApi, MainApi, Question, WorkerEvent } from "../shared/protocol/contract.ts";
 import { messageOf } from "../shared/protocol/errors.ts";
-import type { WorkerEvent } from "../shared/protocol/events.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
-import type { MainApi, Question } from "../shared/protocol/questions.ts";
-import { createTalkMemory } from "../shared/protocol/talk.ts";
 import { createTurnEndpoint, eventOf, type Port } from "../shared/protocol/turn-endpoint.ts";
 
 /** Asks the person until the signal aborts. Answers undefined if nobody answers. */

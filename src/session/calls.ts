@@ -6,7 +6,7 @@
 
 import type { FinishedMessage } from "../pi/api.ts";
 import type { ResultContent } from "../shared/protocol/calls.ts";
-import type { WorkerEvent } from "../shared/protocol/events.ts";
+import type { WorkerEvent } from "../shared/protocol/contract.ts";
 import type { CallTool, ToldResult, ToolCall } from "../tools/definition.ts";
 import type { Instructions } from "../tools/told.ts";
 import type { Running } from "./running.ts";

@@ -3,7 +3,7 @@ import type { CatalogStore } from "../catalog/store.ts";
 import type { PiContext } from "../pi/api.ts";
 import { guardStale, notify } from "../pi/extension.ts";
 import { refusedLine } from "../report/server-name.ts";
-import type { WorkerEvent } from "../shared/protocol/events.ts";
+import type { WorkerEvent } from "../shared/protocol/contract.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
 import { describeProblem } from "../shared/text/failure.ts";
 import type { Registrar } from "../tools/registrar.ts";

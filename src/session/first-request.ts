@@ -3,16 +3,141 @@
  * direct tools are declared, the branch's tools are registered, and the model is told of servers that have changed. Waits
  * for the worker only where nobody else knows the answer, and within limits.
  */
+
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { type Catalog, holdsToolsOf } from "../catalog/catalog.ts";
+import { type CatalogStore, snapshotIsOlder } from "../catalog/store.ts";
 import type { AddedMessage, Pi, PiContext } from "../pi/api.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { declaredTools } from "../tools/branch.ts";
+import { messageOf } from "../shared/protocol/errors.ts";
+import type { ServerStatus } from "../shared/protocol/status.ts";
+import type { SnapshotKey, SnapshotServer } from "../shared/snapshot/contract.ts";
+import type { DirectRule } from "../tools/book.ts";
+import { type DeclaredTool, declaredTools, serverByName } from "../tools/branch.ts";
 import type { Registrar } from "../tools/registrar.ts";
 import type { Planned, SearchTools } from "../tools/tools.ts";
-import { type AwaitDirectOptions, awaitDirectTools } from "./await-direct.ts";
-import { restoreBranch } from "./restore-branch.ts";
-import { planWithin, type Running, type SessionWaits, serversOf, type WhileRunning } from "./running.ts";
+import {
+  planWithin,
+  type Running,
+  type SessionState,
+  type SessionWaits,
+  serversOf,
+  type WhileRunning,
+} from "./running.ts";
 
-export interface FirstRequestOptions extends AwaitDirectOptions {
+interface AwaitDirectOptions {
+  agentDir: string;
+  /** Names the snapshot that the session shows. */
+  key: () => SnapshotKey;
+  store: CatalogStore;
+  registrar: Pick<Registrar, "follow">;
+  direct: DirectRule;
+  running: WhileRunning<Pick<Running, "planned" | "settings" | "statuses" | "runtime">>;
+  waits: Pick<SessionWaits, "directWaitMs">;
+}
+
+/**
+ * Whether the catalog lacks the server's tools and will soon have them: the server connects, is about to connect,
+ * or has just listed its tools.
+ */
+export const isLearning = (
+  { name, toolsKnown, state }: ServerStatus,
+  catalog: () => Pick<Catalog, "servers">,
+): boolean =>
+  toolsKnown
+    ? state !== "disabled" && !holdsToolsOf(catalog(), name)
+    : state === "connecting" || state === "idle";
+
+/** The user's and the project's own files, and every other file that the snapshot was made of. */
+const configFiles = ({ agentDir, key, store }: AwaitDirectOptions): string[] => [
+  join(agentDir, "mcp.json"),
+  join(homedir(), ".config", "mcp", "mcp.json"),
+  join(key().cwd, ".mcp.json"),
+  join(key().cwd, ".pi", "mcp.json"),
+  ...store.current().settings.files,
+];
+
+/** Whether the plan is sure to name the same servers as the snapshot. */
+function snapshotIsSure(pi: Pi, options: AwaitDirectOptions): boolean {
+  const { agentDir, key, store } = options;
+  if (store.checksum() === undefined) return false;
+  const { servers } = store.current();
+  // Only the plan says whether a project's server may still run, and how other extensions define their servers.
+  if (servers.some(({ project }) => project)) return false;
+  const known = new Set(servers.map(({ name }) => name));
+  if (pi.getMcpServers().some(({ name }) => !known.has(name))) return false;
+  return !snapshotIsOlder(agentDir, key(), configFiles(options));
+}
+
+/** Waits for the plan if the snapshot is not sure, then for the servers whose direct tools are unknown. */
+async function awaitDirectTools(pi: Pi, options: AwaitDirectOptions): Promise<void> {
+  const { store, registrar, direct, running, waits } = options;
+  const endsAt = performance.now() + waits.directWaitMs;
+  if (running()?.settings === undefined && !snapshotIsSure(pi, options)) {
+    await planWithin(running, waits.directWaitMs);
+  }
+  const session = running();
+  if (!session) return;
+  const servers = serversOf(session)
+    .filter((server) => direct.concerns(server.name, server.direct) && isLearning(server, store.current))
+    .map(({ name }) => name);
+  if (servers.length === 0) return;
+  const timeoutMs = Math.max(0, endsAt - performance.now());
+  try {
+    await session.runtime.settleTools({ timeoutMs, servers }, undefined);
+  } catch (error) {
+    // The prompt goes on without these tools: the worker ended, or answers late on a slow machine.
+    session.runtime.log("warn", messageOf(error));
+  }
+  if (running()) registrar.follow(store.current, true);
+}
+
+interface RestoreOptions {
+  store: Pick<CatalogStore, "current">;
+  registrar: Pick<Registrar, "registerDirect" | "restore" | "withdrawActive">;
+  running: WhileRunning<SessionState>;
+  waits: Pick<SessionWaits, "directWaitMs">;
+}
+
+/** Withdraws the active tools of servers that the plan does not name, or that it names as disabled. */
+export function withdrawAbsent(
+  registrar: Pick<Registrar, "withdrawActive">,
+  { statuses, settings }: Pick<SessionState, "statuses" | "settings">,
+): void {
+  if (settings === undefined) return;
+  registrar.withdrawActive(({ server }) => (statuses.get(server.name)?.state ?? "disabled") === "disabled");
+}
+
+/** The server of a declared tool: the transcript names it, or the tool's name begins with it. */
+function ownerOf(
+  { name: toolName, owner }: DeclaredTool,
+  { store, running }: Pick<RestoreOptions, "store" | "running">,
+): SnapshotServer | undefined {
+  const planned = serversOf(running()).map(({ name }) => ({ name, project: false, toolsKnown: false }));
+  const known: SnapshotServer[] = [...store.current().servers, ...planned];
+  return owner ? known.find(({ name }) => name === owner.server) : serverByName(toolName, known);
+}
+
+async function restoreBranch(
+  declared: ReadonlyMap<string, DeclaredTool>,
+  options: RestoreOptions,
+): Promise<void> {
+  const { store, registrar, running, waits } = options;
+  registrar.registerDirect(store.current());
+  const serverOf = (tool: DeclaredTool) => ownerOf(tool, options);
+  const restore = (): number => registrar.restore(store.current(), { declared, serverOf });
+  if (restore() > 0) {
+    // Only the plan knows the servers of the other tools.
+    await planWithin(running, waits.directWaitMs);
+    if (!running()) return;
+    restore();
+  }
+  const session = running();
+  if (session) withdrawAbsent(registrar, session);
+}
+
+interface FirstRequestOptions extends AwaitDirectOptions {
   registrar: Pick<Registrar, "follow" | "registerDirect" | "restore" | "withdrawActive">;
   searchTools: Pick<SearchTools, "complete" | "describe" | "keep" | "news">;
   running: WhileRunning<Pick<Running, "planned" | "settings" | "statuses" | "accepted" | "runtime">>;

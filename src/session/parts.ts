@@ -1,5 +1,6 @@
 /** Makes the parts of a session that live as long as the factory's instance, and joins them to each other. */
-import { createCatalogStore } from "../catalog/store.ts";
+
+import { type CatalogStore, createCatalogStore } from "../catalog/store.ts";
 import type { Pi } from "../pi/api.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { PROXY_TOOL, TOOL_SEARCH } from "../shared/naming.ts";
@@ -7,18 +8,47 @@ import type { SnapshotKey } from "../shared/snapshot/contract.ts";
 import { oneLine } from "../shared/text/unprintable.ts";
 import { directRule } from "../tools/book.ts";
 import { createLateTools } from "../tools/late-tools.ts";
-import { createRegistrar } from "../tools/registrar.ts";
-import { createInstructions, createSearchTools } from "../tools/tools.ts";
+import { createRegistrar, type Registrar } from "../tools/registrar.ts";
+import { createInstructions, createSearchTools, type SearchTools } from "../tools/tools.ts";
 import { createPromptCommands } from "../ui/prompts/prompts.ts";
 import { createResourceMentions } from "../ui/resources/resources.ts";
-import { isLearning } from "./await-direct.ts";
 import { createSessionCalls } from "./calls.ts";
-import { createFirstRequest } from "./first-request.ts";
+import { createFirstRequest, isLearning } from "./first-request.ts";
 import { planWithin, type Running, type SessionWaits, serversOf, type WhileRunning } from "./running.ts";
-import { createSnapshotKey } from "./snapshot-key.ts";
 import { createToolHost } from "./tool-host.ts";
 
-export interface PartsOptions {
+interface SessionSnapshotKey {
+  current(): SnapshotKey;
+  /** For `session_start`: withdraws a project's tools that the factory registered and this session must not have. */
+  correct(actual: SnapshotKey, projectTrusted: boolean): void;
+}
+
+interface SnapshotKeyOptions {
+  /** The factory's guess. */
+  key: SnapshotKey;
+  store: Pick<CatalogStore, "open" | "clear" | "current">;
+  registrar: Pick<Registrar, "withdrawAll">;
+  searchTools: Pick<SearchTools, "declare">;
+}
+
+function createSnapshotKey(options: SnapshotKeyOptions): SessionSnapshotKey {
+  const { store, registrar, searchTools } = options;
+  let { key } = options;
+  return {
+    current: () => key,
+    correct: (actual, projectTrusted) => {
+      const isOther = actual.cwd !== key.cwd || actual.configFile !== key.configFile;
+      if (!isOther && (projectTrusted || !store.current().servers.some(({ project }) => project))) return;
+      key = actual;
+      registrar.withdrawAll(({ server }) => server.project);
+      if (isOther && projectTrusted) store.open(key);
+      else store.clear();
+      searchTools.declare(store.current());
+    },
+  };
+}
+
+interface PartsOptions {
   agentDir: string;
   /** The factory's guess. */
   key: SnapshotKey;

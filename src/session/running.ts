@@ -1,11 +1,20 @@
 /** What lives from `session_start` to `session_shutdown`. Types, and the wait for the plan. */
+
 import type { Runtime } from "../runtime/runtime.ts";
 import type { CatalogSettings } from "../shared/protocol/catalog.ts";
 import type { AcceptedBefore } from "../shared/protocol/session.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
 import type { Dialogs } from "../ui/dialogs/dialogs.ts";
 import type { SignIns } from "../ui/sign-in/sign-in.ts";
-import { within } from "./within.ts";
+
+/** The value of the promise, or undefined after `ms` milliseconds. The timer does not keep the process alive. */
+export const within = <T>(promise: Promise<T> | undefined, ms: number): Promise<T | undefined> =>
+  Promise.race([
+    promise,
+    new Promise<undefined>((resolve) => {
+      setTimeout(() => resolve(undefined), ms).unref();
+    }),
+  ]);
 
 export interface SessionState {
   /** By server name. Empty until the first plan. */

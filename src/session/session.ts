@@ -23,8 +23,8 @@ import { LOG_FILE, type SnapshotKey } from "../shared/snapshot/contract.ts";
 import { explainRefusedArguments, explainUnknownCall } from "../tools/unknown-call.ts";
 import type { McpHost } from "../ui/mcp-host.ts";
 import { startFacts, toRegistered } from "./facts.ts";
+import { withdrawAbsent } from "./first-request.ts";
 import { createParts } from "./parts.ts";
-import { withdrawAbsent } from "./restore-branch.ts";
 import { type Running, type SessionWaits, serversOf, type WhileRunning } from "./running.ts";
 import { type StartOptions, startRunning } from "./start.ts";
 

@@ -4,10 +4,9 @@ import { LIMITS } from "../shared/protocol/limits.ts";
 import type { ToolHost } from "../tools/host.ts";
 import type { Registrar } from "../tools/registrar.ts";
 import type { Instructions } from "../tools/told.ts";
-import { isLearning } from "./await-direct.ts";
 import type { SessionCalls } from "./calls.ts";
-import { type Running, type SessionWaits, serversOf, type WhileRunning } from "./running.ts";
-import { within } from "./within.ts";
+import { isLearning } from "./first-request.ts";
+import { type Running, type SessionWaits, serversOf, type WhileRunning, within } from "./running.ts";
 
 export interface ToolHostOptions {
   store: Pick<CatalogStore, "current">;

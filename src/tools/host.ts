@@ -1,7 +1,7 @@
 /** The session as the tools see it that find and call other tools. One object serves them all; each takes its part. */
 import type { Catalog, CatalogTool } from "../catalog/catalog.ts";
 import type { WhyMissing } from "../report/search.ts";
-import type { ConnectionMethods } from "../shared/protocol/api.ts";
+import type { ConnectionMethods } from "../shared/protocol/contract.ts";
 import type { ServerStatus } from "../shared/protocol/status.ts";
 import type { Activation } from "./registrar.ts";
 import type { Instructions } from "./told.ts";

@@ -21,7 +21,7 @@ import {
   stateNote,
 } from "../report/search.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
-import { parseRequest, type SearchRequest } from "../shared/search/request.ts";
+import { parseRequest, type SearchRequest } from "../shared/search/search.ts";
 import { ownersOf } from "./branch.ts";
 import type { ToolHost } from "./host.ts";
 import type { ReadBranch, ToldInstructions } from "./told.ts";

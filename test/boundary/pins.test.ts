@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { ERROR_CODES } from "../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
-import { WEIGHTED } from "../../src/shared/search/weighted/weighted.ts";
+import { WEIGHTED } from "../../src/shared/search/weighted.ts";
 
 test("error codes", () => {
   expect(ERROR_CODES).toEqual([

@@ -11,7 +11,7 @@ import { startRuntime } from "../../src/runtime/run.ts";
 import { startValue } from "../../src/shared/asks/check.ts";
 import type { AskAnswer } from "../../src/shared/protocol/ask.ts";
 import type { CallResult } from "../../src/shared/protocol/calls.ts";
-import type { WorkerEvent } from "../../src/shared/protocol/events.ts";
+import type { WorkerEvent } from "../../src/shared/protocol/contract.ts";
 import type { SignInResult } from "../../src/shared/protocol/sign-in.ts";
 import type { ServerStatus } from "../../src/shared/protocol/status.ts";
 import { type SignedIn, signInAs, type User } from "./signing-in.ts";

@@ -1,5 +1,5 @@
 /** Owns: a person who answers the worker's questions when the test says so. */
-import type { Question } from "../../src/shared/protocol/questions.ts";
+import type { Question } from "../../src/shared/protocol/contract.ts";
 
 export interface Asked<Q extends Question = Question> {
   question: Q;

@@ -5,10 +5,10 @@
  */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { buildIndex, type SearchTool } from "../../src/shared/search/build/ranked.ts";
-import { openIndex } from "../../src/shared/search/ranked/index-format.ts";
-import { searchIndex } from "../../src/shared/search/ranked/ranked.ts";
-import { WEIGHTS, type Weights } from "../../src/shared/search/ranked/weights.ts";
+import { buildIndex } from "../../src/shared/search/build.ts";
+import { openIndex } from "../../src/shared/search/index-format.ts";
+import { searchIndex } from "../../src/shared/search/ranked.ts";
+import { type SearchTool, WEIGHTS, type Weights } from "../../src/shared/search/weights.ts";
 
 export const dataFolder =
   process.env.SEARCH_DATA ?? join(import.meta.dirname, "..", "..", "..", "shared", "search");

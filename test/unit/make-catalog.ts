@@ -8,7 +8,7 @@ import {
   type ToolAnnotations,
 } from "../../src/shared/protocol/catalog.ts";
 import { encode } from "../../src/shared/protocol/codec.ts";
-import { buildEngine } from "../../src/shared/search/build/build.ts";
+import { buildEngine } from "../../src/shared/search/build.ts";
 import { rootKeysOf, type Snapshot, type SnapshotServer } from "../../src/shared/snapshot/contract.ts";
 import { encodeSnapshot } from "../../src/shared/snapshot/snapshot.ts";
 import { searchToolDescription } from "../../src/shared/text/search-tool.ts";

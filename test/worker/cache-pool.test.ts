@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { catalogFrom } from "../../src/catalog/catalog.ts";
 import { DEFAULT_CATALOG_SETTINGS } from "../../src/shared/protocol/catalog.ts";
-import type { WorkerEvent } from "../../src/shared/protocol/events.ts";
+import type { WorkerEvent } from "../../src/shared/protocol/contract.ts";
 import { type CacheWorker, createCacheWorker } from "../../workers/connection/catalog/cache-worker.ts";
 import { CatalogPublisher } from "../../workers/connection/catalog/catalog.ts";
 import { parseEntry } from "../../workers/connection/config/entry/definition.ts";

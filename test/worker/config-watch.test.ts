@@ -269,7 +269,7 @@ describe("watchConfig", () => {
 
   test("a process with nothing else to do -> ends although files are watched", async () => {
     const program = join(folder, "program.ts");
-    const watch = join(import.meta.dirname, "../../workers/connection/config/live/watch.ts");
+    const watch = join(import.meta.dirname, "../../workers/connection/config/live/follow.ts");
     await writeFile(
       program,
       `import { LOOK_MS, watchConfig } from ${JSON.stringify(watch)};

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import type { WorkerEvent } from "../../src/shared/protocol/events.ts";
+import type { WorkerEvent } from "../../src/shared/protocol/contract.ts";
 import type { SessionFacts } from "../../src/shared/protocol/session.ts";
 import { createAnswer } from "../../workers/connection/rpc.ts";
 import { createLog } from "../../workers/shared/log.ts";

@@ -6,7 +6,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, test, vi } from "vitest";
 import { inputSchemaOf } from "../../src/catalog/catalog.ts";
-import type { WorkerEvent } from "../../src/shared/protocol/events.ts";
+import type { WorkerEvent } from "../../src/shared/protocol/contract.ts";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import type { ServerState, ServerStatus } from "../../src/shared/protocol/status.ts";
 import { configFacts, loadConfig } from "../../workers/connection/config/merge/merge.ts";

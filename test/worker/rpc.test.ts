@@ -8,8 +8,8 @@ import { promisify } from "node:util";
 import { afterEach, describe, expect, it, test } from "vitest";
 import { createRpc, type Rpc } from "../../src/runtime/rpc.ts";
 import { type RuntimeThread, startThread } from "../../src/runtime/thread.ts";
+import type { WorkerEvent } from "../../src/shared/protocol/contract.ts";
 import { ThreadsError } from "../../src/shared/protocol/errors.ts";
-import type { WorkerEvent } from "../../src/shared/protocol/events.ts";
 import { fixtures } from "./support.ts";
 
 /** This deadline ends hangs only; no test waits for it. */

@@ -7,10 +7,14 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { type Remote, transfer } from "comlink";
-import type { ConnectionApi, ConnectionMethod, ConnectionMethods } from "../../src/shared/protocol/api.ts";
+import type {
+  ConnectionApi,
+  ConnectionMethod,
+  ConnectionMethods,
+  MainApi,
+  WorkerEvent,
+} from "../../src/shared/protocol/contract.ts";
 import { messageOf, type Reply, ThreadsError, toWireError } from "../../src/shared/protocol/errors.ts";
-import type { WorkerEvent } from "../../src/shared/protocol/events.ts";
-import type { MainApi } from "../../src/shared/protocol/questions.ts";
 import { endIfFileGone, type Log } from "../shared/log.ts";
 import type { AskUser } from "./asks/asks.ts";
 import { createCacheWorker } from "./catalog/cache-worker.ts";

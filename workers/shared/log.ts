@@ -6,7 +6,7 @@
 
 import { mkdir, rename } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { LogLevel } from "../../src/shared/protocol/api.ts";
+import type { LogLevel } from "../../src/shared/protocol/contract.ts";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import { replaceHidden } from "../../src/shared/text/unprintable.ts";
 import { appendRegular, codeOf, PRIVATE_FOLDER, regularSize } from "./files/read-regular.ts";

@@ -30,36 +30,6 @@ export interface ConsoleOptions {
   noColor: boolean;
 }
 
-export interface Console {
-  /** One JSON document is wanted on stdout, and nothing else. */
-  readonly json: boolean;
-  /** stdout is a terminal: lists are laid out for a person. */
-  readonly isTerminal: boolean;
-  /** A person can be asked: stdin and stderr are a terminal. */
-  readonly canAsk: boolean;
-  /** Progress may be shown on stderr. */
-  readonly showsProgress: boolean;
-  /** Cells of a line of stdout; undefined without a terminal. */
-  readonly columns: number | undefined;
-  paint(colour: Colour, text: string): string;
-  /** Our own lines, whose foreign parts are clean already. */
-  lines(lines: readonly string[]): void;
-  /** A result of a server: cleaned on a terminal, unchanged elsewhere. Ends with a newline on a terminal. */
-  result(text: string): void;
-  /** The one document of `--json`. */
-  document(value: unknown): void;
-  /** The document or, without `--json`, the lines. */
-  answer(document: unknown, lines: () => readonly string[]): void;
-  /** A line of stderr that `--quiet` leaves out. Further lines of the text are indented. */
-  note(text: string): void;
-  /** A line of stderr that is always written. Further lines of the text are indented. */
-  warn(text: string): void;
-  /** Shows a passing state in the last line of stderr; an empty text removes it. */
-  progress(text: string): void;
-  /** Asks for a line; undefined if there is none. */
-  ask(question: string, signal?: AbortSignal): Promise<string | undefined>;
-}
-
 /**
  * Makes each write to a file a whole one: Node writes once, and neither goes on after a short write nor tells of it. Pipes
  * and terminals do so by themselves, and tell of errors by an event. `onError` throws, or the error is passed over.
@@ -96,65 +66,98 @@ const columnsOf = ({ columns }: Stream): number => columns || 80;
 /** Whether the line is a yes; no line is none. */
 export const isYes = (line: string | undefined): boolean => /^y(es)?$/i.test(line?.trim() ?? "");
 
-export function createConsole(options: ConsoleOptions): Console {
-  const { stdin, stdout, stderr, env, json, quiet } = options;
-  const isTerminal = stdout.isTTY === true;
-  const isErrTerminal = stderr.isTTY === true;
-  const colours = isTerminal && !options.noColor && !env.NO_COLOR && env.TERM !== "dumb";
-  const showsProgress = isErrTerminal && !quiet && env.TERM !== "dumb";
-  let hasProgress = false;
+export class Console {
+  readonly #options: ConsoleOptions;
+  readonly #hasColours: boolean;
+  #hasProgress = false;
+  /** One JSON document is wanted on stdout, and nothing else. */
+  readonly json: boolean;
+  /** stdout is a terminal: lists are laid out for a person. */
+  readonly isTerminal: boolean;
+  /** A person can be asked: stdin and stderr are a terminal. */
+  readonly canAsk: boolean;
+  /** Progress may be shown on stderr. */
+  readonly showsProgress: boolean;
+  /** Cells of a line of stdout; undefined without a terminal. */
+  readonly columns: number | undefined;
 
-  const clearProgress = (): void => {
-    if (hasProgress) stderr.write("\r\u001b[K");
-    hasProgress = false;
-  };
-  const warn = (text: string): void => {
-    clearProgress();
+  constructor(options: ConsoleOptions) {
+    const { stdin, stdout, stderr, env, json, quiet, noColor } = options;
+    this.#options = options;
+    this.json = json;
+    this.isTerminal = stdout.isTTY === true;
+    this.canAsk = stdin.isTTY === true && stderr.isTTY === true;
+    this.showsProgress = stderr.isTTY === true && !quiet && env.TERM !== "dumb";
+    this.columns = this.isTerminal ? columnsOf(stdout) : undefined;
+    this.#hasColours = this.isTerminal && !noColor && !env.NO_COLOR && env.TERM !== "dumb";
+  }
+
+  paint(colour: Colour, text: string): string {
+    return this.#hasColours && text !== "" ? `\u001b[${CODES[colour]}m${text}\u001b[0m` : text;
+  }
+
+  /** Our own lines, whose foreign parts are clean already. */
+  lines(lines: readonly string[]): void {
+    if (lines.length > 0) this.#out(`${lines.join("\n")}\n`);
+  }
+
+  /** A result of a server: cleaned on a terminal, unchanged elsewhere. Ends with a newline. */
+  result(text: string): void {
+    const shown = this.isTerminal ? printable(text) : text;
+    this.#out(shown.endsWith("\n") || shown === "" ? shown : `${shown}\n`);
+  }
+
+  /** The one document of `--json`. */
+  document(value: unknown): void {
+    const text = JSON.stringify(value, undefined, 2);
+    this.#out(`${this.isTerminal ? replaceUnprintable(text, escaped) : text}\n`);
+  }
+
+  /** The document or, without `--json`, the lines. */
+  answer(document: unknown, lines: () => readonly string[]): void {
+    if (this.json) this.document(document);
+    else this.lines(lines());
+  }
+
+  /** A line of stderr that `--quiet` leaves out. Further lines of the text are indented. */
+  note(text: string): void {
+    if (!this.#options.quiet) this.warn(text);
+  }
+
+  /** A line of stderr that is always written. Further lines of the text are indented. */
+  warn(text: string): void {
+    this.#clearProgress();
     // A server may have written a part of it: no line of that passes for another line.
-    stderr.write(`${printable(text).replaceAll("\n", "\n  ")}\n`);
-  };
-  return {
-    json,
-    isTerminal,
-    canAsk: stdin.isTTY === true && isErrTerminal,
-    showsProgress,
-    columns: isTerminal ? columnsOf(stdout) : undefined,
-    paint: (colour, text) => (colours && text !== "" ? `\u001b[${CODES[colour]}m${text}\u001b[0m` : text),
-    lines: (lines) => {
-      clearProgress();
-      if (lines.length > 0) stdout.write(`${lines.join("\n")}\n`);
-    },
-    result: (text) => {
-      clearProgress();
-      const shown = isTerminal ? printable(text) : text;
-      stdout.write(shown.endsWith("\n") || shown === "" ? shown : `${shown}\n`);
-    },
-    document: (value) => {
-      clearProgress();
-      const text = JSON.stringify(value, undefined, 2);
-      stdout.write(`${isTerminal ? replaceUnprintable(text, escaped) : text}\n`);
-    },
-    answer(document, lines) {
-      if (json) this.document(document);
-      else this.lines(lines());
-    },
-    note: (text) => {
-      if (!quiet) warn(text);
-    },
-    warn,
-    progress: (text) => {
-      if (!showsProgress) return;
-      clearProgress();
-      if (text === "") return;
-      const line = printable(text).replaceAll("\n", " ");
-      stderr.write(cutTo(line, Math.max(1, columnsOf(stderr) - 1)));
-      hasProgress = true;
-    },
-    ask: async (question, signal) => {
-      clearProgress();
-      return askLine({ input: stdin, output: stderr }, printable(question), signal);
-    },
-  };
+    this.#options.stderr.write(`${printable(text).replaceAll("\n", "\n  ")}\n`);
+  }
+
+  /** Shows a passing state in the last line of stderr; an empty text removes it. */
+  progress(text: string): void {
+    if (!this.showsProgress) return;
+    this.#clearProgress();
+    if (text === "") return;
+    const { stderr } = this.#options;
+    const line = printable(text).replaceAll("\n", " ");
+    stderr.write(cutTo(line, Math.max(1, columnsOf(stderr) - 1)));
+    this.#hasProgress = true;
+  }
+
+  /** Asks for a line; undefined if there is none. */
+  async ask(question: string, signal?: AbortSignal): Promise<string | undefined> {
+    this.#clearProgress();
+    const { stdin, stderr } = this.#options;
+    return askLine({ input: stdin, output: stderr }, printable(question), signal);
+  }
+
+  #out(text: string): void {
+    this.#clearProgress();
+    this.#options.stdout.write(text);
+  }
+
+  #clearProgress(): void {
+    if (this.#hasProgress) this.#options.stderr.write("\r\u001b[K");
+    this.#hasProgress = false;
+  }
 }
 
 /** One line that is typed or pasted: an address of a browser, with what an authorization server may add to it. */

@@ -9,11 +9,14 @@ import { join } from "node:path";
 import { type CatalogStore, createCatalogStore } from "../../catalog/store.ts";
 import { refusedLine, serverName } from "../../report/server-name.ts";
 import { type Runtime, startRuntimeLater } from "../../runtime/runtime.ts";
-import type { ApprovalAnswer, ApprovalQuestion } from "../../shared/protocol/approval.ts";
+import type {
+  ApprovalAnswer,
+  ApprovalQuestion,
+  Question,
+  WorkerEvent,
+} from "../../shared/protocol/contract.ts";
 import { messageOf } from "../../shared/protocol/errors.ts";
-import type { WorkerEvent } from "../../shared/protocol/events.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
-import type { Question } from "../../shared/protocol/questions.ts";
 import type { SignInResult } from "../../shared/protocol/sign-in.ts";
 import type { StatusReport } from "../../shared/protocol/status.ts";
 import { LOG_FILE } from "../../shared/snapshot/contract.ts";

@@ -5,7 +5,7 @@
  * list of comlink's messages, or `{ event }`.
  */
 import type { Endpoint } from "comlink";
-import type { WorkerEvent } from "./events.ts";
+import type { WorkerEvent } from "./contract.ts";
 
 /** A `MessagePort`, without naming Node or the DOM. */
 export interface Port {

@@ -1,23 +1,22 @@
 /**
- * The two rankers behind one interface: opens an index of build/build.ts and searches it. Owns that interface. Must not
- * import build/, since it runs on the main thread. Called by src/catalog. README.md describes `ranked`; `weighted` counts
+ * The two rankers behind one interface: opens an index of build.ts and searches it. Owns that interface. Must not
+ * import build.ts, since it runs on the main thread. Called by src/catalog. README.md describes `ranked`; `weighted` counts
  * 10/5/4/3 (weighted.ts), for users who want scores that they can add up by hand. To add a ranker: its kind in
- * `SearchKind`, its row here and in build/build.ts.
+ * `SearchKind`, its row here and in build.ts.
  */
 
-import { openIndex } from "./ranked/index-format.ts";
-import { MAX_PINS, type ToolFilter, toolsNamed, withoutMcp } from "./ranked/pins.ts";
-import { bothFilters, type SearchOptions, searchIndex, serverFilter } from "./ranked/ranked.ts";
-import { queryTerms } from "./weighted/tokens.ts";
-import { openWeighted, searchWeighted } from "./weighted/weighted.ts";
-import { lettersAndDigits } from "./words/characters.ts";
+import { openIndex } from "./index-format.ts";
+import { MAX_PINS, type ToolFilter, toolsNamed, withoutMcp } from "./pins.ts";
+import { bothFilters, type SearchOptions, searchIndex, serverFilter } from "./ranked.ts";
+import { openWeighted, searchWeighted, weightedTerms } from "./weighted.ts";
+import { lettersAndDigits } from "./words.ts";
 
 const MAX_QUERY_CHARACTERS = 4_000;
 
 export type SearchKind = "ranked" | "weighted";
 
 /** A tool as the rankers need it besides its index. */
-export interface NamedTool {
+interface NamedTool {
   /** Name in Pi. */
   readonly name: string;
   /** Name at its server. */
@@ -25,7 +24,7 @@ export interface NamedTool {
   readonly server: { readonly name: string };
 }
 
-export interface EngineHit {
+interface EngineHit {
   /** Position of the tool in the catalog that was indexed. */
   readonly tool: number;
   /** Comparable within one result only. */
@@ -34,14 +33,14 @@ export interface EngineHit {
   readonly pinned: boolean;
 }
 
-export interface EngineResult {
+interface EngineResult {
   /** Best first. Tools that the query names come before and may exceed the limit. */
   readonly hits: readonly EngineHit[];
   /** Words of the query that no tool has. */
   readonly unmatched: readonly string[];
 }
 
-export interface EngineOptions {
+interface EngineOptions {
   /** Restricts the search to the tools of this server. */
   server?: string | undefined;
   /** Restricts the search to the tools that it accepts, by position. */
@@ -96,7 +95,7 @@ function openCounted(bytes: Uint8Array, toolsOf: () => readonly NamedTool[]): Se
     search: (query, limit, options = {}) => {
       const { hits, unmatched } = searchWeighted(
         index,
-        queryTerms(query.slice(0, MAX_QUERY_CHARACTERS)),
+        weightedTerms(query.slice(0, MAX_QUERY_CHARACTERS)),
         limit,
         filterOf(options),
       );
@@ -124,3 +123,17 @@ export const openEngine = (
   bytes: Uint8Array,
   toolsOf: () => readonly NamedTool[],
 ): SearchEngine => (kind === "ranked" ? openRanked(bytes) : openCounted(bytes, toolsOf));
+
+export type SearchRequest =
+  | { kind: "select"; names: string[] }
+  | { kind: "words"; text: string }
+  | { kind: "empty" };
+
+export function parseRequest(query: string): SearchRequest {
+  const select = /^\s*select:(.*)$/is.exec(query);
+  if (select) {
+    const names = (select[1] ?? "").split(/[\s,]+/).filter((name) => lettersAndDigits(name) !== "");
+    return names.length > 0 ? { kind: "select", names: [...new Set(names)] } : { kind: "empty" };
+  }
+  return lettersAndDigits(query) === "" ? { kind: "empty" } : { kind: "words", text: query };
+}

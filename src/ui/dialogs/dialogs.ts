@@ -4,7 +4,7 @@
  * what an answer says. Dialogs appear only in modes that have them; the code of each is loaded with the first one.
  */
 import type { PiContext } from "../../pi/api.ts";
-import type { Question } from "../../shared/protocol/questions.ts";
+import type { Question } from "../../shared/protocol/contract.ts";
 import type { ConsentQuestion } from "../../shared/protocol/status.ts";
 import type { DialogsHost, LastingQuestions } from "./questions.ts";
 

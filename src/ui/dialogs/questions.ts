@@ -4,7 +4,7 @@
  * another program makes up, and a closed dialog, allow nothing.
  */
 import type { PiContext } from "../../pi/api.ts";
-import type { ApprovalAnswer, ApprovalQuestion } from "../../shared/protocol/approval.ts";
+import type { ApprovalAnswer, ApprovalQuestion } from "../../shared/protocol/contract.ts";
 import type { ConsentQuestion } from "../../shared/protocol/status.ts";
 import { cutTo, printable } from "../../shared/text/width.ts";
 import { pagesOf, screenOf, shortOf } from "../dialog.ts";

@@ -14,8 +14,8 @@ import {
 } from "../../catalog/catalog.ts";
 import { renderDoctor } from "../../report/doctor.ts";
 import { renderStats } from "../../report/status.ts";
+import type { WorkerEvent } from "../../shared/protocol/contract.ts";
 import { messageOf } from "../../shared/protocol/errors.ts";
-import type { WorkerEvent } from "../../shared/protocol/events.ts";
 import type { ServerDetails } from "../../shared/protocol/panel.ts";
 import { estimateTokens } from "../../shared/text/search-tool.ts";
 import type { McpHost } from "../mcp-host.ts";

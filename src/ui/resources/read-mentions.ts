@@ -3,11 +3,10 @@
 import type { CompletionProvider, InputEvent, InputResult, PiContext } from "../../pi/api.ts";
 import { notify } from "../../pi/extension.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import type { CallResult } from "../../shared/protocol/calls.ts";
+import type { CallResult, ReadResourceParams, SuggestedResource } from "../../shared/protocol/calls.ts";
 import { decode } from "../../shared/protocol/codec.ts";
 import { describeThrown } from "../../shared/protocol/errors.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
-import type { ReadResourceParams, SuggestedResource } from "../../shared/protocol/resources.ts";
 import { isTextBlock } from "../../shared/text/clean-blocks.ts";
 import { oneLine, shownName } from "../../shared/text/unprintable.ts";
 

@@ -1,6 +1,6 @@
 /** The part of the session that a sign-in needs, and what the session gets of the sign-ins. Types only. */
 import type { Runtime } from "../../runtime/runtime.ts";
-import type { WorkerEvent } from "../../shared/protocol/events.ts";
+import type { WorkerEvent } from "../../shared/protocol/contract.ts";
 import type { Dialogs } from "../dialogs/dialogs.ts";
 
 export interface SignInHost {

@@ -1,14 +1,14 @@
 /** Owns: the lines of stderr that a server's question makes, whatever the server writes. The terminal is a fake. */
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
-import { createConsole } from "../../../src/cli/console/console.ts";
+import { Console } from "../../../src/cli/console/console.ts";
 import { createAsks } from "../../../src/cli/session/asks.ts";
 import type { Ask, AskAnswer } from "../../../src/shared/protocol/ask.ts";
 
 /** Asks the question, answers with the lines, and gives what stderr shows without what `ask` itself prints. */
 async function shown(ask: Ask, typed: string[]): Promise<{ lines: string[]; sent: AskAnswer | undefined }> {
   const stderr = Object.assign(new PassThrough(), { isTTY: true });
-  const real = createConsole({
+  const real = new Console({
     stdin: Object.assign(new PassThrough(), { isTTY: true }),
     stdout: new PassThrough(),
     stderr,
@@ -17,7 +17,7 @@ async function shown(ask: Ask, typed: string[]): Promise<{ lines: string[]; sent
     quiet: false,
     noColor: true,
   });
-  const console = { ...real, ask: async () => typed.shift() };
+  const console = Object.assign(real, { ask: async () => typed.shift() });
   const sent = await createAsks(console)("docs", ask, new AbortController().signal);
   return { lines: String(stderr.read()).trimEnd().split("\n"), sent };
 }

@@ -1,6 +1,6 @@
 /** Owns: a console of the command whose output is kept: in a pipe, or on a terminal. */
 import { PassThrough } from "node:stream";
-import { type Console, type ConsoleOptions, createConsole } from "../../../src/cli/console/console.ts";
+import { Console, type ConsoleOptions } from "../../../src/cli/console/console.ts";
 
 export interface Captured {
   console: Console;
@@ -18,7 +18,7 @@ export function captureConsole({
     Object.assign(new PassThrough(), isTTY ? { isTTY } : {}).on("data", (chunk: Buffer) => {
       written[name] += String(chunk);
     });
-  const console = createConsole({
+  const console = new Console({
     stdin: new PassThrough(),
     stdout: stream("stdout"),
     stderr: stream("stderr"),

@@ -1,21 +1,26 @@
 /** Owns: what commands ask of the worker and what they refuse before that. The worker is a fake. */
 import { expect, test } from "vitest";
+import { createCatalogStore } from "../../../src/catalog/store.ts";
 import { loadCommand } from "../../../src/cli/commands/commands.ts";
 import type { Context } from "../../../src/cli/commands/known.ts";
 import { NO_OPTIONS, type Options } from "../../../src/cli/words/parse.ts";
+import type { WordName } from "../../../src/cli/words/table.ts";
 import { captureConsole } from "./captured-console.ts";
 
 type Answers = Readonly<Record<string, unknown>>;
 
+const AGENT_DIR = "/no/such/agent";
+const KEY = { cwd: "/no/such/project", configFile: undefined };
+
 /** Runs a command on a worker that knows one server and gives these answers. `asked`: the requests so far, by name. */
 async function run(
-  word: "add" | "import" | "doctor",
-  words: string[],
-  answers: Answers,
-  options: Partial<Options>,
+  word: WordName,
+  words: readonly string[],
+  answers: Answers = {},
+  options: Partial<Options> = {},
 ) {
   const asked: string[] = [];
-  const { console, stdout } = captureConsole();
+  const { console, stdout, stderr } = captureConsole({ json: options.json === true });
   const runtime = {
     ask: async (name: string) => {
       asked.push(name);
@@ -23,17 +28,66 @@ async function run(
       return answers[name];
     },
   };
-  const report = { servers: [{ name: "github" }], problems: [], files: [], questions: [], refused: [] };
+  const servers = [{ name: "github", state: "idle", toolsKnown: false }];
+  const report = { servers, problems: [], files: [], questions: [], refused: [] };
   const context = {
     console,
+    place: { agentDir: AGENT_DIR, key: KEY, trust: { trust: "by-option" } },
     options: { ...NO_OPTIONS, ...options },
     arguments: words,
     signal: new AbortController().signal,
-    session: async () => ({ runtime, planned: async () => report, status: async () => report }),
+    session: async () => ({
+      runtime,
+      store: createCatalogStore(AGENT_DIR, KEY),
+      planned: async () => report,
+      status: async () => report,
+      allow: async () => undefined,
+    }),
   } as unknown as Context;
   const command = await loadCommand(word);
-  return { done: command(context), asked, stdout };
+  return { done: command(context), asked, stdout, stderr };
 }
+
+test.each([["remove"], ["disable"], ["enable"], ["login"], ["logout"], ["call", "work"]] as const)(
+  "%s of a name that is merely alike -> a mistake of usage, before anything is asked of the worker",
+  async (word, ...more) => {
+    const { done, asked } = await run(word, ["git-hub", ...more]);
+    await expect(done).rejects.toMatchObject({
+      exitCode: 2,
+      message: "No server named git-hub is configured.",
+      remedy: "One is named github. This command needs the exact name.",
+    });
+    expect(asked).toEqual([]);
+  },
+);
+
+const SWITCHED = { file: "/home/mcp.json", but: "It waits." };
+test.each<[WordName, Answers, string, string, unknown]>([
+  [
+    "enable",
+    { setEnabled: SWITCHED },
+    "github is enabled in /home/mcp.json.\n",
+    "It waits.\n",
+    { enabled: true },
+  ],
+  [
+    "disable",
+    { setEnabled: SWITCHED },
+    "github is disabled in /home/mcp.json.\n",
+    "It waits.\n",
+    { but: "It waits." },
+  ],
+  ["logout", { signOut: { text: "github: signed out." } }, "github: signed out.\n", "", { server: "github" }],
+])(
+  "%s, which /mcp carries out alike -> a line on stdout, or one document",
+  async (word, answers, out, err, document) => {
+    const text = await run(word, ["github"], answers);
+    expect([await text.done, text.stdout(), text.stderr()]).toEqual([0, out, err]);
+    const json = await run(word, ["github"], answers, { json: true });
+    expect(await json.done).toBe(0);
+    expect(JSON.parse(json.stdout())).toMatchObject(document as object);
+  },
+);
 
 const NEW = { line: "node x.mjs", file: "/home/mcp.json", mistakes: [] };
 

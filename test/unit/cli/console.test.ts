@@ -1,7 +1,10 @@
-/** Owns: what the command's console makes of its terminal. */
+/** Owns: what the command's console makes of its terminal, and what a command says of an error. */
+
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
-import { createConsole } from "../../../src/cli/console/console.ts";
+import { Console } from "../../../src/cli/console/console.ts";
+import { asFailure } from "../../../src/cli/console/failure.ts";
+import { type ErrorCode, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { captureConsole } from "./captured-console.ts";
 
 function consoleOn(columns: number | undefined) {
@@ -9,7 +12,7 @@ function consoleOn(columns: number | undefined) {
   const stdout = Object.assign(new PassThrough(), { isTTY: true, ...size });
   const stderr = Object.assign(new PassThrough(), { isTTY: true, ...size });
   const rest = { json: false, quiet: false, noColor: true };
-  const console = createConsole({ stdin: new PassThrough(), stdout, stderr, env: {}, ...rest });
+  const console = new Console({ stdin: new PassThrough(), stdout, stderr, env: {}, ...rest });
   return { console, stderr };
 }
 
@@ -51,4 +54,22 @@ test("a result in a pipe -> unchanged, also as JSON", () => {
   const json = captureConsole({ json: true });
   json.console.document({ text: FOREIGN });
   expect(JSON.parse(json.stdout())).toEqual({ text: FOREIGN });
+});
+
+test.each<[ErrorCode, code: number, remedy: string]>([
+  ["runtime_stopped", 70, "Try once more."],
+  ["deadline", 6, "Try once more; mcp-threads.log may say why."],
+  ["connect_failed", 3, "/reload it."],
+])("%s -> exit code %d, %s", (code, exitCode, remedy) => {
+  const failure = asFailure(new ThreadsError(code, "It is over.", { remedy: "/reload it." }));
+  expect(failure).toMatchObject({ exitCode, code, message: "It is over.", remedy });
+});
+
+test("anything else that is thrown -> an internal failure with its message alone", () => {
+  expect(asFailure(new TypeError("x is undefined"))).toMatchObject({
+    exitCode: 70,
+    code: "internal",
+    message: "x is undefined",
+    remedy: undefined,
+  });
 });

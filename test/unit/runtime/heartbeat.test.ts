@@ -1,6 +1,6 @@
 /** Owns: when a worker counts as hanging; a pause of main itself does not count. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { type Heartbeat, startHeartbeat } from "../../../src/runtime/heartbeat.ts";
+import { type Heartbeat, startHeartbeat } from "../../../src/runtime/keep-worker.ts";
 
 let heartbeat: Heartbeat | undefined;
 beforeEach(() => {

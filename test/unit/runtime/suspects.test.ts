@@ -1,6 +1,6 @@
 /** Owns: which servers are held back after a worker has died. */
 import { describe, expect, it } from "vitest";
-import { type Death, suspectsOf } from "../../../src/runtime/suspects.ts";
+import { type Death, suspectsOf } from "../../../src/runtime/suspicion.ts";
 
 const MEBIBYTE = 1024 * 1024;
 const death = (more: Partial<Death> = {}): Death => ({

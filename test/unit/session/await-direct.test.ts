@@ -1,6 +1,6 @@
 /** Owns: which servers' tools are still on their way to the catalog, and so worth a wait. */
 import { describe, expect, it } from "vitest";
-import { isLearning } from "../../../src/session/await-direct.ts";
+import { isLearning } from "../../../src/session/first-request.ts";
 import { makeCatalog } from "../make-catalog.ts";
 import { makeStatus } from "../server-status.ts";
 

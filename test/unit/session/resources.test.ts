@@ -1,10 +1,13 @@
 /** Owns: resources that a person names in a message: what the message becomes, and what the editor suggests. */
 import { describe, expect, test, vi } from "vitest";
 import type { CompletionProvider, ImageContent, InputEvent } from "../../../src/pi/api.ts";
-import type { ResultContent } from "../../../src/shared/protocol/calls.ts";
+import type {
+  ReadResourceParams,
+  ResultContent,
+  SuggestedResource,
+} from "../../../src/shared/protocol/calls.ts";
 import { encode } from "../../../src/shared/protocol/codec.ts";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
-import type { ReadResourceParams, SuggestedResource } from "../../../src/shared/protocol/resources.ts";
 import { makeStatus } from "../server-status.ts";
 import { type OpenOptions, openSession, planned } from "./support.ts";
 

@@ -1,8 +1,8 @@
 /** Owns: what one Pi session does on the main thread, from the factory to its end. The runtime is a fake. */
 import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
+import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
-import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import type { MadeServer } from "../make-catalog.ts";
 import { makeStatus } from "../server-status.ts";
 import { settled } from "../settled.ts";

@@ -2,7 +2,7 @@
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { trySearch } from "../../../src/session/run.ts";
-import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
+import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import type { McpHost } from "../../../src/ui/mcp-host.ts";
 import { makeCatalog } from "../make-catalog.ts";
 

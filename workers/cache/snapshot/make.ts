@@ -8,7 +8,7 @@ import type { AssignedNames } from "../../../src/shared/naming.ts";
 import type { CatalogSettings } from "../../../src/shared/protocol/catalog.ts";
 import { encode } from "../../../src/shared/protocol/codec.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { buildEngine } from "../../../src/shared/search/build/build.ts";
+import { buildEngine } from "../../../src/shared/search/build.ts";
 import {
   rootKeysOf,
   type Snapshot,

@@ -7,7 +7,7 @@ import { type AssignedNames, nameTools } from "../../../src/shared/naming.ts";
 import type { ToolAnnotations } from "../../../src/shared/protocol/catalog.ts";
 import { encode } from "../../../src/shared/protocol/codec.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import type { IndexedTool } from "../../../src/shared/search/build/build.ts";
+import type { IndexedTool } from "../../../src/shared/search/build.ts";
 import {
   rootKeysOf,
   type SnapshotArgument,

@@ -5,9 +5,8 @@
  * To add a kind of field: src/shared/protocol/ask.ts, read.ts, src/shared/asks/check.ts, src/ui/asks/form.ts.
  */
 import type { AskAnswer } from "../../../src/shared/protocol/ask.ts";
-import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
+import type { AnswerTo, Question, WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
-import type { AnswerTo, Question } from "../../../src/shared/protocol/questions.ts";
 import type { Redactor } from "../secrets/redact.ts";
 import { ASK_MS, DECLINES, URLS_OF_CALL, WAITING } from "./limits.ts";
 import { contentOf, readAsk, type ServerAsk } from "./read.ts";

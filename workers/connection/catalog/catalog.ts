@@ -4,7 +4,7 @@
  * whose tools cannot be published is left out and reported, and the others do not wait for it again. Must not: let a
  * snapshot wait for a file, which may lie on a slow disk or be locked by another process.
  */
-import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
+import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import type { Log } from "../../shared/log.ts";
 import type { PublishResult, PublishTask } from "../../shared/tasks.ts";
 import type { Settings } from "../config/entry/settings.ts";

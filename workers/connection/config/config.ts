@@ -1,8 +1,8 @@
 /**
  * Owns: the configuration that runs. Loads and follows the files, decides which servers may run, and turns each
- * change into a plan that the session carries out. Must not: start or know servers. Called by: session.ts.
+ * change into a plan that the session carries out. Must not: start or know servers.
  * Parts: files and hosts read, merge adds up, trust decides, plan compares (apply-queue.ts), live follows and holds.
- * To add a setting: entry/settings-shape.ts and entry/settings.ts. To add a host: hosts/hosts.ts says how.
+ * To add a setting: a row of entry/settings.ts. To add a host: hosts/hosts.ts says how.
  */
 import type { AcceptedBefore, RegisteredServer, SessionFacts } from "../../../src/shared/protocol/session.ts";
 import type { Log } from "../../shared/log.ts";

@@ -3,7 +3,7 @@
  * The lines are bounded in size and rate, and free of the definition's secrets; the log itself escapes control
  * characters. None of them reaches the terminal. Owns also which secrets of a server no text may show.
  */
-import type { LogLevel } from "../../../src/shared/protocol/api.ts";
+import type { LogLevel } from "../../../src/shared/protocol/contract.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { behindName } from "../../shared/commands.ts";
 import type { Log } from "../../shared/log.ts";

@@ -4,8 +4,8 @@
  * it connects and closes is decided in state.ts, a pure table, and call.ts calls its tools. A failure stays with this server.
  */
 
+import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
-import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { SessionLimits } from "../../../src/shared/protocol/session.ts";
 import type { ServerStatus } from "../../../src/shared/protocol/status.ts";

@@ -2,32 +2,118 @@
  * Carries a plan of the configuration out: servers, then what the cache knows of them, then the catalog. Owns the
  * settings and files of the plan that runs. Called by: session.ts, for the first plan and for each change.
  */
-import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
+
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { AcceptedBefore } from "../../../src/shared/protocol/session.ts";
 import type { StatusReport } from "../../../src/shared/protocol/status.ts";
+import { counted } from "../../../src/shared/text/amounts.ts";
+import { commandFor } from "../../shared/commands.ts";
 import {
   boundResources,
   normalizePrompts,
   normalizeResources,
   normalizeTemplates,
 } from "../../shared/listed.ts";
+import type { Log } from "../../shared/log.ts";
 import { abortable } from "../../shared/pace/abort.ts";
 import type { CacheEntry, CacheQuery } from "../../shared/tasks.ts";
 import type { CacheWorker } from "../catalog/cache-worker.ts";
 import type { CatalogPublisher } from "../catalog/catalog.ts";
 import type { DefinitionHashes } from "../catalog/kept.ts";
 import { catalogSettings } from "../catalog/publish.ts";
-import type { ConfigState } from "../config/config.ts";
+import type { ConfigState, RunningConfiguration } from "../config/config.ts";
 import { cacheIdentity } from "../config/entry/cache-identity.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../config/entry/settings.ts";
-import { isIdle, type Plan } from "../config/plan/plan.ts";
+import { findHosts } from "../config/found/found.ts";
+import { DIALECTS } from "../config/hosts/dialects.ts";
+import { describeEffect, isIdle, type Plan } from "../config/plan/plan.ts";
 import { messageLimitIsOf } from "../messages/too-large.ts";
 import type { KnownTools } from "../servers/lists.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
 
-export interface PlanCarrierOptions {
+const HINT_FILE = "mcp-hint.json";
+
+/** True for the one session that made the file. False also if it cannot be made: else every start would tell. */
+const isFirst = (agentDir: string): Promise<boolean> =>
+  writeFile(join(agentDir, HINT_FILE), `${JSON.stringify({ version: 1, toldAt: Date.now() })}\n`, {
+    // Fails if there is anything of that name, a link too: of several sessions one tells.
+    flag: "wx",
+    mode: 0o600,
+  }).then(
+    () => true,
+    () => false,
+  );
+
+/** For example `7 servers of Claude Code and Cursor`; undefined if other programs have none. */
+async function othersText(running: RunningConfiguration): Promise<string | undefined> {
+  const found = await findHosts(running.facts);
+  const counts = found
+    .map(({ host, files }) => ({ host, count: files.reduce((sum, { servers }) => sum + servers.length, 0) }))
+    .filter(({ count }) => count > 0);
+  const titles = counts.map(({ host }) => DIALECTS[host].title);
+  const all = counts.reduce((sum, { count }) => sum + count, 0);
+  const names = [titles.slice(0, -1).join(", "), titles.at(-1)].filter(Boolean).join(" and ");
+  return all === 0 ? undefined : `${counted(all, "server")} of ${names}`;
+}
+
+/** The line; undefined if it was told before, or there is something to see in `/mcp` already. */
+export async function firstHint(running: RunningConfiguration): Promise<string | undefined> {
+  const { servers, problems } = running.applied;
+  if (servers.length + problems.length > 0 || !(await isFirst(running.facts.agentDir))) return undefined;
+  const others = await othersText(running);
+  const add = `No MCP server is configured yet. ${commandFor("add")} adds one`;
+  return others === undefined
+    ? `${add}.`
+    : `${add}, ${commandFor("import")} takes over what other programs have: ${others}.`;
+}
+
+/** A change is reported when the servers that it started have settled, but not later than this. */
+const NOTICE_WAIT_MS = 10_000;
+
+interface EffectNoticeOptions {
+  supervisor: Pick<Supervisor, "servers" | "settleTools">;
+  catalog: Pick<CatalogPublisher, "withdraw" | "flush">;
+  log: Log;
+  emit: (event: WorkerEvent) => void;
+  /** Fires when the session ends: nothing is reported then. */
+  signal: AbortSignal;
+}
+
+/** Never rejects: what goes wrong is in the log. */
+export async function reportEffect(change: Plan, options: EffectNoticeOptions): Promise<void> {
+  const { supervisor, log, emit } = options;
+  try {
+    if (!(await isShown(change, options))) return;
+    const text = describeEffect(change, toolCounts(supervisor.servers));
+    if (text === undefined) return;
+    log.info(text);
+    emit({ type: "notice", text, level: "info" });
+  } catch (error) {
+    log.error(`telling a change failed: ${(error as Error).message}`);
+  }
+}
+
+/**
+ * Settles when main has what the notice says, so that it is true when a person reads it. A server that was replaced
+ * shows its old tools until the new one has listed its own. False: the session ended meanwhile.
+ */
+async function isShown(change: Plan, { supervisor, catalog, signal }: EffectNoticeOptions): Promise<boolean> {
+  if (catalog.withdraw() && startedBy(change).length === 0) return true;
+  await supervisor.settleTools({ timeoutMs: NOTICE_WAIT_MS }, signal);
+  if (signal.aborted) return false;
+  await catalog.flush();
+  return true;
+}
+
+/** Name -> number of tools, for the servers whose tools are known. */
+const toolCounts = (servers: Supervisor["servers"]): Map<string, number> =>
+  new Map(servers.flatMap(({ name, tools }) => (tools ? [[name, tools.length] as const] : [])));
+
+interface PlanCarrierOptions {
   cwd: string;
   /** Absolute path of the cache file. */
   cachePath: string;
@@ -123,7 +209,7 @@ export const statusReport = ({ servers }: Pick<Supervisor, "servers">, state: Co
 });
 
 /** Names of the servers that a plan starts or replaces. */
-export const startedBy = ({ servers }: Plan): string[] =>
+const startedBy = ({ servers }: Plan): string[] =>
   servers.filter(({ action }) => action === "start" || action === "restart").map(({ name }) => name);
 
 /** Names of the servers that a plan replaces or removes. */

@@ -3,8 +3,18 @@
  * processor from main. Owns how long the plan waits. Must not: hold up anything that main asks for.
  * Called by: session.ts.
  */
+import type { ConnectionMethod, ConnectionMethods } from "../../../src/shared/protocol/contract.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import type { Handler, SessionRequests } from "./handler.ts";
+
+export type Handler<M extends ConnectionMethod> = (
+  params: ConnectionMethods[M]["params"],
+  signal: AbortSignal,
+) => Promise<ConnectionMethods[M]["value"]>;
+
+/** Requests that the worker answers without a session. */
+export type WorkerRequest = "startSession" | "matchTools" | "ping" | "log" | "shutdown";
+
+export type SessionRequests = { [M in Exclude<ConnectionMethod, WorkerRequest>]: Handler<M> };
 
 /** Pi tells of the request before it opens the connection and writes. */
 const STILL_LEAVING_MS = 30;

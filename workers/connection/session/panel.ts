@@ -1,12 +1,21 @@
 /** The requests of the panel of `/mcp`: what a server is and why, its log, and changes of its keys and its tools. */
 
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
-import type { PanelRequests, ServerDetails, ToolExposures } from "../../../src/shared/protocol/panel.ts";
+import type {
+  LogLines,
+  PanelRequests,
+  ServerDetails,
+  ToolExposures,
+} from "../../../src/shared/protocol/panel.ts";
 import { LOG_FILE } from "../../../src/shared/snapshot/contract.ts";
+import { escapePattern } from "../../../src/shared/text/reading.ts";
 import { advice } from "../../shared/commands.ts";
+import { readEnd } from "../../shared/files/read-regular.ts";
 import type { RunningConfiguration } from "../config/config.ts";
-import { changeConfigFile, realFile, textOf } from "../config/edit/edit.ts";
+import { changeConfigFile, realFile } from "../config/edit/edit.ts";
 import {
   decideIn,
   type EffectiveEdit,
@@ -25,13 +34,65 @@ import type { DecidingRule } from "../config/entry/exposure.ts";
 import type { Server } from "../servers/server.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
 import { allTools } from "../tools/listed.ts";
-import type { SessionRequests } from "./handler.ts";
-import { readLogLines } from "./log-lines.ts";
+import type { SessionRequests } from "./first-request.ts";
 import { shownLine } from "./proposed.ts";
+import { applyOwnWrite } from "./user-edits.ts";
+
+/** Read from the end of the file. */
+const READ_BYTES = 1024 * 1024;
+const LINES = 500;
+const LINE_CHARS = 1_000;
+/** How often a log that somebody looks at is compared with what was seen, and for how long one request waits. */
+const LOOK_MS = 400;
+const WAIT_MS = 20_000;
+
+/** A line that belongs to the entry before it. */
+const CONTINUED = /^ {4}/;
+
+/** Whether the text names the server as a whole word. */
+function names(server: string): (line: string) => boolean {
+  const word = escapePattern(server);
+  const expression = new RegExp(`(?:^|[^\\p{L}\\p{N}_-])${word}(?:$|[^\\p{L}\\p{N}_-])`, "u");
+  return (line) => line.includes(server) && expression.test(line);
+}
+
+/** `text`: the end of a log; its first line may be cut. */
+function linesOf(text: string, server: string): string[] {
+  const fits = names(server);
+  const found: string[] = [];
+  let belongs = false;
+  for (const line of text.split("\n")) {
+    if (line === "") continue;
+    if (!CONTINUED.test(line)) belongs = fits(line);
+    if (belongs) found.push(line.slice(0, LINE_CHARS).toWellFormed());
+  }
+  return found.slice(-LINES);
+}
+
+const sizeOf = (file: string): Promise<number> =>
+  stat(file).then(
+    ({ size }) => size,
+    () => 0,
+  );
+
+/** `seen`: the size that an earlier answer told. The request then waits until the file has another size. */
+async function readLogLines(
+  file: string,
+  { server, seen }: { server: string; seen: number | undefined },
+  signal: AbortSignal,
+): Promise<LogLines> {
+  const endsAt = performance.now() + WAIT_MS;
+  while (seen !== undefined && (await sizeOf(file)) === seen && performance.now() < endsAt) {
+    await sleep(LOOK_MS, undefined, { signal, ref: false });
+  }
+  const read = await readEnd(file, READ_BYTES);
+  if (read.kind !== "end") return { lines: [], size: await sizeOf(file) };
+  return { lines: linesOf(read.bytes.toString("utf8"), server), size: read.size };
+}
 
 type PanelHandlers = Pick<SessionRequests, keyof PanelRequests>;
 
-export interface PanelParts {
+interface PanelParts {
   started: Promise<RunningConfiguration>;
   supervisor: Pick<Supervisor, "get" | "servers">;
   agentDir: string;
@@ -105,14 +166,7 @@ async function carryOut(
 ): Promise<{ file: string }> {
   const real = await realFile(file, running.facts);
   await changeConfigFile(file, edit);
-  const { servers, texts } = running.applied;
-  let text: string | undefined;
-  try {
-    if (servers.some(({ name }) => name === server)) text = edit(texts.get(file));
-  } catch (error) {
-    if (!(error instanceof ThreadsError)) throw error;
-  }
-  await running.written({ file, text: text ?? (await textOf(file)) ?? "" });
+  await applyOwnWrite(running, file, edit, server);
   return { file: real };
 }
 

@@ -10,8 +10,8 @@ import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import { abortable } from "../../shared/pace/abort.ts";
 import { heldIn } from "../messages/heavy.ts";
 import { redactError } from "../secrets/redact.ts";
-import { type HandOverParts, handOver } from "./hand-over.ts";
-import type { SessionRequests } from "./handler.ts";
+import { type HandOverParts, handOver } from "./calls.ts";
+import type { SessionRequests } from "./first-request.ts";
 
 export type PromptRequests = Pick<SessionRequests, "getPrompt" | "completePrompt">;
 

@@ -3,7 +3,7 @@
  * (ConnectionMethods), so that rpc.ts hands them on by name. Each waits until the first plan is carried out, and
  * rejects with the error of a start that failed. To add a request: a line in ConnectionMethods, its answer here.
  */
-import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
+import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import type { SessionAsks } from "../asks/asks.ts";
 import type { CatalogPublisher } from "../catalog/catalog.ts";
 import type { RunningConfiguration } from "../config/config.ts";
@@ -12,9 +12,8 @@ import type { Results } from "../results/results.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
 import { runCall } from "./calls.ts";
 import { statusReport } from "./carry-out.ts";
-import { explainAbsent } from "./explain-server.ts";
-import { declaredSchema, explainMissing } from "./explain-tool.ts";
-import type { SessionRequests } from "./handler.ts";
+import { declaredSchema, explainAbsent, explainMissing } from "./explain-server.ts";
+import type { SessionRequests } from "./first-request.ts";
 import { createPanelRequests } from "./panel.ts";
 import { createPromptRequests } from "./prompts.ts";
 import { createResourceRequests } from "./resources.ts";

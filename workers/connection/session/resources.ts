@@ -2,15 +2,16 @@
  * The requests of a person who hands a resource to the model: which resources are known, which of them fit what is
  * typed, and the content of one. Only reading it connects to a server.
  */
+
+import type { ShownResource, SuggestedResource } from "../../../src/shared/protocol/calls.ts";
 import { encode } from "../../../src/shared/protocol/codec.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import type { ShownResource, SuggestedResource } from "../../../src/shared/protocol/resources.ts";
 import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import type { CachedResource, CachedTemplate } from "../../shared/listed.ts";
 import { abortable } from "../../shared/pace/abort.ts";
 import { redactError } from "../secrets/redact.ts";
-import { type HandOverParts, handOver } from "./hand-over.ts";
-import type { SessionRequests } from "./handler.ts";
+import { type HandOverParts, handOver } from "./calls.ts";
+import type { SessionRequests } from "./first-request.ts";
 
 export type ResourceRequests = Pick<SessionRequests, "listResources" | "readResource" | "suggestResources">;
 

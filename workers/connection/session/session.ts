@@ -5,15 +5,14 @@
  */
 import { createHash } from "node:crypto";
 import { join } from "node:path";
+import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
-import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { SessionFacts } from "../../../src/shared/protocol/session.ts";
 import { SNAPSHOT_FOLDER, snapshotFileName } from "../../../src/shared/snapshot/contract.ts";
 import type { Log } from "../../shared/log.ts";
 import { Approvals } from "../approval/approval.ts";
-import type { AskUser } from "../asks/asks.ts";
-import { SessionAsks } from "../asks/asks.ts";
+import { type AskUser, SessionAsks } from "../asks/asks.ts";
 import { openPage } from "../auth/auth.ts";
 import type { CacheWorker } from "../catalog/cache-worker.ts";
 import { CatalogPublisher } from "../catalog/catalog.ts";
@@ -26,16 +25,13 @@ import { Results } from "../results/results.ts";
 import type { Connect } from "../servers/server.ts";
 import { Supervisor, type SupervisorContext } from "../servers/supervisor.ts";
 import type { Talkers } from "../servers/talkers.ts";
-import { CurrentPlan, createPlanCarrier, endedBy } from "./carry-out.ts";
-import { reportEffect } from "./effect-notice.ts";
-import { firstHint } from "./first-hint.ts";
-import { createFirstRequest, endingTheWait } from "./first-request.ts";
-import type { SessionRequests } from "./handler.ts";
+import { CurrentPlan, createPlanCarrier, endedBy, firstHint, reportEffect } from "./carry-out.ts";
+import { createFirstRequest, endingTheWait, type SessionRequests } from "./first-request.ts";
 import { createSessionRequests } from "./requests.ts";
 import { createSignInRequests, openSessionAuth } from "./sign-ins.ts";
 import { createUserEdits } from "./user-edits.ts";
 
-export type { Handler, SessionRequests, WorkerRequest } from "./handler.ts";
+export type { Handler, SessionRequests, WorkerRequest } from "./first-request.ts";
 export { createPatternMatcher } from "./match-pattern.ts";
 
 export interface SessionContext {

@@ -4,40 +4,234 @@
  */
 
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
-import type { ProposedServer, RemovedServer, SetupRequests } from "../../../src/shared/protocol/setup.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import type {
+  FoundFile,
+  FoundImports,
+  FoundServer,
+  ProposedServer,
+  RemovedServer,
+  SetupRequests,
+  TakeImports,
+  TakenImports,
+} from "../../../src/shared/protocol/setup.ts";
+import { cleanText } from "../../../src/shared/text/unprintable.ts";
 import { advice, commandFor } from "../../shared/commands.ts";
+import { sameJson } from "../../shared/json.ts";
 import type { RunningConfiguration } from "../config/config.ts";
-import { realFile, textOf, writeAdded, writeRemoved } from "../config/edit/edit.ts";
-import { editAdded, editRemoved, type NewEntry } from "../config/edit/entries.ts";
+import {
+  editableFile,
+  realFile,
+  textOf,
+  writeAdded,
+  writeImports,
+  writeRemoved,
+} from "../config/edit/edit.ts";
+import { editAdded, editImports, editRemoved, type NewEntry, namesIn } from "../config/edit/entries.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
-import { configSources } from "../config/files/sources.ts";
+import { parseConfigText } from "../config/files/files.ts";
+import { type ConfigSource, configSources } from "../config/files/sources.ts";
+import { findHosts, foundId, type HostFound } from "../config/found/found.ts";
+import { DIALECTS } from "../config/hosts/dialects.ts";
+import { boundProblems } from "../config/merge/merge.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
 import { explainAbsent } from "./explain-server.ts";
-import { type Applied, findImports, takeImports } from "./found-imports.ts";
-import type { SessionRequests } from "./handler.ts";
-import { checkedDefinition, definedIn, parseProposed, previewServer } from "./proposed.ts";
-import { removedFrom } from "./removed-from.ts";
+import type { SessionRequests } from "./first-request.ts";
+import { checkedDefinition, definedIn, parseProposed, previewServer, shownLine } from "./proposed.ts";
+import { applyOwnWrite } from "./user-edits.ts";
 
-export type SetupHandlers = Pick<SessionRequests, keyof SetupRequests>;
+const isSame = (a: ServerDefinition, b: ServerDefinition): boolean =>
+  sameJson([a.target, a.auth, a.oauth], [b.target, b.auth, b.oauth]);
 
-export interface SetupParts {
+function standingOf(server: ServerDefinition, running: RunningConfiguration): FoundServer["standing"] {
+  const configured = running.configured(server.name);
+  if (!configured) return "new";
+  return isSame(server, configured) ? "same" : "other";
+}
+
+/** What is left of the limits while the list is made. */
+interface Room {
+  servers: number;
+  chars: number;
+}
+
+function foundServer(server: ServerDefinition, running: RunningConfiguration, room: Room): FoundServer {
+  const { name, enabled, project } = server;
+  const line = shownLine(server, !project);
+  const isFit = line !== undefined && line.length <= room.chars;
+  room.servers--;
+  room.chars -= isFit ? line.length : 0;
+  return {
+    name,
+    standing: standingOf(server, running),
+    ...(isFit ? { line, id: foundId(server) } : { unusable: "what it would run is too long to be shown" }),
+    ...(enabled ? {} : { disabled: true as const }),
+  };
+}
+
+function foundFiles({ files }: HostFound, running: RunningConfiguration, room: Room): FoundFile[] {
+  return files.map(({ source, servers }) => {
+    const shown = servers.slice(0, Math.max(room.servers, 0));
+    return {
+      file: source.file,
+      ofProject: source.origin === "project-file",
+      servers: shown.map((server) => foundServer(server, running, room)),
+      more: servers.length - shown.length,
+    };
+  });
+}
+
+/** Names of programs in `imports` of the files that run. */
+const importedHosts = (running: RunningConfiguration): ReadonlySet<string> =>
+  new Set(running.applied.imports);
+
+async function findImports(running: RunningConfiguration): Promise<FoundImports> {
+  const hosts = await findHosts(running.facts);
+  const room: Room = { servers: LIMITS.foundServers, chars: LIMITS.foundChars };
+  const imported = importedHosts(running);
+  return {
+    hosts: hosts.map((found) => ({
+      host: found.host,
+      title: DIALECTS[found.host].title,
+      imported: imported.has(found.host),
+      files: foundFiles(found, running, room),
+    })),
+    problems: boundProblems(hosts.flatMap(({ problems }) => problems)).map((problem) => ({
+      ...problem,
+      message: cleanText(problem.message),
+    })),
+    file: editableFile(running.facts, false),
+  };
+}
+
+interface Chosen {
+  servers: ServerDefinition[];
+  left: TakenImports["left"];
+}
+
+/** The servers of these ids, as far as the files still say what was shown. */
+async function chosenOf(ids: readonly string[], running: RunningConfiguration): Promise<Chosen> {
+  const hosts = await findHosts(running.facts);
+  const byId = new Map(
+    hosts.flatMap(({ files }) =>
+      files.flatMap(({ servers }) => servers.map((one) => [foundId(one), one] as const)),
+    ),
+  );
+  const servers: ServerDefinition[] = [];
+  let changed = 0;
+  for (const id of new Set(ids)) {
+    const server = byId.get(id);
+    if (server) servers.push(server);
+    else changed++;
+  }
+  const reason = "its file has changed since it was shown";
+  return { servers, left: changed === 0 ? [] : [{ name: `${changed} of the chosen`, reason }] };
+}
+
+/** Why a server is not copied; undefined: it is. */
+function whyLeft(
+  server: ServerDefinition,
+  {
+    running,
+    names,
+    taken,
+    replace,
+  }: {
+    running: RunningConfiguration;
+    /** Names in the file that is written. */
+    names: ReadonlySet<string>;
+    taken: ReadonlySet<string>;
+    replace: boolean;
+  },
+): string | undefined {
+  if (taken.has(server.name)) return "another program's server of this name was chosen too";
+  if (replace) return undefined;
+  if (names.has(server.name)) return "the file has an entry of this name already";
+  const standing = standingOf(server, running);
+  return standing === "other"
+    ? `${running.configured(server.name)?.file} has another server of this name`
+    : undefined;
+}
+
+async function copy(
+  { ids, replace = false }: Extract<TakeImports, { how: "copy" }>,
+  running: RunningConfiguration,
+): Promise<TakenImports> {
+  const file = editableFile(running.facts, false);
+  const names = namesIn(await textOf(file));
+  const { servers, left } = await chosenOf(ids.slice(0, LIMITS.copiedServers), running);
+  if (ids.length > LIMITS.copiedServers) {
+    const reason = `at most ${LIMITS.copiedServers} are copied at once`;
+    left.push({ name: `${ids.length - LIMITS.copiedServers} of the chosen`, reason });
+  }
+  const taken = new Map<string, ServerDefinition>();
+  for (const server of servers) {
+    const reason = whyLeft(server, { running, names, taken: new Set(taken.keys()), replace });
+    if (reason === undefined) taken.set(server.name, server);
+    else left.push({ name: server.name, reason });
+  }
+  const entries = [...taken.values()].map(({ name, raw }) => ({ name, entry: raw as NewEntry["entry"] }));
+  if (entries.length > 0) {
+    await writeAdded(file, entries, replace);
+    await applyOwnWrite(running, file, (text) => editAdded(text, entries, { file, replace: true }));
+  }
+  return { file, taken: [...taken.keys()], left };
+}
+
+async function takeImports(wish: TakeImports, running: RunningConfiguration): Promise<TakenImports> {
+  if (wish.how === "copy") return copy(wish, running);
+  const file = editableFile(running.facts, false);
+  const imported = importedHosts(running);
+  const left: TakenImports["left"] = [];
+  const taken: string[] = [];
+  for (const host of new Set(wish.hosts)) {
+    if (!Object.hasOwn(DIALECTS, host)) left.push({ name: host, reason: "no such program is known" });
+    else if (imported.has(host)) left.push({ name: host, reason: "it is imported already" });
+    else taken.push(host);
+  }
+  if (taken.length > 0) {
+    await writeImports(file, taken);
+    await applyOwnWrite(running, file, (text) => editImports(text, taken, file));
+  }
+  return { file, taken, left };
+}
+
+export interface OwnFile {
+  source: ConfigSource;
+  /** Undefined: there is no such file, or it cannot be read. */
+  text: string | undefined;
+}
+
+/** Whether the text holds a whole entry of this name, and no mere override. */
+const defines = ({ source, text = "" }: OwnFile, name: string): boolean =>
+  parseConfigText(text, source).entries.some(
+    (entry) => entry.kind === "server" && entry.definition.name === name,
+  );
+
+/**
+ * The user's own file comes before one of the project, which the person may not even have looked at. `own`: lowest
+ * precedence first. `wanted`: the file that the person was shown. `inEffect`: the file of the server that counts now.
+ * Undefined: no file of ours names the server. An entry with a mistake defines no server, and can be removed all the same.
+ */
+export function removedFrom(
+  name: string,
+  own: readonly OwnFile[],
+  { wanted, inEffect }: { wanted?: string | undefined; inEffect?: string | undefined },
+): string | undefined {
+  const naming = own.filter(({ text }) => namesIn(text).has(name));
+  const isNamed = (file: string | undefined) => naming.some(({ source }) => source.file === file);
+  if (isNamed(wanted)) return wanted;
+  const users = naming.findLast((file) => file.source.origin === "user" && defines(file, name));
+  if (users) return users.source.file;
+  return isNamed(inEffect) ? inEffect : naming.at(-1)?.source.file;
+}
+
+type SetupHandlers = Pick<SessionRequests, keyof SetupRequests>;
+
+interface SetupParts {
   started: Promise<RunningConfiguration>;
   supervisor: Pick<Supervisor, "servers" | "tryServer">;
 }
-
-/** Applies an own write: the text that runs with this change alone, or the whole file if that text cannot be edited. */
-const appliedBy =
-  (running: RunningConfiguration): Applied =>
-  async (file, edit) => {
-    let text: string;
-    try {
-      text = edit(running.applied.texts.get(file));
-    } catch (error) {
-      if (!(error instanceof ThreadsError)) throw error;
-      text = (await textOf(file)) ?? "";
-    }
-    await running.written({ file, text });
-  };
 
 /** Why the server that was written does not run; undefined if it may. */
 function whyIdle(
@@ -70,7 +264,7 @@ async function addServer(
     ? await running.allowAsUser(definition).catch((error: unknown) => error)
     : undefined;
   await writeAdded(file, entries, replace);
-  await appliedBy(running)(file, (text) => editAdded(text, entries, { file, replace: true }));
+  await applyOwnWrite(running, file, (text) => editAdded(text, entries, { file, replace: true }));
   if (unsaved) throw unsaved;
   const but = whyIdle(name, file, { supervisor, running });
   return { file: written, ...(but === undefined ? {} : { but }) };
@@ -128,11 +322,10 @@ async function removeServer(
 ): Promise<RemovedServer> {
   const file = await fileOf(name, running, wanted);
   const overrides = running.configured(name)?.overrides ?? [];
-  const applied = appliedBy(running);
   const remove = async (from: string): Promise<string> => {
     const real = await realFile(from, running.facts);
     await writeRemoved(from, name);
-    await applied(from, (text) => (text === undefined ? "" : editRemoved(text, name, from)));
+    await applyOwnWrite(running, from, (text) => (text === undefined ? "" : editRemoved(text, name, from)));
     return real;
   };
   const real = await remove(file);
@@ -175,7 +368,7 @@ export function createSetupRequests({ started, supervisor }: SetupParts): SetupH
     findImports: async () => findImports(await started),
     takeImports: async (wish) => {
       const running = await started;
-      return takeImports(wish, running, appliedBy(running));
+      return takeImports(wish, running);
     },
   };
 }

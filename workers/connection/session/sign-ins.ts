@@ -4,8 +4,8 @@
  */
 
 import { homedir } from "node:os";
+import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import { fromWireError, ThreadsError, wantsKey } from "../../../src/shared/protocol/errors.ts";
-import type { WorkerEvent } from "../../../src/shared/protocol/events.ts";
 import { advice } from "../../shared/commands.ts";
 import type { Log } from "../../shared/log.ts";
 import { abortable, settledWithin } from "../../shared/pace/abort.ts";
@@ -14,7 +14,7 @@ import type { RunningConfiguration } from "../config/config.ts";
 import type { ResolveOptions } from "../config/values/values.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
 import { explainAbsent } from "./explain-server.ts";
-import type { SessionRequests } from "./handler.ts";
+import type { SessionRequests } from "./first-request.ts";
 
 export interface SessionSignInsOptions {
   agentDir: string;

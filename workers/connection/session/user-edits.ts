@@ -3,7 +3,7 @@
  * answer that a tool may always run. Writes the file, whose new text is then applied like any edit.
  */
 
-import type { ConnectionMethods } from "../../../src/shared/protocol/api.ts";
+import type { ConnectionMethods } from "../../../src/shared/protocol/contract.ts";
 import { describeError, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { advice } from "../../shared/commands.ts";
 import type { RunningConfiguration } from "../config/config.ts";
@@ -25,6 +25,26 @@ import type { Supervisor } from "../servers/supervisor.ts";
 import { explainAbsent } from "./explain-server.ts";
 
 type Answer<M extends keyof ConnectionMethods> = Promise<ConnectionMethods[M]["value"]>;
+
+/**
+ * Applies an own write: the text that runs with this change alone, since other edits may wait for the person. The whole file
+ * counts if that text cannot be edited, or does not have the server.
+ */
+export async function applyOwnWrite(
+  running: RunningConfiguration,
+  file: string,
+  edit: (text: string | undefined) => string,
+  server?: string,
+): Promise<void> {
+  const { servers, texts } = running.applied;
+  let text: string | undefined;
+  try {
+    if (server === undefined || servers.some(({ name }) => name === server)) text = edit(texts.get(file));
+  } catch (error) {
+    if (!(error instanceof ThreadsError)) throw error;
+  }
+  await running.written({ file, text: text ?? (await textOf(file)) ?? "" });
+}
 
 export interface UserEdits {
   setEnabled(params: ConnectionMethods["setEnabled"]["params"]): Answer<"setEnabled">;
@@ -69,22 +89,6 @@ export function createUserEdits(running: RunningConfiguration, supervisor: Super
     );
   };
 
-  /** The text to apply: the applied text with this change alone, or the whole file if that text cannot be edited. */
-  const agreedText = async (
-    file: string,
-    server: string,
-    edit: (text: string | undefined) => string,
-  ): Promise<string> => {
-    const { servers, texts } = running.applied;
-    const isApplied = servers.some(({ name }) => name === server);
-    try {
-      if (isApplied) return edit(texts.get(file));
-    } catch (error) {
-      if (!(error instanceof ThreadsError)) throw error;
-    }
-    return (await textOf(file)) ?? "";
-  };
-
   return {
     setEnabled: async ({ server, enabled, project }) => {
       const definition = definitionOf(server);
@@ -93,7 +97,7 @@ export function createUserEdits(running: RunningConfiguration, supervisor: Super
       const unsaved = enabled ? await allowAsUser(definition, file) : undefined;
       await writeEnabled(file, server, enabled);
       const edit = (text: string | undefined) => editEnabled(text, server, enabled, file);
-      await running.written({ file, text: await agreedText(file, server, edit) });
+      await applyOwnWrite(running, file, edit, server);
       if (unsaved) throw unsaved;
       const absent = enabled ? explainAbsent(server, running.state) : undefined;
       const runs = supervisor.servers.some(({ name }) => name === server);
@@ -104,7 +108,7 @@ export function createUserEdits(running: RunningConfiguration, supervisor: Super
       const file = editableFile(running.facts, false);
       await writeAllowed(file, allowed);
       const edit = (text: string | undefined) => editAllowed(text, allowed, file);
-      await running.written({ file, text: await agreedText(file, server, edit) });
+      await applyOwnWrite(running, file, edit, server);
     },
     readConfig: async ({ project }) => {
       const file = editableFile(running.facts, project);

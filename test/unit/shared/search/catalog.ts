@@ -1,9 +1,10 @@
 /**
  * A small catalog that the search tests share, and the function with which they search it.
  */
-import { buildIndex, type SearchTool } from "../../../../src/shared/search/build/ranked.ts";
-import { openIndex } from "../../../../src/shared/search/ranked/index-format.ts";
-import { type SearchOptions, searchIndex } from "../../../../src/shared/search/ranked/ranked.ts";
+import { buildIndex } from "../../../../src/shared/search/build.ts";
+import { openIndex } from "../../../../src/shared/search/index-format.ts";
+import { type SearchOptions, searchIndex } from "../../../../src/shared/search/ranked.ts";
+import type { SearchTool } from "../../../../src/shared/search/weights.ts";
 
 const properties = (...names: string[]): unknown => ({
   type: "object",

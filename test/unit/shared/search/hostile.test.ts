@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { buildIndex, type SearchTool } from "../../../../src/shared/search/build/ranked.ts";
+import { buildIndex } from "../../../../src/shared/search/build.ts";
+import type { SearchTool } from "../../../../src/shared/search/weights.ts";
 import { searcher } from "./catalog.ts";
 
 const good: SearchTool = { server: "files", name: "read_file", description: "Read a file." };

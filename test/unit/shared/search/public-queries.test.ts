@@ -3,7 +3,7 @@
  * Without them the tests are skipped, and the run says so.
  */
 import { describe, expect, it, test } from "vitest";
-import { buildIndex } from "../../../../src/shared/search/build/ranked.ts";
+import { buildIndex } from "../../../../src/shared/search/build.ts";
 import { amount } from "../../../support/long.ts";
 import {
   createRanker,

@@ -1,6 +1,6 @@
 /** Queries that a model may write for ToolSearch. */
 import { expect, it } from "vitest";
-import { parseRequest } from "../../../../src/shared/search/request.ts";
+import { parseRequest } from "../../../../src/shared/search/search.ts";
 
 it.each([
   ["read file", { kind: "words", text: "read file" }],

@@ -199,16 +199,7 @@ describe("/mcp", () => {
     const report = {
       findings: [{ id: "config", severity: "error", title: "The file is broken." }],
       leftOut: 0,
-      facts: {
-        version: "1",
-        runtime: "Node",
-        platform: "p",
-        proxies: [],
-        servers: 0,
-        connected: 0,
-        waiting: 0,
-        tools: 0,
-      },
+      facts: { version: "1", runtime: "Node", platform: "p", proxies: [], servers: 0 },
       servers: [],
       stages: [],
       tookMs: 3,
@@ -360,55 +351,32 @@ describe("/mcp edit", () => {
 
 describe("completeMcp", () => {
   const NAMES = ["fs", "git", "github"];
+  const ALL =
+    "status|tools|tool|resources|reconnect|auth|logout|add|import|remove|enable|disable|edit|trust|stats|doctor";
   it.each([
-    [
-      "",
-      [
-        "status",
-        "tools",
-        "tool",
-        "resources",
-        "reconnect",
-        "auth",
-        "logout",
-        "add",
-        "import",
-        "remove",
-        "enable",
-        "disable",
-        "edit",
-        "trust",
-        "stats",
-        "doctor",
-      ],
-    ],
-    ["s", ["status", "stats"]],
-    ["too", ["tools", "tool"]],
-    ["tools", undefined],
-    ["x", undefined],
-    ["S", undefined],
-    ["tools ", ["tools fs", "tools git", "tools github"]],
-    ["tools gi", ["tools git", "tools github"]],
-    ["tools  f", ["tools fs"]],
-    ["reconnect githu", ["reconnect github"]],
-    ["reconnect github", undefined],
-    ["reconnect git", undefined],
-    ["enable g", ["enable git", "enable github"]],
-    ["disable f", ["disable fs"]],
-    ["auth g", ["auth git", "auth github"]],
-    ["login g", ["login git", "login github"]],
-    ["logout f", ["logout fs"]],
-    ["unauth f", ["unauth fs"]],
-    ["a", ["auth", "add"]],
-    ["edit ", undefined],
-    ["trust f", undefined],
-    ["tools x", undefined],
-    ["status ", undefined],
-    ["status f", undefined],
-    ["constructor ", undefined],
-    ["tools fs ", undefined],
-  ])("%j -> %j", (prefix, values) => {
-    expect(completeMcp(prefix, NAMES)).toEqual(values?.map((value) => ({ value, label: value })) ?? null);
+    ["", ALL],
+    ["s", "status|stats"],
+    ["too", "tools|tool"],
+    ["tools ", "tools fs|tools git|tools github"],
+    ["tools gi", "tools git|tools github"],
+    ["tools  f", "tools fs"],
+    ["reconnect githu", "reconnect github"],
+    ["enable g", "enable git|enable github"],
+    ["disable f", "disable fs"],
+    ["auth g", "auth git|auth github"],
+    ["login g", "login git|login github"],
+    ["logout f", "logout fs"],
+    ["unauth f", "unauth fs"],
+    ["a", "auth|add"],
+  ])("%j -> %s", (prefix, values) => {
+    expect(completeMcp(prefix, NAMES)?.map(({ value, label }) => [value, label])).toEqual(
+      values.split("|").map((value) => [value, value]),
+    );
+  });
+
+  const NONE = ["tools", "x", "S", "reconnect github", "reconnect git", "edit ", "trust f", "tools x"];
+  it.each([...NONE, "status ", "status f", "constructor ", "tools fs "])("%j -> nothing", (prefix) => {
+    expect(completeMcp(prefix, NAMES)).toBeNull();
   });
 
   test("a server whose name holds a space -> the completed command works", async () => {

@@ -3,7 +3,7 @@
  * session is a fake.
  */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { WorkerEvent } from "../../../../src/shared/protocol/events.ts";
+import type { WorkerEvent } from "../../../../src/shared/protocol/contract.ts";
 import { START, type State, type View } from "../../../../src/ui/panel/model/state.ts";
 import { concerns, isSeen, WorldSource } from "../../../../src/ui/panel/world.ts";
 import { makeCatalog } from "../../make-catalog.ts";
@@ -287,16 +287,28 @@ describe("a log", () => {
   });
 
   test("the worker ends -> its error is shown; after two seconds the log is read from its start", async () => {
-    const at = setup();
-    at.at(log("git"));
-    const [, first] = at.open.map(([method], i) => (method === "serverLog" ? i : 0));
-    await at.settle(first ?? 1, new Error("the worker ended"));
-    expect(at.world.now().log).toEqual({ server: "git", lines: ["the worker ended"] });
+    const from: unknown[] = [];
+    const answers = [
+      async () => ({ lines: ["a"], size: 2 }),
+      async () => {
+        throw new Error("the worker ended");
+      },
+    ];
+    const { world, at, turn } = setup({
+      serverDetails: async () => makeDetails(),
+      serverLog: ({ seen: size }: { seen?: number }) => {
+        from.push(size);
+        return answers.shift()?.() ?? new Promise(() => undefined);
+      },
+    });
+    at(log("git"));
+    await turn();
+    expect(world.now().log).toEqual({ server: "git", lines: ["the worker ended"] });
     await vi.advanceTimersByTimeAsync(1_970);
-    expect(seen(at)).toBe(1);
+    expect(from).toEqual([undefined, 2]);
     await vi.advanceTimersByTimeAsync(40);
-    expect(seen(at)).toBe(2);
-    at.world.stop();
+    expect(from).toEqual([undefined, 2, undefined]);
+    world.stop();
   });
 
   test("another log, or none -> the open request is given up, and its late answer is dropped", async () => {

@@ -111,10 +111,9 @@ function explainIssue(shape: Shape, value: unknown, issue: Issue): Mistake {
   const base = issue.path.map(String);
   const wrong = valueAt(value, issue.path);
   const remedy = remedyOf(shape, base, wrong);
-  if (issue.code !== "invalid_union")
-    return { severity: "error", path: base, message: issueMessage(issue, wrong), remedy };
+  if (issue.code !== "invalid_union") return mistake(base, issueMessage(issue, wrong), remedy);
   const { path, text } = unionMessage(issue, wrong);
-  return { severity: "error", path: [...base, ...path], message: text, remedy };
+  return mistake([...base, ...path], text, remedy);
 }
 
 /** The shape of the object that a field may hold, beside values of other kinds. */
@@ -147,12 +146,9 @@ export function unknownKeys(shape: Shape, value: object): Mistake[] {
   );
   return firstOf(unknown, (key) => {
     const near = nearestKey(key, known);
-    return {
-      severity: "warning",
-      path: [key],
-      message: near ? `unknown key, did you mean "${near}"?` : "unknown key, it has no effect",
-      remedy: near ? `Write "${near}".` : "Remove it.",
-    };
+    return near
+      ? warning([key], `unknown key, did you mean "${near}"?`, `Write "${near}".`)
+      : warning([key], "unknown key, it has no effect", "Remove it.");
   });
 }
 
@@ -186,25 +182,15 @@ function tooMuch(key: string, value: unknown): Mistake | undefined {
   const items = itemsOf(value);
   const isRule = RULE_KEYS.includes(key);
   const most = isRule ? LIMITS.toolRules : LIMITS.configItems;
-  const tooMuchIs = (message: string, remedy: string): Mistake => ({
-    severity: "error",
-    path: [key],
-    message,
-    remedy,
-  });
   if (items.length > most) {
     const count = `has ${items.length.toLocaleString("en")} items, at most ${most.toLocaleString("en")} are possible`;
-    return tooMuchIs(
-      count,
-      isRule ? "Write patterns with *, which stands for any characters." : "Remove some.",
-    );
+    const remedy = isRule ? "Write patterns with *, which stands for any characters." : "Remove some.";
+    return mistake([key], count, remedy);
   }
   const isLong = (item: unknown): boolean => typeof item === "string" && item.length > LIMITS.toolRuleChars;
   if (!isRule || !items.some(isLong)) return undefined;
-  return tooMuchIs(
-    `holds a name of more than ${LIMITS.toolRuleChars} characters`,
-    "Write a shorter pattern with *.",
-  );
+  const message = `holds a name of more than ${LIMITS.toolRuleChars} characters`;
+  return mistake([key], message, "Write a shorter pattern with *.");
 }
 
 type Checked<S extends Shape> = z.infer<z.ZodObject<S, z.core.$loose>>;
@@ -264,15 +250,6 @@ const COMPARED_CHARS = 40;
 
 const plain = (text: string): string => text.toLowerCase().replace(/[^a-z]/g, "");
 
-/** The plain form of each known key. The known keys are few, and each is compared with every unknown key. */
-const plainKnown = new Map<string, string>();
-
-function plainOf(known: string): string {
-  const text = plainKnown.get(known) ?? plain(known);
-  plainKnown.set(known, text);
-  return text;
-}
-
 /** Undefined if no known key is near. Near: one slip for every three letters of the word, two slips at most. */
 export function nearestKey(key: string, known: readonly string[]): string | undefined {
   if (key.length > COMPARED_CHARS) return undefined;
@@ -282,7 +259,7 @@ export function nearestKey(key: string, known: readonly string[]): string | unde
   const wanted = plain(key);
   let best: { key: string; slips: number } | undefined;
   for (const candidate of known) {
-    const slips = slipsBetween(wanted, plainOf(candidate), limit);
+    const slips = slipsBetween(wanted, plain(candidate), limit);
     if (slips <= limit && slips < (best?.slips ?? Number.POSITIVE_INFINITY)) best = { key: candidate, slips };
   }
   return best?.key;

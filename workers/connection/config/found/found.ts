@@ -1,7 +1,6 @@
 /**
  * Owns: the servers that other programs have configured, whether they are imported or not, for the person who chooses
- * among them. Reads each program's files as an import would. Must not: write, decide, or show a secret. Called by:
- * session/setup.
+ * among them. Reads each program's files as an import would. Must not: write, decide, or show a secret.
  */
 import { createHash } from "node:crypto";
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";

@@ -2,7 +2,7 @@
  * Owns: the servers of other programs (Cursor, Claude, Codex, ...) as definitions of ours, one file at a time. A mistake in
  * such a file is a warning. The values mean here what they mean there: a variable that the program fills in is filled in
  * here or becomes one of our variables; a text that the program takes literally is escaped. Must not: read files, or decide
- * which server wins. Pure. To add a host: its name in `HOSTS` (entry/choices.ts) and its row in DIALECTS.
+ * which server wins. Pure. To add a host: its name in `HOSTS` (entry/schema.ts) and its row in DIALECTS.
  */
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";

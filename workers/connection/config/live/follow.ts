@@ -21,16 +21,6 @@ export const SETTLE_MS = 100;
  */
 export const LOOK_MS = 5_000;
 
-export interface ConfigWatcher {
-  /** Folders and files that are really watched: the cost of watching. */
-  watched(): string[];
-  /** Settles when changes of every file are seen. The caller has to read earlier changes itself. */
-  ready: Promise<void>;
-  /** Watches these files from now on, and no others. */
-  follow(files: readonly string[]): Promise<void>;
-  close(): Promise<void>;
-}
-
 /** A path and every folder above it. */
 function withParents(path: string): string[] {
   const parent = dirname(path);
@@ -128,6 +118,8 @@ function createPathSet(
   };
 }
 
+export type ConfigWatcher = ReturnType<typeof watchConfig>;
+
 /** `onError`: a line for the log; watching itself has a problem, and changes may go unseen. */
 export function watchConfig(options: {
   files: readonly string[];
@@ -137,7 +129,7 @@ export function watchConfig(options: {
   onError: (message: string) => void;
   settleMs?: number;
   lookMs?: number;
-}): ConfigWatcher {
+}) {
   const { onChange, onFirstChange, onError, settleMs = SETTLE_MS, lookMs = LOOK_MS } = options;
   let wanted = [...options.files];
   let closed = false;
@@ -197,15 +189,18 @@ export function watchConfig(options: {
   });
 
   return {
-    watched: () =>
+    /** Folders and files that are really watched: the cost of watching. */
+    watched: (): string[] =>
       sets.flatMap(({ watcher }) =>
         Object.entries(watcher.getWatched()).flatMap(([folder, names]) => [
           folder,
           ...names.map((name) => join(folder, name)),
         ]),
       ),
+    /** Settles when changes of every file are seen. The caller has to read earlier changes itself. */
     ready,
-    follow: async (next) => {
+    /** Watches these files from now on, and no others. */
+    follow: async (next: readonly string[]) => {
       wanted = [...next];
       bursts.forget();
       await update();
@@ -220,19 +215,9 @@ export function watchConfig(options: {
 
 /**
  * When a change of watched files is reported: once for each burst of events, after it has settled, and also for a change
- * that no event told of, because the stamps of the files are looked at. Owns the clocks. Called by: watch.ts.
+ * that no event told of, because the stamps of the files are looked at. Owns the clocks.
  */
-export interface Bursts {
-  /** An event: something may have changed. Counts once `begin` has looked at the files. */
-  saw(): void;
-  /** Settles when the files have been looked at for the first time. */
-  begin(): Promise<void>;
-  /** Other files are watched from now on: the next look takes their stamps. */
-  forget(): void;
-  stop(): void;
-}
-
-export interface BurstOptions {
+export function createBursts(options: {
   /** The state of all files as one text. Does not reject. */
   stamps: () => Promise<string>;
   /** The first sign of a burst: `onSettled` follows. */
@@ -240,9 +225,8 @@ export interface BurstOptions {
   onSettled: () => void;
   settleMs: number;
   lookMs: number;
-}
-
-export function createBursts({ stamps, onFirst, onSettled, settleMs, lookMs }: BurstOptions): Bursts {
+}) {
+  const { stamps, onFirst, onSettled, settleMs, lookMs } = options;
   let timer: NodeJS.Timeout | undefined;
   let looking: NodeJS.Timeout | undefined;
   let stopped = false;
@@ -280,12 +264,15 @@ export function createBursts({ stamps, onFirst, onSettled, settleMs, lookMs }: B
   };
 
   return {
+    /** An event: something may have changed. Counts once `begin` has looked at the files. */
     saw,
+    /** Settles when the files have been looked at for the first time. */
     begin: async () => {
       seen = await stamps();
       started = true;
       if (!stopped) lookAgain();
     },
+    /** Other files are watched from now on: the next look takes their stamps. */
     forget: () => {
       seen = undefined;
     },
@@ -302,15 +289,6 @@ export function createBursts({ stamps, onFirst, onSettled, settleMs, lookMs }: B
  * replacing it. The servers of a deleted file therefore go after this time and the watcher's 100 ms together.
  */
 const BELIEVE_MS = 250;
-
-export interface LiveConfig {
-  readonly current: LoadedConfig;
-  /** Settles when every change of a file is seen from then on. */
-  ready: Promise<void>;
-  /** Reads now, for example because extensions registered other servers. Settles when the result is applied. */
-  reload(changed?: Partial<ConfigFacts>): Promise<void>;
-  close(): Promise<void>;
-}
 
 export interface LiveOptions {
   facts: ConfigFacts;
@@ -333,7 +311,8 @@ const isSuspect = (now: LoadedConfig, before: LoadedConfig): boolean =>
   now.broken.some((file) => !before.broken.includes(file)) ||
   [...before.texts.keys()].some((file) => now.files.includes(file) && !now.texts.has(file));
 
-export function followConfig(options: LiveOptions): LiveConfig {
+/** Follows the files of `first` until it is closed. */
+export function followConfig(options: LiveOptions) {
   const { onConfig, onError, believeMs = BELIEVE_MS } = options;
   let { facts, first: current } = options;
   let closed = false;
@@ -385,12 +364,13 @@ export function followConfig(options: LiveOptions): LiveConfig {
 
   awaitAnswers(current);
   return {
-    get current() {
+    get current(): LoadedConfig {
       return current;
     },
-    // The watcher did not see what changed between the first load and now.
+    /** Settles when every change of a file is seen from then on. The watcher saw none between the first load and now. */
     ready: watcher.ready.then(() => enqueue(false)),
-    reload: (changed = {}) => {
+    /** Reads now, for example because extensions registered other servers. Settles when the result is applied. */
+    reload: (changed: Partial<ConfigFacts> = {}): Promise<void> => {
       facts = { ...facts, ...changed };
       return enqueue(true);
     },
@@ -402,3 +382,5 @@ export function followConfig(options: LiveOptions): LiveConfig {
     },
   };
 }
+
+export type LiveConfig = ReturnType<typeof followConfig>;

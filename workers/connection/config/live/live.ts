@@ -1,6 +1,6 @@
 /**
  * Owns: what an edit does while a session is open: files are followed, an edit can wait for the user, and files are
- * remembered as they were applied. Must not: know servers or what a plan does. Called by: config.ts.
+ * remembered as they were applied. Must not: know servers or what a plan does.
  * follow.ts and the file watcher behind it are loaded after the first plan, which needs neither.
  */
 
@@ -26,15 +26,6 @@ export interface HeldEdit {
   config: LoadedConfig;
 }
 
-interface HeldEditSlot {
-  /** The edit waits from now on. Gives the edit if the user has to hear of it: it does something, and something new. */
-  hold(config: LoadedConfig, change: Plan): HeldEdit | undefined;
-  /** Nothing waits any more: a newer edit has been applied. */
-  drop(): void;
-  /** Gives the configuration of the edit `id` once. Undefined if another edit waits, or none. */
-  take(id: string): LoadedConfig | undefined;
-}
-
 const idOf = ({ servers, settings }: Plan): string => {
   const doing = servers.filter(({ action }) => action !== "keep");
   return createHash("sha256")
@@ -42,18 +33,22 @@ const idOf = ({ servers, settings }: Plan): string => {
     .digest("hex");
 };
 
-export function createHeldEdit(): HeldEditSlot {
+/** The slot for the one edit that waits. */
+export function createHeldEdit() {
   let held: HeldEdit | undefined;
   return {
-    hold: (config, change) => {
+    /** The edit waits from now on. Gives the edit if the user has to hear of it: it does something, and something new. */
+    hold: (config: LoadedConfig, change: Plan): HeldEdit | undefined => {
       const before = held;
       held = { config, change, id: idOf(change) };
       return isIdle(change) || held.id === before?.id ? undefined : held;
     },
+    /** Nothing waits any more: a newer edit has been applied. */
     drop: () => {
       held = undefined;
     },
-    take: (id) => {
+    /** Gives the configuration of the edit `id` once. Undefined if another edit waits, or none. */
+    take: (id: string): LoadedConfig | undefined => {
       const edit = held;
       if (edit?.id !== id || isIdle(edit.change)) return undefined;
       held = undefined;
@@ -92,18 +87,15 @@ export function asKept(kept: NonNullable<AcceptedBefore["texts"]>): ReadFile {
   };
 }
 
-export interface EnvWatch {
-  /** Follows these files from now on, and no others. Never rejects. */
-  follow(files: readonly string[]): Promise<void>;
-  close(): Promise<void>;
-}
-
-export function watchEnvFiles(options: {
+/** Watches nothing before `follow` names a file. */
+export function watchEnvFiles({
+  onChange,
+  onError,
+}: {
   /** Called for each change, and once when watching begins, because an earlier change was not seen. */
   onChange: () => void;
   onError: (message: string) => void;
-}): EnvWatch {
-  const { onChange, onError } = options;
+}) {
   let watcher: ConfigWatcher | undefined;
   let followed = "";
   let closed = false;
@@ -122,7 +114,8 @@ export function watchEnvFiles(options: {
   };
 
   return {
-    follow: (files) => {
+    /** Follows these files from now on, and no others. Never rejects. */
+    follow: (files: readonly string[]): Promise<void> => {
       work = work.then(() => follow(files)).catch((error: Error) => onError(error.message));
       return work;
     },
@@ -133,3 +126,5 @@ export function watchEnvFiles(options: {
     },
   };
 }
+
+export type EnvWatch = ReturnType<typeof watchEnvFiles>;

@@ -1,7 +1,7 @@
 /**
  * Owns: the loaded configuration: our own files and the hosts that they import, merged into one result. A broken file
  * counts as it was when it was last whole, beside the problem that says where it is broken. Must not: decide about
- * trust. Called by: config.ts, live.
+ * trust.
  */
 import { homedir } from "node:os";
 import type { RegisteredServer, SessionFacts } from "../../../../src/shared/protocol/session.ts";

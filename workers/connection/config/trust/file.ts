@@ -107,29 +107,21 @@ export async function remember(file: string, added: readonly Consent[]): Promise
   return withLock(target, { files: nodeFiles }, (holds) => add(file, added, holds));
 }
 
-interface ConsentStore {
-  readonly consents: readonly Consent[];
-  /** The file could not be used when it was opened. */
-  readonly isUnreadable: boolean;
-  readonly problems: readonly ConfigProblem[];
-  /**
-   * Adds decisions, here in any case and in the file if possible. Gives the problem if the file cannot be written,
-   * with this remedy.
-   */
-  add(added: readonly Consent[], remedy: string): Promise<ConfigProblem | undefined>;
-}
-
 const FULL =
   "Servers of projects are asked for in each folder from now on, also those of .pi/mcp.json; delete the file to begin anew.";
 
 /** Never throws. `log` gets a line for each write that failed. */
-export async function openStore(file: string, log: (problem: string) => void): Promise<ConsentStore> {
+export async function openStore(file: string, log: (problem: string) => void) {
   const { consents: known, problem: unreadable } = await loadTrust(file);
   let consents = known;
   let unwritable: ConfigProblem | undefined;
   let full: ConfigProblem | undefined;
 
-  const add: ConsentStore["add"] = async (added, remedy) => {
+  /**
+   * Adds decisions, here in any case and in the file if possible. Gives the problem if the file cannot be written,
+   * with this remedy.
+   */
+  const add = async (added: readonly Consent[], remedy: string): Promise<ConfigProblem | undefined> => {
     const wasFull = consents.some(isEverything);
     try {
       consents = await remember(file, added);
@@ -150,11 +142,12 @@ export async function openStore(file: string, log: (problem: string) => void): P
   };
 
   return {
-    get consents() {
+    get consents(): readonly Consent[] {
       return consents;
     },
+    /** The file could not be used when it was opened. */
     isUnreadable: unreadable !== undefined,
-    get problems() {
+    get problems(): readonly ConfigProblem[] {
       return [unreadable, unwritable, full].filter((problem) => problem !== undefined);
     },
     add,

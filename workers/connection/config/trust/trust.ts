@@ -1,7 +1,7 @@
 /**
  * Owns: what the user agreed to, as one session knows it. Decides who may run, and remembers in mcp-trust.json what
  * the user answered and what is still to be answered: a file that a model wrote must not run at the next start
- * because nobody answered in this one. Must not: apply a decision, or ask. Called by: config.ts.
+ * because nobody answered in this one. Must not: apply a decision, or ask.
  */
 
 import { stat } from "node:fs/promises";
@@ -30,31 +30,9 @@ import { keyOf, placeOf } from "./records.ts";
 export type { PendingConsent, TrustDecision } from "./decide.ts";
 export { describeTarget, isInPlace, leastChars } from "./question.ts";
 
-export interface Consents {
-  /** Mistakes of mcp-trust.json, and of envFiles that may not decide what runs, as the last decision found them. */
-  readonly problems: readonly ConfigProblem[];
-  /** The envFiles that the last decision looked at. If one of them changes, another decision is due. */
-  readonly envFiles: readonly string[];
-  /** Hashes that this session has let run; undefined before the first `accept`. */
-  readonly accepted: ReadonlySet<string> | undefined;
-  /**
-   * Who may run. Before this settles, everything that nobody has agreed to is in the file: so before anybody is
-   * asked.
-   */
-  decide(servers: readonly ServerDefinition[]): Promise<TrustDecision>;
-  /** The decision is carried out. */
-  accept(decision: TrustDecision): void;
-  /** From now on, nothing of the project counts as seen by the person who trusted it. */
-  distrustStart(): void;
-  /** Throws `bad_config` if the answer cannot be remembered; it then holds for this session. */
-  answer(asked: Asked, decision: "allowed" | "refused"): Promise<void>;
-  /** The user allows here what his own files say of this server. Throws as `answer` does. */
-  allowAsUser(own: ServerDefinition): Promise<void>;
-  /** Refusals stop counting in this session. The file keeps them until there is another answer. */
-  reopen(): void;
-}
+export type Consents = Awaited<ReturnType<typeof openConsents>>;
 
-export async function openConsents(session: SessionFacts, log: (problem: string) => void): Promise<Consents> {
+export async function openConsents(session: SessionFacts, log: (problem: string) => void) {
   const { cwd, projectTrusted, canAsk, startedAtMs } = session;
   const [store, folder] = await Promise.all([openStore(trustFile(session.agentDir), log), endOf(cwd)]);
   let look: EnvLook = { seen: new Map(), scripts: new Map(), problems: [], files: [] };
@@ -82,6 +60,7 @@ export async function openConsents(session: SessionFacts, log: (problem: string)
     return decideTrust(servers, counted, facts);
   };
 
+  /** Throws `bad_config` if the answer cannot be remembered; it then holds for this session. */
   const answer = async (asked: Asked, decision: "allowed" | "refused"): Promise<void> => {
     reopened.delete(keyOf(asked));
     const consent = consentOf(asked, decision, Date.now());
@@ -92,16 +71,23 @@ export async function openConsents(session: SessionFacts, log: (problem: string)
   };
 
   return {
-    get problems() {
+    /** Mistakes of mcp-trust.json, and of envFiles that may not decide what runs, as the last decision found them. */
+    get problems(): readonly ConfigProblem[] {
       return [...store.problems, ...look.problems];
     },
-    get envFiles() {
+    /** The envFiles that the last decision looked at. If one of them changes, another decision is due. */
+    get envFiles(): readonly string[] {
       return look.files;
     },
-    get accepted() {
+    /** Hashes that this session has let run; undefined before the first `accept`. */
+    get accepted(): ReadonlySet<string> | undefined {
       return accepted;
     },
-    decide: async (servers) => {
+    /**
+     * Who may run. Before this settles, everything that nobody has agreed to is in the file: so before anybody is
+     * asked.
+     */
+    decide: async (servers: readonly ServerDefinition[]): Promise<TrustDecision> => {
       const now = await lookAtEnvFiles(servers, { env: process.env, home: homedir(), cwd });
       look = now;
       const decision = decideNow(servers, now);
@@ -114,15 +100,19 @@ export async function openConsents(session: SessionFacts, log: (problem: string)
       // Another process may have got the answer meanwhile.
       return decideNow(servers, now);
     },
-    accept: (decision) => {
+    /** The decision is carried out. */
+    accept: (decision: TrustDecision): void => {
       accepted = decision.accepted;
     },
-    distrustStart: () => {
+    /** From now on, nothing of the project counts as seen by the person who trusted it. */
+    distrustStart: (): void => {
       accepted ??= new Set();
     },
     answer,
-    allowAsUser: (own) => answer(askedOf(own, placeOf(folder)), "allowed"),
-    reopen: () => {
+    /** The user allows here what his own files say of this server. Throws as `answer` does. */
+    allowAsUser: (own: ServerDefinition): Promise<void> => answer(askedOf(own, placeOf(folder)), "allowed"),
+    /** Refusals stop counting in this session. The file keeps them until there is another answer. */
+    reopen: (): void => {
       for (const consent of store.consents) if (consent.decision === "refused") reopened.add(keyOf(consent));
     },
   };

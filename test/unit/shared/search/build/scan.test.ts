@@ -1,9 +1,8 @@
 /** Counting the terms of a catalog: the counts equal those of each text by itself, for any texts. */
 import { describe, expect, test } from "vitest";
-import { FIELDS, type Scanned, scan } from "../../../../../src/shared/search/build/scan.ts";
-import { type SearchTool, toolFields } from "../../../../../src/shared/search/ranked/fields.ts";
-import { isStopWord } from "../../../../../src/shared/search/words/stop-words.ts";
-import { tokenize } from "../../../../../src/shared/search/words/tokens.ts";
+import { FIELDS, type Scanned, scan } from "../../../../../src/shared/search/build.ts";
+import { type SearchTool, toolFields } from "../../../../../src/shared/search/weights.ts";
+import { isStopWord, tokenize } from "../../../../../src/shared/search/words.ts";
 import { amount } from "../../../../support/long.ts";
 import { createRandom } from "../../../random.ts";
 

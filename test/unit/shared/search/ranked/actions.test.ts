@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { actions, CREATE, DELETE, READ, UPDATE } from "../../../../../src/shared/search/ranked/actions.ts";
-import { tokenize } from "../../../../../src/shared/search/words/tokens.ts";
+import { actions, CREATE, DELETE, READ, tokenize, UPDATE } from "../../../../../src/shared/search/words.ts";
 import { searcher } from "../catalog.ts";
 
 describe("actions: words -> the actions that they ask for", () => {

@@ -3,18 +3,17 @@
  * be the same, whatever is done to make the search fast. Uses the real catalog if it lies beside the repository.
  */
 import { expect, test } from "vitest";
-import { buildIndex, type SearchTool } from "../../../../../src/shared/search/build/ranked.ts";
+import { buildIndex } from "../../../../../src/shared/search/build.ts";
 import {
   IMPACT_BITS,
   openIndex,
   type ToolIndex,
   WEIGHT_BITS,
-} from "../../../../../src/shared/search/ranked/index-format.ts";
-import { findPins } from "../../../../../src/shared/search/ranked/pins.ts";
-import { queryTerms } from "../../../../../src/shared/search/ranked/query.ts";
-import { searchIndex } from "../../../../../src/shared/search/ranked/ranked.ts";
-import type { Scored } from "../../../../../src/shared/search/ranked/top.ts";
-import { WEIGHTS } from "../../../../../src/shared/search/ranked/weights.ts";
+} from "../../../../../src/shared/search/index-format.ts";
+import { findPins } from "../../../../../src/shared/search/pins.ts";
+import { queryTerms } from "../../../../../src/shared/search/query.ts";
+import { type Scored, searchIndex } from "../../../../../src/shared/search/ranked.ts";
+import { type SearchTool, WEIGHTS } from "../../../../../src/shared/search/weights.ts";
 import { amount } from "../../../../support/long.ts";
 import {
   hasSearchData,

@@ -1,8 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { buildIndex } from "../../../../../src/shared/search/build/ranked.ts";
-import { openIndex, stringAt, writeIndex } from "../../../../../src/shared/search/ranked/index-format.ts";
-import { findTerm, prefixRange } from "../../../../../src/shared/search/ranked/lookup.ts";
-import { searchIndex } from "../../../../../src/shared/search/ranked/ranked.ts";
+import { buildIndex } from "../../../../../src/shared/search/build.ts";
+import {
+  findTerm,
+  openIndex,
+  prefixRange,
+  stringAt,
+  writeIndex,
+} from "../../../../../src/shared/search/index-format.ts";
+import { searchIndex } from "../../../../../src/shared/search/ranked.ts";
 import { catalog } from "../catalog.ts";
 
 const bytes = buildIndex(catalog);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { buildIndex } from "../../../../../src/shared/search/build/ranked.ts";
-import { openIndex } from "../../../../../src/shared/search/ranked/index-format.ts";
-import { findPins, toolsNamed } from "../../../../../src/shared/search/ranked/pins.ts";
+import { buildIndex } from "../../../../../src/shared/search/build.ts";
+import { openIndex } from "../../../../../src/shared/search/index-format.ts";
+import { findPins, toolsNamed } from "../../../../../src/shared/search/pins.ts";
 import { catalog, searcher } from "../catalog.ts";
 
 const search = searcher();

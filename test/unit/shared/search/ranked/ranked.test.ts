@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { buildIndex } from "../../../../../src/shared/search/build/ranked.ts";
-import { openIndex } from "../../../../../src/shared/search/ranked/index-format.ts";
-import { searchIndex } from "../../../../../src/shared/search/ranked/ranked.ts";
-import { WEIGHTS, type Weights } from "../../../../../src/shared/search/ranked/weights.ts";
+import { buildIndex } from "../../../../../src/shared/search/build.ts";
+import { openIndex } from "../../../../../src/shared/search/index-format.ts";
+import { searchIndex } from "../../../../../src/shared/search/ranked.ts";
+import { WEIGHTS, type Weights } from "../../../../../src/shared/search/weights.ts";
 import { catalog, searcher } from "../catalog.ts";
 
 const search = searcher();

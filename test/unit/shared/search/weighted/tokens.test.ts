@@ -1,6 +1,6 @@
 /** Names, texts and queries are cut into terms. */
 import { expect, it } from "vitest";
-import { nameParts, queryTerms, words } from "../../../../../src/shared/search/weighted/tokens.ts";
+import { nameParts, weightedTerms, words } from "../../../../../src/shared/search/weighted.ts";
 
 it.each([
   ["fs__read_file", ["fs", "read", "file"]],
@@ -41,6 +41,6 @@ it.each([
   ["... , ;", []],
   ["", []],
   ["ＦＩＬＥ", ["file"]],
-])("queryTerms: %j -> %j", (query, terms) => {
-  expect(queryTerms(query)).toEqual(terms);
+])("weightedTerms: %j -> %j", (query, terms) => {
+  expect(weightedTerms(query)).toEqual(terms);
 });

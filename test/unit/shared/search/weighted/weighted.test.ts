@@ -2,13 +2,13 @@
 import { describe, expect, it, test } from "vitest";
 import {
   buildWeighted,
-  type IndexedTool,
   openWeighted,
   searchWeighted,
-} from "../../../../../src/shared/search/weighted/weighted.ts";
+  type WeightedTool,
+} from "../../../../../src/shared/search/weighted.ts";
 
 function ranked(
-  tools: readonly IndexedTool[],
+  tools: readonly WeightedTool[],
   terms: readonly string[],
   limit = 100,
 ): { names: string[]; scores: Record<string, number>; unmatched: string[] } {

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { singular, stem } from "../../../../../src/shared/search/words/stem.ts";
-import { tokenize } from "../../../../../src/shared/search/words/tokens.ts";
+import { singular, stem, tokenize } from "../../../../../src/shared/search/words.ts";
 
 const parts = (text: string): string =>
   tokenize(text)

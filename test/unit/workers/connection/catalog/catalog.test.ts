@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { DEFAULT_CATALOG_SETTINGS } from "../../../../../src/shared/protocol/catalog.ts";
-import type { WorkerEvent } from "../../../../../src/shared/protocol/events.ts";
+import type { WorkerEvent } from "../../../../../src/shared/protocol/contract.ts";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import type { CacheWorker, PublishLimits } from "../../../../../workers/connection/catalog/cache-worker.ts";
 import { type CatalogOptions, CatalogPublisher } from "../../../../../workers/connection/catalog/catalog.ts";

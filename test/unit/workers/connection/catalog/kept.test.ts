@@ -16,7 +16,7 @@ import {
 import type { StoreTask } from "../../../../../workers/shared/tasks.ts";
 import { tempFolder } from "../../../temp-folder.ts";
 import { recordingLog } from "../../recording-log.ts";
-import { definitionOf } from "../servers/support.ts";
+import { definitionOf, settle } from "../servers/support.ts";
 
 const server = (name: string, over: Partial<StoredServer> = {}): StoredServer => ({
   name,
@@ -214,6 +214,7 @@ test("an older plan whose hashes come later -> the newest plan's hold", async ()
   const first = hashes.update([definitionOf("a")]);
   const second = hashes.update([definitionOf("a")]);
   answers[1]?.resolve(["new"]);
+  await settle();
   answers[0]?.resolve(["old"]);
   await Promise.all([first, second]);
   expect(hashes.of("a")).toBe("new");

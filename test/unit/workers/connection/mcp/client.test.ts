@@ -1,14 +1,24 @@
 /** Owns: what the client tells a server of itself, how it answers the server's requests, and when it gives a call up. */
+
+import { getEventListeners } from "node:events";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, expect, test, vi } from "vitest";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { CallProgress } from "../../../../../src/shared/protocol/calls.ts";
 import { ThreadsError } from "../../../../../src/shared/protocol/errors.ts";
+import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import type { AskPauses, ServerAsks } from "../../../../../workers/connection/asks/asks.ts";
 import { Wire } from "../../../../../workers/connection/mcp/both-eras.ts";
-import { toConnection } from "../../../../../workers/connection/mcp/client.ts";
+import { CallClock, readProgress, toConnection } from "../../../../../workers/connection/mcp/client.ts";
 import type { Connection } from "../../../../../workers/connection/mcp/connection.ts";
+import { isUnanswered, taskFailure } from "../../../../../workers/connection/mcp/failures.ts";
 import { initialize } from "../../../../../workers/connection/mcp/legacy-peer.ts";
+import { KeptList } from "../../../../../workers/connection/mcp/lists.ts";
 import type { JSONRPCMessage, Transport } from "../../../../../workers/connection/mcp/wire/wire.ts";
+import { createRedactor } from "../../../../../workers/connection/secrets/redact.ts";
+import { createProgressPacer } from "../../../../../workers/shared/pace/pace.ts";
 import { connectOptions } from "./support.ts";
 
 afterEach(() => {
@@ -221,5 +231,217 @@ test("the call needs a page, and nobody can be asked -> the model is told", asyn
   server.answers({ error: REQUIRED });
   expect(await failed).toMatchObject({
     message: "s needs the user to open a page before t works. Nobody could be asked to open it.",
+  });
+});
+
+const listOf = (limit: number, items: readonly { name: string; text?: string }[]) => {
+  const list = new KeptList("tools", limit);
+  for (const item of items) list.add(item);
+  return list;
+};
+const names = (count: number): { name: string }[] =>
+  Array.from({ length: count }, (_, i) => ({ name: `t${i}` }));
+
+describe("KeptList", () => {
+  test("as many as allowed -> all, no note", () => {
+    const list = listOf(3, names(3));
+    expect([list.items.length, list.isFull, list.note()]).toEqual([3, false, undefined]);
+  });
+
+  test("more -> the first ones; some of the others are named", () => {
+    const list = listOf(3, names(30));
+    list.hasMorePages = true;
+    expect(list.items).toEqual(names(3));
+    expect(list.isFull).toBe(true);
+    expect(list.note()).toMatch(
+      /^lists more than 3 tools, and these are left out: t3, t4, .*t22 and 7 more; further pages were not asked for$/,
+    );
+  });
+
+  test("more bytes than allowed -> the items that fit, in order; the rest is named", () => {
+    const text = "x".repeat(LIMITS.listBytes / 2);
+    const list = listOf(10, [{ name: "a", text }, { name: "b", text }, { name: "c" }]);
+    expect(list.items.map(({ name }) => name)).toEqual(["a"]);
+    expect(list.note()).toBe("lists more than 32 MiB of tools, and these are left out: b, c");
+  });
+});
+
+describe("the clock of a call", () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  function pausable(isOpen = false) {
+    const listeners = new Set<() => void>();
+    const state = { isOpen };
+    const pauses: AskPauses = {
+      get isOpen() {
+        return state.isOpen;
+      },
+      watch: (listener) => {
+        listeners.add(listener);
+        return () => void listeners.delete(listener);
+      },
+    };
+    const set = (open: boolean): void => {
+      state.isOpen = open;
+      for (const listener of listeners) listener();
+    };
+    return { pauses, set, listeners };
+  }
+
+  const start = (pauses?: AskPauses, caller = new AbortController().signal): CallClock =>
+    new CallClock({ caller, limitMs: 1_000, capMs: 2_500, pauses, reason: () => "late" });
+
+  test("the caller gives up, before or meanwhile -> it aborts with the caller's reason", () => {
+    const caller = new AbortController();
+    const clock = start(undefined, caller.signal);
+    expect(clock.signal.aborted).toBe(false);
+    caller.abort("mine");
+    vi.advanceTimersByTime(5_000);
+    expect([clock.signal.reason, start(undefined, caller.signal).signal.reason]).toEqual(["mine", "mine"]);
+  });
+
+  test("stopped -> the caller's signal is left alone, and does nothing to it", () => {
+    const caller = new AbortController();
+    const clock = start(undefined, caller.signal);
+    expect(getEventListeners(caller.signal, "abort")).toHaveLength(1);
+    clock.stop();
+    expect(getEventListeners(caller.signal, "abort")).toEqual([]);
+    caller.abort("mine");
+    expect(clock.signal.aborted).toBe(false);
+  });
+
+  test("without an answer -> it expires with the reason", () => {
+    const clock = start();
+    vi.advanceTimersByTime(999);
+    expect(clock.signal.aborted).toBe(false);
+    vi.advanceTimersByTime(1);
+    expect(clock.signal.reason).toBe("late");
+  });
+
+  test("progress renews the limit, but not the cap", () => {
+    const clock = start();
+    for (const _ of [1, 2, 3]) {
+      vi.advanceTimersByTime(800);
+      clock.renew();
+    }
+    vi.advanceTimersByTime(99);
+    expect(clock.signal.aborted).toBe(false);
+    vi.advanceTimersByTime(1);
+    expect(clock.signal.aborted).toBe(true);
+  });
+
+  test("a question is open -> the limit and the cap stand still, however long it takes", () => {
+    const { pauses, set } = pausable();
+    const clock = start(pauses);
+    vi.advanceTimersByTime(600);
+    set(true);
+    set(true);
+    vi.advanceTimersByTime(600_000);
+    clock.renew();
+    vi.advanceTimersByTime(600_000);
+    set(false);
+    set(false);
+    vi.advanceTimersByTime(999);
+    expect(clock.signal.aborted).toBe(false);
+    clock.renew();
+    vi.advanceTimersByTime(900);
+    expect(clock.signal.aborted).toBe(false);
+    // The cap: 600 ms before the question, 1,900 ms after it.
+    vi.advanceTimersByTime(1);
+    expect(clock.signal.aborted).toBe(true);
+  });
+
+  test("a call that begins while a question is open -> it waits, too", () => {
+    const { pauses, set } = pausable(true);
+    const clock = start(pauses);
+    vi.advanceTimersByTime(5_000);
+    expect(clock.signal.aborted).toBe(false);
+    set(false);
+    vi.advanceTimersByTime(1_000);
+    expect(clock.signal.aborted).toBe(true);
+  });
+
+  test("stopped -> it never expires, and leaves no timer and no listener", () => {
+    const { pauses, listeners } = pausable();
+    const clock = start(pauses);
+    clock.stop();
+    clock.stop();
+    vi.advanceTimersByTime(10_000);
+    expect([clock.signal.aborted, vi.getTimerCount(), listeners.size]).toEqual([false, 0, 0]);
+  });
+});
+
+test.each<[Parameters<typeof readProgress>[0], CallProgress]>([
+  [{ progress: 3 }, { message: "3", progress: 3 }],
+  [
+    { progress: 3, total: 9 },
+    { message: "3 of 9", progress: 3, total: 9 },
+  ],
+  [
+    { progress: 3, total: 0 },
+    { message: "3", progress: 3 },
+  ],
+  [
+    { progress: 3, total: 9, message: "reading" },
+    { message: "reading", progress: 3, total: 9 },
+  ],
+  [{ progress: "x", message: "" }, { message: "?" }],
+  [
+    { progress: 1, message: `with s3cr3t-token, ${"x".repeat(600)}` },
+    { message: `with [redacted], ${"x".repeat(483)}`, progress: 1 },
+  ],
+  [
+    { progress: 1, message: `${"x".repeat(495)}s3cr3t-token` },
+    { message: `${"x".repeat(495)}[reda`, progress: 1 },
+  ],
+])("%j -> %j", (params, expected) => {
+  expect(readProgress(params, createRedactor({ values: ["s3cr3t-token"], named: [] }))).toEqual(expected);
+});
+
+test("the first at once, then the latest of each interval, and nothing after the end", async () => {
+  const sent: string[] = [];
+  const gate = createProgressPacer<CallProgress>(20, ({ message }) => sent.push(message));
+  for (const message of ["a", "b", "c"]) gate.push({ message });
+  expect(sent).toEqual(["a"]);
+  await expect.poll(() => sent).toEqual(["a", "c"]);
+  gate.push({ message: "d" });
+  gate.stop();
+  await sleep(60);
+  // The clock decides whether the interval was over at "d". Nothing that was held back is passed on after the end.
+  expect(sent.filter((message) => message !== "d")).toEqual(["a", "c"]);
+});
+
+const PARTY = { server: "s", subject: "s/t" };
+
+describe("isUnanswered", () => {
+  test.each<[string, unknown, boolean]>([
+    ["the process ended", new ThreadsError("server_died", "s ended."), true],
+    ["no connection", new ThreadsError("connect_failed", "s is away."), true],
+    ["another error of ours", new ThreadsError("call_rejected", "no"), false],
+    ["the SDK's own timeout", new McpError(ErrorCode.RequestTimeout, "late", { timeout: 5 }), true],
+    ["the server's error of the same code", new McpError(ErrorCode.RequestTimeout, "late"), false],
+    ["a refusal", new McpError(ErrorCode.InvalidParams, "no"), false],
+    ["the connection was closed", new McpError(ErrorCode.ConnectionClosed, "closed"), false],
+    ["a broken network", new TypeError("fetch failed"), true],
+  ])("%s -> %#", (_what, error, expected) => {
+    expect(isUnanswered(error)).toBe(expected);
+  });
+});
+
+describe("taskFailure", () => {
+  test.each<[string, unknown, string]>([
+    ["a JSON-RPC error", { code: -32602, message: "wrong", data: 1 }, "MCP error -32602: wrong"],
+    ["an error without a code", { message: "wrong" }, "MCP error 0: wrong"],
+    ["a code that is no number", { code: "x", message: "wrong" }, "MCP error 0: wrong"],
+    ["nothing", undefined, "s/t failed as a task without a reason."],
+    ["a text", "wrong", "s/t failed as a task without a reason."],
+    ["a message that is no text", { code: 1, message: {} }, "s/t failed as a task without a reason."],
+  ])("%s -> %s", (_what, error, message) => {
+    expect(taskFailure(error, PARTY).message).toBe(message);
   });
 });

@@ -1,15 +1,26 @@
 /** Owns: which texts of a server are parsed, and how a text that would cost too much is refused. */
-import { describe, expect, it, test } from "vitest";
+
+import { afterEach, beforeEach, describe, expect, it, test, vi } from "vitest";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
+import type { JSONRPCMessage, RequestId } from "../../../../../workers/connection/mcp/wire/wire.ts";
 import {
+  cancelledRequest,
   type Incoming,
+  isAnswer,
+  isRequest,
   LONG_BYTES,
+  measureJson,
   readLong,
   readShort,
 } from "../../../../../workers/connection/messages/incoming.ts";
-import { createPieces } from "../../../../../workers/connection/messages/pieces.ts";
-import { receive } from "../../../../../workers/connection/messages/receive.ts";
+import { Blocks, createPieces, type Received } from "../../../../../workers/connection/messages/pieces.ts";
+import {
+  createLongMessages,
+  type LongReader,
+  receive,
+} from "../../../../../workers/connection/messages/receive.ts";
 import { Noise, TooLarge } from "../../../../../workers/connection/messages/too-large.ts";
+import { createRandom } from "../../../random.ts";
 
 const LONG = 300_000;
 const list = (item: string, count: number): string => `[${Array(count).fill(item).join(",")}]`;
@@ -159,5 +170,305 @@ describe("receive, as the HTTP transports use it", () => {
     expect(await received(`[${answer("{}")},1]`)).toEqual(["no message"]);
     expect(await received("x".repeat(LONG))).toEqual(["no message"]);
     expect(await received("1,2,3,".repeat(LONG * 10))).toEqual(["no message"]);
+  });
+});
+
+const measure = (text: string) => measureJson(Buffer.from(text));
+
+describe("measureJson", () => {
+  it.each<[string, number, number]>([
+    ["[]", 1, 1],
+    ["[1]", 1, 1],
+    ["[1,2,3]", 3, 1],
+    ['{"a":1,"b":2}', 4, 1],
+    ["[[[1]]]", 3, 3],
+    ['["[{,:",2]', 2, 1],
+    ['["a\\"[,",2]', 2, 1],
+    ['["a\\\\",[2]]', 3, 2],
+    ['["\\\\\\"[[",2]', 2, 1],
+    ["", 0, 0],
+    ['"', 0, 0],
+    ['["a', 1, 1],
+    ["]]]]", 0, 0],
+    [`["${"x".repeat(1_000)}",[2]]`, 3, 2],
+    [`["${'\\"'.repeat(1_000)}",[2]]`, 3, 2],
+    [`["${"\\\\".repeat(1_000)}",[2]]`, 3, 2],
+    [`["${"x".repeat(127)}\\",[",[2]]`, 3, 2],
+    [`["${"漢\\u005c".repeat(300)}",[2]]`, 3, 2],
+  ])("%j -> %i values, %i levels", (text, values, depth) => {
+    expect(measure(text)).toMatchObject({ values, depth });
+  });
+
+  it.each<[string, string | undefined, boolean]>([
+    ['{"jsonrpc":"2.0","id":7,"result":{}}', "7", false],
+    ['{"result":{"id":1,"method":"x"},"jsonrpc":"2.0","id":7}', "7", false],
+    ['{"result":{},"id" : "a,}" }', '"a,}"', false],
+    ['{"id":1,"id":2}', "2", false],
+    ['{"id":3,"method":"ping"}', "3", true],
+    ['{"method":"notifications/message","params":{"id":4}}', undefined, true],
+    ['{"result":"id","x":"method"}', undefined, false],
+    ['{"result":[{"id":5}]}', undefined, false],
+    ['[{"id":5,"method":"x"}]', undefined, false],
+    [`{"id":"${"x".repeat(1_000)}","result":{}}`, undefined, false],
+  ])("%j -> id %j, method %j", (text, id, hasMethod) => {
+    expect(measure(text)).toMatchObject({ id, hasMethod });
+  });
+
+  test("random values -> as many values as parsing finds, and as deep", () => {
+    const random = createRandom(20_261_122);
+    const text = (): string =>
+      Array.from({ length: random.below(200) }, () => '"\\[]{},:x漢\n\u2028'[random.below(13)] ?? "").join(
+        "",
+      );
+    const make = (levels: number): unknown => {
+      const kind = levels === 0 ? random.below(2) : random.below(4);
+      if (kind === 0) return random.below(1_000) / 7;
+      if (kind === 1) return text();
+      const items = Array.from({ length: 1 + random.below(4) }, () => make(levels - 1));
+      return kind === 2 ? items : Object.fromEntries(items.map((item, i) => [`${text()}${i}`, item]));
+    };
+    /** A list counts one for each item, an object two. */
+    const count = (value: unknown): { values: number; depth: number } => {
+      if (typeof value !== "object" || value === null) return { values: 0, depth: 0 };
+      const inner = Object.values(value).map(count);
+      const own = Array.isArray(value) ? inner.length : 2 * inner.length;
+      return {
+        values: inner.reduce((sum, { values }) => sum + values, own),
+        depth: 1 + Math.max(...inner.map(({ depth }) => depth)),
+      };
+    };
+    for (let round = 0; round < 500; round++) {
+      const value = [make(5)];
+      const written = JSON.stringify(value, undefined, random.below(3));
+      expect(measure(written), written).toMatchObject(count(value));
+    }
+  });
+});
+
+type Kind = "request" | "answer" | "other";
+
+test.each<[string, object, Kind]>([
+  ["a request", { id: 1, method: "ping" }, "request"],
+  ["a request with the id 0", { id: 0, method: "ping" }, "request"],
+  ["a result", { id: 1, result: {} }, "answer"],
+  ["an error", { id: 1, error: { code: 1, message: "no" } }, "answer"],
+  ["an error without an id", { error: { code: 1, message: "no" } }, "answer"],
+  ["a notification", { method: "notifications/progress" }, "other"],
+  ["a notification with an undefined id", { id: undefined, method: "x" }, "other"],
+  ["nothing but its version", {}, "other"],
+])("%s -> %3$s", (_name, message, kind) => {
+  const whole = { jsonrpc: "2.0", ...message } as JSONRPCMessage;
+  expect([isRequest(whole), isAnswer(whole)]).toEqual([kind === "request", kind === "answer"]);
+});
+
+test.each<[string, object, RequestId | undefined]>([
+  ["a cancelled request", { method: "notifications/cancelled", params: { requestId: 7 } }, 7],
+  ["the id 0", { method: "notifications/cancelled", params: { requestId: 0 } }, 0],
+  ["an id of text", { method: "notifications/cancelled", params: { requestId: "a" } }, "a"],
+  ["no id", { method: "notifications/cancelled", params: {} }, undefined],
+  ["no params", { method: "notifications/cancelled" }, undefined],
+  ["params null", { method: "notifications/cancelled", params: null }, undefined],
+  ["another notification", { method: "notifications/progress", params: { requestId: 7 } }, undefined],
+  ["an answer", { id: 7, result: { requestId: 7 } }, undefined],
+])("cancelledRequest: %s -> %3$s", (_name, message, id) => {
+  expect(cancelledRequest({ jsonrpc: "2.0", ...message } as JSONRPCMessage)).toBe(id);
+});
+
+const { noiseBytes, noiseLines, noiseLinesRead, noiseWindowMs } = LIMITS;
+
+test("as many lines and bytes as may be, in each window -> taken; one more -> refused, with a note", () => {
+  const notes: string[] = [];
+  let now = 0;
+  const noise = new Noise(
+    (note) => notes.push(note),
+    () => now,
+  );
+  for (let window = 0; window < 3; window++) {
+    noise.add(noiseLines, noiseBytes);
+    now += noiseWindowMs;
+  }
+  noise.add(noiseLines, 0);
+  expect(() => noise.add(1, 0)).toThrow(TooLarge);
+  now += noiseWindowMs;
+  expect(() => noise.add(1, noiseBytes + 1)).toThrow("more than 64 MiB within 10 s that hold no message");
+  expect(notes).toEqual([
+    "sent more than 100,000 lines within 10 s that hold no message; nothing more of that is read",
+    "sent more than 64 MiB within 10 s that hold no message; nothing more of that is read",
+  ]);
+});
+
+test("lines that begin as messages -> parsed and told up to the limit; a message between them is still read", () => {
+  const told: string[] = [];
+  const to = {
+    server: "loud",
+    batches: () => false,
+    asked: () => new Map<string, string>(),
+    isOver: () => false,
+    hand: () => told.push("message"),
+    noise: new Noise(() => undefined),
+    onNoise: () => told.push("noise"),
+    onNote: () => undefined,
+  };
+  for (let i = 0; i < noiseLinesRead + 500; i++) receive(Buffer.from("{"), to);
+  void receive(Buffer.from('{"jsonrpc":"2.0","method":"x"}'), to);
+  expect(told.filter((what) => what === "noise")).toHaveLength(noiseLinesRead + 1);
+  expect(told.at(-1)).toBe("message");
+});
+
+const allOf = (received: Received): Buffer =>
+  received instanceof Blocks ? Buffer.concat(received.blocks) : received;
+
+test("pieces of every size, taken at random times -> the same bytes in order", () => {
+  const random = createRandom(7);
+  const pieces = createPieces();
+  for (let round = 0; round < 20; round++) {
+    const expected: Buffer[] = [];
+    for (let i = random.below(300); i > 0; i--) {
+      const size = random.below(10) === 0 ? random.below(50_000) : random.below(100);
+      const piece = Buffer.alloc(size, random.below(256));
+      expected.push(piece);
+      pieces.push(piece);
+    }
+    const whole = Buffer.concat(expected);
+    expect(pieces.bytes).toBe(whole.length);
+    expect(allOf(pieces.take()).equals(whole)).toBe(true);
+    expect(pieces.bytes).toBe(0);
+  }
+});
+
+test("bytes that were taken -> unchanged when more bytes come", () => {
+  const pieces = createPieces();
+  const take = (byte: string): Received => {
+    for (let i = 0; i < 100; i++) pieces.push(Buffer.from(byte));
+    return pieces.take();
+  };
+  const first = take("a");
+  take("b");
+  expect(allOf(first).toString()).toBe("a".repeat(100));
+});
+
+test("one large piece -> not copied", () => {
+  const pieces = createPieces();
+  const piece = Buffer.alloc(100_000);
+  pieces.push(piece);
+  expect(pieces.take()).toBe(piece);
+});
+
+test("a long message, in pieces of every size -> the same bytes, in blocks with memory of their own", () => {
+  const random = createRandom(11);
+  const pieces = createPieces();
+  const expected: Buffer[] = [];
+  while (pieces.bytes < 5 * 1024 * 1024) {
+    const piece = Buffer.alloc(
+      random.below(2) === 0 ? random.below(200_000) : random.below(100),
+      random.below(256),
+    );
+    expected.push(piece);
+    pieces.push(piece);
+  }
+  const taken = pieces.take();
+  if (!(taken instanceof Blocks)) throw new Error("not in blocks");
+  expect(taken.length).toBe(Buffer.concat(expected).length);
+  expect(allOf(taken).equals(Buffer.concat(expected))).toBe(true);
+  expect(taken.blocks.every((block) => block.byteOffset === 0)).toBe(true);
+  expect(new Set(taken.blocks.map(({ buffer }) => buffer)).size).toBe(taken.blocks.length);
+  expect(pieces.bytes).toBe(0);
+});
+
+const MEBIBYTE = 1024 * 1024;
+
+describe("places for long messages", () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  function places(count: number) {
+    const long = createLongMessages(count);
+    const givenUp: string[] = [];
+    return {
+      givenUp,
+      open: (name: string): LongReader => long.open((error) => givenUp.push(`${name}: ${error.message}`)),
+    };
+  }
+
+  /** Whether the reader may go on at once, and by now. */
+  function watch(turn: Promise<void> | undefined): { waits: boolean; goesOn: () => boolean } {
+    let goesOn = turn === undefined;
+    void turn?.then(() => {
+      goesOn = true;
+    });
+    return { waits: turn !== undefined, goesOn: () => goesOn };
+  }
+
+  describe("createLongMessages", () => {
+    test("many short messages -> none waits", () => {
+      const { open } = places(1);
+      for (let i = 0; i < 100; i++) expect(open(`r${i}`).hold(MEBIBYTE - 1)).toBeUndefined();
+    });
+
+    test("more long messages than slots -> each waits until an earlier one is complete, in order", async () => {
+      const { open } = places(2);
+      const [a, b, c, d] = ["a", "b", "c", "d"].map(open);
+      expect(watch(a?.hold(MEBIBYTE)).waits).toBe(false);
+      expect(watch(b?.hold(MEBIBYTE)).waits).toBe(false);
+      const third = watch(c?.hold(MEBIBYTE));
+      const fourth = watch(d?.hold(2 * MEBIBYTE));
+      expect([third.waits, fourth.waits]).toEqual([true, true]);
+      expect(a?.hold(60 * MEBIBYTE)).toBeUndefined();
+      b?.hold(0);
+      await vi.advanceTimersByTimeAsync(0);
+      expect([third.goesOn(), fourth.goesOn()]).toEqual([true, false]);
+      a?.end();
+      await vi.advanceTimersByTimeAsync(0);
+      expect(fourth.goesOn()).toBe(true);
+    });
+
+    test("a reader that ends while it waits -> goes on at once and takes no slot", async () => {
+      const { open } = places(1);
+      const [a, b, c] = ["a", "b", "c"].map(open);
+      a?.hold(MEBIBYTE);
+      const second = watch(b?.hold(MEBIBYTE));
+      const third = watch(c?.hold(MEBIBYTE));
+      b?.end();
+      await vi.advanceTimersByTimeAsync(0);
+      expect([second.goesOn(), third.goesOn()]).toEqual([true, false]);
+      a?.end();
+      await vi.advanceTimersByTimeAsync(0);
+      expect(third.goesOn()).toBe(true);
+    });
+
+    test("a message that makes no progress while another one waits -> given up after some seconds", async () => {
+      const { open, givenUp } = places(1);
+      const stuck = open("stuck");
+      stuck.hold(3 * MEBIBYTE);
+      await vi.advanceTimersByTimeAsync(60_000);
+      expect(givenUp).toEqual([]);
+      const waiting = watch(open("waiting").hold(MEBIBYTE));
+      await vi.advanceTimersByTimeAsync(5_000);
+      expect(givenUp).toEqual([
+        "stuck: 3 MiB of a message and then hardly more, while long messages of other servers wait",
+      ]);
+      expect(waiting.goesOn()).toBe(true);
+      expect(stuck.hold(5 * MEBIBYTE)).toBeUndefined();
+    });
+
+    test("a message that comes slowly but steadily -> keeps its slot", async () => {
+      const { open, givenUp } = places(1);
+      const steady = open("steady");
+      steady.hold(MEBIBYTE);
+      const waiting = watch(open("waiting").hold(MEBIBYTE));
+      for (let second = 1; second <= 60; second++) {
+        await vi.advanceTimersByTimeAsync(1_000);
+        expect(steady.hold(MEBIBYTE + (second * MEBIBYTE) / 2)).toBeUndefined();
+      }
+      expect(givenUp).toEqual([]);
+      expect(waiting.goesOn()).toBe(false);
+      steady.hold(0);
+      await vi.advanceTimersByTimeAsync(0);
+      expect(waiting.goesOn()).toBe(true);
+    });
   });
 });

@@ -1,6 +1,6 @@
 /** Owns: servers in this thread whose connections are fakes, opened and ended by the test. */
 
-import type { WorkerEvent } from "../../../../../src/shared/protocol/events.ts";
+import type { WorkerEvent } from "../../../../../src/shared/protocol/contract.ts";
 import {
   parseEntry,
   type ServerDefinition,

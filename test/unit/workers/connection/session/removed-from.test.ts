@@ -1,6 +1,6 @@
 /** Owns: which file a server is taken out of, when several files name it. */
 import { expect, test } from "vitest";
-import { type OwnFile, removedFrom } from "../../../../../workers/connection/session/removed-from.ts";
+import { type OwnFile, removedFrom } from "../../../../../workers/connection/session/setup.ts";
 
 const SHARED = "/home/.config/mcp/mcp.json";
 const MINE = "/agent/mcp.json";

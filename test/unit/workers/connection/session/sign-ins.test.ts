@@ -3,8 +3,8 @@
  * and the connections are fakes.
  */
 import { describe, expect, onTestFinished, test } from "vitest";
+import type { WorkerEvent } from "../../../../../src/shared/protocol/contract.ts";
 import { ThreadsError } from "../../../../../src/shared/protocol/errors.ts";
-import type { WorkerEvent } from "../../../../../src/shared/protocol/events.ts";
 import type { SessionAuth } from "../../../../../workers/connection/auth/auth.ts";
 import type { RunningConfiguration } from "../../../../../workers/connection/config/config.ts";
 import { DEFAULT_SETTINGS } from "../../../../../workers/connection/config/entry/settings.ts";

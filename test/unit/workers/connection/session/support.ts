@@ -1,7 +1,7 @@
 /** Owns: an open session on real files in a temp folder; its connections and its cache worker are fakes. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { WorkerEvent } from "../../../../../src/shared/protocol/events.ts";
+import type { WorkerEvent } from "../../../../../src/shared/protocol/contract.ts";
 import type { SessionFacts } from "../../../../../src/shared/protocol/session.ts";
 import type { CacheWorker } from "../../../../../workers/connection/catalog/cache-worker.ts";
 import { openSession, type Session } from "../../../../../workers/connection/session/session.ts";

@@ -1,4 +1,5 @@
 /** Owns: the keys of one server entry, and the mistakes in them. */
+
 import { describe, expect, it, test } from "vitest";
 import {
   type Origin,
@@ -150,5 +151,209 @@ describe("parseEntry: mistakes", () => {
 
   it.each(["constructor", "toString", "my server", "a/b", "名前"])("the name %j -> usable", (name) => {
     expect(mistakesOf({ command: "c" }, name)).toEqual([]);
+  });
+});
+
+const URL = "https://x.test/mcp";
+const DEFAULTS = { grantType: "authorization_code", clientRegistration: "auto" };
+const PEM = "-----BEGIN PRIVATE KEY-----\nMIG\n-----END PRIVATE KEY-----\n";
+
+const planOf = (keys: object): unknown => definition("s", { url: URL, ...keys }).oauth;
+const oauthMistakes = (keys: object): Mistake[] => parseEntry("s", { url: URL, ...keys }, USER).mistakes;
+
+describe("the plan of an entry", () => {
+  const ALL = {
+    clientId: "id",
+    clientSecret: "${SECRET}",
+    clientName: "Pi",
+    clientUri: "https://c.test",
+    logoUri: "https://c.test/logo.png",
+    clientMetadataUrl: "https://c.test/client.json",
+    callbackPort: 3118,
+    redirectUri: "http://localhost:{port}/callback",
+    scope: "read write",
+    authServerMetadataUrl: "https://as.test/.well-known/oauth-authorization-server",
+    issuer: "https://as.test",
+    resource: "api://x",
+    authorizationParams: { access_type: "offline" },
+    privateKeyFile: "~/key.pem",
+    keyId: "1",
+    signingAlg: "ES256",
+    assertionFile: "/run/token",
+    grantType: "client_credentials",
+    clientRegistration: "cimd",
+  };
+
+  it.each<[object, unknown]>([
+    [{}, DEFAULTS],
+    [{ oauth: {} }, DEFAULTS],
+    [{ oauth: ALL }, ALL],
+    [{ oauth: false }, false],
+    [{ auth: "none" }, false],
+    [{ auth: false }, false],
+    [{ auth: "bearer", bearerToken: "t" }, false],
+    [{ auth: "oauth" }, DEFAULTS],
+    [{ auth: { provider: "p" } }, DEFAULTS],
+    [{ oauth: { scopes: "a b" } }, { ...DEFAULTS, scope: "a b" }],
+    [{ oauth: { scopes: ["a", "b"] } }, { ...DEFAULTS, scope: "a b" }],
+    [{ oauth: { scope: "c", scopes: ["a"] } }, { ...DEFAULTS, scope: "c" }],
+    [{ oauth: { scopes: [] } }, DEFAULTS],
+    [
+      { oauth: { callbackUrl: "http://127.0.0.1:1/cb" } },
+      { ...DEFAULTS, redirectUri: "http://127.0.0.1:1/cb" },
+    ],
+    [
+      { oauth: { redirectUri: "https://a.test/cb", callbackUrl: "http://127.0.0.1:1/cb" } },
+      { ...DEFAULTS, redirectUri: "https://a.test/cb" },
+    ],
+    [
+      { auth: { CLIENT_ID: "id", CLIENT_SECRET: "s", scopes: ["a", "b"] } },
+      { ...DEFAULTS, clientId: "id", clientSecret: "s", scope: "a b" },
+    ],
+    [
+      { auth: { CLIENT_ID: "id" }, oauth: { clientId: "own" } },
+      { ...DEFAULTS, clientId: "own" },
+    ],
+    [{ oauth: { clientId: "", clientSecret: "", resource: "" } }, DEFAULTS],
+    [{ oauth: { resource: false } }, { ...DEFAULTS, resource: false }],
+    [{ oauth: { skipIssuerMetadataValidation: false } }, DEFAULTS],
+    [{ oauth: { skipIssuerMetadataValidation: true } }, { ...DEFAULTS, skipIssuerMetadataValidation: true }],
+    [{ oauth: { privateKey: PEM } }, { ...DEFAULTS, privateKey: PEM }],
+    [{ oauth: { tokenStore: "x" } }, DEFAULTS],
+  ])("%j -> %j", (keys, plan) => {
+    expect(planOf(keys)).toEqual(plan);
+  });
+});
+
+describe("values that cannot be used", () => {
+  const NOT_WEB = "is not an http or https URL";
+  const NOT_HTTPS = "is not an https URL";
+  const NOT_ISSUER = "is not an https URL without a query";
+  const NOT_REDIRECT = "is not an https URL, or an http URL on localhost or 127.0.0.1";
+  const NOT_DOCUMENT = "is not an https URL with a path";
+  const NOT_RESOURCE = "is not an absolute URI without a fragment";
+  const ODD = "holds characters that OAuth does not allow";
+
+  it.each<[string, unknown, string]>([
+    ["clientId", "i\nd", ODD],
+    ["clientId", "ïd", ODD],
+    ["clientSecret", "s\u0000", ODD],
+    ["keyId", "\u001b[2J", ODD],
+    ["scope", 'a"b', "is not a list of rights with a space between"],
+    ["scope", "a\\b", "is not a list of rights with a space between"],
+    ["clientUri", "example.com", NOT_WEB],
+    ["logoUri", "data:image/png;base64,", NOT_WEB],
+    ["redirectUri", "localhost:1/callback", NOT_REDIRECT],
+    ["redirectUri", "http://example.com/callback", NOT_REDIRECT],
+    ["redirectUri", "http://127.0.0.1.evil.test/callback", NOT_REDIRECT],
+    ["redirectUri", "cursor://x/callback", NOT_REDIRECT],
+    ["redirectUri", "http://localhost:1/callback#a", NOT_REDIRECT],
+    ["redirectUri", "http://me:secret@localhost:1/callback", NOT_REDIRECT],
+    ["callbackUrl", "javascript:alert(1)", NOT_REDIRECT],
+    ["clientMetadataUrl", "http://localhost/client.json", NOT_DOCUMENT],
+    ["clientMetadataUrl", "https://c.test", NOT_DOCUMENT],
+    ["clientMetadataUrl", "https://c.test/a#b", NOT_DOCUMENT],
+    ["authServerMetadataUrl", "http://as.test/x", NOT_HTTPS],
+    ["authServerMetadataUrl", "file:///etc/passwd", NOT_HTTPS],
+    ["authServerMetadataUrl", "https://me:secret@as.test/x", NOT_HTTPS],
+    ["issuer", "as.test", NOT_ISSUER],
+    ["issuer", "http://as.test", NOT_ISSUER],
+    ["issuer", "https://as.test?a=b", NOT_ISSUER],
+    ["resource", "x.test/mcp", NOT_RESOURCE],
+    ["resource", "https://x.test/mcp#a", NOT_RESOURCE],
+    ["privateKey", "MIGHAgEAMBMG", "does not hold a private key in PEM form"],
+    ["callbackPort", 70_000, "must be at most 65535"],
+    ["callbackPort", "3118", "expected a number, found a string"],
+    ["grantType", "password", 'expected one of "authorization_code", "client_credentials"'],
+    ["resource", true, "expected a string or false, found a boolean"],
+    ["signingAlg", "none", "expected one of"],
+    ["authorizationParams", ["a"], "expected an object, found a list"],
+  ])("oauth.%s %j -> %s", (key, value, message) => {
+    const [first, ...more] = oauthMistakes({ oauth: { [key]: value } });
+    expect(more).toEqual([]);
+    expect(first).toMatchObject({ severity: "error", message: expect.stringContaining(message) });
+    expect(first?.path[0]).toBe("oauth");
+    expect(first?.path[1]).toBe(key === "callbackUrl" ? "redirectUri" : key);
+    expect(first?.remedy).toMatch(/\.$/);
+    expect(JSON.stringify(first)).not.toContain("secret");
+  });
+
+  it.each([
+    "client_id",
+    "redirect_uri",
+    "response_type",
+    "response_mode",
+    "state",
+    "code_challenge",
+    "code_challenge_method",
+    "resource",
+    "scope",
+    "request",
+    "request_uri",
+    "Client_ID",
+  ])("oauth.authorizationParams.%s -> only the sign-in itself sets it", (name) => {
+    expect(
+      oauthMistakes({ oauth: { authorizationParams: { access_type: "offline", [name]: "x" } } }),
+    ).toMatchObject([{ severity: "error", path: ["oauth", "authorizationParams", name] }]);
+  });
+
+  it.each<[object, string[], RegExp]>([
+    [{ grantType: "client_credentials" }, ["grantType"], /nothing that proves who the client is/],
+    [{ grantType: "client_credentials", clientId: "a" }, ["grantType"], /nothing that proves/],
+    [{ grantType: "client_credentials", clientSecret: "s" }, ["grantType"], /has no client/],
+    [{ privateKey: PEM, privateKeyFile: "/k" }, ["privateKeyFile"], /second private key/],
+    [{ clientRegistration: "cimd" }, ["clientRegistration"], /no metadata document/],
+  ])("%j -> a mistake at %j", (oauth, path, message) => {
+    const mistakes = oauthMistakes({ oauth });
+    expect(mistakes).toMatchObject([{ severity: "error", path: ["oauth", ...path] }]);
+    expect(mistakes[0]?.message).toMatch(message);
+  });
+
+  it.each<object>([
+    { clientId: "a", clientSecret: "s" },
+    { clientId: "a", privateKey: "!cat key" },
+    { clientId: "a", privateKeyFile: "/k" },
+    { clientMetadataUrl: "https://c.test/client.json", privateKeyFile: "/k" },
+    { assertionFile: "/t" },
+  ])("client_credentials with %j -> no mistake", (keys) => {
+    expect(oauthMistakes({ oauth: { grantType: "client_credentials", ...keys } })).toEqual([]);
+  });
+
+  it.each<object>([
+    { issuer: "${ISSUER}", redirectUri: "!print-uri", clientMetadataUrl: "https://${HOST}" },
+    { issuer: "http://127.0.0.1:9/a", authServerMetadataUrl: "http://localhost:9/x", scope: " a  b " },
+    { redirectUri: "http://[::1]:{port}/callback" },
+    { resource: "urn:x:y" },
+  ])("%j -> no mistake", (oauth) => {
+    expect(oauthMistakes({ oauth })).toEqual([]);
+  });
+});
+
+describe("keys that contradict each other", () => {
+  const NONE = { auth: "none", oauth: { clientId: "a" } };
+  it.each<[object, string, string[], string]>([
+    [{ auth: "oauth", oauth: false }, "error", ["oauth"], 'is false beside "auth": "oauth"'],
+    [{ auth: {} }, "error", ["auth"], "names no client"],
+    [NONE, "warning", ["oauth"], 'has no effect with "auth": "none"'],
+    [{ auth: "oauth", bearerToken: "t" }, "warning", ["bearerToken"], 'is not sent with "auth": "oauth"'],
+    [{ oauth: { scope: "a", scopes: "b" } }, "warning", ["oauth", "scopes"], "has no effect beside scope"],
+    [
+      { oauth: { redirectUri: "https://a.test/cb", callbackUrl: "https://a.test/cb" } },
+      "warning",
+      ["oauth", "callbackUrl"],
+      "has no effect beside redirectUri",
+    ],
+    [
+      { oauth: { skipIssuerMetadataValidation: true } },
+      "warning",
+      ["oauth", "skipIssuerMetadataValidation"],
+      "accepts any authorization server that the server names",
+    ],
+  ])("%j -> %s at %j", (keys, severity, path, message) => {
+    expect(oauthMistakes(keys)).toMatchObject([{ severity, path, message }]);
+  });
+
+  test("an entry that only asks for OAuth -> no mistake", () => {
+    expect(oauthMistakes({ auth: "oauth", headers: { Authorization: "Basic x" } })).toEqual([]);
   });
 });

@@ -2,12 +2,32 @@
  * Owns: with `hotReload` "on", an edit is applied when its file has settled: the last of many, none of a broken or
  * half-written file, and nothing that stays as it is; on real files, without Pi.
  */
-import { rename, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+
+import { mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { describe, expect, test, vi } from "vitest";
 import { ThreadsError } from "../../../../../../src/shared/protocol/errors.ts";
+import { LIMITS } from "../../../../../../src/shared/protocol/limits.ts";
 import { runConfiguration } from "../../../../../../workers/connection/config/config.ts";
-import { becomes, configOf, createHome, type Home, open, put, type Recorded, server } from "./support.ts";
+import {
+  type FileText,
+  readInTime,
+  readText,
+} from "../../../../../../workers/connection/config/files/sources.ts";
+import { configFacts, loadConfig } from "../../../../../../workers/connection/config/merge/merge.ts";
+import { inTime, silenceOf } from "../../../../../../workers/shared/files/file-system.ts";
+import {
+  answer,
+  becomes,
+  configOf,
+  createHome,
+  decisionsOf,
+  type Home,
+  open,
+  put,
+  type Recorded,
+  server,
+} from "./support.ts";
 
 async function openWith(servers: Record<string, unknown>): Promise<[Home, Recorded]> {
   const home = await createHome();
@@ -136,4 +156,233 @@ describe("a plan that cannot be carried out", () => {
     expect(plans).toBe(3);
     await running.close();
   });
+});
+
+/** A read of this file that does not answer before `answer` is called. */
+async function silence(file: string): Promise<{ answer: () => void; reads: () => number }> {
+  const { promise, resolve } = Promise.withResolvers<FileText>();
+  let reads = 0;
+  const read = (): Promise<FileText> => {
+    reads++;
+    return promise;
+  };
+  expect(await readInTime(file, 1_000, read)).toMatchObject({ kind: "unreadable" });
+  return { answer: () => resolve({ kind: "missing" }), reads: () => reads };
+}
+
+test("a project's file that does not answer -> the others count after 2 s, the problem names it, and it is read once", async () => {
+  const home = await createHome();
+  await put(home.mcp, configOf({ own: server() }));
+  await put(home.projectPi, configOf({ pi: server() }));
+  const asked: string[] = [];
+  const never = new Promise<FileText>(() => undefined);
+  const read = (file: string, bytes: number): Promise<FileText> => {
+    asked.push(file);
+    return file === home.projectFile ? never : readText(file, bytes);
+  };
+  const facts = configFacts({ agentDir: home.agentDir, cwd: home.cwd, projectTrusted: true });
+  const first = await loadConfig(facts, undefined, read);
+  expect(first.servers.map(({ name }) => name)).toEqual(["own", "pi"]);
+  expect(first.problems).toMatchObject([
+    {
+      severity: "error",
+      file: home.projectFile,
+      message: "cannot be read: its file system has not answered within 2 s",
+    },
+  ]);
+  expect(first.files).toContain(home.projectFile);
+  expect(first.watched).not.toContain(home.projectFile);
+  expect(first.watched).not.toContain(home.projectPi);
+  expect(first.watched).toContain(home.mcp);
+  const again = await loadConfig(facts, first, read);
+  expect(again.unanswered).toEqual(first.unanswered);
+  expect(asked.filter((file) => file === home.projectFile)).toHaveLength(1);
+  expect(await readText(home.projectFile, 1_000)).toMatchObject({ kind: "unreadable" });
+});
+
+test("a user's own file may take longer: nothing of the user is left out", async () => {
+  const home = await createHome();
+  await put(home.mcp, configOf({ own: server() }));
+  const facts = configFacts({ agentDir: home.agentDir, cwd: home.cwd, projectTrusted: true });
+  const slow = async (file: string, bytes: number): Promise<FileText> => {
+    if (file === home.mcp) await new Promise((resolve) => setTimeout(resolve, LIMITS.projectReadMs + 100));
+    return readText(file, bytes);
+  };
+  const { servers, problems } = await loadConfig(facts, undefined, slow);
+  expect(servers.map(({ name }) => name)).toEqual(["own"]);
+  expect(problems).toEqual([]);
+});
+
+test(".mcp.json and .pi/mcp.json do not answer at the start -> own servers run; both are read when they answer, and each server is asked for", async () => {
+  const home = await createHome();
+  await mkdir(join(home.cwd, ".pi"));
+  await put(home.mcp, configOf({ own: server() }));
+  await put(home.projectFile, configOf({ theirs: server() }));
+  await put(home.projectPi, configOf({ pi: server() }));
+  const late = await Promise.all([silence(home.projectFile), silence(home.projectPi)]);
+  const pi = await open(home, { projectFile: "a stamp of the start" });
+  expect(pi.runs()).toEqual(["own"]);
+  expect(pi.running.state.problems).toMatchObject([
+    { file: home.projectFile, message: expect.stringContaining("has not answered") },
+    { file: home.projectPi, message: expect.stringContaining("has not answered") },
+  ]);
+  for (const { answer } of late) answer();
+  await becomes(pi.asked, ["theirs", "pi"]);
+  await becomes(() => pi.running.state.problems, []);
+  expect(late.map(({ reads }) => reads())).toEqual([1, 1]);
+  await put(home.projectFile, configOf({ later: server() }));
+  await becomes(pi.asked, ["later", "pi"]);
+});
+
+test("an envFile and a script that do not answer -> the decision is made without them, and each is looked at once", async () => {
+  const home = await createHome();
+  await put(home.mcp, configOf({ own: server() }));
+  await put(home.projectFile, configOf({ theirs: server([], { envFile: ".env" }) }));
+  const { promise, resolve } = Promise.withResolvers<void>();
+  await inTime(`${home.projectFile} .env`, () => promise, 1);
+  const pi = await open(home);
+  expect(pi.runs()).toEqual(["own"]);
+  expect(pi.running.state.questions[0]?.question).toContain(
+    "env from .env, which cannot be used now: its file system has not answered within 2 s",
+  );
+  resolve();
+  await silenceOf(`${home.projectFile} .env`);
+  expect(silenceOf(`${home.projectFile} .env`)).toBeUndefined();
+});
+
+const positions = async (home: Home): Promise<string[]> => {
+  const { running } = await open(home);
+  return running.state.problems.map(
+    ({ file, line, column, key, message }) =>
+      `${file.slice(home.cwd.length + 1)}:${line}:${column}: ${key}: ${message}`,
+  );
+};
+
+test("a model writes imports into .pi/mcp.json -> nothing is imported, the position is reported, at a later start too", async () => {
+  const home = await createHome();
+  const claude = dirname(home.cwd);
+  vi.stubEnv("CLAUDE_CONFIG_DIR", claude);
+  await put(join(claude, ".claude.json"), configOf({ danger: server(["danger"]) }));
+  const pi = await open(home);
+  const servers = { danger: { lifecycle: "keep-alive" }, own: server() };
+  await put(home.projectPi, { imports: ["claude-code"], ...configOf(servers) });
+  await becomes(pi.asked, ["own"]);
+  expect(pi.running.state.problems).toMatchObject([
+    {
+      file: home.projectPi,
+      line: 1,
+      column: 12,
+      key: "imports",
+      message: "a project's file may not import",
+      remedy: "Write imports into your own mcp.json.",
+    },
+    { message: "there is no server of this name in your own files to override" },
+  ]);
+  await answer(pi, "own", "allowed");
+  expect(pi.runs()).toEqual(["own"]);
+  await pi.running.close();
+  expect((await open(home)).runs()).toEqual(["own"]);
+});
+
+test("files of other programs in the project folder -> each server is asked for, none runs before", async () => {
+  const home = await createHome();
+  await put(home.mcp, { imports: ["cursor", "vscode", "codex", "opencode"] });
+  await put(join(home.cwd, ".cursor/mcp.json"), configOf({ cursor: server() }));
+  await put(join(home.cwd, ".vscode/mcp.json"), { servers: { vscode: server() } });
+  await put(join(home.cwd, ".codex/config.toml"), '[mcp_servers.codex]\ncommand = "x"\n');
+  await put(join(home.cwd, "opencode.json"), { mcp: { opencode: { type: "local", command: ["x"] } } });
+  const pi = await open(home);
+  expect(pi.asked().sort()).toEqual(["codex", "cursor", "opencode", "vscode"]);
+  expect(pi.runs()).toEqual([]);
+});
+
+test("settings of .mcp.json -> what writes files or widens is ignored, each reported with its position", async () => {
+  const home = await createHome();
+  const settings = { captureStats: { path: "/tmp/stats" }, outputGuard: false, proxyTool: true };
+  await put(home.projectFile, `{"settings":\n${JSON.stringify(settings)}}`);
+  expect(await positions(home)).toEqual([
+    ".mcp.json:2:53: settings.outputGuard: a project's file may only make this stricter",
+    ".mcp.json:2:71: settings.proxyTool: a project's file may not decide this: it changes the names under which your tools are called",
+    ".mcp.json:2:17: settings.captureStats: a project's file may not decide this: it writes files",
+  ]);
+  const { running } = await open(home);
+  expect(running.now.settings).toMatchObject({ captureStats: false, outputGuard: {}, proxyTool: false });
+});
+
+test(".mcp.json takes back the user's exclusions -> they hold; its own exclusions hold too", async () => {
+  const home = await createHome();
+  const rules = { excludeTools: ["drop_*"], toolExposure: { secret: "hidden" } };
+  await put(home.mcp, configOf({ db: server([], rules) }));
+  const override = { excludeTools: [], toolExposure: { secret: "direct", other: "hidden" } };
+  await writeFile(home.projectFile, JSON.stringify(configOf({ db: override }), null, 2));
+  const reported = await positions(home);
+  expect(reported).toEqual([
+    expect.stringMatching(/^\.mcp\.json:4:23: mcpServers\.db\.excludeTools: a project's list adds to yours/),
+    expect.stringMatching(/^\.mcp\.json:5:23: mcpServers\.db\.toolExposure: your own file hides these tools/),
+  ]);
+  const { running } = await open(home);
+  expect(running.now.servers).toMatchObject([
+    {
+      toolExposure: { other: "hidden" },
+      userRules: { excludeTools: ["drop_*"], toolExposure: { secret: "hidden" } },
+    },
+  ]);
+});
+
+test(".pi/mcp.json enables what the user disables -> asked for at the start already, disabled until the answer", async () => {
+  const home = await createHome();
+  await put(home.mcp, configOf({ own: server(["own"], { enabled: false }) }));
+  await put(home.projectPi, configOf({ own: { enabled: true } }));
+  const pi = await open(home);
+  expect(pi.running.state.questions[0]?.question).toContain(
+    `which ${home.mcp} switches off and ${home.projectPi} on`,
+  );
+  expect(pi.runs()).toEqual([]);
+  expect(pi.running.now.servers).toMatchObject([{ name: "own", enabled: false }]);
+});
+
+/** What `/mcp enable own --project` does. */
+async function enableInProject(
+  home: Home,
+  pi: Awaited<ReturnType<typeof open>>,
+  text: unknown,
+): Promise<void> {
+  const own = pi.running.configured("own");
+  if (!own) throw new Error("no such server");
+  await pi.running.allowAsUser(own);
+  await put(home.projectPi, text);
+  await pi.running.written({ file: home.projectPi, text: JSON.stringify(text) });
+}
+
+test.each(["on", "ask"])(
+  "hotReload %s, the user enables his own disabled server in the project -> it runs unasked, at a later start too; another command of it is asked for",
+  async (hotReload) => {
+    const home = await createHome();
+    await put(home.mcp, configOf({ own: server(["own"], { enabled: false }) }, { hotReload }));
+    const pi = await open(home);
+    await enableInProject(home, pi, configOf({ own: { enabled: true } }));
+    expect(pi.runs()).toEqual(["own"]);
+    expect(pi.asked()).toEqual([]);
+    expect(await decisionsOf(home)).toEqual(["own allowed"]);
+    await pi.running.close();
+    const again = await open(home);
+    expect(again.runs()).toEqual(["own"]);
+    await again.running.close();
+    await put(home.mcp, configOf({ own: server(["other"], { enabled: false }) }, { hotReload }));
+    const changed = await open(home);
+    expect(changed.runs()).toEqual([]);
+    expect(changed.asked()).toEqual(["own"]);
+  },
+);
+
+test("a project's disabled server is enabled in its file -> still asked for", async () => {
+  const home = await createHome();
+  const pi = await open(home);
+  await put(home.projectPi, configOf({ evil: server(["evil"], { enabled: false }) }));
+  await becomes(() => pi.effects, ["mcp.json: + evil (disabled)"]);
+  const text = configOf({ evil: server(["evil"], { enabled: true }) });
+  await put(home.projectPi, text);
+  await pi.running.written({ file: home.projectPi, text: JSON.stringify(text) });
+  expect(pi.runs()).toEqual([]);
+  expect(pi.asked()).toEqual(["evil"]);
 });

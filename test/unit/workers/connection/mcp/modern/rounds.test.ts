@@ -1,11 +1,21 @@
 /** Owns: how a request is repeated with answers, and how a task is followed, with a server that is a list of results. */
-import { expect, test } from "vitest";
+
+import { describe, expect, test } from "vitest";
 import { ThreadsError } from "../../../../../../src/shared/protocol/errors.ts";
 import {
+  ChangeStream,
   changesFilter,
   followChanges,
   listenAgainMs,
 } from "../../../../../../workers/connection/mcp/modern/changes.ts";
+import {
+  headerValue,
+  MirroredHeaders,
+  mirroredParameters,
+  parameterHeaders,
+  standardHeaders,
+} from "../../../../../../workers/connection/mcp/modern/headers.ts";
+import { FRESH_LEAST_MS, FRESH_MOST_MS } from "../../../../../../workers/connection/mcp/modern/limits.ts";
 import {
   followTask,
   type Party,
@@ -13,6 +23,16 @@ import {
   type Result,
   throughRounds,
 } from "../../../../../../workers/connection/mcp/modern/rounds.ts";
+import {
+  afterPage,
+  EVERY_LIST,
+  type Freshness,
+  isStale,
+  readDiscovered,
+  tooNew,
+} from "../../../../../../workers/connection/mcp/modern/server.ts";
+import { MODERN_VERSION } from "../../../../../../workers/connection/mcp/wire/wire.ts";
+import { settle } from "../../servers/support.ts";
 
 interface Asked extends Party {
   asked: unknown[];
@@ -251,4 +271,286 @@ test("followChanges: a server that refuses the stream -> not asked again, with a
     signal: new AbortController().signal,
   });
   expect(notes).toEqual(["does not tell when its lists change: unknown method"]);
+});
+
+describe("readDiscovered", () => {
+  test.each<[string, Record<string, unknown>, unknown]>([
+    [
+      "all of it",
+      { supportedVersions: [MODERN_VERSION], capabilities: { tools: {} }, instructions: "Ask first." },
+      { capabilities: { tools: {} }, instructions: "Ask first." },
+    ],
+    ["nothing", {}, { capabilities: EVERY_LIST, instructions: undefined }],
+    ["versions that are no list", { supportedVersions: "2099-01-01" }, { capabilities: EVERY_LIST }],
+    ["capabilities that are a list", { capabilities: [] }, { capabilities: EVERY_LIST }],
+    ["capabilities that are null", { capabilities: null }, { capabilities: EVERY_LIST }],
+    ["instructions that are no text", { instructions: { text: "x" } }, { instructions: undefined }],
+  ])("%s -> %j", (_what, result, expected) => {
+    expect(readDiscovered("s", result)).toMatchObject(expected as object);
+  });
+
+  test("it names only other revisions -> connect_failed, with the revisions", () => {
+    expect(() => readDiscovered("s", { supportedVersions: ["2099-01-01"] })).toThrow(
+      `s speaks MCP "2099-01-01", and this client up to ${MODERN_VERSION}.`,
+    );
+  });
+});
+
+test("a thousand revisions of any kind -> five are named, each cut", () => {
+  const error = tooNew("s", ["v".repeat(100), 7, ...Array.from({ length: 1_000 }, () => "x")]);
+  expect(error.message).toBe(
+    `s speaks MCP "${"v".repeat(60)}", "number", "x", "x", "x", and this client up to ${MODERN_VERSION}.`,
+  );
+  expect(error).toMatchObject({ code: "connect_failed", data: { server: "s" } });
+});
+
+const NOW = 1_800_000_000_000;
+const REMEMBERED: Freshness = { until: NOW + 5_000, listedAt: undefined };
+
+describe("afterPage", () => {
+  test.each<[string, unknown, number]>([
+    ["a time", 90_000, 90_000],
+    ["no time", undefined, 0],
+    ["zero", 0, 0],
+    ["a negative time", -5, 0],
+    ["no number", "90000", 0],
+    ["no number at all", Number.NaN, 0],
+    ["for ever", Number.POSITIVE_INFINITY, FRESH_MOST_MS],
+    ["longer than a day", FRESH_MOST_MS + 1, FRESH_MOST_MS],
+  ])("the first page says %s -> it counts from the request, bounded", (_what, ttlMs, freshMs) => {
+    const after = afterPage(REMEMBERED, { isFirst: true, ttlMs, sentAt: NOW });
+    expect(after).toEqual({ until: NOW + freshMs, listedAt: NOW });
+  });
+
+  test.each<[string, unknown, number]>([
+    ["less", 10_000, NOW + 11_000],
+    ["more", 500_000, NOW + 90_000],
+    ["nothing", undefined, NOW + 1_000],
+  ])("a later page says %s -> the shortest time of all pages counts", (_what, ttlMs, until) => {
+    const first = { until: NOW + 90_000, listedAt: NOW };
+    expect(afterPage(first, { isFirst: false, ttlMs, sentAt: NOW + 1_000 })).toEqual({
+      until,
+      listedAt: NOW + 1_000,
+    });
+  });
+});
+
+describe("isStale", () => {
+  test.each<[string, Freshness, number, boolean]>([
+    ["remembered, before its time", REMEMBERED, NOW + 4_999, false],
+    ["remembered, at its time", REMEMBERED, NOW + 5_000, true],
+    ["remembered without a time", { until: 0, listedAt: undefined }, NOW, true],
+    ["listed without a time", { until: NOW, listedAt: NOW }, NOW + FRESH_MOST_MS, false],
+    [
+      "listed with a short time, before the least",
+      { until: NOW + 10, listedAt: NOW },
+      NOW + FRESH_LEAST_MS - 1,
+      false,
+    ],
+    [
+      "listed with a short time, at the least",
+      { until: NOW + 10, listedAt: NOW },
+      NOW + FRESH_LEAST_MS,
+      true,
+    ],
+    ["listed, before its time", { until: NOW + 90_000, listedAt: NOW }, NOW + 89_999, false],
+    ["listed, at its time", { until: NOW + 90_000, listedAt: NOW }, NOW + 90_000, true],
+  ])("%s -> stale: %#", (_what, freshness, now, expected) => {
+    expect(isStale(freshness, now)).toBe(expected);
+  });
+});
+
+test.each([
+  ["us-west1", "us-west1"],
+  ["", ""],
+  ["a b", "a b"],
+  ["Hello, 世界", "=?base64?SGVsbG8sIOS4lueVjA==?="],
+  [" padded ", "=?base64?IHBhZGRlZCA=?="],
+  ["line1\nline2", "=?base64?bGluZTEKbGluZTI=?="],
+  ["\tx", "=?base64?CXg=?="],
+  ["=?base64?literal?=", "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?="],
+  ["=?base64?open", "=?base64?open"],
+])("headerValue: %j -> %s", (text, value) => {
+  expect(headerValue(text)).toBe(value);
+});
+
+const schema = (properties: object, more = {}) => ({ type: "object", properties, ...more });
+const at = (header: unknown, type: unknown = "string") => ({ type, "x-mcp-header": header });
+
+test.each<[string, unknown, string[][]]>([
+  ["none", schema({ a: { type: "string" } }), []],
+  [
+    "one of each kind",
+    schema({ a: at("A"), b: at("B", "integer"), c: at("C", "boolean") }),
+    [["a"], ["b"], ["c"]],
+  ],
+  ["one that may be null", schema({ a: at("A", ["string", "null"]) }), [["a"]]],
+  ["one of an object", schema({ a: schema({ b: at("B") }) }), [["a", "b"]]],
+  ["a property of that name", schema({ "x-mcp-header": { type: "string" } }), []],
+  ["data that look like one", schema({ a: { const: { "x-mcp-header": "A" } } }), []],
+  ["no schema", undefined, []],
+])("mirroredParameters: %s -> the paths", (_, given, paths) => {
+  const found = mirroredParameters(given);
+  expect("problem" in found ? found : found.map(({ path }) => path)).toEqual(paths);
+});
+
+test.each<[string, unknown]>([
+  ["empty", schema({ a: at("") })],
+  ["not a text", schema({ a: at(7) })],
+  ["a space", schema({ a: at("My Region") })],
+  ["a colon", schema({ a: at("Region:Primary") })],
+  ["a line end", schema({ a: at("Region\r\nX: y") })],
+  ["beyond ASCII", schema({ a: at("Région") })],
+  ["an object", schema({ a: at("A", "object") })],
+  ["a list", schema({ a: at("A", "array") })],
+  ["null", schema({ a: at("A", "null") })],
+  ["a number", schema({ a: at("A", "number") })],
+  ["no type", schema({ a: { "x-mcp-header": "A" } })],
+  ["the same name twice", schema({ a: at("A"), b: at("a") })],
+  ["in items", schema({ a: { type: "array", items: at("A") } })],
+  ["in anyOf", schema({ a: { anyOf: [at("A")] } })],
+  ["in $defs", schema({}, { $defs: { a: at("A") } })],
+  ["in if", schema({}, { if: schema({ a: at("A") }) })],
+  ["at the root", { "x-mcp-header": "A", type: "string" }],
+  [
+    "more than a server needs",
+    schema(Object.fromEntries(Array.from({ length: 51 }, (_, i) => [`p${i}`, at(`P${i}`)]))),
+  ],
+])("mirroredParameters: %s -> the tool is left out", (_, given) => {
+  expect(mirroredParameters(given)).toHaveProperty("problem");
+});
+
+test("parameterHeaders: null, absent and objects have no header; too long values -> none at all", () => {
+  const mirrored = [..."abcd"].map((key) => ({ header: key.toUpperCase(), path: [key] }));
+  expect(parameterHeaders(mirrored, { a: 7, b: null, c: { x: 1 } })).toEqual({ "mcp-param-A": "7" });
+  expect(parameterHeaders(mirrored, { a: "x".repeat(13_000) })).toBeUndefined();
+  expect(parameterHeaders([{ header: "P", path: ["__proto__"] }], {})).toEqual({});
+});
+
+test.each<[string, Record<string, unknown>, string | undefined]>([
+  ["tools/call", { name: "t" }, "t"],
+  ["prompts/get", { name: "p" }, "p"],
+  ["resources/read", { uri: "file:///ä" }, "=?base64?ZmlsZTovLy/DpA==?="],
+  ["tasks/get", { taskId: "1" }, "1"],
+  ["tools/list", { name: "t" }, undefined],
+])("standardHeaders: %s -> its name", (method, params, name) => {
+  expect(standardHeaders({ method, params })).toEqual({
+    "mcp-protocol-version": "2026-07-28",
+    "mcp-method": method,
+    ...(name === undefined ? {} : { "mcp-name": name }),
+  });
+});
+
+test("MirroredHeaders: a list of tools -> those with a wrong annotation are left out, and the log is told of 20", () => {
+  const notes: string[] = [];
+  const headers = new MirroredHeaders();
+  const wrong = Array.from({ length: 30 }, (_, i) => ({ name: `w${i}`, inputSchema: schema({ a: at("") }) }));
+  const right = { name: "right", inputSchema: schema({ region: at("Region") }) };
+  expect(headers.take([...wrong, right], (note) => notes.push(note))).toEqual([right]);
+  expect(notes).toHaveLength(21);
+  expect(notes[0]).toBe("its tool w0 is left out: its x-mcp-header is not a header's name");
+  const call = { jsonrpc: "2.0" as const, id: 1, method: "tools/call" };
+  expect(headers.of({ ...call, params: { name: "right", arguments: { region: "eu" } } })).toMatchObject({
+    "mcp-param-Region": "eu",
+  });
+});
+
+test("a task works on without a change -> each answered look is progress, and one without an answer is none", async () => {
+  const { signal } = new AbortController();
+  const answers = ["working", "silence", "working", "working", "completed"];
+  const told: string[] = [];
+  const result = await followTask(
+    { resultType: "task", taskId: "1", status: "working" },
+    {
+      party: { server: "s", subject: "s/t", asks: undefined, onNote: () => undefined, signal },
+      request: async () => {
+        const status = answers.shift();
+        if (status === "silence") throw new Error("no answer");
+        return { status, ...(status === "completed" ? { result: { content: [] } } : {}) };
+      },
+      cancel: () => undefined,
+      isUnanswered: () => true,
+      failure: () => new Error("failed"),
+      onStatus: (message) => told.push(message),
+      wait: async () => undefined,
+    },
+  );
+  expect(result).toEqual({ content: [] });
+  expect(told).toEqual(["working", "working", "working", "working", "completed"]);
+});
+
+/** A stream whose requests the test ends; nothing waits for a time. */
+function setup() {
+  const stream = new ChangeStream();
+  const requests: { signal: AbortSignal; fail: (error: unknown) => void; end: () => void }[] = [];
+  const notes: string[] = [];
+  const lifetime = new AbortController();
+  let changes = 0;
+  const ended = stream.follow({
+    signal: lifetime.signal,
+    onNote: (note) => notes.push(note),
+    onChanged: () => changes++,
+    wait: async () => undefined,
+    isRefusal: (error) => error !== "broken",
+    request: (signal) => {
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+      requests.push({ signal, fail: reject, end: resolve });
+      return promise;
+    },
+  });
+  const close = async (): Promise<void> => {
+    lifetime.abort();
+    await ended;
+  };
+  return { stream, requests, notes, ended, close, changes: () => changes };
+}
+
+test("the server cancels the stream by its id -> the stream is opened again, and the lists are asked for", async () => {
+  const { stream, requests, close, changes } = setup();
+  stream.acknowledged("7");
+  stream.cancelled("7");
+  await settle();
+  expect([requests.length, requests[0]?.signal.aborted, changes()]).toEqual([2, true, 1]);
+  await close();
+});
+
+test.each<[string, unknown, unknown]>([
+  ["another request", "7", "8"],
+  ["a stream that it has not acknowledged", undefined, undefined],
+  ["a request before it has acknowledged the stream", undefined, "7"],
+  ["the same id as another type", 7, "7"],
+])("the server cancels %s -> the stream stays open", async (_what, acknowledged, cancelled) => {
+  const { stream, requests, close } = setup();
+  if (acknowledged !== undefined) stream.acknowledged(acknowledged);
+  stream.cancelled(cancelled);
+  await settle();
+  expect([requests.length, requests[0]?.signal.aborted]).toEqual([1, false]);
+  await close();
+});
+
+test("the second stream -> the id of the first one counts no more", async () => {
+  const { stream, requests, close } = setup();
+  stream.acknowledged("7");
+  requests[0]?.end();
+  await settle();
+  stream.cancelled("7");
+  expect(requests[1]?.signal.aborted).toBe(false);
+  await close();
+});
+
+test("the server refuses the stream -> it is not opened again; any other error opens it again", async () => {
+  const { requests, notes, ended } = setup();
+  requests[0]?.fail("broken");
+  await settle();
+  requests[1]?.fail("refused");
+  await ended;
+  expect(requests).toHaveLength(2);
+  expect(notes.at(-1)).toMatch(/^does not tell when its lists change/);
+});
+
+test("the server acknowledges and cancels although no stream is open -> nothing happens", () => {
+  const stream = new ChangeStream();
+  stream.acknowledged("7");
+  expect(() => stream.cancelled("7")).not.toThrow();
 });

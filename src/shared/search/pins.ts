@@ -1,14 +1,12 @@
 /**
  * Owns pins: tools that a query names, which ranking must never lose. A name is written as `tool`, `server__tool`,
  * `mcp__server__tool` or `server/tool`, with hyphens, underscores or camelCase; only its letters and digits are
- * compared. build/ranked.ts stores the keys, ranked.ts asks for the pins of a query.
+ * compared. build.ts stores the keys, ranked.ts asks for the pins of a query.
  */
-
-import { fnv1a } from "../../naming.ts";
-import { characterKind, LINK, lettersAndDigits, OTHER } from "../words/characters.ts";
-import { isStopWord } from "../words/stop-words.ts";
-import type { SearchTool } from "./fields.ts";
+import { fnv1a } from "../naming.ts";
 import type { ToolIndex } from "./index-format.ts";
+import type { SearchTool } from "./weights.ts";
+import { characterKind, isStopWord, LINK, lettersAndDigits, OTHER } from "./words.ts";
 
 const secondSeed = 0x9e37_79b9;
 const maxQueryCharacters = 4_000;

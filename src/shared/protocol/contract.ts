@@ -1,18 +1,29 @@
 /**
- * The requests that main makes of the connection worker, over comlink, grouped by who asks. Each request takes one
- * object and answers a `Reply`; main aborts a request by its `requestId`. To add a request: a line here, its
- * handler in workers/connection/session/requests.ts.
+ * What main and the connection worker say to each other, in one order over one port: main's requests, the worker's events,
+ * and the questions that the worker asks the person. Requests and questions are calls over comlink; an event that is sent
+ * before an answer arrives before it. Each request takes one object and answers a `Reply`; main aborts a request by its
+ * `requestId`. A request fails with the errors that its comment names, else with `cancelled`, `deadline` or the end of the
+ * worker (errors.ts). To add a request: a line here, its handler in workers/connection/session/requests.ts. Types only.
  */
-import type { CallToolParams, StatsReport } from "./calls.ts";
+import type { Ask, AskAnswer } from "./ask.ts";
+import type {
+  CallProgress,
+  CallToolParams,
+  CompletePromptParams,
+  GetPromptParams,
+  ReadResourceParams,
+  ServerResources,
+  StatsReport,
+  SuggestedResource,
+} from "./calls.ts";
+import type { CatalogSettings, RemovedTools } from "./catalog.ts";
 import type { DoctorRequests } from "./doctor.ts";
 import type { Reply, WireError } from "./errors.ts";
 import type { PanelRequests } from "./panel.ts";
-import type { CompletePromptParams, GetPromptParams } from "./prompts.ts";
-import type { ReadResourceParams, ServerResources, SuggestedResource } from "./resources.ts";
-import type { RegisteredServer, SessionFacts } from "./session.ts";
+import type { AcceptedBefore, RegisteredServer, SessionFacts } from "./session.ts";
 import type { SetupRequests } from "./setup.ts";
-import type { SignInAgreed, SignInStep } from "./sign-in.ts";
-import type { StatusReport } from "./status.ts";
+import type { SignInAgreed, SignInResult, SignInStep } from "./sign-in.ts";
+import type { ServerStatus, StatusReport } from "./status.ts";
 
 /** Asked by the session: its start, its first request to the model, and what happens around it. */
 interface SessionRequests {
@@ -136,3 +147,84 @@ export interface ConnectionApi {
   request(requestId: number, method: ConnectionMethod, params: unknown): Promise<Reply<unknown>>;
   cancel(requestId: number): void;
 }
+
+/**
+ * One-way messages. An event that is sent before an answer arrives before it.
+ */
+export type WorkerEvent =
+  /** Sent when a server's process has started, before its first byte. Main kills it if the worker dies. */
+  | { type: "spawned"; pid: number; server: string }
+  /** Sent when that process has ended. */
+  | { type: "exited"; pid: number; server: string }
+  /** Sent once per server, before the shared record (talk.ts) names the server by this slot. */
+  | { type: "talker"; slot: number; server: string }
+  /** Sent when the configured servers are known: at the start, before anything connects, and after each change. */
+  | ({
+      type: "planned";
+      settings: CatalogSettings;
+      accepted: AcceptedBefore;
+    } & StatusReport)
+  /**
+   * Sent when the new servers have settled: what a change of the configuration did, in one line. Also sent as a warning
+   * of a fault that the user can mend, and as an error if an answer of the user could not be carried out.
+   */
+  | { type: "notice"; text: string; level: "info" | "warning" | "error" }
+  /**
+   * Sent when an edit waits for the user's word (`hotReload: "ask"`). `id` names all that the edit would do, and is the
+   * same after a crash of the worker.
+   */
+  | { type: "held"; id: string; text: string }
+  /** Sent at each change of a server's status. */
+  | { type: "server"; status: ServerStatus }
+  /** Sent each second while the trial of a server waits, for npm, and once when it does no longer (without `waits`). */
+  | { type: "trying"; server: string; waits?: string }
+  /** Sent when a sign-in has ended, after the server has connected with it. */
+  | { type: "sign-in"; id: string; server: string; result: SignInResult }
+  /** Sent when no browser could be started for the page of a server's question that the user wants to open. */
+  | { type: "unopened"; server: string; url: string }
+  /** Sent when the number of sign-ins that are being renewed changes. The end of the session waits for them. */
+  | { type: "renewing"; open: number }
+  /**
+   * Sent when the catalog differs from the one main has: a whole snapshot in the file's own format. `prompts`: it has
+   * prompts, and others than the last one had, so that main decodes no snapshot in vain.
+   */
+  | { type: "catalog"; snapshot: Uint8Array<ArrayBuffer>; prompts?: true }
+  /** Sent as soon as servers or tools are gone, because the snapshot without them takes time to make. */
+  | ({ type: "removed" } & RemovedTools)
+  /** Sent while a call runs, at most as often as `LIMITS` allows. */
+  | ({ type: "progress"; callId: string } & CallProgress);
+
+export type Question =
+  /** A server asks something (MCP: elicitation). One question of a server is open at a time. */
+  | { about: "server"; server: string; ask: Ask }
+  /** A call needs the person's yes. */
+  | ({ about: "call" } & ApprovalQuestion);
+
+interface Answers {
+  server: AskAnswer;
+  call: ApprovalAnswer;
+}
+
+export type AnswerTo<Q extends Question> = Answers[Q["about"]];
+
+/** What main exposes. `ask` answers undefined if nobody answers. `withdraw`: nobody waits for the answer to that question any more. */
+export interface MainApi {
+  ask(id: number, question: Question): Promise<unknown>;
+  withdraw(id: number): void;
+}
+
+/** A call that waits. Its texts come from the model and the server; the worker has bounded and escaped them. */
+export interface ApprovalQuestion {
+  server: string;
+  tool: string;
+  /** The arguments, one on each line as `name: JSON`, at most `LIMITS.approvalChars`. Empty: there are none. */
+  args: string;
+  /** Whether the user's file can hold a rule that lets the tool run. */
+  canAlways: boolean;
+}
+
+/**
+ * `session`: calls of this tool run until the session ends, or until the server changes what it says of the tool.
+ * `always`: the same, and a rule in the user's file lets them run later, too.
+ */
+export type ApprovalAnswer = "once" | "session" | "always" | "no";

@@ -1,13 +1,15 @@
 /**
  * Owns the bytes of a search index: a header, a table of sections, and flat typed arrays.
  * The reader makes views of the given buffer and copies nothing, so opening costs the same at any size. Written by
- * build/ranked.ts in a worker; read on the main thread by ranked.ts, lookup.ts and pins.ts.
+ * build.ts in a worker; read on the main thread by ranked.ts and pins.ts.
  *
  * header  u32 x 9: magic, version, byte-order mark, tools, terms, impact scale (f32), sections, total bytes, name words
  * table   u32 x 2 for each section: byte offset, length in elements. Each section starts at a multiple of 4.
  */
+import { fnv1a } from "../naming.ts";
+
 const magic = 0x4b52_504d; // "MPRK" in little-endian order
-export const INDEX_VERSION = 1;
+const INDEX_VERSION = 1;
 const byteOrderMark = 0x0102_0304;
 const headerWords = 9;
 
@@ -17,7 +19,7 @@ export const MAX_TOOLS = 2 ** (32 - IMPACT_BITS);
 /** A packed relation holds a term in the upper bits and a weight of 0..255 in the lower bits. */
 export const WEIGHT_BITS = 8;
 
-export type IndexArrays = {
+type IndexArrays = {
   /** Terms in code-unit order: characters of term i are termChars[termStart[i]..termStart[i + 1]]. */
   readonly termStart: Uint32Array;
   readonly termChars: Uint16Array;
@@ -34,7 +36,7 @@ export type IndexArrays = {
   readonly nameStart: Uint32Array;
   readonly nameTerms: Uint32Array;
   readonly toolServer: Uint32Array;
-  /** Actions that the tool's name says, as bits (actions.ts). */
+  /** Actions that the tool's name says, as bits (words.ts). */
   readonly toolAction: Uint16Array;
   /** Server names, in order of first appearance. */
   readonly serverStart: Uint32Array;
@@ -171,4 +173,68 @@ export function stringAt(start: Uint32Array, chars: Uint16Array, entry: number):
   for (let at = start[entry]!; at < end; at += 4_096)
     text += String.fromCharCode(...chars.subarray(at, Math.min(end, at + 4_096)));
   return text;
+}
+
+/** The hash table of the terms. At most half of the slots are taken, so a probe ends after one or two steps. */
+export function fillSlots(terms: readonly string[]): Uint32Array {
+  let size = 16;
+  while (size < terms.length * 2) size *= 2;
+  const slots = new Uint32Array(size);
+  terms.forEach((term, id) => {
+    let slot = fnv1a(term) & (size - 1);
+    while (slots[slot] !== 0) slot = (slot + 1) & (size - 1);
+    slots[slot] = id + 1;
+  });
+  return slots;
+}
+
+/** The term's id, or -1. */
+export function findTerm(index: ToolIndex, term: string): number {
+  const mask = index.termSlots.length - 1;
+  for (let slot = fnv1a(term) & mask, steps = 0; steps <= mask; slot = (slot + 1) & mask, steps++) {
+    const entry = index.termSlots[slot]!;
+    if (entry === 0) return -1;
+    if (compare(index, entry - 1, term, false) === 0) return entry - 1;
+  }
+  return -1;
+}
+
+/** Whether any tool has the term. A term without tools exists only for its relations. */
+export function hasTools({ postingStart }: IndexArrays, term: number): boolean {
+  return term >= 0 && postingStart[term + 1]! > postingStart[term]!;
+}
+
+/** Ids of the terms that start with `prefix`, from `first` to before `end`. */
+export function prefixRange(index: ToolIndex, prefix: string): { first: number; end: number } {
+  return { first: bound(index, prefix, false), end: bound(index, prefix, true) };
+}
+
+function bound(index: ToolIndex, prefix: string, after: boolean): number {
+  let low = 0;
+  let high = index.termCount;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const order = compare(index, middle, prefix, after);
+    if (order < 0 || (after && order === 0)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Compares a stored term with `text`. With `asPrefix` a term that starts with `text` counts as equal. */
+function compare(
+  { termStart, termChars }: IndexArrays,
+  term: number,
+  text: string,
+  asPrefix: boolean,
+): number {
+  const start = termStart[term]!;
+  const length = termStart[term + 1]! - start;
+  const shared = Math.min(length, text.length);
+  for (let at = 0; at < shared; at++) {
+    const difference = termChars[start + at]! - text.charCodeAt(at);
+    if (difference !== 0) return difference;
+  }
+  if (asPrefix && length >= text.length) return 0;
+  return length - text.length;
 }

@@ -1,6 +1,6 @@
 /**
  * The weighted ranker: an inverted index over parts of names and words of descriptions, and its scoring. Owns its bytes
- * and the weights 10/5/4/3, which must not change. `buildWeighted` runs in the cache worker (called by build/build.ts);
+ * and the weights 10/5/4/3, which must not change. `buildWeighted` runs in the cache worker (build.ts);
  * main only opens the bytes and scores (called by search.ts). Pure.
  *
  * For each term of the query a tool gets
@@ -8,12 +8,11 @@
  *   4 more if the term is a word of its description;
  *   3 if neither holds but the term occurs in the full name (across parts, like `read_file`).
  */
-import { decode, encode } from "../../protocol/codec.ts";
-import { nameParts, words } from "./tokens.ts";
+import { decode, encode } from "../protocol/codec.ts";
 
 export const WEIGHTED = { part: 10, partSubstring: 5, descriptionWord: 4, fullNameOnly: 3 } as const;
 
-export interface IndexedTool {
+export interface WeightedTool {
   /** Full name in Pi, `<server>__<tool>`. */
   name: string;
   description: string;
@@ -34,13 +33,13 @@ interface StoredPostings {
   tools: Uint8Array;
 }
 
-export interface WeightedIndex {
+interface WeightedIndex {
   names: string[];
   parts: Postings;
   words: Postings;
 }
 
-export interface Hit {
+interface Hit {
   /** Position of the tool in the catalog that was indexed. */
   tool: number;
   score: number;
@@ -87,7 +86,7 @@ const openPostings = (stored: StoredPostings): Postings => ({
 });
 
 /** The index over the tools, by position, as bytes for the snapshot. */
-export function buildWeighted(tools: readonly IndexedTool[]): Uint8Array<ArrayBuffer> {
+export function buildWeighted(tools: readonly WeightedTool[]): Uint8Array<ArrayBuffer> {
   return encode({
     parts: collect(tools.map((tool) => nameParts(tool.name))),
     words: collect(tools.map((tool) => words(tool.description.slice(0, DESCRIPTION_CHARS)))),
@@ -175,4 +174,37 @@ export function searchWeighted(
     hits.splice(at, 0, hit);
   });
   return { hits, unmatched };
+}
+
+/** Parts of a name in lower case, cut at `_ - . / :`, at spaces, and between the words of camelCase. */
+export function nameParts(name: string): string[] {
+  const spaced = name
+    .normalize("NFKC")
+    .replace(/([\p{Ll}\p{N}])(\p{Lu})/gu, "$1 $2")
+    .replace(/(\p{Lu})(\p{Lu}\p{Ll})/gu, "$1 $2");
+  return spaced
+    .toLowerCase()
+    .split(/[^\p{L}\p{N}]+/u)
+    .filter((part) => part.length > 0);
+}
+
+/** Words of a text in lower case: runs of letters and digits. */
+export function words(text: string): string[] {
+  return (
+    text
+      .normalize("NFKC")
+      .toLowerCase()
+      .match(/[\p{L}\p{N}]+/gu) ?? []
+  );
+}
+
+/** Terms of a query, cut only at white space, commas and semicolons, so that `read_file` stays one term. */
+export function weightedTerms(query: string): string[] {
+  const terms = query
+    .normalize("NFKC")
+    .toLowerCase()
+    .split(/[\s,;]+/u)
+    .map((term) => term.replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, ""))
+    .filter((term) => term.length > 0);
+  return [...new Set(terms)];
 }

@@ -2,18 +2,11 @@
  * Turns a query into terms of one index, each with the terms that may stand for it, and finds the words that no tool
  * has. Called by ranked.ts for every query, so it only looks up: nothing here grows with the catalog.
  */
-
-import { literalTerms } from "../words/literals.ts";
-import { stem } from "../words/stem.ts";
-import { isStopWord } from "../words/stop-words.ts";
-import { type Token, tokenize } from "../words/tokens.ts";
-import { actions } from "./actions.ts";
-import { type ToolIndex, WEIGHT_BITS } from "./index-format.ts";
-import { findTerm, hasTools } from "./lookup.ts";
-import { guesses } from "./spelling.ts";
+import { findTerm, hasTools, prefixRange, type ToolIndex, WEIGHT_BITS } from "./index-format.ts";
 import type { Weights } from "./weights.ts";
+import { actions, isStopWord, literalTerms, stem, type Token, tokenize } from "./words.ts";
 
-export type Variant = { readonly term: number; readonly weight: number };
+type Variant = { readonly term: number; readonly weight: number };
 export type QueryTerm = {
   /** Terms of the index that count as this word, closest first, each with its share of an exact match. */
   readonly variants: readonly Variant[];
@@ -21,11 +14,11 @@ export type QueryTerm = {
   /** Worth of a tool's covering this word. */
   readonly idf: number;
 };
-export type QueryTerms = {
+type QueryTerms = {
   readonly terms: readonly QueryTerm[];
   /** Words that no tool has in any form, in lower case, without values and numbers. */
   readonly unmatched: readonly string[];
-  /** Actions that the query asks for, as bits (actions.ts). */
+  /** Actions that the query asks for, as bits (words.ts). */
   readonly action: number;
 };
 
@@ -125,4 +118,53 @@ function variantsOf(index: ToolIndex, { word, before, after, joined }: Context, 
   if (found.length === 0)
     for (const { term, weight } of guesses(index, word.term, weights)) add(term, weight);
   return found.sort((a, b) => b.weight - a.weight);
+}
+
+type Guess = { readonly term: number; readonly weight: number };
+
+const minPrefixLength = 3;
+const maxPrefixTerms = 8;
+const minSlipLength = 5;
+
+function guesses(index: ToolIndex, word: string, weights: Weights): Guess[] {
+  if (word.length < minPrefixLength) return [];
+  const { first, end } = prefixRange(index, word);
+  if (first < end) {
+    return Array.from({ length: Math.min(end - first, maxPrefixTerms) }, (_, at) => ({
+      term: first + at,
+      weight: weights.prefix,
+    }));
+  }
+  return word.length < minSlipLength || !/^[a-z]+$/.test(word) ? [] : slips(index, word, weights.slip);
+}
+
+/** Terms one slip away with the same first letter, which is nearly always right: a few hundred comparisons. */
+function slips(index: ToolIndex, word: string, weight: number): Guess[] {
+  const found: Guess[] = [];
+  const { first, end } = prefixRange(index, word[0]!);
+  for (let term = first; term < end; term++)
+    if (isOneSlipAway(index, term, word)) found.push({ term, weight });
+  return found;
+}
+
+/** Whether one letter is left out, added or replaced, or two neighbours are swapped. */
+function isOneSlipAway({ termStart, termChars }: ToolIndex, term: number, word: string): boolean {
+  const start = termStart[term]!;
+  const length = termStart[term + 1]! - start;
+  if (Math.abs(length - word.length) > 1) return false;
+  const shorter = Math.min(length, word.length);
+  let head = 0;
+  while (head < shorter && termChars[start + head] === word.charCodeAt(head)) head++;
+  let tail = 0;
+  while (
+    tail < shorter - head &&
+    termChars[start + length - 1 - tail] === word.charCodeAt(word.length - 1 - tail)
+  )
+    tail++;
+  const differing = Math.max(length, word.length) - head - tail;
+  if (differing <= 1) return true;
+  const swapped =
+    termChars[start + head] === word.charCodeAt(head + 1) &&
+    termChars[start + head + 1] === word.charCodeAt(head);
+  return differing === 2 && length === word.length && swapped;
 }
