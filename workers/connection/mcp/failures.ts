@@ -1,6 +1,6 @@
 /**
- * Failures of a connection in words: of its start, its lists and its calls. Each says which server failed, why, and what
- * to do. Pure.
+ * What the errors of the SDK's client mean: a timeout, an end, a refused answer, the era of the server. And failures of a
+ * connection in words: of its start, its lists and its calls. Each says which server failed, why, and what to do. Pure.
  */
 
 import { ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js";

@@ -1,7 +1,7 @@
 /**
  * Speaks with a server of the stateless era (MCP 2026-07-28): `server/discover` where nothing is known, requests that carry
- * everything (stateless-client.ts), results that ask, tasks, and a stream of changes (change-stream.ts). The rules are in
- * modern/.
+ * everything, results that ask, tasks, and a stream of changes. The rules are in modern/. The SDK has no client for that
+ * era, so this one is built on its protocol of requests and answers.
  */
 
 import { Protocol } from "@modelcontextprotocol/sdk/shared/protocol.js";

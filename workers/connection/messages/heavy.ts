@@ -1,6 +1,7 @@
 /**
  * A long message as the connection worker gets it from the thread: the few parts that are read here, and results that stay
- * there until they are shaped.
+ * there until they are shaped. The results of requests that a person makes are shaped as those of a tool; what is no message
+ * in them is left out.
  */
 
 import { asList, isObject } from "../../../src/shared/protocol/is-object.ts";

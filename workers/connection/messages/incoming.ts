@@ -2,7 +2,8 @@
  * Turns text of a server into JSON-RPC messages. This is the only place that parses such text: a short one in the
  * connection worker, a long one in a thread of its own (heavy.ts). A long text is measured first, and refused if it has
  * more values than a heap can hold: `JSON.parse` is native and cannot be stopped, and a heap that becomes full in it ends
- * the whole of Pi. How long the text may take is bounded by time alone.
+ * the whole of Pi. How long the text may take is bounded by time alone. Also tells the kinds of messages apart, loosely: the
+ * SDK's client checks the parts that it uses.
  */
 import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";

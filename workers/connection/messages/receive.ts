@@ -2,6 +2,10 @@
  * The one place where the bytes of a complete message become messages that are handed on, whatever stream they came by: a
  * line over stdio, a JSON body, an event. A caller that gets a promise reads nothing more of that stream until the promise
  * settles, so that the order of messages stays, also while a long one is in the thread for it.
+ *
+ * Also limits how many long messages come in at a time, over all servers of a thread, so that their bytes stay bounded. A
+ * reader that finds no slot free stops reading, which holds its server up. A reader that has a slot and hardly uses it
+ * loses the slot to readers that wait.
  */
 
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";

@@ -1,4 +1,8 @@
-/** Owns: the reasons for which a message is refused because of its size, with the numbers and the remedy. */
+/**
+ * Owns: the reasons for which a message is refused because of its size, with the numbers and the remedy. And counts what
+ * comes over a connection and is of no use: lines that are no message, empty ones, and on a stream of events all lines that
+ * belong to no event. Some servers print a banner there; one that does nothing else is cut off.
+ */
 
 import { type ErrorCode, type ErrorData, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";

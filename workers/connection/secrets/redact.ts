@@ -1,6 +1,7 @@
 /**
- * Keeps secrets out of every text that leaves the worker: header values, environment values and tokens in each form of
- * forms.ts, and all credentials after `Basic` or `Bearer`. Pure.
+ * Keeps secrets out of every text that leaves the worker: header values, environment values and tokens in each form in which
+ * they may appear (as they are, percent-encoded, escaped in JSON or HTML, in hex, and in base64 with anything before and
+ * behind), and all credentials after `Basic` or `Bearer`. To cover another encoding: `formsOf`. Pure.
  */
 
 import { type ErrorData, type JsonValue, ThreadsError } from "../../../src/shared/protocol/errors.ts";

@@ -1,6 +1,7 @@
 /**
  * One HTTP exchange over Node's own client. Owns: the way through a proxy, redirects within the origin, content
- * encodings. Knows nothing of MCP. `fetch` is not used, because it gives up on an answer or a silent stream after 300
+ * encodings, and which proxy a URL takes by the environment: Pi's own proxy settings do not reach a worker thread, and only
+ * NO_PROXY makes an exception, as in curl: a loopback address alone does not. Knows nothing of MCP. `fetch` is not used, because it gives up on an answer or a silent stream after 300
  * s; to lift that limit or to use a proxy would take a copy of undici (940 KB, and not for Bun).
  */
 

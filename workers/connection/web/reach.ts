@@ -1,7 +1,7 @@
 /**
  * The steps below an HTTP exchange, one by one, for a look at what is in its way: the name, the port, the certificate.
  * Nothing is sent over the connections. Each rejects with the system's error or, when the signal fires, with one whose
- * `code` says that nobody answered. Called by: doctor.
+ * `code` says that nobody answered.
  */
 import { lookup } from "node:dns/promises";
 import { connect, isIP, type LookupFunction, type Socket } from "node:net";

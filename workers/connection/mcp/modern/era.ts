@@ -1,6 +1,7 @@
 /**
  * Which era of the protocol a server speaks, judged by what it did with a request (MCP 2026-07-28, basic/versioning and the
- * pages of both transports). Pure. A status that asks for credentials, for patience or for a proxy is never a verdict, and
+ * pages of both transports), and the order of the attempts: `auto` begins with the old era, which costs its servers nothing,
+ * unless the server is known to be modern. A status that asks for credentials, for patience or for a proxy is never a verdict, and
  * neither is a broken network.
  */
 

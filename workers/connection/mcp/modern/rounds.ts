@@ -1,5 +1,9 @@
 /**
- * Follows a call that the server turned into a task (ext-tasks, tasks): looks at it until it is done, hands its status on,
+ * Questions that a server puts into a result (MCP 2026-07-28, basic/patterns/mrtr): each goes to the user as a question of
+ * the old era would, one after the other, and the request is repeated with the answers until its result needs no more. The
+ * repetition belongs to the protocol: the server ended the request before with a result.
+ *
+ * And calls that the server turned into a task (ext-tasks, tasks): looks at it until it is done, hands its status on,
  * answers its questions, and takes it back if the call is given up. A look repeats nothing, so one that gets no answer is
  * repeated.
  */

@@ -1,4 +1,7 @@
-/** What a server says of itself when it is asked (MCP 2026-07-28, server/discover). Pure. */
+/**
+ * What a server says of itself when it is asked (MCP 2026-07-28, server/discover), how a later session remembers it, how
+ * long a list of its tools counts (`ttlMs`), and what every request carries in turn (basic, `_meta`). Pure.
+ */
 
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { isObject } from "../../../../src/shared/protocol/is-object.ts";

@@ -1,6 +1,7 @@
 /**
  * Messages and transports as types, under the SDK's names. Only the folder mcp imports the SDK; all other folders import
- * these types, so that another protocol era needs another `wire.ts` and no other file.
+ * these types, so that another protocol era needs another `wire.ts` and no other file. Also what is remembered of a server of
+ * the stateless era. Loads nothing of the SDK, so that servers can load it at the start.
  */
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 

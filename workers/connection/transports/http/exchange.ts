@@ -1,7 +1,9 @@
 /**
  * Receives the answer to one POST of Streamable HTTP (MCP 2025-11-25, basic/transports, sending messages): JSON, or
- * events, which are resumed if they end too early. Settles when the answer has been delivered; rejects when it will not
- * come.
+ * events, which are resumed if they end too early (the same page, resumability and redelivery). Owns: which message answers
+ * which request; an answer that is not the expected one, as an `AnswerError` with the server's own words in one line; and
+ * messages that a server only acknowledges, with their bounds: a server that asks without end or acknowledges nothing holds
+ * a limited number of connections for a limited time.
  */
 
 import type { Readable } from "node:stream";

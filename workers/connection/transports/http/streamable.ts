@@ -2,7 +2,10 @@
  * Streamable HTTP (MCP 2025-11-25, basic/transports): one POST for each message, the answer as JSON or as a stream of
  * events, and a session that the server may give and lose. Implements the SDK's `Transport`, with three differences
  * from the SDK's own: `send` of a request settles with the answer, so that a broken answer fails that request at once
- * and no other; messages are bounded; a lost session is opened again.
+ * and no other; messages are bounded; a lost session is opened again, once for all requests that wait for it. Also follows
+ * the stream on which a server sends messages that answer no request: it is opened again whenever it ends, ever more slowly
+ * while it brings nothing. The log says once that it is opened again, once that this has become rare, and each time that a
+ * message was refused. A server may offer no such stream.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";

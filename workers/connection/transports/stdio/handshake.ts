@@ -1,6 +1,6 @@
 /**
  * The handshake with a server whose process is starting: one era of MCP after the other, in the same process as far as it
- * lives. Owns the explanation of a failure. Loaded while the process starts, since it needs the SDK. Called by: stdio.ts.
+ * lives. Owns the explanation of a failure. Loaded while the process starts, since it needs the SDK.
  */
 import { messageOf, ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { SHUTDOWN_TIMES, UNUSED_TIMES } from "../../../shared/pace/pace.ts";

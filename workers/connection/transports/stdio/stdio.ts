@@ -1,7 +1,7 @@
 /**
  * Connects to a server that runs as a child process. Owns: the command and the environment of that process, and its
  * start. Also decides when the folder in which Pi runs may influence what is started: only if a file of the project
- * defines the server, and never which package npx takes. Must not: know lifecycles. Called by: transports.ts.
+ * defines the server, and never which package npx takes. Must not: know lifecycles.
  */
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";

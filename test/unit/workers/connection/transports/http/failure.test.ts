@@ -15,7 +15,11 @@ import {
   type HttpFailure,
   parseRetryAfter,
 } from "../../../../../../workers/connection/transports/http/failure.ts";
-import { chooseProbe, retryDelay } from "../../../../../../workers/connection/transports/http/http.ts";
+import {
+  chooseProbe,
+  isWrongEra,
+  retryDelay,
+} from "../../../../../../workers/connection/transports/http/http.ts";
 import { ProxyError, proxyFor } from "../../../../../../workers/connection/web/client.ts";
 
 const coded = (code: string): Error => Object.assign(new Error("failed"), { code });
@@ -421,3 +425,15 @@ test("addresses of kilobytes -> cut, without secrets", () => {
     expect(error.message.length).toBeLessThan(900);
   }
 });
+
+test.each([
+  ["ECONNREFUSED", true],
+  ["ENOTFOUND", true],
+  ["ECONNRESET", false],
+  ["ETIMEDOUT", false],
+])(
+  "%s of a server that was taken for a modern one -> nothing was sent, so another era may be tried: %s",
+  (code, isWrong) => {
+    expect(isWrongEra(Object.assign(new Error("x"), { code }))).toBe(isWrong);
+  },
+);
