@@ -1,14 +1,14 @@
 /**
  * Counts and lists the source files through which four flows pass, in the real Pi, by V8's own coverage: a file counts
  * if one of its functions runs between the start and the end of the flow. Docs/architecture.md walks the flows.
- *   call     a call of a connected server's tool, from `tool_call` to the request in the server's stdin
- *   search   a ToolSearch by words over known tools, from `tool_call` to its result
+ *   call     a call of a connected server's tool, from `execute` to the request in the server's stdin
+ *   search   a ToolSearch by words over known tools, from `execute` to the model's next request
  *   edit     an edit of mcp.json, from the write to the notice that the new server's tools are known
  *   sign-in  `/mcp auth`, from the command to the notice that the sign-in is over, with a browser that agrees
  * `npm run flows` prints the counts, `npm run flows -- --files` the files too.
  */
 import { existsSync } from "node:fs";
-import { chmod, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -19,6 +19,8 @@ import { startProtectedServer } from "../test/support/protected-server.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const HOOK = pathToFileURL(join(ROOT, "scripts", "flows", "hook.mjs")).href;
+/** Holds each call of a tool right before `execute`. */
+const HOLD = join(ROOT, "scripts", "flows", "hold.mjs");
 /** Each thread writes its coverage within this time after it was asked. */
 const WRITTEN_MS = 1_500;
 
@@ -96,23 +98,17 @@ async function measure(at: Home): Promise<Record<string, string[][]>> {
   const model = await startModel([
     call("waits__work", { file: known }),
     { text: "warm" },
-    async () => {
-      await take();
-      return call("ToolSearch", { query: "does work" });
-    },
+    call("ToolSearch", { query: "does work" }),
     async () => {
       flows.search = await take();
       return { text: "found" };
     },
-    async () => {
-      await take();
-      return call("waits__work", { file: late, arrived });
-    },
+    call("waits__work", { file: late, arrived }),
   ]);
   const pi = await startRpc({
     home,
     model,
-    extensions: join(ROOT, "src", "index.ts"),
+    extensions: [join(ROOT, "src", "index.ts"), HOLD],
     env: {
       NODE_V8_COVERAGE: folder,
       NODE_OPTIONS: `--import ${HOOK}`,
@@ -123,13 +119,23 @@ async function measure(at: Home): Promise<Record<string, string[][]>> {
     },
   });
   const noticed = (text: RegExp) => pi.waitFor((event) => text.test(String(event.message ?? "")), 60_000);
+  /** Sends a prompt whose first call begins with nothing counted. */
+  const fromExecute = async (text: string): Promise<() => Promise<unknown>> => {
+    const [hold, held] = ["hold", "held"].map((name) => join(folder, name)) as [string, string];
+    await writeFile(hold, "");
+    const ended = pi.prompt(text);
+    await until(() => existsSync(held));
+    await take();
+    await Promise.all([rm(hold), rm(held)]);
+    return () => ended;
+  };
   await pi.prompt("warm");
-  await pi.prompt("search");
-  const called = pi.prompt("call");
+  await (await fromExecute("search"))();
+  const called = await fromExecute("call");
   await until(() => existsSync(arrived ?? ""));
   flows.call = await take();
   await writeFile(late ?? "", "");
-  await called;
+  await called();
   await take();
   await home.writeMcp({ mcpServers: { ...mcpServers, added: stdio("prompts") }, settings });
   await noticed(/\+ added \(/);

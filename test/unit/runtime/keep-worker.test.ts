@@ -1,7 +1,12 @@
 /** Owns: when a worker is started again, how soon, and when no longer. The threads are fakes in memory. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { afterCrash, type PastCrash, type KeepOptions, keepWorker } from "../../../src/runtime/keep-worker.ts";
 import type { Crash } from "../../../src/runtime/contract.ts";
+import {
+  afterCrash,
+  type KeepOptions,
+  keepWorker,
+  type PastCrash,
+} from "../../../src/runtime/keep-worker.ts";
 import type { RuntimeThread, ThreadEnd } from "../../../src/runtime/thread.ts";
 import type { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 

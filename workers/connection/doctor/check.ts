@@ -1,4 +1,4 @@
-/** What a check gets and answers. Types, and the words that checks share. */
+/** What a check gets and answers, the words that checks share, and what the doctor may cost (docs/security.md). */
 
 import type { DoctorStage, Finding } from "../../../src/shared/protocol/doctor.ts";
 import type { CatalogPublisher } from "../catalog/catalog.ts";

@@ -1,4 +1,7 @@
-/** What the files say: their mistakes, those that cannot be read, and servers of the project that may not run. */
+/**
+ * What the files say: their mistakes, those that cannot be read, and servers of the project that may not run. And whether
+ * the extension's own files can be written, and whether only the user can read them.
+ */
 
 import { isAbsolute, join } from "node:path";
 import type { Finding } from "../../../src/shared/protocol/doctor.ts";

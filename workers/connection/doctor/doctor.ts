@@ -2,7 +2,7 @@
  * Looks for what is wrong with the configuration, the servers and this machine, and says what to do about each of it.
  * Owns: the checks, their order and their bounds. Must not: start a server that nobody asked for, send credentials, or
  * reach an address that a file of the project names; an attempt to connect a server goes the normal way (servers).
- * Called by: session. To add a check: a file here with its pure decision and its look at the machine (machine.ts), a
+ * To add a check: its pure decision and its look at the machine (machine.ts) in the room that it is about, a
  * line in CHECKS (diagnose.ts), its word in src/shared/protocol/doctor.ts, and a row in the hostile suite if a server or
  * a file can fill it.
  */

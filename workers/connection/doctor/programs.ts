@@ -1,4 +1,7 @@
-/** Whether the commands of servers can be started: the program, its rights, and its working directory. */
+/**
+ * Whether the commands of servers can be started: the program, its rights and its working directory, the variables that its
+ * entry needs, and for npx the Node.js on the PATH and the packages in npx's cache. No `!command` runs for that.
+ */
 
 import type { Finding } from "../../../src/shared/protocol/doctor.ts";
 import { counted } from "../../../src/shared/text/amounts.ts";

@@ -1,4 +1,4 @@
-/** What the tools of servers cost, and what had to be changed about them. */
+/** What the tools of servers cost, what had to be changed about them, and starts and calls that come near their limits. */
 
 import type { Finding } from "../../../src/shared/protocol/doctor.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";

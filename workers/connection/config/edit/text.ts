@@ -1,6 +1,7 @@
 /**
- * Puts one value into a JSONC text as its owner would have written it: on the line of its neighbours, or on a line of
- * its own if they have one each, with their indentation, spaces and line ends. Nothing else in the text changes. Pure.
+ * Changes one value in a JSONC text as its owner would. A new one comes on the line of its neighbours, or on a line of its
+ * own if they have one each, with their indentation, spaces and line ends. One that goes takes its comma, its own lines and
+ * the comment beside it along. Nothing else in the text changes, which jsonc-parser's own edits do not hold. Pure.
  */
 import * as jsonc from "jsonc-parser";
 

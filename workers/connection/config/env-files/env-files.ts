@@ -1,7 +1,8 @@
 /**
  * Owns: the envFiles of servers. Looks at them before anything is started: the content of a project's envFile is part
  * of the question and of the consent; variables that the session's folder may not decide for the user's own servers
- * are reported as problems. Must not: start a server. Called by: trust, values. Never throws.
+ * are reported as problems. Must not: start a server. What a
+ * server gets at its start is the text that was checked: nobody can change the file in between. Never throws.
  */
 
 import { createHash } from "node:crypto";

@@ -1,7 +1,7 @@
 /**
  * Owns: one configuration file of ours, from its text to checked entries: `mcpServers` or `mcp-servers`, `settings`,
  * `imports`; and where such files lie. A mistake becomes a `ConfigProblem` with its position and costs only the part
- * that holds it. Must not: know other files, or which of them wins. Called by: hosts, merge, edit, trust.
+ * that holds it. Must not: know other files, or which of them wins.
  * Pure, except for `readText`.
  */
 
