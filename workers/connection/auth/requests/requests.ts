@@ -10,11 +10,9 @@ import { badAnswer, createAddressGuard, type Resolve, resolveByDns, shownAddress
 import { type Answer, isHtml, isTangled, mendAnswer } from "./mend.ts";
 
 /** The answer is longer than the limit. */
-export class AnswerTooLong extends Error {
-  override readonly name = "AnswerTooLong";
-}
+class AnswerTooLong extends Error {}
 
-export interface RequestState {
+interface RequestState {
   url: URL;
   /** The caller gave the request up. */
   cancelled: boolean;
@@ -60,10 +58,7 @@ function reasonOf(error: unknown): string {
 }
 
 /** `error`: what the request or the reading of its answer was rejected with. */
-export function explainRequest(
-  error: unknown,
-  { url, cancelled, late, limits }: RequestState,
-): SignInProblem {
+function explainRequest(error: unknown, { url, cancelled, late, limits }: RequestState): SignInProblem {
   const shown = shownAddress(url);
   if (error instanceof SignInProblem) return error;
   if (cancelled) return new SignInProblem("cancelled", {}, error);
@@ -202,7 +197,7 @@ function responseOf({ status, contentType, text }: Answer, retryAfter: string | 
 export function createAuthRequests(options: RequestsOptions): AuthRequests {
   const { client, server, headers: configured = {}, trusted = [], resolve = resolveByDns } = options;
   const limits = options.limits ?? { bytes: ANSWER_BYTES, ms: REQUEST_MS };
-  const guard = createAddressGuard({ server, trusted, resolve });
+  const guard = createAddressGuard(server, trusted, resolve);
   return {
     fetch: async (address, init) => {
       const url = addressOf(address);
@@ -211,12 +206,6 @@ export function createAuthRequests(options: RequestsOptions): AuthRequests {
       const time = AbortSignal.timeout(limits.ms);
       const given = [options.signal, ...(init.signal ? [init.signal] : [])];
       const signal = AbortSignal.any([...given, time]);
-      const state = (): RequestState => ({
-        url,
-        cancelled: given.some(({ aborted }) => aborted),
-        late: time.aborted,
-        limits,
-      });
       try {
         await abortable(guard.check(url), signal, "The request");
         const response = await client.request({
@@ -229,15 +218,14 @@ export function createAuthRequests(options: RequestsOptions): AuthRequests {
         });
         const { status, headers } = response;
         const text = await readText(response.body, limits.bytes);
-        if (status > 599) {
-          throw badAnswer(url, `status ${status}`);
-        }
+        if (status > 599) throw badAnswer(url, `status ${status}`);
         const answer = mendAnswer({ status, contentType: headers["content-type"], text }, method === "POST");
         const problem = method === "POST" ? postProblem(answer, url) : undefined;
         if (problem) throw problem;
         return responseOf(answer, headers["retry-after"]);
       } catch (error) {
-        throw explainRequest(error, state());
+        const cancelled = given.some(({ aborted }) => aborted);
+        throw explainRequest(error, { url, cancelled, late: time.aborted, limits });
       }
     },
   };
