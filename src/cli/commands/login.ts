@@ -3,7 +3,7 @@
  * browser returns, or from what the person pastes on the terminal.
  */
 import { ACTIONS, type ActionName } from "../../report/actions.ts";
-import { serverName } from "../../report/server-name.ts";
+import { openableUrl, serverName } from "../../report/server-name.ts";
 import { ThreadsError } from "../../shared/protocol/errors.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
 import type {
@@ -24,17 +24,12 @@ const QUESTIONS = 4;
 const PASTES = 10;
 /** Lines in a pipe are as wide as a usual terminal. */
 export const COLUMNS = 100;
-const URL_CHARS = 8 * 1024;
 const QUESTION_CHARS = 2_000;
 const LONGEST_MS = 15 * 60 * 1_000;
 const GRACE_MS = LIMITS.startupTimeoutMs + LIMITS.rpcGraceMs;
 
 type Begun = Exclude<SignInStep, { step: "ask" }>;
 type Opened = Extract<SignInStep, { step: "open" }>;
-
-/** The address as a terminal and a browser can be given it: a server wrote a part of it. */
-const isOpenable = (url: string): boolean =>
-  url.length <= URL_CHARS && /^https?:\/\/[!-~]+$/i.test(url) && URL.canParse(url);
 
 /** `--yes` was written before anybody saw the addresses that a server chose, so it agrees to none. */
 async function agrees(
@@ -79,7 +74,7 @@ async function paste(context: Context, session: CliSession, id: string, closing:
 
 function showPage({ console }: Context, server: string, { url, browser, listens, codeGoesTo }: Opened): void {
   const name = serverName(server);
-  if (!isOpenable(url)) {
+  if (openableUrl(url) === undefined) {
     throw new Failure(EXIT.signIn, `${name}: the address of its sign-in page cannot be opened.`);
   }
   const lines = [
