@@ -46,6 +46,17 @@ export interface SignInTarget extends GrantContext {
   signedIn(): Promise<number | undefined>;
 }
 
+/** Sign-ins at a time. */
+const FLOWS = 8;
+/** From the opened browser to its answer. */
+const FLOW_MS = 5 * 60_000;
+/** Everything before the browser opens, and again the exchange of the code. */
+const TALK_MS = 20_000;
+/** The part before the browser in which the stored sign-in may renew itself. */
+const RENEW_MS = 8_000;
+const PAGE_MS = 8_000;
+const CONNECTION_MS = 10_000;
+
 /** The work of the neighbours. Tests pass small ones. */
 export const PARTS = {
   discover,
@@ -56,16 +67,12 @@ export const PARTS = {
   finishAuthorization,
   openBrowser,
   limits: {
-    /** Sign-ins at a time. */
-    flows: 8,
-    /** From the opened browser to its answer. */
-    flowMs: 5 * 60_000,
-    /** Everything before the browser opens, and again the exchange of the code. */
-    talkMs: 20_000,
-    /** The part before the browser in which the stored sign-in may renew itself. */
-    renewMs: 8_000,
-    pageMs: 8_000,
-    connectionMs: 10_000,
+    flows: FLOWS,
+    flowMs: FLOW_MS,
+    talkMs: TALK_MS,
+    renewMs: RENEW_MS,
+    pageMs: PAGE_MS,
+    connectionMs: CONNECTION_MS,
   },
 };
 export type SignInParts = typeof PARTS;
