@@ -45,6 +45,7 @@ const HOW_TO_ASK_AGAIN =
   "In a terminal the command shows what would run, and asks again. --yes takes back no refusal.";
 
 type Progress = Extract<WorkerEvent, { type: "progress" }>;
+type SignInEnd = Extract<WorkerEvent, { type: "sign-in" }>;
 
 /** All servers together have the time of one start, and a moment; the last moment of `--timeout` is for the answer. */
 const ALL_MS = LIMITS.startupTimeoutMs + LIMITS.rpcGraceMs;
@@ -57,7 +58,7 @@ export class CliSession {
   readonly #plan = Promise.withResolvers<void>();
   readonly #askForServer: ReturnType<typeof createAsks>;
   readonly #progress = new Map<string, (event: Progress) => void>();
-  readonly #signIns = new Map<string, PromiseWithResolvers<SignInResult>>();
+  #onSignInEnd: ((event: SignInEnd) => void) | undefined;
   readonly #waits = new Map<string, string>();
   #report: StatusReport | undefined;
 
@@ -116,7 +117,7 @@ export class CliSession {
         this.#progress.get(event.callId)?.(event);
         break;
       case "sign-in":
-        this.#signIn(event.id).resolve(event.result);
+        this.#onSignInEnd?.(event);
         break;
     }
   }
@@ -222,14 +223,12 @@ export class CliSession {
   }
 
   /** The end of the sign-in with this id. */
-  signInEnd(id: string): Promise<SignInResult> {
-    return this.#signIn(id).promise;
-  }
-
-  #signIn(id: string): PromiseWithResolvers<SignInResult> {
-    const found = this.#signIns.get(id) ?? Promise.withResolvers<SignInResult>();
-    this.#signIns.set(id, found);
-    return found;
+  signInEnd(wanted: string): Promise<SignInResult> {
+    return new Promise((resolve) => {
+      this.#onSignInEnd = ({ id, result }) => {
+        if (id === wanted) resolve(result);
+      };
+    });
   }
 
   stop(): Promise<void> {

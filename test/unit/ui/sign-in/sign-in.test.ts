@@ -56,17 +56,6 @@ describe("the dialog", () => {
     await at.done;
   });
 
-  test("the end is told before the answer that names its id -> nothing is lost", async () => {
-    const answer = Promise.withResolvers<SignInStep>();
-    const at = signing({ input: () => never, answers: { signIn: () => answer.promise } });
-    const done = at.signIns.byUser("linear");
-    await settled();
-    at.end(OK);
-    answer.resolve(OPEN);
-    await done;
-    expect(withoutLink(at)).toEqual([SIGNED_IN]);
-  });
-
   test("the sign-in was renewed -> no dialog", async () => {
     const at = signing({ answers: { signIn: () => ({ step: "renewed", id: "1" }) } });
     const done = at.signIns.byUser("linear");

@@ -133,8 +133,7 @@ export class Flow {
         return { step: "ask", question: prepared.question };
       }
       this.#hasTokens = true;
-      // The answer goes out before the end, which names this sign-in by its id.
-      setImmediate(() => void this.#connect());
+      void this.#connect();
       return { step: "renewed", id: this.id };
     } catch (error) {
       this.#end({});
@@ -339,6 +338,7 @@ export class SignIns {
     if (this.#flows.get(server) === flow) this.#flows.delete(server);
     if (deadClient !== undefined) this.#deadClients.set(server, deadClient);
     else if (result?.ok) this.#deadClients.delete(server);
-    if (result) this.#options.onEnd({ id: flow.id, server, result });
+    // A browser may answer before its start is known: main reads the step, which has the id, before the end.
+    if (result) setImmediate(() => this.#options.onEnd({ id: flow.id, server, result }));
   }
 }
