@@ -9,16 +9,11 @@ import { join } from "node:path";
 import { type CatalogStore, createCatalogStore } from "../../catalog/store.ts";
 import { refusedLine, serverName } from "../../report/server-name.ts";
 import { type Runtime, startRuntimeLater } from "../../runtime/runtime.ts";
-import type {
-  ApprovalAnswer,
-  ApprovalQuestion,
-  Question,
-  WorkerEvent,
-} from "../../shared/protocol/contract.ts";
+import type { ApprovalAnswer, ApprovalQuestion } from "../../shared/protocol/calls.ts";
+import type { Question, WorkerEvent } from "../../shared/protocol/contract.ts";
 import { messageOf } from "../../shared/protocol/errors.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
-import type { SignInResult } from "../../shared/protocol/sign-in.ts";
-import type { StatusReport } from "../../shared/protocol/status.ts";
+import type { SignInResult, StatusReport } from "../../shared/protocol/session.ts";
 import { LOG_FILE } from "../../shared/snapshot/contract.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { type Console, isYes } from "../console/console.ts";

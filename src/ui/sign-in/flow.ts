@@ -11,7 +11,7 @@ import type {
   SignInQuestion,
   SignInResult,
   SignInStep,
-} from "../../shared/protocol/sign-in.ts";
+} from "../../shared/protocol/session.ts";
 import { openableUrl, orAborted, screenOf } from "../dialog.ts";
 import type { SignInHost, SignIns } from "./host.ts";
 import {

@@ -8,7 +8,7 @@ import { nameLine } from "../../report/search.ts";
 import { serverName } from "../../report/server-name.ts";
 import { absentText, canSignIn, lacksKey, unknownText } from "../../report/status.ts";
 import { messageOf, ThreadsError, wantsKey } from "../../shared/protocol/errors.ts";
-import type { ServerStatus } from "../../shared/protocol/status.ts";
+import type { ServerStatus } from "../../shared/protocol/session.ts";
 import { orAborted } from "../dialog.ts";
 import { type Outcome, runFlow } from "./flow.ts";
 import type { SignInHost, SignIns } from "./host.ts";

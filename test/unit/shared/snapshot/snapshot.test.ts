@@ -1,7 +1,7 @@
 /** The snapshot format: a written snapshot comes back, and any other bytes are undefined. */
 import { crc32, deflateRawSync, inflateRawSync } from "node:zlib";
 import { describe, expect, it, test } from "vitest";
-import { decode } from "../../../../src/shared/protocol/codec.ts";
+import { decode } from "../../../../src/shared/protocol/calls.ts";
 import type {
   OpenSnapshot,
   Snapshot,

@@ -1,8 +1,7 @@
 /** Owns: a sign-in as the user sees it: the questions, the dialog, what is pasted, and every way in which it ends. */
 import { afterEach, describe, expect, it, test, vi } from "vitest";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
-import type { SignInStep } from "../../../../src/shared/protocol/sign-in.ts";
-import type { StatusReport } from "../../../../src/shared/protocol/status.ts";
+import type { SignInStep, StatusReport } from "../../../../src/shared/protocol/session.ts";
 import { TRUST } from "../../../../src/ui/sign-in/words.ts";
 import { makeReport, makeStatus } from "../../server-status.ts";
 import { settled } from "../../settled.ts";

@@ -5,7 +5,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { messageOf, ThreadsError, toWireError } from "../../../../src/shared/protocol/errors.ts";
-import type { SignInAgreed, SignInResult, SignInStep } from "../../../../src/shared/protocol/sign-in.ts";
+import type { SignInAgreed, SignInResult, SignInStep } from "../../../../src/shared/protocol/session.ts";
 import { commandFor } from "../../../shared/commands.ts";
 import { abortable } from "../../../shared/pace/abort.ts";
 import type { GrantContext } from "../grants/ask.ts";

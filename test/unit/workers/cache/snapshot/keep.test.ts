@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { crc32 } from "node:zlib";
 import { describe, expect, it, test } from "vitest";
-import { DEFAULT_CATALOG_SETTINGS } from "../../../../../src/shared/protocol/catalog.ts";
+import { DEFAULT_CATALOG_SETTINGS } from "../../../../../src/shared/protocol/session.ts";
 import { encodeSnapshot, SOURCE_BYTES } from "../../../../../src/shared/snapshot/snapshot.ts";
 import {
   fingerprintMatches,

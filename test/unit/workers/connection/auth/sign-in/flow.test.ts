@@ -1,7 +1,7 @@
 /** Owns: a whole sign-in before a real authorization server on loopback: by browser, by paste, and its ends. */
 
 import { describe, expect, test } from "vitest";
-import type { SignInStep } from "../../../../../../src/shared/protocol/sign-in.ts";
+import type { SignInStep } from "../../../../../../src/shared/protocol/session.ts";
 import { readServer } from "../../../../../../workers/connection/auth/discovery/metadata.ts";
 import { clientFor } from "../../../../../../workers/connection/auth/grants/client.ts";
 import { readTokens } from "../../../../../../workers/connection/auth/grants/token-requests.ts";
