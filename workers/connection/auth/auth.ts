@@ -46,7 +46,6 @@ export const openPage: typeof openBrowser = async (...page) =>
 
 /** What a request asks about the server's sign-in. Rejects with `ThreadsError`, which explains the failure. */
 export interface RequestAuth {
-  /** The token to send; undefined: none. */
   token(signal: AbortSignal): Promise<string | undefined>;
   /** Another token to send once; undefined: the server's answer stands. */
   afterRefusal(refused: RefusedRequest, signal: AbortSignal): Promise<string | undefined>;
@@ -116,7 +115,6 @@ interface ServerAuthContext {
   /** Resolves variables and commands of `oauth`. */
   resolvePlan: (server: AuthServer, signal: AbortSignal) => Promise<OAuthPlan>;
   createClient: (server: AuthServer) => Promise<HttpClient>;
-  /** Gets one line for the user. */
   warn: (text: string) => void;
   /** The number of renewals that are out changes by `by`. */
   onRenewing: (by: number) => void;
@@ -128,7 +126,6 @@ interface Parts {
   store: SignInStore;
 }
 
-/** A sign-in that somebody waits for. */
 interface SignInWish {
   agreed: SignInAgreed;
   /** Connects the server and answers its number of tools. */
@@ -164,7 +161,6 @@ export class ServerAuth implements RequestAuth {
     this.#server = server;
   }
 
-  /** Whether the server has said how it wants to be signed in to. */
   get isChallenged(): boolean {
     return this.#loaded?.tokens.challenge !== undefined;
   }
@@ -436,9 +432,7 @@ export function createSessionAuth(context: SessionAuthContext) {
     },
     /** Whether someone has signed in to the server, in this process or another one, since it refused its last token. */
     hasOther: async (server: string) => (await servers.get(server)?.auth.hasOther()) ?? false,
-    /** Whether the server has said how it wants to be signed in to. */
     isChallenged: (server: string) => servers.get(server)?.auth.isChallenged ?? false,
-    /** Throws `ThreadsError`. */
     signIn: async (server: AuthServer, wish: SignInWish): Promise<SignInStep> => {
       if (!takesSignIn(server.definition, server.headers)) throw noSignIn(server.definition);
       const room = await import("./sign-in/sign-in.ts");
@@ -464,7 +458,6 @@ export function createSessionAuth(context: SessionAuthContext) {
       signIns?.abandon(server.definition.name);
       return of(server).signOut(signal);
     },
-    /** Ends the sign-ins under way of servers that were edited or removed. */
     abandon: (names: readonly string[]): void => {
       for (const name of names) signIns?.abandon(name);
     },
@@ -476,7 +469,6 @@ export function createSessionAuth(context: SessionAuthContext) {
   };
 }
 
-/** Why the user cannot sign in to a server. */
 function noSignIn({ name, target, oauth }: ServerDefinition): ThreadsError {
   const because = (what: string, remedy: string): ThreadsError =>
     new ThreadsError("bad_config", `${name} ${what}.`, { remedy, data: { server: name } });

@@ -159,7 +159,6 @@ function methodWithSecret(metadata: AuthorizationServer): ClientAuthMethod {
   return found ?? (supported?.includes("none") ? "none" : "client_secret_basic");
 }
 
-/** The method of the client that the configuration names. */
 function configuredMethod(plan: OAuthPlan, metadata: AuthorizationServer): ClientAuthMethod {
   if (hasAssertion(plan)) return "private_key_jwt";
   return plan.clientSecret === undefined ? "none" : methodWithSecret(metadata);
@@ -226,7 +225,6 @@ export const configuredClient = (
     ? undefined
     : { id: plan.clientId, method: configuredMethod(plan, metadata), kind: "configured" };
 
-/** The stored client if it still fits. */
 function storedClient({ stored, reuse, redirectUri }: WantedClient, now: number): ClientRecord | undefined {
   if (!reuse || stored?.kind !== "dynamic") return undefined;
   if (!stored.redirectUris?.includes(redirectUri)) return undefined;

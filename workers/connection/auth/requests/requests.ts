@@ -9,14 +9,11 @@ import { SignInProblem } from "../model/model.ts";
 import { badAnswer, createAddressGuard, type Resolve, resolveByDns, shownAddress } from "./addresses.ts";
 import { type Answer, isHtml, isTangled, mendAnswer } from "./mend.ts";
 
-/** The answer is longer than the limit. */
 class AnswerTooLong extends Error {}
 
 interface RequestState {
   url: URL;
-  /** The caller gave the request up. */
   cancelled: boolean;
-  /** The time of the request is over. */
   late: boolean;
   limits: { bytes: number; ms: number };
 }
@@ -108,7 +105,6 @@ export interface RequestsOptions {
   headers?: Readonly<Record<string, string>>;
   /** Addresses that the user wrote: they may be private. */
   trusted?: readonly string[];
-  /** Ends every request. */
   signal: AbortSignal;
   /** Bytes of one answer, and milliseconds of one request with its answer. */
   limits?: { bytes: number; ms: number };
