@@ -147,7 +147,6 @@ export const knownServer = ({ catalog, report }: Known, written: string, naming?
     naming,
   );
 
-/** A tool as `--json` shows it in lists. */
 export const toolRecord = ({ name, server, tool, description }: CatalogTool) => ({
   name,
   server: server.name,

@@ -207,7 +207,6 @@ export class CliSession {
     await this.#settle(servers, over.aborted ? 0 : LIMITS.startupTimeoutMs);
   }
 
-  /** Waits until the catalog holds what the servers have listed. */
   async #settle(servers: readonly string[] | undefined, timeoutMs: number): Promise<void> {
     await this.runtime.settleTools(
       { timeoutMs, ...(servers === undefined ? {} : { servers: [...servers] }) },
@@ -221,7 +220,6 @@ export class CliSession {
     return () => this.#progress.delete(callId);
   }
 
-  /** The end of the sign-in with this id. */
   signInEnd(id: string): Promise<SignInResult> {
     return this.#signIn(id).promise;
   }

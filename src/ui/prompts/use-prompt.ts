@@ -80,9 +80,7 @@ function promptNamed({ catalog }: Pick<PromptHost, "catalog">, name: string) {
 }
 
 interface Word {
-  /** Without quotes. */
   text: string;
-  /** Where the word starts in the text. */
   at: number;
   /** The word reaches the end of the text: a person may still be typing it. */
   isOpen: boolean;

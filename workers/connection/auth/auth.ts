@@ -373,16 +373,23 @@ interface SessionAuthContext extends ServerAuthContext {
 
 export type SessionAuth = ReturnType<typeof createSessionAuth>;
 
-/** Whether a definition may be signed in to. `headers`: as they are resolved. */
-export function takesSignIn(
-  { auth, oauth, target }: Pick<ServerDefinition, "auth" | "oauth" | "target">,
-  headers: Record<string, string>,
-): boolean {
-  if (target.kind !== "http" || oauth === false) return false;
-  if (auth.scheme === "oauth") return true;
+type Asked = Pick<ServerDefinition, "auth" | "oauth" | "target">;
+
+/** Why the user cannot sign in to a server, and what helps; undefined: the user can. `headers`: as they are resolved. */
+function whyNoSignIn({ auth, oauth, target }: Asked, headers: Record<string, string>) {
+  if (target.kind !== "http") return ["is a local program and takes no sign-in", "Nothing to do."] as const;
+  if (oauth === false) {
+    const remedy = 'Remove "auth" or "oauth" there to sign in.';
+    return ["takes no sign-in, as mcp.json says", remedy] as const;
+  }
   const isAuthorized = Object.keys(headers).some((name) => name.toLowerCase() === "authorization");
-  return auth.scheme === "auto" && !isAuthorized;
+  if (auth.scheme === "oauth" || (auth.scheme === "auto" && !isAuthorized)) return undefined;
+  const remedy = 'Remove it there, or write "auth": "oauth", to sign in.';
+  return ["sends the Authorization header of mcp.json", remedy] as const;
 }
+
+export const takesSignIn = (definition: Asked, headers: Record<string, string>): boolean =>
+  whyNoSignIn(definition, headers) === undefined;
 
 export function createSessionAuth(context: SessionAuthContext) {
   const servers = new Map<string, { identity: string; auth: ServerAuth }>();
@@ -434,7 +441,12 @@ export function createSessionAuth(context: SessionAuthContext) {
     hasOther: async (server: string) => (await servers.get(server)?.auth.hasOther()) ?? false,
     isChallenged: (server: string) => servers.get(server)?.auth.isChallenged ?? false,
     signIn: async (server: AuthServer, wish: SignInWish): Promise<SignInStep> => {
-      if (!takesSignIn(server.definition, server.headers)) throw noSignIn(server.definition);
+      const { name } = server.definition;
+      const no = whyNoSignIn(server.definition, server.headers);
+      if (no) {
+        const [what, remedy] = no;
+        throw new ThreadsError("bad_config", `${name} ${what}.`, { remedy, data: { server: name } });
+      }
       const room = await import("./sign-in/sign-in.ts");
       const { onEnd, onStatus } = context;
       signIns ??= new room.SignIns({
@@ -448,7 +460,7 @@ export function createSessionAuth(context: SessionAuthContext) {
         return await of(server).signIn(signIns, wish);
       } finally {
         // Also after a failure: a status of the meantime says that a sign-in is under way.
-        onStatus(server.definition.name);
+        onStatus(name);
       }
     },
     paste: async (id: string, text: string) => signIns?.paste(id, text) ?? "This sign-in has ended.",
@@ -467,17 +479,4 @@ export function createSessionAuth(context: SessionAuthContext) {
       await Promise.allSettled([signIns?.close(), ...open, ...leaving]);
     },
   };
-}
-
-function noSignIn({ name, target, oauth }: ServerDefinition): ThreadsError {
-  const because = (what: string, remedy: string): ThreadsError =>
-    new ThreadsError("bad_config", `${name} ${what}.`, { remedy, data: { server: name } });
-  if (target.kind !== "http") return because("is a local program and takes no sign-in", "Nothing to do.");
-  if (oauth === false) {
-    return because("takes no sign-in, as mcp.json says", 'Remove "auth" or "oauth" there to sign in.');
-  }
-  return because(
-    "sends the Authorization header of mcp.json",
-    'Remove it there, or write "auth": "oauth", to sign in.',
-  );
 }
