@@ -130,10 +130,8 @@ function alternatives(schema: Schema, root: Schema): Schema[] {
   return [schema];
 }
 
-/** The declared properties by name; none for a schema that declares none. */
 const propertiesOf = (schema: Schema): Schema => (isObject(schema.properties) ? schema.properties : {});
 
-/** Names of the properties that must be there. */
 const requiredOf = (schema: Schema): string[] =>
   Array.isArray(schema.required)
     ? schema.required.filter((name): name is string => typeof name === "string")

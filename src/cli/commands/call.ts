@@ -17,9 +17,15 @@ import { oneLine } from "../../shared/text/unprintable.ts";
 import { looksLikeArguments, readArguments } from "../arguments/arguments.ts";
 import type { Console } from "../console/console.ts";
 import { EXIT, Failure, usage } from "../console/failure.ts";
-import { failureOf } from "../place/place.ts";
 import { readRegular } from "../place/read-regular.ts";
-import { type Command, type Context, type Known, knownCatalog, knownServer } from "./known.ts";
+import {
+  type Command,
+  type Context,
+  type Known,
+  knownCatalog,
+  knownServer,
+  reachedOrThrow,
+} from "./known.ts";
 
 const NAME_CHARS = 200;
 
@@ -34,11 +40,7 @@ function toolOf({ catalog }: Known, written: string, server: string): CatalogToo
 
 /** Why the server that was asked now has no such tool. */
 async function noTool({ catalog, report }: Known, server: string, written: string): Promise<Failure> {
-  const status = report?.servers.find((one) => one.name === server);
-  const failure = report && failureOf(report, server);
-  if (failure !== undefined) {
-    return new Failure(status?.state === "needs-auth" ? EXIT.signIn : EXIT.unreachable, failure);
-  }
+  reachedOrThrow(report, server);
   const near = (await nearestTools(catalog, written, server)).map((one) => oneLine(one.tool, NAME_CHARS));
   return usage(
     `${serverName(server)} has no tool ${oneLine(written, NAME_CHARS)}.`,

@@ -79,19 +79,11 @@ async function connectNamed(session: CliSession, server: string, { problems }: S
 
 /** Connects the server, or all that are on, or, for a first look, those whose tools are unknown. */
 async function fromServers(context: Context, written: string | undefined, naming: Naming): Promise<Known> {
-  const session = await context.session();
   const { console, options } = context;
-  const planned = await session.planned();
-  const before: Known = { catalog: session.store.current(), writtenAt: undefined, report: planned };
-  const server = written === undefined ? undefined : configuredName(before, planned, written, naming);
-  if (server !== undefined) await session.allow(server);
-  else for (const line of leftOutServers(planned)) console.note(line);
-  const unknown = planned.servers.filter(({ toolsKnown, state }) => !toolsKnown && state !== "disabled");
-  if (server !== undefined) await connectNamed(session, server, planned);
-  else await session.connectAll(options.refresh ? undefined : unknown.map(({ name }) => name));
-  const report = await session.status();
-  const asked = server === undefined ? report.servers : [];
-  for (const { name } of asked) {
+  const isUnknown = ({ toolsKnown, state }: ServerStatus): boolean => !toolsKnown && state !== "disabled";
+  const wants = written !== undefined || options.refresh ? "all" : isUnknown;
+  const { session, server, report } = await asked(context, written, wants, naming);
+  for (const { name } of server === undefined ? report.servers : []) {
     const failure = failureOf(report, name);
     if (failure === undefined) continue;
     console.warn(failure.startsWith(`${name}: `) ? failure : `${serverName(name)}: ${failure}`);
@@ -155,7 +147,6 @@ export const knownServer = ({ catalog, report }: Known, written: string, naming?
     naming,
   );
 
-/** A tool as `--json` shows it in lists. */
 export const toolRecord = ({ name, server, tool, description }: CatalogTool) => ({
   name,
   server: server.name,
@@ -184,28 +175,27 @@ export async function configured(
 }
 
 /**
- * The session after a look at servers: the named one may run, and those for which `wants` is true are connected.
+ * The session after a look at servers: the named one may run, and those that `wants` names are connected, or all that are on.
  * `report`: their state then.
  */
 export async function asked(
   context: Context,
   written: string | undefined,
-  wants: (status: ServerStatus) => boolean,
+  wants: "all" | ((status: ServerStatus) => boolean),
   naming: Naming = "alike",
 ): Promise<{ session: CliSession; server: string | undefined; report: StatusReport }> {
   const session = await context.session();
   const planned = await session.planned();
   if (written === undefined) {
     for (const line of leftOutServers(planned)) context.console.note(line);
-    const wanted = planned.servers.filter(wants).map(({ name }) => name);
-    if (wanted.length > 0) await session.connectAll(wanted);
+    const wanted = wants === "all" ? undefined : planned.servers.filter(wants).map(({ name }) => name);
+    if (wanted?.length !== 0) await session.connectAll(wanted);
     return { session, server: undefined, report: await session.status() };
   }
   const { server } = await configured(context, written, naming);
   await session.allow(server);
-  const report = await session.status();
-  const status = report.servers.find(({ name }) => name === server);
+  const status = (await session.status()).servers.find(({ name }) => name === server);
   // The worker explains the name of a server that is not there.
-  if (!status || wants(status)) await connectNamed(session, server, planned);
+  if (!status || wants === "all" || wants(status)) await connectNamed(session, server, planned);
   return { session, server, report: await session.status() };
 }

@@ -93,7 +93,6 @@ function stampOf(path: string): string {
   }
 }
 
-/** What the worker must know. */
 export const factsOf = (place: Place): Omit<SessionFacts, "snapshotChecksum"> => ({
   agentDir: place.agentDir,
   cwd: place.key.cwd,
@@ -144,7 +143,6 @@ const realFolder = (path: string): string => {
 const samePath = (a: string, b: string): boolean =>
   process.platform === "win32" ? a.toLowerCase() === b.toLowerCase() : a === b;
 
-/** The folder and all folders above it, the nearest first. */
 function* upwards(folder: string): Generator<string> {
   for (let at = folder; ; at = dirname(at)) {
     yield at;

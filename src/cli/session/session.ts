@@ -203,7 +203,6 @@ export class CliSession {
     await this.#settle(servers, over.aborted ? 0 : LIMITS.startupTimeoutMs);
   }
 
-  /** Waits until the catalog holds what the servers have listed. */
   async #settle(servers: readonly string[] | undefined, timeoutMs: number): Promise<void> {
     await this.runtime.settleTools(
       { timeoutMs, ...(servers === undefined ? {} : { servers: [...servers] }) },
@@ -217,7 +216,6 @@ export class CliSession {
     return () => this.#progress.delete(callId);
   }
 
-  /** The end of the sign-in with this id. */
   signInEnd(wanted: string): Promise<SignInResult> {
     return new Promise((resolve) => {
       this.#onSignInEnd = ({ id, result }) => {

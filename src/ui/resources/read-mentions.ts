@@ -16,7 +16,6 @@ import { oneLine, shownName } from "../../shared/text/unprintable.ts";
 
 export interface ResourceHost {
   ask: Runtime["ask"];
-  /** Names of the servers that are known. */
   servers: () => string[];
   /** Settles when the configured servers are known, or after a moment. */
   planned: () => Promise<void>;

@@ -4,6 +4,7 @@
  */
 import type { PiContext } from "../../pi/api.ts";
 import { notify } from "../../pi/extension.ts";
+import { openableUrl } from "../../report/server-name.ts";
 import { messageOf, ThreadsError } from "../../shared/protocol/errors.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
 import type {
@@ -12,7 +13,7 @@ import type {
   SignInResult,
   SignInStep,
 } from "../../shared/protocol/session.ts";
-import { openableUrl, orAborted, screenOf } from "../dialog.ts";
+import { orAborted, screenOf } from "../dialog.ts";
 import type { SignInHost, SignIns } from "./host.ts";
 import {
   again,

@@ -105,7 +105,6 @@ export function enterTools({ server, list }: ToolsView, at: number, world: World
   return row && chooseFor(server, tools, rows.length - 1);
 }
 
-/** The next exposure of the tool at this position. */
 export function toggled({ server, list }: ToolsView, at: number, world: World): Effect | undefined {
   const row = filteredTools(world.tools.get(server), list.filter).rows[at];
   if (!isTool(row)) return undefined;

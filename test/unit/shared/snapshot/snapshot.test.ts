@@ -1,12 +1,15 @@
 /** The snapshot format: a written snapshot comes back, and any other bytes are undefined. */
+
 import { crc32, deflateRawSync, inflateRawSync } from "node:zlib";
 import { describe, expect, it, test } from "vitest";
 import { decode } from "../../../../src/shared/protocol/calls.ts";
-import type {
-  OpenSnapshot,
-  Snapshot,
-  SnapshotTool,
-  StoredTool,
+import {
+  type OpenSnapshot,
+  type RootKey,
+  rootKeysOf,
+  type Snapshot,
+  type SnapshotTool,
+  type StoredTool,
 } from "../../../../src/shared/snapshot/contract.ts";
 import {
   decodeSnapshot,
@@ -241,4 +244,36 @@ test("settings -> the same settings", () => {
   expect(
     decodeSnapshot(encodeSnapshot({ ...SNAPSHOT, settings }, crc32), inflateRawSync, crc32)?.settings,
   ).toEqual(settings);
+});
+
+const LONG = `https://example.com/${"a".repeat(100)}`;
+
+test.each<[string, Record<string, unknown>, RootKey[]]>([
+  ["nothing", {}, []],
+  [
+    "values that many tools share, in the order of the schema",
+    { $schema: "s", type: "object" },
+    [
+      ["$schema", "s"],
+      ["type", "object"],
+    ],
+  ],
+  [
+    "closed",
+    { type: "object", additionalProperties: false },
+    [
+      ["type", "object"],
+      ["additionalProperties", false],
+    ],
+  ],
+  [
+    "a schema for further properties -> its key only",
+    { additionalProperties: { type: "string" } },
+    ["additionalProperties"],
+  ],
+  ["a tool's own texts -> their keys only", { title: "t", description: "d" }, ["title", "description"]],
+  ["a dialect too long to be shared -> its key only", { $schema: LONG }, ["$schema"]],
+  ["properties, required -> their keys only", { properties: {}, required: [] }, ["properties", "required"]],
+])("%s", (_, schema, root) => {
+  expect(rootKeysOf(schema)).toEqual(root);
 });

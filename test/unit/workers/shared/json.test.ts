@@ -1,3 +1,4 @@
+/** What parsing loses, equality of values, and the hash of a definition. */
 import { describe, expect, it, test } from "vitest";
 import {
   hashDefinition,

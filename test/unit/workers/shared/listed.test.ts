@@ -1,3 +1,4 @@
+/** What a server lists is reduced to what is safe to keep. */
 import { describe, expect, it, test } from "vitest";
 import {
   isBounded,

@@ -304,7 +304,6 @@ export function createPiFile({
   };
 
   return {
-    /** Never rejects. */
     find: async () => (await load())?.record,
     /** Moves the sign-in to `held`. Undefined: it is gone. Throws `SignInProblem`; then it is still where it was. */
     moveTo: async (held: HeldSignIn, signal: AbortSignal): Promise<SignInRecord | undefined> => {

@@ -1,3 +1,4 @@
+/** A file is replaced in one step. */
 import { execFile } from "node:child_process";
 import { chmod, lstat, mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";

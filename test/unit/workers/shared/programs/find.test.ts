@@ -1,3 +1,4 @@
+/** Which program a command names, in which environment it runs, and which entries of PATH count. */
 import { describe, expect, test } from "vitest";
 import {
   childEnvironment,

@@ -1,3 +1,4 @@
+/** How a program is started: on Windows, and Python. */
 import { expect, test } from "vitest";
 import { searchesWorkingDirectory } from "../../../../../workers/shared/programs/launch.ts";
 import { scriptRunner, windowsCall } from "../../../../../workers/shared/programs/processes.ts";

@@ -1,10 +1,10 @@
-/** Counting the terms of a catalog: the counts equal those of each text by itself, for any texts. */
+/** What is read of a tool for the index. */
 import { describe, expect, test } from "vitest";
-import { FIELDS, type Scanned, scan } from "../../../../../src/shared/search/build.ts";
-import { type SearchTool, toolFields } from "../../../../../src/shared/search/weights.ts";
-import { isStopWord, tokenize } from "../../../../../src/shared/search/words.ts";
-import { amount } from "../../../../support/long.ts";
-import { createRandom } from "../../../random.ts";
+import { FIELDS, type Scanned, scan } from "../../../../src/shared/search/build.ts";
+import { type SearchTool, toolFields } from "../../../../src/shared/search/weights.ts";
+import { isStopWord, tokenize } from "../../../../src/shared/search/words.ts";
+import { amount } from "../../../support/long.ts";
+import { createRandom } from "../../random.ts";
 
 /** Term -> its uses in each field of one tool. */
 type Counted = Map<string, number[]>;

@@ -1,5 +1,17 @@
-import { describe, expect, test } from "vitest";
-import { singular, stem, tokenize } from "../../../../../src/shared/search/words.ts";
+/** Text as search terms, actions of verbs, and requests that name tools. */
+import { describe, expect, it, test } from "vitest";
+import { parseRequest } from "../../../../src/shared/search/search.ts";
+import {
+  actions,
+  CREATE,
+  DELETE,
+  READ,
+  singular,
+  stem,
+  tokenize,
+  UPDATE,
+} from "../../../../src/shared/search/words.ts";
+import { searcher } from "./catalog.ts";
 
 const parts = (text: string): string =>
   tokenize(text)
@@ -87,4 +99,50 @@ describe("stem: word -> term", () => {
     ["speed", "spe"],
     ["string", "str"],
   ])("%s and %s stay different terms", (a, b) => expect(stem(a)).not.toBe(stem(b)));
+});
+
+describe("actions: words -> the actions that they ask for", () => {
+  test.each([
+    ["delete_user", DELETE],
+    ["removing old rows", DELETE],
+    ["create or update a file", CREATE | UPDATE],
+    ["which branches are there", READ],
+    ["renamed", UPDATE],
+    ["user profile", 0],
+    ["", 0],
+    ["__proto__ constructor", 0],
+  ])("%j -> %i", (text, expected) => expect(actions(tokenize(text).map(({ term }) => term))).toBe(expected));
+});
+
+test("tools that differ only by their verb -> the one with the wanted action comes first", () => {
+  const tools = ["create", "delete", "update", "get"].map((verb) => ({
+    server: "crm",
+    name: `${verb}_contact`,
+    description: `The contact API: ${verb}.`,
+  }));
+  const search = searcher(tools);
+  expect(search("remove a contact").ids[0]).toBe("crm/delete_contact");
+  expect(search("show the contact").ids[0]).toBe("crm/get_contact");
+  expect(search("modify a contact").ids[0]).toBe("crm/update_contact");
+  expect(search("new contact").ids[0]).toBe("crm/create_contact");
+});
+
+it.each([
+  ["read file", { kind: "words", text: "read file" }],
+  ["selected items", { kind: "words", text: "selected items" }],
+  ["please select: a", { kind: "words", text: "please select: a" }],
+  ["天气预报", { kind: "words", text: "天气预报" }],
+  ["select:fs__read", { kind: "select", names: ["fs__read"] }],
+  ["select:a__b,c__d", { kind: "select", names: ["a__b", "c__d"] }],
+  ["  SELECT: a__b ,  c__d\n e__f ", { kind: "select", names: ["a__b", "c__d", "e__f"] }],
+  ["select:a__b,a__b", { kind: "select", names: ["a__b"] }],
+  ["select:A__B", { kind: "select", names: ["A__B"] }],
+  ["select:", { kind: "empty" }],
+  ["select: , ,", { kind: "empty" }],
+  ["select:--,__", { kind: "empty" }],
+  ["", { kind: "empty" }],
+  [" \n\t ", { kind: "empty" }],
+  ["!?", { kind: "empty" }],
+])("parseRequest: %j -> %j", (query, parsed) => {
+  expect(parseRequest(query)).toEqual(parsed);
 });

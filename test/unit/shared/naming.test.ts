@@ -1,4 +1,4 @@
-/** Names of MCP tools in Pi: valid, unique, and the same for any order of the servers. */
+/** Names of tools in Pi. */
 import { describe, expect, it, test } from "vitest";
 import {
   fittedName,
@@ -7,8 +7,8 @@ import {
   serverPrefix,
   shortHash,
   type ToolPrefix,
-} from "../../../../src/shared/naming.ts";
-import { createRandom } from "../../random.ts";
+} from "../../../src/shared/naming.ts";
+import { createRandom } from "../random.ts";
 
 interface Named {
   server: string;

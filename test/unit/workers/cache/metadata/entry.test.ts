@@ -1,14 +1,141 @@
-/** The keys of entries in the cache file: which entries count, what a write keeps and what it removes. */
+/** Entries of the cache file: their hash, which of them count, what a write keeps and removes, and their lines in the file. */
+import { homedir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
-import { changeSlots, findEntry, variantKey } from "../../../../../workers/cache/metadata/entry.ts";
-import type { SlotChanges } from "../../../../../workers/shared/tasks.ts";
+import {
+  changeSlots,
+  findEntry,
+  type Slots,
+  variantKey,
+} from "../../../../../workers/cache/metadata/entry.ts";
+import { changeLines, formatLines } from "../../../../../workers/cache/metadata/file.ts";
+import { adapterHash, hashesOf } from "../../../../../workers/cache/metadata/metadata.ts";
+import { hashDefinition } from "../../../../../workers/shared/json.ts";
+import type { CacheEntry, SlotChanges } from "../../../../../workers/shared/tasks.ts";
+import { amount } from "../../../../support/long.ts";
+import { createRandom } from "../../../random.ts";
 import { DAY, entry, MINUTE, NOW } from "../support.ts";
+
+const ENVIRONMENT = { TOKEN: "secret", NEST: "$env:TOKEN" };
+
+// biome-ignore-start lint/suspicious/noTemplateCurlyInString: it is what a file holds.
+describe("adapterHash", () => {
+  it.each<[string, Record<string, unknown>, Record<string, unknown>]>([
+    ["the shell's spelling", { env: { A: "x${TOKEN}y" } }, { env: { A: "xsecrety" } }],
+    ["PowerShell's spelling", { headers: { A: "$env:TOKEN" } }, { headers: { A: "secret" } }],
+    ["the braces' spelling", { url: "https://h/{env:TOKEN}" }, { url: "https://h/secret" }],
+    ["a variable that is not set", { env: { A: "${NONE}" } }, { env: { A: "" } }],
+    ["a value that holds a variable", { env: { A: "${NEST}" } }, { env: { A: "secret" } }],
+    ["the home folder", { cwd: "~" }, { cwd: homedir() }],
+    ["a folder below it", { cwd: "~/a" }, { cwd: join(homedir(), "a") }],
+    ["a folder that only begins like it", { cwd: "~a" }, { cwd: "~a" }],
+    ["a command for a secret", { env: { A: "!echo ${TOKEN}" } }, { env: { A: "!echo ${TOKEN}" } }],
+    ["an escaped command", { env: { A: "!!${TOKEN}" } }, { env: { A: "!secret" } }],
+    [
+      "a token from the environment",
+      { bearerTokenEnv: "TOKEN" },
+      { bearerTokenEnv: "TOKEN", bearerToken: "secret" },
+    ],
+    ["a token of its own", { bearerToken: "$env:TOKEN" }, { bearerToken: "secret" }],
+    [
+      "variables where it reads none",
+      { command: "${TOKEN}", args: ["${TOKEN}"] },
+      { command: "${TOKEN}", args: ["${TOKEN}"] },
+    ],
+    [
+      "values of the wrong type",
+      { env: 5, cwd: null, headers: ["$env:TOKEN"] },
+      { env: 5, cwd: null, headers: ["$env:TOKEN"] },
+    ],
+  ])("%s -> as if written out", (_name, definition, resolved) => {
+    expect(adapterHash(definition, ENVIRONMENT)).toBe(hashDefinition(resolved));
+  });
+});
+
+test("hashesOf: no variables -> one hash; variables -> our hash, then the adapter's", () => {
+  const plain = { command: "node", env: { A: "1" } };
+  expect(hashesOf(plain, ENVIRONMENT)).toEqual([hashDefinition(plain)]);
+  const secret = { command: "node", env: { A: "${TOKEN}" } };
+  expect(hashesOf(secret, ENVIRONMENT)).toEqual([hashDefinition(secret), adapterHash(secret, ENVIRONMENT)]);
+});
+// biome-ignore-end lint/suspicious/noTemplateCurlyInString: it is what a file holds.
+
+const NAMES = ["a", "ab", "a#b", 'a":b', "ä\n{}", "", "#", "__proto__", "7", "servers", "a\\", "\u2028"];
+const STEPS = amount(120, 400);
+
+const changesOf = (entries: Record<string, CacheEntry>): SlotChanges => ({ entries, used: {} });
+/** Of a map, since an object has a prototype and an order of its own. */
+const sorted = (slots: Slots): [string, unknown][] => [...slots].sort(([a], [b]) => (a < b ? -1 : 1));
+const slotsIn = (bytes: Buffer): Slots =>
+  new Map(Object.entries((JSON.parse(bytes.toString()) as { servers: object }).servers));
+const whole = (parts: readonly Buffer[] | undefined): Buffer => Buffer.concat(parts ?? []);
+const change = (bytes: Buffer, changes: SlotChanges): readonly Buffer[] | undefined =>
+  changeLines(bytes, 1, [changes], NOW);
+
+test(`${STEPS} changes of entries with odd names -> the entries of the whole way, in lines again`, () => {
+  const random = createRandom(7);
+  let slots: Slots = new Map();
+  let bytes = whole(formatLines({ mine: "kept", version: 1 }, slots));
+  for (let step = 0; step < STEPS; step++) {
+    const picked = Array.from({ length: 1 + random.below(3) }, () => NAMES[random.below(NAMES.length)] ?? "");
+    const entries = picked.map((name): [string, CacheEntry] => [
+      name,
+      entry(`hash ${random.below(4)} of it`, { instructions: `\n"${random.below(3)}":{é,\n` }),
+    ]);
+    const changes = changesOf(Object.fromEntries(entries));
+    const after = changeSlots(slots, changes, NOW);
+    const parts = change(bytes, changes);
+    expect(parts, `step ${step}`).toBeDefined();
+    if (!after) expect(parts).toEqual([]);
+    else bytes = whole(parts);
+    slots = after ?? slots;
+    expect(sorted(slotsIn(bytes)), `step ${step}`).toEqual(sorted(slots));
+  }
+  expect(JSON.parse(bytes.toString())).toMatchObject({ mine: "kept", version: 1 });
+  expect(bytes.toString().split("\n").length).toBe(slots.size + 3);
+});
+
+describe("a file that must be parsed as a whole -> undefined", () => {
+  const slots: Slots = new Map([
+    ["a", entry("one")],
+    ["b", entry("two")],
+  ]);
+  const good = whole(formatLines({ version: 1 }, slots)).toString();
+  const parsed = JSON.parse(good) as object;
+  const fresh = changesOf({ a: entry("new") });
+
+  test("the file that the others differ from -> changed", () => {
+    expect(slotsIn(whole(change(Buffer.from(good), fresh))).get("a")).toMatchObject({ configHash: "new" });
+  });
+
+  it.each<[string, string]>([
+    ["one line", `${JSON.stringify(parsed)}\n`],
+    ["indented", `${JSON.stringify(parsed, null, 2)}\n`],
+    ["indented with nothing", `${JSON.stringify(parsed, null, "")}\n`],
+    ["another version", good.replace('"version":1', '"version":2')],
+    ["no version", good.replace('{"version":1,', '{"v":1,')],
+    ["something behind the servers", good.replace("\n}}\n", '\n},"x":{}}\n')],
+    ["half of it", good.slice(0, good.length / 2)],
+    ["without its end", good.slice(0, -1)],
+    ["the server's line broken", good.replace('"a":{', '"a":{{')],
+    ["the first line broken", good.replace('{"version"', '{{"version"')],
+    ["a first line of 20,000 characters", good.replace("{", `{"x":"${"x".repeat(20_000)}",`)],
+    ["empty", ""],
+  ])("%s", (_name, text) => {
+    expect(text).not.toBe(good);
+    expect(change(Buffer.from(text), fresh)).toBeUndefined();
+  });
+
+  test("uses to be written down, which is when old entries go", () => {
+    expect(change(Buffer.from(good), { entries: fresh.entries, used: { b: "two" } })).toBeUndefined();
+  });
+});
 
 const HASH_A = "a".repeat(64);
 const HASH_B = "b".repeat(64);
 
 const slots = (stored: Record<string, unknown>): Map<string, unknown> => new Map(Object.entries(stored));
-const change = (
+const changeOf = (
   stored: Record<string, unknown>,
   changes: Partial<SlotChanges>,
   nowMs = NOW,
@@ -83,7 +210,7 @@ describe("findEntry", () => {
 });
 
 describe("changeSlots: two definitions of one name", () => {
-  const both = change({ s: entry(HASH_A) }, { entries: { s: entry(HASH_B) } }) ?? {};
+  const both = changeOf({ s: entry(HASH_A) }, { entries: { s: entry(HASH_B) } }) ?? {};
 
   test("the newest entry -> under the name, the other beside it; both are found", () => {
     expect(both).toEqual({ s: entry(HASH_B), [variantKey("s", HASH_A)]: entry(HASH_A) });
@@ -94,20 +221,20 @@ describe("changeSlots: two definitions of one name", () => {
 
   test("the other server lists something new -> the two entries swap their keys", () => {
     const news = entry(HASH_A, { instructions: "new" });
-    expect(change(both, { entries: { s: news } })).toEqual({
+    expect(changeOf(both, { entries: { s: news } })).toEqual({
       s: news,
       [variantKey("s", HASH_B)]: entry(HASH_B),
     });
   });
 
   test("the other server lists the same again -> nothing to write", () => {
-    expect(change(both, { entries: { s: entry(HASH_A) } })).toBeUndefined();
+    expect(changeOf(both, { entries: { s: entry(HASH_A) } })).toBeUndefined();
   });
 
   test("a moved entry that no longer counts -> removed", () => {
     const old = entry(HASH_A, { cachedAt: NOW - 8 * DAY });
-    expect(change({ s: old }, { entries: { s: entry(HASH_B) } })).toEqual({ s: entry(HASH_B) });
-    const later = change(both, { entries: { x: entry("x", { cachedAt: NOW + 8 * DAY }) } }, NOW + 8 * DAY);
+    expect(changeOf({ s: old }, { entries: { s: entry(HASH_B) } })).toEqual({ s: entry(HASH_B) });
+    const later = changeOf(both, { entries: { x: entry("x", { cachedAt: NOW + 8 * DAY }) } }, NOW + 8 * DAY);
     expect(Object.keys(later ?? {})).toEqual(["s", "x"]);
   });
 
@@ -124,14 +251,14 @@ describe("changeSlots: what survives", () => {
       ttlMs: 5,
       tools: [{ name: "t", title: "gone", uiResourceUri: "ui://x" }, { name: "gone" }],
     };
-    expect(change({ s: stored }, { entries: { s: entry("h") } })).toEqual({
+    expect(changeOf({ s: stored }, { entries: { s: entry("h") } })).toEqual({
       s: { ...entry("h"), ttlMs: 5, tools: [{ ...entry("h").tools[0], uiResourceUri: "ui://x" }] },
     });
   });
 
   test("foreign fields of another hash -> they stay with that entry", () => {
     const stored = { ...entry(HASH_A), ttlMs: 5 };
-    expect(change({ s: stored }, { entries: { s: entry(HASH_B) } })).toEqual({
+    expect(changeOf({ s: stored }, { entries: { s: entry(HASH_B) } })).toEqual({
       s: entry(HASH_B),
       [variantKey("s", HASH_A)]: stored,
     });
@@ -140,22 +267,25 @@ describe("changeSlots: what survives", () => {
   test("resources and prompts that were not asked for -> the stored ones stay; asked for -> replaced", () => {
     const stored = entry("h", { resources: [1], prompts: [2] });
     const { resources: _none, ...tools } = entry("h", { instructions: "new" });
-    expect(change({ s: stored }, { entries: { s: tools } })?.s).toMatchObject({
+    expect(changeOf({ s: stored }, { entries: { s: tools } })?.s).toMatchObject({
       resources: [1],
       prompts: [2],
     });
     const asked = { ...tools, resources: [], prompts: [] };
-    expect(change({ s: stored }, { entries: { s: asked } })?.s).toMatchObject({ resources: [], prompts: [] });
+    expect(changeOf({ s: stored }, { entries: { s: asked } })?.s).toMatchObject({
+      resources: [],
+      prompts: [],
+    });
   });
 
   test("instructions that the server no longer gives -> removed", () => {
     const stored = entry("h", { instructions: "old" });
-    expect(change({ s: stored }, { entries: { s: entry("h") } })?.s).not.toHaveProperty("instructions");
+    expect(changeOf({ s: stored }, { entries: { s: entry("h") } })?.s).not.toHaveProperty("instructions");
   });
 
   test("other servers, of any shape -> untouched", () => {
     const others = { b: { any: "shape" }, c: null, d: 5, __proto__x: [], e: entry("old") };
-    expect(change(others, { entries: { a: entry("h") } })).toEqual({ ...others, a: entry("h") });
+    expect(changeOf(others, { entries: { a: entry("h") } })).toEqual({ ...others, a: entry("h") });
   });
 
   it.each(["constructor", "__proto__", "toString", "a#b"])(
@@ -185,15 +315,15 @@ describe("changeSlots: what is written, and how often", () => {
     ["another description", entry("h", { tools: [{ name: "t", description: "old" }] }), true],
     ["the tools in another order", entry("h", { tools: [{ name: "u" }, { name: "t" }] }), true],
   ])("%s -> written: %s", (_name, stored, written) => {
-    expect(change({ s: stored }, { entries: { s: entry("h") } }) !== undefined).toBe(written);
+    expect(changeOf({ s: stored }, { entries: { s: entry("h") } }) !== undefined).toBe(written);
   });
 
   test("used after more than a day -> the time is written once a day, also for a moved entry", () => {
     const old = entry(HASH_A, { cachedAt: NOW - 2 * DAY });
     for (const key of ["s", variantKey("s", HASH_A)]) {
-      const changed = change({ [key]: old }, { used: { s: HASH_A } });
+      const changed = changeOf({ [key]: old }, { used: { s: HASH_A } });
       expect(changed).toEqual({ [key]: { ...old, usedAt: NOW } });
-      expect(change(changed ?? {}, { used: { s: HASH_A } }, NOW + 60 * MINUTE)).toBeUndefined();
+      expect(changeOf(changed ?? {}, { used: { s: HASH_A } }, NOW + 60 * MINUTE)).toBeUndefined();
     }
   });
 
@@ -201,8 +331,8 @@ describe("changeSlots: what is written, and how often", () => {
     ["another hash", "other"],
     ["a server that is not there", "missing"],
   ])("use of %s -> nothing to write", (_name, hash) => {
-    expect(change({ s: entry("h", { cachedAt: NOW - 2 * DAY }) }, { used: { s: hash } })).toBeUndefined();
-    expect(change({}, { used: { s: hash } })).toBeUndefined();
+    expect(changeOf({ s: entry("h", { cachedAt: NOW - 2 * DAY }) }, { used: { s: hash } })).toBeUndefined();
+    expect(changeOf({}, { used: { s: hash } })).toBeUndefined();
   });
 });
 
@@ -218,11 +348,11 @@ describe("changeSlots: entries that nobody uses", () => {
     ["of a time that is a text", { cachedAt: "1" }, "stays"],
     ["no object", 7, "stays"],
   ])("%s -> %s", (_name, stored, outcome) => {
-    expect(Object.hasOwn(change({ s: stored }, write) ?? {}, "s") ? "stays" : "removed").toBe(outcome);
+    expect(Object.hasOwn(changeOf({ s: stored }, write) ?? {}, "s") ? "stays" : "removed").toBe(outcome);
   });
 
   test("unused entries alone -> no reason to write", () => {
-    expect(change({ s: { cachedAt: 0 } }, {})).toBeUndefined();
+    expect(changeOf({ s: { cachedAt: 0 } }, {})).toBeUndefined();
   });
 });
 
@@ -248,15 +378,15 @@ describe("what a server said of the protocol", () => {
   test("an equal list that is fresh for longer -> written only once the stored one is stale", () => {
     const stored = (freshUntil: number) => ({ s: { ...entry("h"), protocol: { ...protocol, freshUntil } } });
     const listed = { ...entry("h"), protocol: { ...protocol, freshUntil: NOW + 60 * MINUTE } } as never;
-    expect(change(stored(NOW + MINUTE), { entries: { s: listed } })).toBeUndefined();
-    expect(change(stored(NOW - 1), { entries: { s: listed } })).toHaveProperty(
+    expect(changeOf(stored(NOW + MINUTE), { entries: { s: listed } })).toBeUndefined();
+    expect(changeOf(stored(NOW - 1), { entries: { s: listed } })).toHaveProperty(
       ["s", "protocol", "freshUntil"],
       NOW + 60 * MINUTE,
     );
   });
 
   test("a server that is of the old era now -> its entry says nothing of the protocol any more", () => {
-    const written = change({ s: { ...entry("h"), protocol } }, { entries: { s: entry("h") as never } });
+    const written = changeOf({ s: { ...entry("h"), protocol } }, { entries: { s: entry("h") as never } });
     expect(written?.s).not.toHaveProperty("protocol");
   });
 });

@@ -1,6 +1,6 @@
-/** Owns: which words of `add` give which entry, and what is said of each mistake. */
+/** The words of `add`, and the name of a server that nobody named. */
 import { describe, expect, test } from "vitest";
-import { parseAdd, splitWords } from "../../../../src/shared/setup.ts";
+import { parseAdd, proposedName, splitWords } from "../../../src/shared/setup.ts";
 
 /** A variable, which stays as it is written. */
 const TOKEN = "$" + "{TOKEN}";
@@ -199,4 +199,24 @@ describe("the JSON of a README", () => {
     const parsed = parseAdd(words);
     expect("problem" in parsed ? parsed.problem : "no problem").toMatch(problem);
   });
+});
+
+test.each<[string, string]>([
+  ["npx -y @modelcontextprotocol/server-filesystem .", "filesystem"],
+  ["npx -y @playwright/mcp@latest", "playwright"],
+  ["npx chrome-devtools-mcp@latest", "chrome-devtools"],
+  ["uvx mcp-server-git", "git"],
+  ["docker run -i --rm ghcr.io/github/github-mcp-server", "github"],
+  ["node /home/me/notes-server/dist/index.js", "notes"],
+  ["./bin/my-tool", "my-tool"],
+  ["https://mcp.notion.com/mcp", "notion"],
+  ["https://api.githubcopilot.com/mcp/", "githubcopilot"],
+  ["https://user:pw@docs.example.co/mcp?key=secret", "example"],
+  ["http://127.0.0.1:3000/mcp", "server"],
+  ["http://localhost:3000/mcp", "localhost"],
+  ["node", "server"],
+  ["", "server"],
+  [`npx ${"a".repeat(100)}`, "a".repeat(32)],
+])("%s -> %s", (target, name) => {
+  expect(proposedName(target.split(" "))).toBe(name);
 });
