@@ -71,7 +71,6 @@ export interface Picture {
   /** First words in bold, then details. */
   title: string;
   subtitle?: string;
-  /** Lines above the list. */
   head: readonly Parts[];
   /** Makes the lines of the list; called with the number of lines that are free. */
   list: (rows: number) => readonly Parts[];
@@ -85,7 +84,6 @@ export interface Picture {
 const FRAME_LINES = 6;
 const FEWEST_ROWS = 3;
 
-/** Lines for the list. */
 export const rowsIn = ({ head, foot = [] }: Pick<Picture, "head" | "foot">, height: number): number =>
   Math.max(FEWEST_ROWS, height - FRAME_LINES - head.length - (foot.length === 0 ? 0 : foot.length + 1));
 
@@ -146,7 +144,6 @@ export const filterLine = (label: string, text: string): Parts => [
   part("▏", "accent"),
 ];
 
-/** The mark before a row. */
 export const pointer = (isChosen: boolean): Part => (isChosen ? part(" → ", "accent") : part("   "));
 
 function lastLine({ busy }: State, hints: string): Parts {
