@@ -5,7 +5,7 @@
  * authorization server.
  */
 import type { AuthorizationServer } from "oauth4webapi";
-import { asList } from "../../../../src/shared/protocol/is-object.ts";
+import { asList } from "../../../../src/shared/protocol/values.ts";
 import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
 import { type AuthChallenge, needsUser, SignInProblem } from "../model/model.ts";
 import { addressProblem, badAnswer, hostOf, namesPrivateHost, shownAddress } from "../requests/addresses.ts";

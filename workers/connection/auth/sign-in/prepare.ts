@@ -5,7 +5,7 @@
  * browser, and the record of the new tokens.
  */
 
-import type { SignInAgreed, SignInQuestion } from "../../../../src/shared/protocol/sign-in.ts";
+import type { SignInAgreed, SignInQuestion } from "../../../../src/shared/protocol/session.ts";
 import { isOpenable } from "../../../../src/shared/text/reading.ts";
 import { oneLine } from "../../../../src/shared/text/unprintable.ts";
 import { known } from "../../../shared/json.ts";

@@ -5,7 +5,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { messageOf, ThreadsError, toWireError } from "../../../../src/shared/protocol/errors.ts";
-import type { SignInAgreed, SignInResult, SignInStep } from "../../../../src/shared/protocol/sign-in.ts";
+import type { SignInAgreed, SignInResult, SignInStep } from "../../../../src/shared/protocol/session.ts";
 import { commandFor } from "../../../shared/commands.ts";
 import { abortable } from "../../../shared/pace/abort.ts";
 import type { GrantContext } from "../grants/ask.ts";
@@ -122,8 +122,7 @@ class Flow {
         return { step: "ask", question: prepared.question };
       }
       this.#hasTokens = true;
-      // The answer goes out before the end, which names this sign-in by its id.
-      setImmediate(() => void this.#connect());
+      void this.#connect();
       return { step: "renewed", id: this.id };
     } catch (error) {
       this.#end({});
@@ -315,6 +314,7 @@ export class SignIns {
     if (this.#flows.get(server) === flow) this.#flows.delete(server);
     if (deadClient !== undefined) this.#deadClients.set(server, deadClient);
     else if (result?.ok) this.#deadClients.delete(server);
-    if (result) this.options.onEnd({ id: flow.id, server, result });
+    // A browser may answer before its start is known: main reads the step, which has the id, before the end.
+    if (result) setImmediate(() => this.options.onEnd({ id: flow.id, server, result }));
   }
 }

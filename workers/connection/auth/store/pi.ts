@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import { lstat, mkdir, realpath, rmdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { asList, isObject } from "../../../../src/shared/protocol/is-object.ts";
+import { asList, isObject } from "../../../../src/shared/protocol/values.ts";
 import { type FileSystem, reasonOf, writeFileAtomic } from "../../../shared/files/file-system.ts";
 import { codeOf, PRIVATE_FOLDER, readRegularText, whyUnread } from "../../../shared/files/read-regular.ts";
 import {
