@@ -50,18 +50,6 @@ export function pagesOf(text: string, screen: Screen = UNKNOWN): string[] {
   return pages;
 }
 
-/** Longer addresses are refused by servers and browsers as well. */
-const URL_CHARS = 8 * 1024;
-
-/**
- * The address, if a terminal and a browser can be given it: http or https, printable ASCII without a space, bounded. A
- * server wrote it, or a part of it.
- */
-export function openableUrl(url: string): string | undefined {
-  if (url.length > URL_CHARS || !/^https?:\/\/[!-~]+$/i.test(url)) return undefined;
-  return URL.canParse(url) ? url : undefined;
-}
-
 /**
  * A link of a terminal (OSC 8): a click on any of its characters opens the whole address, also where Pi has broken the
  * text into several rows. A terminal that knows no links shows the text alone. `url`: of `openableUrl`.

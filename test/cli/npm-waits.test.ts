@@ -31,7 +31,7 @@ const homeWith = (): Promise<PiHome> =>
 test("a registry that never answers: list --refresh -> a row of its own for each server, within --timeout; call -> --timeout decides", async () => {
   registry.behave(() => "silent");
   const at = await homeWith();
-  const listed = await runCli(at, ["list", "--refresh", "--timeout", "6"]);
+  const listed = await runCli(at, ["list", "--refresh", "--timeout", "9"]);
   expect(listed).toMatchObject({ code: 3, stderr: "" });
   expect(listed.stdout).toMatch(
     /^mem\tconnecting\tstdio\t.*\tnpm fetches @modelcontextprotocol\/server-memory, \d s, no answer of its registry yet$/m,

@@ -188,7 +188,7 @@ test("several servers, another issuer -> the host chooses, is asked, refuses, ag
 
 test("no answer -> the sign-in ends by its time limit, and the next one begins", async () => {
   // Pi itself passes no limits on.
-  const impatient = (at: PiHome): Promise<string> => changedExtension(at, "flowMs:3e5", "flowMs:1");
+  const impatient = (at: PiHome): Promise<string> => changedExtension(at, "=5*6e4", "=1");
   const pi = await host({ extension: impatient });
   for (const command of ["/mcp auth web", "/mcp auth"]) {
     const { dialog, ended } = pi.command(command);

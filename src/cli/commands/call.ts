@@ -9,17 +9,23 @@ import { nearestTools, resolveTool } from "../../catalog/search.ts";
 import { serverName } from "../../report/server-name.ts";
 import type { CallProgress, CallResult } from "../../shared/protocol/calls.ts";
 import { messageOf } from "../../shared/protocol/errors.ts";
-import { isObject } from "../../shared/protocol/is-object.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
+import { isObject } from "../../shared/protocol/values.ts";
 import { counted, formatBytes } from "../../shared/text/amounts.ts";
 import { parseToPrint } from "../../shared/text/reading.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { looksLikeArguments, readArguments } from "../arguments/arguments.ts";
 import type { Console } from "../console/console.ts";
 import { EXIT, Failure, usage } from "../console/failure.ts";
-import { failureOf } from "../place/place.ts";
 import { readRegular } from "../place/read-regular.ts";
-import { type Command, type Context, type Known, knownCatalog, knownServer } from "./known.ts";
+import {
+  type Command,
+  type Context,
+  type Known,
+  knownCatalog,
+  knownServer,
+  reachedOrThrow,
+} from "./known.ts";
 
 const NAME_CHARS = 200;
 
@@ -34,11 +40,7 @@ function toolOf({ catalog }: Known, written: string, server: string): CatalogToo
 
 /** Why the server that was asked now has no such tool. */
 async function noTool({ catalog, report }: Known, server: string, written: string): Promise<Failure> {
-  const status = report?.servers.find((one) => one.name === server);
-  const failure = report && failureOf(report, server);
-  if (failure !== undefined) {
-    return new Failure(status?.state === "needs-auth" ? EXIT.signIn : EXIT.unreachable, failure);
-  }
+  reachedOrThrow(report, server);
   const near = (await nearestTools(catalog, written, server)).map((one) => oneLine(one.tool, NAME_CHARS));
   return usage(
     `${serverName(server)} has no tool ${oneLine(written, NAME_CHARS)}.`,
@@ -119,17 +121,13 @@ const extensionOf = (type: string): string =>
 
 const word = (value: unknown): string => (typeof value === "string" ? value : "");
 
-function asResult(value: unknown): ServerResult | undefined {
-  if (!isObject(value) || !Array.isArray(value.content)) return undefined;
-  const content = value.content.map(
-    (block): Block => (isObject(block) ? block : { type: "text", text: String(block) }),
-  );
-  return { ...value, content };
-}
-
 function parse(bytes: Uint8Array): ServerResult | undefined {
   try {
-    return asResult(parseToPrint(new TextDecoder().decode(bytes)));
+    const value: unknown = parseToPrint(new TextDecoder().decode(bytes));
+    if (!isObject(value) || !Array.isArray(value.content)) return undefined;
+    const asBlock = (block: unknown): Block =>
+      isObject(block) ? block : { type: "text", text: String(block) };
+    return { ...value, content: value.content.map(asBlock) };
   } catch {
     return undefined;
   }

@@ -6,7 +6,7 @@
 import type { Catalog, CatalogTool } from "../../catalog/catalog.ts";
 import { createCatalogStore, snapshotIsOlder, snapshotWrittenAt } from "../../catalog/store.ts";
 import { serverName } from "../../report/server-name.ts";
-import type { ServerStatus, StatusReport } from "../../shared/protocol/status.ts";
+import type { ServerStatus, StatusReport } from "../../shared/protocol/session.ts";
 import { durationText } from "../../shared/text/amounts.ts";
 import type { Console } from "../console/console.ts";
 import { asFailure, EXIT, type ExitCode, Failure, usage } from "../console/failure.ts";
@@ -51,18 +51,6 @@ function fromSnapshot({ place }: Context): Known | undefined {
 /** `exact`: a name that is merely alike would be another server's. */
 type Naming = "exact" | "alike";
 
-/** The configured name of the server that is meant. The worker explains a name that no readable file has. */
-function configuredName({ catalog }: Known, planned: StatusReport, written: string, naming: Naming): string {
-  const { servers, questions, refused, problems } = planned;
-  const withheld = [...questions.map(({ server }) => server), ...refused.map(({ name }) => name)];
-  if (withheld.includes(written) || problems.some(({ severity }) => severity === "error")) return written;
-  return nameAmong(
-    [...servers, ...catalog.servers].map(({ name }) => name),
-    written,
-    naming,
-  );
-}
-
 /** A server that no file has is a mistake of the file if the worker says so. */
 async function connectNamed(session: CliSession, server: string, { problems }: StatusReport): Promise<void> {
   try {
@@ -79,19 +67,11 @@ async function connectNamed(session: CliSession, server: string, { problems }: S
 
 /** Connects the server, or all that are on, or, for a first look, those whose tools are unknown. */
 async function fromServers(context: Context, written: string | undefined, naming: Naming): Promise<Known> {
-  const session = await context.session();
   const { console, options } = context;
-  const planned = await session.planned();
-  const before: Known = { catalog: session.store.current(), writtenAt: undefined, report: planned };
-  const server = written === undefined ? undefined : configuredName(before, planned, written, naming);
-  if (server !== undefined) await session.allow(server);
-  else for (const line of leftOutServers(planned)) console.note(line);
-  const unknown = planned.servers.filter(({ toolsKnown, state }) => !toolsKnown && state !== "disabled");
-  if (server !== undefined) await connectNamed(session, server, planned);
-  else await session.connectAll(options.refresh ? undefined : unknown.map(({ name }) => name));
-  const report = await session.status();
-  const asked = server === undefined ? report.servers : [];
-  for (const { name } of asked) {
+  const isUnknown = ({ toolsKnown, state }: ServerStatus): boolean => !toolsKnown && state !== "disabled";
+  const wants = written !== undefined || options.refresh ? "all" : isUnknown;
+  const { session, server, report } = await asked(context, written, wants, naming);
+  for (const { name } of server === undefined ? report.servers : []) {
     const failure = failureOf(report, name);
     if (failure === undefined) continue;
     console.warn(failure.startsWith(`${name}: `) ? failure : `${serverName(name)}: ${failure}`);
@@ -124,15 +104,16 @@ export function noteAge({ console, place }: Context, { catalog, writtenAt }: Kno
 }
 
 /** The name that is meant: the same, or one that differs in case and punctuation only. */
-function fitting(names: readonly string[], written: string, naming: Naming = "alike"): string | undefined {
+function fitting(names: readonly string[], written: string, naming: Naming): string | undefined {
   if (naming === "exact" || names.includes(written)) return names.find((name) => name === written);
   const plain = (name: string): string => name.toLowerCase().replaceAll(/[\s_\-./:]/g, "");
   return names.find((name) => plain(name) === plain(written));
 }
 
 /** The name as it is configured; throws a failure with the nearest name for any other. */
-function nameAmong(names: readonly string[], written: string, naming: Naming = "alike"): string {
-  const found = fitting(names, written);
+export function knownServer({ catalog, report }: Known, written: string, naming: Naming = "alike"): string {
+  const names = [...(report?.servers ?? []), ...catalog.servers].map(({ name }) => name);
+  const found = fitting(names, written, "alike");
   if (naming === "exact" && found !== undefined && found !== written) {
     throw usage(
       `No server named ${serverName(written)} is configured.`,
@@ -148,14 +129,6 @@ function nameAmong(names: readonly string[], written: string, naming: Naming = "
   );
 }
 
-export const knownServer = ({ catalog, report }: Known, written: string, naming?: Naming): string =>
-  nameAmong(
-    [...(report?.servers ?? []), ...catalog.servers].map(({ name }) => name),
-    written,
-    naming,
-  );
-
-/** A tool as `--json` shows it in lists. */
 export const toolRecord = ({ name, server, tool, description }: CatalogTool) => ({
   name,
   server: server.name,
@@ -179,33 +152,36 @@ export async function configured(
 ): Promise<{ session: CliSession; server: string; planned: StatusReport }> {
   const session = await context.session();
   const planned = await session.planned();
+  const { questions, refused, problems } = planned;
+  const withheld = [...questions.map(({ server }) => server), ...refused.map(({ name }) => name)];
+  // The worker explains a name that no readable file has.
+  const isLeft = withheld.includes(written) || problems.some(({ severity }) => severity === "error");
   const known: Known = { catalog: session.store.current(), writtenAt: undefined, report: planned };
-  return { session, server: configuredName(known, planned, written, naming), planned };
+  return { session, server: isLeft ? written : knownServer(known, written, naming), planned };
 }
 
 /**
- * The session after a look at servers: the named one may run, and those for which `wants` is true are connected.
+ * The session after a look at servers: the named one may run, and those that `wants` names are connected, or all that are on.
  * `report`: their state then.
  */
 export async function asked(
   context: Context,
   written: string | undefined,
-  wants: (status: ServerStatus) => boolean,
+  wants: "all" | ((status: ServerStatus) => boolean),
   naming: Naming = "alike",
 ): Promise<{ session: CliSession; server: string | undefined; report: StatusReport }> {
   const session = await context.session();
   const planned = await session.planned();
   if (written === undefined) {
     for (const line of leftOutServers(planned)) context.console.note(line);
-    const wanted = planned.servers.filter(wants).map(({ name }) => name);
-    if (wanted.length > 0) await session.connectAll(wanted);
+    const wanted = wants === "all" ? undefined : planned.servers.filter(wants).map(({ name }) => name);
+    if (wanted?.length !== 0) await session.connectAll(wanted);
     return { session, server: undefined, report: await session.status() };
   }
   const { server } = await configured(context, written, naming);
   await session.allow(server);
-  const report = await session.status();
-  const status = report.servers.find(({ name }) => name === server);
+  const status = (await session.status()).servers.find(({ name }) => name === server);
   // The worker explains the name of a server that is not there.
-  if (!status || wants(status)) await connectNamed(session, server, planned);
+  if (!status || wants === "all" || wants(status)) await connectNamed(session, server, planned);
   return { session, server, report: await session.status() };
 }

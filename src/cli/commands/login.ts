@@ -3,7 +3,7 @@
  * browser returns, or from what the person pastes on the terminal.
  */
 import { ACTIONS, type ActionName } from "../../report/actions.ts";
-import { serverName } from "../../report/server-name.ts";
+import { openableUrl, serverName } from "../../report/server-name.ts";
 import { ThreadsError } from "../../shared/protocol/errors.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
 import type {
@@ -11,7 +11,7 @@ import type {
   SignInQuestion,
   SignInResult,
   SignInStep,
-} from "../../shared/protocol/sign-in.ts";
+} from "../../shared/protocol/session.ts";
 import { counted } from "../../shared/text/amounts.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { isYes } from "../console/console.ts";
@@ -24,17 +24,12 @@ const QUESTIONS = 4;
 const PASTES = 10;
 /** Lines in a pipe are as wide as a usual terminal. */
 export const COLUMNS = 100;
-const URL_CHARS = 8 * 1024;
 const QUESTION_CHARS = 2_000;
 const LONGEST_MS = 15 * 60 * 1_000;
 const GRACE_MS = LIMITS.startupTimeoutMs + LIMITS.rpcGraceMs;
 
 type Begun = Exclude<SignInStep, { step: "ask" }>;
 type Opened = Extract<SignInStep, { step: "open" }>;
-
-/** The address as a terminal and a browser can be given it: a server wrote a part of it. */
-const isOpenable = (url: string): boolean =>
-  url.length <= URL_CHARS && /^https?:\/\/[!-~]+$/i.test(url) && URL.canParse(url);
 
 /** `--yes` was written before anybody saw the addresses that a server chose, so it agrees to none. */
 async function agrees(
@@ -79,7 +74,7 @@ async function paste(context: Context, session: CliSession, id: string, closing:
 
 function showPage({ console }: Context, server: string, { url, browser, listens, codeGoesTo }: Opened): void {
   const name = serverName(server);
-  if (!isOpenable(url)) {
+  if (openableUrl(url) === undefined) {
     throw new Failure(EXIT.signIn, `${name}: the address of its sign-in page cannot be opened.`);
   }
   const lines = [
@@ -101,7 +96,6 @@ function showPage({ console }: Context, server: string, { url, browser, listens,
   });
 }
 
-/** The end of the sign-in, or a failure when its time is over. */
 async function finish(
   context: Context,
   session: CliSession,
@@ -109,8 +103,6 @@ async function finish(
   step: Begun,
 ): Promise<SignInResult> {
   const closing = new AbortController();
-  const onEnd = (): void => closing.abort();
-  context.signal.addEventListener("abort", onEnd, { once: true });
   let timer: NodeJS.Timeout | undefined;
   const ownMs = step.step === "open" ? Math.max(0, Math.min(step.endsInMs, LONGEST_MS)) : 0;
   const late = new Promise<never>((_resolve, reject) => {
@@ -124,7 +116,8 @@ async function finish(
       showPage(context, server, step);
       // A failure of the pasting leaves the browser's way open.
       if (context.console.canAsk) {
-        paste(context, session, step.id, closing.signal).catch((error: unknown) =>
+        const over = AbortSignal.any([context.signal, closing.signal]);
+        paste(context, session, step.id, over).catch((error: unknown) =>
           context.console.warn(asFailure(error).message),
         );
       }
@@ -136,7 +129,6 @@ async function finish(
   } finally {
     clearTimeout(timer);
     closing.abort();
-    context.signal.removeEventListener("abort", onEnd);
   }
 }
 
@@ -158,7 +150,6 @@ function told({ console }: Context, server: string, result: SignInResult): ExitC
   return tools === undefined ? EXIT.unreachable : EXIT.ok;
 }
 
-/** The session and the server, which must be a remote one. */
 async function remote(context: Context): Promise<{ session: CliSession; server: string }> {
   const [written] = context.arguments;
   const { session, server = "", report } = await asked(context, written, () => false, "exact");

@@ -5,22 +5,6 @@ import { slipsBetween } from "../../shared/text/reading.ts";
 import { type Failure, usage } from "../console/failure.ts";
 import { ALIASES, GLOBAL_OPTIONS, isWord, type Option, optionsOf, WORDS, type WordName } from "./table.ts";
 
-export interface Options {
-  json: boolean;
-  quiet: boolean;
-  yes: boolean;
-  "no-color": boolean;
-  help: boolean;
-  version: boolean;
-  "trust-project": boolean;
-  refresh: boolean;
-  [name: string]: boolean | string | string[] | undefined;
-  config?: string;
-  cwd?: string;
-  timeout?: string;
-  args?: string;
-}
-
 export interface CommandLine {
   /** Undefined: none is named. */
   word: WordName | undefined;
@@ -28,7 +12,7 @@ export interface CommandLine {
   options: Options;
 }
 
-export const NO_OPTIONS: Options = {
+export const NO_OPTIONS = {
   json: false,
   quiet: false,
   yes: false,
@@ -39,9 +23,16 @@ export const NO_OPTIONS: Options = {
   refresh: false,
 };
 
+export type Options = typeof NO_OPTIONS & {
+  [name: string]: boolean | string | undefined;
+  config?: string;
+  cwd?: string;
+  timeout?: string;
+  args?: string;
+};
+
 const SLIPS = 2;
 
-/** The name that a slip may stand for. */
 function nearest(written: string, names: readonly string[]): string | undefined {
   const [best] = names
     .map((name) => ({ name, slips: slipsBetween(written.toLowerCase(), name.toLowerCase(), SLIPS) }))
@@ -73,15 +64,17 @@ class Reader {
   read(): CommandLine {
     for (let text = this.#rest.shift(); text !== undefined; text = this.#rest.shift()) {
       if (this.word === "add") {
-        this.#add([text, ...this.#rest.splice(0)]);
+        // The words of `add` go to a reader of their own, without the options that every command has.
+        const { own, foreign } = divideAdd([text, ...this.#rest.splice(0)]);
+        this.arguments.push(...foreign);
+        for (this.#rest.push(...own); this.#rest.length > 0; ) this.#option(this.#rest.shift() ?? "");
         break;
       }
       if (text === "--") {
         this.arguments.push(...this.#rest.splice(0));
         break;
       }
-      if (text.startsWith("--")) this.#long(text.slice(2));
-      else if (/^-[a-z]/i.test(text)) this.#short(text.slice(1));
+      if (/^-[a-z-]/i.test(text)) this.#option(text);
       else this.#argument(text);
     }
     const { word, arguments: given, options } = this;
@@ -105,15 +98,9 @@ class Reader {
     this.word = name;
   }
 
-  /** The words of `add` go to a reader of their own, without the options that every command has. */
-  #add(words: readonly string[]): void {
-    const { own, foreign } = divideAdd(words);
-    this.arguments.push(...foreign);
-    this.#rest.push(...own);
-    for (let text = this.#rest.shift(); text !== undefined; text = this.#rest.shift()) {
-      if (text.startsWith("--")) this.#long(text.slice(2));
-      else this.#short(text.slice(1));
-    }
+  #option(text: string): void {
+    if (text.startsWith("--")) this.#long(text.slice(2));
+    else this.#short(text.slice(1));
   }
 
   #long(text: string): void {
@@ -170,11 +157,10 @@ export const readCommandLine = (argv: readonly string[]): CommandLine => new Rea
 export const wantsJson = (argv: readonly string[]): boolean =>
   argv.some((text, at) => text === "--json" && !(argv.includes("call") && isArguments(argv[at + 1])));
 
-/** Throws if an argument is missing or one is too many. */
 export function checkArguments({ word, arguments: given }: CommandLine): void {
   // The reader of these words says more.
   if (word === undefined || word === "add") return;
-  const wanted: readonly { name: string; required?: true; many?: true }[] = WORDS[word].arguments;
+  const { arguments: wanted = [] } = WORDS[word];
   const help = `pi-mcp-threads help ${word} shows how it is used.`;
   const missing = wanted.slice(given.length).find(({ required }) => required);
   if (missing) throw usage(`${word} needs a ${missing.name}.`, help);

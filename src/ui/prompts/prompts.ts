@@ -9,18 +9,12 @@
 import type { InputEvent, InputResult, PiContext } from "../../pi/api.ts";
 import type { PromptHost } from "./use-prompt.ts";
 
-export interface PromptCommands {
-  /** Registers the commands that Pi does not know yet. */
-  register(ctx: PiContext): void;
-  /** The prompt's text for the input of such a command; undefined for any other input. */
-  onInput(event: InputEvent, ctx: PiContext): Promise<InputResult> | undefined;
-}
-
-export function createPromptCommands(host: PromptHost): PromptCommands {
+export function createPromptCommands(host: PromptHost) {
   const known = new Set<string>();
   let isFirst = true;
   return {
-    register: ({ ui, mode }) => {
+    /** Registers the commands that Pi does not know yet. */
+    register: ({ ui, mode }: PiContext): void => {
       if (mode === "print" || mode === "json") return;
       const before = known.size;
       for (const { prompts = [] } of host.catalog().servers) {
@@ -41,7 +35,8 @@ export function createPromptCommands(host: PromptHost): PromptCommands {
       if (mode === "tui" && known.size > before && !isFirst) ui.addAutocompleteProvider((current) => current);
       isFirst = false;
     },
-    onInput: ({ text, source }, ctx) => {
+    /** The prompt's text for the input of such a command; undefined for any other input. */
+    onInput: ({ text, source }: InputEvent, ctx: PiContext): Promise<InputResult> | undefined => {
       // A server's own text may look like a command, and must not be one.
       if (source === "extension" || !text.startsWith("/mcp__")) return undefined;
       const [name = ""] = text.slice(1).split(/\s/, 1);

@@ -4,8 +4,7 @@ import type { Catalog } from "../../catalog/catalog.ts";
 import type { Completion, InputResult, Pi, PiCommandContext, PiContext } from "../../pi/api.ts";
 import { notify } from "../../pi/extension.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import type { CallResult } from "../../shared/protocol/calls.ts";
-import { decode } from "../../shared/protocol/codec.ts";
+import { type CallResult, decode } from "../../shared/protocol/calls.ts";
 import { describeThrown } from "../../shared/protocol/errors.ts";
 import type { SnapshotPrompt } from "../../shared/snapshot/contract.ts";
 import { isTextBlock } from "../../shared/text/clean-blocks.ts";
@@ -61,21 +60,17 @@ export interface PromptHost {
   settle: () => Promise<unknown>;
 }
 
-/** A prompt with its server, as a command names it. */
-export interface NamedPrompt {
-  server: string;
-  prompt: SnapshotPrompt;
-}
+type NamedPrompt = NonNullable<ReturnType<typeof promptNamed>>;
 
 /** A person typed a command: its name without the slash, and the text behind it. */
-export interface TypedCommand {
+interface TypedCommand {
   name: string;
   args: string;
   ctx: PiContext;
 }
 
 /** The prompt of a command in the newest catalog. */
-export function promptNamed({ catalog }: Pick<PromptHost, "catalog">, name: string): NamedPrompt | undefined {
+function promptNamed({ catalog }: Pick<PromptHost, "catalog">, name: string) {
   for (const { name: server, prompts = [] } of catalog().servers) {
     const prompt = prompts.find(({ command }) => command === name);
     if (prompt) return { server, prompt };
@@ -83,10 +78,8 @@ export function promptNamed({ catalog }: Pick<PromptHost, "catalog">, name: stri
   return undefined;
 }
 
-export interface Word {
-  /** Without quotes. */
+interface Word {
   text: string;
-  /** Where the word starts in the text. */
   at: number;
   /** The word reaches the end of the text: a person may still be typing it. */
   isOpen: boolean;

@@ -36,13 +36,6 @@ export async function choose<T extends string>(
   return undefined;
 }
 
-/** The typed text without blanks around it; undefined: the dialog was closed. */
-export async function type(ctx: PiContext, title: string, placeholder: string): Promise<string | undefined> {
-  const text: unknown = await ctx.ui.input(printable(title), placeholder);
-  // Over RPC the other program may send anything.
-  return typeof text === "string" ? text.trim() : undefined;
-}
-
 export type Read<T> = { value: T } | { problem: string };
 
 /** Over RPC a program may answer every dialog at once, with anything. */
@@ -58,9 +51,11 @@ export async function until<T>(
 ): Promise<T | undefined> {
   let problem = "";
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const text = await type(ctx, problem === "" ? title : `${problem}\n${title}`, placeholder);
-    if (text === undefined) return undefined;
-    const result = read(text);
+    const asked = printable(problem === "" ? title : `${problem}\n${title}`);
+    const text: unknown = await ctx.ui.input(asked, placeholder);
+    // Over RPC the other program may send anything.
+    if (typeof text !== "string") return undefined;
+    const result = read(text.trim());
     if ("value" in result) return result.value;
     problem = result.problem;
   }

@@ -1,7 +1,8 @@
 /** Owns: which addresses are shown as a link, and the texts of a sign-in at any width. */
 import { describe, expect, it, test } from "vitest";
+import { openableUrl } from "../../../../src/report/server-name.ts";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
-import { openableUrl, terminalLink } from "../../../../src/ui/dialog.ts";
+import { terminalLink } from "../../../../src/ui/dialog.ts";
 import {
   dialogText,
   endText,

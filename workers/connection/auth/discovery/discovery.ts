@@ -11,7 +11,6 @@ import { type AuthRequests, endingWith } from "../requests/requests.ts";
 import {
   checkResource,
   type DiscoveryOptions,
-  type Document,
   type Fields,
   findResource,
   firstDocument,
@@ -44,11 +43,18 @@ function usable(
   return verdict.kind === "accepted" ? { ...server, acceptedIssuer: found } : server;
 }
 
-/** Why there are no usable metadata. */
-const problemIn = (document: Exclude<Document, { kind: "found" }>, url: URL): SignInProblem =>
-  document.kind === "unusable"
-    ? document.problem
-    : badAnswer(url, "there are no metadata of an authorization server");
+/** The server whose metadata are at one of the addresses of `url`. `expected`: as in `judgeIssuer`. */
+async function serverAt(
+  url: URL,
+  addresses: readonly URL[],
+  expected: string | undefined,
+  question: DiscoveryOptions,
+): Promise<FoundServer> {
+  const document = await firstDocument(addresses, question.requests, lacksIssuer);
+  if (document.kind === "found") return usable(document, expected, question);
+  if (document.kind === "unusable") throw document.problem;
+  throw badAnswer(url, "there are no metadata of an authorization server");
+}
 
 /** An issuer has neither a query nor a fragment (RFC 8414, section 2), behind which its metadata could not be found. */
 function issuerUrl(issuer: string): URL {
@@ -62,15 +68,13 @@ function issuerUrl(issuer: string): URL {
 }
 
 /** The authorization server that the MCP server names. Throws `SignInProblem`. */
-export async function findNamedServer(issuer: string, question: DiscoveryOptions): Promise<FoundServer> {
+async function findNamedServer(issuer: string, question: DiscoveryOptions): Promise<FoundServer> {
   const url = issuerUrl(issuer);
-  const document = await firstDocument(serverAddresses(url), question.requests, lacksIssuer);
-  if (document.kind === "found") return usable(document, issuer, question);
-  throw problemIn(document, url);
+  return serverAt(url, serverAddresses(url), issuer, question);
 }
 
 /** The authorization server whose metadata are at an address of the configuration. Throws `SignInProblem`. */
-export async function findServerAt(address: string, question: DiscoveryOptions): Promise<FoundServer> {
+async function findServerAt(address: string, question: DiscoveryOptions): Promise<FoundServer> {
   if (!URL.canParse(address)) {
     throw new SignInProblem("bad-settings", {
       key: "oauth.authServerMetadataUrl",
@@ -78,9 +82,7 @@ export async function findServerAt(address: string, question: DiscoveryOptions):
     });
   }
   const url = new URL(address);
-  const document = await firstDocument([url], question.requests, lacksIssuer);
-  if (document.kind === "found") return usable(document, undefined, question);
-  throw problemIn(document, url);
+  return serverAt(url, [url], undefined, question);
 }
 
 /** Endpoints of a server without metadata (MCP 2025-03-26, fallbacks for servers without metadata discovery). */
@@ -110,7 +112,7 @@ async function hasPage(origin: string, { plan, requests }: DiscoveryOptions): Pr
  * Endpoints are only guessed if every address answered that there is nothing, and the guessed page is there. Throws
  * `SignInProblem`; "no-sign-in" if nothing says that the server takes one.
  */
-export async function findServerOfOrigin(
+async function findServerOfOrigin(
   wrong: SignInProblem | undefined,
   question: DiscoveryOptions,
 ): Promise<FoundServer> {
@@ -254,7 +256,6 @@ async function fromResource(metadata: ResourceMetadata, options: DiscoveryOption
   };
 }
 
-/** Throws `SignInProblem`. */
 export async function discover(options: DiscoveryOptions): Promise<Discovered> {
   const { plan } = options;
   if (plan.authServerMetadataUrl !== undefined) {
@@ -268,16 +269,25 @@ export async function discover(options: DiscoveryOptions): Promise<Discovered> {
 }
 
 /**
+ * All requests of one question together: it is asked under the lock of the sign-in, or while a server connects. A server
+ * that names many slow ones would otherwise hold the lock for minutes.
+ */
+const ALL_MS = 20_000;
+
+/** The question with that time for all its requests, and without notes. */
+const within = (ms: number, question: Omit<DiscoveryOptions, "onNote">): DiscoveryOptions => ({
+  ...question,
+  requests: endingWith(question.requests, AbortSignal.timeout(ms)),
+  onNote: () => undefined,
+});
+
+/**
  * Whether anything at the server's own origin says that it takes a sign-in: metadata, or the endpoints of MCP 2025-03-26.
  * No other server is asked, because the user has not begun a sign-in. A server that has trouble, or whose metadata have a
  * mistake, may take one: the sign-in says what is wrong. Throws what is no problem of a sign-in.
  */
 export async function offersSignIn(question: Omit<DiscoveryOptions, "onNote">): Promise<boolean> {
-  const options = {
-    ...question,
-    requests: endingWith(question.requests, AbortSignal.timeout(ALL_MS)),
-    onNote: () => undefined,
-  };
+  const options = within(ALL_MS, question);
   try {
     const search = await findResource(options);
     if (search.kind === "found" && search.metadata.issuers.length > 0) return true;
@@ -305,14 +315,7 @@ async function answerOr(
   }
 }
 
-/**
- * All requests of one question together: it is asked under the lock of the sign-in, or while a server connects. A server
- * that names many slow ones would otherwise hold the lock for minutes.
- */
-const ALL_MS = 20_000;
-
 export interface MoveQuestion extends Omit<DiscoveryOptions, "onNote"> {
-  /** Issuer of the stored sign-in. */
   issuer: string;
   limitMs?: number;
 }
@@ -324,11 +327,7 @@ export interface MoveQuestion extends Omit<DiscoveryOptions, "onNote"> {
  */
 export function movedTo(question: MoveQuestion): Promise<string | undefined> {
   const { issuer, limitMs = ALL_MS } = question;
-  const options = {
-    ...question,
-    requests: endingWith(question.requests, AbortSignal.timeout(limitMs)),
-    onNote: () => undefined,
-  };
+  const options = within(limitMs, question);
   return answerOr(undefined, async () => {
     if (options.plan.authServerMetadataUrl !== undefined) return undefined;
     const search = await findResource(options);

@@ -20,7 +20,6 @@ export interface ClientRecord {
   secret?: string;
   method: ClientAuthMethod;
   kind: "configured" | "metadata-document" | "dynamic";
-  /** Redirect URIs that a dynamic registration named. */
   redirectUris?: string[];
   /** Milliseconds since the epoch. Absent: the secret does not expire. */
   secretExpiresAt?: number;
@@ -69,12 +68,8 @@ export interface GivenTokens {
   expiresAt?: number;
 }
 
-/** What the token endpoint answered, checked. `expiresAt`: milliseconds since the epoch. */
-export interface TokenAnswer {
-  access_token: string;
-  token_type: string;
-  refresh_token?: string;
-  expiresAt?: number;
+/** What the token endpoint answered, checked. */
+export interface TokenAnswer extends GivenTokens {
   scope?: string;
 }
 
@@ -129,196 +124,168 @@ export class SignInProblem extends Error {
   }
 }
 
+/** Undefined for an error that is no problem of a sign-in. */
+export const kindOf = (error: unknown): SignInProblemKind | undefined =>
+  error instanceof SignInProblem ? error.kind : undefined;
+
 const WORDS_CHARS = 200;
 const URL_CHARS = 300;
 
-interface Words {
-  /** Follows `server: `. */
-  what: string;
-  remedy: string;
-  /** Absent: `needs_auth`. */
-  code?: ErrorCode;
-}
+/** What the words of a problem are made of: its facts as people may read them. */
+type Facts = ProblemFacts & { server: string };
 
-interface Context {
-  server: string;
-  facts: ProblemFacts;
-}
+type Part = string | ((facts: Facts) => string);
 
-const signIn = ({ server }: Context): string => signInAdvice(server);
-const again = ({ server }: Context): string => `Run ${commandFor("auth", server)} again.`;
-const later = ({ server }: Context): string =>
+/** What is wrong, behind `server: `; what helps; the error's code, if it is not `needs_auth`. */
+type Words = readonly [what: Part, remedy: Part, code?: ErrorCode];
+
+const signIn = ({ server }: Facts): string => signInAdvice(server);
+const again = ({ server }: Facts): string => `Run ${commandFor("auth", server)} again.`;
+const later = ({ server }: Facts): string =>
   `Nothing is lost: the next call or ${commandFor("auth", server)} tries again.`;
-const register = ({ facts }: Context): string =>
-  `Register a client at ${facts.url ?? "the authorization server"}, and write its id as oauth.clientId.`;
+const register = ({ url = "the authorization server" }: Facts): string =>
+  `Register a client at ${url}, and write its id as oauth.clientId.`;
+const UNSAID = "it does not say which";
 const said = (text: string | undefined): string => (text ? `: ${text}` : "");
 
 const WORDS = {
   // `what`: what is in the place of metadata.
-  "no-sign-in": ({ facts }) => ({
-    what: `it offers no sign-in${facts.what === undefined ? "" : `: ${facts.url} has no metadata, but ${facts.what}`}`,
-    remedy: 'If it wants a key, write "bearerTokenEnv": "NAME_OF_VARIABLE" or "headers" for it in mcp.json.',
-  }),
-  "not-signed-in": (context) => ({ what: "it needs a sign-in", remedy: signIn(context) }),
+  "no-sign-in": [
+    ({ what, url }) =>
+      `it offers no sign-in${what === undefined ? "" : `: ${url} has no metadata, but ${what}`}`,
+    'If it wants a key, write "bearerTokenEnv": "NAME_OF_VARIABLE" or "headers" for it in mcp.json.',
+  ],
+  "not-signed-in": ["it needs a sign-in", signIn],
   // `path`: of tokens that someone else wrote.
-  expired: (context) =>
-    context.facts.path === undefined
-      ? { what: "the sign-in has expired and cannot be renewed", remedy: signIn(context) }
-      : {
-          what: `the tokens in ${context.facts.path} have expired and cannot be renewed`,
-          remedy: `Renew the file, or sign in: ${signIn(context)}`,
-        },
-  "refresh-refused": (context) => ({
-    what: "the authorization server ended the sign-in",
-    remedy: signIn(context),
-  }),
-  "fresh-token-refused": (context) => ({
-    what: "it refused a token that was just issued for it",
-    remedy: `${signIn(context)} If that does not help, its operator must look at the token's audience.`,
-  }),
-  moved: (context) => ({
-    what: `it has moved to another authorization server${context.facts.found ? ` (${context.facts.found})` : ""}`,
-    remedy: signIn(context),
-  }),
-  "scope-wanted": (context) => ({
-    what: `it wants more rights: ${context.facts.scope ?? "it does not say which"}`,
-    remedy: signIn(context),
-  }),
-  "scope-loop": ({ facts }) => ({
-    what: `two sign-ins have not given it the rights that it wants: ${facts.scope ?? "it does not say which"}`,
-    remedy: "Its operator must look at what the authorization server grants. A restart of Pi tries again.",
-  }),
-  "scope-refused": ({ facts }) => ({
-    what: `the authorization server refuses the scope${said(facts.scope)}`,
-    remedy: "Write the scope that it knows as oauth.scope.",
-  }),
-  "no-registration": (context) => ({
-    what: "its authorization server registers no clients by itself",
-    remedy: register(context),
-  }),
-  "known-clients-only": (context) => ({
-    what: "its authorization server takes known clients only",
-    remedy: `${register(context)} Some servers go by oauth.clientName.`,
-  }),
-  "registration-refused": (context) => ({
-    what: `its authorization server refused to register a client${said(context.facts.what)}`,
-    remedy: register(context),
-  }),
-  "client-unknown": (context) => ({
-    what: "its authorization server no longer knows this client",
-    remedy: `${again(context)} With a configured client, check oauth.clientId and oauth.clientSecret.`,
-  }),
-  "issuer-differs": ({ facts }) => ({
-    what: `its authorization server should be ${facts.expected} and says it is ${facts.found}`,
+  expired: [
+    ({ path }) =>
+      `${path === undefined ? "the sign-in has" : `the tokens in ${path} have`} expired and cannot be renewed`,
+    (facts) => (facts.path === undefined ? signIn(facts) : `Renew the file, or sign in: ${signIn(facts)}`),
+  ],
+  "refresh-refused": ["the authorization server ended the sign-in", signIn],
+  "fresh-token-refused": [
+    "it refused a token that was just issued for it",
+    (facts) => `${signIn(facts)} If that does not help, its operator must look at the token's audience.`,
+  ],
+  moved: [({ found }) => `it has moved to another authorization server${found ? ` (${found})` : ""}`, signIn],
+  "scope-wanted": [({ scope = UNSAID }) => `it wants more rights: ${scope}`, signIn],
+  "scope-loop": [
+    ({ scope = UNSAID }) => `two sign-ins have not given it the rights that it wants: ${scope}`,
+    "Its operator must look at what the authorization server grants. A restart of Pi tries again.",
+  ],
+  "scope-refused": [
+    ({ scope }) => `the authorization server refuses the scope${said(scope)}`,
+    "Write the scope that it knows as oauth.scope.",
+  ],
+  "no-registration": ["its authorization server registers no clients by itself", register],
+  "known-clients-only": [
+    "its authorization server takes known clients only",
+    (facts) => `${register(facts)} Some servers go by oauth.clientName.`,
+  ],
+  "registration-refused": [
+    ({ what }) => `its authorization server refused to register a client${said(what)}`,
+    register,
+  ],
+  "client-unknown": [
+    "its authorization server no longer knows this client",
+    (facts) => `${again(facts)} With a configured client, check oauth.clientId and oauth.clientSecret.`,
+  ],
+  "issuer-differs": [
+    ({ expected, found }) => `its authorization server should be ${expected} and says it is ${found}`,
     // A model reads this too, and the server chose the issuer.
-    remedy: `Only the user can decide to trust that: "issuer": "${facts.found}" in oauth.`,
-  }),
-  "resource-differs": ({ facts }) => ({
-    what: `it should be the resource ${facts.expected} and says it is ${facts.found}`,
-    remedy: 'If the url is right, write that resource as "resource" in oauth.',
-  }),
+    ({ found }) => `Only the user can decide to trust that: "issuer": "${found}" in oauth.`,
+  ],
+  "resource-differs": [
+    ({ expected, found }) => `it should be the resource ${expected} and says it is ${found}`,
+    'If the url is right, write that resource as "resource" in oauth.',
+  ],
   // Entra: AADSTS9010010.
-  "resource-refused": () => ({
-    what: "its authorization server refuses the parameter resource",
-    remedy: 'Write "resource": false in oauth.',
-  }),
-  "pkce-refused": () => ({
-    what: "its authorization server does not support PKCE with S256, without which no sign-in is safe",
-    remedy: "Only its operator can change that.",
-    code: "connect_failed",
-  }),
-  "no-endpoint": ({ facts }) => ({
-    what: `its authorization server names no ${facts.what}`,
-    remedy: "If it publishes other metadata, write their address as oauth.authServerMetadataUrl.",
-    code: "connect_failed",
-  }),
-  "port-in-use": (context) => ({
-    what: `another program uses port ${context.facts.port}, on which the browser must answer`,
-    remedy: `End that program, or change oauth.callbackPort. ${again(context)}`,
-  }),
-  "redirect-refused": ({ facts }) => ({
-    what: `its authorization server refuses the redirect URI ${facts.url}`,
-    remedy: "Write one that is registered there as oauth.redirectUri.",
-  }),
-  "state-wrong": (context) => ({
-    what: "the answer of the browser belongs to another sign-in",
-    remedy: again(context),
-  }),
+  "resource-refused": [
+    "its authorization server refuses the parameter resource",
+    'Write "resource": false in oauth.',
+  ],
+  "pkce-refused": [
+    "its authorization server does not support PKCE with S256, without which no sign-in is safe",
+    "Only its operator can change that.",
+    "connect_failed",
+  ],
+  "no-endpoint": [
+    ({ what }) => `its authorization server names no ${what}`,
+    "If it publishes other metadata, write their address as oauth.authServerMetadataUrl.",
+    "connect_failed",
+  ],
+  "port-in-use": [
+    ({ port }) => `another program uses port ${port}, on which the browser must answer`,
+    (facts) => `End that program, or change oauth.callbackPort. ${again(facts)}`,
+  ],
+  "redirect-refused": [
+    ({ url }) => `its authorization server refuses the redirect URI ${url}`,
+    "Write one that is registered there as oauth.redirectUri.",
+  ],
+  "state-wrong": ["the answer of the browser belongs to another sign-in", again],
   // RFC 9207. Neither `error` nor its description may be shown.
-  "response-issuer-wrong": (context) => ({
-    what: "the answer of the browser comes from another authorization server",
-    remedy: `Do not trust that page. ${again(context)}`,
-  }),
-  denied: (context) => ({ what: "the sign-in was declined in the browser", remedy: again(context) }),
-  "code-refused": (context) => ({
-    what: "the authorization server no longer accepts the code of this sign-in",
-    remedy: again(context),
-  }),
-  "timed-out": (context) => ({ what: "the sign-in was not finished in time", remedy: again(context) }),
-  cancelled: () => ({ what: "the sign-in was cancelled", remedy: "Nothing was changed.", code: "cancelled" }),
-  "too-many": ({ facts }) => ({
-    what: `${facts.most} other sign-ins wait for their browsers`,
-    remedy: "Finish or cancel one of them first.",
-  }),
-  unreachable: (context) => ({
-    what: `${context.facts.url} could not be reached${said(context.facts.what)}`,
-    remedy: later(context),
-    code: "connect_failed",
-  }),
+  "response-issuer-wrong": [
+    "the answer of the browser comes from another authorization server",
+    (facts) => `Do not trust that page. ${again(facts)}`,
+  ],
+  denied: ["the sign-in was declined in the browser", again],
+  "code-refused": ["the authorization server no longer accepts the code of this sign-in", again],
+  "timed-out": ["the sign-in was not finished in time", again],
+  cancelled: ["the sign-in was cancelled", "Nothing was changed.", "cancelled"],
+  "too-many": [
+    ({ most }) => `${most} other sign-ins wait for their browsers`,
+    "Finish or cancel one of them first.",
+  ],
+  unreachable: [({ url, what }) => `${url} could not be reached${said(what)}`, later, "connect_failed"],
   // 5xx, 408 and 429.
-  unavailable: (context) => ({
-    what: `${context.facts.url} answered status ${context.facts.status}`,
-    remedy: later(context),
-    code: "connect_failed",
-  }),
-  "bad-answer": ({ facts }) => ({
-    what: `${facts.url} gave an answer that cannot be used${said(facts.what)}`,
-    remedy: "Check the url in mcp.json, or oauth.authServerMetadataUrl.",
-    code: "connect_failed",
-  }),
-  refused: (context) => ({
-    what: `the authorization server answered ${context.facts.error ?? "an error"}${said(context.facts.what)}`,
-    remedy: again(context),
-  }),
-  "not-https": ({ facts }) => ({
-    what: `${facts.url} is not https, and a token would travel in the open`,
-    remedy: "Only its operator can change that.",
-    code: "connect_failed",
-  }),
-  "private-address": ({ facts }) => ({
-    what: `${facts.url} is in a private network, which a public server may not name`,
-    remedy: "If that is meant, write oauth.authServerMetadataUrl yourself.",
-    code: "connect_failed",
-  }),
-  "secret-elsewhere": ({ facts }) => ({
-    what: `its client secret would go to ${facts.url}, which is another site that mcp.json does not name`,
+  unavailable: [({ url, status }) => `${url} answered status ${status}`, later, "connect_failed"],
+  "bad-answer": [
+    ({ url, what }) => `${url} gave an answer that cannot be used${said(what)}`,
+    "Check the url in mcp.json, or oauth.authServerMetadataUrl.",
+    "connect_failed",
+  ],
+  refused: [
+    ({ error = "an error", what }) => `the authorization server answered ${error}${said(what)}`,
+    again,
+  ],
+  "not-https": [
+    ({ url }) => `${url} is not https, and a token would travel in the open`,
+    "Only its operator can change that.",
+    "connect_failed",
+  ],
+  "private-address": [
+    ({ url }) => `${url} is in a private network, which a public server may not name`,
+    "If that is meant, write oauth.authServerMetadataUrl yourself.",
+    "connect_failed",
+  ],
+  "secret-elsewhere": [
+    ({ url }) => `its client secret would go to ${url}, which is another site that mcp.json does not name`,
     // A model reads this too, and the server chose the address.
-    remedy: `Only the user can decide to trust that: "${facts.key}": "${facts.found}" in oauth.`,
-    code: "bad_config",
-  }),
-  "store-unwritable": ({ facts }) => ({
-    what: `the sign-in could not be written to ${facts.path}${said(facts.what)}`,
-    remedy: "It holds until Pi ends. Make the folder writable to keep it.",
-  }),
-  "lock-busy": (context) => ({
-    what: `another Pi is renewing the sign-in and has not finished (${context.facts.path})`,
-    remedy: later(context),
-    code: "connect_failed",
-  }),
-  "bad-settings": ({ facts }) => ({
-    what: `${facts.key} cannot be used${said(facts.what)}`,
-    remedy: "Correct it in mcp.json.",
-    code: "bad_config",
-  }),
-} satisfies Record<string, (context: Context) => Words>;
+    ({ key, found }) => `Only the user can decide to trust that: "${key}": "${found}" in oauth.`,
+    "bad_config",
+  ],
+  "store-unwritable": [
+    ({ path, what }) => `the sign-in could not be written to ${path}${said(what)}`,
+    "It holds until Pi ends. Make the folder writable to keep it.",
+  ],
+  "lock-busy": [
+    ({ path }) => `another Pi is renewing the sign-in and has not finished (${path})`,
+    later,
+    "connect_failed",
+  ],
+  "bad-settings": [
+    ({ key, what }) => `${key} cannot be used${said(what)}`,
+    "Correct it in mcp.json.",
+    "bad_config",
+  ],
+} satisfies Record<string, Words>;
 
 /** Facts as people may read them: without secrets, in one line, bounded. */
 function shownFacts(facts: ProblemFacts, redact: (text: string) => string): ProblemFacts {
-  const shown = (text: string, chars: number): string => oneLine(redact(text), chars);
   return Object.fromEntries(
     Object.entries(facts).map(([key, value]: [string, string | number]) => {
       if (typeof value === "number") return [key, value];
-      return [key, shown(value, key === "url" || key === "path" ? URL_CHARS : WORDS_CHARS)];
+      return [key, oneLine(redact(value), key === "url" || key === "path" ? URL_CHARS : WORDS_CHARS)];
     }),
   );
 }
@@ -329,10 +296,11 @@ export function explainProblem(
   { server, redact }: { server: string; redact: (text: string) => string },
 ): ThreadsError {
   const shown = shownFacts(facts, redact);
-  const { what, remedy, code = "needs_auth" }: Words = WORDS[kind]({ server, facts: shown });
+  const [what, remedy, code = "needs_auth"]: Words = WORDS[kind];
+  const textOf = (part: Part): string => (typeof part === "string" ? part : part({ server, ...shown }));
   const scope = shown.scope === undefined ? {} : { scope: shown.scope };
-  return new ThreadsError(code, `${server}: ${what}.`, {
-    remedy,
+  return new ThreadsError(code, `${server}: ${textOf(what)}.`, {
+    remedy: textOf(remedy),
     data: { server, reason: kind, ...scope },
     cause,
   });
@@ -341,7 +309,6 @@ export function explainProblem(
 /** All texts together have at most `HEADER_CHARS` characters. To show a text, take secrets out first, then cut it. */
 export interface AuthChallenge {
   scheme: string;
-  realm?: string;
   scope?: string;
   /** RFC 6750, section 3.1: `invalid_token`, `insufficient_scope`, `invalid_request`. */
   error?: string;
@@ -354,7 +321,6 @@ export interface AuthChallenge {
 export interface RefusedRequest {
   status: number;
   challenge: AuthChallenge | undefined;
-  /** The token of the request. */
   sent: string | undefined;
   /** The request was sent before with another token, which was refused, too. */
   isRepeated: boolean;
@@ -385,7 +351,6 @@ export function parseChallenge(header: string | undefined): AuthChallenge | unde
   return {
     scheme,
     ...known({
-      realm: found.get("realm"),
       scope: found.get("scope"),
       error: found.get("error"),
       errorDescription: found.get("error_description"),

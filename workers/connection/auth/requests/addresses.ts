@@ -25,7 +25,6 @@ export const badAnswer = (
 /** The host without the brackets of an IPv6 address and without the dot at the end, which DNS ignores. */
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
 
-/** The four numbers of an IPv4 address. */
 const bytesOf = (ip: string): number[] => ip.split(".").map(Number);
 
 /** The eight groups of an IPv6 address, which may end in an IPv4 address. */
@@ -114,19 +113,6 @@ export type Resolve = (host: string, hints?: number) => Promise<LookupAddress[]>
 
 export const resolveByDns: Resolve = (host, hints = 0) => lookupInDns(host, { all: true, hints });
 
-interface AddressGuard {
-  /** Rejects with `SignInProblem` if nothing may be sent to the address, as far as the address itself says. */
-  check(url: URL): Promise<void>;
-  /** For the connection to the address: refuses a name that leads to a private network. */
-  lookupFor(url: URL): LookupFunction;
-}
-
-interface GuardedServer {
-  server: URL;
-  trusted: readonly string[];
-  resolve: Resolve;
-}
-
 const privateAddress = (url: URL): SignInProblem =>
   new SignInProblem("private-address", { url: shownAddress(url) });
 
@@ -144,7 +130,8 @@ const answering =
     );
   };
 
-export function createAddressGuard({ server, trusted, resolve }: GuardedServer): AddressGuard {
+/** `trusted`: addresses that the user wrote. */
+export function createAddressGuard(server: URL, trusted: readonly string[], resolve: Resolve) {
   const chosen = new Set(
     [server.href, ...trusted]
       .filter((address) => URL.canParse(address))
@@ -165,13 +152,15 @@ export function createAddressGuard({ server, trusted, resolve }: GuardedServer):
     return inside;
   };
   return {
-    check: async (url) => {
+    /** Rejects with `SignInProblem` if nothing may be sent to the address, as far as the address itself says. */
+    check: async (url: URL): Promise<void> => {
       const problem = addressProblem(url);
       if (problem) throw problem;
       if (chosen.has(hostOf(url)) || !namesPrivateHost(url)) return;
       if (!(await serverIsPrivate())) throw privateAddress(url);
     },
-    lookupFor: (url) =>
+    /** For the connection to the address: refuses a name that leads to a private network. */
+    lookupFor: (url: URL): LookupFunction =>
       answering(async (host, hints) => {
         const found = await resolve(host, hints);
         if (chosen.has(hostOf(url)) || !found.some(({ address }) => isPrivateIp(address))) return found;

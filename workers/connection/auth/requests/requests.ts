@@ -9,16 +9,11 @@ import { SignInProblem } from "../model/model.ts";
 import { badAnswer, createAddressGuard, type Resolve, resolveByDns, shownAddress } from "./addresses.ts";
 import { type Answer, isHtml, isTangled, mendAnswer } from "./mend.ts";
 
-/** The answer is longer than the limit. */
-export class AnswerTooLong extends Error {
-  override readonly name = "AnswerTooLong";
-}
+class AnswerTooLong extends Error {}
 
-export interface RequestState {
+interface RequestState {
   url: URL;
-  /** The caller gave the request up. */
   cancelled: boolean;
-  /** The time of the request is over. */
   late: boolean;
   limits: { bytes: number; ms: number };
 }
@@ -60,10 +55,7 @@ function reasonOf(error: unknown): string {
 }
 
 /** `error`: what the request or the reading of its answer was rejected with. */
-export function explainRequest(
-  error: unknown,
-  { url, cancelled, late, limits }: RequestState,
-): SignInProblem {
+function explainRequest(error: unknown, { url, cancelled, late, limits }: RequestState): SignInProblem {
   const shown = shownAddress(url);
   if (error instanceof SignInProblem) return error;
   if (cancelled) return new SignInProblem("cancelled", {}, error);
@@ -113,7 +105,6 @@ export interface RequestsOptions {
   headers?: Readonly<Record<string, string>>;
   /** Addresses that the user wrote: they may be private. */
   trusted?: readonly string[];
-  /** Ends every request. */
   signal: AbortSignal;
   /** Bytes of one answer, and milliseconds of one request with its answer. */
   limits?: { bytes: number; ms: number };
@@ -174,19 +165,17 @@ function headersOf(
 /** The server has trouble that may pass. */
 export const isTrouble = (status: number): boolean => status >= 500 || status === 408 || status === 429;
 
-/** What a web page in the place of an answer means; undefined if its status says enough (403: an unknown client). */
-function pageProblem({ status }: Answer, url: URL): SignInProblem | undefined {
+/** What is wrong with the answer to a POST. Discovery judges the answer to a GET itself. */
+function postProblem(answer: Answer, url: URL): SignInProblem | undefined {
+  const { text, status } = answer;
+  if (!isHtml(answer)) {
+    // oauth4webapi and what reads its answers would end with the stack.
+    return isTangled(text) ? badAnswer(url, "it holds too many lists and objects", { status }) : undefined;
+  }
+  // Of a web page the status says enough: an unknown client.
   if (status === 403) return undefined;
   if (isTrouble(status)) return new SignInProblem("unavailable", { url: shownAddress(url), status });
   return badAnswer(url, `HTML in the place of JSON, with status ${status}`, { status });
-}
-
-/** What is wrong with the answer to a POST. Discovery judges the answer to a GET itself. */
-function postProblem(answer: Answer, url: URL): SignInProblem | undefined {
-  if (isHtml(answer)) return pageProblem(answer, url);
-  // oauth4webapi and what reads its answers would end with the stack.
-  const { text, status } = answer;
-  return isTangled(text) ? badAnswer(url, "it holds too many lists and objects", { status }) : undefined;
 }
 
 /** Statuses whose answers have no body (Fetch standard, "null body status"). */
@@ -202,7 +191,7 @@ function responseOf({ status, contentType, text }: Answer, retryAfter: string | 
 export function createAuthRequests(options: RequestsOptions): AuthRequests {
   const { client, server, headers: configured = {}, trusted = [], resolve = resolveByDns } = options;
   const limits = options.limits ?? { bytes: ANSWER_BYTES, ms: REQUEST_MS };
-  const guard = createAddressGuard({ server, trusted, resolve });
+  const guard = createAddressGuard(server, trusted, resolve);
   return {
     fetch: async (address, init) => {
       const url = addressOf(address);
@@ -211,12 +200,6 @@ export function createAuthRequests(options: RequestsOptions): AuthRequests {
       const time = AbortSignal.timeout(limits.ms);
       const given = [options.signal, ...(init.signal ? [init.signal] : [])];
       const signal = AbortSignal.any([...given, time]);
-      const state = (): RequestState => ({
-        url,
-        cancelled: given.some(({ aborted }) => aborted),
-        late: time.aborted,
-        limits,
-      });
       try {
         await abortable(guard.check(url), signal, "The request");
         const response = await client.request({
@@ -229,15 +212,14 @@ export function createAuthRequests(options: RequestsOptions): AuthRequests {
         });
         const { status, headers } = response;
         const text = await readText(response.body, limits.bytes);
-        if (status > 599) {
-          throw badAnswer(url, `status ${status}`);
-        }
+        if (status > 599) throw badAnswer(url, `status ${status}`);
         const answer = mendAnswer({ status, contentType: headers["content-type"], text }, method === "POST");
         const problem = method === "POST" ? postProblem(answer, url) : undefined;
         if (problem) throw problem;
         return responseOf(answer, headers["retry-after"]);
       } catch (error) {
-        throw explainRequest(error, state());
+        const cancelled = given.some(({ aborted }) => aborted);
+        throw explainRequest(error, { url, cancelled, late: time.aborted, limits });
       }
     },
   };

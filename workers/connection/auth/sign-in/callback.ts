@@ -50,7 +50,6 @@ const PAGE_HEADERS = {
   connection: "close",
 } as const;
 
-/** A sign-in that waits for its answer. */
 export interface Waiter {
   redirectUri: string;
   state: string;
@@ -69,7 +68,6 @@ interface CallbackTimes {
 const HEADER_BYTES = 16 * 1_024;
 const CONNECTIONS = 20;
 
-/** What the server does with a request. */
 type Decision =
   | { status: 400 | 404 | 405 | 421; page: PageKind }
   | { waiter: Waiter; parameters: URLSearchParams };
@@ -110,16 +108,7 @@ async function handle(
   sendPage(response, 200, (await outcome) ? "ok" : "failed");
 }
 
-export interface CallbackServer {
-  port: number;
-  waiters: Set<Waiter>;
-  /** Takes no more connections. A page that is on its way still arrives. */
-  close(): void;
-  /** Ends the connections, too. Settles when nothing is open. */
-  end(): Promise<void>;
-  /** Settles when nothing is open any more. */
-  closed: Promise<void>;
-}
+export type CallbackServer = Awaited<ReturnType<typeof openCallback>>;
 
 function guardConnections(server: Server, connectionMs: number): void {
   server.maxConnections = CONNECTIONS;
@@ -133,11 +122,7 @@ function guardConnections(server: Server, connectionMs: number): void {
 }
 
 /** `port` 0: any free one. Rejects with Node's error, for example EADDRINUSE. */
-export async function openCallback(
-  address: string,
-  port: number,
-  { pageMs, connectionMs }: CallbackTimes,
-): Promise<CallbackServer> {
+export async function openCallback(address: string, port: number, { pageMs, connectionMs }: CallbackTimes) {
   const waiters = new Set<Waiter>();
   const server = createServer({ maxHeaderSize: HEADER_BYTES }, (request, response) => {
     request.resume();
@@ -162,8 +147,11 @@ export async function openCallback(
   return {
     port: bound !== null && typeof bound === "object" ? bound.port : port,
     waiters,
+    /** Settles when nothing is open any more. */
     closed,
+    /** Takes no more connections. A page that is on its way still arrives. */
     close: () => void server.close(),
+    /** Ends the connections, too. Settles when nothing is open. */
     end: async () => {
       if (server.listening) server.close();
       server.closeAllConnections();
@@ -172,7 +160,7 @@ export async function openCallback(
   };
 }
 
-/** The share of one sign-in in its listeners. It ends with the signal that was given for it. */
+/** The share of one sign-in in a listener, or in both of its host. It ends with the signal that was given for it. */
 export interface Listening {
   port: number;
   wait(waiter: Waiter): void;
@@ -186,12 +174,6 @@ const FREE_PORT_TRIES = 3;
 const NO_ADDRESS = ["EADDRNOTAVAIL", "EAFNOSUPPORT"];
 
 export const codeOf = (error: unknown): string => String((error as NodeJS.ErrnoException | null)?.code ?? "");
-
-/** What one sign-in has of one listener. */
-interface Sharing {
-  port: number;
-  wait(waiter: Waiter): void;
-}
 
 interface Shared {
   opening: Promise<CallbackServer>;
@@ -214,16 +196,21 @@ export class Listeners {
   async open(hostname: string, port: number, signal: AbortSignal): Promise<Listening> {
     if (hostname !== "localhost") {
       const address = hostname.replace(/^\[|\]$/g, "");
-      return this.#listening([await this.#share(address, port, signal)]);
+      return this.#share(address, port, signal);
     }
     for (let nth = 1; ; nth++) {
       const attempt = new AbortController();
       const both = AbortSignal.any([signal, attempt.signal]);
       const first = await this.#share(IPV4, port, both);
       try {
-        return this.#listening([first, await this.#share(IPV6, first.port, both)]);
+        const second = await this.#share(IPV6, first.port, both);
+        const wait = (waiter: Waiter): void => {
+          first.wait(waiter);
+          second.wait(waiter);
+        };
+        return { port: first.port, wait };
       } catch (error) {
-        if (NO_ADDRESS.includes(codeOf(error))) return this.#listening([first]);
+        if (NO_ADDRESS.includes(codeOf(error))) return first;
         attempt.abort();
         if (port !== 0 || nth === FREE_PORT_TRIES) throw error;
       }
@@ -234,16 +221,7 @@ export class Listeners {
     await Promise.all([...this.#open].map((server) => server.end()));
   }
 
-  #listening(servers: [Sharing, ...Sharing[]]): Listening {
-    return {
-      port: servers[0].port,
-      wait: (waiter) => {
-        for (const server of servers) server.wait(waiter);
-      },
-    };
-  }
-
-  async #share(address: string, port: number, signal: AbortSignal): Promise<Sharing> {
+  async #share(address: string, port: number, signal: AbortSignal): Promise<Listening> {
     signal.throwIfAborted();
     const known = port === 0 ? undefined : this.#shared.get(`${address} ${port}`);
     const shared = known ?? { opening: this.#openServer(address, port), users: 0 };

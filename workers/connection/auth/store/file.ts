@@ -22,6 +22,11 @@ import { abortable, settledWithin } from "../../../shared/pace/abort.ts";
 import { SignInProblem, type SignInRecord } from "../model/model.ts";
 import type { Parsed } from "./record.ts";
 
+export interface ConfiguredClient {
+  id: string;
+  hasSecret: boolean;
+}
+
 export interface StoreOptions {
   agentDir: string;
   /** Whether `tokens.json` counts: it is for a server of this name, wherever the name leads. */
@@ -30,17 +35,14 @@ export interface StoreOptions {
   /** MCP endpoint, as it is resolved. */
   url: string;
   /** The client that the configuration names, asked only for Pi's own sign-ins, which do not say it. */
-  client?: (() => Promise<{ id: string; hasSecret: boolean } | undefined>) | undefined;
-  /** Gets one line for the log. */
+  client?: (() => Promise<ConfiguredClient | undefined>) | undefined;
   onNote: (note: string) => void;
-  /** Gets one line for the user. */
   warn: (text: string) => void;
 }
 
 export interface Place {
   /** `<agentDir>/mcp-oauth`. */
   root: string;
-  /** The server's folder in it. */
   folder: string;
   /** The sign-in for one url of the server. */
   file: string;
@@ -246,7 +248,6 @@ interface Content<T> {
   refused?: Refused;
   /** The text is not what it should be. */
   isUnusable?: true;
-  /** The permission bits of the file. */
   mode?: number;
 }
 
