@@ -21,7 +21,6 @@ import {
 } from "./words/parse.ts";
 import { helpOf, helpText } from "./words/table.ts";
 
-/** The end before the command is done. */
 interface Early {
   signal: AbortSignal;
   /** Rejects with the failure that ends the command. */
@@ -29,7 +28,6 @@ interface Early {
 }
 
 const ALIVE_MS = 60_000;
-/** Width of the help in a pipe. */
 const HELP_COLUMNS = 100;
 
 const SIGNALS = {

@@ -9,11 +9,9 @@ import { catalogFrom } from "../../src/catalog/catalog.ts";
 import type { KeepLimits, Runtime } from "../../src/runtime/contract.ts";
 import { startRuntime } from "../../src/runtime/run.ts";
 import { startValue } from "../../src/shared/asks/check.ts";
-import type { AskAnswer } from "../../src/shared/protocol/ask.ts";
-import type { CallResult } from "../../src/shared/protocol/calls.ts";
+import type { AskAnswer, CallResult } from "../../src/shared/protocol/calls.ts";
 import type { WorkerEvent } from "../../src/shared/protocol/contract.ts";
-import type { SignInResult } from "../../src/shared/protocol/sign-in.ts";
-import type { ServerStatus } from "../../src/shared/protocol/status.ts";
+import type { ServerStatus, SignInResult } from "../../src/shared/protocol/session.ts";
 import { type SignedIn, signInAs, type User } from "./signing-in.ts";
 
 /** A bundled program has another place than this file, and names the worker itself. */

@@ -4,7 +4,7 @@
  * To read another form of a word: `splitWord`; to read another type: typed.ts.
  */
 
-import { isObject } from "../../shared/protocol/is-object.ts";
+import { isObject } from "../../shared/protocol/values.ts";
 import { formatBytes } from "../../shared/text/amounts.ts";
 import { isExact, parseArguments } from "../../shared/text/reading.ts";
 import { typeOf } from "../../shared/text/signature.ts";
@@ -130,10 +130,8 @@ function alternatives(schema: Schema, root: Schema): Schema[] {
   return [schema];
 }
 
-/** The declared properties by name; none for a schema that declares none. */
 const propertiesOf = (schema: Schema): Schema => (isObject(schema.properties) ? schema.properties : {});
 
-/** Names of the properties that must be there. */
 const requiredOf = (schema: Schema): string[] =>
   Array.isArray(schema.required)
     ? schema.required.filter((name): name is string => typeof name === "string")

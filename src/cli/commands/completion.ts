@@ -5,11 +5,11 @@
  */
 import { type CatalogTool, inputSchemaOf } from "../../catalog/catalog.ts";
 import { createCatalogStore } from "../../catalog/store.ts";
-import { isObject } from "../../shared/protocol/is-object.ts";
+import { isObject } from "../../shared/protocol/values.ts";
 import { EXIT, usage } from "../console/failure.ts";
 import { isTrusted, type Place } from "../place/place.ts";
 import { didYouMean } from "../words/parse.ts";
-import { isWord, optionsOf, WORDS, type Word } from "../words/table.ts";
+import { isWord, optionsOf, WORDS } from "../words/table.ts";
 import type { Command } from "./known.ts";
 
 const SCRIPTS: Readonly<Record<string, string>> = {
@@ -117,7 +117,7 @@ export function candidates(typed: string, place: Place): string[] {
   if (known === undefined)
     return command === undefined || command === "help" ? fitting([...Object.keys(WORDS), "help"]) : [];
   if (words[0] === "help") return [];
-  const wanted = (WORDS[known] as Word).arguments;
+  const { arguments: wanted = [] } = WORDS[known];
   const argument = wanted[Math.min(given.length, wanted.length - 1)];
   if (!argument || (given.length >= wanted.length && !argument.many)) return [];
   const usable = ["server", "tool", "shell"].includes(argument.kind) || known === "call";

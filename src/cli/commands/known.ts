@@ -6,7 +6,7 @@
 import type { Catalog, CatalogTool } from "../../catalog/catalog.ts";
 import { createCatalogStore, snapshotIsOlder, snapshotWrittenAt } from "../../catalog/store.ts";
 import { serverName } from "../../report/server-name.ts";
-import type { ServerStatus, StatusReport } from "../../shared/protocol/status.ts";
+import type { ServerStatus, StatusReport } from "../../shared/protocol/session.ts";
 import { durationText } from "../../shared/text/amounts.ts";
 import type { Console } from "../console/console.ts";
 import { asFailure, EXIT, type ExitCode, Failure, usage } from "../console/failure.ts";
@@ -147,7 +147,6 @@ export const knownServer = ({ catalog, report }: Known, written: string, naming?
     naming,
   );
 
-/** A tool as `--json` shows it in lists. */
 export const toolRecord = ({ name, server, tool, description }: CatalogTool) => ({
   name,
   server: server.name,

@@ -11,7 +11,7 @@ import type {
   SignInQuestion,
   SignInResult,
   SignInStep,
-} from "../../shared/protocol/sign-in.ts";
+} from "../../shared/protocol/session.ts";
 import { counted } from "../../shared/text/amounts.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { isYes } from "../console/console.ts";
@@ -96,7 +96,6 @@ function showPage({ console }: Context, server: string, { url, browser, listens,
   });
 }
 
-/** The end of the sign-in, or a failure when its time is over. */
 async function finish(
   context: Context,
   session: CliSession,
@@ -104,8 +103,6 @@ async function finish(
   step: Begun,
 ): Promise<SignInResult> {
   const closing = new AbortController();
-  const onEnd = (): void => closing.abort();
-  context.signal.addEventListener("abort", onEnd, { once: true });
   let timer: NodeJS.Timeout | undefined;
   const ownMs = step.step === "open" ? Math.max(0, Math.min(step.endsInMs, LONGEST_MS)) : 0;
   const late = new Promise<never>((_resolve, reject) => {
@@ -119,7 +116,8 @@ async function finish(
       showPage(context, server, step);
       // A failure of the pasting leaves the browser's way open.
       if (context.console.canAsk) {
-        paste(context, session, step.id, closing.signal).catch((error: unknown) =>
+        const over = AbortSignal.any([context.signal, closing.signal]);
+        paste(context, session, step.id, over).catch((error: unknown) =>
           context.console.warn(asFailure(error).message),
         );
       }
@@ -131,7 +129,6 @@ async function finish(
   } finally {
     clearTimeout(timer);
     closing.abort();
-    context.signal.removeEventListener("abort", onEnd);
   }
 }
 
@@ -153,7 +150,6 @@ function told({ console }: Context, server: string, result: SignInResult): ExitC
   return tools === undefined ? EXIT.unreachable : EXIT.ok;
 }
 
-/** The session and the server, which must be a remote one. */
 async function remote(context: Context): Promise<{ session: CliSession; server: string }> {
   const [written] = context.arguments;
   const { session, server = "", report } = await asked(context, written, () => false, "exact");

@@ -76,7 +76,6 @@ export class Console {
   readonly isTerminal: boolean;
   /** A person can be asked: stdin and stderr are a terminal. */
   readonly canAsk: boolean;
-  /** Progress may be shown on stderr. */
   readonly showsProgress: boolean;
   /** Cells of a line of stdout; undefined without a terminal. */
   readonly columns: number | undefined;
@@ -107,7 +106,6 @@ export class Console {
     this.#out(shown.endsWith("\n") || shown === "" ? shown : `${shown}\n`);
   }
 
-  /** The one document of `--json`. */
   document(value: unknown): void {
     const text = JSON.stringify(value, undefined, 2);
     this.#out(`${this.isTerminal ? replaceUnprintable(text, escaped) : text}\n`);
@@ -168,7 +166,6 @@ interface PromptStreams {
   output: NodeJS.WritableStream;
 }
 
-/** Asks for one line. Undefined: the input has ended, or the signal aborts. */
 function askLine(
   { input, output }: PromptStreams,
   question: string,

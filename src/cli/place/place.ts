@@ -8,10 +8,8 @@ import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { refusedLine, serverName } from "../../report/server-name.ts";
 import { describeError } from "../../shared/protocol/errors.ts";
-import { fileStamp } from "../../shared/protocol/file-stamp.ts";
-import { isObject } from "../../shared/protocol/is-object.ts";
-import type { SessionFacts } from "../../shared/protocol/session.ts";
-import type { StatusReport } from "../../shared/protocol/status.ts";
+import type { SessionFacts, StatusReport } from "../../shared/protocol/session.ts";
+import { fileStamp, isObject } from "../../shared/protocol/values.ts";
 import type { SnapshotKey } from "../../shared/snapshot/contract.ts";
 import { EXIT, Failure, usage } from "../console/failure.ts";
 import { readRegular, TRUST_FILE_BYTES } from "./read-regular.ts";
@@ -95,7 +93,6 @@ function stampOf(path: string): string {
   }
 }
 
-/** What the worker must know. */
 export const factsOf = (place: Place): Omit<SessionFacts, "snapshotChecksum"> => ({
   agentDir: place.agentDir,
   cwd: place.key.cwd,
@@ -146,7 +143,6 @@ const realFolder = (path: string): string => {
 const samePath = (a: string, b: string): boolean =>
   process.platform === "win32" ? a.toLowerCase() === b.toLowerCase() : a === b;
 
-/** The folder and all folders above it, the nearest first. */
 function* upwards(folder: string): Generator<string> {
   for (let at = folder; ; at = dirname(at)) {
     yield at;

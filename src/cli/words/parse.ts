@@ -33,7 +33,6 @@ export type Options = typeof NO_OPTIONS & {
 
 const SLIPS = 2;
 
-/** The name that a slip may stand for. */
 function nearest(written: string, names: readonly string[]): string | undefined {
   const [best] = names
     .map((name) => ({ name, slips: slipsBetween(written.toLowerCase(), name.toLowerCase(), SLIPS) }))
@@ -158,11 +157,10 @@ export const readCommandLine = (argv: readonly string[]): CommandLine => new Rea
 export const wantsJson = (argv: readonly string[]): boolean =>
   argv.some((text, at) => text === "--json" && !(argv.includes("call") && isArguments(argv[at + 1])));
 
-/** Throws if an argument is missing or one is too many. */
 export function checkArguments({ word, arguments: given }: CommandLine): void {
   // The reader of these words says more.
   if (word === undefined || word === "add") return;
-  const wanted: readonly { name: string; required?: true; many?: true }[] = WORDS[word].arguments;
+  const { arguments: wanted = [] } = WORDS[word];
   const help = `pi-mcp-threads help ${word} shows how it is used.`;
   const missing = wanted.slice(given.length).find(({ required }) => required);
   if (missing) throw usage(`${word} needs a ${missing.name}.`, help);

@@ -23,8 +23,8 @@ interface Argument {
 }
 
 export interface Word {
-  arguments: readonly Argument[];
-  options: readonly Option[];
+  arguments?: readonly Argument[];
+  options?: readonly Option[];
   summary: string;
   /** Lines below the usage. */
   details?: readonly string[];
@@ -52,9 +52,8 @@ const THE_SERVER = { ...SERVER, required: true } as const;
 const PROJECT: Option = { name: "project", summary: "write the project's .pi/mcp.json" };
 const REFRESH: Option = { name: "refresh", summary: "connect first, and show what is true now" };
 
-export const WORDS = {
+const TABLE = {
   list: {
-    arguments: [],
     options: [REFRESH],
     summary: "show the servers with state, transport, tools and last error",
     details: ["Without --refresh no server is connected: it shows what is known."],
@@ -112,7 +111,6 @@ export const WORDS = {
   },
   read: {
     arguments: [THE_SERVER, { name: "uri", kind: "uri", required: true }],
-    options: [],
     summary: "print a resource",
     examples: ["read docs file:///guide.md"],
   },
@@ -155,7 +153,6 @@ export const WORDS = {
   },
   remove: {
     arguments: [THE_SERVER],
-    options: [],
     summary: "remove a server from the file that defines it",
     examples: ["remove files"],
   },
@@ -186,14 +183,12 @@ export const WORDS = {
   },
   login: {
     arguments: [THE_SERVER],
-    options: [],
     summary: "sign in to a server in the browser",
     details: ["On a terminal the address or the code that the browser shows at the end can be pasted."],
     examples: ["login docs"],
   },
   logout: {
     arguments: [THE_SERVER],
-    options: [],
     summary: "sign out of a server",
     examples: ["logout docs"],
   },
@@ -207,8 +202,6 @@ export const WORDS = {
     examples: ["doctor", "doctor files", "doctor --report"],
   },
   stats: {
-    arguments: [],
-    options: [],
     summary: "show calls, errors, bytes and times of each tool",
     examples: ["stats", "stats --json"],
   },
@@ -223,7 +216,6 @@ export const WORDS = {
   },
   completion: {
     arguments: [{ name: "shell", kind: "shell", required: true }],
-    options: [],
     summary: "print the completion script for bash, zsh or fish",
     details: [
       'bash: eval "$(pi-mcp-threads completion bash)" in ~/.bashrc',
@@ -232,9 +224,11 @@ export const WORDS = {
     ],
     examples: ["completion bash"],
   },
-} as const satisfies Record<string, Word>;
+} satisfies Record<string, Word>;
 
-export type WordName = keyof typeof WORDS;
+export type WordName = keyof typeof TABLE;
+
+export const WORDS: Readonly<Record<WordName, Word>> = TABLE;
 
 export const isWord = (name: string): name is WordName => Object.hasOwn(WORDS, name);
 
@@ -249,7 +243,7 @@ export const ALIASES: Readonly<Record<string, WordName>> = {
 };
 
 export const optionsOf = (word: WordName | undefined): readonly Option[] =>
-  word === undefined ? GLOBAL_OPTIONS : [...WORDS[word].options, ...GLOBAL_OPTIONS];
+  word === undefined ? GLOBAL_OPTIONS : [...(WORDS[word].options ?? []), ...GLOBAL_OPTIONS];
 
 const COLUMN = 28;
 
@@ -261,7 +255,7 @@ const argument = ({ name, required, many }: Argument): string => {
   return many ? `${text}…` : text;
 };
 
-const usageOf = (name: WordName): string => [name, ...WORDS[name].arguments.map(argument)].join(" ");
+const usageOf = (name: WordName): string => [name, ...(WORDS[name].arguments ?? []).map(argument)].join(" ");
 
 const LEAST = 20;
 const LINES = 20;
@@ -302,7 +296,7 @@ export function helpText(columns: number): string {
 
 /** `columns`: width of a line. */
 export function helpOf(name: WordName, columns: number): string {
-  const { summary, options, details = [], examples }: Word = WORDS[name];
+  const { summary, options = [], details = [], examples } = WORDS[name];
   return [
     `Usage: pi-mcp-threads ${usageOf(name)} [options]`,
     "",

@@ -16,7 +16,7 @@ import { renderDoctor } from "../../report/doctor.ts";
 import { renderStats } from "../../report/status.ts";
 import type { WorkerEvent } from "../../shared/protocol/contract.ts";
 import { messageOf } from "../../shared/protocol/errors.ts";
-import type { ServerDetails } from "../../shared/protocol/panel.ts";
+import type { ServerDetails } from "../../shared/protocol/person.ts";
 import { estimateTokens } from "../../shared/text/search-tool.ts";
 import type { McpHost } from "../mcp-host.ts";
 import { reportKey } from "./model/model.ts";
@@ -117,15 +117,7 @@ type Expose = Extract<Effect, { type: "expose" }>;
 
 const keysOf = ({ server, tools = [] }: Expose): string[] => tools.map((tool) => chosenKey(server, tool));
 
-const reportOf = ({ problems, files, questions, refused }: Report): Report => ({
-  problems,
-  files,
-  questions,
-  refused,
-});
-
 interface Viewer {
-  /** Where the person is now. */
   state: () => State;
   /** The world is another one. */
   changed: () => void;
@@ -173,9 +165,9 @@ export class WorldSource {
 
   now(): World {
     return {
-      servers: this.#host.servers(),
       ...this.#report,
       ...this.#read,
+      servers: this.#host.servers(),
       costs: this.#costs,
       tokensOf: (name) => this.#counts.get(name)?.tokens,
       chosen: this.#chosen,
@@ -190,15 +182,14 @@ export class WorldSource {
     this.#host
       .ask("status", {})
       .then((report) => {
-        this.#report = reportOf(report);
+        this.#report = report;
         this.#panel.changed();
       })
       .catch(this.#panel.failed);
   }
 
-  /** Takes what the event says. */
   take(event: WorkerEvent): void {
-    if (event.type === "planned") this.#report = reportOf(event);
+    if (event.type === "planned") this.#report = event;
     if (TOOLS.includes(event.type)) this.#count();
   }
 
@@ -214,7 +205,6 @@ export class WorldSource {
     for (const key of keysOf(effect)) if (this.#chosen.get(key) === effect.to) this.#written.add(key);
   }
 
-  /** Reads what the shown view lacks. */
   follow(): void {
     const state = this.#panel.state();
     const view = shown(state);

@@ -4,8 +4,7 @@ import type { Catalog } from "../../catalog/catalog.ts";
 import type { Completion, InputResult, Pi, PiCommandContext, PiContext } from "../../pi/api.ts";
 import { notify } from "../../pi/extension.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import type { CallResult } from "../../shared/protocol/calls.ts";
-import { decode } from "../../shared/protocol/codec.ts";
+import { type CallResult, decode } from "../../shared/protocol/calls.ts";
 import { describeThrown } from "../../shared/protocol/errors.ts";
 import type { SnapshotPrompt } from "../../shared/snapshot/contract.ts";
 import { isTextBlock } from "../../shared/text/clean-blocks.ts";
@@ -80,9 +79,7 @@ function promptNamed({ catalog }: Pick<PromptHost, "catalog">, name: string) {
 }
 
 interface Word {
-  /** Without quotes. */
   text: string;
-  /** Where the word starts in the text. */
   at: number;
   /** The word reaches the end of the text: a person may still be typing it. */
   isOpen: boolean;

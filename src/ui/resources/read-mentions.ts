@@ -3,8 +3,12 @@
 import type { CompletionProvider, InputEvent, InputResult, PiContext } from "../../pi/api.ts";
 import { notify } from "../../pi/extension.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import type { CallResult, ReadResourceParams, SuggestedResource } from "../../shared/protocol/calls.ts";
-import { decode } from "../../shared/protocol/codec.ts";
+import {
+  type CallResult,
+  decode,
+  type ReadResourceParams,
+  type SuggestedResource,
+} from "../../shared/protocol/calls.ts";
 import { describeThrown } from "../../shared/protocol/errors.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
 import { isTextBlock } from "../../shared/text/clean-blocks.ts";
@@ -12,7 +16,6 @@ import { oneLine, shownName } from "../../shared/text/unprintable.ts";
 
 export interface ResourceHost {
   ask: Runtime["ask"];
-  /** Names of the servers that are known. */
   servers: () => string[];
   /** Settles when the configured servers are known, or after a moment. */
   planned: () => Promise<void>;

@@ -159,7 +159,7 @@ test("every error of the worker -> an exit code that the page explains", async (
 
 test("every command and option -> the page has it", async () => {
   const page = await readFile(join(root, "docs", "command-line.md"), "utf8");
-  for (const [name, { options }] of Object.entries(WORDS)) {
+  for (const [name, { options = [] }] of Object.entries(WORDS)) {
     expect(page).toMatch(new RegExp(`^\\|.*\`${name}\\b`, "m"));
     for (const option of options) expect(page).toContain(`--${option.name}`);
   }

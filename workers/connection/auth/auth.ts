@@ -15,7 +15,7 @@ import type {
   SignInResult,
   SignInStatus,
   SignInStep,
-} from "../../../src/shared/protocol/sign-in.ts";
+} from "../../../src/shared/protocol/session.ts";
 import { isFolder } from "../../shared/files/file-system.ts";
 import { abortable } from "../../shared/pace/abort.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
@@ -46,7 +46,6 @@ export const openPage: typeof openBrowser = async (...page) =>
 
 /** What a request asks about the server's sign-in. Rejects with `ThreadsError`, which explains the failure. */
 export interface RequestAuth {
-  /** The token to send; undefined: none. */
   token(signal: AbortSignal): Promise<string | undefined>;
   /** Another token to send once; undefined: the server's answer stands. */
   afterRefusal(refused: RefusedRequest, signal: AbortSignal): Promise<string | undefined>;
@@ -116,7 +115,6 @@ interface ServerAuthContext {
   /** Resolves variables and commands of `oauth`. */
   resolvePlan: (server: AuthServer, signal: AbortSignal) => Promise<OAuthPlan>;
   createClient: (server: AuthServer) => Promise<HttpClient>;
-  /** Gets one line for the user. */
   warn: (text: string) => void;
   /** The number of renewals that are out changes by `by`. */
   onRenewing: (by: number) => void;
@@ -128,7 +126,6 @@ interface Parts {
   store: SignInStore;
 }
 
-/** A sign-in that somebody waits for. */
 interface SignInWish {
   agreed: SignInAgreed;
   /** Connects the server and answers its number of tools. */
@@ -164,7 +161,6 @@ export class ServerAuth implements RequestAuth {
     this.#server = server;
   }
 
-  /** Whether the server has said how it wants to be signed in to. */
   get isChallenged(): boolean {
     return this.#loaded?.tokens.challenge !== undefined;
   }
@@ -377,16 +373,23 @@ interface SessionAuthContext extends ServerAuthContext {
 
 export type SessionAuth = ReturnType<typeof createSessionAuth>;
 
-/** Whether a definition may be signed in to. `headers`: as they are resolved. */
-export function takesSignIn(
-  { auth, oauth, target }: Pick<ServerDefinition, "auth" | "oauth" | "target">,
-  headers: Record<string, string>,
-): boolean {
-  if (target.kind !== "http" || oauth === false) return false;
-  if (auth.scheme === "oauth") return true;
+type Asked = Pick<ServerDefinition, "auth" | "oauth" | "target">;
+
+/** Why the user cannot sign in to a server, and what helps; undefined: the user can. `headers`: as they are resolved. */
+function whyNoSignIn({ auth, oauth, target }: Asked, headers: Record<string, string>) {
+  if (target.kind !== "http") return ["is a local program and takes no sign-in", "Nothing to do."] as const;
+  if (oauth === false) {
+    const remedy = 'Remove "auth" or "oauth" there to sign in.';
+    return ["takes no sign-in, as mcp.json says", remedy] as const;
+  }
   const isAuthorized = Object.keys(headers).some((name) => name.toLowerCase() === "authorization");
-  return auth.scheme === "auto" && !isAuthorized;
+  if (auth.scheme === "oauth" || (auth.scheme === "auto" && !isAuthorized)) return undefined;
+  const remedy = 'Remove it there, or write "auth": "oauth", to sign in.';
+  return ["sends the Authorization header of mcp.json", remedy] as const;
 }
+
+export const takesSignIn = (definition: Asked, headers: Record<string, string>): boolean =>
+  whyNoSignIn(definition, headers) === undefined;
 
 export function createSessionAuth(context: SessionAuthContext) {
   const servers = new Map<string, { identity: string; auth: ServerAuth }>();
@@ -436,11 +439,14 @@ export function createSessionAuth(context: SessionAuthContext) {
     },
     /** Whether someone has signed in to the server, in this process or another one, since it refused its last token. */
     hasOther: async (server: string) => (await servers.get(server)?.auth.hasOther()) ?? false,
-    /** Whether the server has said how it wants to be signed in to. */
     isChallenged: (server: string) => servers.get(server)?.auth.isChallenged ?? false,
-    /** Throws `ThreadsError`. */
     signIn: async (server: AuthServer, wish: SignInWish): Promise<SignInStep> => {
-      if (!takesSignIn(server.definition, server.headers)) throw noSignIn(server.definition);
+      const { name } = server.definition;
+      const no = whyNoSignIn(server.definition, server.headers);
+      if (no) {
+        const [what, remedy] = no;
+        throw new ThreadsError("bad_config", `${name} ${what}.`, { remedy, data: { server: name } });
+      }
       const room = await import("./sign-in/sign-in.ts");
       const { onEnd, onStatus } = context;
       signIns ??= new room.SignIns({
@@ -454,7 +460,7 @@ export function createSessionAuth(context: SessionAuthContext) {
         return await of(server).signIn(signIns, wish);
       } finally {
         // Also after a failure: a status of the meantime says that a sign-in is under way.
-        onStatus(server.definition.name);
+        onStatus(name);
       }
     },
     paste: async (id: string, text: string) => signIns?.paste(id, text) ?? "This sign-in has ended.",
@@ -464,7 +470,6 @@ export function createSessionAuth(context: SessionAuthContext) {
       signIns?.abandon(server.definition.name);
       return of(server).signOut(signal);
     },
-    /** Ends the sign-ins under way of servers that were edited or removed. */
     abandon: (names: readonly string[]): void => {
       for (const name of names) signIns?.abandon(name);
     },
@@ -474,18 +479,4 @@ export function createSessionAuth(context: SessionAuthContext) {
       await Promise.allSettled([signIns?.close(), ...open, ...leaving]);
     },
   };
-}
-
-/** Why the user cannot sign in to a server. */
-function noSignIn({ name, target, oauth }: ServerDefinition): ThreadsError {
-  const because = (what: string, remedy: string): ThreadsError =>
-    new ThreadsError("bad_config", `${name} ${what}.`, { remedy, data: { server: name } });
-  if (target.kind !== "http") return because("is a local program and takes no sign-in", "Nothing to do.");
-  if (oauth === false) {
-    return because("takes no sign-in, as mcp.json says", 'Remove "auth" or "oauth" there to sign in.');
-  }
-  return because(
-    "sends the Authorization header of mcp.json",
-    'Remove it there, or write "auth": "oauth", to sign in.',
-  );
 }

@@ -1,7 +1,7 @@
 /** What all views share: the frame, the title, the hints about keys, and a list with its window. Pure. */
 
 import { oneLine, plainLines } from "../../../shared/text/unprintable.ts";
-import { cutOff, cutTo, mostCells, padded, visibleWidth, wrap } from "../../../shared/text/width.ts";
+import { asDrawn, cutOff, cutTo, mostCells, padded, visibleWidth, wrap } from "../../../shared/text/width.ts";
 import { type Row, windowFrom } from "../model/list.ts";
 import type { State } from "../model/state.ts";
 
@@ -24,7 +24,7 @@ export type Parts = readonly (Part | string)[];
 const CHARS = 1_000;
 
 /** Foreign text in one line. */
-export const clean = (text: string): string => oneLine(text, CHARS);
+export const clean = (text: string): string => asDrawn(oneLine(text, CHARS));
 
 /** Foreign text in one line, with `~` for the home folder before a path. */
 export const withTilde = (text: string, home: string): string =>
@@ -71,7 +71,6 @@ export interface Picture {
   /** First words in bold, then details. */
   title: string;
   subtitle?: string;
-  /** Lines above the list. */
   head: readonly Parts[];
   /** Makes the lines of the list; called with the number of lines that are free. */
   list: (rows: number) => readonly Parts[];
@@ -85,7 +84,6 @@ export interface Picture {
 const FRAME_LINES = 6;
 const FEWEST_ROWS = 3;
 
-/** Lines for the list. */
 export const rowsIn = ({ head, foot = [] }: Pick<Picture, "head" | "foot">, height: number): number =>
   Math.max(FEWEST_ROWS, height - FRAME_LINES - head.length - (foot.length === 0 ? 0 : foot.length + 1));
 
@@ -146,7 +144,6 @@ export const filterLine = (label: string, text: string): Parts => [
   part("▏", "accent"),
 ];
 
-/** The mark before a row. */
 export const pointer = (isChosen: boolean): Part => (isChosen ? part(" → ", "accent") : part("   "));
 
 function lastLine({ busy }: State, hints: string): Parts {

@@ -3,8 +3,8 @@
  * draw, wait or know Pi. To add a view: its type in state.ts, its rows in `listOf`, its picture in panel/draw. Pure.
  */
 import { lacksKey } from "../../../report/status.ts";
-import type { ServerDetails, ServerKey } from "../../../shared/protocol/panel.ts";
-import type { ConfigProblem, ServerStatus } from "../../../shared/protocol/status.ts";
+import type { ServerDetails, ServerKey } from "../../../shared/protocol/person.ts";
+import type { ConfigProblem, ServerStatus } from "../../../shared/protocol/session.ts";
 import { describeProblem } from "../../../shared/text/failure.ts";
 import { chosenAt, FIRST, isMove, type Key, moveIn, type Row, scrolled, typed } from "./list.ts";
 import {
@@ -166,7 +166,6 @@ export function menuOf(status: ServerStatus, details: ServerDetails | undefined)
 export const statusOf = ({ servers }: Pick<World, "servers">, server: string): ServerStatus | undefined =>
   servers.find(({ name }) => name === server);
 
-/** The rows of the view of one server. */
 export function menuIn(world: World, server: string): MenuRow[] {
   const status = statusOf(world, server);
   return status ? menuOf(status, world.details.get(server)) : [];
@@ -191,7 +190,6 @@ const action = (key: string, label: string, does: Effect | View): ServersRow => 
   does,
 });
 
-/** What concerns all servers. */
 const ACTIONS: readonly ServersRow[] = [
   action("search", "Try a search", { name: "search", list: FIRST }),
   action("stats", "Statistics of calls", { name: "stats", top: 0 }),

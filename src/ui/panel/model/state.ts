@@ -2,8 +2,8 @@
  * Where a person is in the panel, what a key asks the session to do, and the reading of the session that the panel shows, which
  * keys never change. Types, and the steps between views. Pure.
  */
-import type { RulePlace, ServerDetails, ServerKey, ToolExposure } from "../../../shared/protocol/panel.ts";
-import type { ServerStatus, StatusReport } from "../../../shared/protocol/status.ts";
+import type { RulePlace, ServerDetails, ServerKey, ToolExposure } from "../../../shared/protocol/person.ts";
+import type { ServerStatus, StatusReport } from "../../../shared/protocol/session.ts";
 import { FIRST, type ListState } from "./list.ts";
 
 /** What the panel asks for beside a new screen. The component carries it out. */
@@ -81,7 +81,6 @@ export const START: State = { views: [{ name: "servers", list: FIRST }], notice:
 
 export const shown = ({ views }: State): View => views.at(-1) ?? views[0];
 
-/** The state with the shown view replaced. */
 export function withView(state: State, view: View): State {
   const [first, ...rest] = state.views;
   return { ...state, views: rest.length === 0 ? [view] : [first, ...rest.slice(0, -1), view] };
@@ -101,7 +100,6 @@ export interface Cost {
   declared: number;
   /** Of all its tools, as if each were declared. */
   all: number;
-  /** Number of tools that are declared now. */
   declaredTools: number;
   /** False while tools are still being counted. */
   isWhole: boolean;
@@ -128,7 +126,6 @@ export interface ToolList {
   at: ReadonlyMap<string, number>;
 }
 
-/** One hit of a tried search. */
 export interface Hit {
   /** Name in Pi. */
   key: string;

@@ -256,7 +256,6 @@ async function fromResource(metadata: ResourceMetadata, options: DiscoveryOption
   };
 }
 
-/** Throws `SignInProblem`. */
 export async function discover(options: DiscoveryOptions): Promise<Discovered> {
   const { plan } = options;
   if (plan.authServerMetadataUrl !== undefined) {
@@ -317,7 +316,6 @@ async function answerOr(
 }
 
 export interface MoveQuestion extends Omit<DiscoveryOptions, "onNote"> {
-  /** Issuer of the stored sign-in. */
   issuer: string;
   limitMs?: number;
 }

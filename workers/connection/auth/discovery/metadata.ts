@@ -5,7 +5,7 @@
  * authorization server.
  */
 import type { AuthorizationServer } from "oauth4webapi";
-import { asList } from "../../../../src/shared/protocol/is-object.ts";
+import { asList } from "../../../../src/shared/protocol/values.ts";
 import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
 import { type AuthChallenge, needsUser, SignInProblem } from "../model/model.ts";
 import { addressProblem, badAnswer, hostOf, namesPrivateHost, shownAddress } from "../requests/addresses.ts";
@@ -62,16 +62,13 @@ export function readWords(value: unknown, chars = ITEM_CHARS): string[] | undefi
   return words.length === 0 ? undefined : words;
 }
 
-/** The addresses of a list, or a single one. */
 const readAddresses = (fields: Fields, key: string): string[] => readWords(fields[key], ADDRESS_CHARS) ?? [];
 
 /** Some servers write truth as a text. */
 export const readFlag = (value: unknown): boolean => value === true || value === "true";
 
 export interface DiscoveryOptions {
-  /** The MCP endpoint. */
   url: URL;
-  /** The server's last challenge. */
   challenge: AuthChallenge | undefined;
   /** Resolved: no variables. */
   plan: OAuthPlan;
@@ -241,7 +238,6 @@ export function coversEndpoint(resource: string, endpoint: URL): boolean {
   return asFolder(endpoint.pathname).startsWith(asFolder(pathname));
 }
 
-/** Throws `SignInProblem` "resource-differs". */
 export function checkResource({ resource }: ResourceMetadata, endpoint: URL): void {
   if (resource === undefined || coversEndpoint(resource, endpoint)) return;
   throw new SignInProblem("resource-differs", { expected: shownAddress(endpoint), found: resource });
@@ -250,7 +246,6 @@ export function checkResource({ resource }: ResourceMetadata, endpoint: URL): vo
 interface MetadataContext {
   /** Address of the metadata. Requests have allowed it. */
   from: URL;
-  /** The MCP endpoint. */
   server: URL;
   plan: Pick<OAuthPlan, "grantType">;
   onNote: (note: string) => void;
@@ -300,7 +295,6 @@ function endpointProblem(key: string, value: unknown, context: MetadataContext):
     : undefined;
 }
 
-/** Throws if the endpoint is missing or may not be used. */
 function requiredEndpoint(fields: Fields, key: string, context: MetadataContext): Record<string, string> {
   const value = fields[key] ?? undefined;
   if (value === undefined) {

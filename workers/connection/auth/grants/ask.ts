@@ -50,7 +50,6 @@ interface Refusal {
   what?: string;
 }
 
-/** Options for the requests of oauth4webapi. */
 export interface SendOptions {
   [customFetch]: (url: string, init: SentRequest) => Promise<Response>;
   [allowInsecureRequests]: boolean;
@@ -120,7 +119,6 @@ async function textOf(response: Response, url: string): Promise<string> {
   }
 }
 
-/** Throws `SignInProblem`. */
 export async function ask<T>(question: Question<T>): Promise<T> {
   const { endpoint, requests, refused } = question;
   const url = shownAddress(endpoint);
@@ -206,7 +204,6 @@ function problemOf(table: Table, { error, what }: Refusal, scope: string | undef
   return new SignInProblem(table[error ?? ""] ?? "refused", facts);
 }
 
-/** The problem behind an error of the authorization endpoint. */
 export const authorizationProblem = (refusal: Refusal, scope: string | undefined): SignInProblem =>
   problemOf(OF.authorization, refusal, scope);
 

@@ -38,7 +38,6 @@ function joinScopes(scopes: readonly string[]): string | undefined {
   return kept.length === 0 ? undefined : kept.join(" ");
 }
 
-/** The scope of a token response, bounded. */
 export const grantedScope = (scope: string | undefined): string | undefined => joinScopes(wordsOf(scope));
 
 function configuredScopes(scope: string): string[] {
@@ -160,7 +159,6 @@ function checkIssuer(parameters: URLSearchParams, { discovered: { metadata } }: 
   }
 }
 
-/** Throws what the authorization server says in place of a code. */
 function checkError(parameters: URLSearchParams, { state, verifier, scope }: PendingAuthorization): void {
   if (!parameters.has("error")) return;
   const redact = createRedactor({ values: [], named: [state, verifier] });

@@ -159,17 +159,12 @@ function methodWithSecret(metadata: AuthorizationServer): ClientAuthMethod {
   return found ?? (supported?.includes("none") ? "none" : "client_secret_basic");
 }
 
-/** The method of the client that the configuration names. */
-function configuredMethod(plan: OAuthPlan, metadata: AuthorizationServer): ClientAuthMethod {
-  if (hasAssertion(plan)) return "private_key_jwt";
-  return plan.clientSecret === undefined ? "none" : methodWithSecret(metadata);
-}
+const METHODS = ["none", "client_secret_post", "client_secret_basic"] as const;
 
 /** The method to ask for in a registration. A program on a user's machine can keep no secret, so `none` goes first. */
 function registeredMethod(metadata: AuthorizationServer): ClientAuthMethod {
   const supported = metadata.token_endpoint_auth_methods_supported ?? ["none"];
-  const methods = ["none", "client_secret_post", "client_secret_basic"] as const;
-  return methods.find((method) => supported.includes(method)) ?? "none";
+  return METHODS.find((method) => supported.includes(method)) ?? "none";
 }
 
 /**
@@ -218,15 +213,13 @@ interface WantedClient extends Registration {
 }
 
 /** The client that the configuration names by its id. */
-export const configuredClient = (
-  plan: OAuthPlan,
-  { metadata }: WantedClient["discovered"],
-): ClientRecord | undefined =>
-  plan.clientId === undefined
-    ? undefined
-    : { id: plan.clientId, method: configuredMethod(plan, metadata), kind: "configured" };
+export function configuredClient(plan: OAuthPlan, { metadata }: Discovered): ClientRecord | undefined {
+  const { clientId: id, clientSecret } = plan;
+  if (id === undefined) return undefined;
+  const method = clientSecret === undefined ? "none" : methodWithSecret(metadata);
+  return { id, method: hasAssertion(plan) ? "private_key_jwt" : method, kind: "configured" };
+}
 
-/** The stored client if it still fits. */
 function storedClient({ stored, reuse, redirectUri }: WantedClient, now: number): ClientRecord | undefined {
   if (!reuse || stored?.kind !== "dynamic") return undefined;
   if (!stored.redirectUris?.includes(redirectUri)) return undefined;
@@ -234,7 +227,7 @@ function storedClient({ stored, reuse, redirectUri }: WantedClient, now: number)
 }
 
 /** The client whose id is the address of its description (Client ID Metadata Documents). */
-function documentClient(plan: OAuthPlan, { metadata }: WantedClient["discovered"]): ClientRecord | undefined {
+function documentClient(plan: OAuthPlan, { metadata }: Discovered): ClientRecord | undefined {
   const { clientMetadataUrl: id, clientRegistration } = plan;
   if (clientRegistration === "cimd" && id === undefined) {
     const what = 'with "clientRegistration": "cimd" it is needed';
@@ -276,15 +269,12 @@ const PRINTABLE = /^[ -~]+$/;
 /** Errors after which less may be accepted. */
 const TRY_LESS = new Set(["invalid_client_metadata", "invalid_scope"]);
 
-/** OpenID Connect Registration, section 2: a native client may use http on loopback and own schemes, not https. */
-const applicationType = (redirectUri: string): "native" | "web" =>
-  redirectUri.startsWith("https:") ? "web" : "native";
-
 /** What an authorization server needs to know of a client, and nothing that it may refuse. */
 function leastMetadata({ discovered: { metadata }, redirectUri }: Registration, plan: OAuthPlan): Metadata {
   const grants = metadata.grant_types_supported;
   return {
-    application_type: applicationType(redirectUri),
+    // OpenID Connect Registration, section 2: a native client may use http on loopback and own schemes, not https.
+    application_type: redirectUri.startsWith("https:") ? "web" : "native",
     client_name: plan.clientName ?? CLIENT_NAME,
     redirect_uris: [redirectUri],
     grant_types: [
@@ -304,18 +294,15 @@ const fullMetadata = (wanted: Registration, plan: OAuthPlan): Metadata => ({
   ...(wanted.scope !== undefined && { scope: wanted.scope }),
 });
 
-const METHODS: readonly unknown[] = ["none", "client_secret_post", "client_secret_basic"];
-const isMethod = (method: unknown): method is ClientAuthMethod => METHODS.includes(method);
-
 /** The method that the answer names, else the one that fits what the answer has. */
 function answeredMethod(
   answer: Client,
   secret: string | undefined,
   discovered: Discovered,
 ): ClientAuthMethod {
-  const named = answer.token_endpoint_auth_method;
   if (secret === undefined) return "none";
-  return isMethod(named) ? named : methodWithSecret(discovered.metadata);
+  const named = METHODS.find((method) => method === answer.token_endpoint_auth_method);
+  return named ?? methodWithSecret(discovered.metadata);
 }
 
 function recordOf(

@@ -197,7 +197,6 @@ const MACHINE_GRANTS = { client_credentials: clientCredentials } satisfies Recor
   typeof clientCredentials
 >;
 
-/** A token without a user. Throws `SignInProblem`. */
 export function machineTokens(
   asked: Parameters<typeof clientCredentials>[0],
   context: GrantContext,

@@ -20,7 +20,6 @@ export interface ClientRecord {
   secret?: string;
   method: ClientAuthMethod;
   kind: "configured" | "metadata-document" | "dynamic";
-  /** Redirect URIs that a dynamic registration named. */
   redirectUris?: string[];
   /** Milliseconds since the epoch. Absent: the secret does not expire. */
   secretExpiresAt?: number;
@@ -124,6 +123,10 @@ export class SignInProblem extends Error {
     this.facts = facts;
   }
 }
+
+/** Undefined for an error that is no problem of a sign-in. */
+export const kindOf = (error: unknown): SignInProblemKind | undefined =>
+  error instanceof SignInProblem ? error.kind : undefined;
 
 const WORDS_CHARS = 200;
 const URL_CHARS = 300;
@@ -318,7 +321,6 @@ export interface AuthChallenge {
 export interface RefusedRequest {
   status: number;
   challenge: AuthChallenge | undefined;
-  /** The token of the request. */
   sent: string | undefined;
   /** The request was sent before with another token, which was refused, too. */
   isRepeated: boolean;

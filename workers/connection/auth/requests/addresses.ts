@@ -25,7 +25,6 @@ export const badAnswer = (
 /** The host without the brackets of an IPv6 address and without the dot at the end, which DNS ignores. */
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
 
-/** The four numbers of an IPv4 address. */
 const bytesOf = (ip: string): number[] => ip.split(".").map(Number);
 
 /** The eight groups of an IPv6 address, which may end in an IPv4 address. */

@@ -9,14 +9,11 @@ import { SignInProblem } from "../model/model.ts";
 import { badAnswer, createAddressGuard, type Resolve, resolveByDns, shownAddress } from "./addresses.ts";
 import { type Answer, isHtml, isTangled, mendAnswer } from "./mend.ts";
 
-/** The answer is longer than the limit. */
 class AnswerTooLong extends Error {}
 
 interface RequestState {
   url: URL;
-  /** The caller gave the request up. */
   cancelled: boolean;
-  /** The time of the request is over. */
   late: boolean;
   limits: { bytes: number; ms: number };
 }
@@ -108,7 +105,6 @@ export interface RequestsOptions {
   headers?: Readonly<Record<string, string>>;
   /** Addresses that the user wrote: they may be private. */
   trusted?: readonly string[];
-  /** Ends every request. */
   signal: AbortSignal;
   /** Bytes of one answer, and milliseconds of one request with its answer. */
   limits?: { bytes: number; ms: number };
@@ -169,19 +165,17 @@ function headersOf(
 /** The server has trouble that may pass. */
 export const isTrouble = (status: number): boolean => status >= 500 || status === 408 || status === 429;
 
-/** What a web page in the place of an answer means; undefined if its status says enough (403: an unknown client). */
-function pageProblem({ status }: Answer, url: URL): SignInProblem | undefined {
+/** What is wrong with the answer to a POST. Discovery judges the answer to a GET itself. */
+function postProblem(answer: Answer, url: URL): SignInProblem | undefined {
+  const { text, status } = answer;
+  if (!isHtml(answer)) {
+    // oauth4webapi and what reads its answers would end with the stack.
+    return isTangled(text) ? badAnswer(url, "it holds too many lists and objects", { status }) : undefined;
+  }
+  // Of a web page the status says enough: an unknown client.
   if (status === 403) return undefined;
   if (isTrouble(status)) return new SignInProblem("unavailable", { url: shownAddress(url), status });
   return badAnswer(url, `HTML in the place of JSON, with status ${status}`, { status });
-}
-
-/** What is wrong with the answer to a POST. Discovery judges the answer to a GET itself. */
-function postProblem(answer: Answer, url: URL): SignInProblem | undefined {
-  if (isHtml(answer)) return pageProblem(answer, url);
-  // oauth4webapi and what reads its answers would end with the stack.
-  const { text, status } = answer;
-  return isTangled(text) ? badAnswer(url, "it holds too many lists and objects", { status }) : undefined;
 }
 
 /** Statuses whose answers have no body (Fetch standard, "null body status"). */

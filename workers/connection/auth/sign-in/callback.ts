@@ -50,7 +50,6 @@ const PAGE_HEADERS = {
   connection: "close",
 } as const;
 
-/** A sign-in that waits for its answer. */
 export interface Waiter {
   redirectUri: string;
   state: string;
@@ -69,7 +68,6 @@ interface CallbackTimes {
 const HEADER_BYTES = 16 * 1_024;
 const CONNECTIONS = 20;
 
-/** What the server does with a request. */
 type Decision =
   | { status: 400 | 404 | 405 | 421; page: PageKind }
   | { waiter: Waiter; parameters: URLSearchParams };

@@ -5,7 +5,7 @@
  * browser, and the record of the new tokens.
  */
 
-import type { SignInAgreed, SignInQuestion } from "../../../../src/shared/protocol/sign-in.ts";
+import type { SignInAgreed, SignInQuestion } from "../../../../src/shared/protocol/session.ts";
 import { isOpenable } from "../../../../src/shared/text/reading.ts";
 import { oneLine } from "../../../../src/shared/text/unprintable.ts";
 import { known } from "../../../shared/json.ts";
@@ -29,7 +29,6 @@ import { openBrowser } from "./browser.ts";
 import type { Listeners, Listening } from "./callback.ts";
 import { listenAndRegister, type Pasted } from "./redirect.ts";
 
-/** The server that the user signs in to. */
 export interface SignInTarget extends GrantContext {
   server: string;
   url: URL;
@@ -46,7 +45,6 @@ export interface SignInTarget extends GrantContext {
   signedIn(): Promise<number | undefined>;
 }
 
-/** Sign-ins at a time. */
 const FLOWS = 8;
 /** From the opened browser to its answer. */
 const FLOW_MS = 5 * 60_000;
@@ -99,9 +97,7 @@ interface Preparation {
   listeners: Listeners;
   /** A dynamic client with which the last sign-in was not finished. */
   deadClient: string | undefined;
-  /** Ends the preparation. */
   signal: AbortSignal;
-  /** Ends the listening. */
   listenSignal: AbortSignal;
 }
 
@@ -239,7 +235,6 @@ export async function prepare(preparation: Preparation): Promise<Prepared> {
 
 interface MixUp {
   question: Extract<SignInQuestion, { about: "endpoints" }>;
-  /** The page at which the person would sign in. */
   page: URL;
 }
 

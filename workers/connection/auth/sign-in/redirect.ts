@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import { isLoopback, percentDecoded } from "../../../../src/shared/text/reading.ts";
 import { cleanText } from "../../../../src/shared/text/unprintable.ts";
 import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
-import { type ClientRecord, isSameState, SignInProblem } from "../model/model.ts";
+import { type ClientRecord, isSameState, kindOf, SignInProblem } from "../model/model.ts";
 import { codeOf, type Listeners, type Listening } from "./callback.ts";
 
 /** One address to try. In `uri`, `{port}` stands for the port. `port` absent: any free one. */
@@ -83,7 +83,6 @@ function registered(stored: ClientRecord | undefined, path: string): RedirectTry
 export interface RedirectWish {
   plan: OAuthPlan;
   server: string;
-  /** The authorization server that is asked. */
   issuer: string;
   /** The stored client, if it will be used again. */
   stored: ClientRecord | undefined;
@@ -91,7 +90,6 @@ export interface RedirectWish {
   sendsIssuer: boolean;
 }
 
-/** Throws `SignInProblem` bad-settings. */
 export function chooseRedirect({ stored, ...wish }: RedirectWish): RedirectChoice {
   const { redirectUri, callbackPort } = wish.plan;
   if (redirectUri !== undefined) return configured(redirectUri, callbackPort);
@@ -199,7 +197,6 @@ interface Place {
 
 interface ListenParts {
   listeners: Pick<Listeners, "open">;
-  /** Ends the listening. */
   signal: AbortSignal;
   onNote: (note: string) => void;
 }
@@ -244,9 +241,6 @@ function localhostTries(refused: string, choice: RedirectChoice): Tries | undefi
   return [{ uri: other, port: portOf(new URL(other)) }, ...last];
 }
 
-const isRefusedRedirect = (error: unknown): boolean =>
-  error instanceof SignInProblem && error.kind === "redirect-refused";
-
 /** Throws `SignInProblem`. `clientFor`: the client that the authorization server knows with this redirect URI. */
 export async function listenAndRegister(
   wish: RedirectWish,
@@ -259,7 +253,7 @@ export async function listenAndRegister(
     return { ...place, client: await clientFor(place.redirectUri) };
   } catch (error) {
     const tries = localhostTries(place.redirectUri, choice);
-    if (!tries || !isRefusedRedirect(error)) throw error;
+    if (!tries || kindOf(error) !== "redirect-refused") throw error;
     parts.onNote("the authorization server refuses 127.0.0.1 as redirect URI: localhost is tried");
     const second = await openFirst(tries, parts);
     return { ...second, client: await clientFor(second.redirectUri) };

@@ -5,7 +5,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { messageOf, ThreadsError, toWireError } from "../../../../src/shared/protocol/errors.ts";
-import type { SignInAgreed, SignInResult, SignInStep } from "../../../../src/shared/protocol/sign-in.ts";
+import type { SignInAgreed, SignInResult, SignInStep } from "../../../../src/shared/protocol/session.ts";
 import { commandFor } from "../../../shared/commands.ts";
 import { abortable } from "../../../shared/pace/abort.ts";
 import type { GrantContext } from "../grants/ask.ts";
@@ -15,17 +15,8 @@ import { Listeners } from "./callback.ts";
 import { exchange, PARTS, type Prepared, prepare, type SignInParts, type SignInTarget } from "./prepare.ts";
 import { type Pasted, readPaste } from "./redirect.ts";
 
-export interface FlowOptions {
-  target: SignInTarget;
-  parts: SignInParts;
-  listeners: Listeners;
-  options: SignInsOptions;
-  deadClient: string | undefined;
-  /** Called once. `result` is absent if `begin` has answered or thrown how the sign-in ended. */
-  onOver: (over: FlowOver) => void;
-}
-
-export interface FlowOver {
+interface FlowOver {
+  /** Absent if `begin` has answered or thrown how the sign-in ended. */
   result?: SignInResult;
   /** The old dynamic client with which the user did not get through. */
   deadClient?: string;
@@ -39,9 +30,11 @@ interface Waiting {
   endsAt: number;
 }
 
-export class Flow {
+class Flow {
   readonly id = randomUUID();
-  readonly #options: FlowOptions;
+  readonly target: SignInTarget;
+  readonly #signIns: SignIns;
+  readonly #deadClient: string | undefined;
   readonly #context: GrantContext;
   /** Fires with the `SignInProblem` that ends the sign-in, or at its end. */
   readonly #lifetime = new AbortController();
@@ -56,14 +49,12 @@ export class Flow {
   #isOver = false;
   #beginning: Promise<SignInStep> | undefined;
 
-  constructor(options: FlowOptions) {
-    this.#options = options;
-    const { plan, requests, onNote } = options.target;
+  constructor(target: SignInTarget, signIns: SignIns, deadClient: string | undefined) {
+    this.target = target;
+    this.#signIns = signIns;
+    this.#deadClient = deadClient;
+    const { plan, requests, onNote } = target;
     this.#context = { plan, onNote, requests: endingWith(requests, this.#lifetime.signal) };
-  }
-
-  get url(): string {
-    return this.#options.target.url.href;
   }
 
   /**
@@ -117,11 +108,13 @@ export class Flow {
   }
 
   async #begin(agreed: SignInAgreed): Promise<SignInStep> {
-    const { target, parts, listeners, deadClient } = this.#options;
+    const { parts, listeners } = this.#signIns;
     this.#limit(parts.limits.talkMs);
     try {
       const preparing = prepare({
-        ...{ target, agreed, parts, listeners, deadClient },
+        ...{ agreed, parts, listeners },
+        target: this.target,
+        deadClient: this.#deadClient,
         context: this.#context,
         signal: this.#lifetime.signal,
         listenSignal: this.#listening.signal,
@@ -133,8 +126,7 @@ export class Flow {
         return { step: "ask", question: prepared.question };
       }
       this.#hasTokens = true;
-      // The answer goes out before the end, which names this sign-in by its id.
-      setImmediate(() => void this.#connect());
+      void this.#connect();
       return { step: "renewed", id: this.id };
     } catch (error) {
       this.#end({});
@@ -143,28 +135,21 @@ export class Flow {
   }
 
   async #openBrowser(prepared: OpenPrepared): Promise<SignInStep> {
-    const { target, parts, options } = this.#options;
+    const { parts, options } = this.#signIns;
     const { env, platform, log } = options;
+    const { server, onNote } = this.target;
     const { redirectUri, state, url, discovered } = prepared.pending;
     const codeGoesTo = new URL(discovered.metadata.token_endpoint ?? discovered.foundAt).host;
     this.#prepared = prepared;
     prepared.listening?.wait({ redirectUri, state, answer: (parameters) => this.#answer({ parameters }) });
-    const browser = await this.#orEnd(parts.openBrowser(url, { env, platform, onNote: target.onNote }));
+    const browser = await this.#orEnd(parts.openBrowser(url, { env, platform, onNote }));
     const endsInMs = parts.limits.flowMs;
     this.#limit(endsInMs);
     const listens = prepared.listening !== undefined;
-    const step = {
-      step: "open",
-      id: this.id,
-      url,
-      redirectUri,
-      codeGoesTo,
-      browser,
-      listens,
-      endsInMs,
-    } as const;
+    const { id } = this;
+    const step = { step: "open", id, url, redirectUri, codeGoesTo, browser, listens, endsInMs } as const;
     this.#waiting = { step, endsAt: performance.now() + endsInMs };
-    log.info(`${target.server}: the sign-in waits for its answer at ${redirectUri}, browser: ${browser}`);
+    log.info(`${server}: the sign-in waits for its answer at ${redirectUri}, browser: ${browser}`);
     return step;
   }
 
@@ -190,7 +175,8 @@ export class Flow {
   }
 
   async #finish(answer: Pasted): Promise<boolean> {
-    const { target, parts } = this.#options;
+    const { target } = this;
+    const { parts } = this.#signIns;
     try {
       // A browser may answer before its start is known, and the step comes before the end.
       await this.#beginning;
@@ -211,28 +197,28 @@ export class Flow {
 
   /** Never rejects: a server that does not connect says so by its own status. */
   async #connect(): Promise<void> {
-    const { target, options } = this.#options;
-    const { server, redact } = target;
+    const { server, redact } = this.target;
+    const { log } = this.#signIns.options;
     let tools: number | undefined;
     try {
-      tools = await this.#orEnd(target.signedIn());
+      tools = await this.#orEnd(this.target.signedIn());
     } catch (error) {
-      options.log.warn(`${server}: signed in, but not connected: ${redact(messageOf(error))}`);
+      log.warn(`${server}: signed in, but not connected: ${redact(messageOf(error))}`);
     }
-    options.log.info(`${server}: signed in`);
+    log.info(`${server}: signed in`);
     this.#end({ result: { ok: true, ...(tools === undefined ? {} : { tools }) } });
   }
 
   #fail(problem: unknown): void {
     const error = toWireError(this.#explain(problem));
-    this.#options.options.log.info(`the sign-in ended: ${error.message}`);
+    this.#signIns.options.log.info(`the sign-in ended: ${error.message}`);
     const { isOldClient = false, pending } = this.#prepared ?? {};
     const deadClient = isOldClient && !this.#isAbandoned ? pending?.client.id : undefined;
     this.#end({ result: { ok: false, error }, ...(deadClient === undefined ? {} : { deadClient }) });
   }
 
   #explain(error: unknown): ThreadsError {
-    const { server, redact } = this.#options.target;
+    const { server, redact } = this.target;
     if (error instanceof SignInProblem) return explainProblem(error, { server, redact });
     if (error instanceof ThreadsError) return error;
     return new ThreadsError("internal", `${server}: ${redact(messageOf(error))}`, { cause: error });
@@ -244,13 +230,13 @@ export class Flow {
     clearTimeout(this.#timer);
     this.#lifetime.abort(new SignInProblem("cancelled"));
     this.#listening.abort();
-    this.#options.onOver(over);
+    this.#signIns.over(this, over);
   }
 }
 
 const over = (): string => `This sign-in has ended. Begin another one with ${commandFor("auth")}.`;
 
-export interface SignInsOptions {
+interface SignInsOptions {
   onEnd: (end: { id: string; server: string; result: SignInResult }) => void;
   log: { info(message: string): void; warn(message: string): void };
   env: Readonly<Record<string, string | undefined>>;
@@ -258,18 +244,18 @@ export interface SignInsOptions {
 }
 
 export class SignIns {
-  readonly #options: SignInsOptions;
-  readonly #parts: SignInParts;
-  readonly #listeners: Listeners;
+  readonly options: SignInsOptions;
+  readonly parts: SignInParts;
+  readonly listeners: Listeners;
   /** By server. */
   readonly #flows = new Map<string, Flow>();
   /** By server: the old dynamic client with which the last sign-in was not finished. */
   readonly #deadClients = new Map<string, string>();
 
   constructor(options: SignInsOptions, parts: Partial<SignInParts> = {}) {
-    this.#options = options;
-    this.#parts = { ...PARTS, ...parts };
-    this.#listeners = new Listeners(this.#parts.limits);
+    this.options = options;
+    this.parts = { ...PARTS, ...parts };
+    this.listeners = new Listeners(this.parts.limits);
   }
 
   /**
@@ -277,23 +263,14 @@ export class SignIns {
    * no browser opens. Rejects with `ThreadsError`.
    */
   async begin(target: SignInTarget, agreed: SignInAgreed, signal?: AbortSignal): Promise<SignInStep> {
-    const { server, redact } = target;
-    if (signal?.aborted) throw explainProblem(new SignInProblem("cancelled"), { server, redact });
+    const { server } = target;
+    if (signal?.aborted) throw explainProblem(new SignInProblem("cancelled"), target);
     const running = this.#flows.get(server);
-    if (running?.url === target.url.href) return running.begin(agreed, signal);
+    if (running?.target.url.href === target.url.href) return running.begin(agreed, signal);
     running?.abandon();
-    const most = this.#parts.limits.flows;
-    if (this.#flows.size >= most) {
-      throw explainProblem(new SignInProblem("too-many", { most }), { server, redact });
-    }
-    const flow: Flow = new Flow({
-      target,
-      parts: this.#parts,
-      listeners: this.#listeners,
-      options: this.#options,
-      deadClient: this.#deadClients.get(server),
-      onOver: (over) => this.#over(server, flow, over),
-    });
+    const most = this.parts.limits.flows;
+    if (this.#flows.size >= most) throw explainProblem(new SignInProblem("too-many", { most }), target);
+    const flow = new Flow(target, this, this.#deadClients.get(server));
     this.#flows.set(server, flow);
     return flow.begin(agreed, signal);
   }
@@ -328,17 +305,20 @@ export class SignIns {
     const flows = [...this.#flows.values()];
     this.abandon();
     await Promise.all(flows.map((flow) => flow.settled()));
-    await this.#listeners.end();
+    await this.listeners.end();
   }
 
   #byId(id: string): Flow | undefined {
     return [...this.#flows.values()].find((flow) => flow.id === id);
   }
 
-  #over(server: string, flow: Flow, { result, deadClient }: FlowOver): void {
+  /** Called once for each flow. */
+  over(flow: Flow, { result, deadClient }: FlowOver): void {
+    const { server } = flow.target;
     if (this.#flows.get(server) === flow) this.#flows.delete(server);
     if (deadClient !== undefined) this.#deadClients.set(server, deadClient);
     else if (result?.ok) this.#deadClients.delete(server);
-    if (result) this.#options.onEnd({ id: flow.id, server, result });
+    // A browser may answer before its start is known: main reads the step, which has the id, before the end.
+    if (result) setImmediate(() => this.options.onEnd({ id: flow.id, server, result }));
   }
 }

@@ -31,16 +31,13 @@ export interface StoreOptions {
   url: string;
   /** The client that the configuration names, asked only for Pi's own sign-ins, which do not say it. */
   client?: (() => Promise<{ id: string; hasSecret: boolean } | undefined>) | undefined;
-  /** Gets one line for the log. */
   onNote: (note: string) => void;
-  /** Gets one line for the user. */
   warn: (text: string) => void;
 }
 
 export interface Place {
   /** `<agentDir>/mcp-oauth`. */
   root: string;
-  /** The server's folder in it. */
   folder: string;
   /** The sign-in for one url of the server. */
   file: string;
@@ -246,7 +243,6 @@ interface Content<T> {
   refused?: Refused;
   /** The text is not what it should be. */
   isUnusable?: true;
-  /** The permission bits of the file. */
   mode?: number;
 }
 

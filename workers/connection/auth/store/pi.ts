@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import { lstat, mkdir, realpath, rmdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { asList, isObject } from "../../../../src/shared/protocol/is-object.ts";
+import { asList, isObject } from "../../../../src/shared/protocol/values.ts";
 import { type FileSystem, reasonOf, writeFileAtomic } from "../../../shared/files/file-system.ts";
 import { codeOf, PRIVATE_FOLDER, readRegularText, whyUnread } from "../../../shared/files/read-regular.ts";
 import {
@@ -304,7 +304,6 @@ export function createPiFile({
   };
 
   return {
-    /** Never rejects. */
     find: async () => (await load())?.record,
     /** Moves the sign-in to `held`. Undefined: it is gone. Throws `SignInProblem`; then it is still where it was. */
     moveTo: async (held: HeldSignIn, signal: AbortSignal): Promise<SignInRecord | undefined> => {

@@ -127,7 +127,6 @@ export class RecordFile {
     });
   }
 
-  /** Never rejects. */
   async read(): Promise<SignInRecord | undefined> {
     const { stamp, value } = await this.#file.read();
     return this.#keptOr(stamp, value);

@@ -12,8 +12,8 @@ import {
   type AuthChallenge,
   type Discovered,
   isFresh,
+  kindOf,
   SignInProblem,
-  type SignInProblemKind,
   type SignInRecord,
   type TokenAnswer,
 } from "../model/model.ts";
@@ -22,7 +22,6 @@ import type { SignInStore } from "../store/store.ts";
 
 export interface TokensContext {
   server: string;
-  /** The MCP endpoint. */
   url: URL;
   store: SignInStore;
   /** Whether the server is signed in to without a user. */
@@ -33,7 +32,6 @@ export interface TokensContext {
   onNote: (note: string) => void;
   /** The number of renewals that are out changes by `by`: the session's end waits for them. */
   onRenewing: (by: number) => void;
-  /** The sign-in's status may have changed. */
   onStatus: () => void;
   nowMs: () => number;
 }
@@ -87,9 +85,6 @@ async function renew(
     throw error;
   }
 }
-
-const kindOf = (error: unknown): SignInProblemKind | undefined =>
-  error instanceof SignInProblem ? error.kind : undefined;
 
 /** A program that does not know the lock may have renewed the sign-in meanwhile: its tokens are the ones that work. */
 async function writtenByOthers(

@@ -3,13 +3,14 @@
  * the store's lock in all processes), and what a refusal of the server means. Must not: open a browser or register a
  * client.
  */
-import type { SignInStatus } from "../../../../src/shared/protocol/sign-in.ts";
+import type { SignInStatus } from "../../../../src/shared/protocol/session.ts";
 import { abortable, settledWithin } from "../../../shared/pace/abort.ts";
 import type { GrantContext } from "../grants/ask.ts";
 import {
   type AuthChallenge,
   isExpired,
   isFresh,
+  kindOf,
   type RefusedRequest,
   SignInProblem,
   type SignInRecord,
@@ -19,7 +20,6 @@ import type { Machine, TokensContext } from "./refresh.ts";
 
 /** MCP 2025-11-25, basic/authorization, "Step-Up Authorization Flow": "no more than a few times". */
 const MOST = 2;
-/** Sets of scopes that are remembered. */
 const SETS = 100;
 
 /** Scopes have no order (RFC 6749, section 3.3). */
@@ -30,7 +30,6 @@ const keyOf = (scope: string | undefined): string =>
 export function createStepUps() {
   const times = new Map<string, number>();
   return {
-    /** The user has signed in for this scope. */
     count: (scope: string | undefined): void => {
       const key = keyOf(scope);
       times.set(key, (times.get(key) ?? 0) + 1);
@@ -74,7 +73,6 @@ export class ServerTokens {
     return this.#machine;
   }
 
-  /** The last challenge of the server. */
   get challenge(): AuthChallenge | undefined {
     return this.#challenge;
   }
@@ -100,7 +98,7 @@ export class ServerTokens {
     } catch (error) {
       if (isOver || signal.aborted || this.#endsSignIn(error)) throw error;
       this.#earlyFailedMs = nowMs;
-      this.#context.onNote(`could not renew its sign-in before its end (${kindOf(error)})`);
+      this.#context.onNote(`could not renew its sign-in before its end (${kindOf(error) ?? "cancelled"})`);
       return record.access_token;
     }
   }
@@ -159,7 +157,7 @@ export class ServerTokens {
       await this.#renewed(record.access_token, signal);
       return true;
     } catch (error) {
-      this.#context.onNote(`could not renew its sign-in (${kindOf(error)})`);
+      this.#context.onNote(`could not renew its sign-in (${kindOf(error) ?? "cancelled"})`);
       return false;
     }
   }
@@ -196,7 +194,7 @@ export class ServerTokens {
   }
 
   #endsSignIn(error: unknown): boolean {
-    return ["refresh-refused", "client-unknown", "moved"].includes(kindOf(error));
+    return ["refresh-refused", "client-unknown", "moved"].includes(kindOf(error) ?? "");
   }
 
   /** The record after a renewal. Callers share it, and each may stop waiting for it. */
@@ -281,5 +279,3 @@ export class ServerTokens {
     this.#context.onStatus();
   }
 }
-
-const kindOf = (error: unknown): string => (error instanceof SignInProblem ? error.kind : "cancelled");
