@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { catalogFrom } from "../../src/catalog/catalog.ts";
 import type { KeepLimits, Runtime } from "../../src/runtime/contract.ts";
-import { startRuntime } from "../../src/runtime/run.ts";
+import { startRuntime } from "../../src/runtime/runtime.ts";
 import { startValue } from "../../src/shared/asks/check.ts";
 import type { AskAnswer, CallResult } from "../../src/shared/protocol/calls.ts";
 import type { WorkerEvent } from "../../src/shared/protocol/contract.ts";
