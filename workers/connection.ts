@@ -4,9 +4,8 @@
  */
 import { isMainThread, threadId, workerData } from "node:worker_threads";
 import { expose, wrap } from "comlink";
-import type { WorkerBoot } from "../src/shared/protocol/boot.ts";
 import type { MainApi, WorkerEvent } from "../src/shared/protocol/contract.ts";
-import { createTurnEndpoint } from "../src/shared/protocol/turn-endpoint.ts";
+import { createTurnEndpoint, type WorkerBoot } from "../src/shared/protocol/port.ts";
 import { createAnswer, createAskUser, serve } from "./connection/rpc.ts";
 import { createTalkers } from "./connection/servers/talkers.ts";
 import { nameCommandsFor } from "./shared/commands.ts";

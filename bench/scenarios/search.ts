@@ -10,8 +10,8 @@ import { promisify } from "node:util";
 import { crc32, inflateRawSync } from "node:zlib";
 import { type Catalog, catalogFrom } from "../../src/catalog/catalog.ts";
 import { searchCatalog } from "../../src/catalog/search.ts";
-import { type CatalogSettings, DEFAULT_CATALOG_SETTINGS } from "../../src/shared/protocol/catalog.ts";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
+import { type CatalogSettings, DEFAULT_CATALOG_SETTINGS } from "../../src/shared/protocol/session.ts";
 import { decodeSnapshot } from "../../src/shared/snapshot/snapshot.ts";
 import {
   hasSearchData,

@@ -9,7 +9,7 @@ import {
   type CatalogSettings,
   DEFAULT_CATALOG_SETTINGS,
   type RemovedTools,
-} from "../shared/protocol/catalog.ts";
+} from "../shared/protocol/session.ts";
 import {
   type OpenSnapshot,
   type RootKey,

@@ -5,8 +5,8 @@
 import { hash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { RemovedTools } from "../shared/protocol/catalog.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
+import type { RemovedTools } from "../shared/protocol/session.ts";
 import { SNAPSHOT_FOLDER, type SnapshotKey, snapshotFileName } from "../shared/snapshot/contract.ts";
 import { snapshotChecksum } from "../shared/snapshot/snapshot.ts";
 import { type Catalog, catalogFrom, catalogWithout, emptyCatalog } from "./catalog.ts";

@@ -1,5 +1,5 @@
 /** What `/mcp doctor` and the command line show: the findings for a person, and the report for an issue. Pure. */
-import type { DoctorReport, Finding } from "../shared/protocol/doctor.ts";
+import type { DoctorReport, Finding } from "../shared/protocol/person.ts";
 import { counted, formatMs } from "../shared/text/amounts.ts";
 import { isTrouble, worstFirst } from "../shared/text/failure.ts";
 import { oneLine } from "../shared/text/unprintable.ts";

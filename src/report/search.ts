@@ -1,7 +1,7 @@
 /** The phrases that ToolSearch, the proxy tool and the answers to unknown calls share. Pure. */
 import { type Catalog, type CatalogTool, inputSchemaOf } from "../catalog/catalog.ts";
 import { type WireError, withoutServer } from "../shared/protocol/errors.ts";
-import type { ServerStatus } from "../shared/protocol/status.ts";
+import type { ServerStatus } from "../shared/protocol/session.ts";
 import { parameterList } from "../shared/text/signature.ts";
 import { firstSentence, oneLine } from "../shared/text/unprintable.ts";
 import { serverName } from "./server-name.ts";

@@ -2,7 +2,7 @@
 
 import { describeErrorOf, type WireError } from "../shared/protocol/errors.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
-import type { StatusReport } from "../shared/protocol/status.ts";
+import type { StatusReport } from "../shared/protocol/session.ts";
 import { cut, oneLine } from "../shared/text/unprintable.ts";
 
 const NAME_CHARS = 200;

@@ -15,7 +15,7 @@ import type {
   ServerPreview,
   TakenImports,
   TriedServer,
-} from "../shared/protocol/setup.ts";
+} from "../shared/protocol/person.ts";
 import { counted } from "../shared/text/amounts.ts";
 import { describeProblem } from "../shared/text/failure.ts";
 import { oneLine } from "../shared/text/unprintable.ts";

@@ -9,8 +9,7 @@ import type {
   ToolStats,
 } from "../shared/protocol/calls.ts";
 import { type WireError, wantsKey } from "../shared/protocol/errors.ts";
-import type { SignInStatus } from "../shared/protocol/sign-in.ts";
-import type { ServerStatus, StatusReport } from "../shared/protocol/status.ts";
+import type { ServerStatus, SignInStatus, StatusReport } from "../shared/protocol/session.ts";
 import { counted, durationText, formatBytes, formatMs, offerText } from "../shared/text/amounts.ts";
 import { describeProblem } from "../shared/text/failure.ts";
 import { cleanText, firstSentence } from "../shared/text/unprintable.ts";

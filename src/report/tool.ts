@@ -1,7 +1,7 @@
 /** The text of `/mcp tool`: a tool in full, with the schema that its server declares and the one that the model gets. Pure. */
 
 import { type CatalogTool, inputSchemaOf } from "../catalog/catalog.ts";
-import { isObject } from "../shared/protocol/is-object.ts";
+import { isObject } from "../shared/protocol/values.ts";
 import { typeOf } from "../shared/text/signature.ts";
 import { cleanText, cut, oneLine } from "../shared/text/unprintable.ts";
 

@@ -1,18 +1,14 @@
 /** The contract of a session and its runtime. Types only. */
 
-import type { WorkerBoot } from "../shared/protocol/boot.ts";
 import type { CallResult, CallToolParams } from "../shared/protocol/calls.ts";
 import type {
   ConnectionMethod,
   ConnectionMethods,
   LogLevel,
-  PromptRequests,
-  ResourceRequests,
-  UserRequests,
   WorkerEvent,
 } from "../shared/protocol/contract.ts";
+import type { WorkerBoot } from "../shared/protocol/port.ts";
 import type { SessionFacts } from "../shared/protocol/session.ts";
-import type { SetupRequests } from "../shared/protocol/setup.ts";
 import type { OnQuestion } from "./thread.ts";
 
 /** The message of the error `runtime_stopped`, the same wherever a request meets the end of the session. */
@@ -41,15 +37,6 @@ export interface KeepLimits extends Partial<CrashPolicy> {
   heartbeatMs?: number;
 }
 
-/** The requests of `/mcp`, of dialogs and of answers to the model. */
-type UserRequest =
-  | keyof UserRequests
-  | keyof SetupRequests
-  | keyof PromptRequests
-  | keyof ResourceRequests
-  | "explainMissing"
-  | "matchTools";
-
 export interface Runtime {
   callTool(params: CallToolParams, signal: AbortSignal | undefined): Promise<CallResult>;
   settleTools(
@@ -57,7 +44,7 @@ export interface Runtime {
     signal: AbortSignal | undefined,
   ): Promise<ConnectionMethods["settleTools"]["value"]>;
   /** Resolves when the request is done. Rejects with a `ThreadsError`; with `cancelled` as soon as the signal fires. */
-  ask<M extends UserRequest>(
+  ask<M extends ConnectionMethod>(
     method: M,
     params: ConnectionMethods[M]["params"],
     signal?: AbortSignal,

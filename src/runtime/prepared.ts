@@ -1,4 +1,4 @@
-import { createTalkMemory } from "../shared/protocol/boot.ts";
+import { createTalkMemory } from "../shared/protocol/port.ts";
 import { type RuntimeThread, startThread } from "./thread.ts";
 import { connectionWorkerUrl } from "./worker-files.ts";
 

@@ -3,8 +3,7 @@
  * behind. Loaded after Pi's first paint.
  */
 
-import type { CallResult, CallToolParams } from "../shared/protocol/calls.ts";
-import { decode } from "../shared/protocol/codec.ts";
+import { type CallResult, type CallToolParams, decode } from "../shared/protocol/calls.ts";
 import type { ConnectionMethod, ConnectionMethods, WorkerEvent } from "../shared/protocol/contract.ts";
 import { ThreadsError } from "../shared/protocol/errors.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";

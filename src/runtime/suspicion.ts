@@ -3,8 +3,8 @@
  * a worker's servers while the worker runs; suspects.ts decides what that means when the worker has ended.
  */
 
-import { createTalkMemory, talkRecord, weightOf } from "../shared/protocol/boot.ts";
 import type { WorkerEvent } from "../shared/protocol/contract.ts";
+import { createTalkMemory, talkRecord, weightOf } from "../shared/protocol/port.ts";
 import type { SessionFacts } from "../shared/protocol/session.ts";
 import type { WorkerEnd } from "./keep-worker.ts";
 
@@ -16,7 +16,7 @@ export interface Death {
   outOfMemory: boolean;
   /** The server whose message the worker was handling. */
   talking: string | undefined;
-  /** How much each server has sent recently; older bytes count less (talk.ts). */
+  /** How much each server has sent recently; older bytes count less (`TalkRecord`). */
   heard: readonly { server: string; bytes: number }[];
   connecting: readonly string[];
 }

@@ -8,11 +8,16 @@ import { dirname, isAbsolute, join } from "node:path";
 import { MessageChannel, receiveMessageOnPort, Worker } from "node:worker_threads";
 import { expose, type Remote, wrap } from "comlink";
 import { codeFolder } from "../shared/process/code-folder.ts";
-import { createTalkMemory, type WorkerBoot } from "../shared/protocol/boot.ts";
 import type { ConnectionApi, MainApi, Question, WorkerEvent } from "../shared/protocol/contract.ts";
 import { messageOf } from "../shared/protocol/errors.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
-import { createTurnEndpoint, eventOf, type Port } from "../shared/protocol/turn-endpoint.ts";
+import {
+  createTalkMemory,
+  createTurnEndpoint,
+  eventOf,
+  type Port,
+  type WorkerBoot,
+} from "../shared/protocol/port.ts";
 
 /** Asks the person until the signal aborts. Answers undefined if nobody answers. */
 export type OnQuestion = (question: Question, signal: AbortSignal) => Promise<unknown>;
@@ -58,7 +63,7 @@ export function startThread(options: {
   /** Asks the person. Absent: there is none. */
   onQuestion?: OnQuestion | undefined;
   url: URL;
-  /** The memory that the worker writes into (protocol/talk.ts). */
+  /** The memory that the worker writes into (protocol/port.ts). */
   talk?: SharedArrayBuffer;
 }): RuntimeThread {
   // A port of its own: at the end of Pi, messages can be taken from it by hand.

@@ -4,7 +4,7 @@ import type { PiContext } from "../pi/api.ts";
 import { guardStale, notify } from "../pi/extension.ts";
 import { refusedLine } from "../report/server-name.ts";
 import type { WorkerEvent } from "../shared/protocol/contract.ts";
-import type { ServerStatus } from "../shared/protocol/status.ts";
+import type { ServerStatus } from "../shared/protocol/session.ts";
 import { describeProblem } from "../shared/text/failure.ts";
 import type { Registrar } from "../tools/registrar.ts";
 import type { Dialogs } from "../ui/dialogs/dialogs.ts";

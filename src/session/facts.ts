@@ -3,8 +3,8 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import type { McpRegistration, Pi, PiContext } from "../pi/api.ts";
 import { CONFIG_FLAG, configFileOf } from "../pi/extension.ts";
-import { fileStamp } from "../shared/protocol/file-stamp.ts";
 import type { SessionFacts } from "../shared/protocol/session.ts";
+import { fileStamp } from "../shared/protocol/values.ts";
 
 /** Copies the fields that can be cloned into the worker. */
 export const toRegistered = (servers: readonly McpRegistration[]): SessionFacts["registered"] =>

@@ -11,7 +11,7 @@ import { type CatalogStore, snapshotIsOlder } from "../catalog/store.ts";
 import type { AddedMessage, Pi, PiContext } from "../pi/api.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { messageOf } from "../shared/protocol/errors.ts";
-import type { ServerStatus } from "../shared/protocol/status.ts";
+import type { ServerStatus } from "../shared/protocol/session.ts";
 import type { SnapshotKey, SnapshotServer } from "../shared/snapshot/contract.ts";
 import type { DirectRule } from "../tools/book.ts";
 import { type DeclaredTool, declaredTools, serverByName } from "../tools/branch.ts";

@@ -1,9 +1,7 @@
 /** What lives from `session_start` to `session_shutdown`. Types, and the wait for the plan. */
 
 import type { Runtime } from "../runtime/runtime.ts";
-import type { CatalogSettings } from "../shared/protocol/catalog.ts";
-import type { AcceptedBefore } from "../shared/protocol/session.ts";
-import type { ServerStatus } from "../shared/protocol/status.ts";
+import type { AcceptedBefore, CatalogSettings, ServerStatus } from "../shared/protocol/session.ts";
 import type { Dialogs } from "../ui/dialogs/dialogs.ts";
 import type { SignIns } from "../ui/sign-in/sign-in.ts";
 

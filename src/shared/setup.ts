@@ -4,8 +4,8 @@
  * Values stay as they are written: `${VAR}` is filled in at connect. The worker checks the entry. Pure.
  */
 import type { JsonValue } from "./protocol/errors.ts";
-import { isObject } from "./protocol/is-object.ts";
-import type { ServerEntry } from "./protocol/setup.ts";
+import type { ServerEntry } from "./protocol/person.ts";
+import { isObject } from "./protocol/values.ts";
 import { slipsBetween } from "./text/reading.ts";
 
 /** What the options say. */

@@ -5,7 +5,7 @@
 
 import { type CatalogTool, NO_SCHEMAS } from "../catalog/catalog.ts";
 import { namePrefix, PROXY_TOOL, type ToolPrefix } from "../shared/naming.ts";
-import { asList, isObject } from "../shared/protocol/is-object.ts";
+import { asList, isObject } from "../shared/protocol/values.ts";
 import type { SnapshotServer } from "../shared/snapshot/contract.ts";
 
 /** A tool definition as Pi stores it in a transcript. */

@@ -7,8 +7,7 @@
 import { type CatalogTool, inputKeysOf, inputSchemaOf, outputSchemaOf } from "../catalog/catalog.ts";
 import type { PiTool, ToolExposure, ToolResult } from "../pi/api.ts";
 import { serverPrefix } from "../shared/naming.ts";
-import type { CallProgress, CallResult } from "../shared/protocol/calls.ts";
-import { decode } from "../shared/protocol/codec.ts";
+import { type CallProgress, type CallResult, decode } from "../shared/protocol/calls.ts";
 import { type ErrorData, type JsonValue, ThreadsError, toWireError } from "../shared/protocol/errors.ts";
 import type { RootKey, SnapshotServer } from "../shared/snapshot/contract.ts";
 import { failureText } from "../shared/text/failure.ts";

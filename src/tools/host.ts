@@ -2,7 +2,7 @@
 import type { Catalog, CatalogTool } from "../catalog/catalog.ts";
 import type { WhyMissing } from "../report/search.ts";
 import type { ConnectionMethods } from "../shared/protocol/contract.ts";
-import type { ServerStatus } from "../shared/protocol/status.ts";
+import type { ServerStatus } from "../shared/protocol/session.ts";
 import type { Activation } from "./registrar.ts";
 import type { Instructions } from "./told.ts";
 

@@ -19,7 +19,7 @@ import { describeTool, parameterLines } from "../report/tool.ts";
 import { plainToolName } from "../shared/naming.ts";
 import { describeError, fromWireError, ThreadsError } from "../shared/protocol/errors.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
-import type { ServerStatus } from "../shared/protocol/status.ts";
+import type { ServerStatus } from "../shared/protocol/session.ts";
 import { counted, offerText } from "../shared/text/amounts.ts";
 import { parseArguments } from "../shared/text/reading.ts";
 import { cleanText, firstSentence } from "../shared/text/unprintable.ts";

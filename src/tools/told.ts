@@ -6,9 +6,9 @@
  */
 import { type Catalog, holdsToolsOf, toolsOf } from "../catalog/catalog.ts";
 import type { AddedMessage, PiContext } from "../pi/api.ts";
-import type { CatalogSettings } from "../shared/protocol/catalog.ts";
-import { isObject } from "../shared/protocol/is-object.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
+import type { CatalogSettings } from "../shared/protocol/session.ts";
+import { isObject } from "../shared/protocol/values.ts";
 import type { SnapshotServer } from "../shared/snapshot/contract.ts";
 import {
   type DescribedServer,

@@ -9,8 +9,7 @@
 import type { Catalog } from "../catalog/catalog.ts";
 import type { AddedMessage, Pi, PiTool } from "../pi/api.ts";
 import { PROXY_TOOL, TOOL_SEARCH } from "../shared/naming.ts";
-import type { CatalogSettings } from "../shared/protocol/catalog.ts";
-import type { ServerStatus } from "../shared/protocol/status.ts";
+import type { CatalogSettings, ServerStatus } from "../shared/protocol/session.ts";
 import type { DeclaredTool } from "./branch.ts";
 import type { ToolHost } from "./host.ts";
 import { createProxyTool } from "./proxy.ts";

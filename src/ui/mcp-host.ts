@@ -3,7 +3,7 @@ import type { Catalog, CatalogTool } from "../catalog/catalog.ts";
 import type { Surroundings } from "../report/doctor.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { WorkerEvent } from "../shared/protocol/contract.ts";
-import type { ServerStatus } from "../shared/protocol/status.ts";
+import type { ServerStatus } from "../shared/protocol/session.ts";
 import type { SignIns } from "./sign-in/sign-in.ts";
 
 /** What ToolSearch would find. */

@@ -7,7 +7,7 @@
 import type { PiContext } from "../pi/api.ts";
 import { notify } from "../pi/extension.ts";
 import { failureText, serverName } from "../report/server-name.ts";
-import type { ServerStatus } from "../shared/protocol/status.ts";
+import type { ServerStatus } from "../shared/protocol/session.ts";
 import type { Notice, ServerNotice } from "./join-notices.ts";
 
 const KEY = "pi-mcp-threads";

@@ -16,7 +16,7 @@ beforeAll(async () => {
 const CONTROLS: Record<keyof typeof RULES, [breaks: [string, string], fits: [string, string]]> = {
   "src/shared imports nothing but src/shared and pure packages": [
     ["src/shared/text/amounts.ts", "node:fs"],
-    ["src/shared/protocol/codec.ts", "msgpackr"],
+    ["src/shared/protocol/calls.ts", "msgpackr"],
   ],
   "src never imports workers": [
     ["src/session/session.ts", "workers/shared/log.ts"],
@@ -24,7 +24,7 @@ const CONTROLS: Record<keyof typeof RULES, [breaks: [string, string], fits: [str
   ],
   "workers import nothing of src but src/shared": [
     ["workers/cache.ts", "src/catalog/catalog.ts"],
-    ["workers/cache.ts", "src/shared/protocol/codec.ts"],
+    ["workers/cache.ts", "src/shared/protocol/calls.ts"],
   ],
   "runtime, catalog, report and cli know neither Pi nor tools nor ui": [
     ["src/report/status.ts", "src/pi/api.ts"],

@@ -14,7 +14,7 @@ import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { catalogFrom, inputSchemaOf } from "../../src/catalog/catalog.ts";
 import { readCatalog, snapshotPath } from "../../src/catalog/store.ts";
-import { DEFAULT_CATALOG_SETTINGS } from "../../src/shared/protocol/catalog.ts";
+import { DEFAULT_CATALOG_SETTINGS } from "../../src/shared/protocol/session.ts";
 import { lazyInputSchema } from "../../src/tools/definition.ts";
 import { readCache } from "../../workers/cache/metadata/metadata.ts";
 import { repairInputSchema, repairOutputSchema } from "../../workers/cache/schema/schema.ts";

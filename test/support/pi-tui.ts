@@ -103,7 +103,9 @@ const ODD = [
 /** Texts that Pi measured wider than this package did: prefixes of flags, marks without a letter, AM behind a flag, ... */
 export const WIDER = [..."\u0600\u0605\u06dd\u070f\u08e2\u{110bd}"]
   .map((sign) => `${sign}🇩`.repeat(60))
-  .concat(" \u0903\u0e33".repeat(60), "\u0903\u0e33".repeat(60), "🇩ำ".repeat(60), `a${"\u0903".repeat(300)}`);
+  .concat(" \u0903\u0e33".repeat(60), "\u0903\u0e33".repeat(60), "🇩ำ".repeat(60), `a${"\u0903".repeat(300)}`)
+  // The first half of such a line, joined to the second one: Pi filled it up before it drew the AM, which then was wider.
+  .concat("\u0301\u0eb3\u070f\u{e00f4}&\u0600✮🚹❤️\u{e009c}\u{1ff2c}𒾱\u{37fe8}1\u094d🇩🇪\u302e");
 
 /** Unicode has a block of each kind in these. */
 const RANGES = [

@@ -6,7 +6,7 @@ import type {
   SignInQuestion,
   SignInResult,
   SignInStep,
-} from "../../src/shared/protocol/sign-in.ts";
+} from "../../src/shared/protocol/session.ts";
 import { browse, type Page } from "./browser.ts";
 
 type Opened = Extract<SignInStep, { step: "open" }>;

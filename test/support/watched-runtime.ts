@@ -6,8 +6,7 @@ import { startRuntime } from "../../src/runtime/run.ts";
 import type { CallResult } from "../../src/shared/protocol/calls.ts";
 import type { WorkerEvent } from "../../src/shared/protocol/contract.ts";
 import { ThreadsError } from "../../src/shared/protocol/errors.ts";
-import type { SessionFacts } from "../../src/shared/protocol/session.ts";
-import type { ServerStatus } from "../../src/shared/protocol/status.ts";
+import type { ServerStatus, SessionFacts } from "../../src/shared/protocol/session.ts";
 
 export interface Watched {
   runtime: Runtime;

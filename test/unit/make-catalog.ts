@@ -2,12 +2,12 @@
 import { crc32 } from "node:zlib";
 import { type Catalog, type CatalogTool, catalogFrom } from "../../src/catalog/catalog.ts";
 import { plainToolName } from "../../src/shared/naming.ts";
+import { encode } from "../../src/shared/protocol/calls.ts";
 import {
   type CatalogSettings,
   DEFAULT_CATALOG_SETTINGS,
   type ToolAnnotations,
-} from "../../src/shared/protocol/catalog.ts";
-import { encode } from "../../src/shared/protocol/codec.ts";
+} from "../../src/shared/protocol/session.ts";
 import { buildEngine } from "../../src/shared/search/build.ts";
 import { rootKeysOf, type Snapshot, type SnapshotServer } from "../../src/shared/snapshot/contract.ts";
 import { encodeSnapshot } from "../../src/shared/snapshot/snapshot.ts";

@@ -1,5 +1,5 @@
 /** Owns: server states and reports for tests of what the user sees. */
-import type { ServerStatus, StatusReport } from "../../src/shared/protocol/status.ts";
+import type { ServerStatus, StatusReport } from "../../src/shared/protocol/session.ts";
 
 export const makeStatus = (name: string, rest: Partial<ServerStatus> = {}): ServerStatus => ({
   name,

@@ -6,7 +6,7 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
-import type { ServerStatus } from "../../src/shared/protocol/status.ts";
+import type { ServerStatus } from "../../src/shared/protocol/session.ts";
 import { createPlace, fixtures, type Place, start, until } from "./support.ts";
 
 const LIVE = pathToFileURL(join(fixtures, "servers", "live.mjs")).href;

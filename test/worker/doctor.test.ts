@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { renderIssueReport } from "../../src/report/doctor.ts";
-import type { DoctorReport, Finding } from "../../src/shared/protocol/doctor.ts";
+import type { DoctorReport, Finding } from "../../src/shared/protocol/person.ts";
 import { findSecrets } from "../support/find-secrets.ts";
 import {
   createPlace,

@@ -8,7 +8,7 @@ import { describe, expect, it, test, vi } from "vitest";
 import { inputSchemaOf } from "../../src/catalog/catalog.ts";
 import type { WorkerEvent } from "../../src/shared/protocol/contract.ts";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
-import type { ServerState, ServerStatus } from "../../src/shared/protocol/status.ts";
+import type { ServerState, ServerStatus } from "../../src/shared/protocol/session.ts";
 import { configFacts, loadConfig } from "../../workers/connection/config/merge/merge.ts";
 import { plan } from "../../workers/connection/config/plan/plan.ts";
 import { Supervisor } from "../../workers/connection/servers/supervisor.ts";

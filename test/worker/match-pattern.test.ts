@@ -4,7 +4,8 @@
 import { afterEach, describe, expect, it, test } from "vitest";
 import { createRpc } from "../../src/runtime/rpc.ts";
 import { type RuntimeThread, startThread } from "../../src/runtime/thread.ts";
-import { createPatternMatcher, type Matches } from "../../workers/connection/session/match-pattern.ts";
+import type { Matches } from "../../src/shared/protocol/calls.ts";
+import { createPatternMatcher } from "../../workers/connection/session/match-pattern.ts";
 import { family } from "../support/long.ts";
 import { builtWorker } from "./support.ts";
 

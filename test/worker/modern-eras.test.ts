@@ -3,8 +3,7 @@
  * and over HTTP, by the entry's `protocol`; and that all that a server offers works in either era.
  */
 import { expect, test } from "vitest";
-import type { CallResult } from "../../src/shared/protocol/calls.ts";
-import { decode } from "../../src/shared/protocol/codec.ts";
+import { type CallResult, decode } from "../../src/shared/protocol/calls.ts";
 import { type Eras, MODERN, serveFixture } from "../support/modern-http.ts";
 import { currentCatalog, forRows, modernProgram, type Started, start, textOf } from "./support.ts";
 

@@ -3,7 +3,7 @@
  * over stdio and over HTTP, and the same tool asks in the old era.
  */
 import { describe, expect, test } from "vitest";
-import type { AskAnswer } from "../../src/shared/protocol/ask.ts";
+import type { AskAnswer } from "../../src/shared/protocol/calls.ts";
 import { MODERN, sentTo, serveFixture } from "../support/modern-http.ts";
 import { forRows, modernProgram, type Started, start, textOf } from "./support.ts";
 

@@ -5,7 +5,7 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeAll, expect, test } from "vitest";
-import type { ServerStatus } from "../../src/shared/protocol/status.ts";
+import type { ServerStatus } from "../../src/shared/protocol/session.ts";
 import { forWholeFile } from "../support/cleanup.ts";
 import { freePort } from "../support/free-port.ts";
 import type { Registry } from "../support/npm-registry.ts";

@@ -3,7 +3,7 @@
  * without its tables of the characters of names.
  */
 import { expect, test } from "vitest";
-import { DEFAULT_CATALOG_SETTINGS } from "../../src/shared/protocol/catalog.ts";
+import { DEFAULT_CATALOG_SETTINGS } from "../../src/shared/protocol/session.ts";
 import type { PublishResult, PublishTask } from "../../workers/shared/tasks.ts";
 
 interface CacheWorker {

@@ -1,7 +1,6 @@
 /** Owns: prompts through the real connection worker and real servers: how they are known, what they answer, suggestions. */
 import { expect, test } from "vitest";
-import type { CallResult } from "../../src/shared/protocol/calls.ts";
-import { decode } from "../../src/shared/protocol/codec.ts";
+import { type CallResult, decode } from "../../src/shared/protocol/calls.ts";
 import type { ThreadsError } from "../../src/shared/protocol/errors.ts";
 import {
   createPlace,

@@ -2,8 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { CallResult } from "../../src/shared/protocol/calls.ts";
-import { decode } from "../../src/shared/protocol/codec.ts";
+import { type CallResult, decode } from "../../src/shared/protocol/calls.ts";
 import {
   createPlace,
   currentCatalog,

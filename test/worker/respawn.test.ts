@@ -10,7 +10,7 @@ import { pathToFileURL } from "node:url";
 import { describe, expect, it, test } from "vitest";
 import type { ThreadsError } from "../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
-import type { ServerState, ServerStatus } from "../../src/shared/protocol/status.ts";
+import type { ServerState, ServerStatus } from "../../src/shared/protocol/session.ts";
 import { answerWell, serve } from "../support/http-server.ts";
 import { ALL_ROWS, amount, family } from "../support/long.ts";
 import { processesWithMarker, waitGone } from "../support/processes.ts";

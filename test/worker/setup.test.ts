@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { ThreadsError } from "../../src/shared/protocol/errors.ts";
-import type { FoundImports, FoundServer, ServerEntry } from "../../src/shared/protocol/setup.ts";
+import type { FoundImports, FoundServer, ServerEntry } from "../../src/shared/protocol/person.ts";
 import { onCleanup } from "../support/cleanup.ts";
 import { processesWithMarker, waitGone } from "../support/processes.ts";
 import { createPlace, fixture, forRows, type Place, type Started, start, startHttp } from "./support.ts";

@@ -3,7 +3,7 @@
  * Where the person types them is known when the thread starts (`WorkerBoot.commands`), and never changes. Sentences must
  * be made when they are needed: what a module makes while it loads is made before that.
  */
-import type { WorkerBoot } from "../../src/shared/protocol/boot.ts";
+import type { WorkerBoot } from "../../src/shared/protocol/port.ts";
 
 export type CommandWord = "add" | "auth" | "disable" | "doctor" | "enable" | "import" | "reconnect";
 

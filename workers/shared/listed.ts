@@ -4,8 +4,9 @@
  * or too big to encode, which then counts as one that takes any object. A text that is too long is cut or left out. An item
  * without a usable name or URI is left out, and of several with one name the first counts.
  */
-import { asList, isObject } from "../../src/shared/protocol/is-object.ts";
+
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
+import { asList, isObject } from "../../src/shared/protocol/values.ts";
 import { cut } from "../../src/shared/text/unprintable.ts";
 import { isWithin } from "./json.ts";
 

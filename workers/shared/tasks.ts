@@ -13,7 +13,7 @@
  * | `keepSnapshot`    | `KeepTask`                  | problems        | on the thread if the snapshot is new       |
  */
 import type { ToolPrefix } from "../../src/shared/naming.ts";
-import type { CatalogSettings } from "../../src/shared/protocol/catalog.ts";
+import type { CatalogSettings } from "../../src/shared/protocol/session.ts";
 import type { SnapshotServer } from "../../src/shared/snapshot/contract.ts";
 import type { CachedPrompt, CachedTool } from "./listed.ts";
 

@@ -4,7 +4,7 @@
  * To read another form of a word: `splitWord`; to read another type: typed.ts.
  */
 
-import { isObject } from "../../shared/protocol/is-object.ts";
+import { isObject } from "../../shared/protocol/values.ts";
 import { formatBytes } from "../../shared/text/amounts.ts";
 import { isExact, parseArguments } from "../../shared/text/reading.ts";
 import { typeOf } from "../../shared/text/signature.ts";

@@ -9,8 +9,8 @@ import { nearestTools, resolveTool } from "../../catalog/search.ts";
 import { serverName } from "../../report/server-name.ts";
 import type { CallProgress, CallResult } from "../../shared/protocol/calls.ts";
 import { messageOf } from "../../shared/protocol/errors.ts";
-import { isObject } from "../../shared/protocol/is-object.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
+import { isObject } from "../../shared/protocol/values.ts";
 import { counted, formatBytes } from "../../shared/text/amounts.ts";
 import { parseToPrint } from "../../shared/text/reading.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
@@ -121,17 +121,13 @@ const extensionOf = (type: string): string =>
 
 const word = (value: unknown): string => (typeof value === "string" ? value : "");
 
-function asResult(value: unknown): ServerResult | undefined {
-  if (!isObject(value) || !Array.isArray(value.content)) return undefined;
-  const content = value.content.map(
-    (block): Block => (isObject(block) ? block : { type: "text", text: String(block) }),
-  );
-  return { ...value, content };
-}
-
 function parse(bytes: Uint8Array): ServerResult | undefined {
   try {
-    return asResult(parseToPrint(new TextDecoder().decode(bytes)));
+    const value: unknown = parseToPrint(new TextDecoder().decode(bytes));
+    if (!isObject(value) || !Array.isArray(value.content)) return undefined;
+    const asBlock = (block: unknown): Block =>
+      isObject(block) ? block : { type: "text", text: String(block) };
+    return { ...value, content: value.content.map(asBlock) };
   } catch {
     return undefined;
   }

@@ -5,7 +5,7 @@
  */
 import { type CatalogTool, inputSchemaOf } from "../../catalog/catalog.ts";
 import { createCatalogStore } from "../../catalog/store.ts";
-import { isObject } from "../../shared/protocol/is-object.ts";
+import { isObject } from "../../shared/protocol/values.ts";
 import { EXIT, usage } from "../console/failure.ts";
 import { isTrusted, type Place } from "../place/place.ts";
 import { didYouMean } from "../words/parse.ts";

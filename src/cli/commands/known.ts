@@ -6,7 +6,7 @@
 import type { Catalog, CatalogTool } from "../../catalog/catalog.ts";
 import { createCatalogStore, snapshotIsOlder, snapshotWrittenAt } from "../../catalog/store.ts";
 import { serverName } from "../../report/server-name.ts";
-import type { ServerStatus, StatusReport } from "../../shared/protocol/status.ts";
+import type { ServerStatus, StatusReport } from "../../shared/protocol/session.ts";
 import { durationText } from "../../shared/text/amounts.ts";
 import type { Console } from "../console/console.ts";
 import { asFailure, EXIT, type ExitCode, Failure, usage } from "../console/failure.ts";
@@ -50,18 +50,6 @@ function fromSnapshot({ place }: Context): Known | undefined {
 
 /** `exact`: a name that is merely alike would be another server's. */
 type Naming = "exact" | "alike";
-
-/** The configured name of the server that is meant. The worker explains a name that no readable file has. */
-function configuredName({ catalog }: Known, planned: StatusReport, written: string, naming: Naming): string {
-  const { servers, questions, refused, problems } = planned;
-  const withheld = [...questions.map(({ server }) => server), ...refused.map(({ name }) => name)];
-  if (withheld.includes(written) || problems.some(({ severity }) => severity === "error")) return written;
-  return nameAmong(
-    [...servers, ...catalog.servers].map(({ name }) => name),
-    written,
-    naming,
-  );
-}
 
 /** A server that no file has is a mistake of the file if the worker says so. */
 async function connectNamed(session: CliSession, server: string, { problems }: StatusReport): Promise<void> {
@@ -116,15 +104,16 @@ export function noteAge({ console, place }: Context, { catalog, writtenAt }: Kno
 }
 
 /** The name that is meant: the same, or one that differs in case and punctuation only. */
-function fitting(names: readonly string[], written: string, naming: Naming = "alike"): string | undefined {
+function fitting(names: readonly string[], written: string, naming: Naming): string | undefined {
   if (naming === "exact" || names.includes(written)) return names.find((name) => name === written);
   const plain = (name: string): string => name.toLowerCase().replaceAll(/[\s_\-./:]/g, "");
   return names.find((name) => plain(name) === plain(written));
 }
 
 /** The name as it is configured; throws a failure with the nearest name for any other. */
-function nameAmong(names: readonly string[], written: string, naming: Naming = "alike"): string {
-  const found = fitting(names, written);
+export function knownServer({ catalog, report }: Known, written: string, naming: Naming = "alike"): string {
+  const names = [...(report?.servers ?? []), ...catalog.servers].map(({ name }) => name);
+  const found = fitting(names, written, "alike");
   if (naming === "exact" && found !== undefined && found !== written) {
     throw usage(
       `No server named ${serverName(written)} is configured.`,
@@ -139,13 +128,6 @@ function nameAmong(names: readonly string[], written: string, naming: Naming = "
     { code: "unknown_server", remedy: `Configured: ${list || "none"}. pi-mcp-threads list shows more.` },
   );
 }
-
-export const knownServer = ({ catalog, report }: Known, written: string, naming?: Naming): string =>
-  nameAmong(
-    [...(report?.servers ?? []), ...catalog.servers].map(({ name }) => name),
-    written,
-    naming,
-  );
 
 export const toolRecord = ({ name, server, tool, description }: CatalogTool) => ({
   name,
@@ -170,8 +152,12 @@ export async function configured(
 ): Promise<{ session: CliSession; server: string; planned: StatusReport }> {
   const session = await context.session();
   const planned = await session.planned();
+  const { questions, refused, problems } = planned;
+  const withheld = [...questions.map(({ server }) => server), ...refused.map(({ name }) => name)];
+  // The worker explains a name that no readable file has.
+  const isLeft = withheld.includes(written) || problems.some(({ severity }) => severity === "error");
   const known: Known = { catalog: session.store.current(), writtenAt: undefined, report: planned };
-  return { session, server: configuredName(known, planned, written, naming), planned };
+  return { session, server: isLeft ? written : knownServer(known, written, naming), planned };
 }
 
 /**

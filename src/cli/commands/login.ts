@@ -11,7 +11,7 @@ import type {
   SignInQuestion,
   SignInResult,
   SignInStep,
-} from "../../shared/protocol/sign-in.ts";
+} from "../../shared/protocol/session.ts";
 import { counted } from "../../shared/text/amounts.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { isYes } from "../console/console.ts";

@@ -8,7 +8,7 @@ import type {
   ServerPreview,
   TakenImports,
   TriedServer,
-} from "../../shared/protocol/setup.ts";
+} from "../../shared/protocol/person.ts";
 import { ADD_USAGE, type AddWords, parseAdd } from "../../shared/setup.ts";
 import { counted, formatMs } from "../../shared/text/amounts.ts";
 import { describeProblem } from "../../shared/text/failure.ts";

@@ -4,7 +4,7 @@ import { type CatalogTool, inputSchemaOf, outputSchemaOf } from "../../catalog/c
 import { type CatalogHit, nearestTools, resolveTool, searchCatalog } from "../../catalog/search.ts";
 import { serverName } from "../../report/server-name.ts";
 import { parameterLines } from "../../report/tool.ts";
-import { decode } from "../../shared/protocol/codec.ts";
+import { decode } from "../../shared/protocol/calls.ts";
 import { counted } from "../../shared/text/amounts.ts";
 import { parameterList } from "../../shared/text/signature.ts";
 import { cleanText, firstSentence, oneLine, shownName } from "../../shared/text/unprintable.ts";

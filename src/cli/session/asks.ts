@@ -4,7 +4,7 @@
  */
 import { serverName } from "../../report/server-name.ts";
 import { problemOf, startValue } from "../../shared/asks/check.ts";
-import type { Ask, AskAnswer, AskForm, AskUrl, Field, FieldValue } from "../../shared/protocol/ask.ts";
+import type { Ask, AskAnswer, AskForm, AskUrl, Field, FieldValue } from "../../shared/protocol/calls.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { type Console, isYes } from "../console/console.ts";
 

@@ -9,16 +9,11 @@ import { join } from "node:path";
 import { type CatalogStore, createCatalogStore } from "../../catalog/store.ts";
 import { refusedLine, serverName } from "../../report/server-name.ts";
 import { type Runtime, startRuntimeLater } from "../../runtime/runtime.ts";
-import type {
-  ApprovalAnswer,
-  ApprovalQuestion,
-  Question,
-  WorkerEvent,
-} from "../../shared/protocol/contract.ts";
+import type { ApprovalAnswer, ApprovalQuestion } from "../../shared/protocol/calls.ts";
+import type { Question, WorkerEvent } from "../../shared/protocol/contract.ts";
 import { messageOf } from "../../shared/protocol/errors.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
-import type { SignInResult } from "../../shared/protocol/sign-in.ts";
-import type { StatusReport } from "../../shared/protocol/status.ts";
+import type { SignInResult, StatusReport } from "../../shared/protocol/session.ts";
 import { LOG_FILE } from "../../shared/snapshot/contract.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { type Console, isYes } from "../console/console.ts";
@@ -45,6 +40,7 @@ const HOW_TO_ASK_AGAIN =
   "In a terminal the command shows what would run, and asks again. --yes takes back no refusal.";
 
 type Progress = Extract<WorkerEvent, { type: "progress" }>;
+type SignInEnd = Extract<WorkerEvent, { type: "sign-in" }>;
 
 /** All servers together have the time of one start, and a moment; the last moment of `--timeout` is for the answer. */
 const ALL_MS = LIMITS.startupTimeoutMs + LIMITS.rpcGraceMs;
@@ -57,7 +53,7 @@ export class CliSession {
   readonly #plan = Promise.withResolvers<void>();
   readonly #askForServer: ReturnType<typeof createAsks>;
   readonly #progress = new Map<string, (event: Progress) => void>();
-  readonly #signIns = new Map<string, PromiseWithResolvers<SignInResult>>();
+  #onSignInEnd: ((event: SignInEnd) => void) | undefined;
   readonly #waits = new Map<string, string>();
   #report: StatusReport | undefined;
 
@@ -116,7 +112,7 @@ export class CliSession {
         this.#progress.get(event.callId)?.(event);
         break;
       case "sign-in":
-        this.#signIn(event.id).resolve(event.result);
+        this.#onSignInEnd?.(event);
         break;
     }
   }
@@ -220,14 +216,12 @@ export class CliSession {
     return () => this.#progress.delete(callId);
   }
 
-  signInEnd(id: string): Promise<SignInResult> {
-    return this.#signIn(id).promise;
-  }
-
-  #signIn(id: string): PromiseWithResolvers<SignInResult> {
-    const found = this.#signIns.get(id) ?? Promise.withResolvers<SignInResult>();
-    this.#signIns.set(id, found);
-    return found;
+  signInEnd(wanted: string): Promise<SignInResult> {
+    return new Promise((resolve) => {
+      this.#onSignInEnd = ({ id, result }) => {
+        if (id === wanted) resolve(result);
+      };
+    });
   }
 
   stop(): Promise<void> {

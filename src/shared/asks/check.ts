@@ -2,7 +2,7 @@
  * Judges the value of one field of a server's question (MCP 2025-11-25, client/elicitation). Main asks again at once, and
  * the worker judges once more before it answers the server. Pure.
  */
-import type { Field, FieldValue, TextFormat } from "../protocol/ask.ts";
+import type { Field, FieldValue, TextFormat } from "../protocol/calls.ts";
 import { counted } from "../text/amounts.ts";
 import { isExact } from "../text/reading.ts";
 

@@ -1,4 +1,10 @@
-/** Tool calls between main and the connection worker: what a call carries, its result, its statistics. Types only. */
+/**
+ * Calls of tools, prompts and resources between main and the connection worker: what a call carries, its result and its
+ * encoding, and what the person is asked meanwhile, by the server (MCP: elicitation) or about the call. The worker has read,
+ * bounded and cleaned all texts.
+ */
+
+import { Packr, Unpackr } from "msgpackr";
 
 /** Parameters of `callTool`. */
 export interface CallToolParams {
@@ -114,3 +120,93 @@ export interface SuggestedResource {
   mention: string;
   title: string;
 }
+
+export interface Choice {
+  title: string;
+}
+
+export type TextFormat = "email" | "uri" | "date" | "date-time";
+
+/** What one field takes. `default`: the value that holds until the user gives another one. */
+export type FieldKind =
+  | { kind: "text"; format?: TextFormat; minLength?: number; maxLength?: number; default?: string }
+  | { kind: "number"; integer: boolean; minimum?: number; maximum?: number; default?: number }
+  | { kind: "boolean"; default?: boolean }
+  /** `default`: a position in `choices`. */
+  | { kind: "choice"; choices: Choice[]; default?: number }
+  | { kind: "choices"; choices: Choice[]; minItems?: number; maxItems?: number; default?: number[] };
+
+export type Field = FieldKind & { title: string; description?: string; required: boolean };
+
+/**
+ * The value of a field: the typed text (also of a number), a boolean, the position of a choice, or the positions of
+ * several. Undefined: the field is left out.
+ */
+export type FieldValue = string | boolean | number | number[] | undefined;
+
+export type AskForm = { kind: "form"; message: string; fields: Field[] };
+
+/** `host`: as it is looked up, so a name with foreign letters is in Punycode. */
+export type AskUrl = {
+  kind: "url";
+  message: string;
+  url: string;
+  host: string;
+  /** The host's name is written in Punycode: its real letters may look like those of another name. */
+  punycode: boolean;
+  /** The address is not encrypted. */
+  plain: boolean;
+};
+
+export type Ask = AskForm | AskUrl;
+
+/** The user's answer. `values`: by the position of the fields. `open`: a browser is to open the address. */
+export type AskAnswer =
+  | { action: "decline" | "cancel" }
+  | { action: "accept"; values: FieldValue[] }
+  | { action: "accept"; open: boolean };
+
+const OPTIONS = { useRecords: false, mapsAsObjects: true, moreTypes: false };
+
+// Two objects, so that a bundle can leave one out: main only decodes, and the encoder is a quarter of its bundle.
+const packr = /* @__PURE__ */ new Packr(OPTIONS);
+const unpackr = /* @__PURE__ */ new Unpackr(OPTIONS);
+
+/** Encodes into a new buffer, so that the buffer can be transferred. */
+export function encode(value: unknown): Uint8Array<ArrayBuffer> {
+  // `pack` returns a view into a pooled buffer; transferring that would take the pool along.
+  return new Uint8Array(packr.pack(value));
+}
+
+/**
+ * Decodes bytes of `encode`. Throws on most broken bytes; other broken bytes decode to some other value, so the caller
+ * checks the shape of bytes from a file.
+ */
+export function decode(bytes: Uint8Array): unknown {
+  return unpackr.unpack(bytes);
+}
+
+export interface PatternTask {
+  pattern: string;
+  /** Columns of equal length, each with its texts separated by U+0000. */
+  columns: string[];
+}
+
+/** Rows of which a text matches, in order; or what is wrong with the pattern, in words for the model that wrote it. */
+export type Matches = { rows: number[] } | { problem: string };
+
+/** A call that waits. Its texts come from the model and the server; the worker has bounded and escaped them. */
+export interface ApprovalQuestion {
+  server: string;
+  tool: string;
+  /** The arguments, one on each line as `name: JSON`, at most `LIMITS.approvalChars`. Empty: there are none. */
+  args: string;
+  /** Whether the user's file can hold a rule that lets the tool run. */
+  canAlways: boolean;
+}
+
+/**
+ * `session`: calls of this tool run until the session ends, or until the server changes what it says of the tool.
+ * `always`: the same, and a rule in the user's file lets them run later, too.
+ */
+export type ApprovalAnswer = "once" | "session" | "always" | "no";

@@ -2,31 +2,51 @@
  * What main and the connection worker say to each other, in one order over one port: main's requests, the worker's events,
  * and the questions that the worker asks the person. Requests and questions are calls over comlink; an event that is sent
  * before an answer arrives before it. Each request takes one object and answers a `Reply`; main aborts a request by its
- * `requestId`. A request fails with the errors that its comment names, else with `cancelled`, `deadline` or the end of the
- * worker (errors.ts). To add a request: a line here, its handler in workers/connection/session/requests.ts. Types only.
+ * `requestId`. To add a request: a line here, its handler in workers/connection/session/requests.ts. Types only.
+ *
+ * Each request fails with `cancelled`, `deadline`, `runtime_restarted`, `runtime_stopped` or `internal` (errors.ts), those of
+ * a session with what kept the session from starting, and with the codes that its comment names. NAME there stands for
+ * `unknown_server`, `server_removed` and `server_not_trusted`; CONNECT for NAME, `server_disabled`, `spawn_failed`,
+ * `connect_failed`, `connect_timeout`, `needs_auth` and `server_died`.
  */
-import type { Ask, AskAnswer } from "./ask.ts";
 import type {
+  ApprovalAnswer,
+  ApprovalQuestion,
+  Ask,
+  AskAnswer,
   CallProgress,
   CallToolParams,
   CompletePromptParams,
   GetPromptParams,
+  Matches,
+  PatternTask,
   ReadResourceParams,
   ServerResources,
   StatsReport,
   SuggestedResource,
 } from "./calls.ts";
-import type { CatalogSettings, RemovedTools } from "./catalog.ts";
-import type { DoctorRequests } from "./doctor.ts";
 import type { Reply, WireError } from "./errors.ts";
-import type { PanelRequests } from "./panel.ts";
-import type { AcceptedBefore, RegisteredServer, SessionFacts } from "./session.ts";
-import type { SetupRequests } from "./setup.ts";
-import type { SignInAgreed, SignInResult, SignInStep } from "./sign-in.ts";
-import type { ServerStatus, StatusReport } from "./status.ts";
+import type * as person from "./person.ts";
+import type {
+  AcceptedBefore,
+  CatalogSettings,
+  RegisteredServer,
+  RemovedTools,
+  ServerStatus,
+  SessionFacts,
+  SignInAgreed,
+  SignInResult,
+  SignInStep,
+  StatusReport,
+} from "./session.ts";
 
-/** Asked by the session: its start, its first request to the model, and what happens around it. */
-interface SessionRequests {
+type Nothing = Record<string, never>;
+type Written = { file: string };
+
+/** Method -> what it takes and what it answers. */
+export interface ConnectionMethods extends PanelRequests, SetupRequests {
+  // Asked by the session: its start, its first request to the model, and what happens around it.
+
   /** Loads the configuration and starts what it names. Answers when the plan is made, not when servers are up. */
   startSession: { params: SessionFacts; value: undefined };
   /**
@@ -34,109 +54,151 @@ interface SessionRequests {
    * `timeoutMs`, with the names of those that have not. The events of the snapshot with these tools come before.
    */
   settleTools: { params: { timeoutMs: number; servers?: string[] }; value: string[] };
-  /**
-   * Tells that the session's first request to the model is being prepared, or has left. In between, the first plan
-   * starts no server, unless main asks for something.
-   */
+  /** Tells of the session's first request to the model. In between, the first plan starts no server, unless main asks. */
   firstRequest: { params: { state: "prepared" | "sent" }; value: undefined };
   /** Tells that other extensions registered or withdrew servers. */
   setRegistered: { params: { servers: RegisteredServer[] }; value: undefined };
   /** Tells that a turn of the model ended, a good moment to reconnect dropped eager servers. */
-  turnEnded: { params: Record<string, never>; value: undefined };
-}
+  turnEnded: { params: Nothing; value: undefined };
 
-/** Asked for the model: calls, and why a call or a search found nothing. */
-interface CallRequests {
-  /** Answers a msgpackr-encoded `CallResult`. */
+  // Asked for the model: calls, and why a call or a search found nothing.
+
+  /**
+   * Connects if needed. Answers a msgpackr-encoded `CallResult`. Throws CONNECT, `unknown_tool`, `tool_excluded`,
+   * `not_approved`, `call_timeout`, `call_rejected`, `message_too_large`.
+   */
   callTool: { params: CallToolParams; value: Uint8Array<ArrayBuffer> };
   /** Answers why a tool of that name is unavailable, if the configuration is the reason. */
   explainMissing: { params: { name: string }; value: WireError | undefined };
   /**
    * Answers the positions of the tools of which a text matches a regular expression, ignoring case, or what is wrong
-   * with the pattern. `columns`: each column holds one text a tool, separated by U+0000.
+   * with the pattern.
    */
-  matchTools: {
-    params: { pattern: string; columns: string[] };
-    value: { rows: number[] } | { problem: string };
-  };
-}
+  matchTools: { params: PatternTask; value: Matches };
 
-/** Asked by the person, in a dialog or by `/mcp`. */
-export interface UserRequests extends DoctorRequests, PanelRequests {
-  status: { params: Record<string, never>; value: StatusReport };
+  // Asked by the person, in a dialog or by `/mcp`.
+
+  status: { params: Nothing; value: StatusReport };
   /** Answers the captured statistics of calls. */
-  stats: { params: Record<string, never>; value: StatsReport };
+  stats: { params: Nothing; value: StatsReport };
   /**
    * Answers the input schema of a tool as its server listed it, as indented JSON; undefined if it listed none that could
-   * be kept. `tool`: the server's name of it.
+   * be kept. `tool`: the server's name of it. Throws NAME.
    */
   declaredSchema: { params: { server: string; tool: string }; value: string | undefined };
-  /** Connects one server, or all that should be connected. Answers when each has connected or failed, behind the events with their tools. */
+  /**
+   * Connects one server, or all that should be connected. Answers when each has connected or failed, which its status
+   * says, behind the events with their tools. Throws NAME, and `server_disabled` for the named one.
+   */
   reconnect: { params: { server: string | undefined }; value: undefined };
-  /** Takes the answer to a `ConsentQuestion` and remembers it. */
+  /** Takes the answer to a `ConsentQuestion` and remembers it; throws `bad_config` if the answer holds only now. */
   answerConsent: { params: { hash: string; allow: boolean }; value: undefined };
   /** Asks again about the project's servers that were refused. */
-  askAgain: { params: Record<string, never>; value: undefined };
+  askAgain: { params: Nothing; value: undefined };
   /** Applies the edit that a `held` event named, or leaves it until the next one. */
   applyHeld: { params: { id: string; apply: boolean }; value: undefined };
   /**
    * Switches a server on or off in the file that defines it, keeping the file's comments. Answers the file, and in
-   * `but` why a server that is now on still does not run.
+   * `but` why a server that is now on still does not run. Throws NAME, `bad_config`.
    */
-  setEnabled: {
-    params: { server: string; enabled: boolean; project: boolean };
-    value: { file: string; but?: string };
-  };
-  /** Answers the configuration file that `/mcp edit` opens, with its text; the text is empty if there is no file. */
+  setEnabled: { params: { server: string; enabled: boolean; project: boolean }; value: person.AddedServer };
+  /**
+   * Answers the configuration file that `/mcp edit` opens, with its text; the text is empty if there is no file. Throws
+   * `bad_config` if the file cannot be read, or the project is not trusted.
+   */
   readConfig: { params: { project: boolean }; value: { file: string; text: string } };
-  /** Writes that file if it is unchanged since `before`. The new text is then applied like any edit. */
-  writeConfig: { params: { project: boolean; before: string; text: string }; value: { file: string } };
-  /** Begins the sign-in to a server, or answers the one that is under way. Answers within seconds. */
+  /** Writes that file. The new text is applied like any edit. Throws `bad_config` if the file is no longer `before`. */
+  writeConfig: { params: { project: boolean; before: string; text: string }; value: Written };
+  /**
+   * Begins the sign-in to a server, or answers the one that is under way. Answers within seconds. Throws CONNECT, and
+   * `bad_config` if the server takes no sign-in.
+   */
   signIn: { params: { server: string; agreed?: SignInAgreed }; value: SignInStep };
   /** Takes what the user pasted: an address or a code. Answers what is wrong with it, and then waits on. */
   pasteSignIn: { params: { id: string; text: string }; value: { problem?: string } };
   cancelSignIn: { params: { id: string }; value: undefined };
-  /** Revokes the tokens where that is possible, and forgets them. Answers one sentence for the user. */
+  /** Revokes the tokens where that is possible, and forgets them. Answers one sentence for the user. Throws as `signIn`. */
   signOut: { params: { server: string }; value: { text: string } };
-}
+  /**
+   * Looks for what is wrong. With `server`, connects that server as a call would, and tells how long each step took;
+   * without, starts and asks no server, and only looks up and opens connections to the addresses of the user's own files.
+   * Answers within 15 s. Throws `unknown_server`.
+   */
+  diagnose: { params: { server?: string }; value: person.DoctorReport };
 
-/** Asked for the person who types a prompt's command. */
-export interface PromptRequests {
-  /** Connects if needed. Answers a msgpackr-encoded `CallResult`: the prompt's messages as one user message. */
+  // Asked for the person who types a prompt's command, or hands a resource to the model.
+
+  /**
+   * Connects if needed. Answers a msgpackr-encoded `CallResult`: the prompt's messages as one user message. Throws CONNECT,
+   * `call_timeout`, `call_rejected`, `message_too_large`.
+   */
   getPrompt: { params: GetPromptParams; value: Uint8Array<ArrayBuffer> };
-  /** Answers values that the server suggests for an argument; none if the server is not connected. Does not fail. */
+  /** Answers values that the server suggests for an argument; none if the server is not connected. */
   completePrompt: { params: CompletePromptParams; value: string[] };
-}
-
-/** Asked for the person who hands a resource to the model. */
-export interface ResourceRequests {
   /** Answers the known resources of one server, or of all. Connects to none. */
   listResources: { params: { server: string | undefined }; value: ServerResources[] };
-  /** Connects if needed. Answers a msgpackr-encoded `CallResult`: the resource as part of a user message. */
+  /** As `getPrompt`: the resource as part of a user message. */
   readResource: { params: ReadResourceParams; value: Uint8Array<ArrayBuffer> };
-  /** Answers known resources that fit a mention without its `@`, the best first. Does not fail. */
+  /** Answers known resources that fit a mention without its `@`, the best first. */
   suggestResources: { params: { typed: string }; value: SuggestedResource[] };
-}
 
-/** Asked by main's runtime, for the worker itself. */
-interface UpkeepRequests {
+  // Asked by main's runtime, for the worker itself.
+
   /** Answers if the worker's event loop turns. */
-  ping: { params: Record<string, never>; value: undefined };
+  ping: { params: Nothing; value: undefined };
   /** Writes one line of main's into the log file. */
   log: { params: { level: LogLevel; message: string }; value: undefined };
   /** Closes every server and flushes the log. */
-  shutdown: { params: Record<string, never>; value: undefined };
+  shutdown: { params: Nothing; value: undefined };
 }
 
-/** Method -> what it takes and what it answers. */
-export interface ConnectionMethods
-  extends SessionRequests,
-    CallRequests,
-    UserRequests,
-    SetupRequests,
-    PromptRequests,
-    ResourceRequests,
-    UpkeepRequests {}
+/** Asked by the panel of `/mcp`. All that change something throw `unknown_server`, `bad_config`. */
+export interface PanelRequests {
+  /** Throws NAME. */
+  serverDetails: { params: { server: string }; value: person.ServerDetails };
+  /**
+   * Sets one key of a server in the file where that has an effect, or in the project's file. Comments stay, and the change
+   * is applied at once. Fails if another file decides, and names it.
+   */
+  setServer: { params: { server: string; project: boolean } & person.ServerKey; value: Written };
+  /** Writes where the server's key is, in the place of the one that it has, and applies it at once. */
+  setKey: { params: { server: string } & person.KeySource; value: Written };
+  /**
+   * Decides what becomes of tools of a server; of all its tools without `tools`. Fails if a rule of another file or a
+   * pattern forbids it, and names the rule with file and line. `tools`: the server's own names.
+   */
+  setExposure: {
+    params: { server: string; tools: string[] | undefined; to: person.ToolExposure; project: boolean };
+    value: Written;
+  };
+  /**
+   * Answers the last lines of the log that name the server. With `seen`, the size that an earlier answer told, it answers
+   * when the log has changed, or after a while.
+   */
+  serverLog: { params: { server: string; seen: number | undefined }; value: person.LogLines };
+}
+
+/** Asked by the person who sets servers up. All that write keep comments and formatting, and throw `bad_config` if they cannot. */
+export interface SetupRequests {
+  /** Starts nothing and reads no secret. Throws `bad_config` if the project is not trusted. */
+  previewServer: { params: person.ProposedServer; value: person.ServerPreview };
+  /**
+   * Connects to the server apart from the session's servers, lists its tools and ends it. Answers within
+   * `LIMITS.tryMs`. Aborting the request ends the server first. One trial runs at a time. Throws `bad_config` if
+   * the entry has an error, or another trial runs.
+   */
+  tryServer: { params: person.ProposedServer; value: person.TriedServer };
+  /** Throws `bad_config` also if the entry has an error, or the name exists and `replace` is not set. */
+  addServer: { params: person.ProposedServer & { replace?: boolean }; value: person.AddedServer };
+  /**
+   * Takes the server out of `file`, if it is one of ours that names the server, else out of the user's own file before one
+   * of the project. Throws `unknown_server`, and `bad_config` also if another program or an extension defines it.
+   */
+  removeServer: { params: { server: string; file?: string }; value: person.RemovedServer };
+  /** Reads the files of the programs whose configuration is known. */
+  findImports: { params: Nothing; value: person.FoundImports };
+  takeImports: { params: person.TakeImports; value: person.TakenImports };
+}
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
@@ -148,37 +210,28 @@ export interface ConnectionApi {
   cancel(requestId: number): void;
 }
 
-/**
- * One-way messages. An event that is sent before an answer arrives before it.
- */
+/** One-way messages. */
 export type WorkerEvent =
   /** Sent when a server's process has started, before its first byte. Main kills it if the worker dies. */
   | { type: "spawned"; pid: number; server: string }
   /** Sent when that process has ended. */
   | { type: "exited"; pid: number; server: string }
-  /** Sent once per server, before the shared record (talk.ts) names the server by this slot. */
+  /** Sent once per server, before the shared record (port.ts) names the server by this slot. */
   | { type: "talker"; slot: number; server: string }
   /** Sent when the configured servers are known: at the start, before anything connects, and after each change. */
-  | ({
-      type: "planned";
-      settings: CatalogSettings;
-      accepted: AcceptedBefore;
-    } & StatusReport)
+  | ({ type: "planned"; settings: CatalogSettings; accepted: AcceptedBefore } & StatusReport)
   /**
    * Sent when the new servers have settled: what a change of the configuration did, in one line. Also sent as a warning
    * of a fault that the user can mend, and as an error if an answer of the user could not be carried out.
    */
   | { type: "notice"; text: string; level: "info" | "warning" | "error" }
-  /**
-   * Sent when an edit waits for the user's word (`hotReload: "ask"`). `id` names all that the edit would do, and is the
-   * same after a crash of the worker.
-   */
+  /** Sent when an edit waits for the user's word (`hotReload: "ask"`). `id` names all that it would do, also after a crash. */
   | { type: "held"; id: string; text: string }
   /** Sent at each change of a server's status. */
   | { type: "server"; status: ServerStatus }
   /** Sent each second while the trial of a server waits, for npm, and once when it does no longer (without `waits`). */
   | { type: "trying"; server: string; waits?: string }
-  /** Sent when a sign-in has ended, after the server has connected with it. */
+  /** Sent when a sign-in has ended, after the server has connected with it, and behind the answer that names the `id`. */
   | { type: "sign-in"; id: string; server: string; result: SignInResult }
   /** Sent when no browser could be started for the page of a server's question that the user wants to open. */
   | { type: "unopened"; server: string; url: string }
@@ -194,37 +247,13 @@ export type WorkerEvent =
   /** Sent while a call runs, at most as often as `LIMITS` allows. */
   | ({ type: "progress"; callId: string } & CallProgress);
 
-export type Question =
-  /** A server asks something (MCP: elicitation). One question of a server is open at a time. */
-  | { about: "server"; server: string; ask: Ask }
-  /** A call needs the person's yes. */
-  | ({ about: "call" } & ApprovalQuestion);
+/** `server`: a server asks something (MCP: elicitation), one question at a time. `call`: a call needs the person's yes. */
+export type Question = { about: "server"; server: string; ask: Ask } | ({ about: "call" } & ApprovalQuestion);
 
-interface Answers {
-  server: AskAnswer;
-  call: ApprovalAnswer;
-}
-
-export type AnswerTo<Q extends Question> = Answers[Q["about"]];
+export type AnswerTo<Q extends Question> = { server: AskAnswer; call: ApprovalAnswer }[Q["about"]];
 
 /** What main exposes. `ask` answers undefined if nobody answers. `withdraw`: nobody waits for the answer to that question any more. */
 export interface MainApi {
   ask(id: number, question: Question): Promise<unknown>;
   withdraw(id: number): void;
 }
-
-/** A call that waits. Its texts come from the model and the server; the worker has bounded and escaped them. */
-export interface ApprovalQuestion {
-  server: string;
-  tool: string;
-  /** The arguments, one on each line as `name: JSON`, at most `LIMITS.approvalChars`. Empty: there are none. */
-  args: string;
-  /** Whether the user's file can hold a rule that lets the tool run. */
-  canAlways: boolean;
-}
-
-/**
- * `session`: calls of this tool run until the session ends, or until the server changes what it says of the tool.
- * `always`: the same, and a rule in the user's file lets them run later, too.
- */
-export type ApprovalAnswer = "once" | "session" | "always" | "no";

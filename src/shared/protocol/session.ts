@@ -1,4 +1,9 @@
-/** What main tells the connection worker about a Pi session. Types only. */
+/**
+ * A Pi session: what main tells the connection worker of it, and what the worker tells of servers, configuration files, open
+ * questions, sign-ins and the catalog's settings. Main never sees a token. Types only.
+ */
+
+import type { WireError } from "./errors.ts";
 
 /** Limits that a session may be given in the place of those of the same names in `LIMITS`, in milliseconds. */
 export interface SessionLimits {
@@ -67,3 +72,167 @@ export interface RegisteredServer {
   config: unknown;
   extensionPath: string;
 }
+
+/** Hints of a server about a tool; the server is untrusted (MCP 2025-11-25, server/tools, annotations). */
+export interface ToolAnnotations {
+  title?: string;
+  readOnlyHint?: boolean;
+  destructiveHint?: boolean;
+  idempotentHint?: boolean;
+  openWorldHint?: boolean;
+}
+
+/** Settings that main must know before a worker runs. */
+export interface CatalogSettings {
+  /** How ToolSearch ranks: as src/shared/search/README.md describes, or by the 10/5/4/3 weights. Decides the index. */
+  search: "ranked" | "weighted";
+  /** What the description of ToolSearch lists: servers with tools, servers, or nothing. */
+  catalog: "tools" | "servers" | "off";
+  /** Offer one tool `mcp` in place of ToolSearch. */
+  proxyTool: boolean;
+  /** Whether a call to a server that needs a sign-in begins the sign-in and waits for it. */
+  autoAuth: boolean;
+  /** Absolute paths of the files that were read or looked for. */
+  files: readonly string[];
+}
+
+export const DEFAULT_CATALOG_SETTINGS: CatalogSettings = {
+  search: "ranked",
+  catalog: "tools",
+  proxyTool: false,
+  autoAuth: false,
+  files: [],
+};
+
+/** Servers and tools that the catalog no longer holds, by the servers' own names. */
+export interface RemovedTools {
+  servers: string[];
+  /** Single tools of servers that the catalog still holds. */
+  tools: { server: string; tool: string }[];
+}
+
+export type ServerState =
+  | "idle"
+  | "connecting"
+  | "connected"
+  | "needs-auth"
+  | "failed"
+  | "closing"
+  | "disabled";
+
+export type TransportKind = "stdio" | "http" | "sse";
+
+/** One server as `/mcp` shows it. */
+export interface ServerStatus {
+  name: string;
+  state: ServerState;
+  lifecycle: "lazy" | "eager" | "keep-alive";
+  /** From the configuration until the first connect, then the transport that was really used. */
+  transport: TransportKind;
+  /** Where the server is defined. */
+  source: string;
+  /** The user's own words. */
+  description?: string;
+  toolCount: number;
+  /** Resources and resource templates, which are offered as tools beside the server's own. */
+  resourceCount: number;
+  /** Whether the tools are known, from a live list or from the cache. */
+  toolsKnown: boolean;
+  /** Whether some of the tools may be declared from the first request on. */
+  direct: boolean;
+  /** Revision of MCP that is spoken, for example `2026-07-28`. Absent: the server is not connected. */
+  protocol?: string;
+  error?: WireError;
+  /** What its start waits for, each second anew, for example `npm fetches semver, 12 s, 3 files`. Absent: nothing unusual. */
+  waits?: string;
+  pid?: number;
+  /** Absent: the server takes no sign-in, or none was needed yet. */
+  signIn?: SignInStatus;
+}
+
+/** `error`: a part of the file is left out. `warning`: the whole file is used, but probably not as meant. */
+export type ConfigSeverity = "error" | "warning";
+
+/** A mistake in a configuration file: a value, never an exception. Lines and columns count from 1. */
+export interface ConfigProblem {
+  severity: ConfigSeverity;
+  file: string;
+  line?: number;
+  column?: number;
+  /** Path of the key, for example `mcpServers.github.args`. */
+  key?: string;
+  message: string;
+  remedy: string;
+}
+
+/** A project's server that runs only if the user agrees. */
+export interface ConsentQuestion {
+  server: string;
+  /** Hash of what would run. The answer is bound to this hash. */
+  hash: string;
+  /** Everything that would run and be sent, in one line of at most `LIMITS.consentChars`, never cut. */
+  question: string;
+  /** It would take the place of the user's own server of this name, which counts until then. */
+  inPlace?: true;
+}
+
+export interface StatusReport {
+  servers: ServerStatus[];
+  problems: ConfigProblem[];
+  /** Files that were read or looked for, in order of precedence, lowest first. */
+  files: string[];
+  questions: ConsentQuestion[];
+  /**
+   * The project's servers that may not run, each with the reason. `byPerson`: a person refused it, and can be asked again.
+   * `inPlace`: the user's own server of this name counts.
+   */
+  refused: { name: string; reason: string; byPerson?: true; inPlace?: true }[];
+}
+
+/** What the user has agreed to in this sign-in. Absent: the user was not asked yet. */
+export interface SignInAgreed {
+  /** The issuer that the user accepts although it differs from the address under which it was found. */
+  issuer?: string;
+  /** The endpoints that the user accepted although they are of different sites, as the question named them. */
+  endpoints?: string;
+  /** Whether Pi's own sign-in may be moved into this extension's store. */
+  fromPi?: boolean;
+}
+
+/** A question to the user before the sign-in goes on. `text`: all that the user must know, in one line. */
+export type SignInQuestion =
+  | { about: "issuer"; issuer: string; text: string }
+  | { about: "endpoints"; endpoints: string; text: string }
+  | { about: "pi"; text: string };
+
+/** How a sign-in goes on. */
+export type SignInStep =
+  /** Nobody had to do anything: the old sign-in was renewed, or Pi's was taken over. A `sign-in` event follows. */
+  | { step: "renewed"; id: string }
+  /** The same request with the answer in `agreed` goes on. */
+  | { step: "ask"; question: SignInQuestion }
+  /** The user opens `url`. The end is told by a `sign-in` event with this `id`. */
+  | {
+      step: "open";
+      id: string;
+      url: string;
+      redirectUri: string;
+      /** Host of the token endpoint, to which the code of this sign-in is sent. */
+      codeGoesTo: string;
+      /** `started`: a browser was told to open the address. `none`: there is none here, for example over SSH. */
+      browser: "started" | "none";
+      /** False: nothing listens at the redirect URI, so the user must paste the address. */
+      listens: boolean;
+      /** The sign-in ends by itself after this time. */
+      endsInMs: number;
+    };
+
+/** The end of a sign-in. `tools`: absent if the server did not connect afterwards, which its status explains. */
+export type SignInResult = { ok: true; tools?: number } | { ok: false; error: WireError };
+
+/** A server's sign-in as `/mcp` shows it. */
+export type SignInStatus =
+  | { state: "needed" }
+  | { state: "running" }
+  /** `expiresAt`: milliseconds since the epoch; absent: unknown. */
+  | { state: "signed-in"; expiresAt?: number; renews: boolean };

@@ -8,7 +8,7 @@
  *   4 more if the term is a word of its description;
  *   3 if neither holds but the term occurs in the full name (across parts, like `read_file`).
  */
-import { decode, encode } from "../protocol/codec.ts";
+import { decode, encode } from "../protocol/calls.ts";
 
 export const WEIGHTED = { part: 10, partSubstring: 5, descriptionWord: 4, fullNameOnly: 3 } as const;
 

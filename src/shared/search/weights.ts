@@ -3,7 +3,7 @@
  * costs. build.ts puts its results into the index. Also owns which texts of a tool
  * are searched, and how much of each: a server controls all of them, so every walk and every text is bounded.
  */
-import { isObject } from "../protocol/is-object.ts";
+import { isObject } from "../protocol/values.ts";
 import type { SynonymKind } from "./synonyms.ts";
 
 export type FieldName = "name" | "server" | "lead" | "description" | "paramName" | "paramText" | "serverText";

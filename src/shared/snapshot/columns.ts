@@ -4,8 +4,8 @@
  * read.
  */
 
-import type { CatalogSettings, ToolAnnotations } from "../protocol/catalog.ts";
-import { decode, encode } from "../protocol/codec.ts";
+import { decode, encode } from "../protocol/calls.ts";
+import type { CatalogSettings, ToolAnnotations } from "../protocol/session.ts";
 import type {
   OpenSnapshot,
   RootKey,

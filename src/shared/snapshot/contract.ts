@@ -1,6 +1,6 @@
 /** The content of a snapshot, as it is written and as it is read. Types only. */
 
-import type { CatalogSettings, ToolAnnotations } from "../protocol/catalog.ts";
+import type { CatalogSettings, ToolAnnotations } from "../protocol/session.ts";
 
 /** A prompt of a server as a command of Pi. The texts are clean and bounded. */
 export interface SnapshotPrompt {

@@ -10,7 +10,7 @@
  * without a copy.
  */
 
-import { decode, encode } from "../protocol/codec.ts";
+import { decode, encode } from "../protocol/calls.ts";
 import { type Columns, openColumns, type Packing, toColumns } from "./columns.ts";
 import type { OpenSnapshot, Snapshot } from "./contract.ts";
 

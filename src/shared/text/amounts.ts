@@ -1,5 +1,5 @@
 /** Sizes, times and counts for people and models. Pure. */
-import type { ServerStatus } from "../protocol/status.ts";
+import type { ServerStatus } from "../protocol/session.ts";
 
 const UNITS = ["KB", "MB", "GB"];
 

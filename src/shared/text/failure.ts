@@ -3,10 +3,10 @@
  * remedy, and the parameters that the tool expects. Also bounds the data of an error. Pure.
  */
 
-import type { Finding, Severity } from "../protocol/doctor.ts";
 import type { ErrorData, JsonValue } from "../protocol/errors.ts";
 import { LIMITS } from "../protocol/limits.ts";
-import type { ConfigProblem } from "../protocol/status.ts";
+import type { Finding, Severity } from "../protocol/person.ts";
+import type { ConfigProblem } from "../protocol/session.ts";
 import { cleanText } from "./unprintable.ts";
 
 export interface Failure {

@@ -6,8 +6,8 @@
  */
 
 import { TOOL_SEARCH_HEAD } from "../naming.ts";
-import type { CatalogSettings } from "../protocol/catalog.ts";
 import { LIMITS } from "../protocol/limits.ts";
+import type { CatalogSettings } from "../protocol/session.ts";
 import { firstSentence, shownName } from "./unprintable.ts";
 
 export interface DescribedServer {

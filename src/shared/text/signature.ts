@@ -2,7 +2,7 @@
  * A tool's parameters in one line from which a model can make a call, `echo(message: string, times?: integer)`, made
  * from the JSON Schema. Bounded for any schema. Pure.
  */
-import { isObject } from "../protocol/is-object.ts";
+import { isObject } from "../protocol/values.ts";
 import { oneLine } from "./unprintable.ts";
 
 const PARAMETERS = 20;

@@ -69,17 +69,17 @@ function clusterWidth(cluster: string): number {
 }
 
 /**
- * Foreign text as a terminal and Pi's own components may show it: newlines stay, tabs become spaces, other controls and
- * escapes are removed.
- */
-export const printable = (text: string): string => withBases(plainLines(text)).replaceAll("\t", "   ");
-
-/**
  * The text with its tabs and its Thai and Lao AM as Pi draws them. Pi measures a finished line after that, but fills it up
- * to the width before, which is too much for an AM behind a flag.
+ * to the width before, which is too much for an AM behind a flag or a mark.
  */
 export const asDrawn = (line: string): string =>
   line.replaceAll("\u0e33", "\u0e4d\u0e32").replaceAll("\u0eb3", "\u0ecd\u0eb2").replaceAll("\t", "   ");
+
+/**
+ * Foreign text as a terminal and Pi's own components may show it: newlines stay, tabs become spaces, other controls and
+ * escapes are removed.
+ */
+export const printable = (text: string): string => withBases(asDrawn(plainLines(text)));
 
 /** Cells of one line, as Pi counts them. Escape sequences take none. */
 export function visibleWidth(line: string): number {

@@ -7,7 +7,7 @@ import type { PiContext } from "../../pi/api.ts";
 import { notify } from "../../pi/extension.ts";
 import { openableUrl } from "../../report/server-name.ts";
 import { problemOf, startValue } from "../../shared/asks/check.ts";
-import type { Ask, AskAnswer, AskForm, AskUrl, Field, FieldValue } from "../../shared/protocol/ask.ts";
+import type { Ask, AskAnswer, AskForm, AskUrl, Field, FieldValue } from "../../shared/protocol/calls.ts";
 import { isOpenable } from "../../shared/text/reading.ts";
 import { orAborted } from "../dialog.ts";
 import {

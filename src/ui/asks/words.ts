@@ -4,7 +4,7 @@
  */
 import type { PiContext } from "../../pi/api.ts";
 import { serverName } from "../../report/server-name.ts";
-import type { Ask, AskForm, AskUrl, Field, FieldValue } from "../../shared/protocol/ask.ts";
+import type { Ask, AskForm, AskUrl, Field, FieldValue } from "../../shared/protocol/calls.ts";
 import { counted } from "../../shared/text/amounts.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { cutTo, mostCells, printable } from "../../shared/text/width.ts";

@@ -5,7 +5,7 @@
  */
 import type { PiContext } from "../../pi/api.ts";
 import type { Question } from "../../shared/protocol/contract.ts";
-import type { ConsentQuestion } from "../../shared/protocol/status.ts";
+import type { ConsentQuestion } from "../../shared/protocol/session.ts";
 import type { DialogsHost, LastingQuestions } from "./questions.ts";
 
 export type Dialogs = ReturnType<typeof createDialogs>;

@@ -4,8 +4,8 @@
  * another program makes up, and a closed dialog, allow nothing.
  */
 import type { PiContext } from "../../pi/api.ts";
-import type { ApprovalAnswer, ApprovalQuestion } from "../../shared/protocol/contract.ts";
-import type { ConsentQuestion } from "../../shared/protocol/status.ts";
+import type { ApprovalAnswer, ApprovalQuestion } from "../../shared/protocol/calls.ts";
+import type { ConsentQuestion } from "../../shared/protocol/session.ts";
 import { cutTo, printable } from "../../shared/text/width.ts";
 import { pagesOf, screenOf, shortOf } from "../dialog.ts";
 

@@ -16,7 +16,7 @@ import { renderDoctor } from "../../report/doctor.ts";
 import { renderStats } from "../../report/status.ts";
 import type { WorkerEvent } from "../../shared/protocol/contract.ts";
 import { messageOf } from "../../shared/protocol/errors.ts";
-import type { ServerDetails } from "../../shared/protocol/panel.ts";
+import type { ServerDetails } from "../../shared/protocol/person.ts";
 import { estimateTokens } from "../../shared/text/search-tool.ts";
 import type { McpHost } from "../mcp-host.ts";
 import { reportKey } from "./model/model.ts";

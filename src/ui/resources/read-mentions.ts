@@ -3,8 +3,12 @@
 import type { CompletionProvider, InputEvent, InputResult, PiContext } from "../../pi/api.ts";
 import { notify } from "../../pi/extension.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import type { CallResult, ReadResourceParams, SuggestedResource } from "../../shared/protocol/calls.ts";
-import { decode } from "../../shared/protocol/codec.ts";
+import {
+  type CallResult,
+  decode,
+  type ReadResourceParams,
+  type SuggestedResource,
+} from "../../shared/protocol/calls.ts";
 import { describeThrown } from "../../shared/protocol/errors.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
 import { isTextBlock } from "../../shared/text/clean-blocks.ts";

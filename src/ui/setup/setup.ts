@@ -7,7 +7,7 @@ import type { PiContext } from "../../pi/api.ts";
 import { notify } from "../../pi/extension.ts";
 import { serverName } from "../../report/server-name.ts";
 import { fileText, foundText, hostText, importsText, removedText, takenText } from "../../report/setup.ts";
-import type { FoundFile, FoundHost, FoundServer, TakenImports } from "../../shared/protocol/setup.ts";
+import type { FoundFile, FoundHost, FoundServer, TakenImports } from "../../shared/protocol/person.ts";
 import { ADD_USAGE, parseAdd, splitWords } from "../../shared/setup.ts";
 import { counted } from "../../shared/text/amounts.ts";
 import { describeProblem } from "../../shared/text/failure.ts";

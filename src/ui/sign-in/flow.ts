@@ -12,9 +12,9 @@ import type {
   SignInQuestion,
   SignInResult,
   SignInStep,
-} from "../../shared/protocol/sign-in.ts";
+} from "../../shared/protocol/session.ts";
 import { orAborted, screenOf } from "../dialog.ts";
-import type { SignInHost } from "./host.ts";
+import type { SignInHost, SignIns } from "./host.ts";
 import {
   again,
   dialogText,
@@ -32,8 +32,8 @@ export type Outcome = "signed-in" | "declined" | "failed";
 export interface FlowOptions {
   ctx: PiContext;
   host: SignInHost;
-  /** The end of the sign-in with this id. */
-  resultOf: (id: string) => Promise<SignInResult>;
+  /** Hears the ends of sign-ins from now on. */
+  listen: (take: SignIns["ended"]) => void;
   /** Aborts when the worker or the session ends. */
   cut: AbortSignal;
 }
@@ -128,15 +128,16 @@ async function finish(
   step: Exclude<SignInStep, { step: "ask" }>,
   options: FlowOptions,
 ): Promise<SignInResult | undefined> {
-  const { host, cut, resultOf } = options;
+  const { host, cut, listen } = options;
   const closing = new AbortController();
   const close = (): void => closing.abort();
   const closed = new Promise<void>((resolve) => {
     closing.signal.addEventListener("abort", () => resolve(), { once: true });
   });
   let result: SignInResult | undefined;
-  void resultOf(step.id).then((end) => {
-    result = end;
+  listen((end) => {
+    if (end.id !== step.id) return;
+    result = end.result;
     close();
   });
   const ownMs = step.step === "open" ? Math.max(0, Math.min(step.endsInMs, LONGEST_MS)) : 0;

@@ -8,27 +8,11 @@ import { nameLine } from "../../report/search.ts";
 import { serverName } from "../../report/server-name.ts";
 import { absentText, canSignIn, lacksKey, unknownText } from "../../report/status.ts";
 import { messageOf, ThreadsError, wantsKey } from "../../shared/protocol/errors.ts";
-import type { SignInResult } from "../../shared/protocol/sign-in.ts";
-import type { ServerStatus } from "../../shared/protocol/status.ts";
+import type { ServerStatus } from "../../shared/protocol/session.ts";
 import { orAborted } from "../dialog.ts";
 import { type Outcome, runFlow } from "./flow.ts";
 import type { SignInHost, SignIns } from "./host.ts";
 import { failureText } from "./words.ts";
-
-/** The ends that the worker tells. An end may come before the answer that names its id. */
-function createEnds() {
-  const ends = new Map<string, PromiseWithResolvers<SignInResult>>();
-  const entry = (id: string): PromiseWithResolvers<SignInResult> => {
-    const found = ends.get(id) ?? Promise.withResolvers<SignInResult>();
-    ends.set(id, found);
-    return found;
-  };
-  return {
-    of: (id: string) => entry(id).promise,
-    tell: (id: string, result: SignInResult) => entry(id).resolve(result),
-    clear: () => ends.clear(),
-  };
-}
 
 const needsAuth = (failure: unknown): boolean =>
   failure instanceof ThreadsError && failure.code === "needs_auth";
@@ -55,13 +39,16 @@ export function createSignInFlows(ctx: PiContext, host: SignInHost): SignIns {
   const refused = new Set<string>();
   /** Servers with nothing to sign in to, and what they say. */
   const whys = new Map<string, string>();
-  const ends = createEnds();
+  let onEnd: SignIns["ended"] | undefined;
+  const listen = (take: SignIns["ended"]): void => {
+    onEnd = take;
+  };
   let cut = new AbortController();
 
   const run = async (server: string): Promise<Outcome> => {
     if (host.over()) return "failed";
     try {
-      return await runFlow(server, { ctx, host, resultOf: ends.of, cut: cut.signal });
+      return await runFlow(server, { ctx, host, listen, cut: cut.signal });
     } catch (error) {
       if (isAboutKey(error)) whys.set(server, failureText(server, error));
       else host.failed(failureText(server, error));
@@ -77,7 +64,6 @@ export function createSignInFlows(ctx: PiContext, host: SignInHost): SignIns {
         if (outcome === "signed-in") refused.delete(server);
         else refused.add(server);
         running.delete(server);
-        if (running.size === 0) ends.clear();
         return outcome;
       });
     running.set(server, flow);
@@ -139,9 +125,7 @@ export function createSignInFlows(ctx: PiContext, host: SignInHost): SignIns {
       return (await orAborted(begin(server), signal)) === "signed-in";
     },
     isRunning: (server) => running.has(server),
-    ended: ({ id, result }) => {
-      if (running.size > 0) ends.tell(id, result);
-    },
+    ended: (event) => onEnd?.(event),
     interrupt: () => {
       cut.abort();
       cut = new AbortController();

@@ -2,7 +2,7 @@
 import { errorLine } from "../../report/search.ts";
 import { serverName } from "../../report/server-name.ts";
 import { messageOf, type WireError } from "../../shared/protocol/errors.ts";
-import type { SignInQuestion, SignInResult, SignInStep } from "../../shared/protocol/sign-in.ts";
+import type { SignInQuestion, SignInResult, SignInStep } from "../../shared/protocol/session.ts";
 import { counted } from "../../shared/text/amounts.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { isRuntimeEnd, rowsOf, type Screen, terminalLink } from "../dialog.ts";

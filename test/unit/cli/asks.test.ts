@@ -3,7 +3,7 @@ import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
 import { Console } from "../../../src/cli/console/console.ts";
 import { createAsks } from "../../../src/cli/session/asks.ts";
-import type { Ask, AskAnswer } from "../../../src/shared/protocol/ask.ts";
+import type { Ask, AskAnswer } from "../../../src/shared/protocol/calls.ts";
 
 /** Asks the question, answers with the lines, and gives what stderr shows without what `ask` itself prints. */
 async function shown(ask: Ask, typed: string[]): Promise<{ lines: string[]; sent: AskAnswer | undefined }> {

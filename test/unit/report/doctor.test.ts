@@ -1,7 +1,7 @@
 /** Owns: the doctor's findings as a person reads them, and the report for an issue. */
 import { describe, expect, test } from "vitest";
 import { renderDoctor, renderIssueReport, withFindings } from "../../../src/report/doctor.ts";
-import type { DoctorReport, Finding } from "../../../src/shared/protocol/doctor.ts";
+import type { DoctorReport, Finding } from "../../../src/shared/protocol/person.ts";
 
 const WRONG: Finding = {
   id: "command",

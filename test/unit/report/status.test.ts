@@ -12,8 +12,7 @@ import {
 } from "../../../src/report/status.ts";
 import { renderTool, unknownToolText } from "../../../src/report/tool.ts";
 import type { StatsSummary, ToolStats } from "../../../src/shared/protocol/calls.ts";
-import type { SignInStatus } from "../../../src/shared/protocol/sign-in.ts";
-import type { ConfigProblem, ServerState } from "../../../src/shared/protocol/status.ts";
+import type { ConfigProblem, ServerState, SignInStatus } from "../../../src/shared/protocol/session.ts";
 import { describeProblem } from "../../../src/shared/text/failure.ts";
 import { visibleWidth } from "../../../src/shared/text/width.ts";
 import { type StatsEntry, summarizeStats } from "../../../workers/connection/results/stats.ts";

@@ -1,8 +1,8 @@
 /** Owns: which servers stay held back across the workers of a session, and until when. */
 import { describe, expect, test } from "vitest";
 import { createSuspicion, type Suspicion } from "../../../src/runtime/suspicion.ts";
-import { talkRecord } from "../../../src/shared/protocol/boot.ts";
-import type { ServerState } from "../../../src/shared/protocol/status.ts";
+import { talkRecord } from "../../../src/shared/protocol/port.ts";
+import type { ServerState } from "../../../src/shared/protocol/session.ts";
 import { makeStatus } from "../server-status.ts";
 
 const end = { reason: "exit code 7", outOfMemory: false };

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { afterEach, beforeAll, describe, expect, it, test, vi } from "vitest";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
-import type { ServerStatus } from "../../../src/shared/protocol/status.ts";
+import type { ServerStatus } from "../../../src/shared/protocol/session.ts";
 import type { MadeServer } from "../make-catalog.ts";
 import { tempFolder } from "../temp-folder.ts";
 import {

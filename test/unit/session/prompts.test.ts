@@ -1,7 +1,6 @@
 /** Owns: prompts as commands within a session: which are registered, what they send, and what an unknown one becomes. */
 import { describe, expect, it, test } from "vitest";
-import type { ResultContent } from "../../../src/shared/protocol/calls.ts";
-import { encode } from "../../../src/shared/protocol/codec.ts";
+import { encode, type ResultContent } from "../../../src/shared/protocol/calls.ts";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import type { SnapshotPrompt } from "../../../src/shared/snapshot/contract.ts";
 import { catalogOf, type OpenOptions, openSession } from "./support.ts";

@@ -1,12 +1,12 @@
 /** Owns: resources that a person names in a message: what the message becomes, and what the editor suggests. */
 import { describe, expect, test, vi } from "vitest";
 import type { CompletionProvider, ImageContent, InputEvent } from "../../../src/pi/api.ts";
-import type {
-  ReadResourceParams,
-  ResultContent,
-  SuggestedResource,
+import {
+  encode,
+  type ReadResourceParams,
+  type ResultContent,
+  type SuggestedResource,
 } from "../../../src/shared/protocol/calls.ts";
-import { encode } from "../../../src/shared/protocol/codec.ts";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { makeStatus } from "../server-status.ts";
 import { type OpenOptions, openSession, planned } from "./support.ts";

@@ -1,8 +1,8 @@
 /** Owns: a sign-in within a session: by `/mcp auth`, by a call, and beside crashes, the end and other dialogs. */
 import { expect, it, test } from "vitest";
-import { DEFAULT_CATALOG_SETTINGS } from "../../../src/shared/protocol/catalog.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import { ThreadsError, toWireError } from "../../../src/shared/protocol/errors.ts";
+import { DEFAULT_CATALOG_SETTINGS } from "../../../src/shared/protocol/session.ts";
 import type { MadeServer } from "../make-catalog.ts";
 import { makeReport, makeStatus } from "../server-status.ts";
 import { settled } from "../settled.ts";

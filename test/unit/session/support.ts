@@ -4,10 +4,14 @@ import { dirname, join } from "node:path";
 import { snapshotPath } from "../../../src/catalog/store.ts";
 import type { Runtime, RuntimeOptions } from "../../../src/runtime/runtime.ts";
 import { createSession, type Session, type SessionOptions } from "../../../src/session/session.ts";
-import { type CatalogSettings, DEFAULT_CATALOG_SETTINGS } from "../../../src/shared/protocol/catalog.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
-import type { ServerStatus, StatusReport } from "../../../src/shared/protocol/status.ts";
+import {
+  type CatalogSettings,
+  DEFAULT_CATALOG_SETTINGS,
+  type ServerStatus,
+  type StatusReport,
+} from "../../../src/shared/protocol/session.ts";
 import { onCleanup } from "../../support/cleanup.ts";
 import { type MadeServer, makeSnapshotBytes } from "../make-catalog.ts";
 import {

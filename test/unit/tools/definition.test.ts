@@ -1,7 +1,7 @@
 import { describe, expect, it, test } from "vitest";
 import type { CatalogTool } from "../../../src/catalog/catalog.ts";
 import type { PiToolContext, ToolResult } from "../../../src/pi/api.ts";
-import { decode, encode } from "../../../src/shared/protocol/codec.ts";
+import { decode, encode } from "../../../src/shared/protocol/calls.ts";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import {
   type CallTool,

@@ -1,7 +1,7 @@
 import { describe, expect, it, test } from "vitest";
 import type { NestedOutcome, PiToolContext } from "../../../src/pi/api.ts";
 import type { WireError } from "../../../src/shared/protocol/errors.ts";
-import type { ServerStatus } from "../../../src/shared/protocol/status.ts";
+import type { ServerStatus } from "../../../src/shared/protocol/session.ts";
 import { estimateTokens, proxyDescription } from "../../../src/shared/text/search-tool.ts";
 import { createProxyTool } from "../../../src/tools/proxy.ts";
 import { createPatternMatcher } from "../../../workers/connection/session/match-pattern.ts";

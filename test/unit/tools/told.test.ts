@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from "vitest";
-import { type CatalogSettings, DEFAULT_CATALOG_SETTINGS } from "../../../src/shared/protocol/catalog.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { type CatalogSettings, DEFAULT_CATALOG_SETTINGS } from "../../../src/shared/protocol/session.ts";
 import { estimateTokens, searchToolDescription, toldIn } from "../../../src/shared/text/search-tool.ts";
 import { markedInstructions, tellNews } from "../../../src/tools/told.ts";
 import { createInstructions } from "../../../src/tools/tools.ts";

@@ -2,7 +2,7 @@ import { describe, expect, it, test } from "vitest";
 import type { Catalog, CatalogTool } from "../../../src/catalog/catalog.ts";
 import type { PiToolContext } from "../../../src/pi/api.ts";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
-import type { ServerStatus } from "../../../src/shared/protocol/status.ts";
+import type { ServerStatus } from "../../../src/shared/protocol/session.ts";
 import { createToolSearch } from "../../../src/tools/tool-search.ts";
 import { makeCatalog } from "../make-catalog.ts";
 import { toolHost } from "./tool-host.ts";

@@ -2,7 +2,7 @@ import { describe, expect, it, test } from "vitest";
 import type { CatalogTool } from "../../../src/catalog/catalog.ts";
 import type { FinishedMessage } from "../../../src/pi/api.ts";
 import type { WireError } from "../../../src/shared/protocol/errors.ts";
-import type { ServerStatus } from "../../../src/shared/protocol/status.ts";
+import type { ServerStatus } from "../../../src/shared/protocol/session.ts";
 import { explainRefusedArguments, explainUnknownCall } from "../../../src/tools/unknown-call.ts";
 import { makeCatalog } from "../make-catalog.ts";
 

@@ -1,6 +1,6 @@
 /** Owns: what the person is told without asking: which notices come, how often, and what becomes one. */
 import { describe, expect, it, test, vi } from "vitest";
-import type { ServerState, ServerStatus } from "../../../src/shared/protocol/status.ts";
+import type { ServerState, ServerStatus } from "../../../src/shared/protocol/session.ts";
 import { joinNotices, type Notice, type ServerNotice } from "../../../src/ui/join-notices.ts";
 import {
   createConfigNotices,

@@ -3,8 +3,8 @@
  * Other adapters write entries too, so everything that is read is checked. Pure.
  */
 
-import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { isObject } from "../../../src/shared/protocol/values.ts";
 import { known } from "../../shared/json.ts";
 import { type CachedTool, normalizeTools, TOOL_FIELDS } from "../../shared/listed.ts";
 import type { CacheEntry, SlotChanges, StoredProtocol } from "../../shared/tasks.ts";

@@ -4,7 +4,7 @@
  */
 
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
-import { isObject } from "../../../src/shared/protocol/is-object.ts";
+import { isObject } from "../../../src/shared/protocol/values.ts";
 import { type FileSystem, reasonOf } from "../../shared/files/file-system.ts";
 import type { SlotChanges } from "../../shared/tasks.ts";
 import { changeSlots, type Slots } from "./entry.ts";

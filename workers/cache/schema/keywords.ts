@@ -2,7 +2,7 @@
  * The table of what each keyword of JSON Schema may hold. Sources: JSON Schema 2020-12, meta-schemas of core,
  * applicator, validation, meta-data, format and content; and keywords of older drafts. Pure.
  */
-import { isObject } from "../../../src/shared/protocol/is-object.ts";
+import { isObject } from "../../../src/shared/protocol/values.ts";
 
 export type Schema = Record<string, unknown>;
 

@@ -4,7 +4,7 @@
  * schema around it is loosened if the opposite would follow, for example below a `not`.
  */
 
-import { isObject } from "../../../src/shared/protocol/is-object.ts";
+import { isObject } from "../../../src/shared/protocol/values.ts";
 import {
   DATA,
   HOLDERS,

@@ -4,7 +4,7 @@
  * so the work must grow with its size only: every answer is kept, and loops are found in one pass.
  */
 
-import { isObject } from "../../../src/shared/protocol/is-object.ts";
+import { isObject } from "../../../src/shared/protocol/values.ts";
 import { percentDecoded } from "../../../src/shared/text/reading.ts";
 import { DATA, HOLDERS, isMapBelow, isSchema, kept, type Schema, VALUES } from "./keywords.ts";
 

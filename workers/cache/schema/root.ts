@@ -4,7 +4,7 @@
  * root then takes what any of the parts takes, and the server still refuses the rest. Pure.
  */
 
-import { asList, isObject } from "../../../src/shared/protocol/is-object.ts";
+import { asList, isObject } from "../../../src/shared/protocol/values.ts";
 import { isWithin, type Size, sizeOf } from "../../shared/json.ts";
 import { kept, type Repair, type Schema, soundType } from "./keywords.ts";
 import { schemaAt } from "./references.ts";

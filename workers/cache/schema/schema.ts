@@ -5,8 +5,8 @@
  * sentence beside it, and the keyword's row in keywords.ts or its branch in nodes.ts.
  */
 
-import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { isObject } from "../../../src/shared/protocol/values.ts";
 import { STRUCTURED_POINTER } from "../../../src/shared/snapshot/snapshot.ts";
 import { cleanText, cut } from "../../../src/shared/text/unprintable.ts";
 import { isWithin, type Size, sizeOf } from "../../shared/json.ts";

@@ -5,9 +5,9 @@
 
 import { crc32, deflateRawSync } from "node:zlib";
 import type { AssignedNames } from "../../../src/shared/naming.ts";
-import type { CatalogSettings } from "../../../src/shared/protocol/catalog.ts";
-import { encode } from "../../../src/shared/protocol/codec.ts";
+import { encode } from "../../../src/shared/protocol/calls.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import type { CatalogSettings } from "../../../src/shared/protocol/session.ts";
 import { buildEngine } from "../../../src/shared/search/build.ts";
 import {
   rootKeysOf,

@@ -4,9 +4,9 @@
  */
 
 import { nameTools } from "../../../src/shared/naming.ts";
-import type { ToolAnnotations } from "../../../src/shared/protocol/catalog.ts";
-import { encode } from "../../../src/shared/protocol/codec.ts";
+import { encode } from "../../../src/shared/protocol/calls.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import type { ToolAnnotations } from "../../../src/shared/protocol/session.ts";
 import type { IndexedTool } from "../../../src/shared/search/build.ts";
 import {
   rootKeysOf,

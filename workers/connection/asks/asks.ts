@@ -2,11 +2,11 @@
  * Questions of servers to the user (MCP: elicitation). Owns: which questions of a server are open, wait or are declined
  * unseen, and the answer that a server gets. One question of a server is open, a few wait, and a server that nags is
  * declined unseen. Must not: know the protocol's client, lifecycles or dialogs; main shows the dialogs.
- * To add a kind of field: src/shared/protocol/ask.ts, read.ts, src/shared/asks/check.ts, src/ui/asks/form.ts.
+ * To add a kind of field: src/shared/protocol/calls.ts, read.ts, src/shared/asks/check.ts, src/ui/asks/form.ts.
  */
-import type { AskAnswer } from "../../../src/shared/protocol/ask.ts";
+import type { AskAnswer } from "../../../src/shared/protocol/calls.ts";
 import type { AnswerTo, Question, WorkerEvent } from "../../../src/shared/protocol/contract.ts";
-import { isObject } from "../../../src/shared/protocol/is-object.ts";
+import { isObject } from "../../../src/shared/protocol/values.ts";
 import type { Redactor } from "../secrets/redact.ts";
 import { ASK_MS, DECLINES, URLS_OF_CALL, WAITING } from "./limits.ts";
 import { contentOf, readAsk, type ServerAsk } from "./read.ts";

@@ -11,8 +11,8 @@ import type {
   FieldKind,
   FieldValue,
   TextFormat,
-} from "../../../src/shared/protocol/ask.ts";
-import { isObject } from "../../../src/shared/protocol/is-object.ts";
+} from "../../../src/shared/protocol/calls.ts";
+import { isObject } from "../../../src/shared/protocol/values.ts";
 import { cleanText, cut, oneLine } from "../../../src/shared/text/unprintable.ts";
 import { known } from "../../shared/json.ts";
 import { boundText, type Redactor } from "../secrets/redact.ts";

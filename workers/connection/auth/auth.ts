@@ -15,7 +15,7 @@ import type {
   SignInResult,
   SignInStatus,
   SignInStep,
-} from "../../../src/shared/protocol/sign-in.ts";
+} from "../../../src/shared/protocol/session.ts";
 import { isFolder } from "../../shared/files/file-system.ts";
 import { abortable } from "../../shared/pace/abort.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";

@@ -7,8 +7,8 @@
  */
 
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
-import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { isObject } from "../../../src/shared/protocol/values.ts";
 import { writeFileAtomic } from "../../shared/files/file-system.ts";
 import { readRegularText } from "../../shared/files/read-regular.ts";
 import type { Log } from "../../shared/log.ts";

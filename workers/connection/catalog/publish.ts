@@ -4,9 +4,8 @@
  * there is, or make the worker fail. Knows nothing of threads: a publication that fails answers undefined.
  */
 
-import type { CatalogSettings, RemovedTools } from "../../../src/shared/protocol/catalog.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import type { SessionLimits } from "../../../src/shared/protocol/session.ts";
+import type { CatalogSettings, RemovedTools, SessionLimits } from "../../../src/shared/protocol/session.ts";
 import type { CatalogServer, PublishedTool, PublishResult, PublishTask } from "../../shared/tasks.ts";
 import type { Settings } from "../config/entry/settings.ts";
 import type { Server } from "../servers/server.ts";

@@ -2,8 +2,12 @@
  * Owns: what runs now. Decides about each loaded configuration, turns it into a plan and hands the plan on. An edit
  * and an answer may come at the same time: they are applied one after the other.
  */
-import type { AcceptedBefore } from "../../../src/shared/protocol/session.ts";
-import type { ConfigProblem, ConsentQuestion, StatusReport } from "../../../src/shared/protocol/status.ts";
+import type {
+  AcceptedBefore,
+  ConfigProblem,
+  ConsentQuestion,
+  StatusReport,
+} from "../../../src/shared/protocol/session.ts";
 import { describeProblem } from "../../../src/shared/text/failure.ts";
 import type { Log } from "../../shared/log.ts";
 import { DEFAULT_SETTINGS } from "./entry/settings.ts";

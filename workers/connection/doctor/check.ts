@@ -1,6 +1,6 @@
 /** What a check gets and answers, the words that checks share, and what the doctor may cost (docs/security.md). */
 
-import type { DoctorStage, Finding } from "../../../src/shared/protocol/doctor.ts";
+import type { DoctorStage, Finding } from "../../../src/shared/protocol/person.ts";
 import type { CatalogPublisher } from "../catalog/catalog.ts";
 import type { ConfigState } from "../config/config.ts";
 import type { Settings } from "../config/entry/settings.ts";

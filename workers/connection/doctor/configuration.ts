@@ -4,9 +4,9 @@
  */
 
 import { isAbsolute, join } from "node:path";
-import type { Finding } from "../../../src/shared/protocol/doctor.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import type { ConfigProblem, StatusReport } from "../../../src/shared/protocol/status.ts";
+import type { Finding } from "../../../src/shared/protocol/person.ts";
+import type { ConfigProblem, StatusReport } from "../../../src/shared/protocol/session.ts";
 import { LOG_FILE, SIGN_IN_FOLDER, SNAPSHOT_FOLDER } from "../../../src/shared/snapshot/contract.ts";
 import { counted, formatBytes } from "../../../src/shared/text/amounts.ts";
 import { advice, commandFor } from "../../shared/commands.ts";

@@ -6,9 +6,9 @@
 
 import { release } from "node:os";
 import manifest from "../../../package.json" with { type: "json" };
-import type { DoctorReport, DoctorServer, Finding } from "../../../src/shared/protocol/doctor.ts";
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
-import type { ServerStatus } from "../../../src/shared/protocol/status.ts";
+import type { DoctorReport, DoctorServer, Finding } from "../../../src/shared/protocol/person.ts";
+import type { ServerStatus } from "../../../src/shared/protocol/session.ts";
 import { isTrouble, worstFirst } from "../../../src/shared/text/failure.ts";
 import { escapePattern } from "../../../src/shared/text/reading.ts";
 import { oneLine } from "../../../src/shared/text/unprintable.ts";

@@ -3,12 +3,12 @@
  * Owns: the checks, their order and their bounds. Must not: start a server that nobody asked for, send credentials, or
  * reach an address that a file of the project names; an attempt to connect a server goes the normal way (servers).
  * To add a check: its pure decision and its look at the machine (machine.ts) in the room that it is about, a
- * line in CHECKS (diagnose.ts), its word in src/shared/protocol/doctor.ts, and a row in the hostile suite if a server or
+ * line in CHECKS (diagnose.ts), its word in src/shared/protocol/person.ts, and a row in the hostile suite if a server or
  * a file can fill it.
  */
 
 import { homedir } from "node:os";
-import type { DoctorReport } from "../../../src/shared/protocol/doctor.ts";
+import type { DoctorReport } from "../../../src/shared/protocol/person.ts";
 import type { CatalogPublisher } from "../catalog/catalog.ts";
 import type { RunningConfiguration } from "../config/config.ts";
 import type { Supervisor } from "../servers/supervisor.ts";

@@ -3,7 +3,7 @@
  * entry needs, and for npx the Node.js on the PATH and the packages in npx's cache. No `!command` runs for that.
  */
 
-import type { Finding } from "../../../src/shared/protocol/doctor.ts";
+import type { Finding } from "../../../src/shared/protocol/person.ts";
 import { counted } from "../../../src/shared/text/amounts.ts";
 import {
   type Env,

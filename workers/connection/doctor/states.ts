@@ -4,14 +4,14 @@
  * connections and sends nothing over them.
  */
 
-import type { DoctorStage, Finding, FindingId, Severity } from "../../../src/shared/protocol/doctor.ts";
 import {
   ThreadsError,
   toWireError,
   type WireError,
   withoutServer,
 } from "../../../src/shared/protocol/errors.ts";
-import type { ServerStatus } from "../../../src/shared/protocol/status.ts";
+import type { DoctorStage, Finding, FindingId, Severity } from "../../../src/shared/protocol/person.ts";
+import type { ServerStatus } from "../../../src/shared/protocol/session.ts";
 import { counted, formatMs } from "../../../src/shared/text/amounts.ts";
 import { commandFor } from "../../shared/commands.ts";
 import { settledWithin } from "../../shared/pace/abort.ts";

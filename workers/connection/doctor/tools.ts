@@ -1,7 +1,7 @@
 /** What the tools of servers cost, what had to be changed about them, and starts and calls that come near their limits. */
 
-import type { Finding } from "../../../src/shared/protocol/doctor.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import type { Finding } from "../../../src/shared/protocol/person.ts";
 import { counted, formatMs } from "../../../src/shared/text/amounts.ts";
 import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import { commandFor } from "../../shared/commands.ts";

@@ -5,8 +5,8 @@
 
 import { ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js";
 import type { CallProgress } from "../../../src/shared/protocol/calls.ts";
-import { asList, isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { asList, isObject } from "../../../src/shared/protocol/values.ts";
 import type { AskPauses } from "../asks/asks.ts";
 import { asToolResult } from "../messages/heavy.ts";
 import type { Redactor } from "../secrets/redact.ts";

@@ -4,7 +4,7 @@
  */
 import type { CallProgress } from "../../../src/shared/protocol/calls.ts";
 import type { ThreadsError } from "../../../src/shared/protocol/errors.ts";
-import type { TransportKind } from "../../../src/shared/protocol/status.ts";
+import type { TransportKind } from "../../../src/shared/protocol/session.ts";
 import type { CachedPrompt, CachedResources, CachedTool } from "../../shared/listed.ts";
 import type { CloseTimes } from "../../shared/pace/pace.ts";
 import type { Reader } from "../../shared/pace/turns.ts";

@@ -5,8 +5,8 @@
 
 import { ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js";
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
-import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { isObject } from "../../../src/shared/protocol/values.ts";
 import { boundJson } from "../../../src/shared/text/failure.ts";
 import { asReason } from "../../shared/commands.ts";
 import type { RequiredOutcome } from "../asks/asks.ts";

@@ -4,8 +4,8 @@
  * item. Ends at a repeated cursor and at the limits.
  */
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
-import { asList } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { asList } from "../../../src/shared/protocol/values.ts";
 import {
   type CachedPrompt,
   type CachedTool,

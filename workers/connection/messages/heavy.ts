@@ -4,7 +4,7 @@
  * in them is left out.
  */
 
-import { asList, isObject } from "../../../src/shared/protocol/is-object.ts";
+import { asList, isObject } from "../../../src/shared/protocol/values.ts";
 import { createReader, inTurn } from "../../shared/pace/turns.ts";
 import type { CallToolResult, JSONRPCMessage, RequestId } from "../mcp/wire/wire.ts";
 import { type AnswerHeavy, type HeavyFailure, HeavyThread, type ShapeTask } from "./heavy-thread.ts";

@@ -5,8 +5,9 @@
  * the whole of Pi. How long the text may take is bounded by time alone. Also tells the kinds of messages apart, loosely: the
  * SDK's client checks the parts that it uses.
  */
-import { isObject } from "../../../src/shared/protocol/is-object.ts";
+
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { isObject } from "../../../src/shared/protocol/values.ts";
 import { keepSource } from "../../shared/json.ts";
 import type { JSONRPCErrorResponse, JSONRPCMessage, JSONRPCRequest, RequestId } from "../mcp/wire/wire.ts";
 import { type TooLarge, tooDeep, tooManyMessages, tooManyValues, unaskedTooLong } from "./too-large.ts";

@@ -3,8 +3,9 @@
  * over holds no other server up. A result for a model or a person stays in the thread until it is shaped there; a list
  * comes as items that are checked already, in pieces; of all else the parts come that are read at all. Pure.
  */
-import { isObject } from "../../../src/shared/protocol/is-object.ts";
+
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { isObject } from "../../../src/shared/protocol/values.ts";
 import {
   type CachedTool,
   normalizePrompts,

@@ -7,8 +7,8 @@
 
 import { isAbsolute } from "node:path";
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
-import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { isObject } from "../../../src/shared/protocol/values.ts";
 import { writeFileAtomic } from "../../shared/files/file-system.ts";
 import { readTextOrThrow, SMALL_FILE_BYTES } from "../../shared/files/read-regular.ts";
 import { findHere, isFile } from "../../shared/programs/find-program.ts";

@@ -6,7 +6,7 @@
 import { createHash } from "node:crypto";
 import { realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, normalize, relative, resolve } from "node:path";
-import { isObject } from "../../../src/shared/protocol/is-object.ts";
+import { isObject } from "../../../src/shared/protocol/values.ts";
 import { isFolder } from "../../shared/files/file-system.ts";
 import { readTextOrThrow, SMALL_FILE_BYTES } from "../../shared/files/read-regular.ts";
 import { type Env, isFile, valueIn } from "../../shared/programs/find-program.ts";

@@ -7,8 +7,8 @@
  */
 
 import type { ResultContent } from "../../../src/shared/protocol/calls.ts";
-import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { isObject } from "../../../src/shared/protocol/values.ts";
 import { formatBytes } from "../../../src/shared/text/amounts.ts";
 import { textBlock } from "../../../src/shared/text/clean-blocks.ts";
 import { oneLine } from "../../../src/shared/text/unprintable.ts";

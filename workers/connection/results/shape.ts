@@ -4,10 +4,9 @@
  * and what crosses the two threads. Never fails, whatever a server sends.
  */
 
-import type { CallResult, ResultContent } from "../../../src/shared/protocol/calls.ts";
-import { encode } from "../../../src/shared/protocol/codec.ts";
-import { isObject } from "../../../src/shared/protocol/is-object.ts";
+import { type CallResult, encode, type ResultContent } from "../../../src/shared/protocol/calls.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { isObject } from "../../../src/shared/protocol/values.ts";
 import { cleanBlocks, isTextBlock as isText, textBlock } from "../../../src/shared/text/clean-blocks.ts";
 import { cleanText } from "../../../src/shared/text/unprintable.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";

@@ -9,8 +9,8 @@
 import { decode, encode } from "@toon-format/toon";
 import type { CallResult, ResultContent } from "../../../src/shared/protocol/calls.ts";
 import type { JsonValue } from "../../../src/shared/protocol/errors.ts";
-import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { isObject } from "../../../src/shared/protocol/values.ts";
 import { formatBytes } from "../../../src/shared/text/amounts.ts";
 import { textBlock } from "../../../src/shared/text/clean-blocks.ts";
 import { jsonOf, parsedWithoutLoss, sameJson } from "../../shared/json.ts";

@@ -2,8 +2,7 @@
 
 import { ThreadsError, toWireError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import type { SignInStatus } from "../../../src/shared/protocol/sign-in.ts";
-import type { ServerStatus } from "../../../src/shared/protocol/status.ts";
+import type { ServerStatus, SignInStatus } from "../../../src/shared/protocol/session.ts";
 import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import { advice, commandFor, withName } from "../../shared/commands.ts";
 import type { CachedTool } from "../../shared/listed.ts";

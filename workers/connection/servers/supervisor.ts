@@ -4,7 +4,7 @@
  */
 import { ThreadsError, toWireError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import type { TriedServer } from "../../../src/shared/protocol/setup.ts";
+import type { TriedServer } from "../../../src/shared/protocol/person.ts";
 import { shownName } from "../../../src/shared/text/unprintable.ts";
 import { createGate } from "../../shared/pace/pace.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";

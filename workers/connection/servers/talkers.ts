@@ -3,8 +3,8 @@
  * this thread hang.
  */
 
-import { TALK_SLOTS, talkRecord, weightOf } from "../../../src/shared/protocol/boot.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
+import { TALK_SLOTS, talkRecord, weightOf } from "../../../src/shared/protocol/port.ts";
 
 export interface Talkers {
   /** Answers a function that must be called with the length of each piece from the server before the piece is read. */

@@ -1,12 +1,12 @@
 /** One tool call of main: goes to the server, shapes its result, and answers the result as bytes. */
 
-import type {
-  CallProgress,
-  CallResult,
-  CallToolParams,
-  ResultContent,
+import {
+  type CallProgress,
+  type CallResult,
+  type CallToolParams,
+  decode,
+  type ResultContent,
 } from "../../../src/shared/protocol/calls.ts";
-import { decode } from "../../../src/shared/protocol/codec.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { cleanText, withBases } from "../../../src/shared/text/unprintable.ts";

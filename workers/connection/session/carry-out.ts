@@ -7,8 +7,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import type { AcceptedBefore } from "../../../src/shared/protocol/session.ts";
-import type { StatusReport } from "../../../src/shared/protocol/status.ts";
+import type { AcceptedBefore, StatusReport } from "../../../src/shared/protocol/session.ts";
 import { counted } from "../../../src/shared/text/amounts.ts";
 import { commandFor } from "../../shared/commands.ts";
 import {

@@ -4,16 +4,8 @@
  * stops a pattern in Node, but in Bun only between two texts. One pattern is matched at a time.
  */
 import { Worker } from "node:worker_threads";
+import type { Matches, PatternTask } from "../../../src/shared/protocol/calls.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-
-export interface PatternTask {
-  pattern: string;
-  /** Columns of equal length, each with its texts separated by U+0000. */
-  columns: string[];
-}
-
-/** Rows of which a text matches, in order; or what is wrong with the pattern, in words for the model that wrote it. */
-export type Matches = { rows: number[] } | { problem: string };
 
 /** For loading a thread of a few lines. A machine that needs longer has other problems. */
 const START_MS = 5_000;

@@ -3,13 +3,9 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { PanelRequests } from "../../../src/shared/protocol/contract.ts";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
-import type {
-  LogLines,
-  PanelRequests,
-  ServerDetails,
-  ToolExposures,
-} from "../../../src/shared/protocol/panel.ts";
+import type { LogLines, ServerDetails, ToolExposures } from "../../../src/shared/protocol/person.ts";
 import { LOG_FILE } from "../../../src/shared/snapshot/contract.ts";
 import { escapePattern } from "../../../src/shared/text/reading.ts";
 import { advice } from "../../shared/commands.ts";

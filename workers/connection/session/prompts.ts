@@ -2,8 +2,7 @@
  * The requests of a person who types a prompt's command: the prompt's messages as one user message, and suggestions for
  * its arguments. A suggestion never starts a server and never fails: the person types on.
  */
-import type { CallResult } from "../../../src/shared/protocol/calls.ts";
-import { encode } from "../../../src/shared/protocol/codec.ts";
+import { type CallResult, encode } from "../../../src/shared/protocol/calls.ts";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { oneLine } from "../../../src/shared/text/unprintable.ts";

@@ -3,14 +3,14 @@
  * written, and the server that has the name already.
  */
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
-import { isObject } from "../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type {
   DefinedIn,
   EntryMistake,
   ProposedServer,
   ServerPreview,
-} from "../../../src/shared/protocol/setup.ts";
+} from "../../../src/shared/protocol/person.ts";
+import { isObject } from "../../../src/shared/protocol/values.ts";
 import type { RunningConfiguration } from "../config/config.ts";
 import { editableFile } from "../config/edit/edit.ts";
 import { type Origin, parseEntry, type ServerDefinition, transportOf } from "../config/entry/definition.ts";

@@ -3,8 +3,7 @@
  * typed, and the content of one. Only reading it connects to a server.
  */
 
-import type { ShownResource, SuggestedResource } from "../../../src/shared/protocol/calls.ts";
-import { encode } from "../../../src/shared/protocol/codec.ts";
+import { encode, type ShownResource, type SuggestedResource } from "../../../src/shared/protocol/calls.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import type { CachedResource, CachedTemplate } from "../../shared/listed.ts";

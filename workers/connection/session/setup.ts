@@ -3,6 +3,7 @@
  * other programs have configured. What is written is applied like any edit. Called by: requests.ts.
  */
 
+import type { SetupRequests } from "../../../src/shared/protocol/contract.ts";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type {
@@ -11,10 +12,9 @@ import type {
   FoundServer,
   ProposedServer,
   RemovedServer,
-  SetupRequests,
   TakeImports,
   TakenImports,
-} from "../../../src/shared/protocol/setup.ts";
+} from "../../../src/shared/protocol/person.ts";
 import { cleanText } from "../../../src/shared/text/unprintable.ts";
 import { advice, commandFor } from "../../shared/commands.ts";
 import { sameJson } from "../../shared/json.ts";

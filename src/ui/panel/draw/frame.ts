@@ -1,7 +1,7 @@
 /** What all views share: the frame, the title, the hints about keys, and a list with its window. Pure. */
 
 import { oneLine, plainLines } from "../../../shared/text/unprintable.ts";
-import { cutOff, cutTo, mostCells, padded, visibleWidth, wrap } from "../../../shared/text/width.ts";
+import { asDrawn, cutOff, cutTo, mostCells, padded, visibleWidth, wrap } from "../../../shared/text/width.ts";
 import { type Row, windowFrom } from "../model/list.ts";
 import type { State } from "../model/state.ts";
 
@@ -24,7 +24,7 @@ export type Parts = readonly (Part | string)[];
 const CHARS = 1_000;
 
 /** Foreign text in one line. */
-export const clean = (text: string): string => oneLine(text, CHARS);
+export const clean = (text: string): string => asDrawn(oneLine(text, CHARS));
 
 /** Foreign text in one line, with `~` for the home folder before a path. */
 export const withTilde = (text: string, home: string): string =>

@@ -2,8 +2,8 @@
 
 import { needsText, signInText } from "../../../report/status.ts";
 import { describeErrorOf } from "../../../shared/protocol/errors.ts";
-import type { ServerDetails } from "../../../shared/protocol/panel.ts";
-import type { ConfigProblem, ServerStatus } from "../../../shared/protocol/status.ts";
+import type { ServerDetails } from "../../../shared/protocol/person.ts";
+import type { ConfigProblem, ServerStatus } from "../../../shared/protocol/session.ts";
 import { counted, durationText, offerText } from "../../../shared/text/amounts.ts";
 import { describeProblem } from "../../../shared/text/failure.ts";
 import { cutOff, wrap } from "../../../shared/text/width.ts";

@@ -1,6 +1,6 @@
 /** Draws the tools of a server, a tool, and a tried search. Only the rows that are seen are looked at. Pure. */
 
-import type { ToolExposure } from "../../../shared/protocol/panel.ts";
+import type { ToolExposure } from "../../../shared/protocol/person.ts";
 import { counted, formatMs } from "../../../shared/text/amounts.ts";
 import { firstSentence, plainLines } from "../../../shared/text/unprintable.ts";
 import { printable, wrap } from "../../../shared/text/width.ts";

@@ -3,8 +3,8 @@
  * draw, wait or know Pi. To add a view: its type in state.ts, its rows in `listOf`, its picture in panel/draw. Pure.
  */
 import { lacksKey } from "../../../report/status.ts";
-import type { ServerDetails, ServerKey } from "../../../shared/protocol/panel.ts";
-import type { ConfigProblem, ServerStatus } from "../../../shared/protocol/status.ts";
+import type { ServerDetails, ServerKey } from "../../../shared/protocol/person.ts";
+import type { ConfigProblem, ServerStatus } from "../../../shared/protocol/session.ts";
 import { describeProblem } from "../../../shared/text/failure.ts";
 import { chosenAt, FIRST, isMove, type Key, moveIn, type Row, scrolled, typed } from "./list.ts";
 import {

@@ -2,8 +2,8 @@
  * Where a person is in the panel, what a key asks the session to do, and the reading of the session that the panel shows, which
  * keys never change. Types, and the steps between views. Pure.
  */
-import type { RulePlace, ServerDetails, ServerKey, ToolExposure } from "../../../shared/protocol/panel.ts";
-import type { ServerStatus, StatusReport } from "../../../shared/protocol/status.ts";
+import type { RulePlace, ServerDetails, ServerKey, ToolExposure } from "../../../shared/protocol/person.ts";
+import type { ServerStatus, StatusReport } from "../../../shared/protocol/session.ts";
 import { FIRST, type ListState } from "./list.ts";
 
 /** What the panel asks for beside a new screen. The component carries it out. */

@@ -2,7 +2,7 @@
  * The tools of one server: a filter, and what becomes of each. Thousands of tools are filtered once for each change of the
  * filter; a key that only moves looks at no other tool than the chosen one. Pure, but for what it keeps beside a list.
  */
-import type { ToolExposure } from "../../../shared/protocol/panel.ts";
+import type { ToolExposure } from "../../../shared/protocol/person.ts";
 import { counted } from "../../../shared/text/amounts.ts";
 import { FIRST } from "./list.ts";
 import {

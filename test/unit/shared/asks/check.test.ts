@@ -1,7 +1,7 @@
 /** Owns: which values of a field of a server's question fit. */
 import { expect, test } from "vitest";
 import { numberOf, problemOf, VALUE_CHARS } from "../../../../src/shared/asks/check.ts";
-import type { Field, FieldKind, FieldValue } from "../../../../src/shared/protocol/ask.ts";
+import type { Field, FieldKind, FieldValue } from "../../../../src/shared/protocol/calls.ts";
 
 const field = (kind: FieldKind, required = false): Field => ({ ...kind, title: "T", required });
 const text = (more: object = {}): Field => field({ kind: "text", ...more } as FieldKind);

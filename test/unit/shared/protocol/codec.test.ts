@@ -1,6 +1,6 @@
 /** Encoding of values that cross a thread or lie in a file. */
 import { expect, it, test } from "vitest";
-import { decode, encode } from "../../../../src/shared/protocol/codec.ts";
+import { decode, encode } from "../../../../src/shared/protocol/calls.ts";
 
 it.each([
   ["null", null],

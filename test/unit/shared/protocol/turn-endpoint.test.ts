@@ -2,7 +2,7 @@
 import { MessageChannel, type MessagePort } from "node:worker_threads";
 import { expose, transfer, wrap } from "comlink";
 import { expect, onTestFinished, test } from "vitest";
-import { createTurnEndpoint, type Port } from "../../../../src/shared/protocol/turn-endpoint.ts";
+import { createTurnEndpoint, type Port } from "../../../../src/shared/protocol/port.ts";
 
 interface Api {
   add(a: number, b: number): Promise<number>;

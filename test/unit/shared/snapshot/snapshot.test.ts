@@ -2,7 +2,7 @@
 
 import { crc32, deflateRawSync, inflateRawSync } from "node:zlib";
 import { describe, expect, it, test } from "vitest";
-import { decode } from "../../../../src/shared/protocol/codec.ts";
+import { decode } from "../../../../src/shared/protocol/calls.ts";
 import {
   type OpenSnapshot,
   type RootKey,

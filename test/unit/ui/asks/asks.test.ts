@@ -1,6 +1,6 @@
 /** Owns: a server's question as the user sees it: its dialogs in order, the review, and every way in which it ends. */
 import { describe, expect, it, test } from "vitest";
-import type { AskAnswer, AskUrl, FieldKind } from "../../../../src/shared/protocol/ask.ts";
+import type { AskAnswer, AskUrl, FieldKind } from "../../../../src/shared/protocol/calls.ts";
 import { settled } from "../../settled.ts";
 import { type Asking, asking, field, form } from "./support.ts";
 

@@ -1,5 +1,5 @@
 /** Owns: the questions of servers on a Pi in memory: a user with prepared answers. */
-import type { Ask, AskForm, Field, FieldKind } from "../../../../src/shared/protocol/ask.ts";
+import type { Ask, AskForm, Field, FieldKind } from "../../../../src/shared/protocol/calls.ts";
 import { createDialogs } from "../../../../src/ui/dialogs/dialogs.ts";
 import {
   createRecordingContext,

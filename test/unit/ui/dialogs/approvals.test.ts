@@ -3,7 +3,7 @@
  * as nobody waits for the answer.
  */
 import { describe, expect, test } from "vitest";
-import type { ApprovalQuestion } from "../../../../src/shared/protocol/contract.ts";
+import type { ApprovalQuestion } from "../../../../src/shared/protocol/calls.ts";
 import { createDialogs } from "../../../../src/ui/dialogs/dialogs.ts";
 import { createRecordingContext, type RecordingOptions } from "../../recording-context.ts";
 import { settled } from "../../settled.ts";

@@ -5,7 +5,7 @@
 import { describe, expect, test, vi } from "vitest";
 import type { Catalog } from "../../../../src/catalog/catalog.ts";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
-import type { ServerStatus } from "../../../../src/shared/protocol/status.ts";
+import type { ServerStatus } from "../../../../src/shared/protocol/session.ts";
 import { openPanel } from "../../../../src/ui/panel/panel.ts";
 import { makeCatalog } from "../../make-catalog.ts";
 import { createRecordingContext } from "../../recording-context.ts";

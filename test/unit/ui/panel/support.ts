@@ -1,5 +1,5 @@
 /** Owns: what the panel's tests share: a reading of the session, keys, and a picture without colours. */
-import type { ServerDetails } from "../../../../src/shared/protocol/panel.ts";
+import type { ServerDetails } from "../../../../src/shared/protocol/person.ts";
 import { draw } from "../../../../src/ui/panel/draw/draw.ts";
 import type { Key } from "../../../../src/ui/panel/model/list.ts";
 import { onKey } from "../../../../src/ui/panel/model/model.ts";

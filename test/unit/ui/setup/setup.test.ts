@@ -1,7 +1,7 @@
 /** Owns: what `/mcp add`, `/mcp import` and `/mcp remove` ask a person, ask the worker, and say. */
 import { describe, expect, test, vi } from "vitest";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
-import type { FoundImports, ServerPreview, TriedServer } from "../../../../src/shared/protocol/setup.ts";
+import type { FoundImports, ServerPreview, TriedServer } from "../../../../src/shared/protocol/person.ts";
 import { addServer, importServers, removeServer } from "../../../../src/ui/setup/setup.ts";
 import {
   createRecordingContext,

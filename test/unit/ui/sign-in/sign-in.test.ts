@@ -1,8 +1,7 @@
 /** Owns: a sign-in as the user sees it: the questions, the dialog, what is pasted, and every way in which it ends. */
 import { afterEach, describe, expect, it, test, vi } from "vitest";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
-import type { SignInStep } from "../../../../src/shared/protocol/sign-in.ts";
-import type { StatusReport } from "../../../../src/shared/protocol/status.ts";
+import type { SignInStep, StatusReport } from "../../../../src/shared/protocol/session.ts";
 import { TRUST } from "../../../../src/ui/sign-in/words.ts";
 import { makeReport, makeStatus } from "../../server-status.ts";
 import { settled } from "../../settled.ts";
@@ -54,17 +53,6 @@ describe("the dialog", () => {
     );
     at.end(OK);
     await at.done;
-  });
-
-  test("the end is told before the answer that names its id -> nothing is lost", async () => {
-    const answer = Promise.withResolvers<SignInStep>();
-    const at = signing({ input: () => never, answers: { signIn: () => answer.promise } });
-    const done = at.signIns.byUser("linear");
-    await settled();
-    at.end(OK);
-    answer.resolve(OPEN);
-    await done;
-    expect(withoutLink(at)).toEqual([SIGNED_IN]);
   });
 
   test("the sign-in was renewed -> no dialog", async () => {

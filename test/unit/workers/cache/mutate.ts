@@ -2,7 +2,7 @@
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { expect } from "vitest";
-import { DEFAULT_CATALOG_SETTINGS } from "../../../../src/shared/protocol/catalog.ts";
+import { DEFAULT_CATALOG_SETTINGS } from "../../../../src/shared/protocol/session.ts";
 import { storeEntries } from "../../../../workers/cache/metadata/metadata.ts";
 import { makeSnapshot } from "../../../../workers/cache/snapshot/make.ts";
 import { type FileSystem, nodeFiles } from "../../../../workers/shared/files/file-system.ts";

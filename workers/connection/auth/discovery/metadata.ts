@@ -5,7 +5,7 @@
  * authorization server.
  */
 import type { AuthorizationServer } from "oauth4webapi";
-import { asList } from "../../../../src/shared/protocol/is-object.ts";
+import { asList } from "../../../../src/shared/protocol/values.ts";
 import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
 import { type AuthChallenge, needsUser, SignInProblem } from "../model/model.ts";
 import { addressProblem, badAnswer, hostOf, namesPrivateHost, shownAddress } from "../requests/addresses.ts";
@@ -51,9 +51,8 @@ const isWord = (value: unknown, chars: number): value is string =>
   typeof value === "string" && value.length <= chars && PRINTABLE.test(value);
 
 /** An identifier or an address as it is written; undefined if it cannot be one. */
-export function readAddress(value: unknown): string | undefined {
-  return isWord(value, ADDRESS_CHARS) ? value : undefined;
-}
+export const readAddress = (value: unknown): string | undefined =>
+  isWord(value, ADDRESS_CHARS) ? value : undefined;
 
 /** The words of a list, or of a text with spaces; undefined if there are none. Other items are left out. */
 export function readWords(value: unknown, chars = ITEM_CHARS): string[] | undefined {
@@ -287,30 +286,26 @@ function endpointProblem(key: string, value: unknown, context: MetadataContext):
   const url = new URL(text);
   const problem = addressProblem(url);
   if (problem) return problem;
-  if (url.hash !== "") {
-    return badAnswer(context.from, `its ${key} has a fragment`);
-  }
+  if (url.hash !== "") return badAnswer(context.from, `its ${key} has a fragment`);
   return key === "authorization_endpoint" && sendsInside(url, context)
     ? new SignInProblem("private-address", { url: shownAddress(url) })
     : undefined;
 }
 
-function requiredEndpoint(fields: Fields, key: string, context: MetadataContext): Record<string, string> {
-  const value = fields[key] ?? undefined;
-  if (value === undefined) {
-    throw new SignInProblem("no-endpoint", { what: key, url: shownAddress(context.from) });
-  }
-  const problem = endpointProblem(key, value, context);
-  if (problem) throw problem;
-  return { [key]: String(value) };
-}
-
 /** Without a usable registration or revocation a sign-in still works, by a configured client and without revocation. */
-function optionalEndpoint(fields: Fields, key: string, context: MetadataContext): Record<string, string> {
+function endpointIn(
+  fields: Fields,
+  key: string,
+  context: MetadataContext,
+  isOptional = false,
+): Record<string, string> {
   const value = fields[key] ?? undefined;
-  if (value === undefined) return {};
-  const problem = endpointProblem(key, value, context);
+  if (value === undefined && isOptional) return {};
+  const missing = { what: key, url: shownAddress(context.from) };
+  const problem =
+    value === undefined ? new SignInProblem("no-endpoint", missing) : endpointProblem(key, value, context);
   if (problem === undefined) return { [key]: String(value) };
+  if (!isOptional) throw problem;
   context.onNote(`has a ${key} that is not used (${problem.kind})`);
   return {};
 }
@@ -343,9 +338,9 @@ export function readServer(fields: Fields, context: MetadataContext): Authorizat
   return {
     ...found,
     issuer: readAddress(fields.issuer) ?? "",
-    ...requiredEndpoint(fields, "token_endpoint", context),
-    ...(withBrowser ? requiredEndpoint(fields, "authorization_endpoint", context) : {}),
-    ...optionalEndpoint(fields, "registration_endpoint", context),
-    ...optionalEndpoint(fields, "revocation_endpoint", context),
+    ...endpointIn(fields, "token_endpoint", context),
+    ...(withBrowser ? endpointIn(fields, "authorization_endpoint", context) : {}),
+    ...endpointIn(fields, "registration_endpoint", context, true),
+    ...endpointIn(fields, "revocation_endpoint", context, true),
   };
 }

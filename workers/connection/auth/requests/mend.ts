@@ -3,7 +3,7 @@
  * it. An answer is known by its content: a token, a registration or an error. Nothing is made up that a token's safety
  * rests on. Pure.
  */
-import { isObject } from "../../../../src/shared/protocol/is-object.ts";
+import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { withoutBom } from "../../../../src/shared/text/reading.ts";
 
 export interface Answer {

@@ -27,17 +27,15 @@ export interface Opener {
 const isAbsoluteProgram = (file: string, platform: NodeJS.Platform): boolean =>
   platform === "win32" ? /^[a-z]:[\\/].*\.(?:exe|com)$/i.test(file) : file.startsWith("/");
 
-const isSet = (value: string | undefined): boolean => value !== undefined && value !== "";
-
 /** Without BROWSER. A user at the other end of SSH does not see this machine's screen, unless it is forwarded. */
 function systemOpeners(url: string, { env, platform }: Pick<BrowserOptions, "env" | "platform">): Opener[] {
-  const hasDisplay = isSet(env.DISPLAY) || isSet(env.WAYLAND_DISPLAY);
-  if ((isSet(env.SSH_CONNECTION) || isSet(env.SSH_TTY)) && !hasDisplay) return [];
+  const hasDisplay = env.DISPLAY || env.WAYLAND_DISPLAY;
+  if ((env.SSH_CONNECTION || env.SSH_TTY) && !hasDisplay) return [];
   if (platform === "darwin") return [{ command: "/usr/bin/open", args: [url] }];
   if (platform === "win32") {
     return [{ command: systemProgram("rundll32.exe", env), args: ["url.dll,FileProtocolHandler", url] }];
   }
-  const isWsl = isSet(env.WSL_DISTRO_NAME) || isSet(env.WSL_INTEROP);
+  const isWsl = env.WSL_DISTRO_NAME || env.WSL_INTEROP;
   return [
     ...(isWsl ? [{ command: "wslview", args: [url] }] : []),
     ...(hasDisplay ? [{ command: "xdg-open", args: [url] }] : []),

@@ -5,15 +5,14 @@
  * browser, and the record of the new tokens.
  */
 
-import type { SignInAgreed, SignInQuestion } from "../../../../src/shared/protocol/sign-in.ts";
+import type { SignInAgreed, SignInQuestion } from "../../../../src/shared/protocol/session.ts";
 import { isOpenable } from "../../../../src/shared/text/reading.ts";
 import { oneLine } from "../../../../src/shared/text/unprintable.ts";
 import { known } from "../../../shared/json.ts";
 import { settledWithin } from "../../../shared/pace/abort.ts";
-import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
 import { discover, isSameSite, isVouched, promisesIssuer } from "../discovery/discovery.ts";
 import type { GrantContext, PendingAuthorization } from "../grants/ask.ts";
-import { beginAuthorization, chooseScope } from "../grants/authorize.ts";
+import { type AuthorizationAnswer, beginAuthorization, chooseScope } from "../grants/authorize.ts";
 import { clientFor } from "../grants/client.ts";
 import { finishAuthorization } from "../grants/token-requests.ts";
 import {
@@ -27,7 +26,7 @@ import {
 import type { SignInStore } from "../store/store.ts";
 import { openBrowser } from "./browser.ts";
 import type { Listeners, Listening } from "./callback.ts";
-import { listenAndRegister, type Pasted } from "./redirect.ts";
+import { listenAndRegister } from "./redirect.ts";
 
 export interface SignInTarget extends GrantContext {
   server: string;
@@ -233,19 +232,14 @@ export async function prepare(preparation: Preparation): Promise<Prepared> {
   return authorize(preparation, isDue ? withIssuerDue(discovered) : discovered, record);
 }
 
-interface MixUp {
-  question: Extract<SignInQuestion, { about: "endpoints" }>;
-  page: URL;
-}
-
 /**
  * What the person must agree to if the page of a sign-in does not belong to the server that describes it; undefined if it
  * does. `isOwnPlan`: no file of a project wrote the plan.
  */
 export function mixUpOf(
   discovered: Discovered,
-  { server, plan, isOwnPlan }: { server: string; plan: OAuthPlan; isOwnPlan: boolean },
-): MixUp | undefined {
+  { server, plan, isOwnPlan }: Pick<SignInTarget, "server" | "plan" | "isOwnPlan">,
+) {
   const { authorization_endpoint: page, token_endpoint: token } = discovered.metadata;
   // Whoever needs them says that they are missing.
   if (page === undefined || token === undefined) return undefined;
@@ -253,7 +247,8 @@ export function mixUpOf(
   if (isSameSite(described, shown) || (isOwnPlan && isVouched(plan, discovered))) return undefined;
   const text = `${server} sends you to sign in at ${shown.host}, and the code of that sign-in goes to ${taken.host}, as ${described.host} says. Whoever gets the code can act as you at ${shown.host}. Go on only if you know that they belong together.`;
   const endpoints = [described, shown, taken].map(({ origin }) => origin).join(" ");
-  return { question: { about: "endpoints", endpoints, text }, page: shown };
+  // `page`: the one at which the person would sign in.
+  return { question: { about: "endpoints" as const, endpoints, text }, page: shown };
 }
 
 /** `nowMs`: milliseconds since the epoch. */
@@ -296,7 +291,11 @@ export function recordOf(
 /** Throws `SignInProblem`. A code is sent once: a second time would end the tokens of the first (RFC 6749, section 4.1.2). */
 export async function exchange(
   target: SignInTarget,
-  { pending, answer, context }: { pending: PendingAuthorization; answer: Pasted; context: GrantContext },
+  {
+    pending,
+    answer,
+    context,
+  }: { pending: PendingAuthorization; answer: AuthorizationAnswer; context: GrantContext },
   { finishAuthorization }: Pick<SignInParts, "finishAuthorization">,
 ): Promise<SignInRecord> {
   const code = "bareCode" in answer ? answer.bareCode : answer.parameters.get("code");

@@ -7,6 +7,7 @@ import { createHash } from "node:crypto";
 import { isLoopback, percentDecoded } from "../../../../src/shared/text/reading.ts";
 import { cleanText } from "../../../../src/shared/text/unprintable.ts";
 import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
+import type { AuthorizationAnswer } from "../grants/authorize.ts";
 import { type ClientRecord, isSameState, kindOf, SignInProblem } from "../model/model.ts";
 import { codeOf, type Listeners, type Listening } from "./callback.ts";
 
@@ -102,8 +103,6 @@ export function chooseRedirect({ stored, ...wish }: RedirectWish): RedirectChoic
   return { listens: true, tries: first ? [first, { uri }] : [{ uri }], isConfigured: false };
 }
 
-export type Pasted = { parameters: URLSearchParams } | { bareCode: string };
-
 interface PasteExpected {
   redirectUri: string;
   state: string;
@@ -149,7 +148,7 @@ function queryOf(text: string, redirectUri: string): string | undefined {
   return shownAs(address) === shownAs(redirectUri) ? new URL(address).search : undefined;
 }
 
-type Read = Pasted | { problem: string };
+type Read = AuthorizationAnswer | { problem: string };
 
 function fromParameters(parameters: URLSearchParams, { state, needsIssuer }: PasteExpected): Read {
   const isTwice = ["code", "state", "iss", "error"].some((name) => parameters.getAll(name).length > 1);

@@ -5,15 +5,16 @@
  */
 import { randomUUID } from "node:crypto";
 import { messageOf, ThreadsError, toWireError } from "../../../../src/shared/protocol/errors.ts";
-import type { SignInAgreed, SignInResult, SignInStep } from "../../../../src/shared/protocol/sign-in.ts";
+import type { SignInAgreed, SignInResult, SignInStep } from "../../../../src/shared/protocol/session.ts";
 import { commandFor } from "../../../shared/commands.ts";
 import { abortable } from "../../../shared/pace/abort.ts";
 import type { GrantContext } from "../grants/ask.ts";
+import type { AuthorizationAnswer } from "../grants/authorize.ts";
 import { explainProblem, SignInProblem } from "../model/model.ts";
 import { endingWith } from "../requests/requests.ts";
 import { Listeners } from "./callback.ts";
 import { exchange, PARTS, type Prepared, prepare, type SignInParts, type SignInTarget } from "./prepare.ts";
-import { type Pasted, readPaste } from "./redirect.ts";
+import { readPaste } from "./redirect.ts";
 
 interface FlowOver {
   /** Absent if `begin` has answered or thrown how the sign-in ended. */
@@ -23,12 +24,6 @@ interface FlowOver {
 }
 
 type OpenPrepared = Extract<Prepared, { kind: "open" }>;
-
-/** What `begin` answers while the sign-in waits for the browser. `endsAt`: by `performance.now()`. */
-interface Waiting {
-  step: Extract<SignInStep, { step: "open" }>;
-  endsAt: number;
-}
 
 class Flow {
   readonly id = randomUUID();
@@ -41,7 +36,8 @@ class Flow {
   readonly #listening = new AbortController();
   #timer: NodeJS.Timeout | undefined;
   #prepared: OpenPrepared | undefined;
-  #waiting: Waiting | undefined;
+  /** What `begin` answers while the sign-in waits for the browser. `endsAt`: by `performance.now()`. */
+  #waiting: { step: Extract<SignInStep, { step: "open" }>; endsAt: number } | undefined;
   /** Set by the first answer: true once the user is signed in. */
   #finishing: Promise<boolean> | undefined;
   #hasTokens = false;
@@ -126,8 +122,7 @@ class Flow {
         return { step: "ask", question: prepared.question };
       }
       this.#hasTokens = true;
-      // The answer goes out before the end, which names this sign-in by its id.
-      setImmediate(() => void this.#connect());
+      void this.#connect();
       return { step: "renewed", id: this.id };
     } catch (error) {
       this.#end({});
@@ -170,12 +165,12 @@ class Flow {
   }
 
   /** The first answer counts, whether it comes from the browser or by paste. Never rejects. */
-  #answer(answer: Pasted): Promise<boolean> {
+  #answer(answer: AuthorizationAnswer): Promise<boolean> {
     this.#finishing ??= this.#finish(answer);
     return this.#finishing;
   }
 
-  async #finish(answer: Pasted): Promise<boolean> {
+  async #finish(answer: AuthorizationAnswer): Promise<boolean> {
     const { target } = this;
     const { parts } = this.#signIns;
     try {
@@ -319,6 +314,7 @@ export class SignIns {
     if (this.#flows.get(server) === flow) this.#flows.delete(server);
     if (deadClient !== undefined) this.#deadClients.set(server, deadClient);
     else if (result?.ok) this.#deadClients.delete(server);
-    if (result) this.options.onEnd({ id: flow.id, server, result });
+    // A browser may answer before its start is known: main reads the step, which has the id, before the end.
+    if (result) setImmediate(() => this.options.onEnd({ id: flow.id, server, result }));
   }
 }

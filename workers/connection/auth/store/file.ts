@@ -22,6 +22,11 @@ import { abortable, settledWithin } from "../../../shared/pace/abort.ts";
 import { SignInProblem, type SignInRecord } from "../model/model.ts";
 import type { Parsed } from "./record.ts";
 
+export interface ConfiguredClient {
+  id: string;
+  hasSecret: boolean;
+}
+
 export interface StoreOptions {
   agentDir: string;
   /** Whether `tokens.json` counts: it is for a server of this name, wherever the name leads. */
@@ -30,7 +35,7 @@ export interface StoreOptions {
   /** MCP endpoint, as it is resolved. */
   url: string;
   /** The client that the configuration names, asked only for Pi's own sign-ins, which do not say it. */
-  client?: (() => Promise<{ id: string; hasSecret: boolean } | undefined>) | undefined;
+  client?: (() => Promise<ConfiguredClient | undefined>) | undefined;
   onNote: (note: string) => void;
   warn: (text: string) => void;
 }

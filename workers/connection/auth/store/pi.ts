@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import { lstat, mkdir, realpath, rmdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { asList, isObject } from "../../../../src/shared/protocol/is-object.ts";
+import { asList, isObject } from "../../../../src/shared/protocol/values.ts";
 import { type FileSystem, reasonOf, writeFileAtomic } from "../../../shared/files/file-system.ts";
 import { codeOf, PRIVATE_FOLDER, readRegularText, whyUnread } from "../../../shared/files/read-regular.ts";
 import {
@@ -16,7 +16,7 @@ import {
   SignInProblem,
   type SignInRecord,
 } from "../model/model.ts";
-import { ownId, type Place, refusal, type StoreOptions } from "./file.ts";
+import { type ConfiguredClient, ownId, type Place, refusal, type StoreOptions } from "./file.ts";
 import {
   type HeldSignIn,
   jsonOf,
@@ -29,14 +29,7 @@ import {
   webUrlOf,
 } from "./record.ts";
 
-interface ConfiguredClient {
-  id: string;
-  hasSecret: boolean;
-}
-
-export interface PiQuery {
-  server: string;
-  url: string;
+export interface PiQuery extends Pick<StoreOptions, "server" | "url"> {
   /** Pi writes a configured client into no file, and goes by it whatever the file says. */
   client?: ConfiguredClient | undefined;
   nowMs: number;

@@ -2,7 +2,7 @@
  * The text of a stored sign-in, and of `tokens.json`, which a person or another program wrote. Reading is tolerant: unknown
  * keys are left out, and a value of the wrong type, length or characters counts as absent. Pure.
  */
-import { isObject } from "../../../../src/shared/protocol/is-object.ts";
+import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { withoutBom } from "../../../../src/shared/text/reading.ts";
 import type { ClientAuthMethod, ClientRecord, GivenTokens, SignInRecord } from "../model/model.ts";
 

@@ -36,7 +36,7 @@ export interface TokensContext {
   nowMs: () => number;
 }
 
-interface RefreshContext extends Pick<TokensContext, "store" | "grant" | "onSecret" | "nowMs"> {
+interface RefreshContext extends TokensContext {
   /** Rejects with `SignInProblem` "moved" if the server names another authorization server than the record's. */
   checkIssuer: (record: SignInRecord, grant: GrantContext) => Promise<void>;
 }

@@ -3,7 +3,7 @@
  * the store's lock in all processes), and what a refusal of the server means. Must not: open a browser or register a
  * client.
  */
-import type { SignInStatus } from "../../../../src/shared/protocol/sign-in.ts";
+import type { SignInStatus } from "../../../../src/shared/protocol/session.ts";
 import { abortable, settledWithin } from "../../../shared/pace/abort.ts";
 import type { GrantContext } from "../grants/ask.ts";
 import {

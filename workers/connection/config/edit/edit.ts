@@ -8,7 +8,7 @@
 import { stat } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
-import { isObject } from "../../../../src/shared/protocol/is-object.ts";
+import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { nodeFiles, reasonOf, writeFileAtomic } from "../../../shared/files/file-system.ts";
 import { withLock } from "../../../shared/files/lock.ts";
 import { isProject, type ServerDefinition } from "../entry/definition.ts";

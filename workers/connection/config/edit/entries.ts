@@ -4,7 +4,7 @@
  */
 import * as jsonc from "jsonc-parser";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
-import { isObject } from "../../../../src/shared/protocol/is-object.ts";
+import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { BOM } from "../../../../src/shared/text/reading.ts";
 import { parseJsonc } from "../files/document.ts";
 import { appendItems, type Plain, removeItem, removeValue, setValue } from "./text.ts";

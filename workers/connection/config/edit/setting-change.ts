@@ -6,8 +6,8 @@
  */
 
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
-import { isObject } from "../../../../src/shared/protocol/is-object.ts";
-import type { KeySource, RulePlace } from "../../../../src/shared/protocol/panel.ts";
+import type { KeySource, RulePlace } from "../../../../src/shared/protocol/person.ts";
+import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { withoutBom } from "../../../../src/shared/text/reading.ts";
 import { advice } from "../../../shared/commands.ts";
 import type { ServerDefinition } from "../entry/definition.ts";

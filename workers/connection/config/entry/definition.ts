@@ -2,9 +2,10 @@
  * Owns: one server entry, checked against the schema, as the definition that the rest of the worker reads. Values
  * stay as written: values.ts resolves variables and commands at connect. A mistake is a value. Pure.
  */
-import { isObject } from "../../../../src/shared/protocol/is-object.ts";
+
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
-import type { TransportKind } from "../../../../src/shared/protocol/status.ts";
+import type { TransportKind } from "../../../../src/shared/protocol/session.ts";
+import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { type AuthSettings, authOf, oauthOf } from "./auth.ts";
 import type { ExposureRules, ServerApproval } from "./exposure.ts";
 import { UNSAFE_KEY } from "./interpolate.ts";

@@ -3,8 +3,8 @@
  * shows a value, which could be a secret. Pure.
  */
 import * as z from "zod";
-import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
+import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { slipsBetween } from "../../../../src/shared/text/reading.ts";
 
 export interface Mistake {

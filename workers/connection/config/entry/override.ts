@@ -2,7 +2,7 @@
  * An override: an entry without `command`, `url` and `type`. It changes a few keys of a server that a file of lower
  * precedence defines, but never where the server runs or what is sent to it. Pure.
  */
-import { isObject } from "../../../../src/shared/protocol/is-object.ts";
+import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { isProject, type Origin, type OwnRules, parseEntry, type ServerDefinition } from "./definition.ts";
 import { check, type Mistake, warning } from "./mistakes.ts";
 import { type Entry, entryShape, inOneSpelling, LIFECYCLES, OVERRIDE_KEYS } from "./server-keys.ts";

@@ -5,7 +5,7 @@
  */
 import * as z from "zod";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
-import type { ServerStatus } from "../../../../src/shared/protocol/status.ts";
+import type { ServerStatus } from "../../../../src/shared/protocol/session.ts";
 import { EXPOSURES, type Exposure, toExposure } from "./exposure.ts";
 import { isLate } from "./interpolate.ts";
 import { authShape, oauthShape } from "./oauth-keys.ts";

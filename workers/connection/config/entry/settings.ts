@@ -5,8 +5,8 @@
  * setting: a row here, and its use; then `npm run schema`. Pure.
  */
 import * as z from "zod";
-import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
+import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { canonical } from "../../../shared/json.ts";
 import { APPROVE_WORDS, type Approve, approvals, type SettingsApproval } from "./exposure.ts";
 import { check, kindOf, type Mistake, mistake, warning } from "./mistakes.ts";

@@ -9,7 +9,7 @@ import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
 import { parseEnv } from "node:util";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
-import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
+import type { ConfigProblem } from "../../../../src/shared/protocol/session.ts";
 import { withoutBom } from "../../../../src/shared/text/reading.ts";
 import { inTime } from "../../../shared/files/file-system.ts";
 import { readRegular, readRegularText, type Unread, whyUnread } from "../../../shared/files/read-regular.ts";

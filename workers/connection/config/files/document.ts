@@ -5,7 +5,7 @@
 import * as jsonc from "jsonc-parser";
 import { parse, TomlError } from "smol-toml";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
-import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
+import type { ConfigProblem } from "../../../../src/shared/protocol/session.ts";
 import { UNSAFE_KEY } from "../entry/interpolate.ts";
 
 /** Line and column, both from 1. */

@@ -5,9 +5,9 @@
  * Pure, except for `readText`.
  */
 
-import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
-import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
+import type { ConfigProblem } from "../../../../src/shared/protocol/session.ts";
+import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { withoutBom } from "../../../../src/shared/text/reading.ts";
 import { checkName, isProject, type Origin, parseEntry, type ServerDefinition } from "../entry/definition.ts";
 import { firstOf, kindOf, type Mistake, nearestKey, unknownKeys } from "../entry/mistakes.ts";

@@ -3,7 +3,7 @@
  * among them. Reads each program's files as an import would. Must not: write, decide, or show a secret.
  */
 import { createHash } from "node:crypto";
-import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
+import type { ConfigProblem } from "../../../../src/shared/protocol/session.ts";
 import { canonical } from "../../../shared/json.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
 import { HOSTS, type HostName } from "../entry/schema.ts";

@@ -4,7 +4,7 @@
  * cursor.com/docs, Config interpolation; docs.windsurf.com, Config Interpolation; code.visualstudio.com/docs/reference and
  * extHostMcpNode.ts of VS Code; config.ts and paths.ts of OpenCode and opencode.ai/docs/config; Codex's mcp_types.rs.
  */
-import { isObject } from "../../../../src/shared/protocol/is-object.ts";
+import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { escapeVariables, pathsOf } from "../entry/interpolate.ts";
 import type { HostName } from "../entry/schema.ts";
 import type { ConfigFacts } from "../files/sources.ts";

@@ -4,8 +4,9 @@
  * here or becomes one of our variables; a text that the program takes literally is escaped. Must not: read files, or decide
  * which server wins. Pure. To add a host: its name in `HOSTS` (entry/schema.ts) and its row in DIALECTS.
  */
-import { isObject } from "../../../../src/shared/protocol/is-object.ts";
-import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
+
+import type { ConfigProblem } from "../../../../src/shared/protocol/session.ts";
+import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { withoutBom } from "../../../../src/shared/text/reading.ts";
 import { parseEntry, type ServerDefinition } from "../entry/definition.ts";
 import { escapeVariables, pathsOf } from "../entry/interpolate.ts";

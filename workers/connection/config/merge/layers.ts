@@ -5,8 +5,7 @@
  */
 
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
-import type { RegisteredServer } from "../../../../src/shared/protocol/session.ts";
-import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
+import type { ConfigProblem, RegisteredServer } from "../../../../src/shared/protocol/session.ts";
 import {
   isProject,
   type Origin,

@@ -4,8 +4,11 @@
  * trust.
  */
 import { homedir } from "node:os";
-import type { RegisteredServer, SessionFacts } from "../../../../src/shared/protocol/session.ts";
-import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
+import type {
+  ConfigProblem,
+  RegisteredServer,
+  SessionFacts,
+} from "../../../../src/shared/protocol/session.ts";
 import { isProject, type ServerDefinition } from "../entry/definition.ts";
 import type { HostName } from "../entry/schema.ts";
 import type { Settings } from "../entry/settings.ts";

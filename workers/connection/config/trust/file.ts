@@ -5,7 +5,7 @@
  */
 import * as z from "zod";
 import { messageOf } from "../../../../src/shared/protocol/errors.ts";
-import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
+import type { ConfigProblem } from "../../../../src/shared/protocol/session.ts";
 import { keepAside, nodeFiles, reasonOf, writeFileAtomic } from "../../../shared/files/file-system.ts";
 import { withLock } from "../../../shared/files/lock.ts";
 import { readRegularText, whyUnread } from "../../../shared/files/read-regular.ts";

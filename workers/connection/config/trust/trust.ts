@@ -7,9 +7,8 @@
 import { stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
-import { fileStamp } from "../../../../src/shared/protocol/file-stamp.ts";
-import type { SessionFacts } from "../../../../src/shared/protocol/session.ts";
-import type { ConfigProblem } from "../../../../src/shared/protocol/status.ts";
+import type { ConfigProblem, SessionFacts } from "../../../../src/shared/protocol/session.ts";
+import { fileStamp } from "../../../../src/shared/protocol/values.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
 import { type EnvLook, lookAtEnvFiles } from "../env-files/env-files.ts";
 import { endOf } from "../env-files/path-stops.ts";

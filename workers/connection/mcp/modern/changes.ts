@@ -4,7 +4,7 @@
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { isObject } from "../../../../src/shared/protocol/is-object.ts";
+import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { LISTEN_AGAIN_MOST_MS, LISTEN_AGAIN_MS } from "./limits.ts";
 
 /** A stream that was open for this long was worth opening. */

@@ -6,7 +6,7 @@
  */
 
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
-import { isObject } from "../../../../src/shared/protocol/is-object.ts";
+import { isObject } from "../../../../src/shared/protocol/values.ts";
 import type { ServerDefinition } from "../../config/entry/definition.ts";
 import { MODERN_VERSION } from "../wire/wire.ts";
 

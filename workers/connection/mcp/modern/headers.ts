@@ -3,7 +3,7 @@
  * custom headers from tool parameters). Pure.
  */
 
-import { isObject } from "../../../../src/shared/protocol/is-object.ts";
+import { isObject } from "../../../../src/shared/protocol/values.ts";
 import type { CachedTool } from "../../../shared/listed.ts";
 import { type JSONRPCRequest, MODERN_VERSION } from "../wire/wire.ts";
 import { MIRRORED_BYTES, MIRRORED_PARAMETERS } from "./limits.ts";

@@ -10,7 +10,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
-import { isObject } from "../../../../src/shared/protocol/is-object.ts";
+import { isObject } from "../../../../src/shared/protocol/values.ts";
 import type { ServerAsks } from "../../asks/asks.ts";
 import {
   FAILED_POLLS,

@@ -4,7 +4,7 @@
  */
 
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
-import { isObject } from "../../../../src/shared/protocol/is-object.ts";
+import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { MODERN_VERSION } from "../wire/wire.ts";
 import { FRESH_LEAST_MS, FRESH_MOST_MS } from "./limits.ts";
 import { quoted } from "./rounds.ts";

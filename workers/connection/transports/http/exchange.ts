@@ -8,8 +8,8 @@
 
 import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { isObject } from "../../../../src/shared/protocol/is-object.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
+import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { createReader, readInTurn } from "../../../shared/pace/turns.ts";
 import type { RpcError } from "../../mcp/modern/era.ts";
 import type { JSONRPCMessage, JSONRPCRequest, RequestId } from "../../mcp/wire/wire.ts";

@@ -10,8 +10,8 @@ import { describe, expect, it, test } from "vitest";
 import { type CatalogTool, catalogFrom, inputSchemaOf } from "../../../../../src/catalog/catalog.ts";
 import { searchCatalog } from "../../../../../src/catalog/search.ts";
 import { readCatalog, snapshotPath } from "../../../../../src/catalog/store.ts";
-import { DEFAULT_CATALOG_SETTINGS } from "../../../../../src/shared/protocol/catalog.ts";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
+import { DEFAULT_CATALOG_SETTINGS } from "../../../../../src/shared/protocol/session.ts";
 import { encodeSnapshot, SOURCE_BYTES } from "../../../../../src/shared/snapshot/snapshot.ts";
 import { promptCommands } from "../../../../../workers/cache/snapshot/prepare-tools.ts";
 import {

@@ -1,7 +1,8 @@
 /** Owns: when a call waits for the user, what each answer lets run, and when a question is taken away. */
 
 import { describe, expect, test } from "vitest";
-import type { ApprovalAnswer, Question } from "../../../../../src/shared/protocol/contract.ts";
+import type { ApprovalAnswer } from "../../../../../src/shared/protocol/calls.ts";
+import type { Question } from "../../../../../src/shared/protocol/contract.ts";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import {
   Approvals,

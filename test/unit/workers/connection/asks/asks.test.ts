@@ -1,6 +1,6 @@
 /** Owns: which questions of servers are open, wait or are declined unseen, and how each of them ends. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { AskAnswer } from "../../../../../src/shared/protocol/ask.ts";
+import type { AskAnswer } from "../../../../../src/shared/protocol/calls.ts";
 import type { WorkerEvent } from "../../../../../src/shared/protocol/contract.ts";
 import { type ElicitAnswer, SessionAsks } from "../../../../../workers/connection/asks/asks.ts";
 import { ASK_MS, DECLINES } from "../../../../../workers/connection/asks/limits.ts";

@@ -1,6 +1,6 @@
 /** Owns: how the questions of servers are read, cleaned and bounded, and what the answers hold. */
 import { describe, expect, it, test } from "vitest";
-import type { Field } from "../../../../../src/shared/protocol/ask.ts";
+import type { Field } from "../../../../../src/shared/protocol/calls.ts";
 import { contentOf, readAsk, type ServerAsk } from "../../../../../workers/connection/asks/read.ts";
 import { createRedactor } from "../../../../../workers/connection/secrets/redact.ts";
 

@@ -182,6 +182,7 @@ describe("signIn", () => {
     const step = await begin(at);
     expect(at.told).toEqual(['s: {"state":"running"}']);
     at.auth.cancel("id" in step ? step.id : "");
+    await turn();
     expect(at.told.slice(1)).toEqual(["s ends: cancelled", "s: undefined"]);
   });
 
@@ -212,6 +213,7 @@ describe("the end of a sign-in", () => {
     at.auth.abandon(["other"]);
     expect(at.auth.status("s")).toEqual({ state: "running" });
     at.auth.abandon(["s"]);
+    await turn();
     expect(at.told.slice(1)).toEqual(["s ends: cancelled", "s: undefined"]);
     expect(await isOpen(redirectUri)).toBe(false);
   });
@@ -228,6 +230,7 @@ describe("the end of a sign-in", () => {
     const at = await open();
     const redirectUri = await waiting(at);
     await at.auth.close(0);
+    await turn();
     expect(at.told).toContain("s ends: cancelled");
     expect(await isOpen(redirectUri)).toBe(false);
     expect(at.webs.map(({ isClosed }) => isClosed)).toEqual([true]);

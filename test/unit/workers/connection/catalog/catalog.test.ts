@@ -1,9 +1,9 @@
 /** Owns: what is published, what is stored, and that neither waits for the other; which settings reach main. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { DEFAULT_CATALOG_SETTINGS } from "../../../../../src/shared/protocol/catalog.ts";
 import type { WorkerEvent } from "../../../../../src/shared/protocol/contract.ts";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
+import { DEFAULT_CATALOG_SETTINGS } from "../../../../../src/shared/protocol/session.ts";
 import type { CacheWorker, PublishLimits } from "../../../../../workers/connection/catalog/cache-worker.ts";
 import { type CatalogOptions, CatalogPublisher } from "../../../../../workers/connection/catalog/catalog.ts";
 import { catalogSettings } from "../../../../../workers/connection/catalog/publish.ts";

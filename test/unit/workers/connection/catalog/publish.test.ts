@@ -1,10 +1,10 @@
 /** Owns: which changes between two publications are removals only, when publications run, and which servers one that cannot be published whole leaves out. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import {
   type CatalogSettings,
   DEFAULT_CATALOG_SETTINGS,
-} from "../../../../../src/shared/protocol/catalog.ts";
-import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
+} from "../../../../../src/shared/protocol/session.ts";
 import type { PublishLimits } from "../../../../../workers/connection/catalog/cache-worker.ts";
 import {
   isNothing,

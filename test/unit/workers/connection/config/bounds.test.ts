@@ -5,7 +5,7 @@
  */
 import { describe, expect, it, test } from "vitest";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
-import type { ConfigProblem } from "../../../../../src/shared/protocol/status.ts";
+import type { ConfigProblem } from "../../../../../src/shared/protocol/session.ts";
 import { describeProblem } from "../../../../../src/shared/text/failure.ts";
 import {
   type ExposureRules,

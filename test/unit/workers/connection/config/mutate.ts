@@ -1,5 +1,5 @@
 /** Owns: configuration files with random mistakes, and the promises that each must keep. */
-import type { ConfigProblem } from "../../../../../src/shared/protocol/status.ts";
+import type { ConfigProblem } from "../../../../../src/shared/protocol/session.ts";
 import { describeProblem } from "../../../../../src/shared/text/failure.ts";
 import { HOSTS } from "../../../../../workers/connection/config/entry/schema.ts";
 import { parseConfigText } from "../../../../../workers/connection/config/files/files.ts";

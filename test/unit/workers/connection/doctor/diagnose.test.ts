@@ -3,7 +3,7 @@
 import { chmod, mkdir, readdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { Finding } from "../../../../../src/shared/protocol/doctor.ts";
+import type { Finding } from "../../../../../src/shared/protocol/person.ts";
 import { type CatalogFacts, catalogFacts } from "../../../../../workers/connection/catalog/notices.ts";
 import {
   checkPlace,

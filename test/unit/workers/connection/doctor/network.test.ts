@@ -1,9 +1,9 @@
 /** Owns: which addresses the doctor looks at, in which steps, through which proxy, and what it says about each failure. */
 
 import { describe, expect, test } from "vitest";
-import type { Finding } from "../../../../../src/shared/protocol/doctor.ts";
 import { type ErrorData, ThreadsError, type WireError } from "../../../../../src/shared/protocol/errors.ts";
-import type { ServerStatus } from "../../../../../src/shared/protocol/status.ts";
+import type { Finding } from "../../../../../src/shared/protocol/person.ts";
+import type { ServerStatus } from "../../../../../src/shared/protocol/session.ts";
 import type { Examined } from "../../../../../workers/connection/doctor/check.ts";
 import type { Machine } from "../../../../../workers/connection/doctor/machine.ts";
 import {

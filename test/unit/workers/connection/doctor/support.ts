@@ -1,5 +1,5 @@
 /** Makes servers, a machine and an input for the checks of the doctor. */
-import type { ServerStatus } from "../../../../../src/shared/protocol/status.ts";
+import type { ServerStatus } from "../../../../../src/shared/protocol/session.ts";
 import { DEFAULT_SETTINGS } from "../../../../../workers/connection/config/entry/settings.ts";
 import type { DoctorInput, Examined } from "../../../../../workers/connection/doctor/check.ts";
 import type { Machine } from "../../../../../workers/connection/doctor/machine.ts";

@@ -1,6 +1,6 @@
 /** Owns: the thread for long messages: what comes back, in which order, and what a message that takes too long costs. */
 import { afterAll, afterEach, expect, test } from "vitest";
-import { decode } from "../../../../../src/shared/protocol/codec.ts";
+import { decode } from "../../../../../src/shared/protocol/calls.ts";
 import type { CallToolResult } from "../../../../../workers/connection/mcp/wire/wire.ts";
 import { asToolResult, heldIn, readHeavy } from "../../../../../workers/connection/messages/heavy.ts";
 import { HeavyThread } from "../../../../../workers/connection/messages/heavy-thread.ts";

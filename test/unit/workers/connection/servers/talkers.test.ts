@@ -1,12 +1,12 @@
 /** Owns: what main reads in the shared record of the server whose bytes are being read. */
 import { expect, test } from "vitest";
+import type { WorkerEvent } from "../../../../../src/shared/protocol/contract.ts";
 import {
   createTalkMemory,
   TALK_SLOTS,
   talkRecord,
   weightOf,
-} from "../../../../../src/shared/protocol/boot.ts";
-import type { WorkerEvent } from "../../../../../src/shared/protocol/contract.ts";
+} from "../../../../../src/shared/protocol/port.ts";
 import { createTalkers } from "../../../../../workers/connection/servers/talkers.ts";
 
 function open() {

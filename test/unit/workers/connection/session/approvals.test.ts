@@ -5,9 +5,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import type { CallResult } from "../../../../../src/shared/protocol/calls.ts";
-import { decode } from "../../../../../src/shared/protocol/codec.ts";
-import type { ApprovalAnswer } from "../../../../../src/shared/protocol/contract.ts";
+import { type ApprovalAnswer, type CallResult, decode } from "../../../../../src/shared/protocol/calls.ts";
 import type { SessionFacts } from "../../../../../src/shared/protocol/session.ts";
 import type { Connection } from "../../../../../workers/connection/mcp/connection.ts";
 import { settle } from "../servers/support.ts";

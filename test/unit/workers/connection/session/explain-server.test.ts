@@ -1,7 +1,7 @@
 /** Owns: the explanation of a server that some file names and that does not exist. */
 import { expect, test } from "vitest";
 import { describeError } from "../../../../../src/shared/protocol/errors.ts";
-import type { ConfigProblem } from "../../../../../src/shared/protocol/status.ts";
+import type { ConfigProblem } from "../../../../../src/shared/protocol/session.ts";
 import { explainAbsent } from "../../../../../workers/connection/session/explain-server.ts";
 
 const problem = (over: Partial<ConfigProblem>): ConfigProblem => ({

@@ -1,6 +1,6 @@
 /** Owns: what a session does with its first plan, with changes, with requests and at its end. */
 import { describe, expect, test } from "vitest";
-import { decode } from "../../../../../src/shared/protocol/codec.ts";
+import { decode } from "../../../../../src/shared/protocol/calls.ts";
 import type { WorkerEvent } from "../../../../../src/shared/protocol/contract.ts";
 import { ThreadsError } from "../../../../../src/shared/protocol/errors.ts";
 import type { CacheEntry } from "../../../../../workers/shared/tasks.ts";

@@ -1,7 +1,7 @@
 /** Owns: a whole sign-in before a real authorization server on loopback: by browser, by paste, and its ends. */
 
 import { describe, expect, test } from "vitest";
-import type { SignInStep } from "../../../../../../src/shared/protocol/sign-in.ts";
+import type { SignInStep } from "../../../../../../src/shared/protocol/session.ts";
 import { readServer } from "../../../../../../workers/connection/auth/discovery/metadata.ts";
 import { clientFor } from "../../../../../../workers/connection/auth/grants/client.ts";
 import { readTokens } from "../../../../../../workers/connection/auth/grants/token-requests.ts";
@@ -121,6 +121,27 @@ describe("by the browser", () => {
     order.push("step");
     await all.ended();
     expect(order[0]).toBe("step");
+  });
+
+  test.each<[string, Parameters<typeof world>[0], TargetParts & { renews?: true }]>([
+    ["the browser answers an error before its start is known", { error: "access_denied" }, {}],
+    ["the old sign-in is renewed, and the server connects at once", {}, { renews: true }],
+  ])("%s -> the end is told in a later turn than the step", async (_title, odd, { renews }) => {
+    const all = await world(odd, {
+      openBrowser: async (url) => {
+        void browse(url);
+        await expect.poll(() => all.server.asked).toContain("GET /authorize");
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        return "started";
+      },
+    });
+    const renewed = { renew: async () => true, record: recordWith(all.server) };
+    const step = await all.signIns.begin(all.target("linear", renews ? renewed : {}), {});
+    // The answer passes through promises on its way to main.
+    for (let passed = 0; passed < 100; passed++) await undefined;
+    expect([step.step, all.ends]).toEqual([renews ? "renewed" : "open", []]);
+    expect(await all.ended()).toMatchObject({ ok: renews === true });
+    expect(all.ends).toMatchObject([{ id: "id" in step && step.id }]);
   });
 
   test.each<[string, Parameters<typeof world>[0], string, string]>([

@@ -4,7 +4,7 @@
  */
 import { createHash, randomBytes } from "node:crypto";
 import { onTestFinished } from "vitest";
-import type { SignInResult } from "../../../../../../src/shared/protocol/sign-in.ts";
+import type { SignInResult } from "../../../../../../src/shared/protocol/session.ts";
 import { promisesIssuer } from "../../../../../../workers/connection/auth/discovery/discovery.ts";
 import type {
   GrantContext,

@@ -5,7 +5,7 @@ import { chmod, lstat, readdir, readFile, readlink, stat, symlink } from "node:f
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { schemaText } from "../../../../../../scripts/key-tables.ts";
-import { isObject } from "../../../../../../src/shared/protocol/is-object.ts";
+import { isObject } from "../../../../../../src/shared/protocol/values.ts";
 import {
   changeConfigFile,
   editAllowed,

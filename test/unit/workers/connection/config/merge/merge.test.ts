@@ -3,7 +3,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
-import type { ConfigProblem } from "../../../../../../src/shared/protocol/status.ts";
+import type { ConfigProblem } from "../../../../../../src/shared/protocol/session.ts";
 import { describeProblem } from "../../../../../../src/shared/text/failure.ts";
 import type { ServerDefinition } from "../../../../../../workers/connection/config/entry/definition.ts";
 import {

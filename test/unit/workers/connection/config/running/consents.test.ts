@@ -5,8 +5,8 @@
 import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { fileStamp } from "../../../../../../src/shared/protocol/file-stamp.ts";
 import type { SessionFacts } from "../../../../../../src/shared/protocol/session.ts";
+import { fileStamp } from "../../../../../../src/shared/protocol/values.ts";
 import {
   answer,
   becomes,
