@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
-import { startRuntime } from "../../src/runtime/run.ts";
+import { startRuntime } from "../../src/runtime/runtime.ts";
 import { BENCH_SERVER } from "../support/bench-home.ts";
 import { builtWorkerUrl } from "../support/build.ts";
 import type { Row, Scenario, ScenarioOptions } from "../support/scenario.ts";

@@ -8,7 +8,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
-import { createRpc } from "../../src/runtime/rpc.ts";
+import { createRpc } from "../../src/runtime/keep-worker.ts";
 import { startThread } from "../../src/runtime/thread.ts";
 import { builtWorkerUrl } from "../support/build.ts";
 import type { Row, Scenario, ScenarioOptions } from "../support/scenario.ts";

@@ -3,7 +3,7 @@
  * of both is a row here, a row in src/ui/command/words.ts and a row in src/cli/words/table.ts, and nothing else: each side
  * carries out the rows of this table by itself.
  */
-import type { Runtime } from "../runtime/runtime.ts";
+import type { Runtime } from "../runtime/contract.ts";
 import { oneLine } from "../shared/text/unprintable.ts";
 import { serverName } from "./server-name.ts";
 import { renderStats } from "./status.ts";

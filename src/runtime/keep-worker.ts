@@ -1,12 +1,13 @@
 /**
  * Keeps one worker alive: starts it, notices that it has ended or hangs, and starts another one after a pause, a limited
- * number of times. Knows nothing about the content of messages.
+ * number of times. Owns the requests to it, too: each settles here, by reply, deadline, abort or the worker's exit,
+ * whichever comes first, and every rejection is a `ThreadsError`. Knows nothing about the content of messages.
  */
 
-import { messageOf, ThreadsError } from "../shared/protocol/errors.ts";
+import type { ConnectionApi, ConnectionMethod, ConnectionMethods } from "../shared/protocol/contract.ts";
+import { fromWireError, messageOf, type Reply, ThreadsError } from "../shared/protocol/errors.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import { type Crash, type CrashPolicy, type KeepLimits, STOPPED } from "./contract.ts";
-import { createRpc, type Rpc } from "./rpc.ts";
 import type { RuntimeThread } from "./thread.ts";
 
 /** The end of one worker. */
@@ -94,17 +95,6 @@ export function startHeartbeat(options: {
   return { stop };
 }
 
-interface NextWorker {
-  /** A worker runs. */
-  resolve(rpc: Rpc): void;
-  /** No worker will run any more. */
-  reject(error: ThreadsError): void;
-  /** The worker has ended. Callers that wait already keep waiting for the worker that follows. */
-  renew(): void;
-  /** Rejects with `cancelled` when the signal aborts. */
-  wait(signal: AbortSignal | undefined): Promise<Rpc>;
-}
-
 function createNext(): PromiseWithResolvers<Rpc> {
   const next = Promise.withResolvers<Rpc>();
   // Nobody may be waiting when the promise rejects.
@@ -112,21 +102,25 @@ function createNext(): PromiseWithResolvers<Rpc> {
   return next;
 }
 
-function createNextWorker(): NextWorker {
+function createNextWorker() {
   let next = createNext();
   let isResolved = false;
   return {
-    resolve: (rpc) => {
+    /** A worker runs. */
+    resolve: (rpc: Rpc): void => {
       isResolved = true;
       next.resolve(rpc);
     },
-    reject: (error) => next.reject(error),
-    renew: () => {
+    /** No worker will run any more. */
+    reject: (error: ThreadsError): void => next.reject(error),
+    /** The worker has ended. Callers that wait already keep waiting for the worker that follows. */
+    renew: (): void => {
       if (isResolved) next = createNext();
       isResolved = false;
     },
-    wait: (signal) =>
-      new Promise((resolve, reject) => {
+    /** Rejects with `cancelled` when the signal aborts. */
+    wait: (signal: AbortSignal | undefined) =>
+      new Promise<Rpc>((resolve, reject) => {
         const cancel = (): void => reject(new ThreadsError("cancelled", "The call was cancelled."));
         if (signal?.aborted) {
           cancel();
@@ -136,16 +130,6 @@ function createNextWorker(): NextWorker {
         next.promise.then(resolve, reject).finally(() => signal?.removeEventListener("abort", cancel));
       }),
   };
-}
-
-interface KeptWorker {
-  /** The running worker, or the next one while it is being started. Rejects with `runtime_stopped` or `cancelled`. */
-  ready(signal: AbortSignal | undefined): Promise<Rpc>;
-  /**
-   * Ends the worker for good, and open requests fail. Settles soon after the farewell, even if the thread does not end: a
-   * thread in native code cannot be interrupted. Does not reject.
-   */
-  stop(farewell: (rpc: Rpc) => Promise<void>): Promise<void>;
 }
 
 /** How a worker ended. */
@@ -193,7 +177,7 @@ interface Watched {
   heartbeat: Heartbeat;
 }
 
-class Keeper implements KeptWorker {
+class Keeper {
   readonly #options: KeepOptions;
   readonly #next = createNextWorker();
   #crashes: readonly PastCrash[] = [];
@@ -216,11 +200,16 @@ class Keeper implements KeptWorker {
     }
   }
 
+  /** The running worker, or the next one while it is being started. Rejects with `runtime_stopped` or `cancelled`. */
   ready(signal: AbortSignal | undefined): Promise<Rpc> {
     if (this.#isStopping) return Promise.reject(new ThreadsError("runtime_stopped", STOPPED));
     return this.#current ? Promise.resolve(this.#current.rpc) : this.#next.wait(signal);
   }
 
+  /**
+   * Ends the worker for good, and open requests fail. Settles soon after the farewell, even if the thread does not end: a
+   * thread in native code cannot be interrupted. Does not reject.
+   */
   async stop(farewell: (rpc: Rpc) => Promise<void>): Promise<void> {
     this.#isStopping = true;
     clearTimeout(this.#timer);
@@ -307,4 +296,107 @@ class Keeper implements KeptWorker {
   }
 }
 
-export const keepWorker = (options: KeepOptions): KeptWorker => new Keeper(options);
+export const keepWorker = (options: KeepOptions) => new Keeper(options);
+
+export interface RequestOptions {
+  /** Milliseconds until the request fails with `deadline`. */
+  deadlineMs: number;
+  signal?: AbortSignal | undefined;
+  /** The request does not keep the process alive. */
+  background?: boolean;
+}
+
+export interface Rpc {
+  request<M extends ConnectionMethod>(
+    method: M,
+    params: ConnectionMethods[M]["params"],
+    options: RequestOptions,
+  ): Promise<ConnectionMethods[M]["value"]>;
+  /** Number of requests that have not settled. */
+  readonly open: number;
+  /** Fails every open and every later request: the worker does not answer any more. */
+  end(error: ThreadsError): void;
+}
+
+export function createRpc(thread: RuntimeThread): Rpc {
+  let lastId = 0;
+  const open = new Map<number, (error: ThreadsError) => void>();
+  let gone: ThreadsError | undefined;
+
+  const end = (error: ThreadsError): void => {
+    gone ??= error;
+    for (const fail of open.values()) fail(gone);
+  };
+  void thread.exited.then(({ exitCode, reason }) => {
+    const error = new ThreadsError(
+      "runtime_restarted",
+      `The connection worker ended with code ${exitCode}${reason === undefined ? "" : `: ${reason}`}.`,
+      {
+        remedy: "A new one is started. The call may have run: repeat it only if that does no harm.",
+        data: { exitCode },
+      },
+    );
+    end(error);
+  });
+
+  // comlink makes a proxy, which the collector must finalize, each time that a method is named.
+  const send = thread.api.request as unknown as ConnectionApi["request"];
+
+  const request = async (
+    method: ConnectionMethod,
+    params: unknown,
+    options: RequestOptions,
+  ): Promise<unknown> => {
+    if (gone) throw gone;
+    if (options.signal?.aborted) throw cancelled(method);
+    const id = ++lastId;
+    const { signal } = options;
+    let timer: NodeJS.Timeout | undefined;
+    let onAbort: (() => void) | undefined;
+    if (!options.background) thread.hold();
+    try {
+      const reply = await new Promise<Reply<unknown>>((resolve, reject) => {
+        // The worker is told once. A worker that has ended or hangs need not confirm.
+        const abandon = (error: ThreadsError): void => {
+          thread.api.cancel(id).catch(() => undefined);
+          reject(error);
+        };
+        open.set(id, reject);
+        timer = setTimeout(() => abandon(late(method, options.deadlineMs)), options.deadlineMs);
+        onAbort = () => abandon(cancelled(method));
+        signal?.addEventListener("abort", onAbort);
+        // comlink rejects only if the arguments cannot be cloned; the worker answers every failure as a reply.
+        send(id, method, params).then(resolve, (error) =>
+          reject(new ThreadsError("internal", messageOf(error))),
+        );
+      });
+      if (reply.ok) return reply.value;
+      throw fromWireError(reply.error);
+    } finally {
+      clearTimeout(timer);
+      if (onAbort) signal?.removeEventListener("abort", onAbort);
+      open.delete(id);
+      if (!options.background) thread.release();
+    }
+  };
+
+  return {
+    request: request as Rpc["request"],
+    get open() {
+      return open.size;
+    },
+    end,
+  };
+}
+
+const cancelled = (method: string): ThreadsError => new ThreadsError("cancelled", `${method} was cancelled.`);
+
+const late = (method: string, deadlineMs: number): ThreadsError =>
+  new ThreadsError(
+    "deadline",
+    `The connection worker did not answer ${method} within ${Math.round(deadlineMs / 1_000)} s.`,
+    {
+      remedy: "If this goes on, /reload starts it again; mcp-threads.log may say why.",
+      data: { deadlineMs },
+    },
+  );

@@ -13,15 +13,6 @@ import {
   systemProgram,
 } from "../shared/process/strays.ts";
 
-export interface PidRegistry {
-  add(pid: number): void;
-  remove(pid: number): void;
-  /** Kills every group that is still registered. Synchronous, because it also runs in an exit hook. */
-  killAll(): void;
-  /** Stops watching for the end of the process. */
-  dispose(): void;
-}
-
 /** Signals that end a process without running exit hooks, unless somebody listens to them. */
 const DEADLY = ["SIGINT", "SIGHUP"] as const;
 
@@ -86,7 +77,7 @@ function signalExitListeners(): number {
   return (version3?.count ?? 0) + (version4?.count ?? 0);
 }
 
-export function createPidRegistry(): PidRegistry {
+export function createPidRegistry() {
   const pids = new Set<number>();
   const killAll = (): void => {
     if (pids.size === 0) return;
@@ -107,10 +98,12 @@ export function createPidRegistry(): PidRegistry {
   process.on("exit", killAll);
   for (const signal of DEADLY) process.on(signal, onSignal);
   return {
-    add: (pid) => pids.add(pid),
-    remove: (pid) => pids.delete(pid),
+    add: (pid: number) => pids.add(pid),
+    remove: (pid: number) => pids.delete(pid),
+    /** Kills every group that is still registered. Synchronous, because it also runs in an exit hook. */
     killAll,
-    dispose: () => {
+    /** Stops watching for the end of the process. */
+    dispose: (): void => {
       process.off("exit", killAll);
       for (const signal of DEADLY) process.off(signal, onSignal);
     },

@@ -1,50 +1,147 @@
 /**
- * Everything that one session runs off the main thread. Owns: the worker and its restarts, requests and their deadlines,
- * and the server processes that must not outlive the worker. Must not: know Pi, tools or what the user sees.
- * Called by: session/start.ts. To add a request: shared/protocol/contract.ts, and a method of `Runtime` if `ask` does not fit.
- *
- * The code of the runtime (run.ts) is loaded in the background; calls wait for it. A runtime that is stopped before it
- * has started does not start.
+ * The runtime of a session: keeps a worker alive, sends it requests, and ends the server processes that a worker leaves
+ * behind. Loaded after Pi's first paint.
  */
-import { messageOf, ThreadsError } from "../shared/protocol/errors.ts";
-import { type Runtime, type RuntimeOptions, STOPPED } from "./contract.ts";
+import { type CallResult, type CallToolParams, decode } from "../shared/protocol/calls.ts";
+import type { ConnectionMethod, ConnectionMethods, WorkerEvent } from "../shared/protocol/contract.ts";
+import { ThreadsError } from "../shared/protocol/errors.ts";
+import { LIMITS } from "../shared/protocol/limits.ts";
+import type { Runtime, RuntimeOptions } from "./contract.ts";
+import { keepWorker, type RequestOptions } from "./keep-worker.ts";
+import { createPidRegistry } from "./pids.ts";
+import { createSuspicion } from "./suspicion.ts";
+import { connectionWorkerUrl, createWorkerFiles, preparedWorker, startThread } from "./thread.ts";
 
-export type { Crash, Runtime, RuntimeOptions } from "./contract.ts";
-export { STOPPED } from "./contract.ts";
+export { prepareWorker } from "./thread.ts";
 
-export function startRuntimeLater(options: RuntimeOptions): Runtime {
-  let isStopped = false;
-  // Loaded at once: Pi is busy after `session_start`, and a later import would delay the worker by that time.
-  const started = import("./run.ts").then(({ startRuntime }) =>
-    isStopped ? undefined : startRuntime(options),
-  );
-  started.catch((error: unknown) =>
-    options.onStartFailed(error instanceof Error ? error : new Error(messageOf(error))),
-  );
-  const ready = async (): Promise<Runtime> => {
-    const runtime = await started;
-    if (runtime) return runtime;
-    throw new ThreadsError("runtime_stopped", STOPPED);
-  };
-  /** Runs the task if the runtime starts; `onStartFailed` reports why it does not. */
-  const quietly = (task: (runtime: Runtime) => void): void => {
-    started.then((runtime) => runtime && task(runtime)).catch(() => undefined);
-  };
-  return {
-    callTool: async (params, signal) => (await ready()).callTool(params, signal),
-    settleTools: async (params, signal) => (await ready()).settleTools(params, signal),
-    ask: async (method, params, signal) => (await ready()).ask(method, params, signal),
-    post: (method, params) => quietly((runtime) => runtime.post(method, params)),
-    log: (level, message) => quietly((runtime) => runtime.log(level, message)),
-    stop: async () => {
-      isStopped = true;
-      const runtime = await started.catch(() => undefined);
-      await runtime?.stop();
-    },
-  };
+/** Above every limit of the worker's own, such as a server's start, npm's for its package, and the cap of a call. */
+const SERVER_DEADLINE_MS = LIMITS.requestCapMs * 24;
+/** Requests that connect a server. The worker ends each by the server's own limits; a worker that hangs is replaced. */
+const CONNECTING: ReadonlySet<ConnectionMethod> = new Set([
+  "reconnect",
+  "tryServer",
+  "getPrompt",
+  "readResource",
+]);
+
+/** Milliseconds until main gives the request of a person up. */
+export const deadlineOf = (method: ConnectionMethod): number =>
+  CONNECTING.has(method) ? SERVER_DEADLINE_MS : LIMITS.startupTimeoutMs + LIMITS.rpcGraceMs;
+
+/** Puts the call's name into an error of the runtime itself: requests do not know which call they carry. */
+function nameCall({ server, tool }: CallToolParams, error: unknown): unknown {
+  if (!(error instanceof ThreadsError)) return error;
+  const { code, message, remedy } = error;
+  const data = { server, ...error.data };
+  const name = `${server}/${tool}`;
+  switch (code) {
+    case "cancelled":
+      return new ThreadsError(code, `${name} was cancelled.`, { remedy, data });
+    case "runtime_stopped":
+      return new ThreadsError(code, `${name} was not called: ${message}`, { remedy, data });
+    case "runtime_restarted":
+    case "deadline":
+      return new ThreadsError(code, `${name} got no answer: ${message}`, { remedy, data });
+    default:
+      return error;
+  }
 }
 
-/** Starts the worker of the session that follows. A failure is reported when the session starts its runtime. */
-export function prepareRuntime(logFile: string): void {
-  import("./run.ts").then(({ prepareWorker }) => prepareWorker(logFile)).catch(() => undefined);
+export function startRuntime(options: RuntimeOptions): Runtime {
+  const pids = createPidRegistry();
+  const files = createWorkerFiles(options.workerUrl ?? connectionWorkerUrl());
+  const suspicion = createSuspicion();
+  let first = true;
+  let isStopped = false;
+  let renewing = 0;
+
+  const onEvent = (event: WorkerEvent): void => {
+    if (event.type === "spawned") pids.add(event.pid);
+    if (event.type === "exited") pids.remove(event.pid);
+    if (event.type === "renewing") renewing = event.open;
+    // A thread that did not end in time may still start a process, and nobody else would end it.
+    if (isStopped && event.type === "spawned") pids.killAll();
+    suspicion.see(event);
+    options.onEvent(event);
+  };
+
+  const startOptions: RequestOptions = { deadlineMs: LIMITS.startupTimeoutMs, background: true };
+  const worker = keepWorker({
+    start: async () => {
+      const prepared = first && options.workerUrl === undefined ? preparedWorker(options.logFile) : undefined;
+      const url = first ? files.url : await files.locate();
+      first = false;
+      if (prepared) {
+        suspicion.startWorker(prepared.talk);
+        return prepared.use({ onEvent, onQuestion: options.onQuestion });
+      }
+      return startThread({
+        logFile: options.logFile,
+        commands: options.commands,
+        onEvent,
+        onQuestion: options.onQuestion,
+        url,
+        talk: suspicion.startWorker(),
+      });
+    },
+    onStart: (rpc) => {
+      rpc
+        .request("startSession", { ...options.facts(), ...suspicion.facts() }, startOptions)
+        .then(() => files.remember(), options.onStartFailed)
+        // Without the copy, only a worker that crashes after its package was deleted cannot be started again.
+        .catch((error: Error) => post("log", { level: "warn", message: `worker files: ${error.message}` }));
+    },
+    onGone: () => {
+      renewing = 0;
+      pids.killAll();
+    },
+    blame: suspicion.blame,
+    onCrash: options.onCrash,
+    ...(options.limits ? { limits: options.limits } : {}),
+  });
+
+  const request = async <M extends ConnectionMethod>(
+    method: M,
+    params: ConnectionMethods[M]["params"],
+    requestOptions: RequestOptions,
+  ): Promise<ConnectionMethods[M]["value"]> => {
+    const rpc = await worker.ready(requestOptions.signal);
+    return rpc.request(method, params, requestOptions);
+  };
+  const short: RequestOptions = { deadlineMs: LIMITS.rpcShortMs };
+  /** The answer is not needed, nor an error: without a worker there is nothing to do. */
+  const post = <M extends ConnectionMethod>(method: M, params: ConnectionMethods[M]["params"]): void => {
+    request(method, params, { ...short, background: true }).catch(() => undefined);
+  };
+
+  return {
+    callTool: async (params, signal) => {
+      try {
+        const bytes = await request("callTool", params, { deadlineMs: SERVER_DEADLINE_MS, signal });
+        return decode(bytes) as CallResult;
+      } catch (error) {
+        throw nameCall(params, error);
+      }
+    },
+    settleTools: (params, signal) =>
+      request("settleTools", params, { deadlineMs: params.timeoutMs + LIMITS.rpcGraceMs, signal }),
+    ask: (method, params, signal) => request(method, params, { deadlineMs: deadlineOf(method), signal }),
+    post,
+    log: (level, message) => post("log", { level, message }),
+    stop: async () => {
+      await worker.stop(async (rpc) => {
+        // A worker that does not finish in time is ended, and `killAll` below ends the processes that it leaves running.
+        const deadlineMs = LIMITS.shutdownMs + (renewing > 0 ? LIMITS.renewalEndMs : 0);
+        await rpc.request("shutdown", {}, { deadlineMs }).catch(() => undefined);
+      });
+      isStopped = true;
+      try {
+        pids.killAll();
+      } catch {
+        // Nothing can be done about a failure, and a rejection here would end Pi.
+      }
+      pids.dispose();
+      await files.dispose();
+    },
+  };
 }

@@ -1,6 +1,6 @@
 /**
  * Remembers, across the workers of one session, which servers a worker must not connect unasked. Owns what main sees of
- * a worker's servers while the worker runs; suspects.ts decides what that means when the worker has ended.
+ * a worker's servers while the worker runs, and what that means when the worker has ended.
  */
 
 import type { WorkerEvent } from "../shared/protocol/contract.ts";
@@ -62,17 +62,9 @@ export function suspectsOf(death: Death, before: Death | undefined): Suspect[] {
   }));
 }
 
-export interface Suspicion {
-  /** Called when a worker starts. Answers the memory that this worker writes into: a new one, if none is given. */
-  startWorker(memory?: SharedArrayBuffer): SharedArrayBuffer;
-  see(event: WorkerEvent): void;
-  /** Called when the worker has ended. Answers the names of the servers that were probably at work. */
-  blame(end: WorkerEnd): string[];
-  /** The facts for the next worker. */
-  facts(): Pick<SessionFacts, "heldBack">;
-}
+export type Suspicion = ReturnType<typeof createSuspicion>;
 
-export function createSuspicion(now: () => number = Date.now): Suspicion {
+export function createSuspicion(now: () => number = Date.now) {
   /** Name of a server -> why the server is held back. */
   const heldBack = new Map<string, string>();
   /** What the running worker writes. */
@@ -94,13 +86,14 @@ export function createSuspicion(now: () => number = Date.now): Suspicion {
   };
 
   return {
-    startWorker: (memory = createTalkMemory()) => {
+    /** Called when a worker starts. Answers the memory that this worker writes into: a new one, if none is given. */
+    startWorker: (memory = createTalkMemory()): SharedArrayBuffer => {
       record = talkRecord(memory);
       servers.clear();
       connecting.clear();
       return memory;
     },
-    see: (event) => {
+    see: (event: WorkerEvent): void => {
       if (event.type === "talker") servers.set(event.slot, event.server);
       if (event.type !== "server") return;
       const { name, state } = event.status;
@@ -109,14 +102,16 @@ export function createSuspicion(now: () => number = Date.now): Suspicion {
       // A call or the user has connected the server, and the worker has survived that.
       if (state === "connected") heldBack.delete(name);
     },
-    blame: (end) => {
+    /** Called when the worker has ended. Answers the names of the servers that were probably at work. */
+    blame: (end: WorkerEnd): string[] => {
       const death = deathOf(end);
       const suspects = suspectsOf(death, lastDeath);
       lastDeath = death;
       for (const { server, why } of suspects) heldBack.set(server, why);
       return suspects.map(({ server }) => server);
     },
-    facts: () =>
+    /** The facts for the next worker. */
+    facts: (): Pick<SessionFacts, "heldBack"> =>
       heldBack.size === 0 ? {} : { heldBack: [...heldBack].map(([server, why]) => ({ server, why })) },
   };
 }

@@ -1,10 +1,14 @@
 /**
- * The connection worker as a thread: starts it, passes its events on, and reports its end. Knows nothing about the
+ * The connection worker as a thread: starts it, also before a session needs it, passes its events on, and reports its end. Owns
+ * the files of the worker's code, too: an update of the package may delete them while Pi runs. Knows nothing about the
  * content of messages. The thread keeps Pi alive only while a request is open.
  */
 import * as fs from "node:fs";
+import { access, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import * as nodeModule from "node:module";
+import { tmpdir } from "node:os";
 import { dirname, isAbsolute, join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { MessageChannel, receiveMessageOnPort, Worker } from "node:worker_threads";
 import { expose, type Remote, wrap } from "comlink";
 import { codeFolder } from "../shared/process/code-folder.ts";
@@ -151,6 +155,102 @@ export function startThread(options: {
       // Each call of Node's `terminate` adds a listener until the thread has ended.
       terminating ??= worker.terminate();
       await terminating;
+    },
+  };
+}
+
+/** A session begins a moment after the factory. Without a session the thread ends. */
+const UNUSED_MS = 30_000;
+
+type ThreadListener = Pick<Parameters<typeof startThread>[0], "onEvent" | "onQuestion">;
+
+interface PreparedWorker {
+  logFile: string;
+  /** The memory that the worker writes into. */
+  talk: SharedArrayBuffer;
+  /** The thread, whose events and questions go there from now on. There are none before `startSession`. */
+  use(to: ThreadListener): RuntimeThread;
+}
+
+let prepared: PreparedWorker | undefined;
+
+/** Starts the worker that the next runtime with this log file takes. */
+export function prepareWorker(logFile: string): void {
+  if (prepared) return;
+  const talk = createTalkMemory();
+  let listener: ThreadListener | undefined;
+  const thread = startThread({
+    logFile,
+    onEvent: (event) => listener?.onEvent(event),
+    onQuestion: async (question, signal) => listener?.onQuestion?.(question, signal),
+    url: connectionWorkerUrl(),
+    talk,
+  });
+  const unused = setTimeout(() => {
+    prepared = undefined;
+    thread.terminate().catch(() => undefined);
+  }, UNUSED_MS);
+  unused.unref();
+  prepared = {
+    logFile,
+    talk,
+    use: (to) => {
+      clearTimeout(unused);
+      prepared = undefined;
+      listener = to;
+      return thread;
+    },
+  };
+}
+
+export const preparedWorker = (logFile: string): PreparedWorker | undefined =>
+  prepared?.logFile === logFile ? prepared : undefined;
+
+/** Raw TypeScript in a checkout, one bundled file beside the packed entry. */
+export function connectionWorkerUrl(here = import.meta.url): URL {
+  return here.endsWith(".ts")
+    ? new URL("../../workers/connection.ts", here)
+    : new URL("./workers/connection.js", here);
+}
+
+export function createWorkerFiles(url: URL) {
+  const path = fileURLToPath(url);
+  let kept = new Map<string, Buffer>();
+  let copy: URL | undefined;
+  const exists = (file: string): Promise<boolean> =>
+    access(file).then(
+      () => true,
+      () => false,
+    );
+  return {
+    url,
+    /** Keeps the packed files in memory. Does nothing in a checkout, which nobody deletes while Pi runs. */
+    remember: async (): Promise<void> => {
+      if (path.endsWith(".ts") || kept.size > 0) return;
+      const folder = dirname(path);
+      const names = (await readdir(folder)).filter((name) => name.endsWith(".js"));
+      const read = await Promise.all(names.map((name) => readFile(join(folder, name))));
+      // All files or none: a worker with a part of its files fails later and less clearly.
+      kept = new Map(names.map((name, i) => [name, read[i] ?? Buffer.alloc(0)]));
+    },
+    /** The URL to start the worker from; after a deletion, the URL of the copy. */
+    locate: async (): Promise<URL> => {
+      if (copy) return copy;
+      // An update leaves a `connection.js`, but not the files that this version of main knows.
+      const found = await Promise.all([...kept.keys()].map((name) => exists(join(dirname(path), name))));
+      if (found.every(Boolean)) return url;
+      const folder = await mkdtemp(join(tmpdir(), "pi-mcp-threads-"));
+      for (const [name, code] of kept) await writeFile(join(folder, name), code);
+      await writeFile(join(folder, "package.json"), '{"type":"module"}');
+      copy = pathToFileURL(join(folder, "connection.js"));
+      return copy;
+    },
+    /** Removes the copy, if one was made. Does not fail. */
+    dispose: async (): Promise<void> => {
+      if (!copy) return;
+      // The system cleans its temp folder if the removal fails here.
+      await rm(dirname(fileURLToPath(copy)), { recursive: true, force: true }).catch(() => undefined);
+      copy = undefined;
     },
   };
 }

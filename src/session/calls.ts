@@ -71,7 +71,7 @@ export function createSessionCalls(
       const { toolCallId, content } = message;
       if (toolCallId === undefined || !scripts.delete(toolCallId) || !Array.isArray(content))
         return undefined;
-      return import("./run.ts")
+      return import("./late.ts")
         .then(({ cleanPrinted }) => cleanPrinted(content as ResultContent[]))
         .then((clean) => clean && { ...message, content: clean });
     },

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { type Catalog, holdsToolsOf } from "../catalog/catalog.ts";
 import { type CatalogStore, snapshotIsOlder } from "../catalog/store.ts";
 import type { AddedMessage, Pi, PiContext } from "../pi/api.ts";
-import type { Runtime } from "../runtime/runtime.ts";
+import type { Runtime } from "../runtime/contract.ts";
 import { messageOf } from "../shared/protocol/errors.ts";
 import type { ServerStatus } from "../shared/protocol/session.ts";
 import type { SnapshotKey, SnapshotServer } from "../shared/snapshot/contract.ts";

@@ -2,20 +2,72 @@
 
 import { type CatalogStore, createCatalogStore } from "../catalog/store.ts";
 import type { Pi } from "../pi/api.ts";
-import type { Runtime } from "../runtime/runtime.ts";
+import type { Runtime } from "../runtime/contract.ts";
 import { PROXY_TOOL, TOOL_SEARCH } from "../shared/naming.ts";
+import { LIMITS } from "../shared/protocol/limits.ts";
 import type { SnapshotKey } from "../shared/snapshot/contract.ts";
 import { oneLine } from "../shared/text/unprintable.ts";
 import { directRule } from "../tools/book.ts";
+import type { ToolHost } from "../tools/host.ts";
 import { createLateTools } from "../tools/late-tools.ts";
 import { createRegistrar, type Registrar } from "../tools/registrar.ts";
+import type { Instructions } from "../tools/told.ts";
 import { createInstructions, createSearchTools, type SearchTools } from "../tools/tools.ts";
 import { createPromptCommands } from "../ui/prompts/prompts.ts";
 import { createResourceMentions } from "../ui/resources/resources.ts";
-import { createSessionCalls } from "./calls.ts";
+import { createSessionCalls, type SessionCalls } from "./calls.ts";
 import { createFirstRequest, isLearning } from "./first-request.ts";
-import { planWithin, type Running, type SessionWaits, serversOf, type WhileRunning } from "./running.ts";
-import { createToolHost } from "./tool-host.ts";
+import {
+  planWithin,
+  type Running,
+  type SessionWaits,
+  serversOf,
+  type WhileRunning,
+  within,
+} from "./running.ts";
+
+interface ToolHostOptions {
+  store: Pick<CatalogStore, "current">;
+  registrar: Pick<Registrar, "activate" | "provide">;
+  calls: Pick<SessionCalls, "forModel">;
+  instructions: Pick<Instructions, "tell">;
+  running: WhileRunning;
+  /** Throws `runtime_stopped` after the session's end. */
+  runningOrThrow: () => Running;
+  waits: Pick<SessionWaits, "searchWaitMs">;
+}
+
+function createToolHost(options: ToolHostOptions): ToolHost {
+  const { store, registrar, calls, instructions, running, runningOrThrow, waits } = options;
+  return {
+    settle: async (signal, servers) => {
+      const { runtime, settings, statuses } = runningOrThrow();
+      const wanted = [...statuses.values()].filter(({ name }) => servers?.includes(name) ?? true);
+      // What is known needs no answer of the worker. Before the first plan nothing is.
+      if (settings && !wanted.some((server) => isLearning(server, store.current))) return [];
+      return runtime.settleTools({ timeoutMs: waits.searchWaitMs, ...(servers ? { servers } : {}) }, signal);
+    },
+    catalog: store.current,
+    servers: () => serversOf(running()),
+    activate: registrar.activate,
+    provide: registrar.provide,
+    forModel: calls.forModel,
+    tell: instructions.tell,
+    connect: async (server, signal) => {
+      await runningOrThrow().runtime.ask("reconnect", { server }, signal);
+    },
+    matchTools: async (params) => runningOrThrow().runtime.ask("matchTools", params),
+    log: (message) => running()?.runtime.log("info", message),
+    // Without a worker the reason stays unknown; the call that asks for it has failed already.
+    whyMissing: async (name) =>
+      within(
+        running()
+          ?.runtime.ask("explainMissing", { name })
+          .catch(() => undefined),
+        LIMITS.rpcShortMs,
+      ),
+  };
+}
 
 interface SessionSnapshotKey {
   current(): SnapshotKey;

@@ -1,6 +1,6 @@
 /** What lives from `session_start` to `session_shutdown`. Types, and the wait for the plan. */
 
-import type { Runtime } from "../runtime/runtime.ts";
+import type { Runtime } from "../runtime/contract.ts";
 import type { AcceptedBefore, CatalogSettings, ServerStatus } from "../shared/protocol/session.ts";
 import type { Dialogs } from "../ui/dialogs/dialogs.ts";
 import type { SignIns } from "../ui/sign-in/sign-in.ts";

@@ -2,7 +2,7 @@
  * One Pi session on the main thread. Owns: which session runs, its start and its end, and who is joined to whom
  * (catalog, tools, runtime, dialogs, notices). Must not: decide anything about a server, a tool or a file.
  * Called by: src/index.ts, once for each Pi event.
- * To react to another event of the worker: a case in events.ts. To tell every worker another fact: facts.ts.
+ * To react to another event of the worker: a case in events.ts. To tell every worker another fact: start.ts.
  * To let the next request wait for something else: first-request.ts.
  */
 import { join } from "node:path";
@@ -16,17 +16,17 @@ import type {
   PiContext,
 } from "../pi/api.ts";
 import { becomeOnlySession, leaveOnlySession, otherClients } from "../pi/extension.ts";
-import { prepareRuntime, STOPPED, startRuntimeLater } from "../runtime/runtime.ts";
+import { STOPPED } from "../runtime/contract.ts";
+import { prepareRuntime, startRuntimeLater } from "../runtime/later.ts";
 import { messageOf, ThreadsError } from "../shared/protocol/errors.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import { LOG_FILE, type SnapshotKey } from "../shared/snapshot/contract.ts";
 import { explainRefusedArguments, explainUnknownCall } from "../tools/unknown-call.ts";
 import type { McpHost } from "../ui/mcp-host.ts";
-import { startFacts, toRegistered } from "./facts.ts";
 import { withdrawAbsent } from "./first-request.ts";
 import { createParts } from "./parts.ts";
 import { type Running, type SessionWaits, serversOf, type WhileRunning } from "./running.ts";
-import { type StartOptions, startRunning } from "./start.ts";
+import { type StartOptions, startFacts, startRunning, toRegistered } from "./start.ts";
 
 export interface Session extends McpHost {
   /** For the factory: registers everything that is known before Pi has bound. */
@@ -199,7 +199,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     signIn: (server) => runningOrThrow().signIns.byUser(server),
     catalog: store.current,
     servers: () => serversOf(current),
-    search: async (query, limit) => (await import("./run.ts")).trySearch(store.current(), query, limit),
+    search: async (query, limit) => (await import("./late.ts")).trySearch(store.current(), query, limit),
     declared: () => (current ? pi.getActiveTools() : []),
     onChange: (listener) => {
       listeners.add(listener);

@@ -2,20 +2,57 @@
  * Starts one Pi session: states its facts, joins dialogs, events and notices to it, and starts its runtime. Whatever
  * the runtime says after the session's end has no effect.
  */
+
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import type { CatalogStore } from "../catalog/store.ts";
-import type { Pi, PiContext } from "../pi/api.ts";
-import { guardStale, notify } from "../pi/extension.ts";
-import type { Crash, Runtime, RuntimeOptions } from "../runtime/runtime.ts";
+import type { McpRegistration, Pi, PiContext } from "../pi/api.ts";
+import { CONFIG_FLAG, configFileOf, guardStale, notify } from "../pi/extension.ts";
+import type { Crash, Runtime, RuntimeOptions } from "../runtime/contract.ts";
 import type { WorkerEvent } from "../shared/protocol/contract.ts";
 import { describeError, messageOf, ThreadsError } from "../shared/protocol/errors.ts";
+import type { SessionFacts } from "../shared/protocol/session.ts";
+import { fileStamp } from "../shared/protocol/values.ts";
 import { LOG_FILE } from "../shared/snapshot/contract.ts";
 import type { Registrar } from "../tools/registrar.ts";
 import { createDialogs } from "../ui/dialogs/dialogs.ts";
 import { createSignIns, type SignInHost } from "../ui/sign-in/sign-in.ts";
 import { createEventHandler, type EventTargets } from "./events.ts";
-import { type StartFacts, toRegistered } from "./facts.ts";
 import type { Running, WhileRunning } from "./running.ts";
+
+/** Copies the fields that can be cloned into the worker. */
+export const toRegistered = (servers: readonly McpRegistration[]): SessionFacts["registered"] =>
+  servers.map(({ name, config, extensionPath }) => ({ name, config, extensionPath }));
+
+/** A file that cannot be examined gets a stamp that no file has. */
+function stampOf(path: string): string {
+  try {
+    return fileStamp(statSync(path, { throwIfNoEntry: false }));
+  } catch {
+    return "unreadable";
+  }
+}
+
+/** The facts that stay the same for the whole session. */
+type StartFacts = Pick<
+  SessionFacts,
+  "agentDir" | "cwd" | "projectTrusted" | "configPath" | "canAsk" | "hints" | "projectFile" | "startedAtMs"
+>;
+
+/**
+ * The stamp of `.pi/mcp.json` (`projectFile`) is taken before the model can have written the file, and every worker of
+ * the session gets this same stamp.
+ */
+export const startFacts = (pi: Pi, ctx: PiContext, agentDir: string): StartFacts => ({
+  agentDir,
+  cwd: ctx.cwd,
+  projectTrusted: ctx.isProjectTrusted(),
+  configPath: configFileOf(pi.getFlag(CONFIG_FLAG), ctx.cwd),
+  canAsk: ctx.hasUI,
+  hints: ctx.hasUI,
+  projectFile: stampOf(join(ctx.cwd, ".pi", "mcp.json")),
+  startedAtMs: Date.now(),
+});
 
 export interface StartOptions {
   known: StartFacts;

@@ -1,7 +1,7 @@
 /** The session as `/mcp` sees it. Types only. */
 import type { Catalog, CatalogTool } from "../catalog/catalog.ts";
 import type { Surroundings } from "../report/doctor.ts";
-import type { Runtime } from "../runtime/runtime.ts";
+import type { Runtime } from "../runtime/contract.ts";
 import type { WorkerEvent } from "../shared/protocol/contract.ts";
 import type { ServerStatus } from "../shared/protocol/session.ts";
 import type { SignIns } from "./sign-in/sign-in.ts";

@@ -39,7 +39,7 @@ const CONTROLS: Record<keyof typeof RULES, [breaks: [string, string], fits: [str
     ["src/pi/api.ts", "@earendil-works/pi-coding-agent"],
   ],
   "main imports no library of the workers": [
-    ["src/runtime/run.ts", "piscina"],
+    ["src/runtime/runtime.ts", "piscina"],
     ["workers/connection/catalog/cache-worker.ts", "piscina"],
   ],
   "only connection/mcp imports the MCP SDK, also its types": [

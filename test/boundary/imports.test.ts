@@ -109,9 +109,9 @@ describe("built files", () => {
 
   test("the factory loads no ranker, no runtime, no comlink and nothing of a dialog", async () => {
     const sources = (await Promise.all(FIRST.map(sourcesOf))).flat();
-    expect(sources).toContain("src/runtime/runtime.ts");
+    expect(sources).toContain("src/runtime/later.ts");
     const later =
-      /^src\/(shared\/search\/(search|ranked|synonyms)|runtime\/(run|rpc|thread)\.|ui\/(sign-in\/(run|flow|words)|asks\/(run|form|url|words)|dialogs\/(run|approvals|ask-approval|ask-consent))\.)|comlink/;
+      /^src\/(shared\/search\/(search|ranked|synonyms)|runtime\/(runtime|keep-worker|thread)\.|ui\/(sign-in\/(run|flow|words)|asks\/(form|words)|dialogs\/questions)\.)|comlink/;
     expect(sources.filter((source) => later.test(source))).toEqual([]);
     expect((await sourcesOf("dist/later.js")).filter((source) => later.test(source)).length).toBeGreaterThan(
       5,
@@ -160,7 +160,7 @@ describe("built files", () => {
 
   test("the command holds nothing of Pi, of a session of Pi, of its tools and of its screens", async () => {
     const sources = (await Promise.all(COMMAND.map(sourcesOf))).flat();
-    expect(sources).toContain("src/runtime/run.ts");
+    expect(sources).toContain("src/runtime/runtime.ts");
     expect(sources.filter((source) => /^(src\/(pi|session|tools|ui|index)|workers)\b/.test(source))).toEqual(
       [],
     );

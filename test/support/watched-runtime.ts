@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { type Catalog, catalogFrom } from "../../src/catalog/catalog.ts";
 import type { Crash, KeepLimits, Runtime } from "../../src/runtime/contract.ts";
-import { startRuntime } from "../../src/runtime/run.ts";
+import { startRuntime } from "../../src/runtime/runtime.ts";
 import type { CallResult } from "../../src/shared/protocol/calls.ts";
 import type { WorkerEvent } from "../../src/shared/protocol/contract.ts";
 import { ThreadsError } from "../../src/shared/protocol/errors.ts";

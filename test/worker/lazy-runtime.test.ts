@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { prepareRuntime, startRuntimeLater } from "../../src/runtime/runtime.ts";
+import { prepareRuntime, startRuntimeLater } from "../../src/runtime/later.ts";
 import type { SessionFacts } from "../../src/shared/protocol/session.ts";
 
 let folder = "";

@@ -2,7 +2,7 @@
  * Owns: regular expressions over the tools: they match on a thread of their own, which ends when one takes too long.
  */
 import { afterEach, describe, expect, it, test } from "vitest";
-import { createRpc } from "../../src/runtime/rpc.ts";
+import { createRpc } from "../../src/runtime/keep-worker.ts";
 import { type RuntimeThread, startThread } from "../../src/runtime/thread.ts";
 import type { Matches } from "../../src/shared/protocol/calls.ts";
 import { createPatternMatcher } from "../../workers/connection/session/match-pattern.ts";

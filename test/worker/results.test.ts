@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Runtime } from "../../src/runtime/contract.ts";
-import { startRuntime } from "../../src/runtime/run.ts";
+import { startRuntime } from "../../src/runtime/runtime.ts";
 import type { CallResult } from "../../src/shared/protocol/calls.ts";
 import type { WorkerEvent } from "../../src/shared/protocol/contract.ts";
 import { ThreadsError } from "../../src/shared/protocol/errors.ts";

@@ -6,7 +6,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, describe, expect, it, test } from "vitest";
-import { createRpc, type Rpc } from "../../src/runtime/rpc.ts";
+import { createRpc, type Rpc } from "../../src/runtime/keep-worker.ts";
 import { type RuntimeThread, startThread } from "../../src/runtime/thread.ts";
 import type { WorkerEvent } from "../../src/shared/protocol/contract.ts";
 import { ThreadsError } from "../../src/shared/protocol/errors.ts";

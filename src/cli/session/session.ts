@@ -8,7 +8,8 @@
 import { join } from "node:path";
 import { type CatalogStore, createCatalogStore } from "../../catalog/store.ts";
 import { refusedLine, serverName } from "../../report/server-name.ts";
-import { type Runtime, startRuntimeLater } from "../../runtime/runtime.ts";
+import type { Runtime } from "../../runtime/contract.ts";
+import { startRuntimeLater } from "../../runtime/later.ts";
 import type { ApprovalAnswer, ApprovalQuestion } from "../../shared/protocol/calls.ts";
 import type { Question, WorkerEvent } from "../../shared/protocol/contract.ts";
 import { messageOf } from "../../shared/protocol/errors.ts";

@@ -3,7 +3,7 @@
 import type { Catalog } from "../../catalog/catalog.ts";
 import type { Completion, InputResult, Pi, PiCommandContext, PiContext } from "../../pi/api.ts";
 import { notify } from "../../pi/extension.ts";
-import type { Runtime } from "../../runtime/runtime.ts";
+import type { Runtime } from "../../runtime/contract.ts";
 import { type CallResult, decode } from "../../shared/protocol/calls.ts";
 import { describeThrown } from "../../shared/protocol/errors.ts";
 import type { SnapshotPrompt } from "../../shared/snapshot/contract.ts";

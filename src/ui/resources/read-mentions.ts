@@ -2,7 +2,7 @@
 
 import type { CompletionProvider, InputEvent, InputResult, PiContext } from "../../pi/api.ts";
 import { notify } from "../../pi/extension.ts";
-import type { Runtime } from "../../runtime/runtime.ts";
+import type { Runtime } from "../../runtime/contract.ts";
 import {
   type CallResult,
   decode,

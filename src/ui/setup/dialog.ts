@@ -1,6 +1,6 @@
 /** Dialogs of the set-up: a choice below a text of any length, a typed text, and a wait that can be cancelled. */
 import type { PiContext } from "../../pi/api.ts";
-import type { Runtime } from "../../runtime/runtime.ts";
+import type { Runtime } from "../../runtime/contract.ts";
 import { printable } from "../../shared/text/width.ts";
 import { pagesOf, screenOf } from "../dialog.ts";
 

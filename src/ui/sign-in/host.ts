@@ -1,5 +1,5 @@
 /** The part of the session that a sign-in needs, and what the session gets of the sign-ins. Types only. */
-import type { Runtime } from "../../runtime/runtime.ts";
+import type { Runtime } from "../../runtime/contract.ts";
 import type { WorkerEvent } from "../../shared/protocol/contract.ts";
 import type { Dialogs } from "../dialogs/dialogs.ts";
 

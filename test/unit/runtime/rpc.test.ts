@@ -1,8 +1,8 @@
 /** Owns: what a request to the worker leaves behind when it has settled: nothing. test/worker/rpc.test.ts has the rest. */
 import { getEventListeners } from "node:events";
 import { expect, it, test } from "vitest";
-import { createRpc } from "../../../src/runtime/rpc.ts";
-import { deadlineOf } from "../../../src/runtime/run.ts";
+import { createRpc } from "../../../src/runtime/keep-worker.ts";
+import { deadlineOf } from "../../../src/runtime/runtime.ts";
 import type { RuntimeThread } from "../../../src/runtime/thread.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 

@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { afterEach, describe, expect, it, test } from "vitest";
-import { connectionWorkerUrl, createWorkerFiles } from "../../../src/runtime/worker-files.ts";
+import { connectionWorkerUrl, createWorkerFiles } from "../../../src/runtime/thread.ts";
 import { tempFolder } from "../temp-folder.ts";
 
 const before = process.env.TMPDIR;
@@ -24,7 +24,7 @@ async function packed(): Promise<{ folder: string; url: URL; temp: string }> {
 
 describe("connectionWorkerUrl", () => {
   it.each([
-    ["file:///p/src/runtime/worker-files.ts", "file:///p/workers/connection.ts"],
+    ["file:///p/src/runtime/thread.ts", "file:///p/workers/connection.ts"],
     ["file:///p/dist/later.js", "file:///p/dist/workers/connection.js"],
     ["file:///a%20b/node_modules/p/dist/later.js", "file:///a%20b/node_modules/p/dist/workers/connection.js"],
   ])("%s -> %s", (here, url) => {

@@ -2,7 +2,7 @@
 import { mkdir, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { snapshotPath } from "../../../src/catalog/store.ts";
-import type { Runtime, RuntimeOptions } from "../../../src/runtime/runtime.ts";
+import type { Runtime, RuntimeOptions } from "../../../src/runtime/contract.ts";
 import { createSession, type Session, type SessionOptions } from "../../../src/session/session.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";

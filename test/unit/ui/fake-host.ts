@@ -1,7 +1,7 @@
 /** Owns: a session as `/mcp` sees it, whose worker gives the answers of a test. */
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { trySearch } from "../../../src/session/run.ts";
+import { trySearch } from "../../../src/session/late.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import type { McpHost } from "../../../src/ui/mcp-host.ts";
 import { makeCatalog } from "../make-catalog.ts";

@@ -37,102 +37,79 @@ export type Received = Buffer | Blocks;
 export const startOf = (received: Received, bytes: number): string =>
   (received instanceof Blocks ? received.head : received).toString("utf8", 0, bytes);
 
-export interface Pieces {
-  readonly bytes: number;
-  push(piece: Buffer): void;
-  /** Returns all bytes and forgets the pieces. */
-  take(): Received;
-}
+export class Pieces {
+  bytes = 0;
+  #parts: Buffer[] = [];
+  #block: Buffer<ArrayBuffer> = NO_BLOCK;
+  /** Start and end of the bytes in the block that are not in `#parts` yet. */
+  #from = 0;
+  #filled = 0;
+  #isLong = false;
 
-export function createPieces(): Pieces {
-  let parts: Buffer[] = [];
-  let bytes = 0;
-  let block: Buffer<ArrayBuffer> = NO_BLOCK;
-  /** Start and end of the bytes in the block that are not in `parts` yet. */
-  let from = 0;
-  let filled = 0;
-  let isLong = false;
-
-  const flush = (): void => {
-    if (filled > from) parts.push(block.subarray(from, filled));
-    from = filled;
-  };
-  const copy = (piece: Buffer): void => {
-    if (filled + piece.length > block.length) {
-      flush();
-      block = Buffer.allocUnsafeSlow(BLOCK_BYTES);
-      from = 0;
-      filled = 0;
+  push(piece: Buffer): void {
+    if (piece.length === 0) return;
+    this.bytes += piece.length;
+    if (!this.#isLong && this.bytes > LONG_BYTES) this.#becomeLong();
+    if (this.#isLong) this.#keepLong(piece);
+    else if (piece.length < LARGE_BYTES && this.#parts.length >= FEW_PIECES) this.#copy(piece);
+    else {
+      this.#flush();
+      this.#parts.push(piece);
     }
-    filled += piece.copy(block, filled);
-  };
-  /** Whoever reads a stream gets each piece for itself, so no other code looks at the memory that the piece fills. */
-  const hasOwnMemory = ({ length, buffer }: Buffer): boolean =>
-    length >= OWN_BYTES && length === buffer.byteLength && buffer instanceof ArrayBuffer;
-  const startBlock = (): void => {
-    flush();
-    block = NO_BLOCK;
-    from = 0;
-    filled = 0;
-  };
-  const keepLong = (piece: Buffer): void => {
-    if (hasOwnMemory(piece)) {
-      startBlock();
-      parts.push(piece);
+  }
+
+  /** Returns all bytes and forgets the pieces. */
+  take(): Received {
+    this.#startBlock(NO_BLOCK);
+    const [parts, bytes, isLong] = [this.#parts, this.bytes, this.#isLong];
+    this.#parts = [];
+    this.bytes = 0;
+    this.#isLong = false;
+    // Every part of a long message is the start of a block of its own.
+    if (isLong) return new Blocks(parts as Buffer<ArrayBuffer>[], bytes);
+    const [only] = parts;
+    return parts.length === 1 && only ? only : Buffer.concat(parts, bytes);
+  }
+
+  #flush(): void {
+    if (this.#filled > this.#from) this.#parts.push(this.#block.subarray(this.#from, this.#filled));
+    this.#from = this.#filled;
+  }
+
+  #startBlock(block: Buffer<ArrayBuffer>): void {
+    this.#flush();
+    this.#block = block;
+    this.#from = 0;
+    this.#filled = 0;
+  }
+
+  #copy(piece: Buffer): void {
+    if (this.#filled + piece.length > this.#block.length)
+      this.#startBlock(Buffer.allocUnsafeSlow(BLOCK_BYTES));
+    this.#filled += piece.copy(this.#block, this.#filled);
+  }
+
+  #keepLong(piece: Buffer): void {
+    const { length, buffer } = piece;
+    // Whoever reads a stream gets each piece for itself, so no other code looks at the memory that the piece fills.
+    if (length >= OWN_BYTES && length === buffer.byteLength && buffer instanceof ArrayBuffer) {
+      this.#startBlock(NO_BLOCK);
+      this.#parts.push(piece);
       return;
     }
-    for (let at = 0; at < piece.length; ) {
-      if (filled === block.length) {
-        startBlock();
-        block = Buffer.allocUnsafeSlow(BLOCK_BYTES);
-      }
-      const copied = piece.copy(block, filled, at);
-      filled += copied;
+    for (let at = 0; at < length; ) {
+      if (this.#filled === this.#block.length) this.#startBlock(Buffer.allocUnsafeSlow(BLOCK_BYTES));
+      const copied = piece.copy(this.#block, this.#filled, at);
+      this.#filled += copied;
       at += copied;
     }
-  };
-  const becomeLong = (): void => {
-    startBlock();
-    const before = parts;
-    parts = [];
-    isLong = true;
-    for (const part of before) keepLong(part);
-  };
-  const forget = (): void => {
-    parts = [];
-    bytes = 0;
-    block = NO_BLOCK;
-    from = 0;
-    filled = 0;
-    isLong = false;
-  };
+  }
 
-  return {
-    get bytes() {
-      return bytes;
-    },
-    push: (piece) => {
-      if (piece.length === 0) return;
-      bytes += piece.length;
-      if (!isLong && bytes > LONG_BYTES) becomeLong();
-      if (isLong) {
-        keepLong(piece);
-      } else if (piece.length < LARGE_BYTES && parts.length >= FEW_PIECES) {
-        copy(piece);
-      } else {
-        flush();
-        parts.push(piece);
-      }
-    },
-    take: () => {
-      flush();
-      const [only] = parts;
-      // Every part of a long message is the start of a block of its own.
-      const all = (): Received =>
-        isLong ? new Blocks(parts as Buffer<ArrayBuffer>[], bytes) : Buffer.concat(parts, bytes);
-      const whole = parts.length === 1 && only && !isLong ? only : all();
-      forget();
-      return whole;
-    },
-  };
+  #becomeLong(): void {
+    this.#startBlock(NO_BLOCK);
+    const before = this.#parts;
+    this.#parts = [];
+    this.#isLong = true;
+    for (const part of before) this.#keepLong(part);
+  }
 }

@@ -105,126 +105,122 @@ async function handBatch(messages: readonly JSONRPCMessage[], hand: Receiver["ha
 /** What each message holds. A key may be written otherwise in JSON, which no server does that also writes noise. */
 const MARK = Buffer.from('"jsonrpc"');
 
-/** The reader of one stream of messages. */
-export interface LongReader {
-  /**
-   * The reader holds this many bytes of a message that is not complete. If this returns a promise, nothing more may be
-   * read until the promise settles.
-   */
-  hold(bytes: number): Promise<void> | undefined;
-  /** Nothing more comes, so the reader waits for nothing any more. It may still hold what came. */
-  closed(): void;
-  /** The reader holds nothing and waits for nothing any more. */
-  end(): void;
-}
-
-export interface LongMessages {
-  /** `giveUp`: called at most once, when the reader loses its slot to another one. The reader must stop then. */
-  open(giveUp: (error: TooLarge) => void): LongReader;
-}
-
 /** Shorter messages need no slot. */
 const LONG_BYTES = 1024 * 1024;
 /** While others wait, a reader with a slot must be faster than this on average, after `SLOW_AFTER_MS`. */
 const SLOW_BYTES_A_SECOND = 256 * 1024;
 const SLOW_AFTER_MS = 10_000;
 
-interface State {
-  giveUp: (error: TooLarge) => void;
-  bytes: number;
+/** The reader of one stream of messages. */
+export class LongReader {
+  readonly #long: LongMessages;
+  /** Called at most once, when the reader loses its slot to another one. The reader must stop then. */
+  readonly giveUp: (error: TooLarge) => void;
+  bytes = 0;
   /** Time and bytes of the reader when it got its slot; undefined: it has no slot. */
   slot: { sinceMs: number; fromBytes: number } | undefined;
   /** Lets the reader go on. */
   resume: (() => void) | undefined;
-  isOver: boolean;
+  #isOver = false;
+
+  constructor(long: LongMessages, giveUp: (error: TooLarge) => void) {
+    this.#long = long;
+    this.giveUp = giveUp;
+  }
+
+  /**
+   * The reader holds this many bytes of a message that is not complete. If this returns a promise, nothing more may be
+   * read until the promise settles.
+   */
+  hold(bytes: number): Promise<void> | undefined {
+    const long = this.#long;
+    if (bytes > READ_APART_BYTES && this.bytes <= READ_APART_BYTES) long.onLong();
+    this.bytes = bytes;
+    if (this.#isOver) return undefined;
+    if (bytes >= LONG_BYTES) return this.slot ? undefined : long.take(this);
+    if (this.slot) long.leave(this);
+    return undefined;
+  }
+
+  /** Nothing more comes, so the reader waits for nothing any more. It may still hold what came. */
+  readonly closed = (): void => {
+    this.#isOver = true;
+    this.#long.waiting.delete(this);
+    this.resume?.();
+  };
+
+  /** The reader holds nothing and waits for nothing any more. */
+  end(): void {
+    this.closed();
+    this.#long.leave(this);
+  }
+
+  get isSlow(): boolean {
+    if (!this.slot) return false;
+    const tookMs = performance.now() - this.slot.sinceMs;
+    const came = this.bytes - this.slot.fromBytes;
+    return tookMs >= SLOW_AFTER_MS && came * 1_000 < SLOW_BYTES_A_SECOND * tookMs;
+  }
 }
 
-export function createLongMessages(
-  slots: number,
-  now: () => number = () => performance.now(),
-  onLong: () => void = () => undefined,
-): LongMessages {
-  const withSlot = new Set<State>();
-  const waiting = new Set<State>();
-  let timer: NodeJS.Timeout | undefined;
+export class LongMessages {
+  readonly #slots: number;
+  /** A message became so long that it goes to the thread. */
+  readonly onLong: () => void;
+  readonly #withSlot = new Set<LongReader>();
+  readonly waiting = new Set<LongReader>();
+  #timer: NodeJS.Timeout | undefined;
 
-  const take = (state: State): void => {
-    withSlot.add(state);
-    state.slot = { sinceMs: now(), fromBytes: state.bytes };
-  };
-  const leave = (state: State): void => {
-    if (withSlot.delete(state)) {
-      state.slot = undefined;
-      const [next] = waiting;
+  constructor(slots: number, onLong: () => void = () => undefined) {
+    this.#slots = slots;
+    this.onLong = onLong;
+  }
+
+  open(giveUp: (error: TooLarge) => void): LongReader {
+    rememberHeavyFile();
+    return new LongReader(this, giveUp);
+  }
+
+  /** Settles when the reader has a slot; undefined: it has one. */
+  take(reader: LongReader): Promise<void> | undefined {
+    if (this.#withSlot.size < this.#slots) {
+      this.#give(reader);
+      return undefined;
+    }
+    this.waiting.add(reader);
+    this.#timer ??= setInterval(() => this.#giveUpSlow(), SLOW_AFTER_MS / 4).unref();
+    return new Promise((resolve) => {
+      reader.resume = resolve;
+    });
+  }
+
+  leave(reader: LongReader): void {
+    if (this.#withSlot.delete(reader)) {
+      reader.slot = undefined;
+      const [next] = this.waiting;
       if (next) {
-        waiting.delete(next);
-        take(next);
+        this.waiting.delete(next);
+        this.#give(next);
         next.resume?.();
       }
     }
-    if (waiting.size > 0) return;
-    clearInterval(timer);
-    timer = undefined;
-  };
-  const end = (state: State): void => {
-    state.isOver = true;
-    waiting.delete(state);
-    state.resume?.();
-    leave(state);
-  };
-  const isSlow = ({ bytes, slot }: State): boolean => {
-    const tookMs = slot ? now() - slot.sinceMs : 0;
-    const came = bytes - (slot?.fromBytes ?? 0);
-    return tookMs >= SLOW_AFTER_MS && came * 1_000 < SLOW_BYTES_A_SECOND * tookMs;
-  };
-  const giveUpSlow = (): void => {
-    for (const state of [...withSlot].filter(isSlow)) {
-      end(state);
-      state.giveUp(tooSlow(state.bytes));
-    }
-  };
-  const wait = (state: State): Promise<void> => {
-    waiting.add(state);
-    timer ??= setInterval(giveUpSlow, SLOW_AFTER_MS / 4).unref();
-    return new Promise((resolve) => {
-      state.resume = resolve;
-    });
-  };
+    if (this.waiting.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
 
-  return {
-    open: (giveUp) => {
-      const state: State = { giveUp, bytes: 0, slot: undefined, resume: undefined, isOver: false };
-      return {
-        hold: (bytes) => {
-          if (bytes > READ_APART_BYTES && state.bytes <= READ_APART_BYTES) onLong();
-          state.bytes = bytes;
-          if (state.isOver) return undefined;
-          if (bytes < LONG_BYTES) {
-            if (state.slot) leave(state);
-            return undefined;
-          }
-          if (state.slot) return undefined;
-          if (withSlot.size >= slots) return wait(state);
-          take(state);
-          return undefined;
-        },
-        closed: () => {
-          state.isOver = true;
-          waiting.delete(state);
-          state.resume?.();
-        },
-        end: () => end(state),
-      };
-    },
-  };
+  #give(reader: LongReader): void {
+    this.#withSlot.add(reader);
+    reader.slot = { sinceMs: performance.now(), fromBytes: reader.bytes };
+  }
+
+  #giveUpSlow(): void {
+    for (const reader of [...this.#withSlot].filter(({ isSlow }) => isSlow)) {
+      reader.end();
+      reader.giveUp(tooSlow(reader.bytes));
+    }
+  }
 }
 
-const ofThisThread = createLongMessages(LIMITS.longMessagesAtATime, undefined, warmHeavy);
-
 /** The one of this thread: it guards the memory of the thread. */
-export const longMessages: LongMessages = {
-  open: (giveUp) => {
-    rememberHeavyFile();
-    return ofThisThread.open(giveUp);
-  },
-};
+export const longMessages = new LongMessages(LIMITS.longMessagesAtATime, warmHeavy);

@@ -1,22 +1,34 @@
-/** One tool call of main: goes to the server, shapes its result, and answers the result as bytes. */
+/**
+ * What a server gives the model: a tool's call, whose result is shaped and answered as bytes, and the prompt or resource that
+ * a person hands to the model. Suggestions for a person who types start no server and never fail. Connects only where a
+ * call, a prompt or a resource needs the server.
+ */
 
 import {
   type CallProgress,
   type CallResult,
   type CallToolParams,
   decode,
+  encode,
   type ResultContent,
+  type ShownResource,
+  type SuggestedResource,
 } from "../../../src/shared/protocol/calls.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
+import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { cleanText, withBases } from "../../../src/shared/text/unprintable.ts";
+import { cleanText, oneLine, withBases } from "../../../src/shared/text/unprintable.ts";
+import type { CachedResource, CachedTemplate } from "../../shared/listed.ts";
+import { abortable } from "../../shared/pace/abort.ts";
 import { createProgressPacer } from "../../shared/pace/pace.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
+import { heldIn } from "../messages/heavy.ts";
 import type { Results } from "../results/results.ts";
 import { type Shaped, shapeAnywhere } from "../results/shape.ts";
 import { redactError } from "../secrets/redact.ts";
 import { callTool } from "../servers/call.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
+import type { SessionRequests } from "./first-request.ts";
 
 interface CallContext {
   supervisor: Supervisor;
@@ -77,7 +89,7 @@ export async function runCall(
   }
 }
 
-export interface HandOverParts {
+interface HandOverParts {
   supervisor: Pick<Supervisor, "get" | "servers">;
   results: Pick<Results, "store" | "settingsFor">;
 }
@@ -96,7 +108,7 @@ interface HandedOver {
   wantsStructured?: boolean;
 }
 
-export async function handOver(
+async function handOver(
   result: CallToolResult,
   { server, name, startedAt, wantsStructured = false }: HandedOver,
   { supervisor, results }: HandOverParts,
@@ -114,4 +126,152 @@ export async function handOver(
   });
   const shaped = decode(bytes) as CallResult;
   return { ...shaped, content: shaped.content.map(printable) };
+}
+
+type PromptRequests = Pick<SessionRequests, "getPrompt" | "completePrompt">;
+
+interface PromptParts extends HandOverParts {
+  started: Promise<unknown>;
+}
+
+/** Suggestions that are kept, because a person types on and goes back. */
+const KEPT = 50;
+
+async function getPrompt(
+  { server: name, prompt, args }: Parameters<PromptRequests["getPrompt"]>[0],
+  signal: AbortSignal,
+  { supervisor, results }: PromptParts,
+): Promise<CallResult> {
+  const server = supervisor.get(name);
+  const startedAt = performance.now();
+  try {
+    const result = await abortable(
+      server.use((connection) => connection.getPrompt({ prompt, args, signal })),
+      signal,
+      `${name}/${prompt}`,
+    );
+    if (result.content.length === 0 && !heldIn(result)) {
+      throw new ThreadsError(
+        "call_rejected",
+        `${name} answered the prompt ${oneLine(prompt, 200)} without messages.`,
+      );
+    }
+    return await handOver(result, { server, name: prompt, startedAt }, { supervisor, results });
+  } catch (error) {
+    throw redactError(error, server.redact);
+  }
+}
+
+export function createPromptRequests(parts: PromptParts): PromptRequests {
+  const kept = new Map<string, string[]>();
+  let newest: AbortController | undefined;
+  return {
+    getPrompt: async (params, signal) => {
+      await parts.started;
+      return encode(await getPrompt(params, signal, parts));
+    },
+    completePrompt: async (params) => {
+      const key = JSON.stringify(params);
+      const before = kept.get(key);
+      if (before) return before;
+      // The person has typed on: nobody needs the answer to what was typed before.
+      newest?.abort();
+      newest = new AbortController();
+      const { server: name, ...request } = params;
+      const server = parts.supervisor.servers.find((one) => one.name === name);
+      const { signal } = newest;
+      const values = await server
+        ?.ifConnected((connection) => connection.complete({ ...request, signal }))
+        // The server does not complete this, or is slow: the person types on.
+        ?.catch(() => undefined);
+      if (!values) return [];
+      const shown = values.filter((value) => oneLine(value, LIMITS.completionChars) === value);
+      kept.set(key, shown);
+      for (const oldest of kept.keys()) if (kept.size > KEPT) kept.delete(oldest);
+      return shown;
+    },
+  };
+}
+
+type ResourceRequests = Pick<SessionRequests, "listResources" | "readResource" | "suggestResources">;
+
+interface ResourceParts extends HandOverParts {
+  started: Promise<unknown>;
+}
+
+const titleOf = ({ name, title, description }: CachedResource | CachedTemplate): string => {
+  const called = title ?? name;
+  const says = description === undefined || description === called ? "" : `: ${description}`;
+  return oneLine(`${called}${says}`, LIMITS.resourceTitleChars);
+};
+
+const uriOf = (item: CachedResource | CachedTemplate): string =>
+  "uri" in item ? item.uri : item.uriTemplate;
+
+const shown = (item: CachedResource | CachedTemplate): ShownResource => ({
+  uri: oneLine(uriOf(item), LIMITS.mentionChars),
+  title: titleOf(item),
+});
+
+/** A mention ends at white space, and a sign at its end may belong to the sentence. */
+const canBeTyped = (mention: string): boolean =>
+  mention.length <= LIMITS.mentionChars &&
+  /^\S*[^\s.,;:!?)\]}>'"`]$/.test(mention) &&
+  oneLine(mention, LIMITS.mentionChars) === mention;
+
+/** 0: the mention begins with what is typed; 1 and 2: what is typed stands in the mention, or in the title. */
+function rankOf({ mention, title }: SuggestedResource, typed: string): number | undefined {
+  const at = mention.toLowerCase().indexOf(typed);
+  if (at !== -1) return Math.min(at, 1);
+  return title.toLowerCase().includes(typed) ? 2 : undefined;
+}
+
+export function createResourceRequests(parts: ResourceParts): ResourceRequests {
+  const { started, supervisor } = parts;
+  return {
+    listResources: async ({ server: only }) => {
+      await started;
+      return supervisor.servers
+        .filter(({ name }) => only === undefined || name === only)
+        .map(({ name, resources }) => ({
+          server: name,
+          resources: resources?.resources.map(shown),
+          templates: resources?.templates.map(shown) ?? [],
+        }));
+    },
+    suggestResources: async ({ typed }) => {
+      const wanted = typed.toLowerCase();
+      const ranked = supervisor.servers.flatMap(({ name, resources }) =>
+        (resources?.resources ?? []).flatMap((resource) => {
+          const suggested = { mention: `${name}:${resource.uri}`, title: titleOf(resource) };
+          const rank = rankOf(suggested, wanted);
+          return rank !== undefined && canBeTyped(suggested.mention) ? [{ suggested, rank }] : [];
+        }),
+      );
+      const best = ranked.sort((a, b) => a.rank - b.rank).slice(0, LIMITS.suggestedResources);
+      return best.map(({ suggested }) => suggested);
+    },
+    readResource: async ({ server: name, uri, wantsStructured = false }, signal) => {
+      await started;
+      const server = supervisor.get(name);
+      const startedAt = performance.now();
+      const request = {
+        tool: uri,
+        uri,
+        signal,
+        timeoutMs: LIMITS.promptTimeoutMs,
+        onProgress: () => undefined,
+      };
+      try {
+        const result = await abortable(
+          server.use((connection) => connection.readResource(request)),
+          signal,
+          `${name}/${oneLine(uri, LIMITS.resourceTitleChars)}`,
+        );
+        return encode(await handOver(result, { server, name: uri, startedAt, wantsStructured }, parts));
+      } catch (error) {
+        throw redactError(error, server.redact);
+      }
+    },
+  };
 }

@@ -98,14 +98,10 @@ function run(task: PatternTask, signal: AbortSignal): { matches: Promise<Matches
   return { matches: promise, gone };
 }
 
-export interface PatternMatcher {
-  match(task: PatternTask, signal: AbortSignal): Promise<Matches>;
-}
-
-export function createPatternMatcher(): PatternMatcher {
+export function createPatternMatcher() {
   let free: Promise<void> = Promise.resolve();
   return {
-    match: async (task, signal) => {
+    match: async (task: PatternTask, signal: AbortSignal): Promise<Matches> => {
       if (task.pattern.length > LIMITS.patternChars) {
         return { problem: `it is longer than ${LIMITS.patternChars} characters` };
       }

@@ -31,7 +31,7 @@ import type { Server } from "../servers/server.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
 import { allTools } from "../tools/listed.ts";
 import type { SessionRequests } from "./first-request.ts";
-import { shownLine } from "./proposed.ts";
+import { shownLine } from "./setup.ts";
 import { applyOwnWrite } from "./user-edits.ts";
 
 /** Read from the end of the file. */

@@ -7,14 +7,18 @@ import type { SetupRequests } from "../../../src/shared/protocol/contract.ts";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type {
+  DefinedIn,
+  EntryMistake,
   FoundFile,
   FoundImports,
   FoundServer,
   ProposedServer,
   RemovedServer,
+  ServerPreview,
   TakeImports,
   TakenImports,
 } from "../../../src/shared/protocol/person.ts";
+import { isObject } from "../../../src/shared/protocol/values.ts";
 import { cleanText } from "../../../src/shared/text/unprintable.ts";
 import { advice, commandFor } from "../../shared/commands.ts";
 import { sameJson } from "../../shared/json.ts";
@@ -28,17 +32,102 @@ import {
   writeRemoved,
 } from "../config/edit/edit.ts";
 import { editAdded, editImports, editRemoved, type NewEntry, namesIn } from "../config/edit/entries.ts";
-import type { ServerDefinition } from "../config/entry/definition.ts";
+import { type Origin, parseEntry, type ServerDefinition, transportOf } from "../config/entry/definition.ts";
 import { parseConfigText } from "../config/files/files.ts";
 import { type ConfigSource, configSources } from "../config/files/sources.ts";
 import { findHosts, foundId, type HostFound } from "../config/found/found.ts";
 import { DIALECTS } from "../config/hosts/dialects.ts";
 import { boundProblems } from "../config/merge/merge.ts";
+import { describeTarget, leastChars } from "../config/trust/trust.ts";
+import { secretsOf } from "../secrets/find.ts";
+import { createRedactor } from "../secrets/redact.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
 import { explainAbsent } from "./explain-server.ts";
 import type { SessionRequests } from "./first-request.ts";
-import { checkedDefinition, definedIn, parseProposed, previewServer, shownLine } from "./proposed.ts";
 import { applyOwnWrite } from "./user-edits.ts";
+
+const OWNERS: Readonly<Record<Origin, DefinedIn["by"]>> = {
+  user: "user",
+  "project-pi": "project",
+  "project-file": "project",
+  import: "import",
+  extension: "extension",
+};
+
+const definedIn = ({ file, origin }: Pick<ServerDefinition, "file" | "origin">): DefinedIn => ({
+  file,
+  by: OWNERS[origin],
+});
+
+/** Without the values of arguments and of the URL that are secret by their name or their form. */
+function masked(definition: ServerDefinition): ServerDefinition {
+  const { target } = definition;
+  const redact = createRedactor(secretsOf(target, target));
+  if (target.kind === "http") return { ...definition, target: { ...target, url: redact(target.url) } };
+  return {
+    ...definition,
+    target: { ...target, command: redact(target.command), args: target.args.map(redact) },
+  };
+}
+
+/**
+ * All that would run or be sent, in one line, as the question for consent shows it. `masks`: takes secrets out, which
+ * nothing of a project's file may hide behind. Undefined: the line would be too long to be read.
+ */
+export function shownLine(definition: ServerDefinition, masks: boolean): string | undefined {
+  if (leastChars(definition) > LIMITS.consentChars) return undefined;
+  const line = describeTarget(masks ? masked(definition) : definition);
+  return line.length > LIMITS.consentChars ? undefined : line;
+}
+
+interface Proposed {
+  file: string;
+  mistakes: EntryMistake[];
+  /** Undefined: there is an error among the mistakes. */
+  definition: ServerDefinition | undefined;
+}
+
+/** Throws `bad_config` if the file of the project does not count. */
+function parseProposed({ name, entry, project }: ProposedServer, running: RunningConfiguration): Proposed {
+  const file = editableFile(running.facts, project);
+  const { definition, mistakes } = parseEntry(name, isObject(entry) ? entry : undefined, {
+    file,
+    origin: project ? "project-pi" : "user",
+  });
+  const told = mistakes.map(
+    ({ severity, path, message, remedy }): EntryMistake => ({
+      severity,
+      key: path.join("."),
+      message,
+      remedy,
+    }),
+  );
+  const isError = ({ severity }: EntryMistake): boolean => severity === "error";
+  return { file, definition, mistakes: told.sort((a, b) => Number(isError(b)) - Number(isError(a))) };
+}
+
+/** The definition. Throws `bad_config` with the first mistake. */
+function checkedDefinition(proposed: Proposed, name: string): ServerDefinition {
+  if (proposed.definition) return proposed.definition;
+  const [first] = proposed.mistakes;
+  const at = first?.key ? `${first.key}: ` : "";
+  throw new ThreadsError("bad_config", `The entry of ${name} cannot be used: ${at}${first?.message}.`, {
+    remedy: first?.remedy,
+  });
+}
+
+function previewServer(proposal: ProposedServer, running: RunningConfiguration): ServerPreview {
+  const { file, mistakes, definition } = parseProposed(proposal, running);
+  const line = definition && shownLine(definition, true);
+  const existing = running.configured(proposal.name);
+  return {
+    file,
+    mistakes,
+    ...(definition ? { transport: transportOf(definition) } : {}),
+    ...(line === undefined ? {} : { line }),
+    ...(existing ? { exists: definedIn(existing) } : {}),
+  };
+}
 
 const isSame = (a: ServerDefinition, b: ServerDefinition): boolean =>
   sameJson([a.target, a.auth, a.oauth], [b.target, b.auth, b.oauth]);

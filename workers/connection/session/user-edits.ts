@@ -46,16 +46,12 @@ export async function applyOwnWrite(
   await running.written({ file, text: text ?? (await textOf(file)) ?? "" });
 }
 
-export interface UserEdits {
-  setEnabled(params: ConnectionMethods["setEnabled"]["params"]): Answer<"setEnabled">;
-  /** Lets calls of the tool run unasked, by a rule in the user's own file. `tool`: the server's name of it. */
-  allowTool(server: string, tool: string): Promise<void>;
-  readConfig(params: ConnectionMethods["readConfig"]["params"]): Answer<"readConfig">;
-  writeConfig(params: ConnectionMethods["writeConfig"]["params"]): Answer<"writeConfig">;
-}
+export type UserEdits = ReturnType<typeof createUserEdits>;
+
+type Params<M extends keyof ConnectionMethods> = ConnectionMethods[M]["params"];
 
 /** All throw `bad_config` if the file cannot be edited; `setEnabled` throws also `unknown_server` or `server_removed`. */
-export function createUserEdits(running: RunningConfiguration, supervisor: Supervisor): UserEdits {
+export function createUserEdits(running: RunningConfiguration, supervisor: Supervisor) {
   /** Finds also a server of the project that may not run: it can be switched off, too. */
   const definitionOf = (name: string) => {
     const found = supervisor.servers.find((server) => server.name === name)?.definition;
@@ -90,7 +86,7 @@ export function createUserEdits(running: RunningConfiguration, supervisor: Super
   };
 
   return {
-    setEnabled: async ({ server, enabled, project }) => {
+    setEnabled: async ({ server, enabled, project }: Params<"setEnabled">): Answer<"setEnabled"> => {
       const definition = definitionOf(server);
       const file = fileToEdit(definition, running.facts, { project });
       const real = await realFile(file, running.facts);
@@ -103,18 +99,19 @@ export function createUserEdits(running: RunningConfiguration, supervisor: Super
       const runs = supervisor.servers.some(({ name }) => name === server);
       return { file: real, ...(absent && !runs ? { but: describeError(absent) } : {}) };
     },
-    allowTool: async (server, tool) => {
+    /** Lets calls of the tool run unasked, by a rule in the user's own file. `tool`: the server's name of it. */
+    allowTool: async (server: string, tool: string): Promise<void> => {
       const allowed = { server, tool, rules: asRules(supervisor.get(server).definition.approve) };
       const file = editableFile(running.facts, false);
       await writeAllowed(file, allowed);
       const edit = (text: string | undefined) => editAllowed(text, allowed, file);
       await applyOwnWrite(running, file, edit, server);
     },
-    readConfig: async ({ project }) => {
+    readConfig: async ({ project }: Params<"readConfig">): Answer<"readConfig"> => {
       const file = editableFile(running.facts, project);
       return { file: await realFile(file, running.facts), text: (await textOf(file)) ?? "" };
     },
-    writeConfig: async ({ project, before, text }) => {
+    writeConfig: async ({ project, before, text }: Params<"writeConfig">): Answer<"writeConfig"> => {
       const file = editableFile(running.facts, project);
       const real = await realFile(file, running.facts);
       await writeEdited(file, { before, text });

@@ -1,5 +1,5 @@
 /** Owns: the sign-ins of a session on a Pi in memory, with a worker that answers as the test says. */
-import type { Runtime } from "../../../../src/runtime/runtime.ts";
+import type { Runtime } from "../../../../src/runtime/contract.ts";
 import type { SignInResult, SignInStep, StatusReport } from "../../../../src/shared/protocol/session.ts";
 import { createDialogs } from "../../../../src/ui/dialogs/dialogs.ts";
 import { createSignIns, type SignIns } from "../../../../src/ui/sign-in/sign-in.ts";

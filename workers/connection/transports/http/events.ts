@@ -5,9 +5,9 @@
  * its lines.
  */
 
-import { createReader, inTurn, readInTurn } from "../../../shared/pace/turns.ts";
-import { createPieces, type Received, startOf } from "../../messages/pieces.ts";
-import { type LongMessages, longMessages, type MessageStream, receive } from "../../messages/receive.ts";
+import { createReader, inTurn, type Reader, readInTurn } from "../../../shared/pace/turns.ts";
+import { Pieces, type Received, startOf } from "../../messages/pieces.ts";
+import { type LongReader, longMessages, type MessageStream, receive } from "../../messages/receive.ts";
 import { type Noise, TooLarge } from "../../messages/too-large.ts";
 import type { ServerBody } from "../../web/client.ts";
 
@@ -44,160 +44,142 @@ const EVENT_LINES = 100;
 /** An id that can be sent back in a header. */
 const USABLE_ID = /^[\x20-\x7e]{1,1024}$/;
 
-interface EventReader {
-  /** Bytes held of the event that is not complete. */
-  readonly bytes: number;
-  /** Each step is one line; that of an event's last line is what `onEvent` answers. Throws `TooLarge`, then it has ended. */
-  push(chunk: Buffer): Generator<undefined | Promise<unknown>>;
-}
-
-/** The fields of the event that is not complete. */
-function createFields({ noise, onEvent, onId, onRetry }: EventHandlers) {
-  /** Data as bytes: a million short lines would cost more memory as strings. */
-  const data = createPieces();
-  let hasData = false;
-  let type = "";
-  let isFirst = true;
+export class EventReader {
+  readonly #to: EventHandlers;
+  /** Data of the event that is not complete, as bytes: a million short lines would cost more memory as strings. */
+  readonly #data = new Pieces();
+  #hasData = false;
+  #type = "";
+  #isFirst = true;
   /** Lines since the last event that are none of its data, and their bytes. */
-  let idleLines = 0;
-  let idleBytes = 0;
+  #idleLines = 0;
+  #idleBytes = 0;
+  /** Bytes of the line that is not complete. */
+  readonly #rest = new Pieces();
+  #afterCr = false;
+  /** The line that is not complete is a long one of data, whose start is in `#data`. */
+  #isInData = false;
+  /** Bytes of a long line of another field beyond those in `#rest`. */
+  #dropped = 0;
 
-  const countIdle = (): void => {
-    noise.add(idleLines, idleBytes);
-    idleLines = 0;
-    idleBytes = 0;
-  };
+  constructor(to: EventHandlers) {
+    this.#to = to;
+  }
 
-  const dispatch = (): undefined | Promise<unknown> => {
-    const name = type || "message";
-    type = "";
-    if (data.bytes === 0) countIdle();
-    idleLines = 0;
-    idleBytes = 0;
-    if (!hasData) return undefined;
-    hasData = false;
-    return onEvent({ type: name, data: data.take() });
-  };
+  /** Bytes held of the event that is not complete. */
+  get bytes(): number {
+    return this.#rest.bytes + this.#dropped + this.#data.bytes;
+  }
 
-  return {
-    data,
-    /** The parts of a line. The name is empty for a comment, and undefined for an empty line. */
-    split: (bytes: Buffer): { name: string | undefined; value: Buffer } => {
-      const text = isFirst && bytes.subarray(0, 3).equals(BOM) ? bytes.subarray(3) : bytes;
-      isFirst = false;
-      if (text.length === 0) return { name: undefined, value: NOTHING };
-      const colon = text.indexOf(":");
-      if (colon === -1) return { name: text.toString("latin1", 0, FIELD_BYTES), value: NOTHING };
-      const value = text.subarray(text[colon + 1] === SPACE ? colon + 2 : colon + 1);
-      return { name: text.toString("latin1", 0, colon), value };
-    },
-    set: (name: string, value: Buffer): void => {
-      if (name === "data") {
-        if (hasData) data.push(LINE_END);
-        data.push(value);
-        hasData = true;
+  /** Each step is one line; that of an event's last line is what `onEvent` answers. Throws `TooLarge`, then it has ended. */
+  *push(chunk: Buffer): Generator<undefined | Promise<unknown>> {
+    let start = 0;
+    // LF and CR are each searched again only after the scan has passed them.
+    let lf = chunk.indexOf(LF);
+    let cr = chunk.indexOf(CR);
+    while (start < chunk.length) {
+      if (this.#afterCr && chunk[start] === LF) start++;
+      this.#afterCr = false;
+      if (lf !== -1 && lf < start) lf = chunk.indexOf(LF, start);
+      if (cr !== -1 && cr < start) cr = chunk.indexOf(CR, start);
+      const end = lf === -1 || (cr !== -1 && cr < lf) ? cr : lf;
+      this.#take(chunk.subarray(start, end === -1 ? undefined : end));
+      if (end === -1) return;
+      this.#afterCr = chunk[end] === CR;
+      yield this.#endLine();
+      start = end + 1;
+    }
+  }
+
+  /** Keeps a part of a line. Of a long line of any field but data the first bytes are enough. */
+  #take(piece: Buffer): void {
+    const rest = this.#rest;
+    if (this.bytes + piece.length > this.#to.maxBytes) throw new TooLarge(this.#to.maxBytes);
+    if (this.#isInData) this.#data.push(piece);
+    else if (this.#dropped > 0) this.#dropped += piece.length;
+    else if (rest.bytes + piece.length <= LINE_BYTES) rest.push(piece);
+    else {
+      const start = Buffer.concat([rest.take() as Buffer, piece]);
+      const { name, value } = this.#split(start);
+      this.#isInData = name === "data";
+      if (this.#isInData) {
+        this.#set("data", value);
         return;
       }
-      // The other fields are short, so their bytes are not counted.
-      const text = value.toString("utf8", 0, FIELD_BYTES + 1);
-      if (name === "event") type = text;
-      else if (name === "id" && USABLE_ID.test(text)) onId?.(text);
-      else if (name === "retry" && /^\d{1,9}$/.test(text)) onRetry?.(Number(text));
-    },
-    /** A line without data has come. */
-    idle: (bytes: number): void => {
-      idleLines++;
-      idleBytes += bytes;
-      if (idleLines > EVENT_LINES) countIdle();
-    },
-    dispatch,
-  };
-}
-
-export function createEventReader(handlers: EventHandlers): EventReader {
-  const { maxBytes } = handlers;
-  const fields = createFields(handlers);
-  const { data } = fields;
-  /** Bytes of the line that is not complete. */
-  const rest = createPieces();
-  let afterCr = false;
-  /** The line that is not complete is a long one of data, whose start is in `data`. */
-  let isInData = false;
-  /** Bytes of a long line of another field beyond those in `rest`. */
-  let dropped = 0;
-
-  /** `start`: of a long line. Of any field but data the first bytes are enough. */
-  const takeLong = (start: Buffer): void => {
-    const { name, value } = fields.split(start);
-    isInData = name === "data";
-    if (isInData) {
-      fields.set("data", value);
-      return;
+      rest.push(start.subarray(0, LINE_BYTES));
+      this.#dropped = start.length - LINE_BYTES;
     }
-    rest.push(start.subarray(0, LINE_BYTES));
-    dropped = start.length - LINE_BYTES;
-  };
+  }
 
-  /** Keeps a part of a line. */
-  const take = (piece: Buffer): void => {
-    if (rest.bytes + dropped + data.bytes + piece.length > maxBytes) throw new TooLarge(maxBytes);
-    if (isInData) data.push(piece);
-    else if (dropped > 0) dropped += piece.length;
-    else if (rest.bytes + piece.length <= LINE_BYTES) rest.push(piece);
-    else takeLong(Buffer.concat([rest.take() as Buffer, piece]));
-  };
-
-  const endLine = (): undefined | Promise<unknown> => {
-    const bytes = rest.bytes + dropped + 1;
-    dropped = 0;
-    if (isInData) {
-      isInData = false;
+  #endLine(): undefined | Promise<unknown> {
+    const bytes = this.#rest.bytes + this.#dropped + 1;
+    this.#dropped = 0;
+    if (this.#isInData) {
+      this.#isInData = false;
       return undefined;
     }
     // A line that was gathered is short, so it is one buffer.
-    const { name, value } = fields.split(rest.take() as Buffer);
-    if (name !== "data") fields.idle(bytes);
-    if (name === undefined) return fields.dispatch();
-    fields.set(name, value);
+    const { name, value } = this.#split(this.#rest.take() as Buffer);
+    if (name !== "data") {
+      this.#idleBytes += bytes;
+      if (++this.#idleLines > EVENT_LINES) this.#countIdle();
+    }
+    if (name === undefined) return this.#dispatch();
+    this.#set(name, value);
     return undefined;
-  };
+  }
 
-  return {
-    get bytes() {
-      return rest.bytes + dropped + data.bytes;
-    },
-    *push(chunk) {
-      let start = 0;
-      // LF and CR are each searched again only after the scan has passed them.
-      let lf = chunk.indexOf(LF);
-      let cr = chunk.indexOf(CR);
-      while (start < chunk.length) {
-        if (afterCr && chunk[start] === LF) start++;
-        afterCr = false;
-        if (lf !== -1 && lf < start) lf = chunk.indexOf(LF, start);
-        if (cr !== -1 && cr < start) cr = chunk.indexOf(CR, start);
-        const end = lf === -1 || (cr !== -1 && cr < lf) ? cr : lf;
-        take(chunk.subarray(start, end === -1 ? undefined : end));
-        if (end === -1) return;
-        afterCr = chunk[end] === CR;
-        yield endLine();
-        start = end + 1;
-      }
-    },
-  };
+  /** The parts of a line. The name is empty for a comment, and undefined for an empty line. */
+  #split(bytes: Buffer): { name: string | undefined; value: Buffer } {
+    const text = this.#isFirst && bytes.subarray(0, 3).equals(BOM) ? bytes.subarray(3) : bytes;
+    this.#isFirst = false;
+    if (text.length === 0) return { name: undefined, value: NOTHING };
+    const colon = text.indexOf(":");
+    if (colon === -1) return { name: text.toString("latin1", 0, FIELD_BYTES), value: NOTHING };
+    const value = text.subarray(text[colon + 1] === SPACE ? colon + 2 : colon + 1);
+    return { name: text.toString("latin1", 0, colon), value };
+  }
+
+  #set(name: string, value: Buffer): void {
+    if (name === "data") {
+      if (this.#hasData) this.#data.push(LINE_END);
+      this.#data.push(value);
+      this.#hasData = true;
+      return;
+    }
+    // The other fields are short, so their bytes are not counted.
+    const text = value.toString("utf8", 0, FIELD_BYTES + 1);
+    if (name === "event") this.#type = text;
+    else if (name === "id" && USABLE_ID.test(text)) this.#to.onId?.(text);
+    else if (name === "retry" && /^\d{1,9}$/.test(text)) this.#to.onRetry?.(Number(text));
+  }
+
+  #countIdle(): void {
+    const [lines, bytes] = [this.#idleLines, this.#idleBytes];
+    this.#idleLines = 0;
+    this.#idleBytes = 0;
+    this.#to.noise.add(lines, bytes);
+  }
+
+  #dispatch(): undefined | Promise<unknown> {
+    const type = this.#type || "message";
+    this.#type = "";
+    if (this.#data.bytes === 0) this.#countIdle();
+    this.#idleLines = 0;
+    this.#idleBytes = 0;
+    if (!this.#hasData) return undefined;
+    this.#hasData = false;
+    return this.#to.onEvent({ type, data: this.#data.take() });
+  }
 }
 
 /** Reads a stream of events to its end. Rejects if the stream breaks, and with `TooLarge`, which ends the stream. */
-export async function readEvents(
-  body: ServerBody,
-  handlers: EventHandlers,
-  long: LongMessages = longMessages,
-): Promise<void> {
-  const reader = createEventReader(handlers);
-  await held(body, long, (hold) =>
-    readInTurn(body, body.reader ?? createReader(), function* (piece) {
-      yield* reader.push(piece);
-      yield hold(reader.bytes);
+export async function readEvents(body: ServerBody, handlers: EventHandlers): Promise<void> {
+  const events = new EventReader(handlers);
+  await held(body, (slot, reader) =>
+    readInTurn(body, reader, function* (piece) {
+      yield* events.push(piece);
+      yield slot.hold(events.bytes);
     }),
   );
 }
@@ -210,15 +192,13 @@ export async function readBody(
   body: ServerBody,
   maxBytes: number,
   use: (received: Received) => undefined | Promise<unknown> = () => undefined,
-  long: LongMessages = longMessages,
 ): Promise<void> {
-  const pieces = createPieces();
-  const reader = body.reader ?? createReader();
-  await held(body, long, async (hold) => {
+  const pieces = new Pieces();
+  await held(body, async (slot, reader) => {
     await readInTurn(body, reader, (piece) => {
       if (pieces.bytes + piece.length > maxBytes) throw new TooLarge(maxBytes);
       pieces.push(piece);
-      return [hold(pieces.bytes)];
+      return [slot.hold(pieces.bytes)];
     });
     await inTurn(reader);
     await use(pieces.take());
@@ -228,13 +208,12 @@ export async function readBody(
 /** Reads with a slot for long messages, if it needs one. */
 async function held(
   body: ServerBody,
-  long: LongMessages,
-  read: (hold: (bytes: number) => Promise<void> | undefined) => Promise<void>,
+  read: (slot: LongReader, reader: Reader) => Promise<void>,
 ): Promise<void> {
-  const slot = long.open((error) => body.destroy(error));
+  const slot = longMessages.open((error) => body.destroy(error));
   body.once("close", slot.closed);
   try {
-    await read(slot.hold);
+    await read(slot, body.reader ?? createReader());
   } finally {
     body.off("close", slot.closed);
     slot.end();

@@ -14,11 +14,11 @@ import { createReader, readInTurn } from "../../../shared/pace/turns.ts";
 import type { RpcError } from "../../mcp/modern/era.ts";
 import type { JSONRPCMessage, JSONRPCRequest, RequestId } from "../../mcp/wire/wire.ts";
 import { isAnswer } from "../../messages/incoming.ts";
-import { Blocks, createPieces, type Received } from "../../messages/pieces.ts";
+import { Blocks, Pieces, type Received } from "../../messages/pieces.ts";
 import { type MessageStream, receive } from "../../messages/receive.ts";
 import { TooLarge } from "../../messages/too-large.ts";
 import { type HttpResponse, redirectTarget } from "../../web/client.ts";
-import { readBody, readEvents, type ServerEvent } from "./events.ts";
+import { handEvent, readBody, readEvents } from "./events.ts";
 import { AnswerError, BrokenAnswer, mediaType, NotSent } from "./failure.ts";
 
 /** Enough of a body to find a message or a title. */
@@ -27,7 +27,7 @@ const HEAD_BYTES = 16 * 1024;
 const HEAD_MS = 2_000;
 
 async function head({ body }: HttpResponse): Promise<Buffer> {
-  const pieces = createPieces();
+  const pieces = new Pieces();
   const timer = setTimeout(() => body.destroy(), HEAD_MS);
   // If the body breaks, the part before that may still say something.
   await readInTurn(body, body.reader ?? createReader(), (piece) => {
@@ -243,7 +243,6 @@ interface ReceiveOptions {
   maxBytes: number;
   /** What the messages go to. */
   stream: MessageStream;
-  onEvent: (event: ServerEvent) => undefined | Promise<unknown>;
   /**
    * Asks for the events after `lastId`. Undefined or rejected: not available now. Absent: the answer comes in this response
    * or not at all.
@@ -345,7 +344,7 @@ async function readUntilAnswered(
   exchange: Exchange,
   options: ReceiveOptions & { position: Resume },
 ): Promise<unknown> {
-  const { position, maxBytes, stream, onEvent } = options;
+  const { position, maxBytes, stream } = options;
   let late: NodeJS.Timeout | undefined;
   exchange.onAnswered = () => {
     late ??= setTimeout(() => body.destroy(), AFTER_ANSWER_MS);
@@ -356,7 +355,7 @@ async function readUntilAnswered(
       noise: stream.noise,
       onEvent: (event) => {
         if (event.data.length > 0) position.onMessage();
-        return onEvent(event);
+        return handEvent(event, stream);
       },
       onId: (id) => {
         position.lastId = id;

@@ -18,7 +18,7 @@ import { initialize } from "../../mcp/legacy-peer.ts";
 import { type Evidence, judgeEra, negotiate } from "../../mcp/modern/era.ts";
 import { MirroredHeaders } from "../../mcp/modern/headers.ts";
 import { speakModern } from "../../mcp/modern-peer.ts";
-import { MustNegotiate, type Transport } from "../../mcp/wire/wire.ts";
+import { MustNegotiate } from "../../mcp/wire/wire.ts";
 import { BoundedTransport } from "../../messages/server-requests.ts";
 import { credentialsOf } from "../../secrets/find.ts";
 import { createHttpClient, proxyFor } from "../../web/client.ts";
@@ -35,7 +35,8 @@ import {
 } from "./failure.ts";
 import { LegacySseTransport } from "./sse.ts";
 import { StatelessHttpTransport } from "./stateless.ts";
-import { type HttpTransportOptions, StreamableHttpTransport } from "./streamable.ts";
+import { StreamableHttpTransport } from "./streamable.ts";
+import type { HttpTransport, HttpTransportOptions } from "./transport.ts";
 
 /** What an answer to one more request could tell about a failure. */
 export interface Probe {
@@ -185,7 +186,7 @@ interface Attempt {
   make: (
     options: HttpTransportOptions,
     isLost: (error: unknown) => boolean,
-  ) => Transport & { failure?: unknown };
+  ) => HttpTransport & { failure?: unknown };
   speak: (wire: Wire, connect: HttpConnect) => Promise<Peer>;
 }
 
@@ -254,7 +255,7 @@ async function open({ kind, make, speak }: Attempt, connect: HttpConnect): Promi
 
 const STREAMABLE: Attempt = {
   kind: "http",
-  make: (options) => new StreamableHttpTransport(options) as Transport,
+  make: (options) => new StreamableHttpTransport(options),
   speak: initialize,
 };
 

@@ -3,15 +3,14 @@
  * server, and POSTs to the address that the first event names. The stream is the session: when the stream ends, the
  * connection ends.
  */
-import type { JSONRPCMessage, JSONRPCRequest, RequestId, Transport } from "../../mcp/wire/wire.ts";
-import { cancelledRequest, isAnswer, isRequest } from "../../messages/incoming.ts";
+import type { JSONRPCMessage, JSONRPCRequest, RequestId } from "../../mcp/wire/wire.ts";
+import { cancelledRequest, isAnswer } from "../../messages/incoming.ts";
 import type { MessageStream } from "../../messages/receive.ts";
-import { Noise } from "../../messages/too-large.ts";
 import type { HttpResponse } from "../../web/client.ts";
-import { handEvent, readEvents, type ServerEvent } from "./events.ts";
+import { readEvents, type ServerEvent } from "./events.ts";
 import { Acknowledged, AFTER_ANSWER_MS, answerError, discard } from "./exchange.ts";
 import { BrokenAnswer, mediaType, NotSent } from "./failure.ts";
-import type { HttpTransportOptions } from "./streamable.ts";
+import { HttpTransport, type HttpTransportOptions, isAccepted } from "./transport.ts";
 
 /**
  * Limit for requests whose POST has not ended. Some servers end a POST with the answer, so it lasts as long as the
@@ -19,35 +18,22 @@ import type { HttpTransportOptions } from "./streamable.ts";
  */
 const MOST_REQUESTS = 1_000;
 
-export class LegacySseTransport implements Transport {
-  onclose?: () => void;
-  onerror?: (error: Error) => void;
-  onmessage?: (message: JSONRPCMessage) => void;
-
-  readonly #options: HttpTransportOptions;
-  readonly #lifetime = new AbortController();
+export class LegacySseTransport extends HttpTransport {
+  /** Requests whose POST has not ended. */
   readonly #requests = new Map<RequestId, AbortController>();
   readonly #acknowledged = new Acknowledged();
   /** Requests without an answer: ids as texts, and their methods. */
   readonly #asked = new Map<string, string>();
-  readonly #stream: MessageStream;
   #endpoint: URL | undefined;
   #protocolVersion: string | undefined;
   #failure: unknown;
-  #closed = false;
 
   constructor(options: HttpTransportOptions) {
-    this.#options = options;
-    this.#stream = {
-      server: options.server,
-      // The revision of this transport is older than batches.
-      batches: () => false,
+    super(options);
+    Object.assign(this.stream, {
       asked: () => this.#asked,
-      isOver: () => this.#closed,
-      hand: (message) => this.#onMessage(message),
-      noise: new Noise(options.onNote),
-      onNote: options.onNote,
-    };
+      hand: (message: JSONRPCMessage) => this.#onMessage(message),
+    } satisfies Partial<MessageStream>);
   }
 
   /** Why the stream ended; undefined if this side ended it. */
@@ -60,20 +46,16 @@ export class LegacySseTransport implements Transport {
   }
 
   /** Settles when the server has named the address for messages. `close` ends the attempt. */
-  async start(): Promise<void> {
-    const { client, url } = this.#options;
-    const response = await client.request({
-      method: "GET",
-      url,
-      headers: { ...this.#options.headers, accept: "text/event-stream" },
-      signal: this.#lifetime.signal,
-    });
+  override async start(): Promise<void> {
+    const { client, url } = this.options;
+    const headers = { ...this.options.headers, accept: "text/event-stream" };
+    const response = await client.request({ method: "GET", url, headers, signal: this.lifetime.signal });
     if (response.status !== 200 || mediaType(response.headers) !== "text/event-stream") {
       throw (await answerError(response, { url })).error;
     }
     await new Promise<void>((resolve, reject) => {
       void this.#read(response, resolve).then((failure) => {
-        if (!this.#closed) this.#failure = failure;
+        if (!this.isClosed) this.#failure = failure;
         reject(failure);
         void this.close();
       });
@@ -84,11 +66,11 @@ export class LegacySseTransport implements Transport {
   async #read({ body }: HttpResponse, onReady: () => void): Promise<unknown> {
     try {
       await readEvents(body, {
-        maxBytes: this.#options.maxMessageBytes,
-        noise: this.#stream.noise,
+        maxBytes: this.options.maxMessageBytes,
+        noise: this.stream.noise,
         onEvent: (event) => {
           if (event.type === "endpoint") return this.#setEndpoint(event, onReady);
-          return handEvent(event, this.#stream);
+          return this.onEvent(event);
         },
       });
       return new BrokenAnswer();
@@ -100,7 +82,7 @@ export class LegacySseTransport implements Transport {
   /** Throws if messages, and the credentials with them, would go to another server. */
   #setEndpoint({ data }: ServerEvent, onReady: () => void): undefined {
     if (this.#endpoint) return;
-    const { url } = this.#options;
+    const { url } = this.options;
     const named = data.toString("utf8");
     const endpoint = URL.canParse(named, url.href) ? new URL(named, url.href) : undefined;
     if (endpoint?.origin !== url.origin)
@@ -124,16 +106,7 @@ export class LegacySseTransport implements Transport {
   }
 
   /** Settles when the server has accepted the message. */
-  async send(message: JSONRPCMessage): Promise<void> {
-    if (!isRequest(message)) return this.#notify(message);
-    try {
-      await this.#request(message);
-    } catch (error) {
-      throw this.#options.explain(error, message);
-    }
-  }
-
-  async #notify(message: JSONRPCMessage): Promise<void> {
+  protected override async notify(message: JSONRPCMessage): Promise<void> {
     const cancelled = cancelledRequest(message);
     if (cancelled !== undefined) {
       this.#requests.get(cancelled)?.abort();
@@ -142,7 +115,7 @@ export class LegacySseTransport implements Transport {
     await this.#acknowledged.send((signal) => this.#post(message, signal));
   }
 
-  async #request(message: JSONRPCRequest): Promise<void> {
+  protected override async request(message: JSONRPCRequest): Promise<void> {
     if (this.#requests.size >= MOST_REQUESTS)
       throw new NotSent(`it has not taken ${MOST_REQUESTS} requests yet`);
     const controller = new AbortController();
@@ -161,30 +134,16 @@ export class LegacySseTransport implements Transport {
 
   /** Rejects unless the status is 2xx. */
   async #post(message: JSONRPCMessage, signal: AbortSignal): Promise<HttpResponse> {
-    if (!this.#endpoint || this.#closed) throw this.#failure ?? new BrokenAnswer();
+    if (!this.#endpoint || this.isClosed) throw this.#failure ?? new BrokenAnswer();
     const version = this.#protocolVersion;
-    const response = await this.#options.client.request({
-      method: "POST",
-      url: this.#endpoint,
-      headers: {
-        ...this.#options.headers,
-        "content-type": "application/json",
-        ...(version === undefined ? {} : { "mcp-protocol-version": version }),
-      },
-      body: JSON.stringify(message),
-      signal,
-    });
-    if (response.status >= 200 && response.status < 300) return response;
+    const own: Record<string, string> = version === undefined ? {} : { "mcp-protocol-version": version };
+    const response = await this.postTo(this.#endpoint, message, own, signal);
+    if (isAccepted(response)) return response;
     throw (await answerError(response, { url: this.#endpoint })).error;
   }
 
-  async close(): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
-    this.#lifetime.abort();
+  protected override giveUp(): void {
     for (const controller of this.#requests.values()) controller.abort();
     this.#acknowledged.close();
-    this.#options.client.close();
-    this.onclose?.();
   }
 }

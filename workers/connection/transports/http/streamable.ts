@@ -10,13 +10,13 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
-import type { JSONRPCMessage, JSONRPCRequest, Transport } from "../../mcp/wire/wire.ts";
+import type { JSONRPCMessage, JSONRPCRequest } from "../../mcp/wire/wire.ts";
 import { cancelledRequest, isRequest } from "../../messages/incoming.ts";
-import { type MessageStream, receive } from "../../messages/receive.ts";
-import { Noise, TooLarge } from "../../messages/too-large.ts";
-import type { HttpClient, HttpResponse } from "../../web/client.ts";
-import { handEvent, readEvents, type ServerEvent } from "./events.ts";
-import { Acknowledged, answerError, type Exchange, OpenExchanges, receiveAnswer } from "./exchange.ts";
+import { receive } from "../../messages/receive.ts";
+import { type Noise, TooLarge } from "../../messages/too-large.ts";
+import type { HttpResponse } from "../../web/client.ts";
+import { readEvents, type ServerEvent } from "./events.ts";
+import { Acknowledged, answerError, type Exchange } from "./exchange.ts";
 import {
   type AnswerError,
   BrokenAnswer,
@@ -25,6 +25,7 @@ import {
   mediaType,
   NotSent,
 } from "./failure.ts";
+import { ANY_ANSWER, HttpTransport, type HttpTransportOptions, isAccepted } from "./transport.ts";
 
 /** Shortest wait until a stream that has ended is opened again. It also holds if the server names no time. */
 const RESUME_MS = 1_000;
@@ -249,76 +250,33 @@ export class HttpSession {
   }
 }
 
-export interface HttpTransportOptions {
-  server: string;
-  url: URL;
-  headers: Record<string, string>;
-  client: HttpClient;
-  maxMessageBytes: number;
-  /** Gets one line about something odd that is not an error. */
-  onNote: (note: string) => void;
-  /** Returns the error with which a failed request is rejected. */
-  explain: (error: unknown, request: JSONRPCRequest) => unknown;
-}
-
 const isInitialize = (message: JSONRPCMessage): boolean =>
   isRequest(message) && message.method === "initialize";
 
-export class StreamableHttpTransport implements Transport {
-  onclose?: () => void;
-  onerror?: (error: Error) => void;
-  onmessage?: (message: JSONRPCMessage) => void;
-
-  readonly #options: HttpTransportOptions;
-  readonly #lifetime = new AbortController();
-  readonly #open = new OpenExchanges((message) => this.onmessage?.(message));
+export class StreamableHttpTransport extends HttpTransport {
   readonly #acknowledged = new Acknowledged();
-  readonly #stream: MessageStream;
-  readonly #session: HttpSession;
+  readonly #session = new HttpSession({
+    initialize: (request) => this.#initializeAgain(request),
+    initialized: () => this.notify({ jsonrpc: "2.0", method: "notifications/initialized" }),
+    onLost: () => this.#listening?.abort(),
+    onNote: (note) => this.options.onNote(note),
+  });
   #listening: AbortController | undefined;
-  #closing: Promise<void> | undefined;
 
   constructor(options: HttpTransportOptions) {
-    this.#options = options;
-    this.#stream = {
-      server: options.server,
-      batches: () => this.#session.hasBatches,
-      asked: () => this.#open.asked(),
-      isOver: () => this.#lifetime.signal.aborted,
-      hand: (message) => this.#open.deliver(message),
-      noise: new Noise(options.onNote),
-      onNote: options.onNote,
-    };
-    this.#session = new HttpSession({
-      initialize: (request) => this.#initializeAgain(request),
-      initialized: () => this.#notify({ jsonrpc: "2.0", method: "notifications/initialized" }),
-      onLost: () => this.#listening?.abort(),
-      onNote: options.onNote,
-    });
-  }
-
-  async start(): Promise<void> {
-    this.#lifetime.signal.throwIfAborted();
+    super(options);
+    this.stream.batches = () => this.#session.hasBatches;
   }
 
   setProtocolVersion(version: string): void {
     this.#session.agree(version);
   }
 
-  /** A request settles when its answer has been handed to `onmessage`, any other message when it is accepted. */
-  async send(message: JSONRPCMessage): Promise<void> {
-    if (!isRequest(message)) return this.#notify(message);
-    try {
-      await this.#request(message);
-    } catch (error) {
-      throw this.#options.explain(error, message);
-    }
-  }
-
-  async #request(message: JSONRPCRequest): Promise<void> {
+  /** Settles when the answer has been handed to `onmessage`. */
+  protected override async request(message: JSONRPCRequest): Promise<void> {
     if (isInitialize(message)) this.#session.begin(message);
-    this.#lifetime.signal.throwIfAborted();
-    const exchange = this.#open.open(message);
+    this.lifetime.signal.throwIfAborted();
+    const exchange = this.open.open(message);
     try {
       if (this.#session.isLost) await this.#session.reopen();
       await this.#exchange(message, exchange);
@@ -329,14 +287,15 @@ export class StreamableHttpTransport implements Transport {
       if (this.#session.isLost) await this.#session.reopen();
       await this.#exchange(message, exchange);
     } finally {
-      this.#open.close(message.id);
+      this.open.close(message.id);
     }
   }
 
-  async #notify(message: JSONRPCMessage): Promise<void> {
+  /** Settles when the message is accepted. */
+  protected override async notify(message: JSONRPCMessage): Promise<void> {
     const cancelled = cancelledRequest(message);
-    if (cancelled !== undefined) this.#open.cancel(cancelled);
-    this.#lifetime.signal.throwIfAborted();
+    if (cancelled !== undefined) this.open.cancel(cancelled);
+    this.lifetime.signal.throwIfAborted();
     await this.#acknowledged.send((signal) => this.#post(message, signal));
     if ("method" in message && message.method === "notifications/initialized") this.#listen();
   }
@@ -346,31 +305,16 @@ export class StreamableHttpTransport implements Transport {
     const { signal } = exchange.controller;
     signal.throwIfAborted();
     const response = await this.#post(message, signal);
-    await receiveAnswer(response, exchange, {
-      url: this.#options.url,
-      maxBytes: this.#options.maxMessageBytes,
-      stream: this.#stream,
-      onEvent: (event) => this.#onEvent(event),
-      resume: (lastId) => this.#get(lastId, signal),
-      signal,
-    });
+    await this.receive(response, exchange, (lastId) => this.#get(lastId, signal));
   }
 
   /** Rejects unless the status is 2xx. */
   async #post(message: JSONRPCMessage, signal: AbortSignal): Promise<HttpResponse> {
-    const { client, url } = this.#options;
+    const { url } = this.options;
     const sessionId = this.#session.id;
-    const response = await client.request({
-      method: "POST",
-      url,
-      headers: this.#headers({
-        accept: "application/json, text/event-stream",
-        "content-type": "application/json",
-      }),
-      body: JSON.stringify(message),
-      signal,
-    });
-    if (response.status >= 200 && response.status < 300) {
+    const own = { ...ANY_ANSWER, ...this.#session.headers() };
+    const response = await this.postTo(url, message, own, signal);
+    if (isAccepted(response)) {
       const given = response.headers["mcp-session-id"];
       if (isInitialize(message) && typeof given === "string") this.#session.accept(given);
       return response;
@@ -379,9 +323,9 @@ export class StreamableHttpTransport implements Transport {
     // Some servers send a proper answer with an error status.
     const isRejected = isRequest(message) && classifyFailure(error).kind === "rejected";
     await receive(body, {
-      ...this.#stream,
+      ...this.stream,
       hand: (answer) => {
-        if (isRejected && "error" in answer && answer.id === message.id) this.#open.deliver(answer);
+        if (isRejected && "error" in answer && answer.id === message.id) this.open.deliver(answer);
       },
       onNoise: () => undefined,
     });
@@ -389,16 +333,12 @@ export class StreamableHttpTransport implements Transport {
   }
 
   #headers(own: Record<string, string>): Record<string, string> {
-    return { ...this.#options.headers, ...own, ...this.#session.headers() };
-  }
-
-  #onEvent(event: ServerEvent): undefined | Promise<unknown> {
-    return handEvent(event, this.#stream);
+    return { ...this.options.headers, ...own, ...this.#session.headers() };
   }
 
   /** A stream of events from the server, or undefined if it offers none. Rejects if it may offer one later. */
   async #get(lastId: string | undefined, signal: AbortSignal): Promise<HttpResponse | undefined> {
-    const { client, url } = this.#options;
+    const { client, url } = this.options;
     const sessionId = this.#session.id;
     const resume: Record<string, string> = lastId === undefined ? {} : { "last-event-id": lastId };
     const headers = this.#headers({ accept: "text/event-stream", ...resume });
@@ -415,13 +355,13 @@ export class StreamableHttpTransport implements Transport {
     this.#listening?.abort();
     const listening = new AbortController();
     this.#listening = listening;
-    const signal = AbortSignal.any([this.#lifetime.signal, listening.signal]);
+    const signal = AbortSignal.any([this.lifetime.signal, listening.signal]);
     void followNotifications({
       open: (lastId) => this.#get(lastId, signal),
-      noise: this.#stream.noise,
-      onEvent: (event) => this.#onEvent(event),
-      onNote: this.#options.onNote,
-      maxBytes: this.#options.maxMessageBytes,
+      noise: this.stream.noise,
+      onEvent: (event) => this.onEvent(event),
+      onNote: this.options.onNote,
+      maxBytes: this.options.maxMessageBytes,
       signal,
     });
   }
@@ -429,8 +369,8 @@ export class StreamableHttpTransport implements Transport {
   /** For a new session. The client has had its answer to `initialize`, so the transport keeps this one. */
   async #initializeAgain(request: JSONRPCRequest): Promise<string | undefined> {
     let rejection: string | undefined;
-    this.#lifetime.signal.throwIfAborted();
-    const exchange = this.#open.open(request, (answer) => {
+    this.lifetime.signal.throwIfAborted();
+    const exchange = this.open.open(request, (answer) => {
       if ("error" in answer) rejection = answer.error.message;
     });
     const limit = setTimeout(() => exchange.controller.abort(), LIMITS.startupTimeoutMs);
@@ -438,31 +378,24 @@ export class StreamableHttpTransport implements Transport {
       await this.#exchange(request, exchange);
     } finally {
       clearTimeout(limit);
-      this.#open.close(request.id);
+      this.open.close(request.id);
     }
     return rejection;
   }
 
-  /** Ends all streams at once, then the session at the server, which may take `LIMITS.sessionEndMs`. */
-  close(): Promise<void> {
-    this.#closing ??= this.#closeNow();
-    return this.#closing;
+  protected override giveUp(): void {
+    this.open.cancelAll();
+    this.#acknowledged.close();
   }
 
-  async #closeNow(): Promise<void> {
-    this.#lifetime.abort();
-    this.#open.cancelAll();
-    this.#acknowledged.close();
-    this.onclose?.();
-    const { client, url } = this.#options;
-    if (this.#session.id !== undefined && !this.#session.isLost) {
-      const signal = AbortSignal.timeout(LIMITS.sessionEndMs);
-      // A server may refuse this (405) or be gone. Then there is nothing to end.
-      await client.request({ method: "DELETE", url, headers: this.#headers({}), signal }).then(
-        ({ body }) => body.destroy(),
-        () => undefined,
-      );
-    }
-    client.close();
+  protected override async endSession(): Promise<void> {
+    const { client, url } = this.options;
+    if (this.#session.id === undefined || this.#session.isLost) return;
+    const signal = AbortSignal.timeout(LIMITS.sessionEndMs);
+    // A server may refuse this (405) or be gone. Then there is nothing to end.
+    await client.request({ method: "DELETE", url, headers: this.#headers({}), signal }).then(
+      ({ body }) => body.destroy(),
+      () => undefined,
+    );
   }
 }

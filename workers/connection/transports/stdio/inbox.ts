@@ -6,7 +6,7 @@
  */
 import type { JSONRPCMessage } from "../../mcp/wire/wire.ts";
 import { cancelledRequest, isRequest } from "../../messages/incoming.ts";
-import { createPieces, type Received, startOf } from "../../messages/pieces.ts";
+import { Pieces, type Received, startOf } from "../../messages/pieces.ts";
 import { longMessages, type Receiver, receive } from "../../messages/receive.ts";
 import { Noise, TooLarge } from "../../messages/too-large.ts";
 
@@ -27,7 +27,7 @@ interface LineOptions {
  */
 export class LineReader {
   readonly #options: LineOptions;
-  readonly #pieces = createPieces();
+  readonly #pieces = new Pieces();
   #isStopped = false;
 
   constructor(options: LineOptions) {
@@ -135,7 +135,7 @@ export function createStdioInbox({
       else if (cancelled !== undefined) asked.delete(String(cancelled));
     },
     /** Nothing more comes: an incomplete message waits for nothing any more. */
-    end: slot.end,
+    end: () => slot.end(),
     /** Forgets everything and reads nothing more. */
     stop,
   };

@@ -1,16 +1,13 @@
 /** Owns: the sign-in of one server, over a real store in a temp folder. The web is a fake. */
 
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type AuthServer, ServerAuth } from "../../../../../workers/connection/auth/auth.ts";
 import type { SignInTarget } from "../../../../../workers/connection/auth/sign-in/prepare.ts";
-import { SignIns } from "../../../../../workers/connection/auth/sign-in/sign-in.ts";
-import { parseEntry } from "../../../../../workers/connection/config/entry/definition.ts";
+import type { SignIns } from "../../../../../workers/connection/auth/sign-in/sign-in.ts";
 import type { OAuthPlan } from "../../../../../workers/connection/config/entry/oauth-keys.ts";
-import { createHttpClient } from "../../../../../workers/connection/web/client.ts";
 import { tempFolder } from "../../../temp-folder.ts";
-import { serving } from "./requests/support.ts";
 import {
   giveTokens,
   ORIGIN,
@@ -133,14 +130,18 @@ describe("token", () => {
     expect([...secrets]).toEqual(expect.arrayContaining(["access-1", "plain-secret"]));
   });
 
-  test("tokens of another program -> they are used, but not for a server of a project", async () => {
-    const own = await open();
-    await giveTokens(own.agentDir, { access_token: "given-token" });
-    expect(await own.auth.token(signal)).toBe("given-token");
-    const project = await open({ server: serverOf({ origin: "project-file" }) });
-    await giveTokens(project.agentDir, { access_token: "given-token" });
-    expect(await project.auth.token(signal)).toBeUndefined();
-  });
+  test.each([
+    ["user", "given-token"],
+    ["project-file", undefined],
+    ["project-pi", undefined],
+  ] as const)(
+    "tokens of another program, and a file of origin %s names the server -> %s",
+    async (origin, token) => {
+      const at = await open({ server: serverOf({ origin }) });
+      await giveTokens(at.agentDir, { access_token: "given-token" });
+      expect(await at.auth.token(signal)).toBe(token);
+    },
+  );
 
   test("a renewal that fails -> the failure in plain words, without the kind of the problem", async () => {
     const at = await open({ routes: {} });
@@ -183,15 +184,19 @@ describe("afterRefusal", () => {
 
 describe("signIn", () => {
   test("it hands on the server, what the user agreed to, and the signal; the end of the sign-in connects", async () => {
-    const at = await open();
+    const secrets = new Set<string>();
+    const plan = { ...PLAN, clientId: "c", clientSecret: "plain-secret" };
+    const at = await open({ server: serverOf({ secrets }), plan: async () => plan });
     const { signIns, begun } = recordingSignIns();
     const challenge = { scheme: "Bearer", error: "insufficient_scope", scope: "write" };
     await at.auth.afterRefusal({ ...REFUSED, challenge }, signal).catch(() => undefined);
     await at.auth.signIn(signIns, wish());
+    // No text may show the secret of the configuration.
+    expect([...secrets]).toContain("plain-secret");
     const [first] = begun;
     expect(first).toMatchObject({
       agreed: { fromPi: false },
-      target: { server: "s", url: new URL(`${ORIGIN}/mcp`), challenge, plan: PLAN },
+      target: { server: "s", url: new URL(`${ORIGIN}/mcp`), challenge, plan },
     });
     expect(first?.signal).toBe(signal);
     expect(await first?.target.signedIn()).toBe(3);
@@ -215,6 +220,7 @@ describe("signIn", () => {
   test.each([
     ["user", "GET https://10.0.0.1/metadata"],
     ["project-file", "private-address"],
+    ["project-pi", "private-address"],
   ] as const)("a private address in a file of origin %s -> %s", async (origin, expected) => {
     // A public server that is its own address, so that no name is looked up.
     const at = await open({
@@ -326,79 +332,4 @@ describe("close", () => {
     await expect(at.auth.token(signal)).rejects.toThrow("no certificate");
     expect(await at.auth.close(0)).toBeUndefined();
   });
-});
-
-/** No name service knows this host, so it is in no private network. */
-const SERVER_URL = "https://mcp.example.invalid/mcp";
-const SECRET = "hunter2-of-the-configuration";
-
-type Origin = "user" | "project-file" | "project-pi";
-
-async function authOf(origin: Origin, oauth: Partial<OAuthPlan> = {}) {
-  const agentDir = await tempFolder();
-  const entry = { url: SERVER_URL, oauth };
-  const { definition } = parseEntry("docs", entry, { file: "/m.json", origin });
-  if (!definition) throw new Error("the entry is wrong");
-  const secrets: string[] = [];
-  const onNote = (): void => undefined;
-  const auth = new ServerAuth(
-    {
-      definition,
-      url: SERVER_URL,
-      headers: {},
-      redact: (text) => text,
-      onSecret: (secret) => secrets.push(secret),
-      onNote,
-    },
-    {
-      agentDir,
-      resolvePlan: async () => ({ grantType: "authorization_code", clientRegistration: "auto", ...oauth }),
-      createClient: async () => createHttpClient({}),
-      warn: onNote,
-      onRenewing: () => undefined,
-      onStatus: () => undefined,
-    },
-  );
-  const log = { info: onNote, warn: onNote };
-  const signIns = new SignIns({ onEnd: () => undefined, log, env: { BROWSER: "none" }, platform: "linux" });
-  onTestFinished(async () => {
-    await signIns.close();
-    await auth.close(0);
-  });
-  return {
-    auth,
-    agentDir,
-    secrets,
-    signIn: () =>
-      auth.signIn(signIns, { agreed: {}, signedIn: async () => 1, signal: new AbortController().signal }),
-  };
-}
-
-test.each<[Origin, string, number]>([
-  ["project-file", "private-address", 0],
-  ["project-pi", "private-address", 0],
-  ["user", "bad-answer", 1],
-])("%s names a private address for a public server's metadata -> %s", async (origin, reason, asked) => {
-  const inside = await serving({ a: 1 });
-  const { signIn } = await authOf(origin, { authServerMetadataUrl: `${inside.origin}/` });
-  await expect(signIn()).rejects.toMatchObject({ data: { reason } });
-  expect(inside.log).toHaveLength(asked);
-});
-
-test.each<[Origin, string | undefined]>([
-  ["project-file", undefined],
-  ["project-pi", undefined],
-  ["user", "given-token"],
-])("tokens.json, and %s names the server -> the token %s", async (origin, token) => {
-  const { auth, agentDir } = await authOf(origin);
-  const folder = join(agentDir, "mcp-oauth", "docs");
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  await writeFile(join(folder, "tokens.json"), JSON.stringify({ access_token: "given-token" }));
-  expect(await auth.token(new AbortController().signal)).toBe(token);
-});
-
-test("a sign-in -> no text may show the secret of the configuration", async () => {
-  const { signIn, secrets } = await authOf("user", { clientId: "c", clientSecret: SECRET });
-  await expect(signIn()).rejects.toMatchObject({ data: { reason: "unreachable" } });
-  expect(secrets).toContain(SECRET);
 });

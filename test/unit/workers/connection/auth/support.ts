@@ -74,7 +74,7 @@ export interface ServerParts {
   entry?: object;
   headers?: Record<string, string>;
   url?: string;
-  origin?: "user" | "project-file";
+  origin?: "user" | "project-file" | "project-pi";
   secrets?: Set<string>;
   notes?: string[];
 }

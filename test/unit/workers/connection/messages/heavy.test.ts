@@ -5,7 +5,7 @@ import type { CallToolResult } from "../../../../../workers/connection/mcp/wire/
 import { asToolResult, heldIn, readHeavy } from "../../../../../workers/connection/messages/heavy.ts";
 import { HeavyThread } from "../../../../../workers/connection/messages/heavy-thread.ts";
 import type { Incoming } from "../../../../../workers/connection/messages/incoming.ts";
-import { Blocks, createPieces } from "../../../../../workers/connection/messages/pieces.ts";
+import { Blocks, Pieces } from "../../../../../workers/connection/messages/pieces.ts";
 import { type ResultOptions, shapeAnywhere } from "../../../../../workers/connection/results/shape.ts";
 
 /** Far below the time that `KEYS` take on any machine. */
@@ -28,7 +28,7 @@ const kept = new HeavyThread(LONG);
 afterAll(() => kept.close());
 
 const blocksOf = (text: string): Blocks => {
-  const pieces = createPieces();
+  const pieces = new Pieces();
   pieces.push(Buffer.from(text));
   const taken = pieces.take();
   if (!(taken instanceof Blocks)) throw new Error("not long");

@@ -13,9 +13,9 @@ import {
   readLong,
   readShort,
 } from "../../../../../workers/connection/messages/incoming.ts";
-import { Blocks, createPieces, type Received } from "../../../../../workers/connection/messages/pieces.ts";
+import { Blocks, Pieces, type Received } from "../../../../../workers/connection/messages/pieces.ts";
 import {
-  createLongMessages,
+  LongMessages,
   type LongReader,
   receive,
 } from "../../../../../workers/connection/messages/receive.ts";
@@ -140,7 +140,7 @@ describe("receive, as the HTTP transports use it", () => {
   const received = async (text: string): Promise<unknown[]> => {
     const found: unknown[] = [];
     const told = (what: unknown): void => void found.push(what);
-    const pieces = createPieces();
+    const pieces = new Pieces();
     pieces.push(Buffer.from(text));
     await receive(pieces.take(), {
       server: "some",
@@ -320,7 +320,7 @@ const allOf = (received: Received): Buffer =>
 
 test("pieces of every size, taken at random times -> the same bytes in order", () => {
   const random = createRandom(7);
-  const pieces = createPieces();
+  const pieces = new Pieces();
   for (let round = 0; round < 20; round++) {
     const expected: Buffer[] = [];
     for (let i = random.below(300); i > 0; i--) {
@@ -337,7 +337,7 @@ test("pieces of every size, taken at random times -> the same bytes in order", (
 });
 
 test("bytes that were taken -> unchanged when more bytes come", () => {
-  const pieces = createPieces();
+  const pieces = new Pieces();
   const take = (byte: string): Received => {
     for (let i = 0; i < 100; i++) pieces.push(Buffer.from(byte));
     return pieces.take();
@@ -348,7 +348,7 @@ test("bytes that were taken -> unchanged when more bytes come", () => {
 });
 
 test("one large piece -> not copied", () => {
-  const pieces = createPieces();
+  const pieces = new Pieces();
   const piece = Buffer.alloc(100_000);
   pieces.push(piece);
   expect(pieces.take()).toBe(piece);
@@ -356,7 +356,7 @@ test("one large piece -> not copied", () => {
 
 test("a long message, in pieces of every size -> the same bytes, in blocks with memory of their own", () => {
   const random = createRandom(11);
-  const pieces = createPieces();
+  const pieces = new Pieces();
   const expected: Buffer[] = [];
   while (pieces.bytes < 5 * 1024 * 1024) {
     const piece = Buffer.alloc(
@@ -386,7 +386,7 @@ describe("places for long messages", () => {
   });
 
   function places(count: number) {
-    const long = createLongMessages(count);
+    const long = new LongMessages(count);
     const givenUp: string[] = [];
     return {
       givenUp,
@@ -403,7 +403,7 @@ describe("places for long messages", () => {
     return { waits: turn !== undefined, goesOn: () => goesOn };
   }
 
-  describe("createLongMessages", () => {
+  describe("LongMessages", () => {
     test("many short messages -> none waits", () => {
       const { open } = places(1);
       for (let i = 0; i < 100; i++) expect(open(`r${i}`).hold(MEBIBYTE - 1)).toBeUndefined();

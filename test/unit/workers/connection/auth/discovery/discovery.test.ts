@@ -439,23 +439,6 @@ describe("oddities of real authorization servers", () => {
     expect([issuer, acceptedIssuer]).toEqual([as.origin, undefined]);
   });
 
-  test("Keycloak: a path in the issuer, metadata behind it -> found", async () => {
-    const as = await authServer((origin) => ({
-      [`/realms/one${OPENID}`]: metadataOf(`${origin}/realms/one`),
-    }));
-    expect((await found(await naming(`${as.origin}/realms/one`))).issuer).toBe(`${as.origin}/realms/one`);
-  });
-
-  test("Entra: no PKCE advertised -> accepted with one note", async () => {
-    const as = await authServer((origin) => ({
-      [`/tenant/v2.0${OPENID}`]: metadataOf(`${origin}/tenant/v2.0`, {
-        code_challenge_methods_supported: undefined,
-      }),
-    }));
-    const { notes } = await found(await naming(`${as.origin}/tenant/v2.0`));
-    expect(notes).toEqual([expect.stringContaining("PKCE")]);
-  });
-
   test("Entra: a placeholder in the issuer -> refused, and accepted if it is configured as it is", async () => {
     const issuer = "https://login.example.com/{tenantid}/v2.0";
     const as = await authServer(() => ({ [`/common/v2.0${OPENID}`]: metadataOf(issuer) }));
@@ -466,14 +449,6 @@ describe("oddities of real authorization servers", () => {
       "issuer-differs",
     );
     expect((await found(server, endpoints)).issuer).toBe(issuer);
-  });
-
-  test("GitHub: no registration -> found without its endpoint", async () => {
-    const as = await authServer((origin) => ({
-      [`${OAUTH}/login/oauth`]: metadataOf(`${origin}/login/oauth`, { registration_endpoint: undefined }),
-    }));
-    const { metadata } = await found(await naming(`${as.origin}/login/oauth`));
-    expect(metadata.registration_endpoint).toBeUndefined();
   });
 
   test("null fields, truth as a text, a list as a text -> read as they are meant", async () => {
@@ -494,13 +469,6 @@ describe("oddities of real authorization servers", () => {
       code_challenge_methods_supported: ["S256", "plain"],
     });
     expect(notes).toEqual([]);
-  });
-
-  test("PKCE without S256 -> refused", async () => {
-    const as = await authServer((origin) => ({
-      [OAUTH]: metadataOf(origin, { code_challenge_methods_supported: ["plain"] }),
-    }));
-    expect((await refused(await naming(as.origin))).kind).toBe("pkce-refused");
   });
 });
 

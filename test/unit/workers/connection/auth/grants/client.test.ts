@@ -169,47 +169,23 @@ describe("a signed assertion", () => {
     .export({ type: "pkcs8", format: "pem", cipher: "aes-256-cbc", passphrase: "x" })
     .toString();
   const short = generateKeyPairSync("rsa", { modulusLength: 1024 }).privateKey;
+  const publicKey = createPublicKey(rsa).export({ type: "spki", format: "pem" }).toString();
   test.each<[string, Partial<OAuthPlan>, string, RegExp]>([
-    ["no PEM", { privateKey: "private words of nobody else's business" }, "oauth.privateKey", /PEM/],
-    [
-      "a public key",
-      { privateKey: createPublicKey(rsa).export({ type: "spki", format: "pem" }).toString() },
-      "oauth.privateKey",
-      /PEM/,
-    ],
-    ["an encrypted key", { privateKey: encrypted }, "oauth.privateKey", /encrypted/],
-    ["a short RSA key", { privateKey: pemOf(short) }, "oauth.privateKey", /2048/],
-    [
-      "a curve that no algorithm has",
-      { privateKey: pemOf(curve("secp256k1")) },
-      "oauth.privateKey",
-      /none of/,
-    ],
-    [
-      "an algorithm of another key",
-      { privateKey: pemOf(rsa), signingAlg: "ES256" },
-      "oauth.signingAlg",
-      /RS256/,
-    ],
-    [
-      "an algorithm without a signature",
-      { privateKey: pemOf(rsa), signingAlg: "none" },
-      "oauth.signingAlg",
-      /RS256/,
-    ],
-    [
-      "a file that is missing",
-      { privateKeyFile: "/nowhere/key.pem" },
-      "oauth.privateKeyFile",
-      /no such file/,
-    ],
-    ["a folder", { privateKeyFile: "/" }, "oauth.privateKeyFile", /folder/],
+    ["no PEM", { privateKey: "private words of nobody else's business" }, "privateKey", /PEM/],
+    ["a public key", { privateKey: publicKey }, "privateKey", /PEM/],
+    ["an encrypted key", { privateKey: encrypted }, "privateKey", /encrypted/],
+    ["a short RSA key", { privateKey: pemOf(short) }, "privateKey", /2048/],
+    ["a curve that no algorithm has", { privateKey: pemOf(curve("secp256k1")) }, "privateKey", /none of/],
+    ["an algorithm of another key", { privateKey: pemOf(rsa), signingAlg: "ES256" }, "signingAlg", /RS256/],
+    ["no signature", { privateKey: pemOf(rsa), signingAlg: "none" }, "signingAlg", /RS256/],
+    ["a file that is missing", { privateKeyFile: "/nowhere/key.pem" }, "privateKeyFile", /no such file/],
+    ["a folder", { privateKeyFile: "/" }, "privateKeyFile", /folder/],
   ])("%s -> bad-settings without the key, and nothing is sent", async (_condition, plan, key, what) => {
     const on = await server();
     const problem = await problemOf(tokenRequest(plan, on));
     expect(problem).toMatchObject({
       kind: "bad-settings",
-      facts: { key, what: expect.stringMatching(what) },
+      facts: { key: `oauth.${key}`, what: expect.stringMatching(what) },
     });
     expect(on.asked).toEqual([]);
     if (plan.privateKey) expect(inspect(problem, { depth: 9 })).not.toContain(plan.privateKey.slice(30, 45));
@@ -267,36 +243,18 @@ describe("the client of a stored sign-in", () => {
     expect(on.asked[0]?.form).toMatchObject({ client_id: "mine", client_secret: "own" });
   });
 
-  test.each<[string, SignInRecord["client"], Partial<OAuthPlan>, object]>([
-    [
-      "another client is configured now",
-      client({}),
-      { clientId: "other", clientSecret: "s" },
-      { kind: "bad-settings", facts: { key: "oauth.clientId" } },
-    ],
-    [
-      "another client with a key is configured now",
-      client({ method: "private_key_jwt" }),
-      { clientId: "other", privateKey: pemOf(p256) },
-      { kind: "bad-settings", facts: { key: "oauth.clientId" } },
-    ],
-    [
-      "the configured secret is gone",
-      client({}),
-      { clientId: "mine" },
-      { kind: "bad-settings", facts: { key: "oauth.clientSecret" } },
-    ],
-    [
-      "the configured key is gone",
-      client({ method: "private_key_jwt" }),
-      { clientId: "mine" },
-      { kind: "bad-settings", facts: { key: "oauth.privateKey" } },
-    ],
-    ["a dynamic client without its secret", client({ kind: "dynamic" }), {}, { kind: "client-unknown" }],
-  ])("%s -> the problem, and nothing is sent", async (_condition, who, plan, problem) => {
+  const KEY = { method: "private_key_jwt" } as const;
+  test.each<[string, Partial<ClientRecord>, Partial<OAuthPlan>, key: string | undefined]>([
+    ["another client is configured now", {}, { clientId: "other", clientSecret: "s" }, "oauth.clientId"],
+    ["another client with a key", KEY, { clientId: "other", privateKey: pemOf(p256) }, "oauth.clientId"],
+    ["the configured secret is gone", {}, { clientId: "mine" }, "oauth.clientSecret"],
+    ["the configured key is gone", KEY, { clientId: "mine" }, "oauth.privateKey"],
+    ["a dynamic client without its secret", { kind: "dynamic" }, {}, undefined],
+  ])("%s -> the problem, and nothing is sent", async (_condition, who, plan, key) => {
     const on = await server();
-    expect(await problemOf(refreshTokens(recordOf(on, { client: who }), contextOf(plan)))).toMatchObject(
-      problem,
+    const problem = await problemOf(refreshTokens(recordOf(on, { client: client(who) }), contextOf(plan)));
+    expect(problem).toMatchObject(
+      key === undefined ? { kind: "client-unknown" } : { kind: "bad-settings", facts: { key } },
     );
     expect(on.asked).toEqual([]);
   });
@@ -337,78 +295,57 @@ const bodiesOf = ({ asked }: AuthServer): Record<string, unknown>[] =>
 const document = "https://me.example/client.json";
 
 describe("the order of clients", () => {
-  const ROWS: [
-    condition: string,
-    given: { plan?: Partial<OAuthPlan>; metadata?: object; wanted?: Wanted },
-    outcome: { id: string; kind: ClientRecord["kind"]; method?: ClientRecord["method"] },
-  ][] = [
+  const KNOWN = { client_id_metadata_document_supported: true };
+  const DOCUMENT = { clientMetadataUrl: document };
+  const OTHER_URI = "http://127.0.0.1:1/callback";
+  const secret = (msLeft: number) => ({ ...stored, secret: "s", secretExpiresAt: Date.now() + msLeft });
+  type Given = { plan?: Partial<OAuthPlan>; metadata?: object; wanted?: Wanted };
+  const ROWS: [condition: string, given: Given, id: string, kind: ClientRecord["kind"]][] = [
     [
       "a configured id, all else there too",
-      {
-        plan: { clientId: "mine", clientMetadataUrl: document },
-        metadata: { client_id_metadata_document_supported: true },
-        wanted: { stored },
-      },
-      { id: "mine", kind: "configured", method: "none" },
+      { plan: { clientId: "mine", ...DOCUMENT }, metadata: KNOWN, wanted: { stored } },
+      "mine",
+      "configured",
     ],
-    ["a stored client", { wanted: { stored } }, { id: "stored", kind: "dynamic" }],
+    ["a stored client", { wanted: { stored } }, "stored", "dynamic"],
     [
       "a stored client of another redirect URI",
-      { wanted: { stored, redirectUri: "http://127.0.0.1:1/callback" } },
-      { id: "new", kind: "dynamic" },
+      { wanted: { stored, redirectUri: OTHER_URI } },
+      "new",
+      "dynamic",
     ],
-    [
-      "a stored client that shall not be used again",
-      { wanted: { stored, reuse: false } },
-      { id: "new", kind: "dynamic" },
-    ],
-    [
-      "a stored client whose secret has expired",
-      { wanted: { stored: { ...stored, secret: "s", secretExpiresAt: Date.now() - 1 } } },
-      { id: "new", kind: "dynamic" },
-    ],
-    [
-      "a stored client whose secret holds",
-      { wanted: { stored: { ...stored, secret: "s", secretExpiresAt: Date.now() + 60_000 } } },
-      { id: "stored", kind: "dynamic" },
-    ],
+    ["a stored client that shall not be used again", { wanted: { stored, reuse: false } }, "new", "dynamic"],
+    ["a stored client whose secret has expired", { wanted: { stored: secret(-1) } }, "new", "dynamic"],
+    ["a stored client whose secret holds", { wanted: { stored: secret(60_000) } }, "stored", "dynamic"],
     [
       "a stored client that the configuration named once",
       { wanted: { stored: { ...stored, kind: "configured" } } },
-      { id: "new", kind: "dynamic" },
+      "new",
+      "dynamic",
+    ],
+    ["a document that the server knows", { plan: DOCUMENT, metadata: KNOWN }, document, "metadata-document"],
+    ["a document that the server does not advertise", { plan: DOCUMENT }, "new", "dynamic"],
+    [
+      "a document that the configuration insists on, beside a stored client",
+      { plan: { ...DOCUMENT, clientRegistration: "cimd" }, wanted: { stored } },
+      document,
+      "metadata-document",
     ],
     [
-      "a metadata document that the server knows",
-      { plan: { clientMetadataUrl: document }, metadata: { client_id_metadata_document_supported: true } },
-      { id: document, kind: "metadata-document", method: "none" },
+      "a document, but registration is configured",
+      { plan: { ...DOCUMENT, clientRegistration: "dcr" }, metadata: KNOWN },
+      "new",
+      "dynamic",
     ],
-    [
-      "a metadata document that the server does not advertise",
-      { plan: { clientMetadataUrl: document } },
-      { id: "new", kind: "dynamic" },
-    ],
-    [
-      "a metadata document that the configuration insists on, beside a stored client",
-      { plan: { clientMetadataUrl: document, clientRegistration: "cimd" }, wanted: { stored } },
-      { id: document, kind: "metadata-document" },
-    ],
-    [
-      "a metadata document, but registration is configured",
-      {
-        plan: { clientMetadataUrl: document, clientRegistration: "dcr" },
-        metadata: { client_id_metadata_document_supported: true },
-      },
-      { id: "new", kind: "dynamic" },
-    ],
-    ["nothing", {}, { id: "new", kind: "dynamic", method: "none" }],
+    ["nothing", {}, "new", "dynamic"],
   ];
 
   test.each(ROWS)(
     "%s -> the client",
-    async (_condition, { plan = {}, metadata = {}, wanted = {} }, outcome) => {
+    async (_condition, { plan = {}, metadata = {}, wanted = {} }, id, kind) => {
       const server = await authServer(() => registered, metadata);
-      expect(await clientOf(server, contextOf(plan), wanted)).toMatchObject(outcome);
-      expect(server.asked).toHaveLength(outcome.id === "new" ? 1 : 0);
+      expect(await clientOf(server, contextOf(plan), wanted)).toMatchObject({ id, kind, method: "none" });
+      expect(server.asked).toHaveLength(id === "new" ? 1 : 0);
     },
   );
 
@@ -569,61 +506,39 @@ describe("registration", () => {
     expect(server.asked).toHaveLength(1);
   });
 
-  test.each<[string, Answer, object]>([
-    [
-      "invalid_redirect_uri",
-      refusal("invalid_redirect_uri"),
-      { kind: "redirect-refused", facts: { url: REDIRECT } },
-    ],
+  const body = (fields: object): Answer => ({ status: 201, body: fields });
+  test.each<[string, Answer, kind: string, facts?: object]>([
+    ["invalid_redirect_uri", refusal("invalid_redirect_uri"), "redirect-refused", { url: REDIRECT }],
     [
       "another error that speaks of the redirect URI",
       refusal("invalid_client_metadata", "redirect_uri must be https or localhost"),
-      { kind: "redirect-refused" },
+      "redirect-refused",
     ],
-    [
-      "403 without JSON",
-      { status: 403, type: "text/html", body: "<h1>no</h1>" },
-      { kind: "known-clients-only" },
-    ],
+    ["403 without JSON", { status: 403, type: "text/html", body: "<h1>no</h1>" }, "known-clients-only"],
     [
       "403 with an error",
       { ...refusal("access_denied", "Trusted hosts"), status: 403 },
-      { kind: "known-clients-only" },
+      "known-clients-only",
     ],
-    [
-      "401",
-      { status: 401, headers: { "www-authenticate": "Bearer" }, body: "" },
-      { kind: "known-clients-only" },
-    ],
-    ["404", { status: 404, body: "not found" }, { kind: "no-registration" }],
-    ["405", { status: 405, body: "" }, { kind: "no-registration" }],
-    ["an unknown error", refusal("strange"), { kind: "registration-refused", facts: { what: "strange" } }],
-    ["503", { status: 503, body: "" }, { kind: "unavailable", facts: { status: 503 } }],
-    ["429", { status: 429, body: { error: "slow" } }, { kind: "unavailable", facts: { status: 429 } }],
-    ["400 without an error", { status: 400, body: "no" }, { kind: "bad-answer", facts: { status: 400 } }],
-    ["no JSON", { status: 201, body: "<html>" }, { kind: "bad-answer", facts: { what: "it is not JSON" } }],
-    [
-      "no client_id",
-      { status: 201, body: {} },
-      { kind: "bad-answer", facts: { what: "its client_id is missing or wrong" } },
-    ],
-    ["a client_id with a newline", { status: 201, body: { client_id: "a\nb" } }, { kind: "bad-answer" }],
-    [
-      "a client_id of 3,000 characters",
-      { status: 201, body: { client_id: "a".repeat(3_000) } },
-      { kind: "bad-answer" },
-    ],
+    ["401", { status: 401, headers: { "www-authenticate": "Bearer" }, body: "" }, "known-clients-only"],
+    ["404", { status: 404, body: "not found" }, "no-registration"],
+    ["405", { status: 405, body: "" }, "no-registration"],
+    ["an unknown error", refusal("strange"), "registration-refused", { what: "strange" }],
+    ["503", { status: 503, body: "" }, "unavailable", { status: 503 }],
+    ["429", { status: 429, body: { error: "slow" } }, "unavailable", { status: 429 }],
+    ["400 without an error", { status: 400, body: "no" }, "bad-answer", { status: 400 }],
+    ["no JSON", { status: 201, body: "<html>" }, "bad-answer", { what: "it is not JSON" }],
+    ["no client_id", body({}), "bad-answer", { what: "its client_id is missing or wrong" }],
+    ["a client_id with a newline", body({ client_id: "a\nb" }), "bad-answer"],
+    ["a client_id of 3,000 characters", body({ client_id: "a".repeat(3_000) }), "bad-answer"],
     [
       "a secret of 5,000 characters",
-      {
-        status: 201,
-        body: { client_id: "a", client_secret: "s".repeat(5_000), client_secret_expires_at: 0 },
-      },
-      { kind: "bad-answer" },
+      body({ client_id: "a", client_secret: "s".repeat(5_000), ...expires }),
+      "bad-answer",
     ],
-  ])("%s -> the problem, and one request", async (_condition, answer, problem) => {
+  ])("%s -> the problem, and one request", async (_condition, answer, kind, facts = {}) => {
     const server = await authServer(() => answer);
-    expect(await problemOf(clientOf(server, contextOf()))).toMatchObject(problem);
+    expect(await problemOf(clientOf(server, contextOf()))).toMatchObject({ kind, facts });
     expect(server.asked).toHaveLength(1);
   });
 

@@ -53,70 +53,58 @@ describe("refreshTokens", () => {
     expect(await problemOf(refreshTokens(record, contextOf()))).toMatchObject({ kind: "not-https" });
   });
 
-  const BAD = { kind: "bad-answer" };
-  const wrong = (what: string): object => ({ kind: "bad-answer", facts: { what } });
-  test.each<[string, Answer | null, object]>([
-    ["invalid_grant", { status: 400, body: { error: "invalid_grant" } }, { kind: "refresh-refused" }],
-    ["invalid_client", { status: 400, body: { error: "invalid_client" } }, { kind: "client-unknown" }],
+  const failing = (error: string, status = 400): Answer => ({ status, body: { error } });
+  const tokens = (more: object): Answer => ({ body: { ...answered, ...more } });
+  const long = "a".repeat(20_000);
+  test.each<[string, Answer | null, kind: string, facts?: object]>([
+    ["invalid_grant", failing("invalid_grant"), "refresh-refused"],
+    ["invalid_client", failing("invalid_client"), "client-unknown"],
     [
       "invalid_client as a challenge",
-      { status: 401, headers: { "www-authenticate": 'Basic realm="x"' }, body: { error: "invalid_client" } },
-      { kind: "client-unknown" },
+      { ...failing("invalid_client", 401), headers: { "www-authenticate": 'Basic realm="x"' } },
+      "client-unknown",
     ],
+    ["unauthorized_client", failing("unauthorized_client"), "client-unknown"],
+    ["invalid_target", failing("invalid_target"), "resource-refused"],
+    ["another error", failing("invalid_request"), "refused", { error: "invalid_request" }],
+    ["temporarily_unavailable", failing("temporarily_unavailable"), "unavailable"],
+    ["503", { status: 503, body: "" }, "unavailable", { status: 503 }],
+    ["500 with invalid_grant", failing("invalid_grant", 500), "unavailable"],
+    ["408", { status: 408, body: "" }, "unavailable"],
+    ["429", failing("invalid_grant", 429), "unavailable", { status: 429 }],
+    ["401 without an error", { status: 401, body: "" }, "bad-answer"],
+    ["a redirect", { status: 302, headers: { location: "https://evil.example" }, body: "" }, "bad-answer"],
+    ["HTML", { type: "text/html", body: "<html>" }, "bad-answer", { what: "it is not JSON" }],
+    ["nothing", { body: "" }, "bad-answer", { what: "it is not JSON" }],
+    ["a list", { body: [] }, "bad-answer"],
     [
-      "unauthorized_client",
-      { status: 400, body: { error: "unauthorized_client" } },
-      { kind: "client-unknown" },
+      "no token",
+      { body: { token_type: "Bearer" } },
+      "bad-answer",
+      { what: "its access_token is missing or wrong" },
     ],
-    ["invalid_target", { status: 400, body: { error: "invalid_target" } }, { kind: "resource-refused" }],
-    [
-      "another error",
-      { status: 400, body: { error: "invalid_request" } },
-      { kind: "refused", facts: { error: "invalid_request" } },
-    ],
-    [
-      "temporarily_unavailable",
-      { status: 400, body: { error: "temporarily_unavailable" } },
-      { kind: "unavailable" },
-    ],
-    ["503", { status: 503, body: "" }, { kind: "unavailable", facts: { status: 503 } }],
-    ["500 with invalid_grant", { status: 500, body: { error: "invalid_grant" } }, { kind: "unavailable" }],
-    ["408", { status: 408, body: "" }, { kind: "unavailable" }],
-    [
-      "429",
-      { status: 429, body: { error: "invalid_grant" } },
-      { kind: "unavailable", facts: { status: 429 } },
-    ],
-    ["401 without an error", { status: 401, body: "" }, BAD],
-    ["a redirect", { status: 302, headers: { location: "https://evil.example" }, body: "" }, BAD],
-    ["HTML", { type: "text/html", body: "<html>" }, wrong("it is not JSON")],
-    ["nothing", { body: "" }, wrong("it is not JSON")],
-    ["a list", { body: [] }, BAD],
-    ["no token", { body: { token_type: "Bearer" } }, wrong("its access_token is missing or wrong")],
-    ["an empty token", { body: { ...answered, access_token: "" } }, BAD],
+    ["an empty token", tokens({ access_token: "" }), "bad-answer"],
     [
       "a token with a newline",
-      { body: { ...answered, access_token: "a\r\nx-evil: 1" } },
-      wrong("its access_token cannot be sent"),
+      tokens({ access_token: "a\r\nx-evil: 1" }),
+      "bad-answer",
+      { what: "its access_token cannot be sent" },
     ],
-    ["a token with a space", { body: { ...answered, access_token: "a b" } }, BAD],
-    [
-      "a refresh token of 20,000 characters",
-      { body: { ...answered, refresh_token: "a".repeat(20_000) } },
-      BAD,
-    ],
-    ["a token of 20,000 characters", { body: { ...answered, access_token: "a".repeat(20_000) } }, BAD],
+    ["a token with a space", tokens({ access_token: "a b" }), "bad-answer"],
+    ["a refresh token of 20,000 characters", tokens({ refresh_token: long }), "bad-answer"],
+    ["a token of 20,000 characters", tokens({ access_token: long }), "bad-answer"],
     [
       "a refresh token with a newline",
-      { body: { ...answered, refresh_token: "a\nb" } },
-      wrong("its refresh_token cannot be sent"),
+      tokens({ refresh_token: "a\nb" }),
+      "bad-answer",
+      { what: "its refresh_token cannot be sent" },
     ],
-    ["a refresh token that is a number", { body: { ...answered, refresh_token: 7 } }, BAD],
-    ["DPoP", { body: { ...answered, token_type: "DPoP" } }, wrong("its token_type is not Bearer")],
-    ["a connection that is cut", null, { kind: "unreachable" }],
-  ])("%s -> the problem, after one request", async (_condition, answer, problem) => {
+    ["a refresh token that is a number", tokens({ refresh_token: 7 }), "bad-answer"],
+    ["DPoP", tokens({ token_type: "DPoP" }), "bad-answer", { what: "its token_type is not Bearer" }],
+    ["a connection that is cut", null, "unreachable"],
+  ])("%s -> the problem, after one request", async (_condition, answer, kind, facts = {}) => {
     const server = await authServer(() => answer);
-    expect(await problemOf(refreshTokens(recordOf(server), contextOf()))).toMatchObject(problem);
+    expect(await problemOf(refreshTokens(recordOf(server), contextOf()))).toMatchObject({ kind, facts });
     expect(server.asked).toHaveLength(1);
   });
 

@@ -34,6 +34,16 @@ async function occupied(): Promise<number> {
   return (server.address() as { port: number }).port;
 }
 
+type World = Awaited<ReturnType<typeof world>>;
+
+/** Signs in, with the browser. */
+async function through(all: World, target: ReturnType<World["target"]>, agreed = {}): Promise<void> {
+  const step = await all.signIns.begin(target, agreed);
+  if (step.step !== "open") throw new Error(step.step);
+  await browse(step.url);
+  await all.ended();
+}
+
 describe("the stored sign-in", () => {
   test("it renews itself -> renewed, then the end with the number of tools; nothing is asked", async () => {
     const all = await world();
@@ -83,10 +93,7 @@ describe("the stored sign-in", () => {
       renew: async () => true,
       challenge: { scheme: "Bearer", error: "insufficient_scope", scope: "write" },
     });
-    const step = await all.signIns.begin(target, {});
-    if (step.step !== "open") throw new Error(step.step);
-    await browse(step.url);
-    await all.ended();
+    await through(all, target);
     expect(target.store.record).toMatchObject({ requestedScope: "read write", scope: "read write" });
   });
 
@@ -94,10 +101,7 @@ describe("the stored sign-in", () => {
     const all = await world();
     const record = { ...recordWith(all.server), requestedScope: "read" };
     const target = all.target("linear", { record, challenge: { scheme: "Bearer", scope: "write" } });
-    const step = await all.signIns.begin(target, {});
-    if (step.step !== "open") throw new Error(step.step);
-    await browse(step.url);
-    await all.ended();
+    await through(all, target);
     expect(target.store.record).toMatchObject({ requestedScope: "write" });
   });
 });
@@ -168,10 +172,7 @@ describe("an issuer that differs", () => {
   test("the user agreed to it -> the browser opens, and the record keeps the agreement", async () => {
     const all = await differing();
     const target = all.target("linear");
-    const step = await all.signIns.begin(target, { issuer: FOUND });
-    if (step.step !== "open") throw new Error(step.step);
-    await browse(step.url);
-    await all.ended();
+    await through(all, target, { issuer: FOUND });
     expect(target.store.record).toMatchObject({ acceptedIssuer: FOUND });
   });
 
@@ -531,43 +532,32 @@ describe("mixUpOf", () => {
     });
   });
 
+  const OWN_PAGE = "https://evil.example/authorize";
+  const BANK = { issuer: "https://bank.example" };
+  const NAMED = { issuer: "https://evil.example" };
+  const METADATA = { authServerMetadataUrl: "https://evil.example/m" };
   test.each<[string, Discovered, Partial<OAuthPlan>, isOwnPlan: boolean, isAsked: boolean]>([
-    ["its own page", found({ authorization_endpoint: "https://evil.example/authorize" }), {}, true, false],
+    ["its own page", found({ authorization_endpoint: OWN_PAGE }), {}, true, false],
     [
       "its own page, the token endpoint elsewhere (Google)",
-      found({
-        authorization_endpoint: "https://evil.example/authorize",
-        token_endpoint: "https://api.example/token",
-      }),
+      found({ authorization_endpoint: OWN_PAGE, token_endpoint: "https://api.example/token" }),
       {},
       true,
       false,
     ],
     ["page and token endpoint of one other site", found({ token_endpoint: `${PAGE}/token` }), {}, true, true],
     ["the name of the other site", found({ issuer: "https://accounts.bank.example" }), {}, true, true],
-    ["an issuer that the user names", found(), { issuer: "https://evil.example" }, true, false],
-    ["an issuer that a project's file names", found(), { issuer: "https://evil.example" }, false, true],
+    ["an issuer that the user names", found(), NAMED, true, false],
+    ["an issuer that a project's file names", found(), NAMED, false, true],
     [
-      "an issuer that the user names, found elsewhere",
-      found({ issuer: "https://bank.example" }, { acceptedIssuer: "https://bank.example" }),
-      { issuer: "https://bank.example" },
+      "an issuer that the user names, elsewhere",
+      found(BANK, { acceptedIssuer: BANK.issuer }),
+      BANK,
       true,
       true,
     ],
-    [
-      "metadata that the user names",
-      found(),
-      { authServerMetadataUrl: "https://evil.example/m" },
-      true,
-      false,
-    ],
-    [
-      "metadata that a project's file names",
-      found(),
-      { authServerMetadataUrl: "https://evil.example/m" },
-      false,
-      true,
-    ],
+    ["metadata that the user names", found(), METADATA, true, false],
+    ["metadata that a project's file names", found(), METADATA, false, true],
     ["no check of the issuer", found(), { skipIssuerMetadataValidation: true }, true, true],
   ])("%s -> asked: %$4", (_name, discovered, plan, isOwnPlan, isAsked) => {
     expect(asked(discovered, plan, isOwnPlan) !== undefined).toBe(isAsked);
@@ -578,52 +568,30 @@ describe("checkSecretTarget", () => {
   const ISSUER = "https://evil.example";
   const KEY = { privateKeyFile: "/key.pem" };
   const OTHER = { acceptedIssuer: ISSUER };
-  test.each<
-    [title: string, token: string, plan: Partial<OAuthPlan>, more: Partial<Discovered>, key?: string]
-  >([
+  const SITE = `${ISSUER}/token`;
+  const ELSEWHERE = "https://tokens.example/token";
+  type Row = [
+    title: string,
+    token: string,
+    plan: Partial<OAuthPlan>,
+    more: Partial<Discovered>,
+    key?: string,
+  ];
+  test.each<Row>([
     ["the server's own site", "https://docs.example/token", {}, {}],
     ["a name below the server's", "https://auth.docs.example/token", {}, {}],
-    ["another site", "https://evil.example/token", {}, {}, "issuer"],
+    ["another site", SITE, {}, {}, "issuer"],
     ["a neighbour below one name", "https://auth.example/token", {}, {}, "issuer"],
     ["this machine, for a server elsewhere", "http://127.0.0.1:8080/token", {}, {}, "issuer"],
-    ["another site, whose issuer is named", "https://evil.example/token", { issuer: ISSUER }, {}],
-    ["wherever the named issuer says", "https://tokens.example/token", { issuer: ISSUER }, {}],
-    [
-      "another site, that calls itself the named issuer",
-      "https://tokens.example/token",
-      { issuer: ISSUER },
-      OTHER,
-      "authServerMetadataUrl",
-    ],
-    ["the named issuer's site, whoever says so", "https://evil.example/token", { issuer: ISSUER }, OTHER],
-    [
-      "another site, any issuer accepted",
-      "https://evil.example/token",
-      { skipIssuerMetadataValidation: true },
-      OTHER,
-      "issuer",
-    ],
-    [
-      "wherever the named metadata say",
-      "https://tokens.example/token",
-      { authServerMetadataUrl: `${ISSUER}/m` },
-      {},
-    ],
-    ["another site, proof by a key", "https://evil.example/token", KEY, {}],
-    [
-      "another site that calls itself another, proof by a key",
-      "https://evil.example/token",
-      KEY,
-      OTHER,
-      "issuer",
-    ],
-    [
-      "another site, proof by a ready assertion",
-      "https://evil.example/token",
-      { assertionFile: "/a" },
-      {},
-      "issuer",
-    ],
+    ["another site, whose issuer is named", SITE, { issuer: ISSUER }, {}],
+    ["wherever the named issuer says", ELSEWHERE, { issuer: ISSUER }, {}],
+    ["another site with the named name", ELSEWHERE, { issuer: ISSUER }, OTHER, "authServerMetadataUrl"],
+    ["the named issuer's site, whoever says so", SITE, { issuer: ISSUER }, OTHER],
+    ["another site, any issuer accepted", SITE, { skipIssuerMetadataValidation: true }, OTHER, "issuer"],
+    ["wherever the named metadata say", ELSEWHERE, { authServerMetadataUrl: `${ISSUER}/m` }, {}],
+    ["another site, proof by a key", SITE, KEY, {}],
+    ["another site that calls itself another, proof by a key", SITE, KEY, OTHER, "issuer"],
+    ["another site, proof by a ready assertion", SITE, { assertionFile: "/a" }, {}, "issuer"],
   ])("%s -> refused: %$4", (_title, token, plan, more, key) => {
     const check = () =>
       checkSecretTarget(found({ issuer: ISSUER, token_endpoint: token }, more), {

@@ -1,15 +1,15 @@
 /** Owns: which program shows the address of a sign-in, when there is none, and that it starts without a shell. */
 
-import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { isOpenable } from "../../../../../../src/shared/text/reading.ts";
 import {
   type BrowserOptions,
   openBrowser,
   openersFor,
 } from "../../../../../../workers/connection/auth/sign-in/browser.ts";
+import { tempFolder } from "../../../../temp-folder.ts";
 
 const URL_ = "https://as.test/authorize?client_id=c&state=s";
 
@@ -86,17 +86,11 @@ test.each([
 });
 
 describe.skipIf(process.platform === "win32")("openBrowser with a real program", () => {
-  const folders: string[] = [];
-  afterEach(async () => {
-    await Promise.all(folders.splice(0).map((folder) => rm(folder, { recursive: true })));
-  });
-
   /** A program that writes its folder, its arguments and a variable into a file. */
   async function program(
     name = "browser",
   ): Promise<{ folder: string; file: string; shown: () => Promise<string> }> {
-    const folder = await mkdtemp(join(tmpdir(), "browser-"));
-    folders.push(folder);
+    const folder = await tempFolder();
     const file = join(folder, name);
     const lines = [
       'pwd >"$0.tmp"',

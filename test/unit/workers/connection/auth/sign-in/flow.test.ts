@@ -29,6 +29,12 @@ async function opened({ signIns, target }: World, name = "linear", parts: Target
   return { step, target: aimed };
 }
 
+const listens = (step: Opened): Promise<boolean> =>
+  browse(step.redirectUri).then(
+    () => true,
+    () => false,
+  );
+
 describe("by the browser", () => {
   test("the answer comes -> tokens are stored, the server connects, the page and the end say so", async () => {
     const all = await world();
@@ -63,14 +69,7 @@ describe("by the browser", () => {
     const { step } = await opened(all);
     await browse(step.url);
     await all.ended();
-    await expect
-      .poll(() =>
-        browse(step.redirectUri).then(
-          () => "answers",
-          () => "closed",
-        ),
-      )
-      .toBe("closed");
+    await expect.poll(() => listens(step)).toBe(false);
   });
 
   test("codes, verifiers and tokens -> all are told as secrets, and none is in the log or a page", async () => {
@@ -173,7 +172,6 @@ describe("by the browser", () => {
     const all = await world();
     let connects = 0;
     const { step, target } = await opened(all, "linear", { signedIn: async () => ++connects });
-    const { SignInProblem } = await import("../../../../../../workers/connection/auth/model/model.ts");
     target.store.failure = new SignInProblem("lock-busy", { path: "/store" });
     await browse(step.url);
     expect(await all.ended()).toMatchObject({ ok: false, error: { data: { reason: "lock-busy" } } });
@@ -258,12 +256,6 @@ describe("by paste", () => {
 });
 
 describe("the end without an answer", () => {
-  const listens = (step: Opened): Promise<boolean> =>
-    browse(step.redirectUri).then(
-      () => true,
-      () => false,
-    );
-
   test("cancel -> one end, cancelled, and nothing listens", async () => {
     const all = await world();
     const { step } = await opened(all);
@@ -365,14 +357,7 @@ describe("a client that the authorization server may have forgotten", () => {
       const { step: first, target } = await opened(all);
       const record = recordWith(all.server, { redirectUris: [first.redirectUri] });
       all.signIns.cancel(first.id);
-      await expect
-        .poll(() =>
-          browse(first.redirectUri).then(
-            () => true,
-            () => false,
-          ),
-        )
-        .toBe(false);
+      await expect.poll(() => listens(first)).toBe(false);
       expect(all.server.registered).toHaveLength(1);
       const second = await opened(all, "linear", { record });
       expect(second.step).toMatchObject({
@@ -396,14 +381,7 @@ describe("a client that the authorization server may have forgotten", () => {
     const { step: next } = await opened(all, "linear", { record });
     all.signIns.cancel(next.id);
     const known = recordWith(all.server, { redirectUris: [next.redirectUri] });
-    await expect
-      .poll(() =>
-        browse(next.redirectUri).then(
-          () => true,
-          () => false,
-        ),
-      )
-      .toBe(false);
+    await expect.poll(() => listens(next)).toBe(false);
     expect((await opened(all, "linear", { record: known })).step.url).toContain("old-client");
   });
 });

@@ -95,50 +95,26 @@ async function expose(
 const textOf = (at: { dir: string }, path: string): Promise<string> => readFile(join(at.dir, path), "utf8");
 
 describe("one tool", () => {
-  test.each<[files: Record<string, string>, wish: Wished, file: string, after: string]>([
+  test.each<[before: string, to: Exposure, after: string]>([
+    ["", "direct", ', "toolExposure": {"read": "direct"}'],
     [
-      { [USER]: entry("") },
-      { tools: ["read"], to: "direct" },
-      USER,
-      entry(', "toolExposure": {"read": "direct"}'),
-    ],
-    [
-      { [USER]: entry(', "toolExposure": {"read": "direct", "w*": "hidden"}') },
-      { tools: ["read"], to: "hidden" },
-      USER,
-      entry(', "toolExposure": {"read": "hidden", "w*": "hidden"}'),
+      ', "toolExposure": {"read": "direct", "w*": "hidden"}',
+      "hidden",
+      ', "toolExposure": {"read": "hidden", "w*": "hidden"}',
     ],
     // Without the rule the tool is found by search anyway.
-    [
-      { [USER]: entry(', "toolExposure": {"read": "direct"}') },
-      { tools: ["read"], to: "search" },
-      USER,
-      entry(""),
-    ],
-    [
-      { [USER]: entry(', "directTools": true') },
-      { tools: ["read"], to: "search" },
-      USER,
-      entry(', "directTools": true, "toolExposure": {"read": "deferred"}'),
-    ],
-    [
-      { [USER]: entry(', "toolExposure": {"*": "hidden"}') },
-      { tools: ["read"], to: "direct" },
-      USER,
-      entry(', "toolExposure": {"*": "hidden", "read": "direct"}'),
-    ],
-    [
-      { [USER]: entry(', "excludeTools": ["write", "read"]') },
-      { tools: ["read"], to: "search" },
-      USER,
-      entry(', "excludeTools": ["write"]'),
-    ],
-    [
-      { [USER]: entry(', "includeTools": ["write"]') },
-      { tools: ["read"], to: "search" },
-      USER,
-      entry(', "includeTools": ["write", "read"]'),
-    ],
+    [', "toolExposure": {"read": "direct"}', "search", ""],
+    [', "directTools": true', "search", ', "directTools": true, "toolExposure": {"read": "deferred"}'],
+    [', "toolExposure": {"*": "hidden"}', "direct", ', "toolExposure": {"*": "hidden", "read": "direct"}'],
+    [', "excludeTools": ["write", "read"]', "search", ', "excludeTools": ["write"]'],
+    [', "includeTools": ["write"]', "search", ', "includeTools": ["write", "read"]'],
+  ])("%s, read to %s -> %s", async (before, to, after) => {
+    const at = await place({ [USER]: entry(before) });
+    expect((await expose(at, { tools: ["read"], to }))[0]).toBe(to);
+    expect(await textOf(at, USER)).toBe(entry(after));
+  });
+
+  test.each<[files: Record<string, string>, wish: Wished, file: string, after: string]>([
     // The file that has the rules last is changed, and a file that defines the server for others stays.
     [
       { [SHARED]: entry(""), [USER]: override('"toolExposure": {"w*": "hidden"}') },
@@ -253,6 +229,7 @@ describe("a rule forbids it", () => {
 });
 
 describe("a key", () => {
+  const LAZY = override('"lifecycle": "lazy"');
   const set = async (
     at: Awaited<ReturnType<typeof place>>,
     key: "lifecycle" | "approve" | "toolPrefix",
@@ -275,38 +252,21 @@ describe("a key", () => {
     return found.file.slice(at.dir.length + 1);
   };
 
-  test.each<
-    [Record<string, string>, "lifecycle" | "approve" | "toolPrefix", string, boolean, string, string]
-  >([
-    [{ [USER]: entry("") }, "lifecycle", "eager", false, USER, entry(', "lifecycle": "eager"')],
+  test.each<[Record<string, string>, "lifecycle" | "approve" | "toolPrefix", string, string, string]>([
+    [{ [USER]: entry("") }, "lifecycle", "eager", USER, entry(', "lifecycle": "eager"')],
+    [{ [USER]: entry(', "approve": "never"') }, "approve", "always", USER, entry(', "approve": "always"')],
+    [{ [SHARED]: entry("") }, "toolPrefix", "short", SHARED, entry(', "toolPrefix": "short"')],
+    [{ [SHARED]: entry(""), [USER]: LAZY }, "lifecycle", "eager", USER, override('"lifecycle": "eager"')],
     [
-      { [USER]: entry(', "approve": "never"') },
-      "approve",
-      "always",
-      false,
-      USER,
-      entry(', "approve": "always"'),
-    ],
-    [{ [SHARED]: entry("") }, "toolPrefix", "short", false, SHARED, entry(', "toolPrefix": "short"')],
-    [
-      { [SHARED]: entry(""), [USER]: override('"lifecycle": "lazy"') },
+      { [USER]: entry(', "lifecycle": "eager"'), [PROJECT]: LAZY },
       "lifecycle",
       "eager",
-      false,
-      USER,
-      override('"lifecycle": "eager"'),
-    ],
-    [
-      { [USER]: entry(', "lifecycle": "eager"'), [PROJECT]: override('"lifecycle": "lazy"') },
-      "lifecycle",
-      "eager",
-      false,
       PROJECT,
       override('"lifecycle": "eager"'),
     ],
-  ])("%j, %s: %s -> written where it has an effect", async (files, key, value, project, file, after) => {
+  ])("%j, %s: %s -> written where it has an effect", async (files, key, value, file, after) => {
     const at = await place(files);
-    expect(await set(at, key, value, project)).toBe(file);
+    expect(await set(at, key, value)).toBe(file);
     expect(await textOf(at, file)).toBe(after);
   });
 

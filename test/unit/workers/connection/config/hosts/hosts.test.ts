@@ -1,12 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { describeProblem } from "../../../../../../src/shared/text/failure.ts";
-import { editableFile } from "../../../../../../workers/connection/config/edit/edit.ts";
 import type { ServerDefinition } from "../../../../../../workers/connection/config/entry/definition.ts";
 import { HOSTS, type HostName } from "../../../../../../workers/connection/config/entry/schema.ts";
-import {
-  type ConfigFacts,
-  configSources,
-} from "../../../../../../workers/connection/config/files/sources.ts";
+import type { ConfigFacts } from "../../../../../../workers/connection/config/files/sources.ts";
 import {
   type HostFile,
   hostSources,
@@ -33,16 +29,18 @@ function read(
 /** The values that a server really gets, with `X` set in the environment. */
 async function given(server: ServerDefinition | undefined): Promise<ResolvedTarget> {
   if (!server) throw new Error("not imported");
-  return resolveTarget(server, {
-    env: { X: "filled" },
-    home: "/home/me",
-    cwd: "/work/app",
-    signal: new AbortController().signal,
-    onSpawn: () => undefined,
-    onExit: () => undefined,
-    platform: "linux",
-  });
+  return resolveTarget(server, MACHINE);
 }
+
+const MACHINE = {
+  env: { X: "filled" },
+  home: "/home/me",
+  cwd: "/work/app",
+  signal: new AbortController().signal,
+  onSpawn: () => undefined,
+  onExit: () => undefined,
+  platform: "linux",
+} as const;
 
 const byName = ({ servers }: HostFile): Record<string, ServerDefinition> =>
   Object.fromEntries(servers.map((server) => [server.name, server]));
@@ -387,65 +385,10 @@ describe("hostSources", () => {
   });
 });
 
-describe("configSources", () => {
-  const files = (over: Parameters<typeof facts>[0]): string[] =>
-    configSources(facts(over)).map(({ file }) => file);
-
-  test("later files win: shared, user, .mcp.json, .pi/mcp.json", () => {
-    expect(files({})).toEqual([
-      "/home/me/.config/mcp/mcp.json",
-      "/home/me/.pi/agent/mcp.json",
-      "/work/app/.mcp.json",
-      "/work/app/.pi/mcp.json",
-    ]);
-  });
-
-  test("without trust no file of the project", () => {
-    expect(files({ projectTrusted: false })).toEqual([
-      "/home/me/.config/mcp/mcp.json",
-      "/home/me/.pi/agent/mcp.json",
-    ]);
-  });
-
-  test.each([
-    ["conf/mcp.json", "/work/app/conf/mcp.json"],
-    ["~/mine.json", "/home/me/mine.json"],
-    ["/abs.json", "/abs.json"],
-  ])("--mcp-config %s takes the place of the user's file", (configPath, file) => {
-    expect(files({ configPath })[1]).toBe(file);
-    expect(configSources(facts({ configPath }))[1]).toMatchObject({ origin: "user", required: true });
-  });
-
-  test.each([
-    [{}, false, "/home/me/.pi/agent/mcp.json"],
-    [{}, true, "/work/app/.pi/mcp.json"],
-    [{ configPath: "~/x.json" }, false, "/home/me/x.json"],
-    [{ configPath: "conf/x.json" }, false, "/work/app/conf/x.json"],
-    [{ configPath: "/abs.json" }, false, "/abs.json"],
-    [{ configPath: ".mcp.json" }, false, "/work/app/.mcp.json"],
-  ])("/mcp edit of %o, project %s -> the file that is read: %s", (over, project, file) => {
-    expect(editableFile(facts(over), project)).toBe(file);
-  });
-
-  test("a file that --mcp-config names and that is found too is read once, as the named file", () => {
-    expect(files({ configPath: ".mcp.json" })).toEqual([
-      "/home/me/.config/mcp/mcp.json",
-      "/work/app/.mcp.json",
-      "/work/app/.pi/mcp.json",
-    ]);
-  });
-});
-
 const DEFAULTS = { grantType: "authorization_code", clientRegistration: "auto" };
 const URL = { url: "https://x.test/mcp" };
 
 const ROOTS: Partial<Record<HostName, string>> = { vscode: "servers", opencode: "mcp" };
-
-function readOauth(host: HostName, text: string) {
-  const [source] = hostSources(host, facts());
-  if (!source) throw new Error("no source");
-  return parseHostText(text, { host, source, facts: facts(), before: [] });
-}
 
 const json = (host: HostName, entry: object): string =>
   JSON.stringify({ [ROOTS[host] ?? "mcpServers"]: { s: { ...URL, ...entry } } });
@@ -497,13 +440,13 @@ test.each<[HostName, object, object]>([
     { callbackPort: 5, redirectUri: "http://127.0.0.1:5/mcp/oauth/callback" },
   ],
 ])("%s: %j -> %j", (host, entry, keys) => {
-  const { servers, problems } = readOauth(host, json(host, entry));
+  const { servers, problems } = read(host, json(host, entry));
   expect(problems).toEqual([]);
   expect(servers[0]?.oauth).toEqual({ ...DEFAULTS, ...keys });
 });
 
 test("OpenCode's oauth false -> no sign-in", () => {
-  expect(readOauth("opencode", json("opencode", { oauth: false })).servers[0]?.oauth).toBe(false);
+  expect(read("opencode", json("opencode", { oauth: false })).servers[0]?.oauth).toBe(false);
 });
 
 const SERVER = '[mcp_servers.s]\nurl = "https://x.test/mcp"\n';
@@ -525,7 +468,7 @@ test.each<[string, object]>([
   ],
   [`mcp_oauth_callback_port = 4321\n[mcp_servers.s]\ncommand = "x"`, {}],
 ])("Codex: %j -> %j", (text, keys) => {
-  const { servers, problems } = readOauth("codex", text);
+  const { servers, problems } = read("codex", text);
   expect(problems).toEqual([]);
   expect(servers[0]?.oauth).toEqual({ ...DEFAULTS, ...keys });
 });
@@ -544,25 +487,16 @@ test.each<[HostName, object, object]>([
     { clientId: "filled", clientSecret: "$env:X" },
   ],
 ])("%s: %j -> the sign-in gets %j", async (host, entry, keys) => {
-  const [server] = readOauth(host, json(host, entry)).servers;
+  const [server] = read(host, json(host, entry)).servers;
   if (!server) throw new Error("not imported");
-  const plan = await resolveOAuth(server, {
-    env: { X: "filled" },
-    home: "/home/me",
-    cwd: "/work/app",
-    signal: new AbortController().signal,
-    onSpawn: () => undefined,
-    onExit: () => undefined,
-    platform: "linux",
-  });
-  expect(plan).toMatchObject(keys);
+  expect(await resolveOAuth(server, MACHINE)).toMatchObject(keys);
 });
 
 test.each<[HostName, object, string]>([
   ["vscode", { oauth: { clientId: "${input:id}" } }, "it asks for an ${input:...}"],
   ["cursor", { auth: { CLIENT_ID: "a", CLIENT_SECRET: "${input:s}" } }, "it asks for an ${input:...}"],
 ])("%s: %j -> left out: %s", (host, entry, reason) => {
-  const { servers, problems } = readOauth(host, json(host, entry));
+  const { servers, problems } = read(host, json(host, entry));
   expect(servers).toEqual([]);
   expect(problems[0]?.message).toBe(`cannot be imported: ${reason}`);
 });
@@ -575,7 +509,7 @@ test.each<[HostName, object]>([
   ["claude-code", { oauth: { callbackPort: { toString: 1 } } }],
   ["claude-code", { oauth: { scopes: [{ toString: 1 }] } }],
 ])("%s: %j -> left out with a warning", (host, entry) => {
-  expect(readOauth(host, json(host, entry))).toMatchObject({
+  expect(read(host, json(host, entry))).toMatchObject({
     servers: [],
     problems: [{ severity: "warning" }],
   });

@@ -43,7 +43,11 @@ describe("configSources", () => {
       ["user", "user", "project-file", "project-pi"],
     ],
     [{ configPath: "~/x.json", projectTrusted: false }, [SHARED, "/home/me/x.json"], ["user", "user"]],
-    [{ configPath: "x.json", projectTrusted: false }, [SHARED, "/work/app/x.json"], ["user", "user"]],
+    [
+      { configPath: "conf/x.json", projectTrusted: false },
+      [SHARED, "/work/app/conf/x.json"],
+      ["user", "user"],
+    ],
     [{ configPath: ".mcp.json" }, [SHARED, ...PROJECT], ["user", "user", "project-pi"]],
     [{ configPath: SHARED, projectTrusted: false }, [SHARED], ["user"]],
   ])("%j -> %j", (over, files, origins) => {
@@ -202,120 +206,86 @@ const USERS = "agent/mcp.json";
 const OF_ALL = "clone/.mcp.json";
 const PI_FILE = "clone/.pi/mcp.json";
 
-interface Case {
-  files: Record<string, object>;
-  over?: Partial<ConfigFacts>;
-  /** Whether a file of the project defines it, and whether it needs the project's trust. */
-  defines: boolean;
-  trust: boolean;
-}
-
 const registered = [{ name: "s", config: SERVER, extensionPath: "/ext.ts" }];
+const OFF = servers({ ...SERVER, enabled: false });
+const CHANGES = servers({ directTools: ["x"] });
+const [CURSOR, OPENCODE] = [imports("cursor"), imports("opencode")];
+const OWN_OPENCODE = { [USERS]: OPENCODE, ".config/opencode/opencode.json": opencode(LOCAL) };
+type Files = Record<string, object>;
 
-const CASES: Record<string, Case> = {
-  "the user's file": { files: { [USERS]: servers(SERVER) }, defines: false, trust: false },
-  "the user's file for several programs": {
-    files: { ".config/mcp/mcp.json": servers(SERVER) },
-    defines: false,
-    trust: false,
-  },
-  "a file below the project that --mcp-config names": {
-    files: { "clone/other.json": servers(SERVER) },
-    over: { configPath: "other.json" },
-    defines: false,
-    trust: false,
-  },
-  "the project's own file that --mcp-config names": {
-    files: { [OF_ALL]: servers(SERVER) },
-    over: { configPath: ".mcp.json" },
-    defines: false,
-    trust: false,
-  },
-  "an extension": { files: {}, over: { registered }, defines: false, trust: false },
-  ".mcp.json": { files: { [OF_ALL]: servers(SERVER) }, defines: true, trust: true },
-  ".pi/mcp.json": { files: { [PI_FILE]: servers(SERVER) }, defines: true, trust: true },
-  ".mcp.json, overridden by .pi/mcp.json": {
-    files: { [OF_ALL]: servers(SERVER), [PI_FILE]: servers({ directTools: ["x"] }) },
-    defines: true,
-    trust: true,
-  },
-  "the user's file, overridden by the project": {
-    files: { [USERS]: servers(SERVER), [OF_ALL]: servers({ directTools: ["x"] }) },
-    defines: false,
-    trust: false,
-  },
-  "the user's file, replaced whole by the project": {
-    files: { [USERS]: servers(SERVER), [OF_ALL]: servers(SERVER) },
-    defines: true,
-    trust: true,
-  },
-  "the user's file switches it off and the project on": {
-    files: { [USERS]: servers({ ...SERVER, enabled: false }), [PI_FILE]: servers({ enabled: true }) },
-    defines: false,
-    trust: true,
-  },
-  "switched on by one file of the project and overridden by another": {
-    files: {
-      [USERS]: servers({ ...SERVER, enabled: false }),
-      [OF_ALL]: servers({ enabled: true }),
-      [PI_FILE]: servers({ excludeTools: ["x"] }),
-    },
-    defines: false,
-    trust: true,
-  },
-  "another program's file of the user": {
-    files: { [USERS]: imports("cursor"), ".cursor/mcp.json": servers(SERVER) },
-    defines: false,
-    trust: false,
-  },
-  "another program's file of the project": {
-    files: { [USERS]: imports("cursor"), "clone/.cursor/mcp.json": servers(SERVER) },
-    defines: true,
-    trust: true,
-  },
-  "another program's files of the user and of the project": {
-    files: {
-      [USERS]: imports("cursor"),
-      ".cursor/mcp.json": servers(SERVER),
-      "clone/.cursor/mcp.json": servers(SERVER),
-    },
-    defines: true,
-    trust: true,
-  },
-  "OpenCode: the user's command, other keys of the project": {
-    files: {
-      [USERS]: imports("opencode"),
-      ".config/opencode/opencode.json": opencode(LOCAL),
-      "clone/opencode.json": opencode({ environment: { PATH: "./bin" } }),
-    },
-    defines: false,
-    trust: true,
-  },
-  "OpenCode: the user's command, other keys of the project, then of the user": {
-    files: {
-      [USERS]: imports("opencode"),
-      ".config/opencode/opencode.json": opencode(LOCAL),
+/** Who defines it: nobody of the project; the project only changes it, and needs trust; or a file of the project does. */
+const CASES: [
+  title: string,
+  who: "user" | "changed" | "project",
+  files: Files,
+  over?: Partial<ConfigFacts>,
+][] = [
+  ["the user's file", "user", { [USERS]: servers(SERVER) }],
+  ["the user's file for several programs", "user", { ".config/mcp/mcp.json": servers(SERVER) }],
+  [
+    "a file below the project that --mcp-config names",
+    "user",
+    { "clone/other.json": servers(SERVER) },
+    { configPath: "other.json" },
+  ],
+  [
+    "the project's own file that --mcp-config names",
+    "user",
+    { [OF_ALL]: servers(SERVER) },
+    { configPath: ".mcp.json" },
+  ],
+  ["an extension", "user", {}, { registered }],
+  [".mcp.json", "project", { [OF_ALL]: servers(SERVER) }],
+  [".pi/mcp.json", "project", { [PI_FILE]: servers(SERVER) }],
+  [".mcp.json, overridden by .pi/mcp.json", "project", { [OF_ALL]: servers(SERVER), [PI_FILE]: CHANGES }],
+  ["the user's, overridden by the project", "user", { [USERS]: servers(SERVER), [OF_ALL]: CHANGES }],
+  ["the user's, replaced by the project", "project", { [USERS]: servers(SERVER), [OF_ALL]: servers(SERVER) }],
+  ["the user's, off, and the project on", "changed", { [USERS]: OFF, [PI_FILE]: servers({ enabled: true }) }],
+  [
+    "switched on by one file of the project and overridden by another",
+    "changed",
+    { [USERS]: OFF, [OF_ALL]: servers({ enabled: true }), [PI_FILE]: servers({ excludeTools: ["x"] }) },
+  ],
+  ["another program's file of the user", "user", { [USERS]: CURSOR, ".cursor/mcp.json": servers(SERVER) }],
+  [
+    "another program's file of the project",
+    "project",
+    { [USERS]: CURSOR, "clone/.cursor/mcp.json": servers(SERVER) },
+  ],
+  [
+    "another program's files of the user and of the project",
+    "project",
+    { [USERS]: CURSOR, ".cursor/mcp.json": servers(SERVER), "clone/.cursor/mcp.json": servers(SERVER) },
+  ],
+  [
+    "OpenCode: the user's command, other keys of the project",
+    "changed",
+    { ...OWN_OPENCODE, "clone/opencode.json": opencode({ environment: { PATH: "./bin" } }) },
+  ],
+  [
+    "OpenCode: the user's command, other keys of the project, then of the user",
+    "changed",
+    {
+      ...OWN_OPENCODE,
       "clone/opencode.json": opencode({ enabled: true }),
       ".opencode/opencode.json": opencode({ timeout: 5_000 }),
     },
-    defines: false,
-    trust: true,
-  },
-  "OpenCode: the project's command, other keys of the user": {
-    files: {
-      [USERS]: imports("opencode"),
+  ],
+  [
+    "OpenCode: the project's command, other keys of the user",
+    "project",
+    {
+      [USERS]: OPENCODE,
       "clone/opencode.json": opencode(LOCAL),
       ".opencode/opencode.json": opencode({ environment: { A: "1" } }),
     },
-    defines: true,
-    trust: true,
-  },
-};
+  ],
+];
 
 describe("loadConfig: whether the project defines a server", () => {
-  test.each(Object.entries(CASES))("%s", async (_title, { files, over, defines, trust }) => {
-    const server = await load(files, over);
-    expect({ defines: server.definedByProject, trust: server.project }).toEqual({ defines, trust });
+  test.each(CASES)("%s -> %s", async (_title, who, files, over) => {
+    const { definedByProject, project } = await load(files, over);
+    expect([definedByProject, project]).toEqual([who === "project", who !== "user"]);
   });
 
   test("a server that a project's entry replaces is still the user's", async () => {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { expect, test } from "vitest";
 import { Noise, TooLarge } from "../../../../../../workers/connection/messages/too-large.ts";
-import { createEventReader } from "../../../../../../workers/connection/transports/http/events.ts";
+import { EventReader } from "../../../../../../workers/connection/transports/http/events.ts";
 
 interface Read {
   events: string[];
@@ -13,7 +13,7 @@ interface Read {
 
 function read(chunks: readonly (string | Buffer)[], maxBytes = 1_000_000): Read {
   const found: Read = { events: [], ids: [], retries: [] };
-  const reader = createEventReader({
+  const reader = new EventReader({
     maxBytes,
     noise: new Noise(() => undefined),
     onEvent: ({ type, data }) => void found.events.push(`${type}=${data}`) as undefined,
@@ -36,7 +36,7 @@ test.each([
   ["LF", "\n"],
   ["CRLF", "\r\n"],
   ["CR", "\r"],
-])("createEventReader: %s line ends -> the same events, however the bytes are cut", (_name, end) => {
+])("EventReader: %s line ends -> the same events, however the bytes are cut", (_name, end) => {
   const bytes = Buffer.from(STREAM.replaceAll("\n", end));
   for (let size = 1; size <= bytes.length; size++) {
     const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) =>
@@ -46,12 +46,12 @@ test.each([
   }
 });
 
-test("createEventReader: an event that ends in CR -> handed on before the next byte", () => {
+test("EventReader: an event that ends in CR -> handed on before the next byte", () => {
   expect(read(["data: x\r\r"]).events).toEqual(["message=x"]);
   expect(read(["data: x\r\n\r"]).events).toEqual(["message=x"]);
 });
 
-test("createEventReader: an event that is not complete -> not handed on", () => {
+test("EventReader: an event that is not complete -> not handed on", () => {
   expect(read(["data: x\n"]).events).toEqual([]);
 });
 
@@ -60,7 +60,7 @@ test.each([
   ["an id that no header can hold", "id: ü\n\n"],
   ["a retry that is no number", "retry: soon\n\n"],
   ["an unknown field", "color: red\n\n"],
-])("createEventReader: %s -> ignored", (_name, text) => {
+])("EventReader: %s -> ignored", (_name, text) => {
   expect(read([text])).toEqual({ events: [], ids: [], retries: [] });
 });
 
@@ -69,11 +69,11 @@ test.each([
   ["a line in pieces", Array.from({ length: 50 }, () => "data: x")],
   ["many lines of one event", Array.from({ length: 50 }, () => "data: x\n")],
   ["an endless comment", Array.from({ length: 50 }, () => ":abcdef")],
-])("createEventReader: %s beyond the limit -> TooLarge", (_name, chunks) => {
+])("EventReader: %s beyond the limit -> TooLarge", (_name, chunks) => {
   expect(() => read(chunks, 64)).toThrow(TooLarge);
 });
 
-test("createEventReader: an event of 600,000 lines -> read in a heap of 12 MiB", async () => {
+test("EventReader: an event of 600,000 lines -> read in a heap of 12 MiB", async () => {
   const url = new URL(`file://${join(import.meta.dirname, "../../../../../fixtures/reads-events.ts")}`);
   const worker = new Worker(url, { resourceLimits: { maxOldGenerationSizeMb: 12 } });
   const [length] = await once(worker, "message");
@@ -81,7 +81,7 @@ test("createEventReader: an event of 600,000 lines -> read in a heap of 12 MiB",
   expect(length).toBe(3 * 600_000 - 1);
 });
 
-test("createEventReader: a field other than data that is too long -> ignored", () => {
+test("EventReader: a field other than data that is too long -> ignored", () => {
   const long = "x".repeat(100_000);
   expect(
     read([`id: ${long}\nretry: 1${"0".repeat(100_000)}\nevent: endpoint${long}\ndata: a\n\ndata: b\n\n`]),
@@ -92,7 +92,7 @@ test("createEventReader: a field other than data that is too long -> ignored", (
   });
 });
 
-test("createEventReader: several events -> each one has the whole limit", () => {
+test("EventReader: several events -> each one has the whole limit", () => {
   expect(read(["data: 123456\n\n".repeat(100)], 64).events).toHaveLength(100);
 });
 
@@ -108,7 +108,7 @@ function searched(bytes: Buffer): { events: number; passed: number } {
   const onEvent = (): undefined => {
     events++;
   };
-  const reader = createEventReader({ maxBytes: bytes.length, noise: new Noise(() => undefined), onEvent });
+  const reader = new EventReader({ maxBytes: bytes.length, noise: new Noise(() => undefined), onEvent });
   for (const _ of reader.push(bytes));
   return { events, passed };
 }
@@ -116,7 +116,7 @@ function searched(bytes: Buffer): { events: number; passed: number } {
 test.each([
   ["CR-only lines", Buffer.alloc(70_000, "data:\r\r"), 10_000],
   ["bare line ends", Buffer.concat([Buffer.alloc(70_000, "\n"), Buffer.from("data: x\r\r")]), 1],
-])("createEventReader: %s -> each search for a line end passes each byte once", (_name, bytes, events) => {
+])("EventReader: %s -> each search for a line end passes each byte once", (_name, bytes, events) => {
   const found = searched(bytes);
   expect(found.events).toBe(events);
   expect(found.passed).toBeGreaterThanOrEqual(bytes.length);

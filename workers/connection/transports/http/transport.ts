@@ -1,0 +1,128 @@
+/**
+ * What the three transports over HTTP have in common: the stream of messages that the answers fill, a POST for each
+ * message, the explanation of a request that failed, and the end. Implements the SDK's `Transport`.
+ */
+import type { JSONRPCMessage, JSONRPCRequest, Transport } from "../../mcp/wire/wire.ts";
+import { isRequest } from "../../messages/incoming.ts";
+import type { MessageStream } from "../../messages/receive.ts";
+import { Noise } from "../../messages/too-large.ts";
+import type { HttpClient, HttpResponse } from "../../web/client.ts";
+import { handEvent, type ServerEvent } from "./events.ts";
+import { type Exchange, OpenExchanges, receiveAnswer } from "./exchange.ts";
+
+export interface HttpTransportOptions {
+  server: string;
+  url: URL;
+  headers: Record<string, string>;
+  client: HttpClient;
+  maxMessageBytes: number;
+  /** Gets one line about something odd that is not an error. */
+  onNote: (note: string) => void;
+  /** Returns the error with which a failed request is rejected. */
+  explain: (error: unknown, request: JSONRPCRequest) => unknown;
+}
+
+export const ANY_ANSWER = { accept: "application/json, text/event-stream" };
+
+export const isAccepted = ({ status }: HttpResponse): boolean => status >= 200 && status < 300;
+
+export abstract class HttpTransport<O extends HttpTransportOptions = HttpTransportOptions>
+  implements Transport
+{
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: (message: JSONRPCMessage) => void;
+
+  protected readonly options: O;
+  protected readonly lifetime = new AbortController();
+  protected readonly open = new OpenExchanges((message) => this.onmessage?.(message));
+  protected readonly stream: MessageStream;
+  #closing: Promise<void> | undefined;
+
+  constructor(options: O) {
+    this.options = options;
+    this.stream = {
+      server: options.server,
+      batches: () => false,
+      asked: () => this.open.asked(),
+      isOver: () => this.isClosed,
+      hand: (message) => this.open.deliver(message),
+      noise: new Noise(options.onNote),
+      onNote: options.onNote,
+    };
+  }
+
+  protected get isClosed(): boolean {
+    return this.lifetime.signal.aborted;
+  }
+
+  async start(): Promise<void> {
+    this.lifetime.signal.throwIfAborted();
+  }
+
+  /** Rejects with the error as it happened, not explained. */
+  protected abstract request(message: JSONRPCRequest): Promise<void>;
+  protected abstract notify(message: JSONRPCMessage): Promise<void>;
+  /** Gives up all that is open. */
+  protected abstract giveUp(): void;
+  protected async endSession(): Promise<void> {}
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    if (!isRequest(message)) return this.notify(message);
+    try {
+      await this.request(message);
+    } catch (error) {
+      throw this.options.explain(error, message);
+    }
+  }
+
+  /** An answer of any status. */
+  protected postTo(
+    url: URL,
+    message: JSONRPCMessage,
+    own: Record<string, string>,
+    signal: AbortSignal,
+  ): Promise<HttpResponse> {
+    const headers = { ...this.options.headers, "content-type": "application/json", ...own };
+    return this.options.client.request({
+      method: "POST",
+      url,
+      headers,
+      body: JSON.stringify(message),
+      signal,
+    });
+  }
+
+  /** `resume`: as `receiveAnswer` takes it. */
+  protected receive(
+    response: HttpResponse,
+    exchange: Exchange,
+    resume?: (lastId: string) => Promise<HttpResponse | undefined>,
+  ): Promise<void> {
+    return receiveAnswer(response, exchange, {
+      url: this.options.url,
+      maxBytes: this.options.maxMessageBytes,
+      stream: this.stream,
+      ...(resume && { resume }),
+      signal: exchange.controller.signal,
+    });
+  }
+
+  protected onEvent(event: ServerEvent): undefined | Promise<unknown> {
+    return handEvent(event, this.stream);
+  }
+
+  /** Ends all streams at once, then the session at the server, which may take `LIMITS.sessionEndMs`. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.lifetime.abort();
+    this.giveUp();
+    this.onclose?.();
+    await this.endSession();
+    this.options.client.close();
+  }
+}
