@@ -8,20 +8,9 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { OddAnswer } from "../support/authorization-server.ts";
 import { repeats } from "../support/long.ts";
-import { startOidc } from "../support/oidc.ts";
 import { oneFile } from "../support/one-file.ts";
-import { startProtectedServer } from "../support/protected-server.ts";
-import { signInAs } from "../support/signing-in.ts";
-import {
-  builtWorker,
-  configure,
-  createPlace,
-  fixtures,
-  type Place,
-  start,
-  textOf,
-} from "../worker/support.ts";
-import { onCleanup, SERVER, type Story, saysOfCall, signedIn, theStored } from "./support.ts";
+import { builtWorker, fixtures, type Place, textOf } from "../worker/support.ts";
+import { oidcStory, onCleanup, SERVER, type Story, saysOfCall, signedIn, theStored } from "./support.ts";
 
 const PROCESSES = 4;
 const TOKEN_MS = 300;
@@ -68,20 +57,8 @@ function startCaller({ agentDir, cwd }: Place, ms: number): Caller {
 }
 
 test(`${PROCESSES} processes, one sign-in, tokens of ${TOKEN_MS} ms -> no token is used twice, the sign-in lives`, async () => {
-  const oidc = await startOidc({ tokenMs: TOKEN_MS });
-  onCleanup(() => oidc.close());
-  const server = await startProtectedServer({
-    issuers: [oidc.issuer],
-    check: (token, resource) => oidc.check(token, resource),
-    challengeScope: "read",
-  });
-  onCleanup(() => server.close());
-  const place = await createPlace();
-  const servers = { [SERVER]: { url: server.url } };
-  const at = await start(servers, { place });
-  const ended = async (id: string) => (await at.event("sign-in", (event) => event.id === id)).result;
-  expect((await signInAs({}, { runtime: at.runtime, ended }, SERVER)).says).toBe("signed in");
-  await configure(place, servers);
+  const { oidc, place, signIn } = await oidcStory({ tokenMs: TOKEN_MS });
+  expect((await signIn()).says).toBe("signed in");
 
   const callers = Array.from({ length: PROCESSES }, () => startCaller(place, SHARED_MS));
   const told = await Promise.all(callers.map((caller) => caller.told));
@@ -125,33 +102,29 @@ function holdRenewal({ trusted }: Story, carriesOut: boolean): Held {
 
 const callOnce = async ({ at }: Story): Promise<string> => textOf(await at.call(SERVER, "echo", { a: 1 }));
 
-test("kill -9 before the server has renewed -> the next process renews with the same token", async () => {
+/** A second process is killed while it renews the tokens of a sign-in. */
+async function killedInRenewal(carriesOut: boolean): Promise<Story> {
   const story = await signedIn();
   await story.at.runtime.stop();
   story.trusted.book.expireAll();
-  const { reached, release } = holdRenewal(story, false);
+  const { reached, release } = holdRenewal(story, carriesOut);
   const caller = startCaller(story.place, ENDLESS_MS);
   await Promise.race([reached, caller.told]);
   caller.child.kill("SIGKILL");
   await caller.told.catch(() => undefined);
   release();
-  const next = await story.again();
+  return story.again();
+}
+
+test("kill -9 before the server has renewed -> the next process renews with the same token", async () => {
+  const next = await killedInRenewal(false);
   expect(await callOnce(next)).toBe('{"a":1}');
-  expect(story.trusted.book.reuses).toBe(0);
-  expect((await theStored(story.place)).record).not.toHaveProperty("refreshing");
+  expect(next.trusted.book.reuses).toBe(0);
+  expect((await theStored(next.place)).record).not.toHaveProperty("refreshing");
 });
 
 test("kill -9 after the server has renewed -> one sentence, and a sign-in mends it", async () => {
-  const story = await signedIn();
-  await story.at.runtime.stop();
-  story.trusted.book.expireAll();
-  const { reached, release } = holdRenewal(story, true);
-  const caller = startCaller(story.place, ENDLESS_MS);
-  await Promise.race([reached, caller.told]);
-  caller.child.kill("SIGKILL");
-  await caller.told.catch(() => undefined);
-  release();
-  const next = await story.again();
+  const next = await killedInRenewal(true);
   expect(await saysOfCall(next)).toBe(
     "web: the authorization server ended the sign-in. Run /mcp auth web in Pi.",
   );

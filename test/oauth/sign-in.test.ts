@@ -3,13 +3,11 @@ import { readFile, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { expect, test } from "vitest";
 import { browse, type Page } from "../support/browser.ts";
-import { type Oidc, startOidc } from "../support/oidc.ts";
-import { startProtectedServer } from "../support/protected-server.ts";
-import { isCallback, signInAs } from "../support/signing-in.ts";
-import { createPlace, start, textOf } from "../worker/support.ts";
+import { isCallback } from "../support/signing-in.ts";
+import { textOf } from "../worker/support.ts";
 import {
   expectNoSecret,
-  onCleanup,
+  oidcStory,
   SERVER,
   type StoryBeside,
   saysOfCall,
@@ -192,21 +190,6 @@ test("client_credentials -> connects without a user, and nothing is stored", asy
     [...trusted.book.secrets].filter((secret) => secret.startsWith("access-")),
   );
 });
-
-const oidcStory = async (options: Parameters<typeof startOidc>[0] = {}) => {
-  const oidc: Oidc = await startOidc(options);
-  onCleanup(() => oidc.close());
-  const server = await startProtectedServer({
-    issuers: [oidc.issuer],
-    check: (token, resource) => oidc.check(token, resource),
-    challengeScope: "read",
-  });
-  onCleanup(() => server.close());
-  const place = await createPlace();
-  const at = await start({ [SERVER]: { url: server.url } }, { place });
-  const ended = async (id: string) => (await at.event("sign-in", (event) => event.id === id)).result;
-  return { oidc, at, place, signIn: () => signInAs({}, { runtime: at.runtime, ended }, SERVER) };
-};
 
 test("oidc-provider: sign-in, renewal, rotation and sign-out -> no token is used twice", async () => {
   const { oidc, at, place, signIn } = await oidcStory();

@@ -12,6 +12,7 @@ import {
 } from "../support/authorization-server.ts";
 import { filesBelow } from "../support/files-below.ts";
 import { findSecrets, readBelow } from "../support/find-secrets.ts";
+import { startOidc } from "../support/oidc.ts";
 import { type ProtectedServer, type Protection, startProtectedServer } from "../support/protected-server.ts";
 import { type SignedIn, signInAs, type User } from "../support/signing-in.ts";
 import {
@@ -37,7 +38,7 @@ export async function authorization(behaviour: Behaviour = {}): Promise<Authoriz
 
 /** An MCP server that takes the tokens of `trusted`. */
 export async function guarded(
-  trusted: AuthorizationServer,
+  trusted: { issuer: string; book: Pick<Protection, "check"> },
   protection: Partial<Protection> = {},
 ): Promise<ProtectedServer> {
   const server = await startProtectedServer({
@@ -151,6 +152,17 @@ export const endedIn =
   (at: Started) =>
   async (id: string): Promise<SignedIn["result"]> =>
     (await at.event("sign-in", (event) => event.id === id)).result;
+
+/** A server that trusts oidc-provider, and the worker. Nobody is signed in. */
+export async function oidcStory(options: Parameters<typeof startOidc>[0] = {}) {
+  const oidc = await startOidc(options);
+  onCleanup(() => oidc.close());
+  const server = await guarded({ issuer: oidc.issuer, book: oidc }, { challengeScope: "read" });
+  const place = await createPlace();
+  const at = await start({ [SERVER]: { url: server.url } }, { place });
+  const signIn = () => signInAs({}, { runtime: at.runtime, ended: endedIn(at) }, SERVER);
+  return { oidc, at, place, signIn };
+}
 
 /** Starts both servers and the worker, and signs in. */
 export async function signedIn(options: StoryOptions = {}): Promise<Story> {

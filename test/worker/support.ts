@@ -10,21 +10,20 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { expect, inject } from "vitest";
-import { type Catalog, catalogFrom } from "../../src/catalog/catalog.ts";
 import type { Crash, KeepLimits, Runtime } from "../../src/runtime/contract.ts";
-import { startRuntime } from "../../src/runtime/runtime.ts";
 import type { CallResult } from "../../src/shared/protocol/calls.ts";
-import type { WorkerEvent } from "../../src/shared/protocol/contract.ts";
 import { ThreadsError } from "../../src/shared/protocol/errors.ts";
-import type { ServerStatus, SessionFacts, SessionLimits } from "../../src/shared/protocol/session.ts";
+import type { SessionFacts, SessionLimits } from "../../src/shared/protocol/session.ts";
 import { forWholeFile, onCleanup } from "../support/cleanup.ts";
 import { freePort } from "../support/free-port.ts";
 import { type OneFile, oneFile } from "../support/one-file.ts";
 import { killMarked, processesWithMarker, waitGone } from "../support/processes.ts";
 import { type RecordingUser, recordingUser } from "../support/recording-user.ts";
+import { type Watched, watchRuntime } from "../support/watched-runtime.ts";
 
 export { onCleanup } from "../support/cleanup.ts";
 export { freePort } from "../support/free-port.ts";
+export { currentCatalog, newestCatalog } from "../support/watched-runtime.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 export const fixtures = join(root, "test", "fixtures");
@@ -97,26 +96,14 @@ export async function configure({ agentDir }: Place, servers: Record<string, Ent
 
 type AskedByServer = ReturnType<RecordingUser["ofServers"]>[number];
 
-export interface Started extends Place {
-  runtime: Runtime;
-  events: readonly WorkerEvent[];
-  crashes: readonly Crash[];
-  /** The first past or future event at or after index `since` that fits. */
-  event<T extends WorkerEvent["type"]>(
-    type: T,
-    fits?: (event: Extract<WorkerEvent, { type: T }>) => boolean,
-    since?: number,
-  ): Promise<Extract<WorkerEvent, { type: T }>>;
+export interface Started extends Place, Watched {
   user: RecordingUser;
   /** The first question of a server that fits, past or to come, from this number on, from 0. */
   question(number?: number, fits?: (asked: { server: string }) => boolean): Promise<AskedByServer>;
   /** The crash with the number `count`, from 1; waits for it if it has not happened yet. */
   crash(count: number): Promise<Crash>;
-  call(server: string, tool: string, args?: Entry, signal?: AbortSignal): Promise<CallResult>;
   /** The error of a call that must fail. */
   failedCall(server: string, tool: string, args?: Entry, signal?: AbortSignal): Promise<ThreadsError>;
-  /** Waits for all tool lists, then answers the server's status. */
-  settled(name: string): Promise<ServerStatus>;
   log(): Promise<string>;
 }
 
@@ -124,20 +111,6 @@ export interface Started extends Place {
 export const breakable = pathToFileURL(join(fixtures, "workers", "breakable.mjs"));
 /** A worker that breaks at a message of the fixture `breaks-worker.mjs`. */
 export const breaksOnMessage = pathToFileURL(join(fixtures, "workers", "breaks-on-message.mjs"));
-/** The last catalog that main received. Its file may not be written yet. */
-export function newestCatalog({ events }: Started): Catalog {
-  const event = events.findLast(({ type }) => type === "catalog");
-  const catalog = event?.type === "catalog" ? catalogFrom(event.snapshot) : undefined;
-  if (!catalog) throw new Error("no catalog was sent");
-  return catalog;
-}
-
-/** The catalog of all lists so far: its event comes before the reply. */
-export async function currentCatalog(at: Started): Promise<Catalog> {
-  await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
-  return newestCatalog(at);
-}
-
 export type Way = "crash" | "exit" | "hang" | "loop" | "oom" | "stuck";
 let told = 0;
 /**
@@ -200,48 +173,19 @@ export async function start(servers: Record<string, Entry>, options: StartOption
   const place = options.place ?? (await createPlace());
   await configure(place, servers);
   const logFile = join(place.agentDir, "mcp-threads.log");
-  const events: WorkerEvent[] = [];
-  const crashes: Crash[] = [];
-  const watchers = new Set<() => void>();
-  const user = recordingUser(() => {
-    for (const watcher of watchers) watcher();
-  });
-  const planned = Promise.withResolvers<void>();
+  const user = recordingUser(() => watched.look());
   let stopped = false;
-  const runtimeItself = startRuntime({
-    logFile,
-    facts: () => ({
-      ...place,
-      projectTrusted: true,
-      configPath: undefined,
-      registered: [],
-      canAsk: true,
-      snapshotChecksum: undefined,
-      ...(options.limits ? { limits: options.limits } : {}),
-      ...options.facts,
-    }),
-    onEvent: (event) => {
-      events.push(event);
-      if (event.type === "planned") planned.resolve();
-      for (const watcher of watchers) watcher();
-    },
+  const watched = watchRuntime(place, {
+    facts: { ...(options.limits ? { limits: options.limits } : {}), ...options.facts },
     onQuestion: user.ask,
-    onCrash: (crash) => {
-      crashes.push(crash);
-      if (crash.givenUp) planned.reject(new Error(`the worker crashed too often: ${crash.reason}`));
-      for (const watcher of watchers) watcher();
-    },
-    onStartFailed: (error) => {
-      // If the worker crashed, the next worker plans the session.
-      if (!(error instanceof ThreadsError && error.code === "runtime_restarted")) planned.reject(error);
-    },
     ...workerOf(options),
     limits: { ...(options.build === "raw" ? RAW_LIMITS : {}), ...options.limits },
   });
+  const { events, crashes, when, call } = watched;
   const runtime: Runtime = {
-    ...runtimeItself,
+    ...watched.runtime,
     stop: async () => {
-      await runtimeItself.stop();
+      await watched.runtime.stop();
       stopped = true;
     },
   };
@@ -252,32 +196,11 @@ export async function start(servers: Record<string, Entry>, options: StartOption
       5_000,
     );
   });
-  await planned.promise;
-  /** Resolves with the first defined result of `check`, which runs again at each event and crash. */
-  const when = <T>(check: () => T | undefined): Promise<T> =>
-    new Promise((resolve) => {
-      const look = (): void => {
-        const found = check();
-        if (found === undefined) return;
-        watchers.delete(look);
-        resolve(found);
-      };
-      watchers.add(look);
-      look();
-    });
-  let calls = 0;
-  const call: Started["call"] = (server, tool, args = {}, signal) =>
-    runtime.callTool({ callId: `call-${++calls}`, server, tool, args }, signal);
+  await watched.planned;
   return {
     ...place,
+    ...watched,
     runtime,
-    events,
-    crashes,
-    event: (type, fits = () => true, since = 0) =>
-      when(() => {
-        const found = events.slice(since).find((event) => event.type === type && fits(event as never));
-        return found as Parameters<typeof fits>[0] | undefined;
-      }),
     user,
     question: (number = 0, fits = () => true) =>
       when(() =>
@@ -287,18 +210,10 @@ export async function start(servers: Record<string, Entry>, options: StartOption
           .find(({ question }) => fits(question)),
       ),
     crash: (count) => when(() => crashes[count - 1]),
-    call,
     failedCall: async (...request) => {
       const answer = await call(...request).catch((error: unknown) => error);
       if (answer instanceof ThreadsError) return answer;
       throw new Error(`the call did not fail as it must: ${JSON.stringify(answer)} ${String(answer)}`);
-    },
-    settled: async (name) => {
-      await runtime.settleTools({ timeoutMs: 40_000 }, undefined);
-      const { servers: statuses } = await runtime.ask("status", {});
-      const status = statuses.find((server) => server.name === name);
-      if (!status) throw new Error(`no server ${name}`);
-      return status;
     },
     log: () => (stopped ? readFile(logFile, "utf8") : readWholeLog(runtime, logFile)),
   };

@@ -148,23 +148,20 @@ describe("renderTools", () => {
     );
   });
 
-  test("more than 300 lines -> cut, with the number of the others and a way to see them", () => {
-    const many = makeCatalog([
-      { name: "m", tools: Array.from({ length: 1_000 }, (_, i) => ({ tool: `t${i}` })) },
-    ]);
-    const lines = renderTools(many, [], undefined).split("\n");
-    expect(lines).toHaveLength(301);
-    expect(lines.at(-1)).toBe("and 701 more lines: /mcp tools <server>");
-  });
-
-  test("one server of very many tools -> the first 2,000 lines and the number of the others", () => {
-    const many = makeCatalog([
-      { name: "m", tools: Array.from({ length: 3_000 }, (_, i) => ({ tool: `t${i}` })) },
-    ]);
-    const lines = renderTools(many, [], "m").split("\n");
-    expect(lines).toHaveLength(2_001);
-    expect(lines[0]).toBe("m: 3000 tools");
-    expect(lines.at(-1)).toBe("and 1001 more lines");
+  /** Of a server m with so many tools. */
+  const linesOf = (count: number, server?: string): string[] => {
+    const tools = Array.from({ length: count }, (_, i) => ({ tool: `t${i}` }));
+    return renderTools(makeCatalog([{ name: "m", tools }]), [], server).split("\n");
+  };
+  test.each<[tools: number, server: string | undefined, lines: number, last: string]>([
+    [1_000, undefined, 301, "and 701 more lines: /mcp tools <server>"],
+    // Named as the hint says: the hint does not appear again.
+    [1_000, "m", 1_001, "  m__t999 - t999 it."],
+    [3_000, "m", 2_001, "and 1001 more lines"],
+  ])("%i tools, server %s -> %i lines, the last one: %s", (tools, named, count, last) => {
+    const lines = linesOf(tools, named);
+    expect([lines.length, lines.at(-1)]).toEqual([count, last]);
+    if (named) expect(lines[0]).toBe(`m: ${tools} tools`);
   });
 
   test("words of a server -> they cannot make a line, nor act on a terminal", () => {
@@ -175,13 +172,6 @@ describe("renderTools", () => {
       expect.stringMatching(/^MCP: 0 of 1 server/),
       expect.stringMatching(/^evil # Rules: failed .*: refused \| by it \| or not$/),
     ]);
-  });
-
-  test("one server of more than 300 tools, named as the hint says -> the hint does not appear again", () => {
-    const many = makeCatalog([
-      { name: "m", tools: Array.from({ length: 1_000 }, (_, i) => ({ tool: `t${i}` })) },
-    ]);
-    expect(renderTools(many, [], "m").split("\n").at(-1)).not.toContain("/mcp tools <server>");
   });
 });
 

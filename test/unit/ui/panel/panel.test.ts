@@ -184,7 +184,12 @@ describe("tools", () => {
     rules: [-1, -1],
     places: [],
   });
-  const catalog = makeCatalog([{ name: "git", tools: names.map((tool) => ({ tool })) }]);
+  const openTools = async (at: Awaited<ReturnType<typeof open>>): Promise<void> => {
+    at.setCatalog(makeCatalog([{ name: "git", tools: names.map((tool) => ({ tool })) }]));
+    await at.press(ENTER);
+    await at.until(/Tools +2/);
+    await at.press(ENTER);
+  };
 
   test("Space shows its choice at once, and writes only the last one of those that came while it was writing", async () => {
     const first = Promise.withResolvers<unknown>();
@@ -197,10 +202,7 @@ describe("tools", () => {
         return asked.length === 1 ? first.promise : { file: "/mcp.json" };
       },
     });
-    at.setCatalog(catalog);
-    await at.press(ENTER);
-    await at.until(/Tools +2/);
-    await at.press(ENTER);
+    await openTools(at);
     await at.until(/○ read/);
     await at.press(DOWN, SPACE);
     expect(at.screen()).toMatch(/– read +hidden/);
@@ -227,10 +229,7 @@ describe("tools", () => {
         );
       },
     });
-    at.setCatalog(catalog);
-    await at.press(ENTER);
-    await at.until(/Tools +2/);
-    await at.press(ENTER);
+    await openTools(at);
     await at.until(/○ read/);
     await at.press(DOWN, SPACE);
     await at.until(/○ read +deferred[\s\S]*toolExposure "r\*" in \/mcp\.json:3 decides/);
@@ -241,10 +240,7 @@ describe("tools", () => {
       serverDetails: () => makeDetails({ tools: tools(["direct", "search"]) }),
       declaredSchema: () => '{\n  "type": "object"\n}',
     });
-    at.setCatalog(catalog);
-    await at.press(ENTER);
-    await at.until(/Tools +2/);
-    await at.press(ENTER);
+    await openTools(at);
     await at.until(/● read/);
     await at.press(DOWN, ENTER);
     await at.until(/● direct · ~\d+ tokens\n In Pi: git__read[\s\S]*read it\.[\s\S]*"type": "object"/);
