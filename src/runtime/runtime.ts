@@ -73,7 +73,7 @@ export function startRuntime(options: RuntimeOptions): Runtime {
       first = false;
       if (prepared) {
         suspicion.startWorker(prepared.talk);
-        return prepared.use({ onEvent, onQuestion: options.onQuestion });
+        return prepared.use({ onEvent, onQuestion: options.onQuestion, locate: files.locate });
       }
       return startThread({
         logFile: options.logFile,
@@ -81,6 +81,7 @@ export function startRuntime(options: RuntimeOptions): Runtime {
         onEvent,
         onQuestion: options.onQuestion,
         url,
+        locate: files.locate,
         talk: suspicion.startWorker(),
       });
     },

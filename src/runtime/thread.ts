@@ -4,7 +4,7 @@
  * content of messages. The thread keeps Pi alive only while a request is open.
  */
 import * as fs from "node:fs";
-import { access, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import * as nodeModule from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, isAbsolute, join } from "node:path";
@@ -67,6 +67,8 @@ export function startThread(options: {
   /** Asks the person. Absent: there is none. */
   onQuestion?: OnQuestion | undefined;
   url: URL;
+  /** Answers where the file of that URL is now. Absent: it stays. */
+  locate?: (() => Promise<URL>) | undefined;
   /** The memory that the worker writes into (protocol/port.ts). */
   talk?: SharedArrayBuffer;
 }): RuntimeThread {
@@ -115,6 +117,7 @@ export function startThread(options: {
       }
     },
     withdraw: (id) => asked.get(id)?.abort(),
+    workerFolder: async () => dirname(fileURLToPath((await options.locate?.()) ?? options.url)),
   };
   expose(main, endpoint);
   worker.unref();
@@ -162,7 +165,7 @@ export function startThread(options: {
 /** A session begins a moment after the factory. Without a session the thread ends. */
 const UNUSED_MS = 30_000;
 
-type ThreadListener = Pick<Parameters<typeof startThread>[0], "onEvent" | "onQuestion">;
+type ThreadListener = Pick<Parameters<typeof startThread>[0], "onEvent" | "onQuestion" | "locate">;
 
 interface PreparedWorker {
   logFile: string;
@@ -179,11 +182,13 @@ export function prepareWorker(logFile: string): void {
   if (prepared) return;
   const talk = createTalkMemory();
   let listener: ThreadListener | undefined;
+  const url = connectionWorkerUrl();
   const thread = startThread({
     logFile,
     onEvent: (event) => listener?.onEvent(event),
     onQuestion: async (question, signal) => listener?.onQuestion?.(question, signal),
-    url: connectionWorkerUrl(),
+    url,
+    locate: async () => (await listener?.locate?.()) ?? url,
     talk,
   });
   const unused = setTimeout(() => {
@@ -217,11 +222,23 @@ export function createWorkerFiles(url: URL) {
   const path = fileURLToPath(url);
   let kept = new Map<string, Buffer>();
   let copy: URL | undefined;
-  const exists = (file: string): Promise<boolean> =>
-    access(file).then(
-      () => true,
+  let locating: Promise<URL> | undefined;
+  const isThere = ([name, code]: [string, Buffer]): Promise<boolean> =>
+    readFile(join(dirname(path), name)).then(
+      (found) => found.equals(code),
       () => false,
     );
+  const find = async (): Promise<URL> => {
+    if (copy) return copy;
+    // An update leaves files of the same names, which do not fit this version of main or each other.
+    const found = await Promise.all([...kept].map(isThere));
+    if (found.every(Boolean)) return url;
+    const folder = await mkdtemp(join(tmpdir(), "pi-mcp-threads-"));
+    for (const [name, code] of kept) await writeFile(join(folder, name), code);
+    await writeFile(join(folder, "package.json"), '{"type":"module"}');
+    copy = pathToFileURL(join(folder, "connection.js"));
+    return copy;
+  };
   return {
     url,
     /** Keeps the packed files in memory. Does nothing in a checkout, which nobody deletes while Pi runs. */
@@ -233,20 +250,16 @@ export function createWorkerFiles(url: URL) {
       // All files or none: a worker with a part of its files fails later and less clearly.
       kept = new Map(names.map((name, i) => [name, read[i] ?? Buffer.alloc(0)]));
     },
-    /** The URL to start the worker from; after a deletion, the URL of the copy. */
-    locate: async (): Promise<URL> => {
-      if (copy) return copy;
-      // An update leaves a `connection.js`, but not the files that this version of main knows.
-      const found = await Promise.all([...kept.keys()].map((name) => exists(join(dirname(path), name))));
-      if (found.every(Boolean)) return url;
-      const folder = await mkdtemp(join(tmpdir(), "pi-mcp-threads-"));
-      for (const [name, code] of kept) await writeFile(join(folder, name), code);
-      await writeFile(join(folder, "package.json"), '{"type":"module"}');
-      copy = pathToFileURL(join(folder, "connection.js"));
-      return copy;
+    /** The URL to start the worker from; after an update, the URL of the copy. Whoever asks meanwhile gets the same copy. */
+    locate: (): Promise<URL> => {
+      locating ??= find().finally(() => {
+        locating = undefined;
+      });
+      return locating;
     },
     /** Removes the copy, if one was made. Does not fail. */
     dispose: async (): Promise<void> => {
+      await locating?.catch(() => undefined);
       if (!copy) return;
       // The system cleans its temp folder if the removal fails here.
       await rm(dirname(fileURLToPath(copy)), { recursive: true, force: true }).catch(() => undefined);

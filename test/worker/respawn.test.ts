@@ -342,21 +342,30 @@ describe("the packed workers (built)", () => {
         await rm(join(folder, "worker.js"));
       },
     ],
+    ["deleted with the whole package", (folder) => rm(folder, { recursive: true })],
   ])(
-    "the file of the thread for long messages is %s -> another worker, from kept files, reads them",
+    "the file of the thread for long messages is %s -> kept files read them, no worker ends, an open call is answered",
     async (_name, change) => {
       const place = await createPlace();
-      const { folder, workerUrl } = await copyOfWorkers(place);
-      const at = await start({ s: fixture("big-line.mjs") }, { place, workerUrl });
-      await at.settled("s");
+      const { folder, temp, workerUrl } = await copyOfWorkers(place);
+      const servers = { s: fixture("big-line.mjs"), other: fixture("waits.mjs") };
+      const at = await start(servers, { place, workerUrl });
+      for (const name of ["s", "other"]) await at.settled(name);
       const received = async (): Promise<string> =>
         textOf(await at.call("s", "work", { bytes: 1024 * 1024 }));
       await change(folder);
-      await expect(received()).rejects.toMatchObject({ code: "runtime_restarted" });
-      expect(await at.crash(1)).toMatchObject({
-        reason: expect.stringContaining("is gone, as after an update"),
-      });
-      expect(await received()).toMatch(/^xx/);
+      const go = { file: join(place.cwd, "go") };
+      const open = at.call("other", "work", go);
+      // Main can write no copy: this message fails alone.
+      process.env.TMPDIR = join(temp, "gone");
+      await expect(received()).rejects.toMatchObject({ code: "message_too_large" });
+      process.env.TMPDIR = temp;
+      for (const text of await Promise.all([received(), received()])) expect(text).toMatch(/^xx/);
+      await writeFile(go.file, "");
+      expect(textOf(await open)).toBe(JSON.stringify(go));
+      expect(at.crashes).toEqual([]);
+      await at.runtime.stop();
+      expect((await readdir(temp)).filter((name) => name.startsWith("pi-mcp-threads"))).toEqual([]);
     },
   );
 

@@ -256,4 +256,6 @@ export type AnswerTo<Q extends Question> = { server: AskAnswer; call: ApprovalAn
 export interface MainApi {
   ask(id: number, question: Question): Promise<unknown>;
   withdraw(id: number): void;
+  /** Answers the folder in which the workers' files of this version are now, since an update may delete or replace them. */
+  workerFolder(): Promise<string>;
 }

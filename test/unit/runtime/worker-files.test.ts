@@ -71,6 +71,30 @@ describe("createWorkerFiles", () => {
     expect(await readdir(temp)).toHaveLength(1);
   });
 
+  test("a file of the same name has other code -> a copy, one for all who ask at once, gone after dispose", async () => {
+    const { folder, url, temp } = await packed();
+    const files = createWorkerFiles(url);
+    await files.remember();
+    await writeFile(join(folder, "worker.js"), "// of the next version");
+    const [one, two] = await Promise.all([files.locate(), files.locate()]);
+    expect(one?.href).toBe(two?.href);
+    expect(await readFile(new URL("worker.js", one), "utf8")).toBe("// worker.js");
+    expect(await readdir(temp)).toHaveLength(1);
+    await files.dispose();
+    expect(await readdir(temp)).toEqual([]);
+  });
+
+  test("disposed while the copy is written -> no copy is left", async () => {
+    const { folder, url, temp } = await packed();
+    const files = createWorkerFiles(url);
+    await files.remember();
+    await rm(folder, { recursive: true });
+    const located = files.locate();
+    await files.dispose();
+    await located;
+    expect(await readdir(temp)).toEqual([]);
+  });
+
   test("gone before they were kept -> the same URL, where the start fails and says so", async () => {
     const { folder, url } = await packed();
     const files = createWorkerFiles(url);

@@ -7,11 +7,13 @@
  * server whose messages have taken the least time so far: a server that is heavy on purpose waits behind all others.
  */
 import { statSync } from "node:fs";
+import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { isFileGone } from "../../shared/log.ts";
+import { settledWithin } from "../../shared/pace/abort.ts";
 import { WorkLimit } from "../../shared/pace/turns.ts";
 import type { RequestId } from "../mcp/wire/wire.ts";
 import { type TooLarge, tooLaborious, unreadable } from "./too-large.ts";
@@ -49,6 +51,8 @@ export type AnswerHeavy = (args: never) => Promise<unknown>;
 const CLAIM_MS = 1_000;
 /** The next thread waits this long for the end of one in native code. */
 const END_MS = 5_000;
+/** Main copies about a MB of files, or does not. */
+const FIND_MS = 10_000;
 
 /** `id`: the request that the message answers, if that is known. */
 export class HeavyFailure extends Error {
@@ -75,15 +79,34 @@ interface Job {
 }
 
 const isRaw = import.meta.url.endsWith(".ts");
-const heavyFile = (): string =>
-  fileURLToPath(new URL(isRaw ? "../../heavy.ts" : "./heavy.js", import.meta.url));
-
-/** When the file of the thread became what it was when the first stream was opened. */
+let heavyFile = fileURLToPath(new URL(isRaw ? "../../heavy.ts" : "./heavy.js", import.meta.url));
+/** When the file of the thread became what it was when the first stream was opened, or when main named it. */
 let knownMs: number | undefined;
+let workerFolder: (() => Promise<string>) | undefined;
+
+const changedMs = (): number | undefined => statSync(heavyFile, { throwIfNoEntry: false })?.ctimeMs;
 
 /** Remembers which code belongs to this worker: an update may delete or replace the file while the worker runs. */
 export function rememberHeavyFile(): void {
-  knownMs ??= statSync(heavyFile(), { throwIfNoEntry: false })?.ctimeMs;
+  knownMs ??= changedMs();
+}
+
+/** `ask` answers in which folder the file is after an update. */
+export function findHeavyFileBy(ask: () => Promise<string>): void {
+  workerFolder = ask;
+}
+
+function isHeavyFileKnown(): boolean {
+  const now = changedMs();
+  return now !== undefined && now === (knownMs ?? now);
+}
+
+async function findHeavyFile(): Promise<void> {
+  const folder = workerFolder?.();
+  if (!folder || !(await settledWithin(folder, FIND_MS)))
+    throw new Error("a file of pi-mcp-threads is gone, as after an update");
+  heavyFile = join(await folder, basename(heavyFile));
+  knownMs = statSync(heavyFile).ctimeMs;
 }
 
 export interface HeavyLimits {
@@ -94,17 +117,11 @@ export interface HeavyLimits {
 
 const LIMITS_OF_HEAVY: HeavyLimits = { workMs: LIMITS.heavyWorkMs, idleMs: LIMITS.heavyIdleMs };
 
-/** Ends this worker by an error that nobody catches. Main starts the next one from files that it has kept. */
-function endWithoutFile(): void {
-  setImmediate(() => {
-    throw new Error("a file of pi-mcp-threads is gone, as after an update");
-  });
-}
-
 export class HeavyThread {
   readonly #limits: HeavyLimits;
   #thread: Worker | undefined;
   #isReady = false;
+  #isFinding = false;
   #ending: Promise<unknown> | undefined;
   #queue: Job[] = [];
   #running: { job: Job; watch: WorkLimit } | undefined;
@@ -200,10 +217,12 @@ export class HeavyThread {
   }
 
   #start(): void {
-    const file = heavyFile();
-    if (knownMs !== undefined && statSync(file, { throwIfNoEntry: false })?.ctimeMs !== knownMs)
-      endWithoutFile();
-    const thread = new Worker(file, {
+    if (this.#isFinding) return;
+    if (!isHeavyFileKnown()) {
+      this.#find();
+      return;
+    }
+    const thread = new Worker(heavyFile, {
       name: "pi-mcp-threads heavy",
       stdout: true,
       stderr: true,
@@ -219,8 +238,25 @@ export class HeavyThread {
     const broken = (why: string): void => {
       if (isCurrent()) this.#giveUp((bytes) => unreadable(bytes, why));
     };
-    thread.on("error", (error) => (isFileGone(error) ? endWithoutFile() : broken(messageOf(error))));
+    thread.on("error", (error) => {
+      // What the file imports is gone: main is asked before the next start.
+      if (isFileGone(error)) knownMs = Number.NaN;
+      broken(messageOf(error));
+    });
     thread.on("exit", (code) => broken(`code ${code}`));
+  }
+
+  /** Without an answer of main's the first message that waits fails, and main is asked again for the next one. */
+  #find(): void {
+    this.#isFinding = true;
+    findHeavyFile()
+      .finally(() => {
+        this.#isFinding = false;
+      })
+      .then(
+        () => this.#next(),
+        (error: unknown) => this.#giveUp((bytes) => unreadable(bytes, messageOf(error))),
+      );
   }
 
   #onMessage(message: FromHeavy): void {
