@@ -309,6 +309,7 @@ export function explainProblem(
 /** All texts together have at most `HEADER_CHARS` characters. To show a text, take secrets out first, then cut it. */
 export interface AuthChallenge {
   scheme: string;
+  realm?: string;
   scope?: string;
   /** RFC 6750, section 3.1: `invalid_token`, `insufficient_scope`, `invalid_request`. */
   error?: string;
@@ -351,6 +352,7 @@ export function parseChallenge(header: string | undefined): AuthChallenge | unde
   return {
     scheme,
     ...known({
+      realm: found.get("realm"),
       scope: found.get("scope"),
       error: found.get("error"),
       errorDescription: found.get("error_description"),

@@ -1,6 +1,5 @@
 /**
- * Owns: `<agentDir>/mcp-trust.json`, the user's answers about servers of projects, by hash. The file has version 2
- * and mode 0600, and one process at a time writes the whole file. A corrupt file counts as
+ * Owns: `<agentDir>/mcp-trust.json`, the user's answers about servers of projects, by hash. The file has mode 0600, and one process at a time writes the whole file. A corrupt file counts as
  * empty and is kept aside, never lost. Nobody knows what a corrupt file refused, so everything awaits an answer then.
  */
 import * as z from "zod";
@@ -11,7 +10,11 @@ import { withLock } from "../../../shared/files/lock.ts";
 import { readRegularText, whyUnread } from "../../../shared/files/read-regular.ts";
 import { type Consent, everythingAwaits, isEverything, keyOf, merge } from "./records.ts";
 
-const VERSION = 2;
+/**
+ * Another number for each change of what is hashed (`subjectOf`, `consentHash` in records.ts): no record would fit any
+ * more, and an entry that the user has refused would run as one of which nothing is known.
+ */
+const VERSION = 3;
 /** More bytes than all records can take: a larger file was not written here. */
 const FILE_BYTES = 8 * 1024 * 1024;
 

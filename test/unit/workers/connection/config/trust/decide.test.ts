@@ -266,7 +266,7 @@ describe("mcp-trust.json", () => {
     await remember(path, [{ ...one, decision: "refused" }, other]);
     expect(await loadTrust(path)).toEqual({ consents: [{ ...one, decision: "refused" }, other] });
     expect((await stat(path)).mode & 0o777).toBe(0o600);
-    expect(JSON.parse(await readFile(path, "utf8"))).toMatchObject({ version: 2 });
+    expect(JSON.parse(await readFile(path, "utf8"))).toMatchObject({ version: 3 });
   });
 
   test("a record that awaits an answer never replaces an answer; an answer replaces it", async () => {
@@ -321,9 +321,9 @@ describe("mcp-trust.json", () => {
     ["", /no whole JSON/],
     ["{", /no whole JSON/],
     ["[]", /not a list of consents/],
-    ['{"version":3,"consents":[]}', /not a list of consents/],
+    ['{"version":4,"consents":[]}', /not a list of consents/],
     [
-      `{"version":2,"consents":[{"hash":"${HASH}","subject":"${HASH}","decision":"allowed","server":"s","file":"f","decidedAt":1}]}`,
+      `{"version":3,"consents":[{"hash":"${HASH}","subject":"${HASH}","decision":"allowed","server":"s","file":"f","decidedAt":1}]}`,
       /not a list/,
     ],
     [
@@ -389,6 +389,26 @@ const record = (
   server: of.name,
   file: of.file,
   decidedAt,
+});
+
+// If these change, so must the version in trust/file.ts: a refused entry would run as one of which nothing is known.
+test("what is remembered of a server -> the hashes that the version of the file stands for", () => {
+  const server = definition(
+    "a",
+    { ...RAW, envFile: ".env", roots: true, toolExposure: { "delete_*": "hidden" }, approve: "always" },
+    PROJECT_FILE,
+  );
+  const remote = definition(
+    "b",
+    { url: "https://b.example/mcp", headers: { A: "${T}" }, oauth: { clientId: "c", scope: "s" } },
+    PROJECT_FILE,
+  );
+  expect([server, remote].flatMap((of) => [subjectOf(of), consentHash(of, PLACE)])).toEqual([
+    "4fa5348333a5fc9f876b21776946271346220f54ceba35bc0ee3e3fddee84e55",
+    "50442d6830bf8a096844cf6e00cfaf5ba3583a5bc0c56fd4e5b0998db99eee7e",
+    "a177f852c832f68bfae4cd12b0d0c4813c5f93e7a47689feae08a3de786f8f53",
+    "c8dc32cb5b1abc03ad6dc8f74dcb6ae6c52d3ece3d1c3fe797e6f74448846950",
+  ]);
 });
 
 /** `run`, `ask`, or why it never runs. */

@@ -234,9 +234,10 @@ describe("an answer", () => {
 
 describe("a file of consents that cannot be used", () => {
   test.each([
-    ["half of it", '{"version":2,"consents":[{'],
+    ["half of it", '{"version":3,"consents":[{'],
+    ["an earlier version, whose hashes are others", '{"version":2,"consents":[]}'],
     ["a later version", '{"version":9,"consents":[]}'],
-    ["far too large", `{"version":2,"consents":[],"x":"${"x".repeat(9 * 1024 * 1024)}"}`],
+    ["far too large", `{"version":3,"consents":[],"x":"${"x".repeat(9 * 1024 * 1024)}"}`],
   ])(
     "%s -> nothing of a project starts unasked, neither now nor, once it is written anew, in other folders",
     async (_, text) => {
@@ -251,7 +252,7 @@ describe("a file of consents that cannot be used", () => {
       expect(names((await elsewhere.decide([onPi("b")])).pending)).toEqual(["b"]);
       const again = await (await openAt(at)).decide([onPi("a")]);
       expect(names(again.pending)).toEqual([]);
-      expect(JSON.parse(await readFile(file, "utf8"))).toMatchObject({ version: 2 });
+      expect(JSON.parse(await readFile(file, "utf8"))).toMatchObject({ version: 3 });
     },
   );
 
@@ -259,7 +260,7 @@ describe("a file of consents that cannot be used", () => {
     if (process.getuid?.() === 0) context.skip();
     const at = await place();
     const file = join(at.agentDir, "mcp-trust.json");
-    await put(file, { version: 2, consents: [] });
+    await put(file, { version: 3, consents: [] });
     await chmod(file, 0o000);
     expect(names((await (await openAt(at)).decide([onPi("a")])).pending)).toEqual(["a"]);
   });
