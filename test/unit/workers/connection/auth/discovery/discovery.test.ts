@@ -439,6 +439,14 @@ describe("oddities of real authorization servers", () => {
     expect([issuer, acceptedIssuer]).toEqual([as.origin, undefined]);
   });
 
+  test("Entra: no PKCE advertised -> accepted with one note", async () => {
+    const as = await authServer((origin) => ({
+      [OAUTH]: metadataOf(origin, { code_challenge_methods_supported: undefined }),
+    }));
+    const { notes } = await found(await naming(as.origin));
+    expect(notes).toEqual([expect.stringContaining("PKCE")]);
+  });
+
   test("Entra: a placeholder in the issuer -> refused, and accepted if it is configured as it is", async () => {
     const issuer = "https://login.example.com/{tenantid}/v2.0";
     const as = await authServer(() => ({ [`/common/v2.0${OPENID}`]: metadataOf(issuer) }));

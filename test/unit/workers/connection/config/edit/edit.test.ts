@@ -135,7 +135,11 @@ describe("editEnabled", () => {
       '{"mcp-servers": {"a": {"command": "y"}}, "mcpServers": {"a": {"command": "x"}}}',
       '{"mcp-servers": {"a": {"command": "y", "enabled": false}}, "mcpServers": {"a": {"command": "x"}}}',
     ],
-    ["disabled", with_('{"a": {"disabled": false}}'), with_('{"a": {"disabled": true}}')],
+    [
+      "disabled",
+      with_('{"a": {"command": "x", "disabled": false}}'),
+      with_('{"a": {"command": "x", "disabled": true}}'),
+    ],
     [
       "both words",
       with_('{"a": {"disabled": false, "enabled": true}}'),

