@@ -55,8 +55,11 @@ function openOutput({ stdout, stderr }: NodeJS.Process): { failure?: Failure } {
   return output;
 }
 
-/** A signal, the end of whoever reads stdout, or the end of the time. A second signal ends the process at once. */
-function watchForEnd(timeout: number | undefined): Early {
+/**
+ * A signal, the end of whoever reads stdout, or the end of the time. A second signal ends the process at once.
+ * `waitsFor`: what a server waits for when the time is over, or nothing.
+ */
+function watchForEnd(timeout: number | undefined, waitsFor: () => string): Early {
   const controller = new AbortController();
   const { promise: failed, reject } = Promise.withResolvers<never>();
   failed.catch(() => undefined);
@@ -73,10 +76,11 @@ function watchForEnd(timeout: number | undefined): Early {
   }
   process.stdout.on("error", (error) => end(unwritten(error)));
   if (timeout !== undefined) {
-    setTimeout(
-      () => end(new Failure(EXIT.timeout, `It was not done within ${timeout / 1_000} s (--timeout).`)),
-      timeout,
-    ).unref();
+    setTimeout(() => {
+      const waits = waitsFor();
+      const late = `It was not done within ${timeout / 1_000} s (--timeout)`;
+      end(new Failure(EXIT.timeout, waits === "" ? `${late}.` : `${late}, waiting for ${waits}.`));
+    }, timeout).unref();
   }
   return { signal: controller.signal, failed };
 }
@@ -131,7 +135,10 @@ async function run(line: CommandLine, console: Console): Promise<ExitCode> {
     return EXIT.ok;
   }
   checkArguments(line);
-  const { signal, failed } = watchForEnd(timeoutMs(options));
+  let opened: CliSession | undefined;
+  const timeout = timeoutMs(options);
+  const endsAtMs = timeout === undefined ? undefined : performance.now() + timeout;
+  const { signal, failed } = watchForEnd(timeout, () => opened?.waitsFor() ?? "");
   const { cwd, config, "trust-project": trustProject } = options;
   const place = findPlace({ cwd, config, trustProject });
   let session: Promise<CliSession> | undefined;
@@ -143,10 +150,10 @@ async function run(line: CommandLine, console: Console): Promise<ExitCode> {
     signal,
     session: () => {
       makeAgentFolder(place.agentDir);
-      session ??= import("./session/session.ts").then(
-        ({ CliSession }) =>
-          new CliSession({ place, console, yes: options.yes, signal, timeoutMs: timeoutMs(options) }),
-      );
+      session ??= import("./session/session.ts").then(({ CliSession }) => {
+        opened = new CliSession({ place, console, yes: options.yes, signal, endsAtMs });
+        return opened;
+      });
       return session;
     },
     stdin: readStdin,

@@ -28,17 +28,43 @@ const homeWith = (): Promise<PiHome> =>
     },
   });
 
-test("a registry that never answers: list --refresh -> a row of its own for each server, within --timeout; call -> --timeout decides", async () => {
+const WAITS = String.raw`npm fetches @modelcontextprotocol\/server-memory, \d+ s, no answer of its registry yet`;
+
+test("a registry that never answers: list --refresh -> a row of its own for each server, within --timeout", async () => {
   registry.behave(() => "silent");
   const at = await homeWith();
-  const listed = await runCli(at, ["list", "--refresh", "--timeout", "9"]);
+  const listed = await runCli(at, ["list", "--refresh", "--timeout", "15"]);
   expect(listed).toMatchObject({ code: 3, stderr: "" });
-  expect(listed.stdout).toMatch(
-    /^mem\tconnecting\tstdio\t.*\tnpm fetches @modelcontextprotocol\/server-memory, \d s, no answer of its registry yet$/m,
-  );
+  expect(listed.stdout).toMatch(new RegExp(`^mem\\tconnecting\\tstdio\\t.*\\t${WAITS}$`, "m"));
   expect(listed.stdout).toMatch(/^ours\tconnected\tstdio\t3 tools\t$/m);
-  const called = await runCli(at, ["call", "mem", "read_graph", "--timeout", "3"]);
-  expect(called).toMatchObject({ code: 6, stderr: expect.stringContaining("3 s (--timeout)") });
+});
+
+test("a registry that never answers: call, tools, doctor -> --timeout decides, and the error names npm", async () => {
+  registry.behave(() => "silent");
+  const at = await homeWith();
+  const commands = [
+    ["call", "mem", "read_graph"],
+    ["tools", "mem"],
+    ["doctor", "mem"],
+  ];
+  const all = await Promise.all(commands.map((words) => runCli(at, [...words, "--timeout", "9"])));
+  for (const { code, stdout, stderr } of all) {
+    expect({ code, stdout }).toEqual({ code: 6, stdout: "" });
+    expect(stderr.replaceAll(/\s+/g, " ")).toMatch(
+      new RegExp(`It was not done within 9 s \\(--timeout\\), waiting for mem: ${WAITS}\\.`),
+    );
+  }
+});
+
+test("no registry at all: doctor <server> -> an error that names its host, once", async () => {
+  const at = await makeHome({ mcp: { mcpServers: { mem: { command: "npx", args: ["-y", MEMORY] } } } });
+  const env = { npm_config_registry: "https://registry.nosuch.invalid/" };
+  const { code, stdout } = await runCli(at, ["doctor", "mem", "--json"], { env });
+  const { findings } = JSON.parse(stdout) as { findings: { id: string; severity: string; title: string }[] };
+  expect(findings.filter(({ id }) => id === "npx")).toEqual([
+    expect.objectContaining({ severity: "error", title: expect.stringContaining("registry.nosuch.invalid") }),
+  ]);
+  expect(code).toBe(1);
 });
 
 test("a terminal -> the last line of stderr says what is waited for, Ctrl-C ends it", async () => {

@@ -142,6 +142,20 @@ describe("an edit while calls are in flight", () => {
     expectClean(pi);
   });
 
+  test("only the order of toolExposure changed -> the tool that is hidden now is not called, the same process runs", async () => {
+    const env = { TOOLS: "work,delete_all" };
+    const ruled = (toolExposure: object) => ({ mcpServers: { s: live([], env, { toolExposure }) } });
+    const pi = await openShared(ruled({ "*": "direct", "delete_*": "hidden" }));
+    const first = await pi.ask("s__delete_all");
+    const since = pi.rpc.events.length;
+    await pi.at.writeMcp(ruled({ "delete_*": "hidden", "*": "direct" }));
+    expect(await pi.notice(/^mcp\.json: /, since)).toBe("mcp.json: ~ s (toolExposure)");
+    const [end] = await pi.prompt(call("s__delete_all", {}));
+    expect(end).toMatchObject({ isError: true, text: expect.stringContaining("s__delete_all not found") });
+    expect((await pi.ask("s__work")).pid).toBe(first.pid);
+    expectClean(pi);
+  });
+
   test("a broken file, then a mended file -> the last good configuration stays in use, the line is named, then the mended file applies", async () => {
     const pi = await openShared({ mcpServers: { s: live() } });
     await pi.prompt(searchFor("select:s__work"));

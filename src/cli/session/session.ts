@@ -29,8 +29,8 @@ export interface SessionOptions {
   yes: boolean;
   /** Aborts when the command ends before its time. */
   signal: AbortSignal;
-  /** `--timeout`, in milliseconds. */
-  timeoutMs: number | undefined;
+  /** When the time of `--timeout` is over, on the clock of `performance.now()`. */
+  endsAtMs: number | undefined;
 }
 
 const PROJECT_WANTS = "This project wants to run an MCP server.";
@@ -43,9 +43,11 @@ const HOW_TO_ASK_AGAIN =
 type Progress = Extract<WorkerEvent, { type: "progress" }>;
 type SignInEnd = Extract<WorkerEvent, { type: "sign-in" }>;
 
-/** All servers together have the time of one start, and a moment; the last moment of `--timeout` is for the answer. */
+/** All servers together have the time of one start, and a moment. */
 const ALL_MS = LIMITS.startupTimeoutMs + LIMITS.rpcGraceMs;
-const LAST_MS = 1_000;
+/** The last part of what is left of `--timeout` is for the answer, which takes seconds on a slow machine. */
+const ANSWER_MS = 5_000;
+const ANSWER_SHARE = 1 / 3;
 
 export class CliSession {
   readonly runtime: Runtime;
@@ -122,9 +124,14 @@ export class CliSession {
   #waiting(server: string, waits: string | undefined): void {
     if (waits === undefined && !this.#waits.delete(server)) return;
     if (waits !== undefined) this.#waits.set(server, waits);
+    this.#options.console.progress(this.waitsFor());
+  }
+
+  /** What the start of a server waits for now, in one line; empty if none waits. */
+  waitsFor(): string {
     const [first, ...others] = this.#waits;
     const more = others.length > 0 ? ` (and ${others.length} more)` : "";
-    this.#options.console.progress(first ? `${serverName(first[0])}: ${first[1]}${more}` : "");
+    return first ? `${serverName(first[0])}: ${first[1]}${more}` : "";
   }
 
   /** Settles when the configuration is read. Rejects with a failure if it cannot be. */
@@ -194,8 +201,10 @@ export class CliSession {
    */
   async connectAll(servers?: readonly string[]): Promise<void> {
     await this.#plan.promise;
-    const { signal, timeoutMs } = this.#options;
-    const mostMs = timeoutMs === undefined ? ALL_MS : timeoutMs - Math.min(LAST_MS, timeoutMs / 2);
+    const { signal, endsAtMs } = this.#options;
+    const leftMs = endsAtMs === undefined ? undefined : Math.max(0, endsAtMs - performance.now());
+    const mostMs =
+      leftMs === undefined ? ALL_MS : Math.round(leftMs - Math.min(ANSWER_MS, leftMs * ANSWER_SHARE));
     const over = AbortSignal.timeout(mostMs);
     const until = AbortSignal.any([signal, over]);
     const asked = (servers ?? [undefined]).map((server) => this.runtime.ask("reconnect", { server }, until));

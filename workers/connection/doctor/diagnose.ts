@@ -78,17 +78,29 @@ const CHECKS: readonly (readonly [what: string, check: Check])[] = [
 /** What an attempt to connect changes is looked at after it. */
 const AFTERWARDS: typeof CHECKS = [["the servers' states", checkStates]];
 
-/** The worst first. A check says nothing about a server's trouble of which an earlier check has told the cause. */
+/**
+ * The worst first. A check says nothing about a server's trouble of which an earlier check has told the cause, unless it
+ * calls an error what was a warning before: a start that failed counts more than one that might fail.
+ */
 export function inOrder(lists: readonly (readonly Finding[])[]): Finding[] {
-  const causes = new Set<string>();
   const causeOf = ({ id, server }: Finding): string => `${id}\0${server}`;
-  const all = lists.flatMap((list) => {
-    const added = list.filter(
-      (finding) => finding.server === undefined || !isTrouble(finding) || !causes.has(causeOf(finding)),
-    );
-    for (const finding of added.filter(isTrouble)) causes.add(causeOf(finding));
-    return added;
-  });
+  let all: Finding[] = [];
+  for (const list of lists) {
+    const told = new Map<string, Finding["severity"]>();
+    for (const one of worstFirst(all).reverse()) told.set(causeOf(one), one.severity);
+    const added = list.filter((finding) => {
+      if (finding.server === undefined || !isTrouble(finding)) return true;
+      const before = told.get(causeOf(finding));
+      return before !== "error" && before !== finding.severity;
+    });
+    const replaces = (before: Finding): boolean =>
+      before.severity === "warning" &&
+      before.server !== undefined &&
+      added.some(
+        (now) => now.severity === "error" && causeOf(now) === causeOf(before) && now.remedy === before.remedy,
+      );
+    all = [...all.filter((before) => !replaces(before)), ...added];
+  }
   return worstFirst(all);
 }
 

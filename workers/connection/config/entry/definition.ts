@@ -11,7 +11,14 @@ import type { ExposureRules, ServerApproval } from "./exposure.ts";
 import { UNSAFE_KEY } from "./interpolate.ts";
 import { check, kindOf, type Mistake, mistake } from "./mistakes.ts";
 import type { OAuthPlan } from "./oauth-keys.ts";
-import { type Entry, entryShape, type HeldValues, heldValues, inOneSpelling } from "./server-keys.ts";
+import {
+  type Entry,
+  entryShape,
+  type HeldValues,
+  heldValues,
+  inOneSpelling,
+  inOrder,
+} from "./server-keys.ts";
 
 export type StdioTarget = {
   command: string;
@@ -94,6 +101,16 @@ export const isProject = (origin: Origin): boolean => origin === "project-file" 
 
 export const transportOf = ({ target }: ServerDefinition): TransportKind =>
   target.kind === "stdio" ? "stdio" : target.type;
+
+/** All of a definition for comparing by `canonical`, as `inOrder` gives it. */
+export const comparable = (definition: ServerDefinition): object => {
+  const { userRules, replaced } = definition;
+  return {
+    ...inOrder(definition),
+    userRules: userRules && inOrder(userRules),
+    replaced: replaced && comparable(replaced),
+  };
+};
 
 const SHAPE =
   'Write {"command": "...", "args": [...]} for a local server or {"url": "https://..."} for a remote one.';

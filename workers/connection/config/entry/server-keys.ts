@@ -307,6 +307,14 @@ export const HELD: readonly (Held<z.ZodType, unknown> & { key: string; name: key
         : [],
   );
 
+const ORDERED = HELD.filter(({ isOrdered }) => isOrdered);
+
+/** For comparing by `canonical`, which sorts keys: a value whose order is part of its meaning becomes its entries. */
+export const inOrder = <T extends Partial<HeldValues>>(values: T) => ({
+  ...values,
+  ...Object.fromEntries(ORDERED.map(({ name }) => [name, Object.entries(values[name] ?? {})])),
+});
+
 export const heldValues = (entry: Entry): HeldValues =>
   Object.fromEntries(HELD.map(({ key, name, read }) => [name, read(entry[key])])) as HeldValues;
 

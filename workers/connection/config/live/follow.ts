@@ -9,6 +9,7 @@ import { dirname, join } from "node:path";
 import { type ChokidarOptions, type FSWatcher, watch } from "chokidar";
 import { messageOf } from "../../../../src/shared/protocol/errors.ts";
 import { canonical } from "../../../shared/json.ts";
+import { comparable } from "../entry/definition.ts";
 import type { ConfigFacts } from "../files/sources.ts";
 import { type LoadedConfig, loadConfig } from "../merge/merge.ts";
 
@@ -304,7 +305,7 @@ export interface LiveOptions {
 }
 
 const fingerprint = ({ servers, settings, problems, watched }: LoadedConfig): string =>
-  canonical({ servers, settings, problems, watched });
+  canonical({ servers: servers.map(comparable), settings, problems, watched });
 
 /** Whether the load before could use a file that this load cannot use: perhaps somebody is writing the file. */
 const isSuspect = (now: LoadedConfig, before: LoadedConfig): boolean =>

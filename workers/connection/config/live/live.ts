@@ -7,6 +7,7 @@
 import { createHash } from "node:crypto";
 import type { AcceptedBefore } from "../../../../src/shared/protocol/session.ts";
 import { canonical } from "../../../shared/json.ts";
+import { comparable } from "../entry/definition.ts";
 import { type ReadFile, readText } from "../files/sources.ts";
 import type { LoadedConfig } from "../merge/merge.ts";
 import { isIdle, type Plan } from "../plan/plan.ts";
@@ -27,7 +28,13 @@ export interface HeldEdit {
 }
 
 const idOf = ({ servers, settings }: Plan): string => {
-  const doing = servers.filter(({ action }) => action !== "keep");
+  const doing = servers
+    .filter(({ action }) => action !== "keep")
+    .map((change) => ({
+      ...change,
+      ...("before" in change && { before: comparable(change.before) }),
+      ...("after" in change && { after: comparable(change.after) }),
+    }));
   return createHash("sha256")
     .update(canonical({ servers: doing, settings }))
     .digest("hex");

@@ -5,7 +5,7 @@
 
 import { canonical } from "../../../shared/json.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
-import { HELD, type HeldValues } from "../entry/server-keys.ts";
+import { HELD, type HeldValues, inOrder } from "../entry/server-keys.ts";
 import { SETTING_KEYS, type SettingKey, type Settings } from "../entry/settings.ts";
 
 export interface Configuration {
@@ -33,12 +33,13 @@ type Part = [key: string, value: unknown];
 
 /** The values of the keys of one part. A rule of the user counts as well where a project's file changed it. */
 function heldParts(definition: ServerDefinition, wanted: "connection" | "rules"): Part[] {
-  const users = (wanted === "rules" ? definition.userRules : undefined) as Partial<HeldValues> | undefined;
-  return HELD.filter(({ part }) => part === wanted).map(({ key, name, isOrdered }) => {
-    const own = definition[name];
+  const held: Partial<HeldValues> = inOrder(definition);
+  const users: Partial<HeldValues> | undefined =
+    wanted === "rules" && definition.userRules ? inOrder(definition.userRules) : undefined;
+  return HELD.filter(({ part }) => part === wanted).map(({ key, name }) => {
+    const own = held[name];
     const user = users?.[name];
-    const values = user === undefined || canonical(own) === canonical(user) ? [own] : [own, user];
-    return [key, isOrdered ? values.map((value) => Object.entries(value ?? {})) : values];
+    return [key, user === undefined || canonical(own) === canonical(user) ? [own] : [own, user]];
   });
 }
 

@@ -52,6 +52,20 @@ describe("inOrder", () => {
     ]);
     expect(found.map(({ title }) => title)).toEqual(["first", "A", "B", "b", "tls", "warning", "note", "ok"]);
   });
+
+  test("a failure -> beside a warning of the same cause, and in its place if the same is to be done", () => {
+    const found = inOrder([
+      [
+        finding({ id: "npx", server: "a", severity: "warning", title: "might fail", remedy: "network" }),
+        finding({ id: "npx", server: "b", severity: "warning", title: "broken", remedy: "remove" }),
+      ],
+      [
+        finding({ id: "npx", server: "a", title: "failed", remedy: "network" }),
+        finding({ id: "npx", server: "b", title: "failed too", remedy: "network" }),
+      ],
+    ]);
+    expect(found.map(({ title }) => title)).toEqual(["failed", "failed too", "broken"]);
+  });
 });
 
 describe("texts", () => {

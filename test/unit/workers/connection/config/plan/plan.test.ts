@@ -84,6 +84,16 @@ describe("plan", () => {
     expect(change).toMatchObject({ action, name: "a", ...(keys && { keys }) });
   });
 
+  test("toolExposure of the user's own file in another order, a project's file repeats its patterns -> the rules change", () => {
+    const first = { "*": "direct", "delete_*": "hidden" } as const;
+    const turned = { "delete_*": "hidden", "*": "direct" } as const;
+    const server = definition("a", { ...STDIO, toolExposure: first });
+    const by = (toolExposure: ServerDefinition["toolExposure"]): Configuration =>
+      configuration([{ ...server, userRules: { ...server, toolExposure } }]);
+    expect(plan(by(first), by(turned)).servers).toMatchObject([{ action: "update", keys: ["toolExposure"] }]);
+    expect(plan(by(first), by({ ...first })).servers).toMatchObject([{ action: "keep" }]);
+  });
+
   test("the user agreed to another content of the envFile -> the server restarts", () => {
     const before = { ...definition("a", { ...STDIO, envFile: ".env" }), agreedEnvFile: "one" };
     const change = plan(configuration([before]), configuration([{ ...before, agreedEnvFile: "two" }]));

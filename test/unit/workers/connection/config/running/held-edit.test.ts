@@ -86,6 +86,18 @@ describe("hotReload ask", () => {
     expect(pi.runs()).toEqual(["own", "added", "more"]);
   });
 
+  test("toolExposure is put into another order before the answer -> the old yes does nothing, the new edit is announced", async () => {
+    const [home, pi] = await openWith("ask");
+    const ruled = (toolExposure: object) => config("ask", { added: server(["added"], { toolExposure }) });
+    const first = await edit(home, pi, ruled({ "delete_*": "hidden", "*": "direct" }));
+    const second = await edit(home, pi, ruled({ "*": "direct", "delete_*": "hidden" }));
+    expect(second).not.toBe(first);
+    await pi.running.applyHeld(first, true);
+    expect(pi.runs()).toEqual(["own"]);
+    await pi.running.applyHeld(second, true);
+    expect(pi.runs()).toEqual(["own", "added"]);
+  });
+
   test("the edit is undone before the answer -> its yes does nothing", async () => {
     const [home, pi] = await openWith("ask");
     const id = await edit(home, pi, config("ask", added));

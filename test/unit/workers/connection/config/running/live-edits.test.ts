@@ -56,6 +56,19 @@ describe("an edit of the user's file", () => {
     expect(pi.effects.filter((effect) => effect !== "").length).toBeLessThan(10);
   });
 
+  test("toolExposure in another order -> the rules change, also where a project's file repeats its patterns", async () => {
+    const rules = { "*": "direct", "delete_*": "hidden" };
+    const turned = { "delete_*": "hidden", "*": "direct" };
+    const [home, pi] = await openWith({ s: server([], { toolExposure: rules }) });
+    await put(home.mcp, configOf({ s: server([], { toolExposure: turned }) }));
+    await becomes(() => pi.effects, ["mcp.json: ~ s (toolExposure)"]);
+    await put(home.projectFile, configOf({ s: { toolExposure: turned } }));
+    await becomes(() => pi.effects.at(-1), "mcp.json: ~ s (file)");
+    await put(home.mcp, configOf({ s: server([], { toolExposure: rules }) }));
+    await becomes(() => pi.effects.at(-1), "mcp.json: ~ s (toolExposure)");
+    expect(Object.keys(pi.running.now.servers[0]?.userRules?.toolExposure ?? {})).toEqual(Object.keys(rules));
+  });
+
   test("the same servers written differently -> no plan", async () => {
     const [home, pi] = await openWith({ s: server() });
     await writeFile(home.mcp, `// mine\n{"mcpServers": {"s": {"args": [], "command": "x"}}}\n`);
