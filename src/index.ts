@@ -1,6 +1,6 @@
 /**
  * Pi's entry point. Owns: which of Pi's events, commands and flags reach which part. Must not: hold logic of its own.
- * Called by: Pi, once per load. To react to another event of Pi: a line here, and a method of the session.
+ * Pi calls it once per load. To react to another event of Pi: a line here, and a method of the session.
  */
 import { homedir } from "node:os";
 import { join } from "node:path";

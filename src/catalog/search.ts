@@ -2,7 +2,7 @@
  * Finds tools in a catalog. Owns: the search by words through the snapshot's index, and the way from a name as a model
  * wrote it to a tool: which names count as the same, and which are near enough to be suggested. Must not: load or describe
  * tools. Loaded after Pi's first paint, because the ranker is as large as everything that Pi needs before it. The work for
- * each near name is bounded: its length and a mask of its letters exclude most names, and shared/text/slips.ts compares
+ * each near name is bounded: its length and a mask of its letters exclude most names, and shared/text/reading.ts compares
  * the others within limits, in slices, because there may be thousands of names.
  */
 import { ownerOf } from "../shared/naming.ts";

@@ -1,7 +1,6 @@
 /**
  * One Pi session on the main thread. Owns: which session runs, its start and its end, and who is joined to whom
  * (catalog, tools, runtime, dialogs, notices). Must not: decide anything about a server, a tool or a file.
- * Called by: src/index.ts, once for each Pi event.
  * To react to another event of the worker: a case in events.ts. To tell every worker another fact: start.ts.
  * To let the next request wait for something else: first-request.ts.
  */

@@ -1,10 +1,10 @@
 /**
  * The tool through which the model reaches all other tools: ToolSearch, or `mcp` if the settings ask for it. Owns: which
- * of the two is declared, and with which description. Must not: search or call. Called by: session.
+ * of the two is declared, and with which description. Must not: search or call.
  * The declaration is made from the snapshot in the factory, and again from what is known before the first prompt. From
  * the first request on it stays as the branch has it, also when a session is resumed, because any changed byte costs the
  * user their prompt cache: later changes are told beside the next prompt (news).
- * To add such a tool: a folder here with its definition and its run.ts, a setting, a case in `register`.
+ * To add such a tool: a file with its definition and one with its call, a setting, a case in `register`.
  */
 import type { Catalog } from "../catalog/catalog.ts";
 import type { AddedMessage, Pi, PiTool } from "../pi/api.ts";

@@ -149,7 +149,7 @@ export class RpcSession {
   }
 
   /** Closes stdin, which asks Pi to shut down, and kills Pi if it still runs after the timeout. */
-  async stop(timeoutMs = 10_000): Promise<PiExit> {
+  async stop(timeoutMs = 30_000): Promise<PiExit> {
     this.#process.stdin?.end();
     const timer = setTimeout(() => this.kill("SIGKILL"), timeoutMs);
     const exit = await this.exited;

@@ -1,7 +1,7 @@
 /**
  * The arguments of a call from words of the command line. Owns: `key=value`, `key=@FILE`, `key:=JSON`, `key:=@FILE`,
  * `a.b=c`, and the reading of files and of stdin for `--args`. Must not: know servers.
- * To read another form of a word: `splitWord`; to read another type: typed.ts.
+ * To read another form of a word: `splitWord`; to read another type: `typed`.
  */
 
 import { isObject } from "../../shared/protocol/values.ts";

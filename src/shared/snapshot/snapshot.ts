@@ -1,7 +1,7 @@
 /**
  * The snapshot: all known tools with a prebuilt search index, in one block of bytes. Owns the layout and its version.
  * The cache worker writes it; main reads it in the factory from a file, and later from a catalog event. The writer
- * bounds its bytes, texts and tools (workers/cache/snapshot/fit.ts), since main reads it in one go. To add a field:
+ * bounds its bytes, texts and tools (workers/cache/snapshot/make.ts), since main reads it in one go. To add a field:
  * contract.ts, columns.ts, and a new `SNAPSHOT_VERSION`.
  *
  * Layout, numbers uint32 LE: 4 bytes magic, 1 byte version, 3 bytes zero, checksum (CRC-32) of everything behind the

@@ -1,6 +1,6 @@
 /**
  * Signing in to servers, as the user sees it. Owns: the questions, the dialog with the link, and the line at the end.
- * Must not: see a token, or open a browser; the worker does. Called by: session. `/mcp auth` comes through the session.
+ * Must not: see a token, or open a browser; the worker does. `/mcp auth` comes through the session.
  * What a sign-in does is in run.ts, which is loaded with the first one. To change what the user reads: words.ts.
  */
 import type { PiContext } from "../../pi/api.ts";

@@ -1,7 +1,7 @@
 /**
  * Makes the schemas of a tool fit for hosts and providers: the root of an input schema is one object, and a host can
  * compile all of it. Owns every repair. Must not change what a sound schema means, or refuse a value that the server
- * takes. Reports each repair. Called by snapshot/prepare-tools.ts. Pure. To add a repair: a word in repairs.ts, its
+ * takes. Reports each repair. Pure. To add a repair: a word in keywords.ts, its
  * sentence beside it, and the keyword's row in keywords.ts or its branch in nodes.ts.
  */
 

@@ -163,7 +163,7 @@ async function listOne<T extends { name: string }>(
     return undefined;
   }
   const note = kept.note();
-  // Items beyond the limit are reported where resources and templates are counted together (merge-listed.ts).
+  // Items beyond the limit are reported where resources and templates are counted together (tools/listed.ts).
   if (note !== undefined && kept.items.length < limit) listing.onNote(note);
   return kept.items;
 }

@@ -1,6 +1,6 @@
 /**
  * Carries a plan of the configuration out: servers, then what the cache knows of them, then the catalog. Owns the
- * settings and files of the plan that runs. Called by: session.ts, for the first plan and for each change.
+ * settings and files of the plan that runs.
  */
 
 import { writeFile } from "node:fs/promises";

@@ -1,7 +1,6 @@
 /**
  * Lets Pi's first request to the model go first: while main prepares it, the servers of the first plan would take the
  * processor from main. Owns how long the plan waits. Must not: hold up anything that main asks for.
- * Called by: session.ts.
  */
 import type { ConnectionMethod, ConnectionMethods } from "../../../src/shared/protocol/contract.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";

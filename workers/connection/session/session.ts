@@ -1,7 +1,7 @@
 /**
  * One Pi session in the connection worker: configuration, then cache, then servers, then the catalog; and the same
  * again for each change. Owns the wiring of these and the order of their end. Must not: know how each does its work.
- * Called by: rpc. To add a request of main: requests.ts.
+ * To add a request of main: requests.ts.
  */
 import { createHash } from "node:crypto";
 import { join } from "node:path";

@@ -1,6 +1,6 @@
 /**
  * The requests by which a person sets servers up: look at an entry, try it, add it, remove a server, and take over what
- * other programs have configured. What is written is applied like any edit. Called by: requests.ts.
+ * other programs have configured. What is written is applied like any edit.
  */
 
 import type { SetupRequests } from "../../../src/shared/protocol/contract.ts";

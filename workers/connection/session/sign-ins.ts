@@ -1,6 +1,6 @@
 /**
  * The sign-ins of a session: what the user asks about them, and what main is told. Owns: which server a name means, and
- * the connect after a sign-in. Called by: session.ts.
+ * the connect after a sign-in.
  */
 
 import { homedir } from "node:os";

@@ -1,6 +1,6 @@
 /**
  * What a server is sent so that it knows the user: the token and the plan for OAuth that an entry says, checked as far as
- * their values are known. Imported entries have our own keys already (hosts/oauth.ts). Pure.
+ * their values are known. Imported entries have our own keys already (hosts/dialects.ts). Pure.
  */
 import { isLate } from "./interpolate.ts";
 import { type Mistake, mistake, warning } from "./mistakes.ts";
