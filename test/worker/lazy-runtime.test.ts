@@ -33,6 +33,8 @@ function start(log = "log") {
     onEvent: () => undefined,
     onCrash: () => undefined,
     onStartFailed: (error) => failures.push(error),
+    // The raw worker strips types before it answers for the first time: on a busy machine that takes longer than a hang may.
+    limits: { heartbeatMs: 60_000 },
   });
   return { runtime, failures, sessions: () => sessions };
 }
