@@ -2,7 +2,7 @@
  * The command `pi-mcp-threads`: the MCP servers of Pi without Pi, on the same worker. Owns: the check that Node is new
  * enough, in a syntax that an old Node reads, before anything else is loaded. Must not: import what loads a module, for the same
  * reason. Started by: the shell (`bin` in package.json).
- * Layers, each knows only those behind it: main | commands | session | state, arguments, words, place, console.
+ * Layers, each knows only those behind it: main | commands | session | arguments, words, place, console.
  * To add a command: a row in words/table.ts, a file in commands and its line in commands.ts, a row in docs/command-line.md.
  */
 import { codeFolder } from "../shared/process/code-folder.ts";

@@ -112,3 +112,18 @@ test("each file of more than 100 lines -> it opens with what it owns", async () 
   );
   expect(silent).toEqual([]);
 });
+
+test("each file of ours that a comment names -> it is there", async () => {
+  const tracked = [...files, ...(await sourceFiles("test")), ...(await sourceFiles("scripts"))];
+  const named = /(?<![\w.-])([a-z][\w.-]*(?:\/[\w.-]+)*\.ts)\b/g;
+  const isThere = (name: string): boolean => tracked.some((file) => `/${file}`.endsWith(`/${name}`));
+  const missing: string[] = [];
+  for (const file of files) {
+    for (const line of (await readFile(join(root, file), "utf8")).split("\n")) {
+      // A line that names another program's file says whose it is.
+      if (!/^\s*(?:\/\/|\/?\*)/.test(line) || /VS Code|OpenCode|opencode/.test(line)) continue;
+      for (const [, name = ""] of line.matchAll(named)) if (!isThere(name)) missing.push(`${file}: ${name}`);
+    }
+  }
+  expect(missing).toEqual([]);
+});

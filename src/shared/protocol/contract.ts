@@ -2,7 +2,8 @@
  * What main and the connection worker say to each other, in one order over one port: main's requests, the worker's events,
  * and the questions that the worker asks the person. Requests and questions are calls over comlink; an event that is sent
  * before an answer arrives before it. Each request takes one object and answers a `Reply`; main aborts a request by its
- * `requestId`. To add a request: a line here, its handler in workers/connection/session/requests.ts. Types only.
+ * `requestId`. To add a request: a line here, its handler in workers/connection/session/requests.ts, and its name in
+ * `CONNECTING` of src/runtime/runtime.ts if it may connect a server. Types only.
  *
  * Each request fails with `cancelled`, `deadline`, `runtime_restarted`, `runtime_stopped` or `internal` (errors.ts), those of
  * a session with what kept the session from starting, and with the codes that its comment names. NAME there stands for

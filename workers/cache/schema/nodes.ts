@@ -22,7 +22,7 @@ import {
 import { openPatterns, type Patterns } from "./patterns.ts";
 import { openReferences, pointerToken, REFERENCES, type References } from "./references.ts";
 
-/** The deepest schema that is walked. listed/tool.ts refuses deeper schemas of servers before, so this only ends a walk. */
+/** The deepest schema that is walked. workers/shared/listed.ts refuses deeper schemas of servers before, so this only ends a walk. */
 const DEPTH = 64;
 /** Repairs in a row: a part that is left out may be the target of a reference, whose removal may take another target. */
 const ROUNDS = 4;

@@ -2,8 +2,8 @@
  * Opens a connection to a server. Owns: which transport serves which kind of target, and the order variables and
  * commands -> secrets -> transport. Must not: know lifecycles, settings or Pi.
  *
- * To add a transport to an address: its word in `TransportKind` and in the `type` of config/entry/server-keys.ts, its file
- * in http/, a row in ATTEMPTS of http/http.ts. To add another kind of target: its type in config/entry/definition.ts, its
+ * To add a transport to an address: its word in `TransportKind` and in the `type` of config/entry/server-keys.ts, its row
+ * in SPOKEN of config/entry/definition.ts, its file in http/, a row in ATTEMPTS of http/http.ts. To add another kind of target: its type in config/entry/definition.ts, its
  * variables in config/values/values.ts, a row of SECRETS in secrets/find.ts, its words in config/trust/question.ts, and
  * `connectX` with a row in TRANSPORTS. Both: a row in transports.test.ts.
  */

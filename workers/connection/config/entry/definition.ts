@@ -112,6 +112,12 @@ export const comparable = (definition: ServerDefinition): object => {
   };
 };
 
+/** What is spoken to an address, by the written `type`: clients have several words for Streamable HTTP. */
+const SPOKEN = { http: "http", "streamable-http": "http", sse: "sse" } as const satisfies Record<
+  Exclude<NonNullable<Entry["type"]>, "stdio">,
+  Exclude<TransportKind, "stdio">
+>;
+
 const SHAPE =
   'Write {"command": "...", "args": [...]} for a local server or {"url": "https://..."} for a remote one.';
 
@@ -135,8 +141,13 @@ function targetOf(entry: Entry): ServerDefinition["target"] | Mistake {
     return mistake(["protocol"], "no server speaks this revision over sse", "Remove type or protocol.");
   }
   const { headers = {}, caFile } = entry;
-  const spoken = type === "sse" ? type : "http";
-  return { kind: "http", url, headers, type: spoken, ...(caFile === undefined ? {} : { caFile }) };
+  return {
+    kind: "http",
+    url,
+    headers,
+    type: SPOKEN[type ?? "http"],
+    ...(caFile === undefined ? {} : { caFile }),
+  };
 }
 
 /** What is wrong with a server name. Undefined if the name can be a key everywhere. */

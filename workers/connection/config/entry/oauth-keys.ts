@@ -167,7 +167,7 @@ const OAUTH_KEYS = {
     description:
       "authorization_code asks the user in a browser; client_credentials needs no user, but a secret, a private key or an assertion.",
     examples: ["authorization_code"],
-    words: (grant) => (grant === "client_credentials" ? ["signs in without you"] : []),
+    words: (grant) => (grant === "authorization_code" ? [] : ["signs in without you"]),
   }),
   scope: shownAs("scope", {
     description: "Rights to ask for, with spaces between, in place of those that the server names.",
@@ -355,21 +355,22 @@ const parameters = ({ authorizationParams = {} }: OAuthPlan): OAuthFinding[] =>
 
 /** A machine signs in by itself, so it must have something to prove who it is (RFC 6749, section 4.4). */
 function credentials(plan: OAuthPlan): OAuthFinding[] {
-  if (plan.grantType !== "client_credentials") return [];
+  const { grantType } = plan;
+  if (grantType === undefined || grantType === "authorization_code") return [];
   const { clientId, clientSecret, privateKey, privateKeyFile, assertionFile } = plan;
   const path = ["grantType"];
   if ([clientSecret, privateKey, privateKeyFile, assertionFile].every((proof) => proof === undefined)) {
     return [
       {
         path,
-        message: "client_credentials has nothing that proves who the client is",
+        message: `${grantType} has nothing that proves who the client is`,
         remedy: "Write clientSecret, privateKeyFile or assertionFile beside it.",
       },
     ];
   }
   if (clientId !== undefined || plan.clientMetadataUrl !== undefined || assertionFile !== undefined)
     return [];
-  return [{ path, message: "client_credentials has no client", remedy: "Write clientId beside it." }];
+  return [{ path, message: `${grantType} has no client`, remedy: "Write clientId beside it." }];
 }
 
 function combinations(plan: OAuthPlan): OAuthFinding[] {

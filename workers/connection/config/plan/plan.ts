@@ -47,7 +47,7 @@ function heldParts(definition: ServerDefinition, wanted: "connection" | "rules")
 function connectionParts(definition: ServerDefinition): Part[] {
   const { target, auth, oauth, agreedEnvFile, agreedScripts } = definition;
   return [
-    ...Object.entries(target).map(([key, value]): Part => [key === "sseOnly" ? "type" : key, value]),
+    ...Object.entries(target),
     ["auth", auth],
     ["oauth", oauth],
     ...heldParts(definition, "connection"),

@@ -71,7 +71,7 @@ function below(schema: Record<string, unknown>): { name: string | undefined; sch
   ];
 }
 
-/** The parameters that a tool's `inputSchema` mirrors. The schema must be bounded (listed/tool.ts). */
+/** The parameters that a tool's `inputSchema` mirrors. The schema must be bounded (workers/shared/listed.ts). */
 export function mirroredParameters(inputSchema: unknown): MirroredParameter[] | InvalidAnnotation {
   const found = new Map<string, MirroredParameter>();
   const open: { schema: unknown; path: readonly string[] | undefined }[] = [
