@@ -141,21 +141,18 @@ describe("a connection worker that breaks", () => {
   test("more often than allowed in a minute -> not started again; each request fails and says how to continue", async () => {
     const allowed = amount(2, LIMITS.respawnsAMinute);
     const limits = { respawnMs: [10], respawnsAMinute: allowed };
-    // A server that talks could be blamed for a crash, which then would not count.
-    const at = await start({ s: fixture("shows.mjs") }, { workerUrl: breakable, limits });
-    await at.settled("s");
+    // Without a server: one that connects or talks may be blamed for a crash, which then does not count.
+    const at = await start({}, { workerUrl: breakable, limits });
     for (let count = 1; count <= allowed + 1; count++) {
       await tellWorker(at, "crash");
       expect(await at.crash(count)).toMatchObject({ givenUp: count > allowed });
-      // Once: on a busy machine a call after each crash takes more than the minute.
-      if (count === 1) expect(textOf(await at.call("s", "show", { text: "here" }))).toBe("here");
+      if (count <= allowed) expect((await at.runtime.ask("status", {})).servers).toEqual([]);
     }
     const error = await at.failedCall("s", "show");
     expect(error).toMatchObject({ code: "runtime_stopped", remedy: expect.stringContaining("/reload") });
     const words = `crashed ${allowed + 1} times within a minute \\(.*broken by a test`;
     expect(error.message).toMatch(new RegExp(words));
     await expect(at.runtime.ask("status", {})).rejects.toMatchObject({ code: "runtime_stopped" });
-    expect(await waitGone(spawnedPids(at), 10_000)).toEqual([]);
   }, 90_000);
 
   test("while servers connect -> no process of the first worker is left, the next worker connects all", async () => {
