@@ -103,6 +103,8 @@ export class Server extends ServerLists {
   #attempt: { promise: Promise<Connection>; urgent: AbortController } | undefined;
   /** The connection that is held, also while its lists are being asked for. */
   #connection: Connection | undefined;
+  /** Connections that ended before the server counted as connected: a process can die right behind its last list. */
+  readonly #endedEarly = new WeakSet<Connection>();
   #waits: string | undefined;
   #reconnectTimer: NodeJS.Timeout | undefined;
   #healthCheck: NodeJS.Timeout | undefined;
@@ -381,6 +383,7 @@ export class Server extends ServerLists {
       this.#dispatch({ type: "opened", nowMs: performance.now() });
       this.#watch(connection);
       if (!connection.isFromMemory()) onTools(this);
+      if (this.#endedEarly.has(connection)) this.#onDropped(connection.whyClosed());
       return connection;
     } catch (error) {
       await endIfFileGone(error, log);
@@ -412,6 +415,7 @@ export class Server extends ServerLists {
       onClosed: () => {
         // A connection that was replaced or is being closed says nothing about this server any more.
         if (opened && this.#connected === opened) this.#onDropped(opened.whyClosed());
+        else if (opened) this.#endedEarly.add(opened);
       },
     });
     opened = connection;
