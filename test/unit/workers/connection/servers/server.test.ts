@@ -346,6 +346,20 @@ describe("beside an open connection", () => {
     expect(server.phase).toBe("idle");
   });
 
+  test("its process ends between its last list and the phase connected -> dropped with the reason", async () => {
+    const { server, opening, lines } = setup();
+    const connected = server.connect("user");
+    await settle();
+    const listTools = async () => {
+      opening(0).options.onClosed();
+      return [{ name: "work" }];
+    };
+    opening(0).open({ listTools });
+    await connected;
+    expect(server.phase).toBe("idle");
+    expect(lines.at(-1)).toContain("s exited with code 1. The next call connects again.");
+  });
+
   test("keep-alive, a ping without an answer -> dropped with the reason; connects by itself", async () => {
     const { server, connected, openings } = setup({ lifecycle: "keep-alive" });
     const connection = await connected({ ping: () => Promise.reject(new Error("s: no pong.")) });
