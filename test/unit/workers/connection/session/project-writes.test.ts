@@ -52,8 +52,11 @@ describe("a project's file is a link", () => {
       expect(await readFile(target, "utf8")).toBe(before);
       const agentDir = kind === "folder" ? dirname(target) : join(dirname(target), "agent");
       // The open question about the project's server may be noted by now; a yes never is.
-      const trust = await readFile(join(agentDir, "mcp-trust.json"), "utf8").catch((error) => error.code);
-      expect(trust === "ENOENT" || !trust.includes("allowed")).toBe(true);
+      const trust = await readFile(join(agentDir, "mcp-trust.json"), "utf8").catch((error) => {
+        if (error.code !== "ENOENT") throw error;
+        return "";
+      });
+      expect(trust).not.toContain("allowed");
     },
   );
 
