@@ -15,6 +15,7 @@ import {
   builtApart,
   COMMAND,
   CONNECTION,
+  HUB,
   oneFileAtStart,
   oneLaterFile,
   root,
@@ -114,6 +115,13 @@ const builds: BuildOptions[] = [
       oneLaterFile("cli-later", ["src/cli", "src/runtime"], [COMMAND]),
       ownManifest,
     ],
+  },
+  // A process of its own, which outlives an update of the package: it must not load a file later.
+  {
+    ...worker,
+    entryPoints: { hub: HUB },
+    outdir: "dist/workers",
+    plugins: [...(worker.plugins ?? []), idTables],
   },
   // piscina starts its threads from a separate file, which it expects beside the bundle.
   {

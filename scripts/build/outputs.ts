@@ -12,6 +12,9 @@ export const SCREENS = "src/ui/command/screens.ts";
 /** The command's file that an old Node never reads. */
 export const COMMAND = "src/cli/main.ts";
 
+/** The process that runs the servers which sessions share. */
+export const HUB = "workers/hub.ts";
+
 /** What the files of these folders load by `import()`, relative to the project. */
 async function importedLater(folders: readonly string[]): Promise<string[]> {
   const found = new Set<string>();

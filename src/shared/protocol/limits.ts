@@ -192,6 +192,22 @@ export const LIMITS = {
   /** Closing a server: time from the end of stdin to SIGTERM to its process group, then from there to SIGKILL. */
   closeTermMs: 500,
   closeKillMs: 2_000,
+  /** The hub of shared servers ends this long after its last server and its last session, and looks so often for its folder. */
+  hubEndMs: 30_000,
+  hubLookMs: 5_000,
+  /** What a connection to the hub may send, and for how long, before it has proved itself; how many may be at that point. */
+  hubUnprovenBytes: 4 * 1024,
+  hubUnprovenMs: 2_000,
+  hubUnproven: 32,
+  /** A new hub has this long to be ready, and an answer of one as well. */
+  hubStartMs: 10_000,
+  /** A session that has not read so many bytes is dropped; nobody waits longer than this for one that does not read. */
+  hubUnreadBytes: 64 * 1024 * 1024,
+  hubStallMs: 250,
+  /** A shared server that ends sooner than this after its start counts as broken: the pause before its next start doubles. */
+  hubEarlyMs: 5_000,
+  hubPauseMs: 500,
+  hubLongestPauseMs: 30_000,
   shutdownTermMs: 250,
   shutdownKillMs: 800,
   /** Main pings the connection worker at this interval. No answer for as long means that the worker hangs. */

@@ -145,6 +145,7 @@ export function toConnection(peer: Peer, parts: ConnectionParts): Connection {
   return {
     transport: parts.transport,
     pid: parts.pid,
+    sharing: () => parts.sharing?.(),
     protocol: peer.protocol,
     instructions: peer.instructions?.slice(0, INSTRUCTIONS_CHARS).toWellFormed(),
     listTools: async (signal) => {

@@ -8,6 +8,7 @@ import type { TransportKind } from "../../../src/shared/protocol/session.ts";
 import type { CachedPrompt, CachedResources, CachedTool } from "../../shared/listed.ts";
 import type { CloseTimes } from "../../shared/pace/pace.ts";
 import type { Reader } from "../../shared/pace/turns.ts";
+import type { Sharing } from "../../shared/programs/processes.ts";
 import type { StoredProtocol } from "../../shared/tasks.ts";
 import type { ServerAsks } from "../asks/asks.ts";
 import type { RequestAuth } from "../auth/auth.ts";
@@ -75,11 +76,27 @@ export interface ConnectOptions {
   remembered?: RememberedServer | undefined;
   /** Under whom all that the server sends is read. */
   reader?: Reader | undefined;
+  /** The server is one that sessions share. Absent: it runs for this session alone. */
+  hub?: HubUse | undefined;
+}
+
+export interface HubUse {
+  agentDir: string;
+  /** How long the server stays after the last session. */
+  idleMs: number;
+  /** A person waits for this connection. */
+  isWanted: boolean;
+  /** There is no hub, for this reason: the server runs for this session alone. */
+  onUnusable: (why: string) => void;
+  /** Another session came or left. */
+  onChange: () => void;
 }
 
 export interface Connection {
   transport: TransportKind;
   pid: number | undefined;
+  /** Undefined: the server runs for this session alone. */
+  sharing?: () => Sharing | undefined;
   protocol: SpokenProtocol;
   instructions: string | undefined;
   /** What a later session may remember. Undefined: a server of the old era, which is asked anew each time. */
@@ -142,6 +159,7 @@ export interface ConnectionParts {
   redact: Redactor;
   transport: TransportKind;
   pid: number | undefined;
+  sharing?: () => Sharing | undefined;
   close: (times: CloseTimes) => Promise<void>;
   /** One sentence for a call that was open when the connection ended. */
   whyClosed: () => string;

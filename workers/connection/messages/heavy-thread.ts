@@ -6,14 +6,12 @@
  * One message is in the thread at a time, so a message that ends the thread ends no other. The next one is that of the
  * server whose messages have taken the least time so far: a server that is heavy on purpose waits behind all others.
  */
-import { statSync } from "node:fs";
-import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { isFileGone } from "../../shared/log.ts";
-import { settledWithin } from "../../shared/pace/abort.ts";
+import { OwnFile } from "../../shared/own-file.ts";
 import { WorkLimit } from "../../shared/pace/turns.ts";
 import type { RequestId } from "../mcp/wire/wire.ts";
 import { type TooLarge, tooLaborious, unreadable } from "./too-large.ts";
@@ -51,8 +49,6 @@ export type AnswerHeavy = (args: never) => Promise<unknown>;
 const CLAIM_MS = 1_000;
 /** The next thread waits this long for the end of one in native code. */
 const END_MS = 5_000;
-/** Main copies about a MB of files, or does not. */
-const FIND_MS = 10_000;
 
 /** `id`: the request that the message answers, if that is known. */
 export class HeavyFailure extends Error {
@@ -79,35 +75,12 @@ interface Job {
 }
 
 const isRaw = import.meta.url.endsWith(".ts");
-let heavyFile = fileURLToPath(new URL(isRaw ? "../../heavy.ts" : "./heavy.js", import.meta.url));
-/** When the file of the thread became what it was when the first stream was opened, or when main named it. */
-let knownMs: number | undefined;
-let workerFolder: (() => Promise<string>) | undefined;
+const heavyFile = new OwnFile(
+  fileURLToPath(new URL(isRaw ? "../../heavy.ts" : "./heavy.js", import.meta.url)),
+);
 
-const changedMs = (): number | undefined => statSync(heavyFile, { throwIfNoEntry: false })?.ctimeMs;
-
-/** Remembers which code belongs to this worker: an update may delete or replace the file while the worker runs. */
-export function rememberHeavyFile(): void {
-  knownMs ??= changedMs();
-}
-
-/** `ask` answers in which folder the file is after an update. */
-export function findHeavyFileBy(ask: () => Promise<string>): void {
-  workerFolder = ask;
-}
-
-function isHeavyFileKnown(): boolean {
-  const now = changedMs();
-  return now !== undefined && now === (knownMs ?? now);
-}
-
-async function findHeavyFile(): Promise<void> {
-  const folder = workerFolder?.();
-  if (!folder || !(await settledWithin(folder, FIND_MS)))
-    throw new Error("a file of pi-mcp-threads is gone, as after an update");
-  heavyFile = join(await folder, basename(heavyFile));
-  knownMs = statSync(heavyFile).ctimeMs;
-}
+/** Remembers which code belongs to this worker. */
+export const rememberHeavyFile = (): void => heavyFile.remember();
 
 export interface HeavyLimits {
   /** Processor time of one job, and the time without one after which the thread ends, in milliseconds. */
@@ -218,11 +191,11 @@ export class HeavyThread {
 
   #start(): void {
     if (this.#isFinding) return;
-    if (!isHeavyFileKnown()) {
+    if (!heavyFile.isKnown()) {
       this.#find();
       return;
     }
-    const thread = new Worker(heavyFile, {
+    const thread = new Worker(heavyFile.path, {
       name: "pi-mcp-threads heavy",
       stdout: true,
       stderr: true,
@@ -240,7 +213,7 @@ export class HeavyThread {
     };
     thread.on("error", (error) => {
       // What the file imports is gone: main is asked before the next start.
-      if (isFileGone(error)) knownMs = Number.NaN;
+      if (isFileGone(error)) heavyFile.distrust();
       broken(messageOf(error));
     });
     thread.on("exit", (code) => broken(`code ${code}`));
@@ -249,7 +222,8 @@ export class HeavyThread {
   /** Without an answer of main's the first message that waits fails, and main is asked again for the next one. */
   #find(): void {
     this.#isFinding = true;
-    findHeavyFile()
+    heavyFile
+      .find()
       .finally(() => {
         this.#isFinding = false;
       })

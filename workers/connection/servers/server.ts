@@ -15,6 +15,7 @@ import {
   type CloseTimes,
   createThrottle,
   type Gate,
+  type Leave,
   SHUTDOWN_TIMES,
   UNUSED_TIMES,
 } from "../../shared/pace/pace.ts";
@@ -27,7 +28,7 @@ import { exposureOf, namesInRules } from "../config/entry/exposure.ts";
 import { idleMinutesOf } from "../config/entry/override.ts";
 import type { Settings } from "../config/entry/settings.ts";
 import type { ResolvedHttp } from "../config/values/values.ts";
-import type { Connection, ConnectOptions } from "../mcp/connection.ts";
+import type { Connection, ConnectOptions, HubUse } from "../mcp/connection.ts";
 import { MustNegotiate } from "../mcp/wire/wire.ts";
 import { type Redactor, redactError, type Secrets } from "../secrets/redact.ts";
 import { IdleClock } from "./idle-clock.ts";
@@ -58,6 +59,8 @@ export interface ServerContext {
   cwd: string;
   /** Absolute path of `mcp-npx-cache.json`. */
   npxCacheFile: string;
+  /** Where the hub of shared servers is. Absent: no server is shared. */
+  hub?: { agentDir: string; onUnusable: (why: string) => void } | undefined;
   log: Log;
   emit: (event: WorkerEvent) => void;
   gate: Gate;
@@ -251,7 +254,7 @@ export class Server extends ServerLists {
 
   /** Makes a new connection for the user, whatever the state. Rejects with `ThreadsError`. */
   async reconnect(): Promise<void> {
-    if (this.#phase.name === "connected") this.#dispatch({ type: "renewed" });
+    if (this.#phase.name === "connected") this.#dispatch({ type: "renewed", leave: "end" });
     await this.connect("user");
   }
 
@@ -297,7 +300,7 @@ export class Server extends ServerLists {
       const isPersons = error instanceof ThreadsError && PERSONS.has(error.code);
       if (isWrong || (connection.isFromMemory() && !isPersons)) {
         this.distrustMemory(isWrong);
-        if (this.#connected === connection) this.#dispatch({ type: "renewed" });
+        if (this.#connected === connection) this.#dispatch({ type: "renewed", leave: "retire" });
       }
       if (!isWrong) throw error;
       return await again();
@@ -324,10 +327,10 @@ export class Server extends ServerLists {
     await this.close();
   }
 
-  /** Ends the connection and any attempt. Settles when nothing of this server runs. */
-  async close(): Promise<void> {
+  /** Ends the connection and any attempt. Settles when nothing of this server runs. `leave`: what becomes of a shared one. */
+  async close(leave: Leave = "now"): Promise<void> {
     this.#refresh.stop();
-    this.#dispatch({ type: "closed" });
+    this.#dispatch({ type: "closed", leave });
     this.lifetime.abort();
     await this.#attempt?.promise.catch(() => undefined);
     await this.#closing;
@@ -350,8 +353,12 @@ export class Server extends ServerLists {
     let refused: Refusal | undefined;
     for (const effect of effects) {
       if (effect.type === "refuse") refused = effect.reason;
-      if (effect.type === "open") this.#startAttempt(event.type === "wanted" && event.by === "call");
-      if (effect.type === "close") this.#giveUp(event.type === "closed" ? SHUTDOWN_TIMES : this.#closeTimes);
+      if (effect.type === "open" && event.type === "wanted") this.#startAttempt(event.by);
+      if (effect.type === "close")
+        this.#giveUp({
+          ...(event.type === "closed" ? SHUTDOWN_TIMES : this.#closeTimes),
+          leave: "leave" in event ? event.leave : event.type === "dropped" ? "retire" : "keep",
+        });
       // Calls that the server has accepted already may still be answered.
       if (effect.type === "close-when-idle")
         this.#giveUp(this.#closeTimes, settledWithin(this.#idle.unused(), LIMITS.drainMs));
@@ -362,11 +369,10 @@ export class Server extends ServerLists {
     return refused;
   }
 
-  /** `isForCall`: a call waits for the connection, and for nothing that can be known without asking. */
-  #startAttempt(isForCall: boolean): void {
+  #startAttempt(by: WantedBy): void {
     clearTimeout(this.#reconnectTimer);
     const urgent = new AbortController();
-    const promise = this.#attemptToOpen(urgent.signal, isForCall).finally(() => {
+    const promise = this.#attemptToOpen(urgent.signal, by).finally(() => {
       this.#attempt = undefined;
       this.#waits = undefined;
     });
@@ -375,11 +381,11 @@ export class Server extends ServerLists {
     this.#attempt = { promise, urgent };
   }
 
-  async #attemptToOpen(urgent: AbortSignal, isForCall: boolean): Promise<Connection> {
+  async #attemptToOpen(urgent: AbortSignal, by: WantedBy): Promise<Connection> {
     const { gate, log, onTools } = this.#context;
     const leaveGate = await gate.enter(AbortSignal.any([urgent, this.lifetime.signal]));
     try {
-      const connection = await during(this.lifetime.signal, (signal) => this.#open(signal, isForCall));
+      const connection = await during(this.lifetime.signal, (signal) => this.#open(signal, by));
       this.#dispatch({ type: "opened", nowMs: performance.now() });
       this.#watch(connection);
       if (!connection.isFromMemory()) onTools(this);
@@ -405,12 +411,12 @@ export class Server extends ServerLists {
   }
 
   /** Opens a connection, holds it, and lists over it what the server has. */
-  async #open(signal: AbortSignal, isForCall: boolean): Promise<Connection> {
+  async #open(signal: AbortSignal, by: WantedBy): Promise<Connection> {
     const { log, connect = connectByTransport } = this.#context;
     const startedAt = performance.now();
     let opened: Connection | undefined;
     const connection = await connect({
-      ...this.#connectOptions(isForCall),
+      ...this.#connectOptions(by),
       signal,
       onClosed: () => {
         // A connection that was replaced or is being closed says nothing about this server any more.
@@ -440,9 +446,9 @@ export class Server extends ServerLists {
     return connection;
   }
 
-  #connectOptions(isForCall: boolean): Omit<ConnectOptions, "signal" | "onClosed"> {
+  #connectOptions(by: WantedBy): Omit<ConnectOptions, "signal" | "onClosed"> {
     const { name, definition, redact } = this;
-    const { cwd, npxCacheFile, settings, emit, talkers, auth, asks } = this.#context;
+    const { cwd, npxCacheFile, settings, emit, talkers, auth, asks, hub } = this.#context;
     const { maxMessageBytes, caFile } = settings();
     const { note: onNote, message: onLogMessage } = this.log;
     return {
@@ -467,9 +473,26 @@ export class Server extends ServerLists {
         this.#dispatch({ type: "auth-lost", error });
       },
       asks: definition.elicitation ? asks?.of({ name, redact, onNote }) : undefined,
-      remembered: this.remembered(isForCall),
+      // A call waits for the connection, and for nothing that can be known without asking.
+      remembered: this.remembered(by === "call"),
       onListChanged: () => this.#refresh.request(),
       reader: createReader({ onBytes: talkers?.of(name), onNote }),
+      hub: definition.shared === true && hub ? this.#hubUse(hub, by) : undefined,
+    };
+  }
+
+  #hubUse({ agentDir, onUnusable }: NonNullable<ServerContext["hub"]>, by: WantedBy): HubUse {
+    const minutes = this.#definition.idleTimeoutMinutes ?? this.#context.settings().idleTimeout;
+    return {
+      agentDir,
+      // 0 is for as long as the session lasts: after that somebody may want it or not.
+      idleMs: minutes === 0 ? LIMITS.idleTimeoutMs : minutes * 60_000,
+      isWanted: by === "user",
+      onUnusable: (why) => {
+        this.log.note(`is not shared: ${why}`);
+        onUnusable(why);
+      },
+      onChange: () => this.#context.onStatus(this),
     };
   }
 

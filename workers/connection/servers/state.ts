@@ -4,6 +4,7 @@
  */
 import type { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import type { Leave } from "../../shared/pace/pace.ts";
 
 export type Lifecycle = "lazy" | "eager" | "keep-alive";
 
@@ -51,9 +52,9 @@ export type ServerEvent =
   /** Nothing used the connection for the idle time. */
   | { type: "idle-expired" }
   /** The user wants a new connection in place of this one. */
-  | { type: "renewed" }
+  | { type: "renewed"; leave: Leave }
   /** The session ends, or the server was replaced or removed. */
-  | { type: "closed" };
+  | { type: "closed"; leave: Leave };
 
 export type ServerEffect =
   | { type: "open" }

@@ -173,7 +173,7 @@ export class Supervisor {
 
   async close(): Promise<void> {
     this.#closing.abort();
-    const open = this.servers.map((server) => server.close());
+    const open = this.servers.map((server) => server.close("keep"));
     await Promise.all([...open, ...this.#ending]);
   }
 
@@ -247,7 +247,7 @@ export async function tryServer(
   let timer = startTimer();
   let waits: string | undefined;
   const server = new Server(
-    { ...definition, enabled: true, lifecycle: "lazy", startupTimeoutMs },
+    { ...definition, enabled: true, lifecycle: "lazy", startupTimeoutMs, shared: false },
     aloneIn(context, (tried) => {
       const now = tried.status().waits;
       if (now === waits) return;

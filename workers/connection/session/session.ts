@@ -199,6 +199,17 @@ type ServerHooks = Pick<
   "auth" | "approvals" | "asks" | "limits" | "settings" | "onStatus" | "onTools"
 >;
 
+/** A warning about servers that are not shared as they should be, once in a session. */
+function warnOnce(emit: SessionContext["emit"]): (why: string) => void {
+  let isTold = false;
+  return (why) => {
+    if (isTold) return;
+    isTold = true;
+    const text = `Shared servers cannot be used: ${why}. This session runs its own.`;
+    emit({ type: "notice", level: "warning", text });
+  };
+}
+
 const openServers = (
   { cwd, agentDir, heldBack, onDemand }: SessionFacts,
   { log, emit, talkers, connect }: SessionContext,
@@ -208,6 +219,7 @@ const openServers = (
     ...hooks,
     cwd,
     npxCacheFile: npxCacheFile(agentDir),
+    hub: { agentDir, onUnusable: warnOnce(emit) },
     log,
     emit,
     talkers,

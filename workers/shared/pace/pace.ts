@@ -214,12 +214,25 @@ export class Recent {
   }
 }
 
+/** How a session leaves a server that sessions share. */
+export type Leave =
+  /** The server may be wanted again: it stays for the idle time. */
+  | "keep"
+  /** It ends when no session uses it any more. */
+  | "now"
+  /** It does not work: no other session gets it from now on, and it ends when none uses it. */
+  | "retire"
+  /** It ends, whoever uses it. */
+  | "end";
+
 /** Milliseconds until SIGTERM and until SIGKILL, both from the end of stdin. */
 export interface CloseTimes {
   termMs: number;
   killMs: number;
   /** Whether nobody waits for the end of a process that was sent SIGKILL. */
   isLast?: boolean;
+  /** What becomes of a server that sessions share, to which no time applies. Absent: `keep`. */
+  leave?: Leave;
 }
 
 /** For a connection that ends with the session, or before it was of use. */

@@ -3,7 +3,8 @@
  * Windows by `taskkill /T`. Every program is started by its whole path.
  */
 
-import { type ChildProcessByStdio, execFile, spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import type { EventEmitter } from "node:events";
 import { readFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import type { Readable, Writable } from "node:stream";
@@ -19,8 +20,25 @@ import {
   straysOf,
   systemProgram,
 } from "../../../src/shared/process/strays.ts";
+import type { Leave } from "../pace/pace.ts";
 
-export type ServerProcess = ChildProcessByStdio<Writable, Readable, Readable>;
+/** A child process, or the use of a process that sessions share: its events are those of Node's `ChildProcess`. */
+export interface ServerProcess extends EventEmitter {
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  readonly pid?: number | undefined;
+  unref(): void;
+  /** Only of a shared one: ends this session's use of it. Nothing is signalled. */
+  leave?(how: Leave): void;
+  readonly sharing?: Sharing | undefined;
+}
+
+/** How many sessions use a server, and since when it runs, in milliseconds since the epoch. */
+export interface Sharing {
+  sessions: number;
+  since: number;
+}
 
 export const onWindows = process.platform === "win32";
 
@@ -96,7 +114,7 @@ async function fromProc(pids: readonly string[]): Promise<ProcessRow[]> {
 }
 
 /** All processes, or those with these pids. None where the system does not tell. */
-async function processRows(pids?: readonly number[]): Promise<ProcessRow[]> {
+export async function processRows(pids?: readonly number[]): Promise<ProcessRow[]> {
   if (process.platform === "linux") {
     const names = pids?.map(String) ?? (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
     return fromProc(names);
@@ -172,4 +190,35 @@ export function scriptRunner(
   if (name !== "env") return { command: name, flags: words };
   const [command, ...flags] = words.filter((word) => word !== "-S");
   return command === undefined ? undefined : { command, flags };
+}
+
+/** Resident bytes of whole process groups, by the pid of their leaders. Those that the system does not tell are left out. */
+export async function groupMemory(leaders: readonly number[]): Promise<Map<number, number>> {
+  const memory = new Map<number, number>();
+  if (leaders.length === 0) return memory;
+  const add = (group: number, bytes: number): void => {
+    if (leaders.includes(group)) memory.set(group, (memory.get(group) ?? 0) + bytes);
+  };
+  if (process.platform === "linux") {
+    for (const { pid, group } of await processRows()) {
+      if (leaders.includes(group)) add(group, residentBytes(pid));
+    }
+  } else if (process.platform === "darwin") {
+    const { stdout } = await promisify(execFile)(PS, ["-axo", "pgid=,rss="], { timeout: PS_MS });
+    for (const line of stdout.split("\n")) {
+      const [group, kib] = line.trim().split(/\s+/).map(Number);
+      if (group !== undefined && kib !== undefined) add(group, kib * 1024);
+    }
+  }
+  return memory;
+}
+
+/** `VmRSS` of `/proc/<pid>/status` (proc_pid_status(5)), in bytes; 0 for a process that has ended. */
+function residentBytes(pid: number): number {
+  try {
+    const [, kib] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "latin1")) ?? [];
+    return Number(kib ?? 0) * 1024;
+  } catch {
+    return 0;
+  }
 }

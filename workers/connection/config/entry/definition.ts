@@ -9,7 +9,7 @@ import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { type AuthSettings, authOf, oauthOf } from "./auth.ts";
 import type { ExposureRules, ServerApproval } from "./exposure.ts";
 import { UNSAFE_KEY } from "./interpolate.ts";
-import { check, kindOf, type Mistake, mistake } from "./mistakes.ts";
+import { check, kindOf, type Mistake, mistake, warning } from "./mistakes.ts";
 import type { OAuthPlan } from "./oauth-keys.ts";
 import {
   type Entry,
@@ -176,7 +176,16 @@ export function parseEntry(
   const project = isProject(source.origin);
   const { auth, mistakes: authMistakes } = authOf(entry);
   const { oauth, mistakes: oauthMistakes } = oauthOf(entry, { scheme: auth.scheme, project });
-  const all = [...mistakes, ...authMistakes, ...oauthMistakes, ...("message" in target ? [target] : [])];
+  const sharesRemote = entry.shared === true && !("message" in target) && target.kind === "http";
+  const noEffect = "has no effect: every session has its own connection to a remote server";
+  const sharing = sharesRemote ? [warning(["shared"], noEffect, "Remove it.")] : [];
+  const all = [
+    ...mistakes,
+    ...sharing,
+    ...authMistakes,
+    ...oauthMistakes,
+    ...("message" in target ? [target] : []),
+  ];
   if ("message" in target || all.some(({ severity }) => severity === "error")) return refused(...all);
   const definition: ServerDefinition = {
     name,

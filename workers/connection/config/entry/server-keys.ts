@@ -153,6 +153,12 @@ export const SERVER_KEYS = {
     description: "Minutes without a call until it is stopped; 0 for never.",
     examples: [10],
   }),
+  /** Merging lays it over the setting: then it says whether sessions share the server. */
+  shared: connection(flag, {
+    description:
+      "Whether all your sessions use one process of it, which outlives them. Not for a server that keeps a state, such as a browser.",
+    examples: [true],
+  }),
   startupTimeoutMs: rules(() => z.number().positive(), {
     description: "Milliseconds to start and list its tools.",
     examples: [30_000],
@@ -269,6 +275,7 @@ export const OVERRIDE_KEYS = [
   "toolExposure",
   "excludeTools",
   "approve",
+  "shared",
 ] as const satisfies readonly (keyof Entry)[];
 
 /** An entry in one spelling: `disabled` and `requestTimeoutMs` as the keys that mean the same. */

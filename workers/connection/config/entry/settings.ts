@@ -140,6 +140,12 @@ const SETTINGS = {
       return looser(minutes, minutes !== wanted);
     },
   }),
+  shared: setting(flag, {
+    description: "Default of every local server's shared: all your sessions use one process of it.",
+    examples: [true],
+    preset: false,
+    narrow: (own, wanted) => looser(own && wanted, wanted && !own),
+  }),
   outputGuard: setting(outputGuard, {
     description: "How much of a result the model sees; the whole is kept in a file. false for all of it.",
     examples: [{ maxBytes: 50_000, maxLines: 2_000 }],

@@ -52,6 +52,10 @@ function narrowServer(
     Object.assign(narrower, { approve: undefined, approveToo: [server.approve, ...server.approveToo] });
     if (asksLess(server.approve, approvals(settings.approve)[0])) loosened("approve");
   }
+  if (server.shared) {
+    narrower.shared = undefined;
+    loosened("shared");
+  }
   if (server.outputGuard !== undefined) {
     const { guard, isLooser } = tighterGuard(settings.outputGuard, server.outputGuard);
     narrower.outputGuard = guard;
@@ -73,6 +77,7 @@ const WIDENED: { readonly [K in keyof Override]: Asked<K> } = {
   approve: (wanted, { approve }) => (asksLess(wanted, approve) ? STRICTER : undefined),
   lifecycle: (wanted, { lifecycle }) =>
     wanted === lifecycle ? undefined : "a project's file may only let your server run less",
+  shared: (wanted, { shared }) => (wanted && !shared ? STRICTER : undefined),
   idleTimeout: (wanted, { idleTimeoutMinutes }) =>
     wanted === idleTimeoutMinutes
       ? undefined
@@ -206,6 +211,13 @@ function applyEntry(
   ];
 }
 
+/** The setting counts for local servers that say nothing themselves: a remote server is shared by its nature. */
+function withSharing(server: ServerDefinition, settings: Settings): ServerDefinition {
+  const isShared = server.target.kind === "stdio" && (server.shared ?? settings.shared);
+  const { replaced } = server;
+  return { ...server, shared: isShared, replaced: replaced && withSharing(replaced, settings) };
+}
+
 /** Servers as they are after all files. A mistake is reported at the entry of the last file that defines the server. */
 function narrowed(servers: Servers, settings: Settings, files: readonly FileConfig[]): Merged {
   const merged: Merged = { servers: [], settings, problems: [] };
@@ -224,7 +236,7 @@ function narrowed(servers: Servers, settings: Settings, files: readonly FileConf
   );
   for (const definition of servers.values()) {
     const { server, mistakes } = narrowServer(definition, settings);
-    merged.servers.push(server);
+    merged.servers.push(withSharing(server, settings));
     const found = byFile.get(server.file);
     const entry = found?.entries.get(server.name);
     if (found && entry) merged.problems.push(...problemsAt(found.file, entry, mistakes));

@@ -92,6 +92,7 @@ class Started {
       asks,
       transport: "stdio",
       pid: transport.pid,
+      sharing: () => transport.sharing,
       close: (times) => transport.closeWithin(times),
       failure: () => transport.failure,
       whyClosed: () =>
@@ -106,7 +107,9 @@ class Started {
     // A broken pipe says less than the end of the process, which is reported a moment later.
     if (isBrokenPipe(error)) await transport.endsWithin(END_WAIT_MS);
     const failure = stdioFailure(transport, this.#options, error);
-    await transport.closeWithin(this.#options.signal.aborted ? UNUSED_TIMES : SHUTDOWN_TIMES);
+    await transport.closeWithin(
+      this.#options.signal.aborted ? UNUSED_TIMES : { ...SHUTDOWN_TIMES, leave: "retire" },
+    );
     return failure;
   }
 }

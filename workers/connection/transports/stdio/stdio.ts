@@ -9,8 +9,10 @@ import { setImmediate } from "node:timers/promises";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { UNUSED_TIMES } from "../../../shared/pace/pace.ts";
 import { type Command, launchOf } from "../../../shared/programs/launch.ts";
+import { type Launch, type ServerProcess, spawnServer } from "../../../shared/programs/processes.ts";
 import { isChosenFolder, serverEnvironment } from "../../config/entry/cache-identity.ts";
 import type { ServerDefinition, StdioTarget } from "../../config/entry/definition.ts";
+import { withoutWindow } from "../../hub/window-variables.ts";
 import type { Connection, ConnectOptions } from "../../mcp/connection.ts";
 import { resolveNpx } from "../../npx/npx.ts";
 import { StdioTransport } from "./transport.ts";
@@ -29,11 +31,11 @@ function describeLeftOut(left: readonly string[]): string {
 }
 
 /** The command with the whole environment of its process. */
-function commandOf(target: StdioTarget, { definition, cwd: session, onNote }: ConnectOptions): Command {
+function commandOf(target: StdioTarget, { definition, cwd: session, onNote, hub }: ConnectOptions): Command {
   const { platform } = process;
   const cwd = target.cwd ?? session;
   const env = serverEnvironment(definition, target.env, {
-    base: process.env,
+    base: hub ? withoutWindow(process.env) : process.env,
     session,
     home: homedir(),
     platform,
@@ -75,6 +77,14 @@ function spawnTurn(): Promise<unknown> {
   return lastTurn;
 }
 
+/** How the process of a server is started: by this worker, or by the hub if sessions share the server. */
+async function starterOf(launch: Launch, options: ConnectOptions): Promise<() => ServerProcess> {
+  const own = (): ServerProcess => spawnServer(launch);
+  if (!options.hub) return own;
+  const { sharedStarter } = await import("./shared.ts");
+  return (await sharedStarter(launch, options, options.hub)) ?? own;
+}
+
 /** Loads what a connection needs once its process is starting. */
 export const preload = () => import("./handshake.ts");
 
@@ -86,12 +96,15 @@ export async function connectStdio(target: StdioTarget, options: ConnectOptions)
   const launch = await launchOf(command, server);
   await spawnTurn();
   if (options.signal.aborted) throw stoppedEarly(definition);
+  const spawn = await starterOf(launch, options);
+  if (options.signal.aborted) throw stoppedEarly(definition);
   const create = (): StdioTransport =>
     new StdioTransport({
       ...options,
       server,
       command: target.command,
-      launch,
+      cwd: launch.cwd,
+      spawn,
       onStderr: definition.debug ? (line) => onNote(`stderr: ${line}`) : undefined,
     });
   const first = create();

@@ -10,11 +10,11 @@ import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { CloseTimes } from "../../../shared/pace/pace.ts";
 import { createReader, type Reader, readInTurn, type Steps } from "../../../shared/pace/turns.ts";
+import { ProcessEnd } from "../../../shared/programs/end.ts";
 import { spawnFailure } from "../../../shared/programs/launch.ts";
-import { type Launch, type ServerProcess, spawnServer } from "../../../shared/programs/processes.ts";
+import type { ServerProcess, Sharing } from "../../../shared/programs/processes.ts";
 import type { JSONRPCMessage, Transport } from "../../mcp/wire/wire.ts";
 import { TooLarge } from "../../messages/too-large.ts";
-import { ProcessEnd } from "./end.ts";
 import { createStdioInbox, type StdioInbox } from "./inbox.ts";
 import { ServerStderr } from "./stderr.ts";
 
@@ -22,7 +22,10 @@ export interface StdioOptions {
   server: string;
   /** The command as the definition writes it, for errors. */
   command: string;
-  launch: Launch;
+  /** Its working folder, for errors. */
+  cwd: string;
+  /** Starts the process. */
+  spawn: () => ServerProcess;
   maxMessageBytes: number;
   onSpawn: (pid: number) => void;
   onExit: (pid: number) => void;
@@ -80,6 +83,11 @@ export class StdioTransport implements Transport {
     return this.#process?.pid;
   }
 
+  /** Undefined: the process is this session's own. */
+  get sharing(): Sharing | undefined {
+    return this.#process?.sharing;
+  }
+
   /** The last part of stderr, without secrets. */
   get stderrTail(): string {
     return this.#stderr.tail(this.#options.redact);
@@ -113,15 +121,16 @@ export class StdioTransport implements Transport {
   }
 
   async #spawn(): Promise<void> {
-    const { server, command, launch } = this.#options;
-    const child = spawnServer(launch);
+    const { server, command, cwd, spawn } = this.#options;
+    const child = spawn();
     this.#process = child;
-    // At once: whoever ends Pi from here on has to know of the process.
-    if (child.pid !== undefined) this.#options.onSpawn(child.pid);
+    const isOwn = child.leave === undefined;
+    // At once: whoever ends Pi from here on has to know of the process. A shared one goes on.
+    if (isOwn && child.pid !== undefined) this.#options.onSpawn(child.pid);
     this.#end = new ProcessEnd(child, {
       onExit: (pid) => {
         this.#stderr.end();
-        this.#options.onExit(pid);
+        if (isOwn) this.#options.onExit(pid);
       },
       onEnd: () => this.#finish(),
       read: () => this.#read,
@@ -131,7 +140,7 @@ export class StdioTransport implements Transport {
     try {
       await once(child, "spawn");
     } catch (error) {
-      throw await spawnFailure({ server, command, cwd: launch.cwd, error });
+      throw await spawnFailure({ server, command, cwd, error });
     }
   }
 

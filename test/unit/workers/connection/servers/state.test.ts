@@ -54,8 +54,8 @@ const EVENTS = {
   "auth-lost": { type: "auth-lost", error: needsAuth },
   "held-back": { type: "held-back", error },
   "idle-expired": { type: "idle-expired" },
-  renewed: { type: "renewed" },
-  closed: { type: "closed" },
+  renewed: { type: "renewed", leave: "end" },
+  closed: { type: "closed", leave: "now" },
 } as const satisfies Record<string, ServerEvent>;
 type EventName = keyof typeof EVENTS;
 

@@ -58,7 +58,7 @@ const fixed = (...values: unknown[]): Decision<ServerDefinition> => ({
 });
 /** What a decision of its own below compares, and what only says who changed something. */
 const CHANGEABLE: Partial<Record<keyof ServerDefinition, true>> = {
-  ...{ enabled: true, lifecycle: true, idleTimeoutMinutes: true, directTools: true, exposure: true },
+  ...{ enabled: true, lifecycle: true, idleTimeoutMinutes: true, directTools: true, exposure: true, shared: true },
   ...{ toolExposure: true, excludeTools: true, approveToo: true, overrides: true, enabledIn: true },
   ...{ userRules: true, project: true, origin: true, enabledByProject: true, replaced: true },
 };
@@ -67,6 +67,7 @@ const switchesOn: IsWider<ServerDefinition> = (own, result) =>
   result.enabled && !own.enabled && result.enabledByProject === undefined;
 
 const ENTRY: Record<keyof typeof entryShape, Decision<ServerDefinition>> = {
+  shared: { values: [true, false], isWider: ({ shared: own }, { shared: result }) => result === true && own !== true },
   type: fixed(),
   command: fixed(),
   url: fixed(),
@@ -132,6 +133,7 @@ const SETTINGS: Record<keyof typeof settingsShape, Decision<Settings>> = {
   caFile: usersOnly("caFile", "./evil.pem"),
   toolPrefix: usersOnly("toolPrefix", "none", "server"),
   proxyTool: usersOnly("proxyTool", true),
+  shared: { values: [true, false], isWider: ({ shared: own }, { shared: result }) => result && !own },
   hotReload: {
     values: ["on", "ask", "off"],
     isWider: (own, result) =>

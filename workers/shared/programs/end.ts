@@ -4,15 +4,9 @@
  */
 
 import { once } from "node:events";
-import { settledWithin } from "../../../shared/pace/abort.ts";
-import type { CloseTimes } from "../../../shared/pace/pace.ts";
-import {
-  findStrays,
-  type Killed,
-  killStrays,
-  killTree,
-  type ServerProcess,
-} from "../../../shared/programs/processes.ts";
+import { settledWithin } from "../pace/abort.ts";
+import type { CloseTimes } from "../pace/pace.ts";
+import { findStrays, type Killed, killStrays, killTree, type ServerProcess } from "./processes.ts";
 
 /** Time to read the last output of a server that has exited: the output may still be in the pipe. */
 const LAST_OUTPUT_MS = 250;
@@ -51,8 +45,8 @@ export class ProcessEnd {
     this.#signalGroup = options.kill ?? killTree;
     this.exited = new Promise((resolve) => {
       // Not "close": a child of the server may hold the server's stdout open long after the server is gone.
-      child.once("exit", (code, signal) => {
-        this.#onProcessEnd(describeExit(code, signal)).then(resolve, resolve);
+      child.once("exit", (code: number | null, signal: NodeJS.Signals | null, why?: string) => {
+        this.#onProcessEnd(why ?? describeExit(code, signal)).then(resolve, resolve);
       });
       child.once("error", () => resolve());
     });
@@ -65,7 +59,11 @@ export class ProcessEnd {
 
   /** Signals the process and everything that it has started. */
   kill(signal: "SIGTERM" | "SIGKILL"): Killed {
-    const { pid } = this.#child;
+    const { pid, leave } = this.#child;
+    if (leave) {
+      leave.call(this.#child, "retire");
+      return "sent";
+    }
     return pid === undefined ? "gone" : this.#signalGroup(pid, signal);
   }
 
@@ -80,8 +78,13 @@ export class ProcessEnd {
   }
 
   /** Ends stdin, then sends SIGTERM to the group after `termMs` and SIGKILL after `killMs`, both from now. */
-  async closeWithin({ termMs, killMs, isLast = false }: CloseTimes): Promise<void> {
+  async closeWithin({ termMs, killMs, isLast = false, leave = "keep" }: CloseTimes): Promise<void> {
     const { pid } = this.#child;
+    if (this.#child.leave) {
+      this.#child.leave(leave);
+      await this.exited;
+      return;
+    }
     if (pid === undefined || this.#isOver) return;
     this.#strays = await findStrays(pid);
     this.#child.stdin.end();
@@ -106,9 +109,11 @@ export class ProcessEnd {
     child.stdout.destroy();
     child.stderr.destroy();
     await this.#options.read?.();
-    // What the server started may still be in its group, and nobody else would end it.
-    this.kill("SIGKILL");
-    await killStrays(this.#strays);
+    if (!child.leave) {
+      // What the server started may still be in its group, and nobody else would end it.
+      this.kill("SIGKILL");
+      await killStrays(this.#strays);
+    }
     if (child.pid !== undefined) this.#options.onExit(child.pid);
     this.#end();
   }

@@ -1,0 +1,204 @@
+/**
+ * A connection to the hub of shared servers: finds the hub that runs, or starts one, and proves to each other that both are of
+ * the same user. A time-out never removes the socket of a hub that is alive; a stale one is removed by whoever holds the lock.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import manifest from "../../../package.json" with { type: "json" };
+import { messageOf } from "../../../src/shared/protocol/errors.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import type { HubBoot } from "../../hub.ts";
+import { nodeFiles } from "../../shared/files/file-system.ts";
+import { withLock } from "../../shared/files/lock.ts";
+import { codeOf } from "../../shared/files/read-regular.ts";
+import {
+  addressOf,
+  ensureFolder,
+  type HubPlace,
+  HubUnusable,
+  hubPlace,
+  placeFacts,
+  readSecret,
+  writeSecret,
+} from "../../shared/hub/place.ts";
+import { HELLO_BYTES, isProof, NONCE_BYTES, newNonce, proofOf } from "../../shared/hub/wire.ts";
+import { OwnFile } from "../../shared/own-file.ts";
+
+/** Below the agent folder. */
+export const HUB_LOG = "mcp-hub.log";
+
+const isRaw = import.meta.url.endsWith(".ts");
+const hubFile = new OwnFile(fileURLToPath(new URL(isRaw ? "../../hub.ts" : "./hub.js", import.meta.url)));
+hubFile.remember();
+
+/** All that the hub itself may see of the environment: what servers get comes with each of them. */
+const HUB_ENVIRONMENT = [
+  "HOME",
+  "USERPROFILE",
+  "TMPDIR",
+  "TEMP",
+  "TMP",
+  "SystemRoot",
+  "ComSpec",
+  "LANG",
+  "LC_ALL",
+  "XDG_RUNTIME_DIR",
+];
+
+export const placeOf = (agentDir: string): HubPlace => hubPlace(placeFacts(agentDir, manifest.version));
+
+/** The hub closes a connection when it ends, or when too many have not proved themselves yet. */
+const CLOSED_RETRY_MS = 50;
+
+/**
+ * Connects to the hub, and starts one if there is none. Throws `HubUnusable` with the reason: then there is no hub for this
+ * session.
+ */
+export async function openHub(agentDir: string): Promise<Socket> {
+  try {
+    const place = placeOf(agentDir);
+    await ensureFolder(place);
+    return (await connectTo(place)) ?? (await startAndConnect(agentDir, place));
+  } catch (error) {
+    throw error instanceof HubUnusable ? error : new HubUnusable(messageOf(error), { cause: error });
+  }
+}
+
+/** Connects to the hub that runs; undefined if none does. Throws `HubUnusable`. */
+export async function findHub(agentDir: string): Promise<Socket | undefined> {
+  const place = placeOf(agentDir);
+  if (!(await nodeFiles.find(place.folder)).file) return undefined;
+  await ensureFolder(place);
+  return connectTo(place);
+}
+
+async function connectTo(place: HubPlace): Promise<Socket | undefined> {
+  const until = performance.now() + LIMITS.hubStartMs;
+  for (;;) {
+    const secret = await readSecret(place);
+    if (!secret) return undefined;
+    const socket = connect(addressOf(place, secret));
+    // Without a listener an error of the socket would end the worker.
+    socket.on("error", () => undefined);
+    try {
+      await once(socket, "connect");
+    } catch (error) {
+      if (["ENOENT", "ECONNREFUSED"].includes(codeOf(error) ?? "")) return undefined;
+      throw new HubUnusable(`its socket cannot be used: ${messageOf(error)}`);
+    }
+    if (await proveEachOther(socket, secret.key, place)) return socket;
+    if (performance.now() > until) throw new HubUnusable(`${place.socket} closes every connection`);
+    await sleep(CLOSED_RETRY_MS * (0.5 + Math.random()));
+  }
+}
+
+/** False if the connection was closed before. Throws `HubUnusable` if the other side is not this user's hub. */
+async function proveEachOther(socket: Socket, key: Buffer, place: HubPlace): Promise<boolean> {
+  const session = newNonce();
+  socket.write(session);
+  const answer = await readHello(socket);
+  if (answer === "closed") return false;
+  if (answer === "late") {
+    socket.destroy();
+    throw new HubUnusable(`${place.socket} does not answer`);
+  }
+  const nonces = { session, hub: answer.subarray(0, NONCE_BYTES) };
+  if (!isProof(answer.subarray(NONCE_BYTES), proofOf("hub", key, nonces))) {
+    socket.destroy();
+    throw new HubUnusable(`another program answers at ${place.socket}`);
+  }
+  socket.write(proofOf("session", key, nonces));
+  return true;
+}
+
+function readHello(socket: Socket): Promise<Buffer | "closed" | "late"> {
+  return new Promise((resolve) => {
+    const settle = (answer: Buffer | "closed" | "late"): void => {
+      clearTimeout(timer);
+      for (const event of ["readable", "end", "close"]) socket.off(event, look);
+      resolve(answer);
+    };
+    const look = (): void => {
+      const read: Buffer | null = socket.read(HELLO_BYTES);
+      if (read?.length === HELLO_BYTES) settle(read);
+      else if (read !== null || socket.readableEnded || socket.destroyed) settle("closed");
+    };
+    const timer = setTimeout(() => settle("late"), LIMITS.hubStartMs);
+    for (const event of ["readable", "end", "close"]) socket.on(event, look);
+  });
+}
+
+const starting = new Map<string, Promise<unknown>>();
+
+async function startAndConnect(agentDir: string, place: HubPlace): Promise<Socket> {
+  const running = starting.get(place.folder);
+  if (running) await running.catch(() => undefined);
+  else {
+    const start = withLock(place.lock, { files: nodeFiles }, () => startUnlessThere(agentDir, place));
+    starting.set(place.folder, start);
+    try {
+      await start;
+    } finally {
+      starting.delete(place.folder);
+    }
+  }
+  const socket = await connectTo(place);
+  if (!socket) throw new HubUnusable("it has ended right after its start");
+  return socket;
+}
+
+/** Runs while nobody else starts a hub. */
+async function startUnlessThere(agentDir: string, place: HubPlace): Promise<void> {
+  const found = await connectTo(place);
+  if (found) {
+    found.destroy();
+    return;
+  }
+  if (process.platform !== "win32") await nodeFiles.remove(place.socket);
+  if (!(await readSecret(place))) await writeSecret(place);
+  if (!hubFile.isKnown()) await hubFile.find();
+  const boot: HubBoot = { place, logFile: join(agentDir, HUB_LOG) };
+  const env = Object.fromEntries(
+    HUB_ENVIRONMENT.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
+  );
+  const hub = spawn(process.execPath, [hubFile.path, JSON.stringify(boot)], {
+    cwd: dirname(place.folder),
+    // Pi as a Bun program runs a file only when it is told to be Bun.
+    env: process.versions.bun === undefined ? env : { ...env, BUN_BE_BUN: "1" },
+    stdio: ["ignore", "pipe", "ignore"],
+    detached: true,
+    windowsHide: true,
+  });
+  hub.unref();
+  const { stdout } = hub;
+  try {
+    const said = await firstLine(hub);
+    if (said !== "ready") throw new HubUnusable(said);
+  } finally {
+    stdout.destroy();
+  }
+}
+
+function firstLine(hub: ReturnType<typeof spawn>): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let said = "";
+    const timer = setTimeout(() => reject(new HubUnusable("it was not ready in time")), LIMITS.hubStartMs);
+    const settle = (): void => {
+      clearTimeout(timer);
+      resolve(said.trim() || "it has ended right after its start");
+    };
+    hub.once("error", (error) => {
+      clearTimeout(timer);
+      reject(new HubUnusable(`it cannot be started: ${error.message}`));
+    });
+    hub.stdout?.setEncoding("utf8").on("data", (text: string) => {
+      said += text;
+      if (said.includes("\n")) settle();
+    });
+    hub.stdout?.once("close", settle);
+  });
+}

@@ -1,0 +1,317 @@
+/**
+ * The hub: one process for all sessions of a user, which runs the servers that they share. Owns its socket, which process
+ * serves which key, the pause after a server that ends at once, and its own end: when nobody uses it any more, when it is told
+ * to, or when its folder is gone. It knows envelopes of messages only, and shows nothing to a model.
+ */
+import { createHash } from "node:crypto";
+import { chmod, lstat } from "node:fs/promises";
+import { createServer, type Socket } from "node:net";
+import { messageOf } from "../../src/shared/protocol/errors.ts";
+import { LIMITS } from "../../src/shared/protocol/limits.ts";
+import { nodeFiles } from "../shared/files/file-system.ts";
+import { addressOf, ensureFolder, type HubPlace, type HubSecret, readSecret } from "../shared/hub/place.ts";
+import type { Attach, SharedServer } from "../shared/hub/wire.ts";
+import type { Log } from "../shared/log.ts";
+import type { Leave } from "../shared/pace/pace.ts";
+import type { Launch } from "../shared/programs/processes.ts";
+import { groupMemory } from "../shared/programs/processes.ts";
+import { createServersFile, endLeft, leftServers } from "./orphans.ts";
+import type { Line } from "./routes.ts";
+import { type Desk, Session } from "./session.ts";
+import { SharedProcess } from "./shared-process.ts";
+
+export interface HubTimes {
+  /** After the last server and the last session. */
+  endMs: number;
+  lookMs: number;
+}
+
+interface HubOptions {
+  place: HubPlace;
+  log: Log;
+  times?: HubTimes;
+  /** The hub is over: nothing of it runs any more. */
+  onEnd: () => void;
+}
+
+/** Processes that end at once, by their keys. More are forgotten. */
+const EARLY_ENDS = 500;
+
+const variable = (name: string, value: string): string => JSON.stringify([name, value]);
+
+/**
+ * Which sessions may use one process: those that would start the very same program, in the same folder, with the same
+ * environment, and offer it the same. Neither the server's name nor its configuration counts.
+ */
+export const keyOf = ({ launch, offer }: Pick<Attach, "launch" | "offer">): string =>
+  createHash("sha256")
+    .update(JSON.stringify([launch.program, launch.args, launch.cwd, offer]))
+    .update(
+      Object.entries(launch.env)
+        .map(([name, value]) => variable(name, value))
+        .sort()
+        .join(),
+    )
+    .digest("hex");
+
+/** What differs between two processes of one program: names, never values. */
+export function differences(
+  one: Pick<Attach, "launch" | "offer">,
+  other: Pick<Attach, "launch" | "offer">,
+): string[] {
+  const names = new Set([...Object.keys(one.launch.env), ...Object.keys(other.launch.env)]);
+  const variables = [...names].filter((name) => one.launch.env[name] !== other.launch.env[name]).sort();
+  const differs = [];
+  if (one.launch.cwd !== other.launch.cwd) differs.push("cwd");
+  if (one.offer !== other.offer) differs.push("what the session offers");
+  return [...differs, ...variables];
+}
+
+const isSameProgram = (one: Launch, other: Launch): boolean =>
+  one.program === other.program && JSON.stringify(one.args) === JSON.stringify(other.args);
+
+interface Running {
+  key: string;
+  offer: string;
+  process: SharedProcess;
+}
+
+export class Hub implements Desk {
+  readonly #options: HubOptions;
+  readonly #times: HubTimes;
+  readonly #server;
+  readonly #file;
+  readonly #since = Date.now();
+  readonly #sessions = new Set<Session>();
+  readonly #users = new Map<Session, Running>();
+  readonly #running = new Set<Running>();
+  readonly #early = new Map<string, { ends: number; untilMs: number }>();
+  #unproven = 0;
+  #secret: HubSecret | undefined;
+  #endTimer: NodeJS.Timeout | undefined;
+  #lookTimer: NodeJS.Timeout | undefined;
+  #isClosing = false;
+
+  constructor(options: HubOptions) {
+    this.#options = options;
+    this.#times = options.times ?? { endMs: LIMITS.hubEndMs, lookMs: LIMITS.hubLookMs };
+    this.#file = createServersFile(options.place.servers, (note) => options.log.warn(note));
+    this.#server = createServer((socket) => this.#accept(socket));
+    this.#server.on("error", (error) => options.log.error(`the socket: ${messageOf(error)}`));
+  }
+
+  /** Throws if another hub listens, or the folder is not this user's alone. */
+  async start(): Promise<void> {
+    const { place, log } = this.#options;
+    await ensureFolder(place);
+    this.#secret = await readSecret(place);
+    if (!this.#secret) throw new Error(`there is no ${place.secret}`);
+    const left = await leftServers(place.servers);
+    const listening = Promise.withResolvers<void>();
+    this.#server.once("error", listening.reject);
+    this.#server.listen(addressOf(place, this.#secret), () => listening.resolve());
+    await listening.promise;
+    if (process.platform !== "win32") await chmod(place.socket, 0o600);
+    if (left.length > 0) log.info(`an earlier hub has left ${left.length} servers`);
+    void endLeft(left);
+    const made = await lstat(place.folder);
+    this.#lookTimer = setInterval(() => this.#look(made.ino), this.#times.lookMs);
+    this.#restIfUnused();
+    log.info(`started as process ${process.pid}`);
+  }
+
+  /** Ends every server, then the hub. */
+  async close(): Promise<void> {
+    if (this.#isClosing) return;
+    this.#isClosing = true;
+    clearTimeout(this.#endTimer);
+    clearInterval(this.#lookTimer);
+    const { place, log, onEnd } = this.#options;
+    // First of all: whoever wants a hub from now on starts another one.
+    if (process.platform !== "win32") await nodeFiles.remove(place.socket).catch(() => undefined);
+    this.#server.close();
+    for (const { process: one } of this.#running) one.end();
+    await Promise.all([...this.#running].map(({ process: one }) => one.ended));
+    await this.#file.remove().catch(() => undefined);
+    for (const session of this.#sessions) session.drop("the hub of shared servers has ended");
+    log.info("ended");
+    await log.flush();
+    onEnd();
+  }
+
+  attach(session: Session, wanted: Attach): void {
+    const { log } = this.#options;
+    const key = keyOf(wanted);
+    const known = [...this.#running].find((one) => one.key === key && !one.process.isRetired);
+    const waitMs = known || wanted.isWanted ? 0 : (this.#early.get(key)?.untilMs ?? 0) - performance.now();
+    if (waitMs > 0) {
+      const seconds = Math.ceil(waitMs / 1_000);
+      session.refused(`it ended right after its last starts; it is started again in ${seconds} s`);
+      return;
+    }
+    if (this.#isClosing) {
+      session.drop("the hub of shared servers has ended");
+      return;
+    }
+    const running = known ?? this.#start(key, wanted);
+    this.#users.set(session, running);
+    running.process.attach(session);
+    running.process.started.then(
+      () => {
+        const { pid, since, users } = running.process;
+        if (pid === undefined || !users.includes(session)) return;
+        session.tell({ is: "attached", pid, since, sessions: users.length });
+      },
+      () => undefined,
+    );
+    log.info(`${wanted.label}: session ${wanted.pid} uses process ${running.process.pid ?? "none"}`);
+  }
+
+  line(session: Session, line: Line): void {
+    this.#users.get(session)?.process.take(session, line);
+  }
+
+  leave(session: Session, how: Leave): void {
+    const running = this.#users.get(session);
+    if (!running) return;
+    this.#users.delete(session);
+    running.process.leave(session, how);
+  }
+
+  list(session: Session): void {
+    this.#listed().then(
+      (servers) => session.tell({ is: "servers", pid: process.pid, since: this.#since, servers }),
+      (error: unknown) => this.#options.log.error(`the list: ${messageOf(error)}`),
+    );
+  }
+
+  stop(session: Session, label: string | undefined): void {
+    const stopped = [...this.#running].filter(
+      ({ process: one }) => label === undefined || one.labels.includes(label),
+    );
+    for (const { process: one } of stopped) one.end();
+    Promise.all(stopped.map(({ process: one }) => one.ended)).then(() => {
+      session.tell({ is: "stopped", servers: stopped.length });
+      if (label === undefined) void this.close();
+    });
+  }
+
+  gone(session: Session): void {
+    this.leave(session, "keep");
+    this.#sessions.delete(session);
+    this.#restIfUnused();
+  }
+
+  #start(key: string, { launch, offer, label }: Attach): Running {
+    const { log } = this.#options;
+    const note = (text: string): void => log.warn(`${label}: ${text}`);
+    const running: Running = {
+      key,
+      offer,
+      process: new SharedProcess({
+        launch,
+        onNote: note,
+        onStart: () => {
+          log.info(`${label}: process ${running.process.pid} started`);
+          this.#writePids();
+        },
+        onGone: (livedMs, byHub) => {
+          log.info(`${label}: process ${running.process.pid ?? "none"} ended`);
+          this.#running.delete(running);
+          for (const [session, used] of this.#users) if (used === running) this.#users.delete(session);
+          if (!byHub) this.#countEnd(key, livedMs);
+          this.#writePids();
+          this.#restIfUnused();
+        },
+      }),
+    };
+    this.#running.add(running);
+    clearTimeout(this.#endTimer);
+    return running;
+  }
+
+  #countEnd(key: string, livedMs: number): void {
+    const before = this.#early.get(key)?.ends ?? 0;
+    this.#early.delete(key);
+    if (livedMs >= LIMITS.hubEarlyMs) return;
+    const pauseMs = Math.min(LIMITS.hubPauseMs * 2 ** before, LIMITS.hubLongestPauseMs);
+    this.#early.set(key, { ends: before + 1, untilMs: performance.now() + pauseMs });
+    const [oldest] = this.#early.keys();
+    if (this.#early.size > EARLY_ENDS && oldest !== undefined) this.#early.delete(oldest);
+  }
+
+  #writePids(): void {
+    if (!this.#isClosing) this.#file.set([...this.#running].flatMap(({ process: one }) => one.pid ?? []));
+  }
+
+  async #listed(): Promise<SharedServer[]> {
+    const all = [...this.#running].filter(({ process: one }) => one.pid !== undefined);
+    const memory = await groupMemory(all.map(({ process: one }) => one.pid ?? 0));
+    return all.map(({ process: one, offer }) => {
+      const others = all.filter(
+        (other) => other.process !== one && isSameProgram(other.process.launch, one.launch),
+      );
+      const differs = others.flatMap((other) =>
+        differences({ launch: one.launch, offer }, { launch: other.process.launch, offer: other.offer }),
+      );
+      return {
+        labels: one.labels,
+        pid: one.pid ?? 0,
+        since: one.since,
+        sessions: one.users.map(({ pid }) => pid),
+        memory: memory.get(one.pid ?? 0),
+        differs: [...new Set(differs)],
+        isRetired: one.isRetired,
+      };
+    });
+  }
+
+  #accept(socket: Socket): void {
+    if (this.#unproven >= LIMITS.hubUnproven || !this.#secret || this.#isClosing) {
+      socket.destroy();
+      return;
+    }
+    this.#unproven++;
+    clearTimeout(this.#endTimer);
+    const session = new Session(socket, this);
+    session
+      .prove(this.#secret.key)
+      .finally(() => {
+        this.#unproven--;
+      })
+      .then(
+        () => {
+          this.#sessions.add(session);
+          return session.serve();
+        },
+        () => {
+          this.#options.log.warn("refused a connection that did not prove that it is of this user");
+          this.#restIfUnused();
+        },
+      )
+      .catch((error: unknown) => this.#options.log.error(`a session: ${messageOf(error)}`));
+  }
+
+  #restIfUnused(): void {
+    clearTimeout(this.#endTimer);
+    if (this.#isClosing || this.#sessions.size > 0 || this.#running.size > 0) return;
+    this.#endTimer = setTimeout(() => void this.close(), this.#times.endMs);
+  }
+
+  /** Without its folder nobody finds the hub any more. */
+  #look(inode: number): void {
+    const { place, log } = this.#options;
+    lstat(place.folder)
+      .then(
+        ({ ino }) => ino === inode && (process.platform === "win32" || lstat(place.socket).then(() => true)),
+        () => false,
+      )
+      .catch(() => false)
+      .then((isThere) => {
+        if (isThere || this.#isClosing) return;
+        log.warn("its folder is gone");
+        return this.close();
+      })
+      .catch((error: unknown) => log.error(`its end: ${messageOf(error)}`));
+  }
+}

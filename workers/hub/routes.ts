@@ -1,0 +1,352 @@
+/**
+ * Which message of a shared server is for which session: ids and progress tokens, the handshake that all sessions share, the
+ * server's questions, and what the sessions want of it together (log level, subscriptions). Owns no process and no socket.
+ *
+ * Ids: each request of a session gets a number of the hub's own, and its answer the session's id again. A server's question
+ * keeps its id, since only one session gets it. Sources: JSON-RPC 2.0, sections 4 and 5; MCP 2025-11-25, basic/lifecycle,
+ * basic/utilities/cancellation and progress, client/elicitation; MCP 2026-07-28, basic/subscriptions.
+ */
+import { isObject } from "../../src/shared/protocol/values.ts";
+import { type Change, type Envelope, type Part, withChanges } from "./envelope.ts";
+
+/** One message: its bytes without the line end, and what was read of it. */
+export interface Line {
+  pieces: readonly Buffer[];
+  bytes: number;
+  envelope: Envelope;
+}
+
+/** A session that uses the server. */
+export interface Party {
+  /** Sends the session one message of the server. */
+  deliver(pieces: readonly Buffer[]): void;
+}
+
+interface RoutesOptions<P extends Party> {
+  /** Sends the server one message. */
+  toServer: (pieces: readonly Buffer[]) => void;
+  /** Gets one line about something odd; it holds no content of a message. */
+  onNote: (note: string) => void;
+  parties: () => Iterable<P>;
+}
+
+interface Request<P> {
+  party: P;
+  id: string;
+  token: string | undefined;
+  method: string;
+}
+
+/** Requests in which a server may ask the person something (MCP 2025-11-25, client/elicitation and client/sampling). */
+const CALLS = new Set(["tools/call", "prompts/get", "resources/read", "completion/complete"]);
+/** What the hub parses whole is far shorter. */
+const SHORT_BYTES = 64 * 1024;
+/** RFC 5424, as MCP 2025-11-25, server/utilities/logging: the most detailed first. */
+const LEVELS = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
+const ROOTS = "roots/list";
+/** JSON-RPC 2.0, section 5.1: an internal error; the hub is no party that a server knows codes of. */
+const REFUSED = -32_603;
+
+const message = (value: object): Buffer[] => [Buffer.from(JSON.stringify({ jsonrpc: "2.0", ...value }))];
+/** `id`: as JSON text. */
+const answer = (id: string, rest: string): Buffer[] => [
+  Buffer.from(`{"jsonrpc":"2.0","id":${id},${rest}}`, "latin1"),
+];
+const EMPTY = '"result":{}';
+
+const wordOf = (part: Part | undefined): string | undefined => {
+  if (part === undefined || !part.text.startsWith('"')) return part && "";
+  try {
+    return String(JSON.parse(part.text));
+  } catch {
+    return "";
+  }
+};
+
+/** The hub's own id in an answer: servers may answer a number as a text. */
+const numberOf = ({ text }: Part): number =>
+  Number(text.startsWith('"') ? text.slice(1, -1) : text || Number.NaN);
+
+/** The `params` of a short message; undefined if there are none that can be read. */
+function paramsOf({ pieces, bytes }: Line): Record<string, unknown> | undefined {
+  if (bytes > SHORT_BYTES) return undefined;
+  try {
+    const { params }: { params?: unknown } = JSON.parse(Buffer.concat(pieces).toString("utf8"));
+    return isObject(params) ? params : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export class Routes<P extends Party> {
+  readonly #options: RoutesOptions<P>;
+  #lastId = 0;
+  readonly #open = new Map<number, Request<P>>();
+  /** Questions of the server: their ids as JSON text. */
+  readonly #asked = new Map<string, P>();
+  #handshake:
+    | { kind: "asked"; id: number; waiting: { party: P; id: string }[] }
+    | { kind: "answered"; line: Line; at: Part }
+    | undefined;
+  #isInitialized = false;
+  /** From the first question on that nobody could be asked: calls of different sessions run one after the other. */
+  #isSerial = false;
+  #queue: { party: P; id: string; line: Line; method: string }[] = [];
+  readonly #levels = new Map<P, string>();
+  #level: string | undefined;
+  readonly #subscribed = new Map<string, Set<P>>();
+
+  constructor(options: RoutesOptions<P>) {
+    this.#options = options;
+  }
+
+  /** Requests of sessions that the server has not answered. */
+  get openRequests(): number {
+    return this.#open.size + this.#queue.length;
+  }
+
+  fromSession(party: P, line: Line): void {
+    const { envelope } = line;
+    const method = wordOf(envelope.method);
+    const id = envelope.id?.text;
+    if (method === undefined) this.#answered(party, line);
+    else if (id === undefined) this.#told(party, line, method);
+    else this.#requested(party, { id, line, method });
+  }
+
+  fromServer(line: Line): void {
+    const { id, method: named } = line.envelope;
+    const method = wordOf(named);
+    if (id?.text === "") this.#options.onNote("sent a message with an unreadable id, which is dropped");
+    else if (method === undefined && id && id.text !== "null") this.#serverAnswered(line, id);
+    else if (method !== undefined && id) this.#serverAsked(line, id, method);
+    else this.#serverTold(line, method);
+  }
+
+  /** The session is gone: what is open of it is cancelled. */
+  leave(party: P): void {
+    this.#queue = this.#queue.filter((waiting) => waiting.party !== party);
+    for (const [id, request] of this.#open) if (request.party === party) this.#giveUp(id);
+    if (this.#handshake?.kind === "asked")
+      this.#handshake.waiting = this.#handshake.waiting.filter((waiting) => waiting.party !== party);
+    for (const [id, asked] of this.#asked) {
+      if (asked !== party) continue;
+      this.#asked.delete(id);
+      this.#refuse(id, "The session that was asked has ended.");
+    }
+    if (this.#levels.delete(party)) this.#lowerLevel();
+    for (const [uri, parties] of this.#subscribed) {
+      if (!parties.delete(party) || parties.size > 0) continue;
+      this.#subscribed.delete(uri);
+      this.#ask({ method: "resources/unsubscribe", params: { uri } });
+    }
+    this.#sendQueued();
+  }
+
+  #lowerLevel(): void {
+    const wanted = this.#wantedLevel();
+    if (wanted === undefined || wanted === this.#level) return;
+    this.#level = wanted;
+    this.#ask({ method: "logging/setLevel", params: { level: wanted } });
+  }
+
+  /** The most detailed level that a session wants. */
+  #wantedLevel(): string | undefined {
+    const wanted = new Set(this.#levels.values());
+    return LEVELS.find((level) => wanted.has(level));
+  }
+
+  #sendQueued(): void {
+    for (let next = this.#queue[0]; next && this.#mayCall(next.party); next = this.#queue[0]) {
+      this.#queue.shift();
+      this.#send(next.party, next);
+    }
+  }
+
+  /** A request of the hub's own, whose answer nobody needs. */
+  #ask(request: object): void {
+    this.#options.toServer(message({ id: ++this.#lastId, ...request }));
+  }
+
+  #refuse(id: string, why: string): void {
+    this.#options.toServer(answer(id, `"error":${JSON.stringify({ code: REFUSED, message: why })}`));
+  }
+
+  #giveUp(id: number): void {
+    const request = this.#open.get(id);
+    this.#open.delete(id);
+    if (!request || request.method === "initialize") return;
+    const params = { requestId: id, reason: "The session has ended." };
+    this.#options.toServer(message({ method: "notifications/cancelled", params }));
+  }
+
+  /** A session answers a question. */
+  #answered(party: P, { pieces, envelope }: Line): void {
+    const id = envelope.id?.text ?? "";
+    if (this.#asked.get(id) !== party) return;
+    this.#asked.delete(id);
+    this.#options.toServer(pieces);
+  }
+
+  /** A notification of a session. */
+  #told(party: P, line: Line, method: string): void {
+    const { toServer } = this.#options;
+    if (method === "notifications/initialized") {
+      if (this.#isInitialized) return;
+      this.#isInitialized = true;
+    }
+    const { cancels } = line.envelope;
+    if (method !== "notifications/cancelled" || !cancels) {
+      toServer(line.pieces);
+      return;
+    }
+    this.#queue = this.#queue.filter((waiting) => waiting.party !== party || waiting.id !== cancels.text);
+    for (const [id, request] of this.#open) {
+      if (request.party !== party || request.id !== cancels.text || request.method === "initialize") continue;
+      this.#open.delete(id);
+      toServer(withChanges(line.pieces, [[cancels, String(id)]]));
+    }
+    this.#sendQueued();
+  }
+
+  #requested(party: P, request: { id: string; line: Line; method: string }): void {
+    const { id, line, method } = request;
+    if (method === "initialize") this.#initialize(party, id, line);
+    else if (this.#isKnown(party, line, method)) party.deliver(answer(id, EMPTY));
+    else if (CALLS.has(method) && !(this.#queue.length === 0 && this.#mayCall(party)))
+      this.#queue.push({ party, ...request });
+    else this.#send(party, request);
+  }
+
+  #mayCall(party: P): boolean {
+    if (!this.#isSerial) return true;
+    for (const open of this.#open.values()) if (open.party !== party && CALLS.has(open.method)) return false;
+    return true;
+  }
+
+  #send(party: P, { id, line, method }: { id: string; line: Line; method: string }): number {
+    const ours = ++this.#lastId;
+    const { id: idPart, token } = line.envelope;
+    this.#open.set(ours, { party, id, token: token?.text, method });
+    const changes: Change[] = [];
+    if (idPart) changes.push([idPart, String(ours)]);
+    if (token) changes.push([token, String(ours)]);
+    this.#options.toServer(withChanges(line.pieces, changes));
+    return ours;
+  }
+
+  /** The server gets the first one, and every session its answer. */
+  #initialize(party: P, id: string, line: Line): void {
+    const handshake = this.#handshake;
+    if (handshake?.kind === "answered")
+      party.deliver(withChanges(handshake.line.pieces, [[handshake.at, id]]));
+    else if (handshake) handshake.waiting.push({ party, id });
+    else {
+      const ours = this.#send(party, { id, line, method: "initialize" });
+      this.#handshake = { kind: "asked", id: ours, waiting: [{ party, id }] };
+    }
+  }
+
+  /** Whether the server need not be asked, since what all sessions want together stays. */
+  #isKnown(party: P, line: Line, method: string): boolean {
+    if (method === "logging/setLevel") {
+      this.#levels.set(party, String(paramsOf(line)?.level));
+      const before = this.#level;
+      const wanted = this.#wantedLevel();
+      // A level that the hub does not know is the server's to refuse.
+      if (wanted === undefined) return false;
+      this.#level = wanted;
+      if (wanted === before) return true;
+      if (wanted === this.#levels.get(party)) return false;
+      this.#ask({ method, params: { level: wanted } });
+      return true;
+    }
+    if (method !== "resources/subscribe" && method !== "resources/unsubscribe") return false;
+    const uri = paramsOf(line)?.uri;
+    if (typeof uri !== "string") return false;
+    const parties = this.#subscribed.get(uri) ?? new Set();
+    if (method === "resources/subscribe") {
+      this.#subscribed.set(uri, parties.add(party));
+      return parties.size > 1;
+    }
+    parties.delete(party);
+    if (parties.size > 0) return true;
+    this.#subscribed.delete(uri);
+    return false;
+  }
+
+  #serverAnswered(line: Line, at: Part): void {
+    const ours = numberOf(at);
+    const handshake = this.#handshake;
+    if (handshake?.kind === "asked" && handshake.id === ours) {
+      this.#open.delete(ours);
+      this.#handshake = { kind: "answered", line, at };
+      for (const { party, id } of handshake.waiting) party.deliver(withChanges(line.pieces, [[at, id]]));
+      return;
+    }
+    const request = this.#open.get(ours);
+    // An answer to a request that was cancelled, or to one of the hub's own, is expected.
+    if (!request) {
+      if (!(ours <= this.#lastId)) this.#options.onNote("answered a request that nobody has sent");
+      return;
+    }
+    this.#open.delete(ours);
+    request.party.deliver(withChanges(line.pieces, [[at, request.id]]));
+    this.#sendQueued();
+  }
+
+  #serverAsked(line: Line, id: Part, method: string): void {
+    if (method === "ping") {
+      this.#options.toServer(answer(id.text, EMPTY));
+      return;
+    }
+    const party = this.#partyFor(method);
+    if (!party) {
+      this.#isSerial = true;
+      this.#refuse(
+        id.text,
+        "Several sessions use this server, and a question does not say which one it is for. From now on their calls run one after the other: try the call again.",
+      );
+      this.#options.onNote(
+        `asked ${method} while several sessions use it: from now on their calls run one after the other`,
+      );
+      return;
+    }
+    this.#asked.set(id.text, party);
+    party.deliver(line.pieces);
+  }
+
+  /** The only session that a question can be for. All sessions of one process have the same roots. */
+  #partyFor(method: string): P | undefined {
+    const calling = new Set(
+      [...this.#open.values()].filter((open) => CALLS.has(open.method)).map(({ party }) => party),
+    );
+    const all = calling.size > 0 ? calling : new Set(this.#options.parties());
+    const [first] = all;
+    return all.size === 1 || method === ROOTS ? first : undefined;
+  }
+
+  #serverTold(line: Line, method: string | undefined): void {
+    const { progressOf, subscription, cancels } = line.envelope;
+    const about = method === "notifications/progress" ? progressOf : subscription;
+    if (about) {
+      const request = this.#open.get(numberOf(about));
+      const own = about === subscription ? request?.id : request?.token;
+      if (request && own !== undefined) request.party.deliver(withChanges(line.pieces, [[about, own]]));
+      return;
+    }
+    if (method === "notifications/cancelled" && cancels) {
+      const asked = this.#asked.get(cancels.text);
+      const request = this.#open.get(numberOf(cancels));
+      this.#asked.delete(cancels.text);
+      if (asked) asked.deliver(line.pieces);
+      else if (request) request.party.deliver(withChanges(line.pieces, [[cancels, request.id]]));
+      return;
+    }
+    const wanted = method === "notifications/resources/updated" ? paramsOf(line)?.uri : undefined;
+    const parties =
+      wanted === undefined ? this.#options.parties() : (this.#subscribed.get(String(wanted)) ?? []);
+    for (const party of parties) party.deliver(line.pieces);
+  }
+}

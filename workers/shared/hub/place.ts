@@ -1,0 +1,148 @@
+/**
+ * Where the hub of a user is found, and the secret that a session and the hub share: a private folder with the socket, the
+ * secret and the list of processes. Owns the checks of that folder, since anybody may write into a temp folder.
+ *
+ * The folder's name holds the version of the package, so that versions live side by side, and the agent folder, so that
+ * separate set-ups stay separate.
+ */
+import { createHash, randomBytes } from "node:crypto";
+import { lstat, mkdir } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { isAbsolute, join } from "node:path";
+import { messageOf } from "../../../src/shared/protocol/errors.ts";
+import { nodeFiles } from "../files/file-system.ts";
+import { codeOf, PRIVATE_FILE, PRIVATE_FOLDER, readRegularText, whyUnread } from "../files/read-regular.ts";
+
+/** Changes with each change of what the hub and a session say to each other. */
+export const HUB_PROTOCOL = 1;
+
+export interface HubPlace {
+  folder: string;
+  /** Guards the start of the hub. */
+  lock: string;
+  secret: string;
+  /** What the hub has started, for the next hub. */
+  servers: string;
+  /** The path of the socket; on Windows the secret's file names the pipe. */
+  socket: string;
+}
+
+/** Why there is no hub, in a clause that follows `shared servers cannot be used: `. */
+export class HubUnusable extends Error {}
+
+interface PlaceFacts {
+  agentFolder: string;
+  version: string;
+  platform: NodeJS.Platform;
+  /** Undefined on Windows. */
+  uid: number | undefined;
+  runtimeFolder: string | undefined;
+  tempFolder: string;
+}
+
+/** Bytes of a socket's path: `sun_path` has 104 on macOS, 108 on Linux, with the final zero. */
+const SOCKET_BYTES = 103;
+
+export const placeFacts = (agentFolder: string, version: string): PlaceFacts => ({
+  agentFolder,
+  version,
+  platform: process.platform,
+  uid: process.getuid?.(),
+  runtimeFolder: process.env.XDG_RUNTIME_DIR,
+  tempFolder: tmpdir(),
+});
+
+/** Throws `HubUnusable` if no folder has a path that is short enough for a socket. */
+export function hubPlace(facts: PlaceFacts): HubPlace {
+  const { agentFolder, version, platform, uid, runtimeFolder, tempFolder } = facts;
+  const isWindows = platform === "win32";
+  const id = createHash("sha256")
+    .update(JSON.stringify([HUB_PROTOCOL, version, agentFolder]))
+    .digest("hex")
+    .slice(0, 16);
+  const bases = [runtimeFolder, tempFolder, isWindows ? undefined : "/tmp"];
+  const folders = bases.flatMap((base) =>
+    base !== undefined && isAbsolute(base) ? [join(base, `pi-mcp-${uid ?? "hub"}-${id}`)] : [],
+  );
+  const fits = (folder: string): boolean => isWindows || Buffer.byteLength(join(folder, "s")) <= SOCKET_BYTES;
+  const folder = folders.find(fits);
+  if (folder === undefined)
+    throw new HubUnusable(
+      `the path of its socket would have more than ${SOCKET_BYTES} bytes in ${tempFolder}; set XDG_RUNTIME_DIR to a private folder with a shorter path`,
+    );
+  return {
+    folder,
+    lock: join(folder, "start"),
+    secret: join(folder, "secret"),
+    servers: join(folder, "servers.json"),
+    socket: join(folder, "s"),
+  };
+}
+
+/** Makes the folder if there is none. Throws `HubUnusable` unless it is a folder of this user alone. */
+export async function ensureFolder({ folder }: HubPlace): Promise<void> {
+  try {
+    await mkdir(folder, { mode: PRIVATE_FOLDER });
+  } catch (error) {
+    if (codeOf(error) !== "EEXIST") throw new HubUnusable(`its folder cannot be made: ${messageOf(error)}`);
+  }
+  const found = await lstat(folder).catch((error: unknown) => {
+    throw new HubUnusable(`its folder cannot be read: ${messageOf(error)}`);
+  });
+  const remedy = "remove it";
+  if (found.isSymbolicLink()) throw new HubUnusable(`${folder} is a link; ${remedy}`);
+  if (!found.isDirectory()) throw new HubUnusable(`${folder} is not a folder; ${remedy}`);
+  const uid = process.getuid?.();
+  if (uid === undefined) return;
+  if (found.uid !== uid) throw new HubUnusable(`${folder} belongs to another user`);
+  if ((found.mode & 0o077) !== 0)
+    throw new HubUnusable(`other users may open ${folder}; ${remedy}, or make it private (chmod 700)`);
+}
+
+/** `pipe`: the name of the pipe on Windows, which nobody else can know before it is there. */
+export interface HubSecret {
+  key: Buffer;
+  pipe: string;
+}
+
+const KEY_BYTES = 32;
+const SECRET_BYTES = 1024;
+
+/** Undefined if there is none. Throws `HubUnusable` if it cannot be read, or is not this package's. */
+export async function readSecret({ secret }: HubPlace): Promise<HubSecret | undefined> {
+  const unusable = (why: string): never => {
+    throw new HubUnusable(`${secret}: ${why}; remove it`);
+  };
+  const found = await lstat(secret).catch(() => undefined);
+  if (!found) return undefined;
+  const uid = process.getuid?.();
+  if (!found.isFile()) unusable("it is not a regular file");
+  if (uid !== undefined && (found.uid !== uid || (found.mode & 0o077) !== 0))
+    unusable("other users may read it");
+  const read = await readRegularText(secret, SECRET_BYTES);
+  if (read.kind !== "text") return unusable(whyUnread(read));
+  const [, key = "", pipe = ""] =
+    /^([0-9a-f]{64}) ([0-9a-f]{32})\n$/.exec(read.text) ?? unusable("it is damaged");
+  return { key: Buffer.from(key, "hex"), pipe };
+}
+
+/** Writes a new secret, for a hub that is to be started. Throws `HubUnusable`. */
+export async function writeSecret({ secret }: HubPlace): Promise<HubSecret> {
+  const made = { key: randomBytes(KEY_BYTES), pipe: randomBytes(16).toString("hex") };
+  try {
+    await nodeFiles.remove(secret);
+    const file = await nodeFiles.create(secret, PRIVATE_FILE);
+    try {
+      await file.write(`${made.key.toString("hex")} ${made.pipe}\n`);
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    throw new HubUnusable(`${secret} cannot be written: ${messageOf(error)}`);
+  }
+  return made;
+}
+
+/** What `node:net` listens and connects to. */
+export const addressOf = ({ socket }: HubPlace, { pipe }: HubSecret, platform = process.platform): string =>
+  platform === "win32" ? `\\\\.\\pipe\\pi-mcp-${pipe}` : socket;
