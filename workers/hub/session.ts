@@ -33,7 +33,7 @@ export interface Desk {
   line(session: Session, line: Line): void;
   leave(session: Session, how: Leave): void;
   list(session: Session): void;
-  stop(session: Session, label: string | undefined): void;
+  stop(session: Session, server: string | undefined): void;
   /** The connection is over. */
   gone(session: Session): void;
 }
@@ -178,7 +178,7 @@ export class Session implements User {
       this.#desk.leave(this, message.how);
       this.#socket.end();
     } else if (message.do === "list") this.#desk.list(this);
-    else if (message.do === "stop") this.#desk.stop(this, message.label);
+    else if (message.do === "stop") this.#desk.stop(this, message.server);
     else throw new Error("an unknown request");
   }
 

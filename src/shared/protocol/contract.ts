@@ -127,6 +127,13 @@ export interface ConnectionMethods extends PanelRequests, SetupRequests {
    */
   diagnose: { params: { server?: string }; value: person.DoctorReport };
 
+  /**
+   * Answers what the hub of shared servers runs, for all sessions; undefined if no hub runs. With `stop`, ends the named
+   * server for all of them, or all and the hub, and answers how many it ended. Throws `bad_config` if the hub cannot be used,
+   * `unknown_server` if it runs none of that name.
+   */
+  hub: { params: { stop?: { server?: string } }; value: { report?: person.HubReport; stopped?: number } };
+
   // Asked for the person who types a prompt's command, or hands a resource to the model.
 
   /**

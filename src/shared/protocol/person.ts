@@ -311,3 +311,25 @@ export interface DoctorReport {
   stages: DoctorStage[];
   tookMs: number;
 }
+
+/** The hub of shared servers. Process ids, and milliseconds since the epoch. */
+export interface HubReport {
+  pid: number;
+  since: number;
+  servers: SharedServer[];
+}
+
+/** A process that the hub runs, as it is shown to a person. */
+export interface SharedServer {
+  labels: string[];
+  pid: number;
+  /** Milliseconds since the epoch. */
+  since: number;
+  /** Process ids of the sessions that use it. */
+  sessions: number[];
+  /** Resident bytes of its process group; undefined where the system does not tell. */
+  memory: number | undefined;
+  /** Why it is apart from others of the same program: `cwd`, `AWS_PROFILE`, ... Names, never values. */
+  differs: string[];
+  isRetired: boolean;
+}

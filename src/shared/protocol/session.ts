@@ -120,6 +120,12 @@ export type ServerState =
   | "closing"
   | "disabled";
 
+/** How many sessions use one process of a server, and since when it runs, in milliseconds since the epoch. */
+export interface Sharing {
+  sessions: number;
+  since: number;
+}
+
 export type TransportKind = "stdio" | "http" | "sse";
 
 /** One server as `/mcp` shows it. */
@@ -146,6 +152,8 @@ export interface ServerStatus {
   /** What its start waits for, each second anew, for example `npm fetches semver, 12 s, 3 files`. Absent: nothing unusual. */
   waits?: string;
   pid?: number;
+  /** Absent: the server is not shared, or its process does not run for this session. */
+  sharing?: Sharing;
   /** Absent: the server takes no sign-in, or none was needed yet. */
   signIn?: SignInStatus;
 }

@@ -4,11 +4,10 @@
  */
 import type { CallProgress } from "../../../src/shared/protocol/calls.ts";
 import type { ThreadsError } from "../../../src/shared/protocol/errors.ts";
-import type { TransportKind } from "../../../src/shared/protocol/session.ts";
+import type { Sharing, TransportKind } from "../../../src/shared/protocol/session.ts";
 import type { CachedPrompt, CachedResources, CachedTool } from "../../shared/listed.ts";
 import type { CloseTimes } from "../../shared/pace/pace.ts";
 import type { Reader } from "../../shared/pace/turns.ts";
-import type { Sharing } from "../../shared/programs/processes.ts";
 import type { StoredProtocol } from "../../shared/tasks.ts";
 import type { ServerAsks } from "../asks/asks.ts";
 import type { RequestAuth } from "../auth/auth.ts";

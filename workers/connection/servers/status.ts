@@ -34,6 +34,7 @@ export function serverStatus(
   const { name, lifecycle, file, description } = definition;
   const toolCount = tools?.length ?? 0;
   const error = statusError(definition, phase, reconnectMs);
+  const sharing = connection?.sharing?.();
   return {
     name,
     state: phase.name,
@@ -49,6 +50,7 @@ export function serverStatus(
     ...(error ? { error: toWireError(error) } : {}),
     ...(waits === undefined ? {} : { waits: oneLine(waits, LIMITS.waitsChars) }),
     ...(connection?.pid === undefined ? {} : { pid: connection.pid }),
+    ...(sharing ? { sharing } : {}),
     ...(signIn === undefined ? {} : { signIn }),
   };
 }

@@ -90,6 +90,7 @@ export function createSessionRequests(parts: SessionParts): Omit<SessionRequests
     ...createPromptRequests({ started, supervisor, results }),
     ...createResourceRequests({ started, supervisor, results }),
     diagnose: createDiagnose(parts),
+    hub: async (params) => (await import("../hub/ask.ts")).answerHub(parts.agentDir, params),
     status: async () => statusReport(supervisor, (await started).state),
   };
 }

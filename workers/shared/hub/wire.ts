@@ -5,6 +5,7 @@
  * values.
  */
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import type { HubReport } from "../../../src/shared/protocol/person.ts";
 import type { Leave } from "../pace/pace.ts";
 import type { Launch } from "../programs/processes.ts";
 
@@ -32,7 +33,7 @@ export type ToHub =
   | { do: "leave"; how: Leave }
   | { do: "list" }
   /** Ends the servers of this name, or all and the hub itself. */
-  | { do: "stop"; label: string | undefined };
+  | { do: "stop"; server?: string };
 
 export interface Attach {
   launch: Launch;
@@ -49,21 +50,6 @@ export interface Attach {
   pid: number;
 }
 
-/** A process that the hub runs, as it is shown to a person. */
-export interface SharedServer {
-  labels: string[];
-  pid: number;
-  /** Milliseconds since the epoch. */
-  since: number;
-  /** Process ids of the sessions that use it. */
-  sessions: number[];
-  /** Resident bytes of its process group; undefined where the system does not tell. */
-  memory: number | undefined;
-  /** Why it is apart from others of the same program: `cwd`, `AWS_PROFILE`, ... Names, never values. */
-  differs: string[];
-  isRetired: boolean;
-}
-
 export type FromHub =
   /** `since`: milliseconds since the epoch. */
   | { is: "attached"; pid: number; since: number; sessions: number }
@@ -74,7 +60,7 @@ export type FromHub =
   | { is: "exit"; code: number | null; signal: NodeJS.Signals | null }
   /** This session's connection ends, and the server goes on. */
   | { is: "dropped"; why: string }
-  | { is: "servers"; pid: number; since: number; servers: SharedServer[] }
+  | ({ is: "servers" } & HubReport)
   | { is: "stopped"; servers: number };
 
 export const KINDS = { control: 0, data: 1, errors: 2 } as const;

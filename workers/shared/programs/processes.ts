@@ -20,6 +20,7 @@ import {
   straysOf,
   systemProgram,
 } from "../../../src/shared/process/strays.ts";
+import type { Sharing } from "../../../src/shared/protocol/session.ts";
 import type { Leave } from "../pace/pace.ts";
 
 /** A child process, or the use of a process that sessions share: its events are those of Node's `ChildProcess`. */
@@ -32,12 +33,6 @@ export interface ServerProcess extends EventEmitter {
   /** Only of a shared one: ends this session's use of it. Nothing is signalled. */
   leave?(how: Leave): void;
   readonly sharing?: Sharing | undefined;
-}
-
-/** How many sessions use a server, and since when it runs, in milliseconds since the epoch. */
-export interface Sharing {
-  sessions: number;
-  since: number;
 }
 
 export const onWindows = process.platform === "win32";

@@ -58,7 +58,14 @@ const fixed = (...values: unknown[]): Decision<ServerDefinition> => ({
 });
 /** What a decision of its own below compares, and what only says who changed something. */
 const CHANGEABLE: Partial<Record<keyof ServerDefinition, true>> = {
-  ...{ enabled: true, lifecycle: true, idleTimeoutMinutes: true, directTools: true, exposure: true, shared: true },
+  ...{
+    enabled: true,
+    lifecycle: true,
+    idleTimeoutMinutes: true,
+    directTools: true,
+    exposure: true,
+    shared: true,
+  },
   ...{ toolExposure: true, excludeTools: true, approveToo: true, overrides: true, enabledIn: true },
   ...{ userRules: true, project: true, origin: true, enabledByProject: true, replaced: true },
 };
@@ -67,7 +74,10 @@ const switchesOn: IsWider<ServerDefinition> = (own, result) =>
   result.enabled && !own.enabled && result.enabledByProject === undefined;
 
 const ENTRY: Record<keyof typeof entryShape, Decision<ServerDefinition>> = {
-  shared: { values: [true, false], isWider: ({ shared: own }, { shared: result }) => result === true && own !== true },
+  shared: {
+    values: [true, false],
+    isWider: ({ shared: own }, { shared: result }) => result === true && own !== true,
+  },
   type: fixed(),
   command: fixed(),
   url: fixed(),

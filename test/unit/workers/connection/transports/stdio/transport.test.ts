@@ -8,12 +8,16 @@ import { describe, expect, it, onTestFinished, test } from "vitest";
 import { LIMITS } from "../../../../../../src/shared/protocol/limits.ts";
 import { createRedactor } from "../../../../../../workers/connection/secrets/redact.ts";
 import { createServerLog } from "../../../../../../workers/connection/servers/log.ts";
-import { describeExit, ProcessEnd } from "../../../../../../workers/shared/programs/end.ts";
 import { createStdioInbox, LineReader } from "../../../../../../workers/connection/transports/stdio/inbox.ts";
 import { ServerStderr } from "../../../../../../workers/connection/transports/stdio/stderr.ts";
 import { StdioTransport } from "../../../../../../workers/connection/transports/stdio/transport.ts";
 import type { Log } from "../../../../../../workers/shared/log.ts";
-import { type Killed, type ServerProcess, spawnServer } from "../../../../../../workers/shared/programs/processes.ts";
+import { describeExit, ProcessEnd } from "../../../../../../workers/shared/programs/end.ts";
+import {
+  type Killed,
+  type ServerProcess,
+  spawnServer,
+} from "../../../../../../workers/shared/programs/processes.ts";
 
 const MESSAGE_BYTES = 1024 * 1024;
 

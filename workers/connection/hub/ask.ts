@@ -1,0 +1,60 @@
+/** What a person asks of the hub of shared servers: what it runs, and to end it. Starts no hub. */
+import type { Socket } from "node:net";
+import type { ConnectionMethods } from "../../../src/shared/protocol/contract.ts";
+import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import type { HubReport } from "../../../src/shared/protocol/person.ts";
+import { HubUnusable } from "../../shared/hub/place.ts";
+import { controlFrame, FrameReader, type FromHub, type ToHub } from "../../shared/hub/wire.ts";
+import { findHub } from "./link.ts";
+
+/** Ending a server takes as long as its processes need. */
+const ANSWER_MS = LIMITS.hubStartMs + LIMITS.closeKillMs;
+
+async function answerOf(socket: Socket, question: ToHub): Promise<FromHub> {
+  const timer = setTimeout(() => socket.destroy(), ANSWER_MS);
+  try {
+    socket.write(controlFrame(question));
+    const frames = new FrameReader<FromHub>();
+    for await (const chunk of socket as AsyncIterable<Buffer>)
+      for (const came of frames.push(chunk)) if (came.kind === "control") return came.message;
+  } catch {
+    // As a hub that ends the connection without an answer.
+  } finally {
+    clearTimeout(timer);
+    socket.destroy();
+  }
+  throw new HubUnusable("it does not answer");
+}
+
+async function ask(agentDir: string, question: ToHub): Promise<FromHub | undefined> {
+  const socket = await findHub(agentDir);
+  return socket && answerOf(socket, question);
+}
+
+/** What the hub runs; undefined if there is none. Throws `HubUnusable`. */
+export async function hubReport(agentDir: string): Promise<HubReport | undefined> {
+  const answer = await ask(agentDir, { do: "list" });
+  if (answer?.is !== "servers") return undefined;
+  const { is: _, ...report } = answer;
+  return report;
+}
+
+type Hub = ConnectionMethods["hub"];
+
+export async function answerHub(agentDir: string, { stop }: Hub["params"]): Promise<Hub["value"]> {
+  try {
+    const report = await hubReport(agentDir);
+    if (!report || !stop) return report ? { report } : {};
+    const { server } = stop;
+    if (server !== undefined && !report.servers.some(({ labels }) => labels.includes(server)))
+      throw new ThreadsError("unknown_server", `No shared server named ${server} runs.`, {
+        data: { known: [...new Set(report.servers.flatMap(({ labels }) => labels))] },
+      });
+    const answer = await ask(agentDir, { do: "stop", ...stop });
+    return { report, stopped: answer?.is === "stopped" ? answer.servers : 0 };
+  } catch (error) {
+    if (!(error instanceof HubUnusable)) throw error;
+    throw new ThreadsError("bad_config", `The hub of shared servers cannot be used: ${error.message}.`);
+  }
+}
