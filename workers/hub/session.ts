@@ -44,10 +44,13 @@ export class Session implements User {
   #attached: Attach | undefined;
   #stalledAt: number | undefined;
   #isOver = false;
+  /** Settles when the connection is closed. */
+  readonly closed: Promise<unknown>;
 
   constructor(socket: Socket, desk: Desk) {
     this.#socket = socket;
     this.#desk = desk;
+    this.closed = new Promise((resolve) => socket.once("close", resolve));
     // Without a listener an error of the socket would end the hub.
     socket.on("error", () => undefined);
     socket.on("close", () => this.#end());
