@@ -13,6 +13,7 @@ import { nodeFiles } from "../shared/files/file-system.ts";
 import { addressOf, ensureFolder, type HubPlace, type HubSecret, readSecret } from "../shared/hub/place.ts";
 import type { Attach } from "../shared/hub/wire.ts";
 import type { Log } from "../shared/log.ts";
+import { settledWithin } from "../shared/pace/abort.ts";
 import type { Leave } from "../shared/pace/pace.ts";
 import type { Launch } from "../shared/programs/processes.ts";
 import { groupMemory } from "../shared/programs/processes.ts";
@@ -35,6 +36,8 @@ interface HubOptions {
   onEnd: () => void;
 }
 
+/** Sessions have this long to take the last that is sent to them. */
+const LAST_WORDS_MS = 500;
 /** Processes that end at once, by their keys. More are forgotten. */
 const EARLY_ENDS = 500;
 
@@ -134,7 +137,9 @@ export class Hub implements Desk {
     for (const { process: one } of this.#running) one.end();
     await Promise.all([...this.#running].map(({ process: one }) => one.ended));
     await this.#file.remove().catch(() => undefined);
-    for (const session of this.#sessions) session.drop("the hub of shared servers has ended");
+    const sessions = [...this.#sessions];
+    for (const session of sessions) session.drop("the hub of shared servers has ended");
+    await settledWithin(Promise.all(sessions.map(({ closed }) => closed)), LAST_WORDS_MS);
     log.info("ended");
     await log.flush();
     onEnd();
