@@ -180,6 +180,7 @@ export class Session implements User {
 
   #asked(message: ToHub): void {
     if (message.do === "attach") {
+      if (this.#attached) throw new Error("a second server on one connection");
       this.#attached = message;
       this.#desk.attach(this, message);
     } else if (message.do === "leave") {

@@ -75,6 +75,8 @@ export class SharedProcess {
     this.launch = options.launch;
     this.#reader = createReader({ onNote: options.onNote });
     const child = spawnServer(options.launch);
+    // Without a listener it would end the hub. Where the system has no file descriptors left, what follows throws.
+    child.on("error", () => undefined);
     this.#child = child;
     this.#routes = new Routes<User>({
       toServer: (pieces) => this.#write(pieces),
@@ -96,7 +98,6 @@ export class SharedProcess {
       onNote: options.onNote,
     });
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on("error", () => undefined);
-    child.on("error", () => undefined);
     this.started = once(child, "spawn").then(
       () => options.onStart(),
       (error: unknown) => {
