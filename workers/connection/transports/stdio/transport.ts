@@ -6,9 +6,10 @@
 
 import { once } from "node:events";
 import type { Readable } from "node:stream";
-import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
+import { messageOf, ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { Sharing } from "../../../../src/shared/protocol/session.ts";
+import { codeOf } from "../../../shared/files/read-regular.ts";
 import type { CloseTimes } from "../../../shared/pace/pace.ts";
 import { createReader, type Reader, readInTurn, type Steps } from "../../../shared/pace/turns.ts";
 import { ProcessEnd } from "../../../shared/programs/end.ts";
@@ -96,7 +97,7 @@ export class StdioTransport implements Transport {
 
   /**
    * Starts the process, whose output waits until `start`. Settles when the process runs. Throws `spawn_failed` if the
-   * process cannot be started.
+   * process cannot be started, `connect_failed` if the hub does not start it.
    */
   spawn(): Promise<void> {
     this.#spawned ??= this.#spawn();
@@ -122,8 +123,12 @@ export class StdioTransport implements Transport {
   }
 
   async #spawn(): Promise<void> {
-    const { server, command, cwd, spawn } = this.#options;
-    const child = spawn();
+    let child: ServerProcess;
+    try {
+      child = this.#options.spawn();
+    } catch (error) {
+      throw await this.#notStarted(error, true);
+    }
     this.#process = child;
     const isOwn = child.leave === undefined;
     // At once: whoever ends Pi from here on has to know of the process. A shared one goes on.
@@ -141,8 +146,15 @@ export class StdioTransport implements Transport {
     try {
       await once(child, "spawn");
     } catch (error) {
-      throw await spawnFailure({ server, command, cwd, error });
+      throw await this.#notStarted(error, isOwn);
     }
+  }
+
+  /** Without the system's code it is the hub that refuses a shared server: the command and its folder are not to blame. */
+  async #notStarted(error: unknown, isOwn: boolean): Promise<ThreadsError> {
+    const { server, command, cwd } = this.#options;
+    if (isOwn || codeOf(error) !== undefined) return spawnFailure({ server, command, cwd, error });
+    return new ThreadsError("connect_failed", `${server}: ${messageOf(error)}.`, { data: { server } });
   }
 
   #listen(child: ServerProcess): void {
