@@ -263,7 +263,9 @@ export class Hub implements Desk {
     const before = this.#early.get(key)?.ends ?? 0;
     this.#early.delete(key);
     if (livedMs >= LIMITS.hubEarlyMs) return;
-    const pauseMs = Math.min(LIMITS.hubPauseMs * 2 ** before, LIMITS.hubLongestPauseMs);
+    // One early end may be a chance, or a kill: the next call connects.
+    const pauseMs =
+      before === 0 ? 0 : Math.min(LIMITS.hubPauseMs * 2 ** (before - 1), LIMITS.hubLongestPauseMs);
     this.#early.set(key, { ends: before + 1, untilMs: performance.now() + pauseMs });
     const [oldest] = this.#early.keys();
     if (this.#early.size > EARLY_ENDS && oldest !== undefined) this.#early.delete(oldest);
