@@ -10,6 +10,7 @@ import { LOG_FILE } from "../../../src/shared/snapshot/contract.ts";
 import { escapePattern } from "../../../src/shared/text/reading.ts";
 import { advice } from "../../shared/commands.ts";
 import { readEnd } from "../../shared/files/read-regular.ts";
+import { groupMemory } from "../../shared/programs/processes.ts";
 import type { RunningConfiguration } from "../config/config.ts";
 import { changeConfigFile, realFile } from "../config/edit/edit.ts";
 import {
@@ -131,11 +132,33 @@ function timeoutsOf(definition: ServerDefinition): string[] {
   ];
 }
 
+/** Undefined if no process of it is shared now. */
+async function sharedMemory(server: Server): Promise<number | undefined> {
+  const { sharing, pid } = server.status();
+  if (!sharing || pid === undefined) return undefined;
+  const known = await groupMemory([pid]).catch(() => undefined);
+  return known?.get(pid);
+}
+
+/** Why sessions cannot share the server; undefined: they can. */
+function whyUnshared({ name, target, definedByProject }: ServerDefinition): ThreadsError | undefined {
+  const isRemote = target.kind === "http";
+  if (!isRemote && !definedByProject) return undefined;
+  const why = isRemote
+    ? "is a remote server: each session has a connection of its own"
+    : "is defined by a file of this project, and only your own servers can be shared";
+  return new ThreadsError("bad_config", `${name} ${why}.`, {
+    ...(isRemote ? {} : { remedy: "Define it in your own mcp.json." }),
+    data: { server: name },
+  });
+}
+
 async function detailsOf(server: Server, running: RunningConfiguration): Promise<ServerDetails> {
   const { definition, connectedAt } = server;
   const { target, approve, toolPrefix, file, overrides, lifecycle } = definition;
   const entries = await entriesOf(server.name, running.facts);
   const at = entries.findLast((entry) => entry.file === file);
+  const memory = await sharedMemory(server);
   const env = target.kind === "stdio" ? Object.keys(target.env) : Object.keys(target.headers);
   return {
     runs: shownLine(definition, true) ?? "more than can be shown: see the file",
@@ -150,6 +173,8 @@ async function detailsOf(server: Server, running: RunningConfiguration): Promise
     ownPrefix: toolPrefix !== undefined,
     timeouts: timeoutsOf(definition),
     ...(connectedAt === undefined ? {} : { connectedAt }),
+    ...(whyUnshared(definition) ? {} : { shared: definition.shared === true }),
+    ...(memory === undefined ? {} : { memory }),
     tools: exposuresOf({ server, running, entries }),
   };
 }
@@ -226,12 +251,13 @@ export function createPanelRequests({ started, supervisor, agentDir }: PanelPart
           key,
           edits: (file) => [keyEdit(file, server, key, value)],
           whyNoEffect: (definition) =>
-            definition[key] === value
+            (key === "shared" ? whyUnshared(definition) : undefined) ??
+            (definition[key] === value
               ? undefined
               : decidedBy(
                   `${key} of ${server} cannot be set there`,
                   placeOf({ key }, entries, definition.file),
-                ),
+                )),
         },
         running,
       );
