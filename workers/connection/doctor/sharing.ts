@@ -24,17 +24,21 @@ const namesText = (names: readonly string[]): string => {
 const isLocal = ({ definition }: Examined): boolean => definition.target.kind === "stdio";
 const wantsSharing = (server: Examined): boolean => isLocal(server) && server.definition.shared === true;
 
-/** A server with a process of its own that runs elsewhere too. `hub`: processes of shared servers, which no more sharing saves. */
-async function repeated({ servers, machine }: DoctorInput, hub: ReadonlySet<number>): Promise<Finding[]> {
+/** Servers with a process of their own that run for others too. `hub`: processes of shared servers, which no more sharing saves. */
+async function repeated({ servers, all, machine }: DoctorInput, hub: readonly number[]): Promise<Finding[]> {
   const own = servers.flatMap((server) => {
     const { pid, sharing } = server.status();
     const isOwn = isLocal(server) && !wantsSharing(server) && pid !== undefined && !sharing;
     return isOwn ? [{ server, pid }] : [];
   });
-  const all = await machine.commandLines(own.map(({ pid }) => pid));
-  const rows = all.filter(({ group }) => !hub.has(group));
+  const rows = await machine.commandLines(own.map(({ pid }) => pid));
+  // Two servers of one session are two entries, which differ in something.
+  const known = new Set([...hub, ...all.map((server) => server.status().pid)]);
   return own.flatMap(({ server, pid }): Finding[] => {
-    const { count, bytes } = othersLike(pid, rows);
+    const { count, bytes } = othersLike(
+      pid,
+      rows.filter(({ group }) => group === pid || !known.has(group)),
+    );
     if (count === 0) return [];
     const where = server.definition.definedByProject ? " in your own mcp.json" : "";
     const others = count === 1 ? "the other one takes" : `the ${count} others take`;
@@ -111,7 +115,7 @@ function unusable(why: string, servers: readonly Examined[]): Finding {
 export async function checkSharing(input: DoctorInput): Promise<Finding[]> {
   const hub = await askHub(input);
   const report = "report" in hub ? hub.report : undefined;
-  const found = await repeated(input, new Set(report?.servers.map(({ pid }) => pid)));
+  const found = await repeated(input, report?.servers.map(({ pid }) => pid) ?? []);
   const shared = input.servers.filter(wantsSharing);
   if (shared.length === 0) return found;
   if ("unusable" in hub) return [...found, unusable(hub.unusable, shared)];

@@ -243,6 +243,8 @@ export function createPanelRequests({ started, supervisor, agentDir }: PanelPart
       readLogLines(join(agentDir, LOG_FILE), { server, seen }, signal),
     setServer: async ({ server, project, key, value }) => {
       const running = await started;
+      const unshared = key === "shared" ? whyUnshared(supervisor.get(server).definition) : undefined;
+      if (unshared) throw unshared;
       const entries = await entriesOf(server, running.facts);
       return makeEffective(
         {
@@ -251,13 +253,12 @@ export function createPanelRequests({ started, supervisor, agentDir }: PanelPart
           key,
           edits: (file) => [keyEdit(file, server, key, value)],
           whyNoEffect: (definition) =>
-            (key === "shared" ? whyUnshared(definition) : undefined) ??
-            (definition[key] === value
+            definition[key] === value
               ? undefined
               : decidedBy(
                   `${key} of ${server} cannot be set there`,
                   placeOf({ key }, entries, definition.file),
-                )),
+                ),
         },
         running,
       );

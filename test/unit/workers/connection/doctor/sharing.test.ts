@@ -70,6 +70,11 @@ describe("a server that runs several times", () => {
     ["it does not run", [examined("s", entry())], { rows: [row(11)] }],
     ["its own children", [own()], { rows: [row(10), row(11, { parent: 10, group: 10 })] }],
     ["another command line", [own()], { rows: [row(10), row(11, { line: "node\0s.mjs\0x\0" })] }],
+    [
+      "another server of this session",
+      [own(), examined("t", entry(), { pid: 11 })],
+      { rows: [row(10), row(11)] },
+    ],
     ["it is shared", [shared()], { rows: [row(20), row(11)], hub: [running()] }],
     ["the other one is shared", [own()], { rows: [row(10), row(20)], hub: [running()] }],
     ["the hub cannot be used, and nothing is to be shared", [own()], { hub: new HubUnusable("x") }],
