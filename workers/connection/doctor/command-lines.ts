@@ -2,11 +2,9 @@
  * Processes of this user with the command line of a server: how often it runs on this machine, for other sessions and other
  * programs. Command lines may hold secrets, so they are only compared, and never shown.
  */
-import { execFile } from "node:child_process";
 import { closeSync, openSync, readFileSync, readSync, statSync } from "node:fs";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { promisify } from "node:util";
-import { processRows } from "../../shared/programs/processes.ts";
+import { processRows, ps } from "../../shared/programs/processes.ts";
 
 export interface CommandLine {
   pid: number;
@@ -21,9 +19,6 @@ export interface CommandLine {
 const LINE_BYTES = 16 * 1024;
 /** Files of /proc that are read in one turn: about a millisecond. */
 const READS_A_TURN = 64;
-const PS = "/bin/ps";
-const PS_MS = 2_000;
-const PS_BYTES = 32 * 1024 * 1024;
 
 const buffer = Buffer.alloc(LINE_BYTES);
 
@@ -91,9 +86,8 @@ export async function commandLines(servers: readonly number[]): Promise<CommandL
   if (servers.length === 0) return [];
   if (process.platform === "linux") return fromProc(servers);
   if (process.platform !== "darwin") return [];
-  const of = ["-xww", "-U", String(process.getuid?.()), "-o", "pid=,ppid=,pgid=,rss=,command="];
-  const { stdout } = await promisify(execFile)(PS, of, { timeout: PS_MS, maxBuffer: PS_BYTES });
-  const rows = fromPsLines(stdout);
+  const options = ["-xww", "-U", String(process.getuid?.()), "-o", "pid=,ppid=,pgid=,rss=,command="];
+  const rows = fromPsLines(await ps(options));
   const wanted = new Set(rows.filter(({ pid }) => servers.includes(pid)).map(({ line }) => line));
   return rows.filter(({ line }) => wanted.has(line));
 }

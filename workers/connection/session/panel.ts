@@ -10,7 +10,6 @@ import { LOG_FILE } from "../../../src/shared/snapshot/contract.ts";
 import { escapePattern } from "../../../src/shared/text/reading.ts";
 import { advice } from "../../shared/commands.ts";
 import { readEnd } from "../../shared/files/read-regular.ts";
-import { groupMemory } from "../../shared/programs/processes.ts";
 import type { RunningConfiguration } from "../config/config.ts";
 import { changeConfigFile, realFile } from "../config/edit/edit.ts";
 import {
@@ -136,6 +135,7 @@ function timeoutsOf(definition: ServerDefinition): string[] {
 async function sharedMemory(server: Server): Promise<number | undefined> {
   const { sharing, pid } = server.status();
   if (!sharing || pid === undefined) return undefined;
+  const { groupMemory } = await import("../../shared/programs/processes.ts");
   const known = await groupMemory([pid]).catch(() => undefined);
   return known?.get(pid);
 }
