@@ -18,6 +18,7 @@ import {
   configure,
   createPlace,
   currentCatalog,
+  endAll,
   fixture,
   forRows,
   newestCatalog,
@@ -50,7 +51,8 @@ const session = forRows(async () => {
   const known = { known: countsEntry(place, "known"), knownEager: eager("knownEager") };
   const earlier = await start(known, { place });
   expect(await earlier.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).toEqual([]);
-  await earlier.runtime.stop();
+  // A shared server would still run.
+  await endAll(earlier);
   const idle = { idleTimeout: SHORT_IDLE };
   const unknown = {
     unused: fixture("noisy.mjs", {}, idle),

@@ -216,11 +216,11 @@ export class Hub implements Desk {
           log.info(`${label}: process ${running.process.pid} started`);
           this.#writePids();
         },
-        onGone: (livedMs, byHub) => {
+        onGone: ({ livedMs, isBroken }) => {
           log.info(`${label}: process ${running.process.pid ?? "none"} ended`);
           this.#running.delete(running);
           for (const [session, used] of this.#users) if (used === running) this.#users.delete(session);
-          if (!byHub) this.#countEnd(key, livedMs);
+          this.#countEnd(key, isBroken && livedMs < LIMITS.hubEarlyMs);
           this.#writePids();
           this.#restIfUnused();
         },
@@ -231,11 +231,13 @@ export class Hub implements Desk {
     return running;
   }
 
-  #countEnd(key: string, livedMs: number): void {
+  /** After a server that has worked, each session decides for itself when to start it again. */
+  #countEnd(key: string, isEarly: boolean): void {
     const before = this.#early.get(key)?.ends ?? 0;
     this.#early.delete(key);
-    if (livedMs >= LIMITS.hubEarlyMs) return;
-    const pauseMs = Math.min(LIMITS.hubPauseMs * 2 ** before, LIMITS.hubLongestPauseMs);
+    if (!isEarly) return;
+    // A server may end at a request of another era, and is started again at once.
+    const pauseMs = before === 0 ? 0 : Math.min(LIMITS.hubPauseMs * 2 ** before, LIMITS.hubLongestPauseMs);
     this.#early.set(key, { ends: before + 1, untilMs: performance.now() + pauseMs });
     const [oldest] = this.#early.keys();
     if (this.#early.size > EARLY_ENDS && oldest !== undefined) this.#early.delete(oldest);

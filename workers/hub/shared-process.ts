@@ -39,8 +39,8 @@ interface SharedProcessOptions {
   onNote: (note: string) => void;
   /** The process runs. */
   onStart: () => void;
-  /** The process has ended, or could not be started. `livedMs`: for how long it ran. `byHub`: the hub ended it. */
-  onGone: (livedMs: number, byHub: boolean) => void;
+  /** The process has ended, or could not be started. */
+  onGone: (end: { livedMs: number; isBroken: boolean }) => void;
 }
 
 export class SharedProcess {
@@ -60,6 +60,8 @@ export class SharedProcess {
   #isEnding = false;
   #exit: { code: number | null; signal: NodeJS.Signals | null } | undefined;
   #maxLine = 0;
+  /** Until then it is of no use to anybody. */
+  #hasAnswered = false;
   #reads: Promise<unknown> = Promise.resolve();
   /** Rejects with the system's error if the process cannot be started. */
   readonly started: Promise<unknown>;
@@ -101,7 +103,7 @@ export class SharedProcess {
         for (const user of this.#users) user.refused(messageOf(error), code);
         this.#users.clear();
         gone.resolve();
-        this.#options.onGone(0, false);
+        this.#options.onGone({ livedMs: 0, isBroken: false });
       },
     );
     this.#follow();
@@ -144,7 +146,8 @@ export class SharedProcess {
     this.#routes.leave(user);
     if (how === "retire") this.#isRetired = true;
     if (how === "end") this.end();
-    else if (this.#users.size === 0) this.#rest(how === "keep" && !this.#isRetired ? user.idleMs : 0);
+    else if (this.#users.size === 0)
+      this.#rest(how === "keep" && !this.#isRetired && this.#hasAnswered ? user.idleMs : 0);
     this.#tellUsers();
   }
 
@@ -206,8 +209,10 @@ export class SharedProcess {
   }
 
   #fromServer(line: Line): void {
-    if (mayBeMessage(line)) this.#routes.fromServer(line);
-    else for (const user of this.#users) user.deliver(line.pieces);
+    if (mayBeMessage(line)) {
+      this.#hasAnswered ||= line.envelope.method === undefined;
+      this.#routes.fromServer(line);
+    } else for (const user of this.#users) user.deliver(line.pieces);
   }
 
   /** Nobody waits for a session that reads nothing: see `User.room`. */
@@ -231,6 +236,9 @@ export class SharedProcess {
     const { code, signal } = this.#exit ?? { code: null, signal: null };
     for (const user of this.#users) user.exited(code, signal);
     this.#users.clear();
-    this.#options.onGone(performance.now() - this.#startedMs, this.#isEnding);
+    this.#options.onGone({
+      livedMs: performance.now() - this.#startedMs,
+      isBroken: !this.#isEnding && !this.#hasAnswered,
+    });
   }
 }

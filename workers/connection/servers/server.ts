@@ -437,7 +437,7 @@ export class Server extends ServerLists {
       const failure = signal.aborted
         ? new ThreadsError("cancelled", `${this.name} was closed while it was being connected.`)
         : error;
-      await connection.close(signal.aborted ? UNUSED_TIMES : SHUTDOWN_TIMES);
+      await connection.close(signal.aborted ? UNUSED_TIMES : { ...SHUTDOWN_TIMES, leave: "retire" });
       throw failure;
     }
     const tookMs = Math.round(performance.now() - startedAt);

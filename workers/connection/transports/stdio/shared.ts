@@ -6,14 +6,14 @@ import { EventEmitter } from "node:events";
 import { realpath } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { Readable, Writable } from "node:stream";
-import { messageOf } from "../../../../src/shared/protocol/errors.ts";
+import { messageOf, ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import type { Sharing } from "../../../../src/shared/protocol/session.ts";
 import { HubUnusable } from "../../../shared/hub/place.ts";
 import { type Attach, controlFrame, FrameReader, type FromHub, headOf } from "../../../shared/hub/wire.ts";
 import { canonical } from "../../../shared/json.ts";
 import type { Leave } from "../../../shared/pace/pace.ts";
 import type { Launch, ServerProcess } from "../../../shared/programs/processes.ts";
-import { openHub } from "../../hub/link.ts";
+import { HUB_LOG, openHub } from "../../hub/link.ts";
 import { capabilitiesOf } from "../../mcp/both-eras.ts";
 import type { ConnectOptions, HubUse } from "../../mcp/connection.ts";
 
@@ -59,6 +59,7 @@ export class SharedServerProcess extends EventEmitter implements ServerProcess {
   readonly #open: Promise<Socket>;
   readonly #frames = new FrameReader<FromHub>();
   readonly #onSharing: () => void;
+  readonly #server: string;
   #isOver = false;
   #how: Leave = "keep";
 
@@ -66,6 +67,7 @@ export class SharedServerProcess extends EventEmitter implements ServerProcess {
   constructor(hub: Promise<Socket>, attach: Attach, onSharing: () => void) {
     super();
     this.#onSharing = onSharing;
+    this.#server = attach.label;
     this.#open = hub.then((socket) => this.#begin(socket, attach));
     this.#open.catch((error: unknown) => this.#fail(messageOf(error), undefined));
     const resume = (): void => void this.#socket?.resume();
@@ -155,13 +157,21 @@ export class SharedServerProcess extends EventEmitter implements ServerProcess {
     else if (message.is === "dropped") this.#lost(message.why);
   }
 
-  /** The process could not be started. */
+  /** The process could not be started. `code`: as the system says it; undefined: it is the hub that says no. */
   #fail(why: string, code: string | undefined): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#socket?.destroy();
     for (const output of [this.stdout, this.stderr]) output.push(null);
-    this.emit("error", Object.assign(new Error(why), { code }));
+    this.emit(
+      "error",
+      code === undefined
+        ? new ThreadsError("connect_failed", `${this.#server} could not be connected: ${why}.`, {
+            remedy: `${HUB_LOG} in the agent folder says more.`,
+            data: { server: this.#server },
+          })
+        : Object.assign(new Error(why), { code }),
+    );
   }
 
   #lost(why = "lost its connection to the hub of shared servers"): void {
