@@ -12,6 +12,7 @@ import { ERROR_CODES } from "../../src/shared/protocol/errors.ts";
 import { parseAdd, splitWords } from "../../src/shared/setup.ts";
 import { subcommand, WORDS } from "../../src/ui/command/words.ts";
 import { parseConfigText } from "../../workers/connection/config/files/files.ts";
+import { WINDOW_VARIABLES } from "../../workers/connection/hub/window-variables.ts";
 import { anchorsOf, codeBlocks, codeSpans, linksOf, tableRows } from "./support/markdown.ts";
 
 const root = join(import.meta.dirname, "..", "..");
@@ -181,6 +182,28 @@ describe("docs/configuration.md", () => {
   });
 });
 
+test("docs/shared-servers.md names each variable that a shared server does not get, and no other", () => {
+  const [, list = ""] = pageOf("docs/shared-servers.md").split(/<!-- \/?window variables\b[^>]*-->/);
+  expect(codeSpans(list).toSorted()).toEqual(Object.keys(WINDOW_VARIABLES).sort());
+});
+
+test("docs/troubleshooting.md explains each reason why there is no hub", async () => {
+  const spans = codeSpans(pageOf("docs/troubleshooting.md")).filter((span) => span.includes(" "));
+  const sources = await Promise.all(
+    ["workers/shared/hub/place.ts", "workers/connection/hub/link.ts"].map(read),
+  );
+  const reasons = sources
+    .flatMap((text) => [...text.matchAll(/(?:new HubUnusable|unusable)\(\s*(?:"([^"]+)"|`([^`]+)`)/g)])
+    .map(([, plain = "", template = ""]) => plain || template)
+    // The frame of the reasons about the secret.
+    .filter((reason) => !/^\$\{secret\}: \$\{why\}/.test(reason));
+  expect(reasons.length).toBeGreaterThan(15);
+  // What stands in braces, and what the person is to do, differ from case to case.
+  const isExplained = (reason: string): boolean =>
+    spans.some((span) => reason.replaceAll(/\$\{[^}]*\}/g, "…").includes(span));
+  expect(reasons.filter((reason) => !isExplained(reason))).toEqual([]);
+});
+
 test("docs/security.md names each file that the workers write below the agent folder", async () => {
   const named = codeSpans(pageOf("docs/security.md"));
   const sources = await readdir(join(root, "workers"), { recursive: true });
@@ -188,7 +211,7 @@ test("docs/security.md names each file that the workers write below the agent fo
     sources.filter((path) => path.endsWith(".ts")).map((path) => read(join("workers", path))),
   );
   const written = texts.flatMap((text) =>
-    [...text.matchAll(/(?:agentDir, |_(?:FOLDER|FILE) = )"(mcp[\w.-]*)"/g)].map(([, name = ""]) => name),
+    [...text.matchAll(/(?:agentDir, |_(?:FOLDER|FILE|LOG) = )"(mcp[\w.-]*)"/g)].map(([, name = ""]) => name),
   );
   expect(written.length).toBeGreaterThan(7);
   expect(written.filter((name) => !named.some((span) => span.startsWith(name)))).toEqual([]);

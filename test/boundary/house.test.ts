@@ -54,6 +54,10 @@ const CONTROLS: Record<keyof typeof RULES, [breaks: [string, string], fits: [str
     ["workers/shared/log.ts", "workers/connection/secrets/secrets.ts"],
     ["workers/shared/log.ts", "workers/shared/recent.ts"],
   ],
+  "the hub knows neither worker, and they know only what starts it": [
+    ["workers/hub/routes.ts", "workers/connection/hub/link.ts"],
+    ["workers/connection/hub/link.ts", "workers/hub.ts"],
+  ],
   "config knows nothing that stands above it": [
     ["workers/connection/config/merge/narrow.ts", "workers/connection/results/results.ts"],
     ["workers/connection/config/merge/narrow.ts", "workers/connection/secrets/secrets.ts"],

@@ -50,6 +50,8 @@ const OWN_PACE: readonly (keyof typeof LIMITS)[] = [
   "publishFinishMs",
   "lockBeatMs",
   "heavyIdleMs",
+  "hubEndMs",
+  "hubLookMs",
 ];
 
 interface Row {

@@ -4,18 +4,21 @@
  * to, or when its folder is gone. It knows envelopes of messages only, and shows nothing to a model.
  */
 import { createHash } from "node:crypto";
-import { chmod, lstat } from "node:fs/promises";
+import { lstatSync, type Stats } from "node:fs";
+import { chmod } from "node:fs/promises";
 import { createServer, type Socket } from "node:net";
+import type { ProcessRow } from "../../src/shared/process/strays.ts";
 import { messageOf } from "../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import type { SharedServer } from "../../src/shared/protocol/person.ts";
-import { nodeFiles } from "../shared/files/file-system.ts";
+import { codeOf } from "../shared/files/read-regular.ts";
 import { addressOf, ensureFolder, type HubPlace, type HubSecret, readSecret } from "../shared/hub/place.ts";
 import type { Attach } from "../shared/hub/wire.ts";
 import type { Log } from "../shared/log.ts";
+import { settledWithin } from "../shared/pace/abort.ts";
 import type { Leave } from "../shared/pace/pace.ts";
 import type { Launch } from "../shared/programs/processes.ts";
-import { groupMemory } from "../shared/programs/processes.ts";
+import { groupMemory, killStrays } from "../shared/programs/processes.ts";
 import { createServersFile, endLeft, leftServers } from "./orphans.ts";
 import type { Line } from "./routes.ts";
 import { type Desk, Session } from "./session.ts";
@@ -35,6 +38,8 @@ interface HubOptions {
   onEnd: () => void;
 }
 
+/** Sessions have this long to take the last that is sent to them. */
+const LAST_WORDS_MS = 500;
 /** Processes that end at once, by their keys. More are forgotten. */
 const EARLY_ENDS = 500;
 
@@ -71,6 +76,13 @@ export function differences(
 const isSameProgram = (one: Launch, other: Launch): boolean =>
   one.program === other.program && JSON.stringify(one.args) === JSON.stringify(other.args);
 
+/** Tells the folder and the socket of a hub from those of another hub at the same path; numbers of inodes come again. */
+function madeAt({ folder, socket }: HubPlace): string {
+  const of = (path: string): Stats | undefined => lstatSync(path, { throwIfNoEntry: false });
+  const inFolder = process.platform === "win32" ? undefined : of(socket);
+  return [of(folder)?.ino, inFolder?.ino, inFolder?.mtimeMs].join();
+}
+
 interface Running {
   key: string;
   offer: string;
@@ -88,6 +100,10 @@ export class Hub implements Desk {
   readonly #running = new Set<Running>();
   readonly #early = new Map<string, { ends: number; untilMs: number }>();
   #unproven = 0;
+  /** What an earlier hub has left. */
+  #left: readonly ProcessRow[] = [];
+  /** See `madeAt`. Undefined until it listens. */
+  #made: string | undefined;
   #secret: HubSecret | undefined;
   #endTimer: NodeJS.Timeout | undefined;
   #lookTimer: NodeJS.Timeout | undefined;
@@ -113,10 +129,12 @@ export class Hub implements Desk {
     this.#server.listen(addressOf(place, this.#secret), () => listening.resolve());
     await listening.promise;
     if (process.platform !== "win32") await chmod(place.socket, 0o600);
+    this.#made = madeAt(place);
     if (left.length > 0) log.info(`an earlier hub has left ${left.length} servers`);
-    void endLeft(left);
-    const made = await lstat(place.folder);
-    this.#lookTimer = setInterval(() => this.#look(made.ino), this.#times.lookMs);
+    this.#left = left;
+    this.#file.keep(left);
+    void endLeft(left).then(() => this.#file.keep([]));
+    this.#lookTimer = setInterval(() => this.#look(), this.#times.lookMs);
     this.#restIfUnused();
     log.info(`started as process ${process.pid}`);
   }
@@ -127,14 +145,17 @@ export class Hub implements Desk {
     this.#isClosing = true;
     clearTimeout(this.#endTimer);
     clearInterval(this.#lookTimer);
-    const { place, log, onEnd } = this.#options;
-    // First of all: whoever wants a hub from now on starts another one.
-    if (process.platform !== "win32") await nodeFiles.remove(place.socket).catch(() => undefined);
-    this.#server.close();
+    const { log, onEnd } = this.#options;
+    // First of all: whoever wants a hub from now on starts another one. libuv removes whatever lies at the socket's path
+    // when it closes a socket: if that is another hub's, this one stays open until the process ends.
+    if (this.#isInPlace()) this.#server.close();
     for (const { process: one } of this.#running) one.end();
     await Promise.all([...this.#running].map(({ process: one }) => one.ended));
+    await killStrays(this.#left);
     await this.#file.remove().catch(() => undefined);
-    for (const session of this.#sessions) session.drop("the hub of shared servers has ended");
+    const sessions = [...this.#sessions];
+    for (const session of sessions) session.drop("the hub of shared servers has ended");
+    await settledWithin(Promise.all(sessions.map(({ closed }) => closed)), LAST_WORDS_MS);
     log.info("ended");
     await log.flush();
     onEnd();
@@ -154,7 +175,14 @@ export class Hub implements Desk {
       session.drop("the hub of shared servers has ended");
       return;
     }
-    const running = known ?? this.#start(key, wanted);
+    let running: Running;
+    try {
+      running = known ?? this.#start(key, wanted);
+    } catch (error) {
+      // What Node refuses without an event, such as arguments that are too long for the system (E2BIG).
+      session.refused(messageOf(error), codeOf(error));
+      return;
+    }
     this.#users.set(session, running);
     running.process.attach(session);
     running.process.started.then(
@@ -301,20 +329,14 @@ export class Hub implements Desk {
     this.#endTimer = setTimeout(() => void this.close(), this.#times.endMs);
   }
 
-  /** Without its folder nobody finds the hub any more. */
-  #look(inode: number): void {
-    const { place, log } = this.#options;
-    lstat(place.folder)
-      .then(
-        ({ ino }) => ino === inode && (process.platform === "win32" || lstat(place.socket).then(() => true)),
-        () => false,
-      )
-      .catch(() => false)
-      .then((isThere) => {
-        if (isThere || this.#isClosing) return;
-        log.warn("its folder is gone");
-        return this.close();
-      })
-      .catch((error: unknown) => log.error(`its end: ${messageOf(error)}`));
+  /** Whether sessions still find this hub. */
+  #isInPlace(): boolean {
+    return this.#made === undefined || madeAt(this.#options.place) === this.#made;
+  }
+
+  #look(): void {
+    if (this.#isClosing || this.#isInPlace()) return;
+    this.#options.log.warn("its folder is gone");
+    void this.close();
   }
 }

@@ -16,12 +16,16 @@ const FILE_BYTES = 1024 * 1024;
 export function createServersFile(path: string, onNote: (note: string) => void) {
   let wanted: readonly number[] | undefined;
   let writing: Promise<void> | undefined;
+  let left: readonly ProcessRow[] = [];
+  let written: string | undefined;
   const write = async (): Promise<void> => {
     while (wanted) {
       const pids = wanted;
       wanted = undefined;
       try {
-        await writeFileAtomic(path, JSON.stringify(await processRows(pids)));
+        const text = JSON.stringify([...left, ...(await processRows(pids))]);
+        await writeFileAtomic(path, text);
+        written = text;
       } catch (error) {
         onNote(`${path} cannot be written: ${error instanceof Error ? error.message : String(error)}`);
       }
@@ -34,9 +38,16 @@ export function createServersFile(path: string, onNote: (note: string) => void) 
         writing = undefined;
       });
     },
+    /** Servers of an earlier hub stay in each list until they have ended, since this hub may be killed before. */
+    keep: (rows: readonly ProcessRow[]): void => {
+      left = rows;
+    },
+    /** Leaves the list of a later hub, which has begun while this one ends. */
     remove: async (): Promise<void> => {
       await writing;
-      await nodeFiles.remove(path);
+      const read = await readRegularText(path, FILE_BYTES);
+      if (written === undefined || (read.kind === "text" && read.text === written))
+        await nodeFiles.remove(path);
     },
   };
 }

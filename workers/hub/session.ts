@@ -42,18 +42,21 @@ export class Session implements User {
   readonly #socket: Socket;
   readonly #desk: Desk;
   #attached: Attach | undefined;
-  #stalledAt: number | undefined;
+  /** Bytes that were sent, and that the session has taken of them; when it took some for the last time. */
+  #sent = 0;
+  #taken = 0;
+  #tookAt = 0;
   #isOver = false;
+  /** Settles when the connection is closed. */
+  readonly closed: Promise<unknown>;
 
   constructor(socket: Socket, desk: Desk) {
     this.#socket = socket;
     this.#desk = desk;
+    this.closed = new Promise((resolve) => socket.once("close", resolve));
     // Without a listener an error of the socket would end the hub.
     socket.on("error", () => undefined);
     socket.on("close", () => this.#end());
-    socket.on("drain", () => {
-      this.#stalledAt = undefined;
-    });
   }
 
   get pid(): number {
@@ -142,8 +145,13 @@ export class Session implements User {
     const socket = this.#socket;
     if (socket.writableLength < FULL_BYTES || socket.destroyed) return undefined;
     const now = performance.now();
-    this.#stalledAt ??= now;
-    const leftMs = LIMITS.hubStallMs - (now - this.#stalledAt);
+    const taken = this.#sent - socket.writableLength;
+    if (taken > this.#taken) {
+      this.#taken = taken;
+      this.#tookAt = now;
+    }
+    // Whoever takes nothing for so long is not waited for until it takes something.
+    const leftMs = LIMITS.hubStallMs - (now - this.#tookAt);
     if (leftMs <= 0) return undefined;
     return new Promise((resolve) => {
       const done = (): void => {
@@ -172,6 +180,7 @@ export class Session implements User {
 
   #asked(message: ToHub): void {
     if (message.do === "attach") {
+      if (this.#attached) throw new Error("a second server on one connection");
       this.#attached = message;
       this.#desk.attach(this, message);
     } else if (message.do === "leave") {
@@ -194,7 +203,10 @@ export class Session implements User {
       socket.cork();
       process.nextTick(() => socket.uncork());
     }
-    for (const piece of pieces) socket.write(piece);
+    for (const piece of pieces) {
+      this.#sent += piece.length;
+      socket.write(piece);
+    }
   }
 
   #end(): void {

@@ -5,6 +5,7 @@
 import { once } from "node:events";
 import { messageOf } from "../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
+import { LongMessages, type LongReader } from "../shared/pace/long-messages.ts";
 import type { Leave } from "../shared/pace/pace.ts";
 import { createReader, readInTurn } from "../shared/pace/turns.ts";
 import { ProcessEnd } from "../shared/programs/end.ts";
@@ -33,6 +34,9 @@ export interface User extends Party {
 /** A session that sends more than the server reads is dropped at this many bytes that wait. */
 const UNREAD_BYTES = 64 * 1024 * 1024;
 const NEWLINE = Buffer.from("\n");
+
+/** The one of the hub: it guards its memory. */
+const longMessages = new LongMessages(LIMITS.longMessagesAtATime);
 
 interface SharedProcessOptions {
   launch: Launch;
@@ -73,6 +77,8 @@ export class SharedProcess {
     this.launch = options.launch;
     this.#reader = createReader({ onNote: options.onNote });
     const child = spawnServer(options.launch);
+    // Without a listener it would end the hub. Where the system has no file descriptors left, what follows throws.
+    child.on("error", () => undefined);
     this.#child = child;
     this.#routes = new Routes<User>({
       toServer: (pieces) => this.#write(pieces),
@@ -94,7 +100,6 @@ export class SharedProcess {
       onNote: options.onNote,
     });
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on("error", () => undefined);
-    child.on("error", () => undefined);
     this.started = once(child, "spawn").then(
       () => options.onStart(),
       (error: unknown) => {
@@ -187,7 +192,11 @@ export class SharedProcess {
   #follow(): void {
     const { stdout, stderr } = this.#child;
     const lines = new Lines();
-    const out = readInTurn(stdout, this.#reader, (chunk) => this.#steps(lines, chunk));
+    const slot = longMessages.open(() => this.#giveUp("its message came too slowly while others waited"));
+    stdout.once("close", slot.closed);
+    const out = readInTurn(stdout, this.#reader, (chunk) => this.#steps(lines, slot, chunk)).finally(() =>
+      slot.end(),
+    );
     const errors = readInTurn(stderr, this.#reader, (chunk) => {
       for (const user of this.#users) user.complain(chunk);
       return [this.#room()];
@@ -196,7 +205,7 @@ export class SharedProcess {
     this.#reads = Promise.all([out.catch(() => undefined), errors.catch(() => undefined)]);
   }
 
-  *#steps(lines: Lines, chunk: Buffer): Generator<Promise<unknown> | undefined> {
+  *#steps(lines: Lines, slot: LongReader, chunk: Buffer): Generator<Promise<unknown> | undefined> {
     for (const line of lines.push(chunk)) {
       if (lines.pendingBytes > this.#maxLine || (line && line.bytes > this.#maxLine)) {
         this.#tooLong();
@@ -206,6 +215,7 @@ export class SharedProcess {
       yield line && this.#room();
     }
     if (lines.pendingBytes > this.#maxLine) this.#tooLong();
+    else yield slot.hold(lines.pendingBytes);
   }
 
   #fromServer(line: Line): void {
@@ -222,9 +232,13 @@ export class SharedProcess {
   }
 
   #tooLong(): void {
-    const why = `its server sent a message of more than ${this.#maxLine.toLocaleString("en")} bytes`;
+    this.#giveUp(`its server sent a message of more than ${this.#maxLine.toLocaleString("en")} bytes`);
+  }
+
+  /** Ends the process at once, because of what it sends. */
+  #giveUp(why: string): void {
     for (const user of this.#users) user.drop(why);
-    this.#options.onNote("sent a message that is too long, and is ended");
+    this.#options.onNote(`is ended: ${why}`);
     this.#isRetired = true;
     this.#isEnding = true;
     this.#end.killNow();

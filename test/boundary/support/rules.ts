@@ -6,6 +6,7 @@ const isBelow = (folder: string, path: string): boolean => path.startsWith(`${fo
 const isAny = (folders: readonly string[], path: string): boolean =>
   folders.some((folder) => isBelow(folder, path));
 const ours = ({ to }: Import): boolean => /^(src|workers)\//.test(to);
+const isHub = (path: string): boolean => path === "workers/hub.ts" || isBelow("workers/hub", path);
 const SDK = "@modelcontextprotocol/sdk";
 
 const ABOVE_CONFIG = ["servers", "results", "transports", "session", "catalog", "rpc", "tools", "mcp"].map(
@@ -38,6 +39,9 @@ export const RULES: Readonly<Record<string, (edge: Import) => boolean>> = {
     (isBelow("workers/connection", from) && isBelow("workers/cache", to)),
   "workers/shared knows neither worker": ({ from, to }) =>
     isBelow("workers/shared", from) && isAny(["workers/cache", "workers/connection"], to),
+  "the hub knows neither worker, and they know only what starts it": ({ from, to }) =>
+    (isHub(from) && isAny(["workers/cache", "workers/connection"], to)) ||
+    (isAny(["workers/cache", "workers/connection", "workers/shared"], from) && isBelow("workers/hub", to)),
   "config knows nothing that stands above it": ({ from, to }) =>
     isBelow("workers/connection/config", from) && isAny(ABOVE_CONFIG, to),
 };

@@ -87,10 +87,12 @@ async function connectTo(place: HubPlace): Promise<Socket | undefined> {
     try {
       await once(socket, "connect");
     } catch (error) {
-      if (["ENOENT", "ECONNREFUSED"].includes(codeOf(error) ?? "")) return undefined;
-      throw new HubUnusable(`its socket cannot be used: ${messageOf(error)}`);
+      const code = codeOf(error) ?? "";
+      if (code === "ENOENT" || code === "ECONNREFUSED") return undefined;
+      // The hub has not taken those yet that connected before.
+      if (code !== "EAGAIN") throw new HubUnusable(`its socket cannot be used: ${messageOf(error)}`);
     }
-    if (await proveEachOther(socket, secret.key, place)) return socket;
+    if (!socket.destroyed && (await proveEachOther(socket, secret.key, place))) return socket;
     if (performance.now() > until) throw new HubUnusable(`${place.socket} closes every connection`);
     await sleep(CLOSED_RETRY_MS * (0.5 + Math.random()));
   }

@@ -6,7 +6,7 @@
 import type { Env } from "../../shared/programs/find-program.ts";
 
 /** Names, or beginnings of names before `*`, each with what they name. */
-const WINDOW_VARIABLES: Readonly<Record<string, string>> = {
+export const WINDOW_VARIABLES: Readonly<Record<string, string>> = {
   _: "the program that the shell started last",
   PWD: "the shell's folder; the server has its own",
   OLDPWD: "the folder before it",

@@ -6,12 +6,13 @@
  * separate set-ups stay separate.
  */
 import { createHash, randomBytes } from "node:crypto";
+import { statSync } from "node:fs";
 import { lstat, mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
-import { nodeFiles } from "../files/file-system.ts";
-import { codeOf, PRIVATE_FILE, PRIVATE_FOLDER, readRegularText, whyUnread } from "../files/read-regular.ts";
+import { writeFileAtomic } from "../files/file-system.ts";
+import { codeOf, PRIVATE_FOLDER, readRegularText, whyUnread } from "../files/read-regular.ts";
 
 /** Changes with each change of what the hub and a session say to each other. */
 export const HUB_PROTOCOL = 1;
@@ -43,12 +44,26 @@ interface PlaceFacts {
 /** Bytes of a socket's path: `sun_path` has 104 on macOS, 108 on Linux, with the final zero. */
 const SOCKET_BYTES = 103;
 
+/**
+ * The folder, if it is one of this user: in a shell of another user (`su`), or without a login, the variable may name a folder
+ * that is not there or not his. Then another one is to be used (XDG Base Directory Specification 0.8).
+ */
+function ownRuntimeFolder(path: string | undefined): string | undefined {
+  if (path === undefined || !isAbsolute(path)) return undefined;
+  try {
+    const found = statSync(path);
+    return found.isDirectory() && found.uid === process.getuid?.() ? path : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 export const placeFacts = (agentFolder: string, version: string): PlaceFacts => ({
   agentFolder,
   version,
   platform: process.platform,
   uid: process.getuid?.(),
-  runtimeFolder: process.env.XDG_RUNTIME_DIR,
+  runtimeFolder: ownRuntimeFolder(process.env.XDG_RUNTIME_DIR),
   tempFolder: tmpdir(),
 });
 
@@ -130,13 +145,8 @@ export async function readSecret({ secret }: HubPlace): Promise<HubSecret | unde
 export async function writeSecret({ secret }: HubPlace): Promise<HubSecret> {
   const made = { key: randomBytes(KEY_BYTES), pipe: randomBytes(16).toString("hex") };
   try {
-    await nodeFiles.remove(secret);
-    const file = await nodeFiles.create(secret, PRIVATE_FILE);
-    try {
-      await file.write(`${made.key.toString("hex")} ${made.pipe}\n`);
-    } finally {
-      await file.close();
-    }
+    // In one step: half a secret, as of a full disk, would keep every later hub away.
+    await writeFileAtomic(secret, `${made.key.toString("hex")} ${made.pipe}\n`);
   } catch (error) {
     throw new HubUnusable(`${secret} cannot be written: ${messageOf(error)}`);
   }

@@ -5,9 +5,10 @@
  * its lines.
  */
 
+import type { LongReader } from "../../../shared/pace/long-messages.ts";
 import { createReader, inTurn, type Reader, readInTurn } from "../../../shared/pace/turns.ts";
 import { Pieces, type Received, startOf } from "../../messages/pieces.ts";
-import { type LongReader, longMessages, type MessageStream, receive } from "../../messages/receive.ts";
+import { type MessageStream, openLong, receive } from "../../messages/receive.ts";
 import { type Noise, TooLarge } from "../../messages/too-large.ts";
 import type { ServerBody } from "../../web/client.ts";
 
@@ -210,7 +211,7 @@ async function held(
   body: ServerBody,
   read: (slot: LongReader, reader: Reader) => Promise<void>,
 ): Promise<void> {
-  const slot = longMessages.open((error) => body.destroy(error));
+  const slot = openLong((error) => body.destroy(error));
   body.once("close", slot.closed);
   try {
     await read(slot, body.reader ?? createReader());

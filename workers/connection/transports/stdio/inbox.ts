@@ -7,7 +7,7 @@
 import type { JSONRPCMessage } from "../../mcp/wire/wire.ts";
 import { cancelledRequest, isRequest } from "../../messages/incoming.ts";
 import { Pieces, type Received, startOf } from "../../messages/pieces.ts";
-import { longMessages, type Receiver, receive } from "../../messages/receive.ts";
+import { openLong, type Receiver, receive } from "../../messages/receive.ts";
 import { Noise, TooLarge } from "../../messages/too-large.ts";
 
 const NEWLINE = 0x0a;
@@ -120,7 +120,7 @@ export function createStdioInbox({
     stop();
     onTooLarge(error);
   };
-  const slot = longMessages.open(giveUp);
+  const slot = openLong(giveUp);
 
   return {
     /** Hands on the messages of a piece, one a step, for `readInTurn`. Throws `TooLarge`, as a step does. */

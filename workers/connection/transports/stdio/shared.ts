@@ -36,7 +36,13 @@ export async function sharedStarter(
   const attach: Attach = {
     ...use,
     launch: { ...launch, cwd: await realpath(launch.cwd).catch(() => launch.cwd) },
-    offer: canonical([definition.protocol, capabilitiesOf(options), options.roots ?? null]),
+    offer: canonical([
+      definition.protocol,
+      capabilitiesOf(options),
+      options.roots ?? null,
+      // The person said yes to these files, not to those with which a process was started before.
+      definition.agreedScripts ?? null,
+    ]),
     label: definition.name,
     maxMessageBytes,
     pid: process.pid,

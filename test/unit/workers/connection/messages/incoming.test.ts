@@ -14,12 +14,9 @@ import {
   readShort,
 } from "../../../../../workers/connection/messages/incoming.ts";
 import { Blocks, Pieces, type Received } from "../../../../../workers/connection/messages/pieces.ts";
-import {
-  LongMessages,
-  type LongReader,
-  receive,
-} from "../../../../../workers/connection/messages/receive.ts";
-import { Noise, TooLarge } from "../../../../../workers/connection/messages/too-large.ts";
+import { receive } from "../../../../../workers/connection/messages/receive.ts";
+import { Noise, TooLarge, tooSlow } from "../../../../../workers/connection/messages/too-large.ts";
+import { LongMessages, type LongReader } from "../../../../../workers/shared/pace/long-messages.ts";
 import { createRandom } from "../../../random.ts";
 
 const LONG = 300_000;
@@ -390,7 +387,8 @@ describe("places for long messages", () => {
     const givenUp: string[] = [];
     return {
       givenUp,
-      open: (name: string): LongReader => long.open((error) => givenUp.push(`${name}: ${error.message}`)),
+      open: (name: string): LongReader =>
+        long.open((bytes) => givenUp.push(`${name}: ${tooSlow(bytes).message}`)),
     };
   }
 

@@ -123,7 +123,7 @@ describe("connecting", () => {
       listTools: () => Promise.reject(new ThreadsError("connect_timeout", "s is slow.")),
     });
     expect(await error).toMatchObject({ code: "connect_timeout" });
-    expect(connection.closes).toEqual([SHUTDOWN]);
+    expect(connection.closes).toEqual([{ ...SHUTDOWN, leave: "retire" }]);
     expect(server.phase).toBe("failed");
     expect(server.status()).not.toHaveProperty("pid");
   });
@@ -242,7 +242,7 @@ describe("a connection that ends", () => {
     const old = await connected();
     const reconnected = server.reconnect();
     await settle();
-    expect(old.closes).toEqual([CLOSE]);
+    expect(old.closes).toEqual([{ ...CLOSE, leave: "end" }]);
     opening(1).open();
     await reconnected;
     const before = [states.length, lines.length];
@@ -277,7 +277,7 @@ describe("a connection that ends", () => {
     );
     const first = await connected();
     first.end();
-    expect(first.closes).toEqual([{ termMs: 1, killMs: 2 }]);
+    expect(first.closes).toEqual([{ termMs: 1, killMs: 2, leave: "retire" }]);
     await vi.advanceTimersByTimeAsync(5);
     expect(openings).toHaveLength(2);
     const second = opening(1).open();
@@ -308,7 +308,7 @@ describe("beside an open connection", () => {
       expect(server.phase).toBe("connected");
       await vi.advanceTimersByTimeAsync(1);
       expect(server.phase).toBe("idle");
-      expect(connection.closes).toEqual([CLOSE]);
+      expect(connection.closes).toEqual([{ ...CLOSE, leave: "keep" }]);
       expect(server.status().error).toBeUndefined();
       expect(lines.at(-1)).toBe("info s is closed: nothing used it");
     },
@@ -365,7 +365,7 @@ describe("beside an open connection", () => {
     const connection = await connected({ ping: () => Promise.reject(new Error("s: no pong.")) });
     await vi.advanceTimersByTimeAsync(LIMITS.healthCheckMs);
     expect(server.status().error?.message).toBe("s did not answer its health check: no pong.");
-    expect(connection.closes).toEqual([CLOSE]);
+    expect(connection.closes).toEqual([{ ...CLOSE, leave: "retire" }]);
     await vi.advanceTimersByTimeAsync(LIMITS.reconnectMs);
     expect(openings).toHaveLength(2);
   });
@@ -578,7 +578,7 @@ describe("close", () => {
       isClosed = true;
     });
     await settle();
-    expect([connection.closes, isClosed]).toEqual([[SHUTDOWN], false]);
+    expect([connection.closes, isClosed]).toEqual([[{ ...SHUTDOWN, leave: "now" }], false]);
     closing.resolve();
     await closed;
     expect(server.phase).toBe("closing");
@@ -609,7 +609,7 @@ describe("close", () => {
       code: "cancelled",
       message: "s was closed while it was being connected.",
     });
-    expect(connection.closes).toContainEqual(SHUTDOWN);
+    expect(connection.closes).toContainEqual({ ...SHUTDOWN, leave: "now" });
   });
 
   test("a connection that cannot be closed -> a line of the log; the server is closed all the same", async () => {
@@ -633,7 +633,7 @@ describe("close", () => {
     expect(connection.closes).toEqual([]);
     if (outcome === "answered") answer.resolve({ content: [] });
     await vi.advanceTimersByTimeAsync(1);
-    expect(connection.closes).toEqual([SHUTDOWN]);
+    expect(connection.closes).toEqual([{ ...SHUTDOWN, leave: "now" }]);
     answer.resolve({ content: [] });
     await Promise.all([called, closed]);
   });

@@ -1,0 +1,433 @@
+/**
+ * Attacks on the place, the socket and the secrets of the hub of shared servers: what other users and other programs of this
+ * machine can do, and what a hub that was killed leaves. hub-sessions.test.ts has what servers and sessions do.
+ */
+import { existsSync } from "node:fs";
+import {
+  chmod,
+  chown,
+  lstat,
+  mkdir,
+  readFile,
+  rename,
+  rm,
+  symlink,
+  unlink,
+  writeFile,
+} from "node:fs/promises";
+import { connect, createServer, type Socket } from "node:net";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { LIMITS } from "../../src/shared/protocol/limits.ts";
+import { openHub } from "../../workers/connection/hub/link.ts";
+import {
+  ensureFolder,
+  hubPlace,
+  placeFacts,
+  readSecret,
+  writeSecret,
+} from "../../workers/shared/hub/place.ts";
+import { HELLO_BYTES, newNonce } from "../../workers/shared/hub/wire.ts";
+import { onCleanup } from "../support/cleanup.ts";
+import { type HubHome, hubHome, hubLog, joined, reportOf, startHub } from "../support/hub.ts";
+import { family } from "../support/long.ts";
+import { waitGone } from "../support/processes.ts";
+
+const isRoot = process.getuid?.() === 0;
+const NOBODY = 65_534;
+
+const whyNot = (home: HubHome): Promise<string> =>
+  openHub(home.agentDir).then(
+    (socket) => {
+      socket.destroy();
+      return "connected";
+    },
+    (error: unknown) => String(error),
+  );
+
+describe("the folder", () => {
+  test.each<[string, (folder: string) => Promise<unknown>, RegExp]>([
+    ["a file", (folder) => writeFile(folder, ""), /is not a folder; remove it/],
+    [
+      "open to others",
+      (folder) => mkdir(folder).then(() => chmod(folder, 0o755)),
+      /other users may open .*chmod 700/,
+    ],
+    [
+      "a link to a private folder",
+      (folder) => mkdir(`${folder}-x`, 0o700).then(() => symlink(`${folder}-x`, folder)),
+      /is a link; remove it/,
+    ],
+    ["a link that leads nowhere", (folder) => symlink("/nowhere", folder), /is a link; remove it/],
+  ])("%s -> no hub, and the folder is named", async (_, make, why) => {
+    const home = await hubHome();
+    const { folder } = home.place;
+    onCleanup(() => rm(`${folder}-x`, { recursive: true, force: true }));
+    await make(folder);
+    const said = await whyNot(home);
+    expect(said).toMatch(why);
+    expect(said).toContain(folder);
+    expect(await hubLog(home)).toBe("");
+  });
+
+  test.runIf(isRoot)("one of another user -> no hub, even if it is private", async () => {
+    const home = await hubHome();
+    await mkdir(home.place.folder, 0o700);
+    await chown(home.place.folder, NOBODY, NOBODY);
+    expect(await whyNot(home)).toMatch(/belongs to another user/);
+  });
+
+  test("it is removed while the hub runs -> the hub and its servers end", async () => {
+    const home = await hubHome();
+    const hub = await startHub(home, { times: { endMs: 60_000, lookMs: 50 } });
+    const peer = await joined(home);
+    const server = Number(await peer.call({ do: "pid" }));
+    await rm(home.place.folder, { recursive: true });
+    expect(await waitGone([hub, server], 10_000)).toEqual([]);
+    expect(await hubLog(home)).toContain("its folder is gone");
+  });
+
+  test("it is removed and another hub has taken its place -> the old hub ends, and the new one's socket, list and servers stay", async () => {
+    const home = await hubHome();
+    const old = await startHub(home, { times: { endMs: 60_000, lookMs: 1_000 } });
+    const first = await joined(home);
+    const left = Number(await first.call({ do: "pid" }));
+    await rm(home.place.folder, { recursive: true });
+    const hub = await startHub(home);
+    const second = await joined(home);
+    const server = await second.call({ do: "pid" });
+    expect(await waitGone([old, left], 10_000)).toEqual([]);
+    await expect.poll(() => existsSync(home.place.servers)).toBe(true);
+    expect(existsSync(home.place.socket)).toBe(true);
+    expect((await reportOf(home)).pid).toBe(hub);
+    const third = await joined(home);
+    expect(await third.call({ do: "pid" })).toBe(server);
+  });
+
+  test("paths that are too long for a socket -> the next folder is taken; none is short enough -> one sentence with what to do", () => {
+    const long = `/${"x".repeat(100)}`;
+    const facts = { ...placeFacts("/agent", "1"), runtimeFolder: long, tempFolder: long };
+    expect(hubPlace(facts).folder).toMatch(/^\/tmp\/pi-mcp-/);
+    expect(hubPlace({ ...facts, runtimeFolder: undefined, tempFolder: "/short" }).folder).toMatch(
+      /^\/short\//,
+    );
+    expect(Buffer.byteLength(hubPlace(facts).socket)).toBeLessThan(104);
+  });
+
+  test.runIf(isRoot)(
+    "a runtime folder that is missing or of another user -> the temp folder is taken",
+    async () => {
+      const home = await hubHome();
+      const { XDG_RUNTIME_DIR } = process.env;
+      onCleanup(() => {
+        if (XDG_RUNTIME_DIR === undefined) delete process.env.XDG_RUNTIME_DIR;
+        else process.env.XDG_RUNTIME_DIR = XDG_RUNTIME_DIR;
+      });
+      const runtime = join(home.agentDir, "run");
+      process.env.XDG_RUNTIME_DIR = runtime;
+      expect(placeFacts("/agent", "1").runtimeFolder).toBeUndefined();
+      await mkdir(runtime, 0o700);
+      expect(placeFacts("/agent", "1").runtimeFolder).toBe(runtime);
+      await chown(runtime, NOBODY, NOBODY);
+      expect(placeFacts("/agent", "1").runtimeFolder).toBeUndefined();
+    },
+  );
+});
+
+/** A program that answers at the hub's socket, with a secret beside it that it cannot read. */
+async function squat({ place }: HubHome, onConnection: (socket: Socket) => void): Promise<Socket[]> {
+  await ensureFolder(place);
+  await writeSecret(place);
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => {
+    sockets.push(socket);
+    socket.on("error", () => undefined);
+    onConnection(socket);
+  });
+  await new Promise<void>((resolve) => server.listen(place.socket, resolve));
+  onCleanup(() => {
+    for (const socket of sockets) socket.destroy();
+    return new Promise((resolve) => server.close(resolve));
+  });
+  return sockets;
+}
+
+type Squatter = [does: string, (socket: Socket) => void, why: RegExp];
+
+describe("a foreign program at the socket", () => {
+  test.each<Squatter>([
+    ["garbage", (socket) => socket.write("x".repeat(100_000)), /another program answers at/],
+    ["a wrong proof", (socket) => socket.write(Buffer.alloc(HELLO_BYTES, 7)), /another program answers at/],
+    [
+      "the nonce again as its proof",
+      (socket) => socket.on("data", (nonce) => socket.write(Buffer.concat([nonce, nonce]))),
+      /another program answers at/,
+    ],
+    // Each of these takes as long as a hub may take to answer.
+    ...family<Squatter>([
+      ["an end at once", (socket) => socket.end(), /closes every connection/],
+      ["half a proof, then its end", (socket) => socket.end("x".repeat(10)), /closes every connection/],
+      ["silence", () => undefined, /does not answer/],
+    ]),
+  ])(
+    "%s -> no hub, one reason; the socket stays, nothing but a random value was sent",
+    async (_, does, why) => {
+      const home = await hubHome();
+      let bytes = 0;
+      const sockets = await squat(home, (socket) => {
+        socket.on("data", (chunk) => (bytes += chunk.length));
+        does(socket);
+      });
+      const { ino } = await lstat(home.place.socket);
+      expect(await whyNot(home)).toMatch(why);
+      expect((await lstat(home.place.socket)).ino).toBe(ino);
+      expect(bytes).toBe(sockets.length * 32);
+      expect(await hubLog(home)).toBe("");
+    },
+  );
+});
+
+describe("the secret", () => {
+  test.each<[string, (secret: string) => Promise<unknown>, RegExp]>([
+    ["damaged", (secret) => writeFile(secret, "0".repeat(97), { mode: 0o600 }), /it is damaged; remove it/],
+    ["empty", (secret) => writeFile(secret, "", { mode: 0o600 }), /it is damaged; remove it/],
+    ["of 10 MB", (secret) => writeFile(secret, "0".repeat(10_000_000), { mode: 0o600 }), /remove it/],
+    ["readable for others", (secret) => chmod(secret, 0o644), /other users may read it; remove it/],
+    [
+      "a link",
+      (secret) => rename(secret, `${secret}-x`).then(() => symlink(`${secret}-x`, secret)),
+      /not a regular file; remove it/,
+    ],
+    ["a folder", (secret) => unlink(secret).then(() => mkdir(secret)), /not a regular file; remove it/],
+  ])("%s -> no hub, the file is named and stays", async (_, spoil, why) => {
+    const home = await hubHome();
+    await ensureFolder(home.place);
+    await writeSecret(home.place);
+    await spoil(home.place.secret);
+    const said = await whyNot(home);
+    expect(said).toMatch(why);
+    expect(said).toContain(home.place.secret);
+    expect(existsSync(home.place.secret)).toBe(true);
+    await rm(home.place.secret, { recursive: true });
+  });
+
+  test.runIf(isRoot)("one of another user -> no hub", async () => {
+    const home = await hubHome();
+    await ensureFolder(home.place);
+    await writeSecret(home.place);
+    await chown(home.place.secret, NOBODY, NOBODY);
+    expect(await whyNot(home)).toMatch(/other users may read it/);
+    await unlink(home.place.secret);
+  });
+
+  test("removed or replaced while the hub runs -> a session with another secret is refused, and takes no server away", async () => {
+    const home = await hubHome();
+    const hub = await startHub(home);
+    const peer = await joined(home);
+    const kept = await readFile(home.place.secret);
+    await writeSecret(home.place);
+    expect(await whyNot(home)).toMatch(/another program answers at/);
+    await writeFile(home.place.secret, kept);
+    expect((await reportOf(home)).pid).toBe(hub);
+    expect(await peer.call({ do: "echo", text: "still" })).toBe("still");
+  });
+
+  test("the hub with a server that has a secret in its environment -> neither secret is in the hub's arguments, environment or log, nor in a file", async () => {
+    const home = await hubHome();
+    const key = "pmt-resolved-s3cret";
+    const socket = openHub(home.agentDir);
+    const peer = await joined(home, { socket, env: { API_KEY: key } });
+    const call = "pmt-s3cret-of-a-call";
+    expect(await peer.call({ do: "echo", text: call })).toBe(call);
+    const { pid } = await reportOf(home);
+    const own = (await readSecret(home.place))?.key.toString("hex") ?? "none";
+    const seen = [
+      await readFile(`/proc/${pid}/cmdline`, "utf8"),
+      await readFile(`/proc/${pid}/environ`, "utf8"),
+      await hubLog(home),
+      await readFile(home.place.servers, "utf8"),
+    ];
+    for (const text of seen) for (const secret of [key, call, own]) expect(text).not.toContain(secret);
+    const names = (seen[1] ?? "").split("\0").map((variable) => variable.split("=")[0]);
+    const allowed = ["HOME", "TMPDIR", "TEMP", "TMP", "LANG", "LC_ALL", "XDG_RUNTIME_DIR", ""];
+    expect(names.filter((name) => !allowed.includes(name ?? ""))).toEqual([]);
+    expect(seen[2]).toContain("session");
+    for (const file of [home.place.socket, home.place.secret, home.place.servers])
+      expect((await lstat(file)).mode & 0o077).toBe(0);
+  });
+});
+
+/** A connection that proves nothing. */
+async function stranger({ place }: HubHome): Promise<Socket & { hasEnded: Promise<boolean> }> {
+  const socket = connect(place.socket);
+  socket.on("error", () => undefined);
+  socket.resume();
+  const hasEnded = new Promise<boolean>((resolve) => socket.once("close", () => resolve(true)));
+  onCleanup(() => socket.destroy());
+  await new Promise((resolve) => {
+    socket.once("connect", resolve);
+    socket.once("close", resolve);
+  });
+  return Object.assign(socket, { hasEnded });
+}
+
+describe("connections before their proof", () => {
+  test("one that sends nothing -> ended after its time; a session meanwhile is served", async () => {
+    const home = await hubHome();
+    await startHub(home);
+    const silent = await stranger(home);
+    const peer = await joined(home);
+    expect(await peer.call({ do: "echo", text: "served" })).toBe("served");
+    expect(await silent.hasEnded).toBe(true);
+    await expect.poll(() => hubLog(home)).toContain("did not prove that it is of this user");
+  });
+
+  test.each<[string, Buffer]>([
+    ["a wrong proof", Buffer.concat([newNonce(), Buffer.alloc(32, 1)])],
+    ["1 MB", Buffer.alloc(1024 * 1024, 1)],
+    ["a message without a proof", Buffer.from(`\0\0\0\0\x0f{"do":"stop"}   ${" ".repeat(60)}`)],
+  ])("%s -> ended, nothing is done; a session is served", async (_, bytes) => {
+    const home = await hubHome();
+    const hub = await startHub(home);
+    const peer = await joined(home);
+    const from = performance.now();
+    const foe = await stranger(home);
+    foe.write(bytes);
+    expect(await foe.hasEnded).toBe(true);
+    expect(performance.now() - from).toBeLessThan(LIMITS.hubUnprovenMs + 10_000);
+    expect(await peer.call({ do: "echo", text: "served" })).toBe("served");
+    expect((await reportOf(home)).pid).toBe(hub);
+  });
+
+  test("40 that send nothing -> the ones beyond 32 end at once; a session waits and is served", async () => {
+    const home = await hubHome();
+    await startHub(home);
+    const strangers = await Promise.all(Array.from({ length: 40 }, () => stranger(home)));
+    const gone = new Set<Socket>();
+    for (const one of strangers) void one.hasEnded.then(() => gone.add(one));
+    const peer = await joined(home);
+    expect(gone.size).toBeGreaterThanOrEqual(8);
+    expect(await peer.call({ do: "echo", text: "served" })).toBe("served");
+    await Promise.all(strangers.map(({ hasEnded }) => hasEnded));
+  });
+
+  test.each<[string, string]>([
+    ["an unknown request", '{"do":"x"}'],
+    ["an attach without a launch", '{"do":"attach"}'],
+    ["null", "null"],
+    ["no JSON", "{"],
+  ])(
+    "a session that has proved itself sends %s -> its connection ends, the hub and the others go on",
+    async (_, text) => {
+      const home = await hubHome();
+      const hub = await startHub(home);
+      const peer = await joined(home);
+      const socket = await openHub(home.agentDir);
+      const ended = new Promise((resolve) => socket.once("close", resolve));
+      socket.resume();
+      const head = Buffer.alloc(5);
+      head.writeUInt32BE(Buffer.byteLength(text), 1);
+      socket.write(Buffer.concat([head, Buffer.from(text)]));
+      await ended;
+      expect(await peer.call({ do: "echo", text: "served" })).toBe("served");
+      expect((await reportOf(home)).pid).toBe(hub);
+    },
+  );
+});
+
+describe("what an earlier hub leaves", () => {
+  test("a stale socket and a stale list of processes -> the next session starts a hub, and no process is ended by its pid alone", async () => {
+    const home = await hubHome();
+    const hub = await startHub(home);
+    process.kill(hub, "SIGKILL");
+    await waitGone([hub], 5_000);
+    expect(existsSync(home.place.socket)).toBe(true);
+    // This process itself, with a start time that is not its own.
+    const row = { pid: process.pid, ppid: 1, group: process.pid, started: "1" };
+    await writeFile(home.place.servers, JSON.stringify([row, { ...row, pid: 1 }, { pid: -1 }, null, "x"]));
+    const socket = openHub(home.agentDir);
+    const peer = await joined(home, { socket });
+    expect(await peer.call({ do: "echo", text: "new" })).toBe("new");
+    expect((await reportOf(home)).pid).not.toBe(hub);
+    // Longer than a hub gives what it has found.
+    await sleep(LIMITS.closeKillMs + 500);
+    expect(await peer.call({ do: "echo", text: "alive" })).toBe("alive");
+  });
+
+  test.each([
+    ["half of one", "["],
+    ["2 MB", "x".repeat(2 * 1024 * 1024)],
+  ])("a damaged list of processes, %s -> the hub starts", async (_, text) => {
+    const home = await hubHome();
+    await ensureFolder(home.place);
+    await writeFile(home.place.servers, text);
+    await startHub(home);
+    expect(await (await joined(home)).call({ do: "echo", text: "x" })).toBe("x");
+  });
+
+  test("hubs killed twice in a row, with servers that ignore the end of stdin -> the third hub ends them all", async () => {
+    const home = await hubHome();
+    const servers: number[] = [];
+    for (const text of ["one", "two"]) {
+      const hub = await startHub(home);
+      const peer = await joined(home, { env: { IGNORES_END: "1", N: text } });
+      const pid = Number(await peer.call({ do: "pid" }));
+      await expect.poll(() => readFile(home.place.servers, "utf8")).toContain(`"pid":${pid}`);
+      servers.push(pid);
+      process.kill(hub, "SIGKILL");
+      await waitGone([hub], 5_000);
+      await unlink(home.place.socket);
+    }
+    await startHub(home);
+    expect(await waitGone(servers, 20_000)).toEqual([]);
+  });
+
+  test("a hub that is stopped answers nobody -> a session gives up and leaves its socket; the hub goes on later", async () => {
+    const home = await hubHome();
+    const hub = await startHub(home);
+    const peer = await joined(home);
+    process.kill(hub, "SIGSTOP");
+    onCleanup(() => process.kill(hub, "SIGCONT"));
+    const { ino } = await lstat(home.place.socket);
+    expect(await whyNot(home)).toMatch(/does not answer/);
+    expect((await lstat(home.place.socket)).ino).toBe(ino);
+    process.kill(hub, "SIGCONT");
+    expect(await peer.call({ do: "echo", text: "later" })).toBe("later");
+    expect((await reportOf(home)).pid).toBe(hub);
+  });
+
+  test("the hub's file is deleted while it runs -> it goes on: it starts servers, lists and stops them", async () => {
+    const home = await hubHome();
+    const file = join(home.agentDir, "hub.mjs");
+    await writeFile(file, await readFile(join(import.meta.dirname, "../../dist/workers/hub.js")));
+    const hub = await startHub(home, { file });
+    await unlink(file);
+    const peer = await joined(home);
+    expect(await peer.call({ do: "echo", text: "goes on" })).toBe("goes on");
+    expect(await reportOf(home)).toMatchObject({ pid: hub, servers: [{ labels: ["s"] }] });
+  });
+
+  test("two versions at once -> a hub each; the end of one leaves the other", async () => {
+    const home = await hubHome();
+    const place = hubPlace(placeFacts(home.agentDir, "0.0.1"));
+    onCleanup(() => rm(place.folder, { recursive: true, force: true }));
+    const other = await startHub(home, { place });
+    const hub = await startHub(home);
+    const peer = await joined(home);
+    expect((await reportOf(home)).pid).toBe(hub);
+    process.kill(other, "SIGTERM");
+    expect(await waitGone([other], 10_000)).toEqual([]);
+    expect(existsSync(place.socket)).toBe(false);
+    expect(await peer.call({ do: "echo", text: "mine" })).toBe("mine");
+  });
+
+  test("a second hub at the same place -> it refuses to start, the first goes on", async () => {
+    const home = await hubHome();
+    const hub = await startHub(home);
+    const peer = await joined(home);
+    await expect(startHub(home)).rejects.toThrow(/EADDRINUSE/);
+    expect(await peer.call({ do: "echo", text: "first" })).toBe("first");
+    expect((await reportOf(home)).pid).toBe(hub);
+  });
+});
