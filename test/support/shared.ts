@@ -44,7 +44,12 @@ export async function followHub(
     const log = await open(file).catch(() => undefined);
     if (!log) return "";
     const { size } = await log.stat();
-    const { buffer } = await log.read(Buffer.alloc(Math.max(0, size - from)), 0, Math.max(0, size - from), from);
+    const { buffer } = await log.read(
+      Buffer.alloc(Math.max(0, size - from)),
+      0,
+      Math.max(0, size - from),
+      from,
+    );
     await log.close();
     return buffer.toString("latin1");
   };

@@ -38,7 +38,11 @@ interface Watching {
 }
 
 /** `look` runs all waits again; `add` tells of an event that the worker has not sent; `when` resolves with the first defined result of `check`, which runs at each event and crash. */
-type Waiting = { look(): void; add(event: WorkerEvent): void; when<T>(check: () => T | undefined): Promise<T> };
+type Waiting = {
+  look(): void;
+  add(event: WorkerEvent): void;
+  when<T>(check: () => T | undefined): Promise<T>;
+};
 
 /** Starts the worker. `planned` settles with the plan of its session. */
 export function watchRuntime(

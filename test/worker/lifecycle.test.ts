@@ -436,15 +436,14 @@ describe("servers beside each other", () => {
   test("the session ends before a server has answered -> it gets SIGTERM at once, its process is gone", async () => {
     const place = await createPlace();
     const record = join(place.cwd, "record");
-    const { runtime, events } = await start(
+    const { runtime, event } = await start(
       { slow: fixture("hears-term.mjs", { RECORD: record }) },
       { place },
     );
     await expect.poll(() => readIfThere(record)).toBe("start\n");
-    const spawned = events.find((event) => event.type === "spawned");
+    const { pid } = await event("spawned");
     await runtime.stop();
-    expect(spawned?.pid).toBeGreaterThan(0);
-    expect(await waitGone(spawned ? [spawned.pid] : [], 10_000)).toEqual([]);
+    expect(await waitGone([pid], 10_000)).toEqual([]);
     expect(await readIfThere(record)).toBe("start\nSIGTERM\n");
   });
 

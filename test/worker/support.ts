@@ -99,7 +99,14 @@ export async function configure({ agentDir }: Place, servers: Record<string, Ent
   const marked = Object.entries(servers).map(([name, entry]) => [
     name,
     "command" in entry
-      ? { ...entry, env: { ...(entry.env ?? {}), PMT_PLACE: agentDir, ...(SHARED ? { PMT_NAME: shortHash(name) } : {}) } }
+      ? {
+          ...entry,
+          env: {
+            ...(entry.env ?? {}),
+            PMT_PLACE: agentDir,
+            ...(SHARED ? { PMT_NAME: shortHash(name) } : {}),
+          },
+        }
       : entry,
   ]);
   const file = {

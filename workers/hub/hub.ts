@@ -154,7 +154,7 @@ export class Hub implements Desk {
     await killStrays(this.#left);
     await this.#file.remove().catch(() => undefined);
     const sessions = [...this.#sessions];
-    for (const session of sessions) session.drop("the hub of shared servers has ended");
+    for (const session of sessions) session.drop("was ended with the hub of shared servers");
     await settledWithin(Promise.all(sessions.map(({ closed }) => closed)), LAST_WORDS_MS);
     log.info("ended");
     await log.flush();
@@ -172,7 +172,7 @@ export class Hub implements Desk {
       return;
     }
     if (this.#isClosing) {
-      session.drop("the hub of shared servers has ended");
+      session.refused("the hub of shared servers is ending; try again");
       return;
     }
     let running: Running;

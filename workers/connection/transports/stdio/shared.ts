@@ -16,6 +16,7 @@ import type { Launch, ServerProcess } from "../../../shared/programs/processes.t
 import { HUB_LOG, openHub } from "../../hub/link.ts";
 import { capabilitiesOf } from "../../mcp/both-eras.ts";
 import type { ConnectOptions, HubUse } from "../../mcp/connection.ts";
+import { TooLarge } from "../../messages/too-large.ts";
 
 /** Starts the use of the server. Undefined if there is no hub: then the session has a server of its own. */
 export async function sharedStarter(
@@ -66,6 +67,7 @@ export class SharedServerProcess extends EventEmitter implements ServerProcess {
   readonly #frames = new FrameReader<FromHub>();
   readonly #onSharing: () => void;
   readonly #server: string;
+  readonly #maxMessageBytes: number;
   #isOver = false;
   #how: Leave = "keep";
 
@@ -74,6 +76,7 @@ export class SharedServerProcess extends EventEmitter implements ServerProcess {
     super();
     this.#onSharing = onSharing;
     this.#server = attach.label;
+    this.#maxMessageBytes = attach.maxMessageBytes;
     this.#open = hub.then((socket) => this.#begin(socket, attach));
     this.#open.catch((error: unknown) => this.#fail(messageOf(error), undefined));
     const resume = (): void => void this.#socket?.resume();
@@ -160,7 +163,11 @@ export class SharedServerProcess extends EventEmitter implements ServerProcess {
       this.#onSharing();
     } else if (message.is === "exit") this.#finish(message.code, message.signal);
     else if (message.is === "refused") this.#fail(message.message, message.code);
-    else if (message.is === "dropped") this.#lost(message.why);
+    else if (message.is === "dropped") {
+      // As if this session had read it: whoever reads the output says which limit it was.
+      if (message.isTooLong) this.stdout.destroy(new TooLarge(this.#maxMessageBytes));
+      else this.#lost(message.why);
+    }
   }
 
   /** The process could not be started. `code`: as the system says it; undefined: it is the hub that says no. */
