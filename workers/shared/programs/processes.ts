@@ -53,11 +53,12 @@ export interface Launch {
   cwd: string;
 }
 
+/** Throws what Node refuses without an event, such as an environment that is too long for the system. */
 export function spawnServer({ program, args, env, cwd }: Launch): ServerProcess {
   const call = onWindows
     ? windowsCall(program, args, systemShell())
     : { file: program, args, verbatim: false };
-  return spawn(call.file, call.args, {
+  const child = spawn(call.file, call.args, {
     cwd,
     env,
     stdio: ["pipe", "pipe", "pipe"],
@@ -65,6 +66,12 @@ export function spawnServer({ program, args, env, cwd }: Launch): ServerProcess 
     windowsHide: true,
     windowsVerbatimArguments: call.verbatim,
   });
+  // Without file descriptors Node makes no streams, and tells the error later.
+  if ((child.stdin as Writable | undefined) === undefined) {
+    child.on("error", () => undefined);
+    throw Object.assign(new Error("no file descriptors are left (EMFILE)"), { code: "EMFILE" });
+  }
+  return child;
 }
 
 /** `gone`: nothing is left to signal. `refused`: the system forbids it, for example for a server behind `sudo`. */
