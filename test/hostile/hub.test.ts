@@ -30,7 +30,8 @@ import {
 } from "../../workers/shared/hub/place.ts";
 import { HELLO_BYTES, newNonce } from "../../workers/shared/hub/wire.ts";
 import { onCleanup } from "../support/cleanup.ts";
-import { type HubHome, hubHome, hubLog, joined, reportOf, startHub } from "../support/hub.ts";
+import { type HubHome, hubHome, hubLog, reportOf, startHub } from "../support/hub.ts";
+import { joined } from "../support/hub-peer.ts";
 import { family } from "../support/long.ts";
 import { waitGone } from "../support/processes.ts";
 

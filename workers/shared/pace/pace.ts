@@ -240,6 +240,6 @@ export const SHUTDOWN_TIMES: CloseTimes = { termMs: LIMITS.shutdownTermMs, killM
 
 /**
  * For a server that was never called and is not wanted any more: it has nothing to finish. SIGTERM first, because a
- * client of a container passes it on.
+ * client of a container passes it on, for which a busy machine needs more than some milliseconds.
  */
-export const UNUSED_TIMES: CloseTimes = { termMs: 0, killMs: 10, isLast: true };
+export const UNUSED_TIMES: CloseTimes = { termMs: 0, killMs: LIMITS.shutdownTermMs, isLast: true };

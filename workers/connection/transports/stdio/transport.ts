@@ -141,7 +141,7 @@ export class StdioTransport implements Transport {
     try {
       await once(child, "spawn");
     } catch (error) {
-      throw await spawnFailure({ server, command, cwd, error });
+      throw error instanceof ThreadsError ? error : await spawnFailure({ server, command, cwd, error });
     }
   }
 
