@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { ThreadsError } from "../../src/shared/protocol/errors.ts";
 import { answerWell, serve } from "../support/http-server.ts";
-import { waitGone } from "../support/processes.ts";
+import { endHub } from "../support/hub.ts";
 import {
   configure,
   createPlace,
@@ -15,6 +15,7 @@ import {
   fixture,
   forRows,
   newestCatalog,
+  onCleanup,
   type Started,
   start,
   until,
@@ -23,8 +24,8 @@ import {
 const live = (more: Record<string, unknown> = {}) =>
   fixture("live.mjs", { TOOLS: "work,more,other" }, { lifecycle: "eager", ...more });
 
-async function open(servers: Parameters<typeof start>[0]): Promise<Started> {
-  const at = await start(servers);
+async function open(...[servers, options]: Parameters<typeof start>): Promise<Started> {
+  const at = await start(servers, options);
   await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
   return at;
 }
@@ -139,14 +140,10 @@ describe("changes", () => {
   });
 });
 
-/** Ends the hub of this place, and waits until it is gone. */
-async function endHub({ runtime }: Started): Promise<void> {
-  const { report } = await runtime.ask("hub", { stop: {} });
-  if (report) expect(await waitGone([report.pid], 10_000)).toEqual([]);
-}
-
 test("sharing is switched on and off -> in the file, in effect, with memory; not for a remote server", async () => {
-  const at = await open({ s: live(), remote: { url: "http://127.0.0.1:9/mcp" } });
+  const place = await createPlace();
+  onCleanup(() => endHub(place.agentDir));
+  const at = await open({ s: live(), remote: { url: "http://127.0.0.1:9/mcp" } }, { place });
   const set = (server: string, value: boolean) =>
     at.runtime.ask("setServer", { server, project: false, key: "shared", value });
   const before = await at.settled("s");
@@ -176,7 +173,6 @@ test("sharing is switched on and off -> in the file, in effect, with memory; not
   expect(JSON.parse(await readFile(mcpFile(at), "utf8"))).toMatchObject({
     mcpServers: { s: { shared: false } },
   });
-  await endHub(at);
 });
 
 test("a server of the project -> it cannot be shared, and nothing is written", async () => {
