@@ -42,10 +42,14 @@ const WHOLE_FILES_COMPILED = ["--no-lazy"];
 /** A process has one compile cache. The other files of the folder share one, this file needs an empty one. */
 const OWN_COMPILE_CACHE = ["test/worker/compile-cache.test.ts"];
 
+/** All that the stdio transport promises holds as well when the server is one that sessions share: test/support/shared.ts. */
+const STDIO = ["stdio", "modern-stdio", "lifecycle", "failures", "messages"];
+
 interface RealProject {
   include: string[];
   exclude?: string[];
   execArgv?: string[];
+  env?: Record<string, string>;
 }
 
 /** All test files of these folders of test/. */
@@ -58,7 +62,7 @@ const folders = (...names: string[]): string[] => names.map((name) => `test/${na
  */
 const realProject = (
   name: string,
-  { include, exclude = [], execArgv = [] }: RealProject,
+  { include, exclude = [], execArgv = [], env = {} }: RealProject,
 ): TestProjectInlineConfiguration => ({
   extends: true,
   test: {
@@ -68,7 +72,7 @@ const realProject = (
     isolate: false,
     execArgv: [...ROOM_AT_START, ...execArgv],
     // A sign-in must never open the browser of the person who runs the tests.
-    env: { BROWSER: "none" },
+    env: { BROWSER: "none", ...env },
     maxWorkers: WORKERS,
   },
 });
@@ -106,6 +110,11 @@ export default defineConfig({
         include: folders("conformance", "oauth", "worker"),
         exclude: OWN_COMPILE_CACHE,
         execArgv: WHOLE_FILES_COMPILED,
+      }),
+      realProject("shared", {
+        include: STDIO.map((name) => `test/worker/${name}.test.ts`),
+        execArgv: WHOLE_FILES_COMPILED,
+        env: { PMT_SHARED: "1" },
       }),
       realProject("compile-cache", { include: OWN_COMPILE_CACHE }),
     ],

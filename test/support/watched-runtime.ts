@@ -37,8 +37,12 @@ interface Watching {
   onQuestion: NonNullable<RuntimeOptions["onQuestion"]>;
 }
 
-/** `look` runs all waits again; `when` resolves with the first defined result of `check`, which runs at each event and crash. */
-type Waiting = { look(): void; when<T>(check: () => T | undefined): Promise<T> };
+/** `look` runs all waits again; `add` tells of an event that the worker has not sent; `when` resolves with the first defined result of `check`, which runs at each event and crash. */
+type Waiting = {
+  look(): void;
+  add(event: WorkerEvent): void;
+  when<T>(check: () => T | undefined): Promise<T>;
+};
 
 /** Starts the worker. `planned` settles with the plan of its session. */
 export function watchRuntime(
@@ -50,6 +54,10 @@ export function watchRuntime(
   const watchers = new Set<() => void>();
   const look = (): void => {
     for (const watcher of watchers) watcher();
+  };
+  const add = (event: WorkerEvent): void => {
+    events.push(event);
+    look();
   };
   const planned = Promise.withResolvers<void>();
   const runtime = startRuntime({
@@ -64,9 +72,8 @@ export function watchRuntime(
       ...facts,
     }),
     onEvent: (event) => {
-      events.push(event);
       if (event.type === "planned") planned.resolve();
-      look();
+      add(event);
     },
     onQuestion,
     onCrash: (crash) => {
@@ -99,6 +106,7 @@ export function watchRuntime(
     crashes,
     planned: planned.promise,
     look,
+    add,
     when,
     event: (type, fits = () => true, since = 0) =>
       when(() => {

@@ -18,6 +18,7 @@ import {
   configure,
   createPlace,
   currentCatalog,
+  endAll,
   fixture,
   forRows,
   newestCatalog,
@@ -50,7 +51,8 @@ const session = forRows(async () => {
   const known = { known: countsEntry(place, "known"), knownEager: eager("knownEager") };
   const earlier = await start(known, { place });
   expect(await earlier.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).toEqual([]);
-  await earlier.runtime.stop();
+  // A shared server would still run.
+  await endAll(earlier);
   const idle = { idleTimeout: SHORT_IDLE };
   const unknown = {
     unused: fixture("noisy.mjs", {}, idle),
@@ -434,15 +436,14 @@ describe("servers beside each other", () => {
   test("the session ends before a server has answered -> it gets SIGTERM at once, its process is gone", async () => {
     const place = await createPlace();
     const record = join(place.cwd, "record");
-    const { runtime, events } = await start(
+    const { runtime, event } = await start(
       { slow: fixture("hears-term.mjs", { RECORD: record }) },
       { place },
     );
     await expect.poll(() => readIfThere(record)).toBe("start\n");
-    const spawned = events.find((event) => event.type === "spawned");
+    const { pid } = await event("spawned");
     await runtime.stop();
-    expect(spawned?.pid).toBeGreaterThan(0);
-    expect(await waitGone(spawned ? [spawned.pid] : [], 10_000)).toEqual([]);
+    expect(await waitGone([pid], 10_000)).toEqual([]);
     expect(await readIfThere(record)).toBe("start\nSIGTERM\n");
   });
 

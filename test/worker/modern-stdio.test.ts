@@ -11,6 +11,7 @@ import { waitGone } from "../support/processes.ts";
 import {
   createPlace,
   currentCatalog,
+  endAll,
   fixtures,
   forRows,
   modernProgram,
@@ -156,7 +157,7 @@ test("a server that becomes one of the old era -> the next session connects all 
   const second = await start({ s: entry }, { place });
   await second.settled("s");
   expect(JSON.parse(textOf(await second.call("s", "sees"))).envelope).not.toBeNull();
-  await second.runtime.stop();
+  await endAll(second);
   await file("legacy");
   const third = await start({ s: entry }, { place });
   expect(JSON.parse(textOf(await third.call("s", "sees"))).envelope).toBeNull();

@@ -1,5 +1,6 @@
 /** Owns: the real connection worker in a temporary agent folder, real servers, and their end after each test. */
 import { type ChildProcess, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { mkdir, mkdtemp, readFile, realpath, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer as createHttpServer, type RequestListener } from "node:http";
@@ -19,6 +20,7 @@ import { freePort } from "../support/free-port.ts";
 import { type OneFile, oneFile } from "../support/one-file.ts";
 import { killMarked, processesWithMarker, waitGone } from "../support/processes.ts";
 import { type RecordingUser, recordingUser } from "../support/recording-user.ts";
+import { endHub, followHub, SHARED } from "../support/shared.ts";
 import { type Watched, watchRuntime } from "../support/watched-runtime.ts";
 
 export { onCleanup } from "../support/cleanup.ts";
@@ -77,6 +79,7 @@ export async function createPlace(): Promise<Place> {
   await mkdir(compiled, { recursive: true });
   await symlink(compiled, join(place.agentDir, "mcp-code"), "junction");
   onCleanup(async () => {
+    if (SHARED) await endHub(place.agentDir);
     const left = await processesWithMarker(place.agentDir);
     if (left.length > 0) await killMarked(`PMT_PLACE=${place.agentDir}`);
     await rm(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
@@ -85,13 +88,32 @@ export async function createPlace(): Promise<Place> {
   return place;
 }
 
-/** Writes mcp.json. Every stdio server gets the agent folder in its environment, so that leftovers can be found. */
+/** Not the name itself, which would be taken out of texts as a secret of the environment. */
+const shortHash = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 12);
+
+/**
+ * Writes mcp.json. Every stdio server gets the agent folder in its environment, so that leftovers can be found, and its name,
+ * so that two servers of one session that share are two processes.
+ */
 export async function configure({ agentDir }: Place, servers: Record<string, Entry>): Promise<void> {
   const marked = Object.entries(servers).map(([name, entry]) => [
     name,
-    "command" in entry ? { ...entry, env: { ...(entry.env ?? {}), PMT_PLACE: agentDir } } : entry,
+    "command" in entry
+      ? {
+          ...entry,
+          env: {
+            ...(entry.env ?? {}),
+            PMT_PLACE: agentDir,
+            ...(SHARED ? { PMT_NAME: shortHash(name) } : {}),
+          },
+        }
+      : entry,
   ]);
-  await writeFile(join(agentDir, "mcp.json"), JSON.stringify({ mcpServers: Object.fromEntries(marked) }));
+  const file = {
+    mcpServers: Object.fromEntries(marked),
+    ...(SHARED ? { settings: { shared: true } } : {}),
+  };
+  await writeFile(join(agentDir, "mcp.json"), JSON.stringify(file));
 }
 
 type AskedByServer = ReturnType<RecordingUser["ofServers"]>[number];
@@ -182,6 +204,7 @@ export async function start(servers: Record<string, Entry>, options: StartOption
     limits: { ...(options.build === "raw" ? RAW_LIMITS : {}), ...options.limits },
   });
   const { events, crashes, when, call } = watched;
+  const unfollow = SHARED ? await followHub(place.agentDir, watched.add) : () => undefined;
   const runtime: Runtime = {
     ...watched.runtime,
     stop: async () => {
@@ -191,6 +214,9 @@ export async function start(servers: Record<string, Entry>, options: StartOption
   };
   onCleanup(async () => {
     await runtime.stop();
+    unfollow();
+    // Shared ones stay until their hub ends.
+    if (SHARED) return;
     await waitGone(
       events.flatMap((event) => (event.type === "spawned" ? [event.pid] : [])),
       5_000,
@@ -230,6 +256,12 @@ export const forRows = <T = Started>(make: () => Promise<T>): (() => Promise<T>)
     return made;
   };
 };
+
+/** Ends the session, and what outlives it: the hub with the servers that are shared. */
+export async function endAll({ runtime, agentDir }: Pick<Started, "runtime" | "agentDir">): Promise<void> {
+  await runtime.stop();
+  if (SHARED) await endHub(agentDir);
+}
 
 export const textOf = (result: CallResult): string =>
   result.content.map((content) => (content.type === "text" ? content.text : `<${content.type}>`)).join("\n");

@@ -154,7 +154,7 @@ export class Hub implements Desk {
     await killStrays(this.#left);
     await this.#file.remove().catch(() => undefined);
     const sessions = [...this.#sessions];
-    for (const session of sessions) session.drop("the hub of shared servers has ended");
+    for (const session of sessions) session.drop("was ended with the hub of shared servers");
     await settledWithin(Promise.all(sessions.map(({ closed }) => closed)), LAST_WORDS_MS);
     log.info("ended");
     await log.flush();
@@ -172,7 +172,7 @@ export class Hub implements Desk {
       return;
     }
     if (this.#isClosing) {
-      session.drop("the hub of shared servers has ended");
+      session.refused("the hub of shared servers is ending; try again");
       return;
     }
     let running: Running;
@@ -244,11 +244,11 @@ export class Hub implements Desk {
           log.info(`${label}: process ${running.process.pid} started`);
           this.#writePids();
         },
-        onGone: (livedMs, byHub) => {
+        onGone: ({ livedMs, isBroken }) => {
           log.info(`${label}: process ${running.process.pid ?? "none"} ended`);
           this.#running.delete(running);
           for (const [session, used] of this.#users) if (used === running) this.#users.delete(session);
-          if (!byHub) this.#countEnd(key, livedMs);
+          this.#countEnd(key, isBroken && livedMs < LIMITS.hubEarlyMs);
           this.#writePids();
           this.#restIfUnused();
         },
@@ -259,11 +259,12 @@ export class Hub implements Desk {
     return running;
   }
 
-  #countEnd(key: string, livedMs: number): void {
+  /** After a server that has worked, each session decides for itself when to start it again. */
+  #countEnd(key: string, isEarly: boolean): void {
     const before = this.#early.get(key)?.ends ?? 0;
     this.#early.delete(key);
-    if (livedMs >= LIMITS.hubEarlyMs) return;
-    // One early end may be a chance, or a kill: the next call connects.
+    if (!isEarly) return;
+    // A server may end at a request of another era, or be killed, and is started again at once.
     const pauseMs =
       before === 0 ? 0 : Math.min(LIMITS.hubPauseMs * 2 ** (before - 1), LIMITS.hubLongestPauseMs);
     this.#early.set(key, { ends: before + 1, untilMs: performance.now() + pauseMs });

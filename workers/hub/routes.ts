@@ -25,6 +25,8 @@ export interface Party {
 interface RoutesOptions<P extends Party> {
   /** Sends the server one message. */
   toServer: (pieces: readonly Buffer[]) => void;
+  /** Answers the server's own question, for no session. */
+  reply: (pieces: readonly Buffer[]) => void;
   /** Gets one line about something odd; it holds no content of a message. */
   onNote: (note: string) => void;
   parties: () => Iterable<P>;
@@ -170,7 +172,7 @@ export class Routes<P extends Party> {
   }
 
   #refuse(id: string, why: string): void {
-    this.#options.toServer(answer(id, `"error":${JSON.stringify({ code: REFUSED, message: why })}`));
+    this.#options.reply(answer(id, `"error":${JSON.stringify({ code: REFUSED, message: why })}`));
   }
 
   #giveUp(id: number): void {
@@ -298,7 +300,7 @@ export class Routes<P extends Party> {
 
   #serverAsked(line: Line, id: Part, method: string): void {
     if (method === "ping") {
-      this.#options.toServer(answer(id.text, EMPTY));
+      this.#options.reply(answer(id.text, EMPTY));
       return;
     }
     const party = this.#partyFor(method);

@@ -135,8 +135,8 @@ export class Session implements User {
     this.#socket.end();
   }
 
-  drop(why: string): void {
-    this.tell({ is: "dropped", why });
+  drop(why: string, isTooLong = false): void {
+    this.tell({ is: "dropped", why, ...(isTooLong ? { isTooLong } : {}) });
     this.#socket.end();
     this.#end();
   }

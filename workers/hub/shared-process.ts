@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { messageOf } from "../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import { LongMessages, type LongReader } from "../shared/pace/long-messages.ts";
-import type { Leave } from "../shared/pace/pace.ts";
+import { type Leave, UNUSED_TIMES } from "../shared/pace/pace.ts";
 import { createReader, readInTurn } from "../shared/pace/turns.ts";
 import { ProcessEnd } from "../shared/programs/end.ts";
 import { type Launch, type ServerProcess, spawnServer } from "../shared/programs/processes.ts";
@@ -27,8 +27,8 @@ export interface User extends Party {
   shared(sessions: number): void;
   exited(code: number | null, signal: NodeJS.Signals | null): void;
   refused(message: string, code?: string): void;
-  /** Ends the session's connection, not the server. */
-  drop(why: string): void;
+  /** Ends the session's connection, not the server. `why`: follows the server's name. `isTooLong`: a message was. */
+  drop(why: string, isTooLong?: boolean): void;
 }
 
 /** A session that sends more than the server reads is dropped at this many bytes that wait. */
@@ -43,8 +43,8 @@ interface SharedProcessOptions {
   onNote: (note: string) => void;
   /** The process runs. */
   onStart: () => void;
-  /** The process has ended, or could not be started. `livedMs`: for how long it ran. `byHub`: the hub ended it. */
-  onGone: (livedMs: number, byHub: boolean) => void;
+  /** The process has ended, or could not be started. */
+  onGone: (end: { livedMs: number; isBroken: boolean }) => void;
 }
 
 export class SharedProcess {
@@ -64,6 +64,11 @@ export class SharedProcess {
   #isEnding = false;
   #exit: { code: number | null; signal: NodeJS.Signals | null } | undefined;
   #maxLine = 0;
+  /** Until then it is of no use to anybody. */
+  #hasAnswered = false;
+  /** Answers of the hub's own, until then. */
+  #replies = 0;
+  #repliesUntil = 0;
   #reads: Promise<unknown> = Promise.resolve();
   /** Rejects with the system's error if the process cannot be started. */
   readonly started: Promise<unknown>;
@@ -80,6 +85,7 @@ export class SharedProcess {
     this.#child = child;
     this.#routes = new Routes<User>({
       toServer: (pieces) => this.#write(pieces),
+      reply: (pieces) => this.#reply(pieces),
       onNote: options.onNote,
       parties: () => this.#users,
     });
@@ -106,7 +112,7 @@ export class SharedProcess {
         for (const user of this.#users) user.refused(messageOf(error), code);
         this.#users.clear();
         gone.resolve();
-        this.#options.onGone(0, false);
+        this.#options.onGone({ livedMs: 0, isBroken: false });
       },
     );
     this.#follow();
@@ -139,8 +145,7 @@ export class SharedProcess {
   /** A message of a session. */
   take(user: User, line: Line): void {
     if (!mayBeMessage(line)) return;
-    if (this.#child.stdin.writableLength > UNREAD_BYTES)
-      user.drop("its server does not read what it is sent");
+    if (this.#child.stdin.writableLength > UNREAD_BYTES) user.drop("does not read what it is sent");
     else this.#routes.fromSession(user, line);
   }
 
@@ -158,15 +163,14 @@ export class SharedProcess {
     clearTimeout(this.#idle);
     this.#isRetired = true;
     this.#isEnding = true;
-    this.#end
-      .closeWithin({ termMs: LIMITS.closeTermMs, killMs: LIMITS.closeKillMs })
-      .catch((error: unknown) => {
-        this.#options.onNote(`could not be ended: ${messageOf(error)}`);
-      });
+    const times = { termMs: LIMITS.closeTermMs, killMs: LIMITS.closeKillMs };
+    this.#end.closeWithin(this.#hasAnswered ? times : UNUSED_TIMES).catch((error: unknown) => {
+      this.#options.onNote(`could not be ended: ${messageOf(error)}`);
+    });
   }
 
   #rest(idleMs: number): void {
-    if (idleMs === 0) this.end();
+    if (idleMs === 0 || !this.#hasAnswered) this.end();
     else this.#idle = setTimeout(() => this.end(), Math.min(idleMs, LIMITS.longestTimerMs));
   }
 
@@ -186,10 +190,26 @@ export class SharedProcess {
     stdin.write(NEWLINE);
   }
 
+  /** As for a server of one session: see connection/messages/server-requests.ts. */
+  #reply(pieces: readonly Buffer[]): void {
+    const now = performance.now();
+    if (now >= this.#repliesUntil) {
+      this.#repliesUntil = now + LIMITS.serverRequestsWindowMs;
+      this.#replies = 0;
+    }
+    if (this.#child.stdin.writableLength > LIMITS.unsentReplyBytes)
+      this.#giveUp("does not take the answers to its requests");
+    else if (++this.#replies > LIMITS.serverRequestsInWindow)
+      this.#giveUp(
+        `sent more than ${LIMITS.serverRequestsInWindow.toLocaleString("en")} requests within ${LIMITS.serverRequestsWindowMs / 1_000} s`,
+      );
+    else this.#write(pieces);
+  }
+
   #follow(): void {
     const { stdout, stderr } = this.#child;
     const lines = new Lines();
-    const slot = longMessages.open(() => this.#giveUp("its message came too slowly while others waited"));
+    const slot = longMessages.open(() => this.#giveUp("sent a long message too slowly while others waited"));
     stdout.once("close", slot.closed);
     const out = readInTurn(stdout, this.#reader, (chunk) => this.#steps(lines, slot, chunk)).finally(() =>
       slot.end(),
@@ -216,8 +236,10 @@ export class SharedProcess {
   }
 
   #fromServer(line: Line): void {
-    if (mayBeMessage(line)) this.#routes.fromServer(line);
-    else for (const user of this.#users) user.deliver(line.pieces);
+    if (mayBeMessage(line)) {
+      this.#hasAnswered ||= line.envelope.method === undefined;
+      this.#routes.fromServer(line);
+    } else for (const user of this.#users) user.deliver(line.pieces);
   }
 
   /** Nobody waits for a session that reads nothing: see `User.room`. */
@@ -227,13 +249,13 @@ export class SharedProcess {
   }
 
   #tooLong(): void {
-    this.#giveUp(`its server sent a message of more than ${this.#maxLine.toLocaleString("en")} bytes`);
+    this.#giveUp(`sent a message of more than ${this.#maxLine.toLocaleString("en")} bytes`, true);
   }
 
   /** Ends the process at once, because of what it sends. */
-  #giveUp(why: string): void {
-    for (const user of this.#users) user.drop(why);
-    this.#options.onNote(`is ended: ${why}`);
+  #giveUp(why: string, isTooLong = false): void {
+    for (const user of this.#users) user.drop(why, isTooLong);
+    this.#options.onNote(`${why}, and is ended`);
     this.#isRetired = true;
     this.#isEnding = true;
     this.#end.killNow();
@@ -245,6 +267,9 @@ export class SharedProcess {
     const { code, signal } = this.#exit ?? { code: null, signal: null };
     for (const user of this.#users) user.exited(code, signal);
     this.#users.clear();
-    this.#options.onGone(performance.now() - this.#startedMs, this.#isEnding);
+    this.#options.onGone({
+      livedMs: performance.now() - this.#startedMs,
+      isBroken: !this.#isEnding && !this.#hasAnswered,
+    });
   }
 }

@@ -58,8 +58,8 @@ export type FromHub =
   /** The process cannot be started: `code` as the system says it. */
   | { is: "refused"; message: string; code?: string }
   | { is: "exit"; code: number | null; signal: NodeJS.Signals | null }
-  /** This session's connection ends, and the server goes on. */
-  | { is: "dropped"; why: string }
+  /** This session's connection ends. `why`: follows the server's name. `isTooLong`: a message of the server was. */
+  | { is: "dropped"; why: string; isTooLong?: boolean }
   | ({ is: "servers" } & HubReport)
   | { is: "stopped"; servers: number };
 

@@ -6,16 +6,17 @@ import { EventEmitter } from "node:events";
 import { realpath } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { Readable, Writable } from "node:stream";
-import { messageOf } from "../../../../src/shared/protocol/errors.ts";
+import { messageOf, ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import type { Sharing } from "../../../../src/shared/protocol/session.ts";
 import { HubUnusable } from "../../../shared/hub/place.ts";
 import { type Attach, controlFrame, FrameReader, type FromHub, headOf } from "../../../shared/hub/wire.ts";
 import { canonical } from "../../../shared/json.ts";
 import type { Leave } from "../../../shared/pace/pace.ts";
 import type { Launch, ServerProcess } from "../../../shared/programs/processes.ts";
-import { openHub } from "../../hub/link.ts";
+import { HUB_LOG, openHub } from "../../hub/link.ts";
 import { capabilitiesOf } from "../../mcp/both-eras.ts";
 import type { ConnectOptions, HubUse } from "../../mcp/connection.ts";
+import { TooLarge } from "../../messages/too-large.ts";
 
 /** Starts the use of the server. Undefined if there is no hub: then the session has a server of its own. */
 export async function sharedStarter(
@@ -65,6 +66,8 @@ export class SharedServerProcess extends EventEmitter implements ServerProcess {
   readonly #open: Promise<Socket>;
   readonly #frames = new FrameReader<FromHub>();
   readonly #onSharing: () => void;
+  readonly #server: string;
+  readonly #maxMessageBytes: number;
   #isOver = false;
   #how: Leave = "keep";
 
@@ -72,6 +75,8 @@ export class SharedServerProcess extends EventEmitter implements ServerProcess {
   constructor(hub: Promise<Socket>, attach: Attach, onSharing: () => void) {
     super();
     this.#onSharing = onSharing;
+    this.#server = attach.label;
+    this.#maxMessageBytes = attach.maxMessageBytes;
     this.#open = hub.then((socket) => this.#begin(socket, attach));
     this.#open.catch((error: unknown) => this.#fail(messageOf(error), undefined));
     const resume = (): void => void this.#socket?.resume();
@@ -158,16 +163,28 @@ export class SharedServerProcess extends EventEmitter implements ServerProcess {
       this.#onSharing();
     } else if (message.is === "exit") this.#finish(message.code, message.signal);
     else if (message.is === "refused") this.#fail(message.message, message.code);
-    else if (message.is === "dropped") this.#lost(message.why);
+    else if (message.is === "dropped") {
+      // As if this session had read it: whoever reads the output says which limit it was.
+      if (message.isTooLong) this.stdout.destroy(new TooLarge(this.#maxMessageBytes));
+      else this.#lost(message.why);
+    }
   }
 
-  /** The process could not be started. */
+  /** The process could not be started. `code`: as the system says it; undefined: it is the hub that says no. */
   #fail(why: string, code: string | undefined): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#socket?.destroy();
     for (const output of [this.stdout, this.stderr]) output.push(null);
-    this.emit("error", Object.assign(new Error(why), { code }));
+    this.emit(
+      "error",
+      code === undefined
+        ? new ThreadsError("connect_failed", `${this.#server} could not be connected: ${why}.`, {
+            remedy: `${HUB_LOG} in the agent folder says more.`,
+            data: { server: this.#server },
+          })
+        : Object.assign(new Error(why), { code }),
+    );
   }
 
   #lost(why = "lost its connection to the hub of shared servers"): void {

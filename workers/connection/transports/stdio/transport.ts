@@ -153,6 +153,7 @@ export class StdioTransport implements Transport {
   /** Without the system's code it is the hub that refuses a shared server: the command and its folder are not to blame. */
   async #notStarted(error: unknown, isOwn: boolean): Promise<ThreadsError> {
     const { server, command, cwd } = this.#options;
+    if (error instanceof ThreadsError) return error;
     if (isOwn || codeOf(error) !== undefined) return spawnFailure({ server, command, cwd, error });
     return new ThreadsError("connect_failed", `${server}: ${messageOf(error)}.`, { data: { server } });
   }

@@ -1,0 +1,70 @@
+/**
+ * Owns: what differs when a file of the stdio transport's tests runs with shared servers, as it does in the project `shared`
+ * of vitest.config.ts: the same tests through the hub, so that a shared server is proven to behave as one of the session's own.
+ * Called by: worker/support.ts, and tests that hold for one of the two only.
+ */
+import { open, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, test } from "vitest";
+import type { WorkerEvent } from "../../src/shared/protocol/contract.ts";
+import { answerHub } from "../../workers/connection/hub/ask.ts";
+import { HUB_LOG, placeOf } from "../../workers/connection/hub/link.ts";
+import { waitGone } from "./processes.ts";
+
+/** Whether the servers of `start` are shared ones. */
+export const SHARED = process.env.PMT_SHARED === "1";
+
+/** A test that sharing must change, with the reason. */
+export const ownTest = (_reason: string): typeof test => (SHARED ? (test.skip as typeof test) : test);
+export const ownDescribe = (_reason: string): typeof describe =>
+  SHARED ? (describe.skip as typeof describe) : describe;
+
+const HUB_END_MS = 10_000;
+
+/** Ends the hub of an agent folder with its servers, and removes its folder. */
+export async function endHub(agentDir: string): Promise<void> {
+  const { report } = await answerHub(agentDir, { stop: {} });
+  if (report) await waitGone([report.pid], HUB_END_MS);
+  await rm(placeOf(agentDir).folder, { recursive: true, force: true });
+}
+
+const LOOK_MS = 10;
+const STARTED = /^\S+ info +\[hub\] (.+): process (\d+) started$/gm;
+
+/**
+ * Tells of each process that the hub starts from now on, as the worker tells of those that it starts itself. Answers how it is
+ * ended.
+ */
+export async function followHub(
+  agentDir: string,
+  onSpawn: (event: WorkerEvent) => void,
+): Promise<() => void> {
+  const file = join(agentDir, HUB_LOG);
+  const read = async (from: number): Promise<string> => {
+    const log = await open(file).catch(() => undefined);
+    if (!log) return "";
+    const { size } = await log.stat();
+    const { buffer } = await log.read(
+      Buffer.alloc(Math.max(0, size - from)),
+      0,
+      Math.max(0, size - from),
+      from,
+    );
+    await log.close();
+    return buffer.toString("latin1");
+  };
+  let at = (await read(0)).length;
+  let isBusy = false;
+  const look = async (): Promise<void> => {
+    if (isBusy) return;
+    isBusy = true;
+    const news = await read(at);
+    const whole = news.slice(0, news.lastIndexOf("\n") + 1);
+    at += whole.length;
+    for (const [, server = "", pid] of whole.matchAll(STARTED))
+      onSpawn({ type: "spawned", server: Buffer.from(server, "latin1").toString(), pid: Number(pid) });
+    isBusy = false;
+  };
+  const timer = setInterval(() => void look(), LOOK_MS);
+  return () => clearInterval(timer);
+}
