@@ -6,10 +6,9 @@
 
 import { once } from "node:events";
 import type { Readable } from "node:stream";
-import { messageOf, ThreadsError } from "../../../../src/shared/protocol/errors.ts";
+import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { Sharing } from "../../../../src/shared/protocol/session.ts";
-import { codeOf } from "../../../shared/files/read-regular.ts";
 import type { CloseTimes } from "../../../shared/pace/pace.ts";
 import { createReader, type Reader, readInTurn, type Steps } from "../../../shared/pace/turns.ts";
 import { ProcessEnd } from "../../../shared/programs/end.ts";
@@ -127,7 +126,7 @@ export class StdioTransport implements Transport {
     try {
       child = this.#options.spawn();
     } catch (error) {
-      throw await this.#notStarted(error, true);
+      throw await this.#notStarted(error);
     }
     this.#process = child;
     const isOwn = child.leave === undefined;
@@ -146,16 +145,13 @@ export class StdioTransport implements Transport {
     try {
       await once(child, "spawn");
     } catch (error) {
-      throw await this.#notStarted(error, isOwn);
+      throw await this.#notStarted(error);
     }
   }
 
-  /** Without the system's code it is the hub that refuses a shared server: the command and its folder are not to blame. */
-  async #notStarted(error: unknown, isOwn: boolean): Promise<ThreadsError> {
+  async #notStarted(error: unknown): Promise<ThreadsError> {
     const { server, command, cwd } = this.#options;
-    if (error instanceof ThreadsError) return error;
-    if (isOwn || codeOf(error) !== undefined) return spawnFailure({ server, command, cwd, error });
-    return new ThreadsError("connect_failed", `${server}: ${messageOf(error)}.`, { data: { server } });
+    return error instanceof ThreadsError ? error : spawnFailure({ server, command, cwd, error });
   }
 
   #listen(child: ServerProcess): void {
