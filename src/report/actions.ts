@@ -5,6 +5,7 @@
  */
 import type { Runtime } from "../runtime/contract.ts";
 import { oneLine } from "../shared/text/unprintable.ts";
+import { readHubWords, renderHub, stoppedText } from "./hub.ts";
 import { serverName } from "./server-name.ts";
 import { renderStats } from "./status.ts";
 
@@ -14,6 +15,8 @@ const TEXT_CHARS = 2_000;
 export interface Given {
   /** The configured name; empty for an action that takes none. */
   server: string;
+  /** What stands behind the word, for an action that takes words; else empty. */
+  words: string;
   /** Whether the project's file is to be written. */
   project: boolean;
   /** Cells of a line. */
@@ -29,8 +32,9 @@ export interface Done {
 }
 
 interface Action {
-  /** `server`: the exact name of any server; `remote`: of one that is no local program. */
-  takes: "server" | "remote" | "nothing";
+  /** `server`: the exact name of any server; `remote`: of one that is no local program; `words`: what `fits` takes. */
+  takes: "server" | "remote" | "words" | "nothing";
+  fits?(words: string): boolean;
   run(ask: Runtime["ask"], given: Given): Promise<Done>;
 }
 
@@ -58,6 +62,17 @@ const ROWS = {
     run: async (ask, { columns }) => {
       const report = await ask("stats", {});
       return { text: renderStats(report, columns), document: report };
+    },
+  },
+  hub: {
+    takes: "words",
+    fits: (words) => readHubWords(words) !== undefined,
+    run: async (ask, { words }) => {
+      const { stop } = readHubWords(words) ?? {};
+      const { report, stopped = 0 } = await ask("hub", stop ? { stop } : {});
+      const hub = report ?? null;
+      if (!stop) return { text: renderHub(report), document: { hub } };
+      return { text: stoppedText(report, stopped, stop), document: { stopped, hub } };
     },
   },
 } satisfies Record<string, Action>;

@@ -14,6 +14,7 @@ import { counted, durationText, formatBytes, formatMs, offerText } from "../shar
 import { describeProblem } from "../shared/text/failure.ts";
 import { cleanText, firstSentence } from "../shared/text/unprintable.ts";
 import { cutTo, padded, printable, visibleWidth } from "../shared/text/width.ts";
+import { sharingText } from "./hub.ts";
 import { failureText, refusedLine, serverName } from "./server-name.ts";
 
 /** Longest list of tools in a notice: of all servers together, and of one server. */
@@ -27,7 +28,7 @@ const oneErrorLine = (server: string, error: WireError): string =>
   cleanText(failureText(server, error)).replaceAll("\n", " | ");
 
 function serverLine(server: ServerStatus, now: number): string {
-  const { name, state, lifecycle, signIn } = server;
+  const { name, state, lifecycle, signIn, sharing, pid } = server;
   const words = signIn && signInText(signIn, now);
   // A server that refuses its sign-in, for example for want of rights, needs another one.
   const needs = words === undefined || signIn?.state === "signed-in" ? needsText(server) : words;
@@ -36,6 +37,7 @@ function serverLine(server: ServerStatus, now: number): string {
     offerText(server),
     ...(server.protocol === undefined ? [] : [`MCP ${server.protocol}`]),
     ...(lifecycle === "lazy" ? [] : [lifecycle]),
+    ...(sharing ? [sharingText(sharing, now), ...(pid === undefined ? [] : [`pid ${pid}`])] : []),
     ...(words === undefined || state === "needs-auth" ? [] : [words]),
   ];
   const error = server.error

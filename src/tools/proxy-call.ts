@@ -13,6 +13,7 @@ import {
   serverOfName,
 } from "../catalog/search.ts";
 import type { PiToolContext, ToolResult, ToolUpdate } from "../pi/api.ts";
+import { othersOf } from "../report/hub.ts";
 import { errorLineOf, nameLine, noServer, serverNotes, stateNote } from "../report/search.ts";
 import { serverName } from "../report/server-name.ts";
 import { describeTool, parameterLines } from "../report/tool.ts";
@@ -254,8 +255,11 @@ async function connectMode(
   signal: AbortSignal | undefined,
 ): Promise<string> {
   const server = knownServer(host, written);
-  await host.connect(server, signal);
-  const status = host.servers().find(({ name }) => name === server);
+  const statusNow = (): ServerStatus | undefined => host.servers().find(({ name }) => name === server);
+  const before = statusNow();
+  // Only a person may interrupt other sessions.
+  if (!before || othersOf(before) === 0) await host.connect(server, signal);
+  const status = statusNow();
   if (status?.state !== "connected")
     throw new Refusal(status ? serverLine(status) : `${server}: not connected`);
   return serverLine(status);

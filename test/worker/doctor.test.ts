@@ -23,8 +23,9 @@ import {
 const diagnose = ({ runtime }: Started, server?: string): Promise<DoctorReport> =>
   runtime.ask("diagnose", server === undefined ? {} : { server });
 
+/** Without what other tests run at the same time, which the doctor sees as further processes of a server. */
 const about = ({ findings }: DoctorReport, server: string): Finding[] =>
-  findings.filter((finding) => finding.server === server);
+  findings.filter((finding) => finding.server === server && finding.id !== "sharing");
 
 const told = (findings: readonly Finding[]): string[] =>
   findings.map(({ severity, id, title }) => `${severity} ${id}: ${title}`);

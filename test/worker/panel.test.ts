@@ -2,17 +2,20 @@
  * Owns: the requests of the panel, with real files and real servers: what a server is and why its tools are where they are,
  * changes that are applied at once, and its log while it grows.
  */
-import { appendFile, readFile } from "node:fs/promises";
+import { appendFile, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { ThreadsError } from "../../src/shared/protocol/errors.ts";
 import { answerWell, serve } from "../support/http-server.ts";
+import { endHub } from "../support/hub.ts";
 import {
   configure,
+  createPlace,
   everything,
   fixture,
   forRows,
   newestCatalog,
+  onCleanup,
   type Started,
   start,
   until,
@@ -21,8 +24,8 @@ import {
 const live = (more: Record<string, unknown> = {}) =>
   fixture("live.mjs", { TOOLS: "work,more,other" }, { lifecycle: "eager", ...more });
 
-async function open(servers: Parameters<typeof start>[0]): Promise<Started> {
-  const at = await start(servers);
+async function open(...[servers, options]: Parameters<typeof start>): Promise<Started> {
+  const at = await start(servers, options);
   await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
   return at;
 }
@@ -135,6 +138,58 @@ describe("changes", () => {
     });
     await until(async () => newestCatalog(at).get("work") || undefined);
   });
+});
+
+test("sharing is switched on and off -> in the file, in effect, with memory; not for a remote server", async () => {
+  const place = await createPlace();
+  onCleanup(() => endHub(place.agentDir));
+  const at = await open({ s: live(), remote: { url: "http://127.0.0.1:9/mcp" } }, { place });
+  const set = (server: string, value: boolean) =>
+    at.runtime.ask("setServer", { server, project: false, key: "shared", value });
+  const before = await at.settled("s");
+  expect(await details(at)).toMatchObject({ shared: false });
+  expect(await details(at)).not.toHaveProperty("memory");
+  expect(await set("s", true)).toEqual({ file: mcpFile(at) });
+  const { sharing } = await until(async () => {
+    const now = await at.settled("s");
+    return now.sharing && now.pid !== before.pid ? now : undefined;
+  });
+  expect(sharing?.sessions).toBe(1);
+  expect(sharing?.since).toBeGreaterThan(Date.now() - 60_000);
+  const found = await details(at);
+  expect(found.shared).toBe(true);
+  expect(found.memory).toBeGreaterThan(10 * 1024 * 1024);
+  const { report } = await at.runtime.ask("hub", {});
+  expect(report?.servers.map(({ labels, memory }) => [labels, memory && memory > 0])).toEqual([
+    [["s"], true],
+  ]);
+  const written = await readFile(mcpFile(at), "utf8");
+  for (const value of [true, false]) await expect(set("remote", value)).rejects.toThrow(/is a remote server/);
+  expect(await readFile(mcpFile(at), "utf8")).toBe(written);
+  expect(await details(at, "remote")).not.toHaveProperty("shared");
+  await set("s", false);
+  await until(async () => ((await at.settled("s")).sharing ? undefined : true));
+  expect((await details(at)).shared).toBe(false);
+  expect(JSON.parse(await readFile(mcpFile(at), "utf8"))).toMatchObject({
+    mcpServers: { s: { shared: false } },
+  });
+});
+
+test("a server of the project -> it cannot be shared, and nothing is written", async () => {
+  const place = await createPlace();
+  const file = join(place.cwd, ".pi", "mcp.json");
+  await mkdir(join(place.cwd, ".pi"));
+  const text = JSON.stringify({ mcpServers: { theirs: live() } });
+  await writeFile(file, text);
+  const at = await start({}, { place });
+  const { questions } = await at.runtime.ask("status", {});
+  await at.runtime.ask("answerConsent", { hash: questions[0]?.hash ?? "", allow: true });
+  expect(await until(() => details(at, "theirs").catch(() => undefined))).not.toHaveProperty("shared");
+  const change = { server: "theirs", project: false, key: "shared", value: true } as const;
+  await expect(at.runtime.ask("setServer", change)).rejects.toThrow(
+    /is defined by a file of this project, and only your own servers can be shared/,
+  );
+  expect(await readFile(file, "utf8")).toBe(text);
 });
 
 describe("setKey", () => {

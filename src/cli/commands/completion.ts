@@ -77,6 +77,7 @@ const parametersOf = (tool: CatalogTool | undefined): string[] => {
 
 function valuesFor(kind: string, given: readonly string[], place: Place): string[] {
   if (kind === "shell") return Object.keys(SCRIPTS);
+  if (kind === "stop") return ["stop"];
   const catalog = createCatalogStore(place.agentDir, place.key).current();
   const isShown = ({ project }: { project: boolean }): boolean => !project || isTrusted(place);
   if (kind === "server") return catalog.servers.filter(isShown).map(({ name }) => name);
@@ -120,6 +121,6 @@ export function candidates(typed: string, place: Place): string[] {
   const { arguments: wanted = [] } = WORDS[known];
   const argument = wanted[Math.min(given.length, wanted.length - 1)];
   if (!argument || (given.length >= wanted.length && !argument.many)) return [];
-  const usable = ["server", "tool", "shell"].includes(argument.kind) || known === "call";
+  const usable = ["server", "tool", "shell", "stop"].includes(argument.kind) || known === "call";
   return usable ? fitting(valuesFor(argument.kind, given, place)) : [];
 }

@@ -4,6 +4,7 @@ import { closeSync, fstatSync, openSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { renderDoctor, renderIssueReport } from "../../report/doctor.ts";
+import { sharingText } from "../../report/hub.ts";
 import { serverName } from "../../report/server-name.ts";
 import { needsText, signInText } from "../../report/status.ts";
 import { type CallResult, decode, type ServerResources } from "../../shared/protocol/calls.ts";
@@ -57,7 +58,9 @@ function cellsOf(server: ServerStatus, now: number): string[] {
     cutTo(serverName(server.name), NAME_CELLS),
     server.state === "needs-auth" ? needsText(server) : STATES[server.state][0],
     server.transport,
-    [offerText(server), signIn].filter(Boolean).join(", "),
+    [offerText(server), signIn, server.sharing ? sharingText(server.sharing, now) : ""]
+      .filter(Boolean)
+      .join(", "),
     errorText(server),
   ];
 }

@@ -166,7 +166,7 @@ export const login: Command = async (context) => {
 };
 
 /** The session with what the action takes: a server, or none. */
-async function takenBy(context: Context, takes: "server" | "remote" | "nothing") {
+async function takenBy(context: Context, takes: (typeof ACTIONS)[ActionName]["takes"]) {
   if (takes === "remote") return remote(context);
   if (takes === "server") return configured(context, context.arguments[0] ?? "", "exact");
   const session = await context.session();
@@ -179,9 +179,15 @@ export const carryOut =
   (word: ActionName): Command =>
   async (context) => {
     const { console, options } = context;
-    const { takes, run } = ACTIONS[word];
+    const { takes, fits, run } = ACTIONS[word];
+    const words = takes === "words" ? context.arguments.join(" ") : "";
+    if (fits?.(words) === false) {
+      const help = `pi-mcp-threads help ${word} shows how it is used.`;
+      throw usage(`${word} does not take ${JSON.stringify(words)}.`, help);
+    }
     const { session, server } = await takenBy(context, takes);
-    const given = { server, project: options.project === true, columns: console.columns ?? COLUMNS };
+    const columns = console.columns ?? COLUMNS;
+    const given = { server, words, project: options.project === true, columns };
     const { text, but, document } = await run(session.runtime.ask, given);
     console.answer(document, () => [text]);
     if (but) console.warn(but);

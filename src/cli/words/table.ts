@@ -12,7 +12,7 @@ export interface Option {
 }
 
 /** What an argument names, for the completion. */
-type ArgumentKind = "server" | "tool" | "words" | "shell" | "command" | "uri" | "value" | "rest";
+type ArgumentKind = "server" | "tool" | "words" | "shell" | "stop" | "command" | "uri" | "value" | "rest";
 
 interface Argument {
   name: string;
@@ -204,6 +204,15 @@ const TABLE = {
   stats: {
     summary: "show calls, errors, bytes and times of each tool",
     examples: ["stats", "stats --json"],
+  },
+  hub: {
+    arguments: [{ name: "stop", kind: "stop" }, SERVER],
+    summary: "show the servers that sessions share and for whom they run, or end them",
+    details: [
+      "For each: process, age, memory, the processes of the sessions that use it, and what keeps two apart.",
+      "hub stop ends all of them and the hub, hub stop <server> one, for all sessions. The next call starts it again.",
+    ],
+    examples: ["hub", "hub --json", "hub stop files", "hub stop"],
   },
   logs: {
     arguments: [SERVER],

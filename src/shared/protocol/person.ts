@@ -181,6 +181,10 @@ export interface ServerDetails {
   timeouts: string[];
   /** Milliseconds since the epoch. Absent: not connected. */
   connectedAt?: number;
+  /** Whether sessions share it. Absent: they cannot, because it is remote or a project's. */
+  shared?: boolean;
+  /** Resident bytes of the process that sessions share. Absent: none runs, or the system does not tell. */
+  memory?: number;
   tools: ToolExposures;
 }
 
@@ -188,7 +192,8 @@ export interface ServerDetails {
 export type ServerKey =
   | { key: "lifecycle"; value: ServerDetails["lifecycle"] }
   | { key: "approve"; value: ApproveWord }
-  | { key: "toolPrefix"; value: ServerDetails["toolPrefix"] };
+  | { key: "toolPrefix"; value: ServerDetails["toolPrefix"] }
+  | { key: "shared"; value: boolean };
 
 /** Where a server's key is. The key itself is written nowhere. */
 export interface KeySource {
@@ -241,6 +246,8 @@ export type FindingId =
   | "left-out"
   | "tokens"
   | "other-client"
+  /** Servers that sessions share, or that they could share. */
+  | "sharing"
   | "log"
   | "disk"
   | "file-modes"

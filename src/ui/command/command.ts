@@ -36,7 +36,7 @@ async function runLater(args: string, ctx: PiContext, host: McpHost): Promise<vo
 
 export const createMcpCommand = (host: McpHost): PiCommand => ({
   description:
-    "MCP servers: state, tools, add, import, remove, reconnect, sign-in, enable, disable, edit, trust, stats, doctor",
+    "MCP servers: state, tools, add, import, remove, reconnect, sign-in, on/off, edit, trust, stats, doctor",
   getArgumentCompletions: (prefix) => completeMcp(prefix, namesOf(host)),
   handler: (args, ctx) => runLater(args, ctx, host),
 });

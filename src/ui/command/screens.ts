@@ -10,6 +10,7 @@ import type { PiContext } from "../../pi/api.ts";
 import { guardStale, notify } from "../../pi/extension.ts";
 import { ACTIONS, type ActionName, doneText, isAction } from "../../report/actions.ts";
 import { renderDoctor, renderIssueReport, surroundingFindings, withFindings } from "../../report/doctor.ts";
+import { interruptText } from "../../report/hub.ts";
 import { serverName } from "../../report/server-name.ts";
 import { absentText, renderResources, renderStatus, renderTools, unknownText } from "../../report/status.ts";
 import { renderTool, unknownToolText } from "../../report/tool.ts";
@@ -17,6 +18,7 @@ import { describeThrown, messageOf } from "../../shared/protocol/errors.ts";
 import type { McpHost } from "../mcp-host.ts";
 import { openPanel } from "../panel/panel.ts";
 import { askedKey } from "../setup/add.ts";
+import { choose } from "../setup/dialog.ts";
 import { addServer, editConfig, importServers, removeServer } from "../setup/setup.ts";
 import { splitWord, subcommand, WORDS } from "./words.ts";
 
@@ -65,8 +67,32 @@ async function tool(name: string, host: McpHost): Promise<string> {
   return renderTool(found, await host.ask("declaredSchema", { server: found.server.name, tool: found.tool }));
 }
 
+const KEEP = "No, go back";
+const INTERRUPT = "Reconnect all the same";
+
+/** Whether the person agrees that other sessions are interrupted. Without a person nobody is. */
+async function mayInterrupt(
+  server: string | undefined,
+  ctx: PiContext,
+  { servers }: McpHost,
+): Promise<boolean> {
+  const wanted = servers().filter(({ name }) => server === undefined || name === server);
+  const text = interruptText(wanted);
+  if (text === undefined) return true;
+  if (ctx.hasUI) {
+    // Enter at once changes nothing.
+    if ((await choose(ctx, text, [KEEP, INTERRUPT])) === INTERRUPT) return true;
+    notify(ctx, "Nothing is reconnected.", "info");
+    return false;
+  }
+  const stop = "pi-mcp-threads hub stop <server> ends a shared server for all sessions.";
+  notify(ctx, `Nothing is reconnected, because nobody can be asked here: ${text} ${stop}`, "warning");
+  return false;
+}
+
 /** Without a person it waits to the end. */
 async function reconnect(server: string | undefined, ctx: PiContext, host: McpHost): Promise<void> {
+  if (!(await mayInterrupt(server, ctx, host))) return;
   const done = host
     .ask("reconnect", { server })
     .then(() => status(host))
@@ -149,8 +175,9 @@ const DO: Readonly<Record<Exclude<keyof typeof WORDS, ActionName>, (given: Given
 };
 
 /** Whether the words behind a subcommand have the form that WORDS gives. `add` reads its own words. */
-function fits(word: keyof typeof WORDS, { server, project }: Given): boolean {
+function fits(word: keyof typeof WORDS, { server, project, rest }: Given): boolean {
   if (word === "add") return true;
+  if (isAction(word) && ACTIONS[word].takes === "words") return ACTIONS[word].fits?.(rest) === true;
   const form = WORDS[word];
   if (project && word !== "remove" && !form.includes(PROJECT)) return false;
   return server === undefined ? !form.startsWith("<") : /^[<[](server|name)/.test(form);
@@ -165,9 +192,9 @@ export async function runMcp(args: string, ctx: PiContext, host: McpHost): Promi
   if (!fits(word, given)) return notify(ctx, USAGE, "warning");
   try {
     if (written === "" && ctx.mode === "tui") return await openPanel(ctx, host);
-    const { server = "", project } = given;
+    const { server = "", project, rest: words } = given;
     const text = isAction(word)
-      ? doneText(await ACTIONS[word].run(host.ask, { server, project, columns: columnsOf(ctx) }))
+      ? doneText(await ACTIONS[word].run(host.ask, { server, project, words, columns: columnsOf(ctx) }))
       : await DO[word](given);
     if (typeof text === "string") notify(ctx, text, "info");
   } catch (error) {

@@ -17,14 +17,13 @@ export const WORDS = {
   edit: "[--project]",
   trust: "",
   stats: "",
+  hub: "[stop [name]]",
   doctor: "[server]",
 } as const;
 
-/** Names under which other MCP clients have a subcommand. */
-const ALIASES: Readonly<Record<string, keyof typeof WORDS>> = { login: "auth", unauth: "logout" };
-
-/** The subcommand of that name; the word itself if there is none. */
-export const subcommand = (word: string): string => (Object.hasOwn(ALIASES, word) && ALIASES[word]) || word;
+/** The subcommand of that name, also of the names that other MCP clients give it; the word itself if there is none. */
+export const subcommand = (word: string): string =>
+  word === "login" ? "auth" : word === "unauth" ? "logout" : word;
 
 /** The first word, and the whole text after it, because a server's name may hold spaces. */
 export function splitWord(args: string): { word: string; rest: string | undefined } {

@@ -44,7 +44,7 @@ function busyText(effect: Act): string | undefined {
 /** Answers a sentence for the person, or anything else if the screen shows the effect. Rejects with what went wrong. */
 async function act(effect: Act, ctx: PiContext, host: McpHost): Promise<unknown> {
   const run = async (name: ActionName, server: string, project = false): Promise<string> =>
-    doneText(await ACTIONS[name].run(host.ask, { server, project, columns: 0 }));
+    doneText(await ACTIONS[name].run(host.ask, { server, project, words: "", columns: 0 }));
   switch (effect.type) {
     case "reconnect": {
       const { server } = effect;

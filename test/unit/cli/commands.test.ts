@@ -89,6 +89,27 @@ test.each<[WordName, Answers, string, string, unknown]>([
   },
 );
 
+const HUB = { pid: 10, since: 0, servers: [] };
+test.each<[string[], Answers, string, unknown]>([
+  [[], { hub: {} }, "No shared server runs. ", { hub: null }],
+  [[], { hub: { report: HUB } }, "The hub of shared servers: pid 10, ", { hub: HUB }],
+  [["stop"], { hub: { report: HUB, stopped: 0 } }, "The hub is ended. ", { stopped: 0, hub: HUB }],
+  [["stop", "files"], { hub: { report: HUB, stopped: 1 } }, "files is ended, ", { stopped: 1, hub: HUB }],
+])("hub %j, %j -> a text, or one document", async (words, answers, out, document) => {
+  const text = await run("hub", words, answers);
+  expect(await text.done).toBe(0);
+  expect(text.stdout()).toContain(out);
+  const json = await run("hub", words, answers, { json: true });
+  expect(await json.done).toBe(0);
+  expect(JSON.parse(json.stdout())).toEqual(document);
+});
+
+test("hub with another word -> a mistake of usage, before anything is asked of the worker", async () => {
+  const { done, asked } = await run("hub", ["files"], { hub: {} });
+  await expect(done).rejects.toMatchObject({ exitCode: 2, message: 'hub does not take "files".' });
+  expect(asked).toEqual([]);
+});
+
 const NEW = { line: "node x.mjs", file: "/home/mcp.json", mistakes: [] };
 
 test("add of a configured name -> a mistake of usage: neither tried nor written", async () => {

@@ -41,6 +41,8 @@ describe("an unfinished line -> what fits", () => {
     ["x logs f", ["files"]],
     ["x read files ", []],
     ["x completion z", ["zsh"]],
+    ["x hub ", ["stop"]],
+    ["x hub stop f", ["files"]],
     ["x help log", ["login", "logout", "logs"]],
     ["x nonsense ", []],
     ["x list files", []],

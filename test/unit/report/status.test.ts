@@ -62,6 +62,14 @@ describe("renderStatus", () => {
     ]);
   });
 
+  test("a shared server -> by how many sessions, since when, and its process", () => {
+    const sharing = { sessions: 3, since: 1_000_000 };
+    const status = renderStatus(report({ servers: [server("fs", { sharing, pid: 77 })] }), 3_520_000);
+    expect(status.split("\n")[1]).toBe(
+      "fs: connected (stdio, 2 tools, shared by 3 sessions, up 42 min, pid 77)",
+    );
+  });
+
   test("a failed server -> its error with remedy, in one line", () => {
     const error = { code: "connect_failed" as const, message: "x wrote:\nline 1\nline 2", remedy: "Look." };
     const servers = [server("x", { state: "failed", toolsKnown: false, toolCount: 0, error })];

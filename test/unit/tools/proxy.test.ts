@@ -223,6 +223,18 @@ describe("the other modes", () => {
     expect(answer.text).toMatch(/^web: failed, tools unknown: nobody listens/);
   });
 
+  test("connect of a server that other sessions use -> its state, and nobody is interrupted", async () => {
+    const connected: string[] = [];
+    const connect = async (server: string) => void connected.push(server);
+    const servers = [2, 1].map((sessions) =>
+      makeStatus(`by-${sessions}`, { sharing: { sessions, since: 0 } }),
+    );
+    const answer = await ask({ connect: "by-2" }, { servers, connect });
+    expect(answer).toMatchObject({ isError: false, text: "by-2: connected, 2 tools" });
+    await ask({ connect: "by-1" }, { servers, connect });
+    expect(connected).toEqual(["by-1"]);
+  });
+
   test("a worker that cannot be reached -> an error result with the worker's words", async () => {
     const connect = () => Promise.reject(new Error("The MCP servers of this session are stopped."));
     const answer = await ask({ connect: "web" }, { connect });

@@ -26,6 +26,7 @@ import {
 } from "./check.ts";
 import { checkConfiguration, checkPlace, isMentioned } from "./configuration.ts";
 import { checkNpx, checkPrograms, checkVariables } from "./programs.ts";
+import { checkSharing } from "./sharing.ts";
 import { attempt, checkNetwork, checkStates } from "./states.ts";
 import { checkTimes, checkTools } from "./tools.ts";
 
@@ -76,7 +77,10 @@ const CHECKS: readonly (readonly [what: string, check: Check])[] = [
   ["the extension's folder", checkPlace],
 ];
 /** What an attempt to connect changes is looked at after it. */
-const AFTERWARDS: typeof CHECKS = [["the servers' states", checkStates]];
+const AFTERWARDS: typeof CHECKS = [
+  ["the servers' states", checkStates],
+  ["shared servers", checkSharing],
+];
 
 /**
  * The worst first. A check says nothing about a server's trouble of which an earlier check has told the cause, unless it

@@ -7,7 +7,9 @@ import { PRIVATE_FILE } from "../../shared/files/read-regular.ts";
 import { findHere } from "../../shared/programs/find-program.ts";
 import { killTree, spawnServer } from "../../shared/programs/processes.ts";
 import type { Environment } from "../config/entry/interpolate.ts";
+import { hubReport } from "../hub/ask.ts";
 import { lookUp, openSocket, shakeHands } from "../web/reach.ts";
+import { commandLines } from "./command-lines.ts";
 
 /** One look at an address: its name, its port, its certificate. Names are looked up few at a time, as the system does. */
 export const PROBE_MS = 3_000;
@@ -124,6 +126,8 @@ export const thisMachine = (facts: MachineFacts) => ({
   list,
   tryToWrite,
   freeBytes,
+  commandLines,
+  sharedServers: hubReport,
   lookUp,
   openSocket: async (...where: Parameters<typeof openSocket>) => {
     const socket = await openSocket(...where);

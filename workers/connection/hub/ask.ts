@@ -8,6 +8,7 @@ import { HubUnusable } from "../../shared/hub/place.ts";
 import { controlFrame, FrameReader, type FromHub, type ToHub } from "../../shared/hub/wire.ts";
 import { findHub } from "./link.ts";
 
+const NAMES_SHOWN = 50;
 /** Ending a server takes as long as its processes need. */
 const ANSWER_MS = LIMITS.hubStartMs + LIMITS.closeKillMs;
 
@@ -47,9 +48,11 @@ export async function answerHub(agentDir: string, { stop }: Hub["params"]): Prom
     const report = await hubReport(agentDir);
     if (!report || !stop) return report ? { report } : {};
     const { server } = stop;
-    if (server !== undefined && !report.servers.some(({ labels }) => labels.includes(server)))
+    const known = [...new Set(report.servers.flatMap(({ labels }) => labels))];
+    if (server !== undefined && !known.includes(server))
       throw new ThreadsError("unknown_server", `No shared server named ${server} runs.`, {
-        data: { known: [...new Set(report.servers.flatMap(({ labels }) => labels))] },
+        remedy: `Shared now: ${known.slice(0, NAMES_SHOWN).join(", ") || "none"}.`,
+        data: { known },
       });
     const answer = await ask(agentDir, { do: "stop", ...stop });
     return { report, stopped: answer?.is === "stopped" ? answer.servers : 0 };

@@ -131,11 +131,34 @@ function timeoutsOf(definition: ServerDefinition): string[] {
   ];
 }
 
+/** Undefined if no process of it is shared now. */
+async function sharedMemory(server: Server): Promise<number | undefined> {
+  const { sharing, pid } = server.status();
+  if (!sharing || pid === undefined) return undefined;
+  const { groupMemory } = await import("../../shared/programs/processes.ts");
+  const known = await groupMemory([pid]).catch(() => undefined);
+  return known?.get(pid);
+}
+
+/** Why sessions cannot share the server; undefined: they can. */
+function whyUnshared({ name, target, definedByProject }: ServerDefinition): ThreadsError | undefined {
+  const isRemote = target.kind === "http";
+  if (!isRemote && !definedByProject) return undefined;
+  const why = isRemote
+    ? "is a remote server: each session has a connection of its own"
+    : "is defined by a file of this project, and only your own servers can be shared";
+  return new ThreadsError("bad_config", `${name} ${why}.`, {
+    ...(isRemote ? {} : { remedy: "Define it in your own mcp.json." }),
+    data: { server: name },
+  });
+}
+
 async function detailsOf(server: Server, running: RunningConfiguration): Promise<ServerDetails> {
   const { definition, connectedAt } = server;
   const { target, approve, toolPrefix, file, overrides, lifecycle } = definition;
   const entries = await entriesOf(server.name, running.facts);
   const at = entries.findLast((entry) => entry.file === file);
+  const memory = await sharedMemory(server);
   const env = target.kind === "stdio" ? Object.keys(target.env) : Object.keys(target.headers);
   return {
     runs: shownLine(definition, true) ?? "more than can be shown: see the file",
@@ -150,6 +173,8 @@ async function detailsOf(server: Server, running: RunningConfiguration): Promise
     ownPrefix: toolPrefix !== undefined,
     timeouts: timeoutsOf(definition),
     ...(connectedAt === undefined ? {} : { connectedAt }),
+    ...(whyUnshared(definition) ? {} : { shared: definition.shared === true }),
+    ...(memory === undefined ? {} : { memory }),
     tools: exposuresOf({ server, running, entries }),
   };
 }
@@ -218,6 +243,8 @@ export function createPanelRequests({ started, supervisor, agentDir }: PanelPart
       readLogLines(join(agentDir, LOG_FILE), { server, seen }, signal),
     setServer: async ({ server, project, key, value }) => {
       const running = await started;
+      const unshared = key === "shared" ? whyUnshared(supervisor.get(server).definition) : undefined;
+      if (unshared) throw unshared;
       const entries = await entriesOf(server, running.facts);
       return makeEffective(
         {

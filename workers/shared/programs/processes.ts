@@ -98,6 +98,15 @@ export function killTree(pid: number, signal: "SIGTERM" | "SIGKILL"): Killed {
 
 const PS = "/bin/ps";
 const PS_MS = 1_000;
+/** A machine has thousands of processes, with command lines of kilobytes. */
+const PS_BYTES = 32 * 1024 * 1024;
+
+/** What `ps` prints. */
+export async function ps(options: readonly string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)(PS, options, { timeout: PS_MS, maxBuffer: PS_BYTES });
+  return stdout;
+}
+
 /** Files of /proc that are read in one turn: a millisecond. A promise for each would take five times as long. */
 const READS_A_TURN = 64;
 
@@ -123,8 +132,7 @@ export async function processRows(pids?: readonly number[]): Promise<ProcessRow[
   }
   if (process.platform !== "darwin") return [];
   const which = pids ? ["-p", pids.join(",")] : ["-ax"];
-  const { stdout } = await promisify(execFile)(PS, [...which, "-o", PS_COLUMNS], { timeout: PS_MS });
-  return fromPs(stdout);
+  return fromPs(await ps([...which, "-o", PS_COLUMNS]));
 }
 
 let looking: Promise<ProcessRow[]> | undefined;
@@ -206,8 +214,7 @@ export async function groupMemory(leaders: readonly number[]): Promise<Map<numbe
       if (leaders.includes(group)) add(group, residentBytes(pid));
     }
   } else if (process.platform === "darwin") {
-    const { stdout } = await promisify(execFile)(PS, ["-axo", "pgid=,rss="], { timeout: PS_MS });
-    for (const line of stdout.split("\n")) {
+    for (const line of (await ps(["-axo", "pgid=,rss="])).split("\n")) {
       const [group, kib] = line.trim().split(/\s+/).map(Number);
       if (group !== undefined && kib !== undefined) add(group, kib * 1024);
     }

@@ -1,10 +1,11 @@
 /** Draws the list of servers, one server with its menu, and a question. Pure. */
 
+import { sharingText } from "../../../report/hub.ts";
 import { needsText, signInText } from "../../../report/status.ts";
 import { describeErrorOf } from "../../../shared/protocol/errors.ts";
 import type { ServerDetails } from "../../../shared/protocol/person.ts";
-import type { ConfigProblem, ServerStatus } from "../../../shared/protocol/session.ts";
-import { counted, durationText, offerText } from "../../../shared/text/amounts.ts";
+import type { ConfigProblem, ServerStatus, Sharing } from "../../../shared/protocol/session.ts";
+import { counted, durationText, formatBytes, offerText } from "../../../shared/text/amounts.ts";
 import { describeProblem } from "../../../shared/text/failure.ts";
 import { cutOff, wrap } from "../../../shared/text/width.ts";
 import { chosenAt } from "../model/list.ts";
@@ -285,11 +286,14 @@ function fromText({ source }: ServerStatus, details: ServerDetails | undefined):
   return [file, ...overrides.map((one) => `changed by ${one}`)].join(", ");
 }
 
+const sharedText = (sharing: Sharing, memory: number | undefined, now: number): string =>
+  [sharingText(sharing, now), ...(memory === undefined ? [] : [formatBytes(memory)])].join(" · ");
+
 function facts(status: ServerStatus, world: World, width: number): Parts[] {
-  const { pid, protocol, transport, lifecycle, signIn, name } = status;
+  const { pid, protocol, transport, lifecycle, signIn, name, sharing } = status;
   const { home, now } = world;
   const details = world.details.get(name);
-  const { runs, cwd, env = [], connectedAt, timeouts = [] } = details ?? {};
+  const { runs, cwd, env = [], connectedAt, timeouts = [], memory } = details ?? {};
   const isUp = connectedAt !== undefined && status.state === "connected";
   const process = [
     transport,
@@ -304,6 +308,7 @@ function facts(status: ServerStatus, world: World, width: number): Parts[] {
     ...(env.length === 0 ? [] : [fact(transport === "stdio" ? "env" : "headers", clean(env.join(", ")))]),
     fact("from", withTilde(fromText(status, details), home)),
     fact("process", process.join(" · ")),
+    ...(sharing ? [fact("sharing", sharedText(sharing, memory, now))] : []),
     fact("tools", toolsText(status, world)),
     ...(signIn ? [fact("sign-in", signInText(signIn, now))] : []),
   ];

@@ -2,6 +2,7 @@
  * The panel without a screen. Owns: what each view lists, what each key does in it, and which effect it asks for. Must not:
  * draw, wait or know Pi. To add a view: its type in state.ts, its rows in `listOf`, its picture in panel/draw. Pure.
  */
+import { interruptText } from "../../../report/hub.ts";
 import { lacksKey } from "../../../report/status.ts";
 import type { ServerDetails, ServerKey } from "../../../shared/protocol/person.ts";
 import type { ConfigProblem, ServerStatus } from "../../../shared/protocol/session.ts";
@@ -48,6 +49,15 @@ const confirm = (title: string, text: string, label: string, effect: Effect): Ch
   ],
   list: FIRST,
 });
+
+/** Other sessions that use the process are interrupted only after a yes. */
+function reconnect(status: ServerStatus): MenuRow {
+  const { name: server, state } = status;
+  const effect: Effect = { type: "reconnect", server };
+  const text = interruptText([status]);
+  const does = text === undefined ? effect : confirm(`Reconnect ${server}?`, text, "Reconnect it", effect);
+  return menuRow("reconnect", state === "connected" ? "Reconnect" : "Connect", does);
+}
 
 /** A sign-in is offered where the server takes one; `/mcp auth` asks for the key of a server that wants a key. */
 function signIn(status: ServerStatus): MenuRow[] {
@@ -100,16 +110,28 @@ const SETTINGS: Readonly<Record<ServerKey["key"], Setting>> = {
       mcp: "mcp__server__tool",
     },
   },
+  shared: {
+    label: "Sharing",
+    text: "Do your sessions use one process of it? A server that keeps something for each of them, such as a browser, needs one for each.",
+    values: {
+      on: "one for all of them",
+      off: "one for each",
+    },
+  },
 };
 
-function settings(server: string, { lifecycle, approve, toolPrefix, ownPrefix }: ServerDetails): MenuRow[] {
+const changeTo = (key: ServerKey["key"], value: string): ServerKey =>
+  key === "shared" ? { key, value: value === "on" } : ({ key, value } as ServerKey);
+
+function settings(server: string, details: ServerDetails): MenuRow[] {
+  const { lifecycle, approve, toolPrefix, ownPrefix, shared } = details;
   const row = (key: ServerKey["key"], value: string): MenuRow => {
     const { label, text, values } = SETTINGS[key];
     const options = Object.entries(values).map(([to, hint]) => ({
       key: to,
       label: to,
       hint,
-      effect: { type: "set" as const, server, change: { key, value: to } as ServerKey },
+      effect: { type: "set" as const, server, change: changeTo(key, to) },
     }));
     const list = { ...FIRST, key: value };
     return menuRow(
@@ -123,6 +145,7 @@ function settings(server: string, { lifecycle, approve, toolPrefix, ownPrefix }:
     row("lifecycle", lifecycle),
     ...(approve === "rules" ? [] : [row("approve", approve === "settings" ? "as settings say" : approve)]),
     row("toolPrefix", ownPrefix ? toolPrefix : `${toolPrefix} (settings)`),
+    ...(shared === undefined ? [] : [row("shared", shared ? "on" : "off")]),
   ];
 }
 
@@ -154,7 +177,7 @@ export function menuOf(status: ServerStatus, details: ServerDetails | undefined)
   return [
     ...(toolsKnown ? [menuRow("tools", "Tools", { name: "tools", server, list: FIRST }, count)] : []),
     menuRow("log", "Log", { name: "log", server, top: undefined }),
-    menuRow("reconnect", state === "connected" ? "Reconnect" : "Connect", { type: "reconnect", server }),
+    reconnect(status),
     ...signIn(status),
     ...(details ? settings(server, details) : []),
     menuRow("disable", "Disable", disable(false, everywhere), "everywhere"),

@@ -19,7 +19,7 @@ import { type Answers, fakeHost } from "../fake-host.ts";
 
 const USAGE =
   "Usage: /mcp status | tools [server] | tool <name> | resources [server] | reconnect [server] | auth [server] | logout <server>" +
-  " | add [name] [command or url] | import | remove <server> | enable <server> [--project] | disable <server> [--project] | edit [--project] | trust | stats | doctor [server]";
+  " | add [name] [command or url] | import | remove <server> | enable <server> [--project] | disable <server> [--project] | edit [--project] | trust | stats | hub [stop [name]] | doctor [server]";
 const SERVERS = [makeStatus("fs"), makeStatus("git"), makeStatus("github")];
 const CATALOG = makeCatalog([{ name: "fs", tools: [{ tool: "read" }] }]);
 const REPORT = makeReport({ servers: SERVERS });
@@ -148,6 +148,47 @@ describe("/mcp", () => {
     expect(notices).toEqual([[renderStatus(REPORT), "info"]]);
   });
 
+  const SHARED = [
+    makeStatus("fs", { sharing: { sessions: 3, since: 0 } }),
+    makeStatus("git", { sharing: { sessions: 1, since: 0 } }),
+  ];
+  it.each([
+    ["reconnect fs", "Reconnect all the same", true],
+    ["reconnect fs", "No, go back", false],
+    ["reconnect fs", undefined, false],
+    ["reconnect", "No, go back", false],
+  ])("%j, other sessions use it, answer %j -> says how many before it does", async (args, answer, goesOn) => {
+    const { asked, dialogs, notices } = await run(args, { servers: () => SHARED, select: () => answer });
+    expect(dialogs).toHaveLength(1);
+    expect(dialogs[0]?.title).toMatch(/^2 other sessions use fs, and a reconnect ends its process\. /);
+    expect(dialogs[0]?.options?.[0]).toBe("No, go back");
+    expect(asked.some(([method]) => method === "reconnect")).toBe(goesOn);
+    if (!goesOn) expect(notices).toEqual([["Nothing is reconnected.", "info"]]);
+  });
+
+  test("reconnect of a server that this session alone uses -> no question", async () => {
+    const { asked, dialogs } = await run("reconnect git", { servers: () => SHARED });
+    expect(dialogs).toEqual([]);
+    expect(asked[0]).toEqual(["reconnect", { server: "git" }]);
+  });
+
+  it.each(["reconnect", "reconnect fs"])("%j, nobody can be asked -> nobody is interrupted", async (args) => {
+    const { asked, dialogs } = await run(args, { servers: () => SHARED, hasUI: false });
+    expect([asked, dialogs]).toEqual([[], []]);
+  });
+
+  const HUB = { pid: 10, since: 0, servers: [] };
+  it.each<[string, unknown, string]>([
+    ["hub", {}, "The hub of shared servers: pid 10, "],
+    ["hub stop", { stop: {} }, "The hub is ended."],
+    ["hub  stop  my server", { stop: { server: "my server" } }, "my server is ended, "],
+  ])("%j -> the hub is asked, and its answer is shown", async (args, params, text) => {
+    const stopped = args.endsWith("server") ? 1 : 0;
+    const { asked, notices } = await run(args, { answers: { hub: () => ({ report: HUB, stopped }) } });
+    expect(asked).toEqual([["hub", params]]);
+    expect(notices).toEqual([[expect.stringContaining(text), "info"]]);
+  });
+
   it.each([
     ["enable git", { server: "git", enabled: true, project: false }, "git is enabled in /agent/mcp.json."],
     ["disable git", { server: "git", enabled: false, project: false }, "git is disabled in /agent/mcp.json."],
@@ -256,6 +297,9 @@ describe("/mcp", () => {
     "auth --project",
     "edit fs",
     "stats fs",
+    "hub fs",
+    "hub stopfs",
+    "hub --project",
     "status --project",
     "tools --project",
     "reconnect --project",
@@ -352,7 +396,7 @@ describe("/mcp edit", () => {
 describe("completeMcp", () => {
   const NAMES = ["fs", "git", "github"];
   const ALL =
-    "status|tools|tool|resources|reconnect|auth|logout|add|import|remove|enable|disable|edit|trust|stats|doctor";
+    "status|tools|tool|resources|reconnect|auth|logout|add|import|remove|enable|disable|edit|trust|stats|hub|doctor";
   it.each([
     ["", ALL],
     ["s", "status|stats"],

@@ -7,7 +7,7 @@ import { amount, repeats } from "../../../support/long.ts";
 import { drawInPi, randomText, TUI_MODES, WIDER, WIDTH_SEED } from "../../../support/pi-tui.ts";
 import { makeStatus } from "../../server-status.ts";
 import { randomNumbers } from "../../workers/connection/results/support.ts";
-import { makeDetails, makeTools, makeWorld, PLAIN, picture, press, USUAL } from "./support.ts";
+import { makeDetails, makeTools, makeWorld, NOW, PLAIN, picture, press, USUAL } from "./support.ts";
 
 describe("the list of servers", () => {
   test("60 columns", () => {
@@ -154,6 +154,15 @@ describe("one server", () => {
       ────────────────────────────────────────────────────────────
       "
     `);
+  });
+  test("one that sessions share -> by how many, since when, its memory", () => {
+    const sharing = { sessions: 3, since: NOW - 42 * 60_000 };
+    const details = new Map([["files", makeDetails({ shared: true, memory: 60 * 1024 * 1024 })]]);
+    const world = makeWorld({ servers: [makeStatus("files", { sharing, pid: 4711 })], details });
+    const screen = picture(press("enter", world).state, world, 80, 30);
+    expect(screen).toContain("\n process   stdio · up 5 min · pid 4711 · call 30 s\n");
+    expect(screen).toContain("\n sharing   shared by 3 sessions, up 42 min · 60 MB\n");
+    expect(screen).toMatch(/\n {3}Sharing +on\n/);
   });
   test("the question before it is switched off", () => {
     expect(picture(press("down enter end up up enter", USUAL).state, USUAL)).toMatchInlineSnapshot(`

@@ -92,6 +92,21 @@ describe("one server", () => {
     expect(press(keys, USUAL).effects).toEqual(effects);
   });
 
+  test("other sessions use its process -> a reconnect asks first, and says how many", () => {
+    const keys = "enter down down enter";
+    const world = makeWorld({ servers: [makeStatus("s", { sharing: { sessions: 3, since: 0 } })] });
+    const { state, effects } = press(keys, world);
+    expect(effects).toEqual([]);
+    expect(shown(state)).toMatchObject({
+      name: "choice",
+      text: expect.stringMatching(/^2 other sessions use s, /),
+    });
+    expect(press("enter", world, { from: state }).effects).toEqual([]);
+    expect(press("down enter", world, { from: state }).effects).toEqual([{ type: "reconnect", server: "s" }]);
+    const alone = makeWorld({ servers: [makeStatus("s", { sharing: { sessions: 1, since: 0 } })] });
+    expect(press(keys, alone).effects).toEqual([{ type: "reconnect", server: "s" }]);
+  });
+
   test("an answer goes back to the server", () => {
     expect(shown(press("down enter end up up enter down enter", USUAL).state).name).toBe("server");
   });
@@ -125,6 +140,21 @@ describe("settings of a server", () => {
     [`${rows} down down enter down enter`, { key: "toolPrefix", value: "short" }],
   ])("%s -> %j", (keys, change) => {
     expect(press(keys, WITH_TOOLS).effects).toEqual([{ type: "set", server: "files", change }]);
+  });
+
+  test.each([
+    ["down enter", true, false],
+    ["up enter", false, true],
+    ["enter", false, false],
+  ])("sharing, %s on the choice while it is %j -> shared: %j", (answer, shared, value) => {
+    const world = makeWorld({ ...WITH_TOOLS, details: new Map([["files", makeDetails({ shared })]]) });
+    const { effects } = press(`${rows} down down down enter ${answer}`, world);
+    expect(effects).toEqual([{ type: "set", server: "files", change: { key: "shared", value } }]);
+  });
+
+  test("a server that cannot be shared -> no such line", () => {
+    const { effects } = press(`${rows} down down down enter down enter`, WITH_TOOLS);
+    expect(effects).toEqual([{ type: "enable", server: "files", enabled: false, project: false }]);
   });
 });
 

@@ -70,6 +70,22 @@ describe("an action", () => {
     expect(at.asked.at(-1)).toEqual(["reconnect", { server: "git" }]);
   });
 
+  test("sharing is switched on -> the panel shows what is written, and where", async () => {
+    const at = await open({
+      serverDetails: () =>
+        makeDetails({ shared: false, tools: { names: [], exposures: [], rules: [], places: [] } }),
+      setServer: () => ({ file: "/mcp.json" }),
+    });
+    await at.press(ENTER);
+    await settled();
+    await at.press(END, UP, UP, UP, UP, ENTER);
+    expect(at.screen()).toContain("Sharing of git");
+    await at.press(UP, ENTER);
+    const asked = { server: "git", project: false, key: "shared", value: true };
+    expect(at.asked).toContainEqual(["setServer", asked]);
+    expect(at.screen()).toContain("shared of git is true in /mcp.json.");
+  });
+
   test("it fails -> the error with its remedy; the panel stays", async () => {
     const at = await open({
       reconnect: () => {

@@ -312,7 +312,7 @@ export type Edit = (text: string | undefined) => string;
 
 /** Throws `bad_config` for a value that is an object: rules that somebody wrote are not replaced by a word. */
 export const keyEdit =
-  (file: string, server: string, key: string, value: string): Edit =>
+  (file: string, server: string, key: string, value: string | boolean): Edit =>
   (text) =>
     editEntry(text, server, file, ({ entry, set }) => {
       if (isObject(entry[key])) {

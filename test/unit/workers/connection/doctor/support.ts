@@ -18,6 +18,8 @@ export const makeMachine = (over: Partial<Machine> = {}): Machine => ({
   list: async () => [],
   tryToWrite: async () => undefined,
   freeBytes: async () => undefined,
+  commandLines: async () => [],
+  sharedServers: async () => undefined,
   lookUp: async () => [{ address: "192.0.2.1", family: 4 }],
   openSocket: async () => ({ destroy: () => undefined, secure: async () => undefined }),
   ...over,
