@@ -288,6 +288,8 @@ describe("the log level", () => {
     server();
     b.leaves();
     expect(server()).toEqual([asked("warning")]);
+    a.says(level(2, "debug"));
+    expect(server()).toEqual([asked("debug")]);
     a.leaves();
     expect(server()).toEqual([]);
   });
