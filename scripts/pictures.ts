@@ -249,7 +249,7 @@ async function chart(): Promise<string> {
 /** Cases of the scenario `shared`, and how the picture names them. */
 const SESSIONS: readonly (readonly [name: string, label: string, role: Series["role"]])[] = [
   ["bare Pi", "Pi without MCP", "other"],
-  ["ours, shared", "shared servers", "main"],
+  ["ours, shared", "pi-mcp-threads, shared", "main"],
   ["ours", "pi-mcp-threads", "own"],
   ["built-in MCP", "built-in MCP", "other"],
   [ADAPTER, "pi-mcp-adapter", "other"],
