@@ -1,6 +1,6 @@
 /**
- * Owns: `npm run bench -- [scenario ...] [--runs N] [--vs none,...] [--json | --markdown]`: runs scenarios one
- * after the other and prints their figures.
+ * Owns: `npm run bench -- [scenario ...]`: runs scenarios one after the other and prints their figures; `--help` has the
+ * options.
  * Must not: decide by a timing; the exit code says only whether the benches ran.
  */
 import { parseArgs } from "node:util";
@@ -16,6 +16,7 @@ import { reload } from "./scenarios/reload.ts";
 import { rpc } from "./scenarios/rpc.ts";
 import { scale } from "./scenarios/scale.ts";
 import { search } from "./scenarios/search.ts";
+import { shared } from "./scenarios/shared.ts";
 import { shortRun } from "./scenarios/short-run.ts";
 import { signIn } from "./scenarios/sign-in.ts";
 import { stall } from "./scenarios/stall.ts";
@@ -27,7 +28,7 @@ import { summarize } from "./support/stats.ts";
 import { formatMisses, formatRows, missesTarget } from "./support/table.ts";
 import { PEERS } from "./support/variants.ts";
 
-/** All scenarios, in the order in which `all` runs them. */
+/** The scenarios of `all`, in the order in which they run. */
 const SCENARIOS: readonly Scenario[] = [
   search,
   rpc,
@@ -47,15 +48,19 @@ const SCENARIOS: readonly Scenario[] = [
   scale,
   hostile,
 ];
+/** Runs only if it is named: it takes more than all others together. */
+const LONG: readonly Scenario[] = [shared];
 const ALL = "all";
 
-const USAGE = `usage: npm run bench -- [scenario ...] [--runs N] [--vs ${PEERS.join(",")}] [--json | --markdown]
-scenarios (all of them, if none or "all" is named):
-${SCENARIOS.map(({ name, description }) => `  ${name.padEnd(11)} ${description}`).join("\n")}
+const USAGE = `usage: npm run bench -- [scenario ...] [--runs N] [--vs ${PEERS.join(",")}] [--sessions N] [--small]
+       [--json | --markdown]
+scenarios (all but shared, if none or "all" is named):
+${[...SCENARIOS, ...LONG].map(({ name, description }) => `  ${name.padEnd(11)} ${description}`).join("\n")}
 --vs: what to compare with, all by default, "" for nothing
   none     Pi without any MCP client
   builtin  Pi's own
   adapter  pi-mcp-adapter, fetched from npm on first use
+--sessions: of shared, how many at most (8); --small: two over three servers, for a trial
 --markdown: the tables as bench/figures/ has them`;
 
 class UsageError extends Error {}
@@ -66,6 +71,13 @@ interface Invocation {
   format: "text" | "json" | "markdown";
 }
 
+function countOf(option: string, value: string | undefined): number | undefined {
+  if (value === undefined) return undefined;
+  const count = Number(value);
+  if (Number.isInteger(count) && count > 0) return count;
+  throw new UsageError(`--${option} takes a number from 1 up, not ${value}`);
+}
+
 function parseInvocation(args: string[]): Invocation | undefined {
   const { values, positionals } = parseArgs({
     args,
@@ -73,21 +85,20 @@ function parseInvocation(args: string[]): Invocation | undefined {
     options: {
       runs: { type: "string" },
       vs: { type: "string", default: PEERS.join(",") },
+      sessions: { type: "string" },
+      small: { type: "boolean", default: false },
       json: { type: "boolean", default: false },
       markdown: { type: "boolean", default: false },
       help: { type: "boolean", default: false },
     },
   });
   if (values.help) return undefined;
-  const runs = values.runs === undefined ? undefined : Number(values.runs);
-  if (runs !== undefined && !(Number.isInteger(runs) && runs > 0)) {
-    throw new UsageError(`--runs takes a number from 1 up, not ${values.runs}`);
-  }
+  const runs = countOf("runs", values.runs);
   if (values.json && values.markdown) throw new UsageError("--json and --markdown exclude each other");
   const named = positionals
     .filter((name) => name !== ALL)
     .map((name) => {
-      const found = SCENARIOS.find((scenario) => scenario.name === name);
+      const found = [...SCENARIOS, ...LONG].find((scenario) => scenario.name === name);
       if (found === undefined) throw new UsageError(`there is no scenario ${name}`);
       return found;
     });
@@ -97,7 +108,7 @@ function parseInvocation(args: string[]): Invocation | undefined {
   const progress = (message: string): void => void process.stderr.write(`${message}\n`);
   return {
     scenarios: named.length > 0 && !positionals.includes(ALL) ? named : SCENARIOS,
-    options: { runs, vs, progress },
+    options: { runs, vs, sessions: countOf("sessions", values.sessions), small: values.small, progress },
     format: values.json ? "json" : values.markdown ? "markdown" : "text",
   };
 }

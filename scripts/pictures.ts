@@ -1,10 +1,10 @@
 /**
  * Owns: `npm run pictures [name ...]`: the pictures of the documentation. Screens are those of the real Pi with the packed
- * extension, real servers and a scripted model, in tmux; the chart is made from the newest figures beside the peers.
+ * extension, real servers and a scripted model, in tmux; the charts are made from bench/figures.
  * Must not: need a key, or a network beyond the first fetch of Pi.
  * To add a screen: a scene in SCENES. Called by: people, after a change of what a screen shows.
  */
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { packedExtension } from "../bench/support/build.ts";
 import { formatNumber } from "../bench/support/stats.ts";
@@ -13,12 +13,15 @@ import { createHome, type PiHome, runPrint } from "../test/support/pi-run.ts";
 import { openTerminal, type Terminal } from "../test/support/terminal.ts";
 import { chartSvg, type Group } from "./pictures/chart.ts";
 import { figureOf, machineOf, readFigures } from "./pictures/figures.ts";
+import { linesSvg, type Series } from "./pictures/lines.ts";
 import { screenSvg } from "./pictures/screen-svg.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 const OUT = join(ROOT, "docs", "pictures");
 /** The sitting in which all clients were measured in turn while nothing else ran. */
 const FIGURES = join(ROOT, "bench", "figures", "2026-11-23-peers.md");
+/** What `npm run -s bench -- shared --markdown` writes. */
+const SHARED_FIGURES = /^[\d-]+-shared\.md$/;
 
 interface Scene {
   title: string;
@@ -243,9 +246,44 @@ async function chart(): Promise<string> {
   });
 }
 
+/** Cases of the scenario `shared`, and how the picture names them. */
+const SESSIONS: readonly (readonly [name: string, label: string, role: Series["role"]])[] = [
+  ["bare Pi", "Pi without MCP", "other"],
+  ["ours, shared", "pi-mcp-threads, shared", "main"],
+  ["ours", "pi-mcp-threads", "own"],
+  ["built-in MCP", "built-in MCP", "other"],
+  [ADAPTER, "pi-mcp-adapter", "other"],
+];
+
+async function memory(): Promise<string> {
+  const folder = join(ROOT, "bench", "figures");
+  const newest = (await readdir(folder))
+    .filter((name) => SHARED_FIGURES.test(name))
+    .sort()
+    .at(-1);
+  if (!newest)
+    throw new Error(`no figures: npm run -s bench -- shared --markdown > ${folder}/<date>-shared.md`);
+  const page = await readFile(join(folder, newest), "utf8");
+  const figures = readFigures(page);
+  const series = SESSIONS.map(([name, label, role]): Series => {
+    const rows = figures.filter((figure) => figure.scenario === "shared" && figure.case === name);
+    const values = rows.filter(({ metric }) => /^memory of \d+ sessions?$/.test(metric));
+    return { name: label, role, values: values.map(({ value }) => value / 1_000) };
+  });
+  return linesSvg({
+    title: "Memory of several sessions over the same eight servers",
+    source: `Medians, all processes together (PSS). ${machineOf(page) ?? ""}`,
+    axis: "sessions at once",
+    unit: "GB",
+    step: 1,
+    series: series.filter(({ values }) => values.length > 0),
+  });
+}
+
 const PICTURES: Readonly<Record<string, () => Promise<string>>> = {
   cost: chart,
   ...Object.fromEntries(Object.entries(SCENES).map(([name, scene]) => [name, () => screenOf(scene)])),
+  memory,
 };
 
 const wanted = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(PICTURES);

@@ -7,6 +7,10 @@ export interface ScenarioOptions {
   runs: number | undefined;
   /** Names from `PEERS` in variants.ts of the clients to compare with. `none` is Pi without any MCP client. */
   vs: readonly string[];
+  /** Of `shared`: how many sessions at most; undefined leaves the choice to the scenario. */
+  sessions: number | undefined;
+  /** Of `shared`: its short form, which proves that it works. */
+  small: boolean;
   /** Prints one line on stderr, for a person who waits. */
   progress: (message: string) => void;
 }
@@ -17,7 +21,18 @@ export interface Row {
   case: string;
   /** The name of the figure, for example `session_start handler`. */
   metric: string;
-  unit: "ms" | "µs" | "MB" | "KB" | "bytes" | "characters" | "tokens" | "entries" | "calls" | "%";
+  unit:
+    | "ms"
+    | "µs"
+    | "MB"
+    | "KB"
+    | "bytes"
+    | "characters"
+    | "tokens"
+    | "entries"
+    | "calls"
+    | "processes"
+    | "%";
   /** One value per run. */
   values: readonly number[];
   /** Case of the same scenario and metric that this one is compared with. */

@@ -19,7 +19,7 @@ export function readFigures(page: string): Figure[] {
   let scenario = "";
   let name = "";
   for (const line of page.split("\n")) {
-    if (line.startsWith("## ")) scenario = line.slice("## ".length);
+    scenario = /^#{2,3} (.+)/.exec(line)?.[1] ?? scenario;
     const [, first, metric = "", median = "", over = ""] = line.split("|").map((cell) => cell.trim());
     if (first === undefined) continue;
     if (first !== "") name = first;

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { chartSvg } from "../../../scripts/pictures/chart.ts";
 import { figureOf, machineOf, readFigures } from "../../../scripts/pictures/figures.ts";
+import { linesSvg } from "../../../scripts/pictures/lines.ts";
 
 const PAGE = `# Figures
 
@@ -46,6 +47,10 @@ describe("readFigures", () => {
     expect(() => figureOf(figures, "connect", "ours", "nothing")).toThrow("no row connect | ours | nothing");
   });
 
+  test("scenarios as headings of the second and of the third level -> the same figures", () => {
+    expect(readFigures(PAGE.replaceAll("## ", "### "))).toEqual(figures);
+  });
+
   test("the machine and the day", () => {
     expect(machineOf(PAGE)).toBe("AMD EPYC, 2 cores, 24 GB, linux x64, Node 24.21.0, Pi 1.5.2, 2026-11-21");
     expect(machineOf("# Figures\n")).toBeUndefined();
@@ -79,5 +84,43 @@ describe("chartSvg", () => {
   test("a dark page gets other colours", () => {
     expect(chart).toContain("@media (prefers-color-scheme:dark)");
     expect(chart).toContain("a &amp; b");
+  });
+});
+
+describe("linesSvg", () => {
+  const lines = linesSvg({
+    title: "Memory",
+    source: "a & b",
+    axis: "sessions",
+    unit: "GB",
+    step: 1,
+    series: [
+      { name: "with", values: [0.5, 0.6, 0.7], role: "main" },
+      { name: "without", values: [0.5, 1, 1.5], role: "own" },
+      { name: "other", values: [0.5, 1, 1.48], role: "other" },
+    ],
+  });
+  const ends = [...lines.matchAll(/class="(?:main|own|other)" d="[^"]*?([\d.]+)"/g)].map(([, y]) =>
+    Number(y),
+  );
+
+  test("the ends of lines are to scale, and zero is the bottom of the grid", () => {
+    const grid = [...lines.matchAll(/class="grid"[^>]* y1="([\d.]+)"/g)].map(([, y]) => Number(y));
+    const [bottom = 0, one = 0] = grid;
+    expect(grid).toHaveLength(3);
+    expect(ends.map((end) => Number(((bottom - end) / (bottom - one)).toFixed(2)))).toEqual([0.7, 1.5, 1.48]);
+  });
+
+  test("two lines that end side by side -> their names do not lie over each other", () => {
+    const names = [...lines.matchAll(/y="([\d.]+)">(with|without|other)</g)].map(([, y]) => Number(y));
+    const [first = 0, second = 0] = names.slice(1).sort((a, b) => a - b);
+    expect(names).toHaveLength(3);
+    expect(second - first).toBeGreaterThan(13);
+  });
+
+  test("values are also said, for those who do not see the lines", () => {
+    expect(lines).toContain(
+      "<title>Memory. From 1 to 3 sessions: with from 0.5 to 0.7 GB, without from 0.5 to 1.5 GB, other from 0.5 to 1.48 GB.</title>",
+    );
   });
 });
