@@ -69,7 +69,7 @@ export function differences(
   const variables = [...names].filter((name) => one.launch.env[name] !== other.launch.env[name]).sort();
   const differs = [];
   if (one.launch.cwd !== other.launch.cwd) differs.push("cwd");
-  if (one.offer !== other.offer) differs.push("what the session offers");
+  if (one.offer !== other.offer) differs.push("offered capabilities");
   return [...differs, ...variables];
 }
 
