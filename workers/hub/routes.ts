@@ -41,6 +41,8 @@ interface Request<P> {
 
 /** Requests in which a server may ask the person something (MCP 2025-11-25, client/elicitation and client/sampling). */
 const CALLS = new Set(["tools/call", "prompts/get", "resources/read", "completion/complete"]);
+/** What one session asks here counts for others as well, so its end cancels none of it. */
+const JOINT = new Set(["initialize", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"]);
 /** What the hub parses whole is far shorter. */
 const SHORT_BYTES = 64 * 1024;
 /** RFC 5424, as MCP 2025-11-25, server/utilities/logging: the most detailed first. */
@@ -178,7 +180,7 @@ export class Routes<P extends Party> {
   #giveUp(id: number): void {
     const request = this.#open.get(id);
     this.#open.delete(id);
-    if (!request || request.method === "initialize") return;
+    if (!request || JOINT.has(request.method)) return;
     const params = { requestId: id, reason: "The session has ended." };
     this.#options.toServer(message({ method: "notifications/cancelled", params }));
   }
@@ -205,7 +207,7 @@ export class Routes<P extends Party> {
     }
     this.#queue = this.#queue.filter((waiting) => waiting.party !== party || waiting.id !== cancels.text);
     for (const [id, request] of this.#open) {
-      if (request.party !== party || request.id !== cancels.text || request.method === "initialize") continue;
+      if (request.party !== party || request.id !== cancels.text || JOINT.has(request.method)) continue;
       this.#open.delete(id);
       toServer(withChanges(line.pieces, [[cancels, String(id)]]));
     }

@@ -1,0 +1,203 @@
+/** Owns: which sessions share a process of the hub, how long it lives, and how its end reaches them; with real processes. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it, test } from "vitest";
+import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
+import { differences, keyOf } from "../../../../workers/hub/hub.ts";
+import type { Attach } from "../../../../workers/shared/hub/wire.ts";
+import { waitGone } from "../../../support/processes.ts";
+import { ANSWERS, makeHub } from "./make-hub.ts";
+
+type Keyed = Pick<Attach, "launch" | "offer">;
+
+const keyed = (launch: Partial<Attach["launch"]> = {}, offer = "auto"): Keyed => ({
+  launch: { program: "/bin/node", args: ["a", "b"], env: { A: "1", B: "secret" }, cwd: "/x", ...launch },
+  offer,
+});
+
+describe("which sessions share a process", () => {
+  it.each<[string, Keyed, string[]]>([
+    ["another program", keyed({ program: "/bin/bun" }), []],
+    ["another argument", keyed({ args: ["a", "c"] }), []],
+    ["arguments cut elsewhere", keyed({ args: ["a b"] }), []],
+    ["another folder", keyed({ cwd: "/y" }), ["cwd"]],
+    ["another value of a variable", keyed({ env: { A: "2", B: "secret" } }), ["A"]],
+    ["a variable more", keyed({ env: { A: "1", B: "secret", C: "" } }), ["C"]],
+    ["a variable less", keyed({ env: { A: "1" } }), ["B"]],
+    ["values exchanged", keyed({ env: { A: "secret", B: "1" } }), ["A", "B"]],
+    ["names and values cut elsewhere", keyed({ env: { A: '1","B', B: "" } }), ["A", "B"]],
+    ["another offer", keyed({}, "legacy"), ["what the session offers"]],
+  ])("%s -> another key; the difference is told by names alone", (_name, other, differs) => {
+    expect(keyOf(other)).not.toBe(keyOf(keyed()));
+    expect(differences(keyed(), other)).toEqual(differs);
+    expect(differences(other, keyed()).join()).not.toContain("secret");
+  });
+
+  test("variables in another order -> the same key, no difference", () => {
+    const other = keyed({ env: { B: "secret", A: "1" } });
+    expect(keyOf(other)).toBe(keyOf(keyed()));
+    expect(differences(other, keyed())).toEqual([]);
+  });
+
+  test("equal launches under two names -> one process; another variable -> another", async () => {
+    const { join } = await makeHub();
+    const a = await join(ANSWERS);
+    const b = await join(ANSWERS, { label: "other name" });
+    const c = await join(ANSWERS, {}, { AWS_PROFILE: "work" });
+    await Promise.all([a.sessions(2), b.sessions(2), c.sessions(1)]);
+    expect(b.process.pid).toBe(a.process.pid);
+    expect(c.process.pid).not.toBe(a.process.pid);
+    expect(await b.ask("x", "tools/list")).toMatchObject({
+      result: { method: "tools/list", pid: a.process.pid },
+    });
+    expect(a.got).toEqual([]);
+  });
+});
+
+describe("how long a process lives", () => {
+  const isGone = async (pid = 0, withinMs = 10_000): Promise<boolean> =>
+    (await waitGone([pid], withinMs)).length === 0;
+
+  test("the last session keeps it -> the next one finds it; it ends after the idle time of the last one", async () => {
+    const { join } = await makeHub();
+    const a = await join(ANSWERS);
+    const { pid } = a.process;
+    await a.ask(1, "ping");
+    a.process.leave("keep");
+    const b = await join(ANSWERS, { idleMs: 50 });
+    expect(b.process.pid).toBe(pid);
+    b.process.leave("keep");
+    expect(await isGone(pid)).toBe(true);
+  });
+
+  test("a session comes within the idle time -> it does not end", async () => {
+    const { join } = await makeHub();
+    const idleMs = 1_500;
+    const a = await join(ANSWERS, { idleMs });
+    await a.ask(1, "ping");
+    a.process.leave("keep");
+    const b = await join(ANSWERS, { idleMs });
+    await sleep(idleMs + 100);
+    expect(await b.ask(1, "tools/list")).toMatchObject({ result: { pid: a.process.pid } });
+  });
+
+  test("now -> ends with the last session, not before", async () => {
+    const { join } = await makeHub();
+    const [a, b] = [await join(ANSWERS), await join(ANSWERS)];
+    await a.ask(1, "ping");
+    a.process.leave("now");
+    await b.sessions(1);
+    expect(await b.ask(1, "tools/list")).toMatchObject({ id: 1 });
+    b.process.leave("now");
+    expect(await isGone(a.process.pid)).toBe(true);
+  });
+
+  test("it never answered -> ends with the last session, whatever its idle time", async () => {
+    const { join } = await makeHub();
+    const a = await join("setInterval(() => undefined, 1_000)");
+    a.process.leave("keep");
+    expect(await isGone(a.process.pid)).toBe(true);
+  });
+
+  test("retire -> who uses it goes on, a newcomer gets another; it ends with its last session", async () => {
+    const { join } = await makeHub();
+    const [a, b] = [await join(ANSWERS), await join(ANSWERS)];
+    await a.ask(1, "ping");
+    a.process.leave("retire");
+    await b.sessions(1);
+    const c = await join(ANSWERS);
+    expect(c.process.pid).not.toBe(b.process.pid);
+    expect(await b.ask(1, "tools/list")).toMatchObject({ result: { pid: a.process.pid } });
+    b.process.leave("keep");
+    expect(await isGone(a.process.pid)).toBe(true);
+    expect(await c.ask(1, "tools/list")).toMatchObject({ result: { pid: c.process.pid } });
+  });
+
+  test("end -> ends for all; the others see how", async () => {
+    const { join } = await makeHub();
+    const [a, b] = [await join(ANSWERS), await join(ANSWERS)];
+    a.process.leave("end");
+    expect(await isGone(a.process.pid)).toBe(true);
+    expect((await b.ended).slice(0, 2)).toEqual([null, "SIGTERM"]);
+  });
+});
+
+describe("how its end reaches the sessions", () => {
+  test("it exits -> each session gets its last output, its stderr and its code", async () => {
+    const { join } = await makeHub();
+    const source = `${ANSWERS} process.stdin.once("data", () => process.stderr.write("out of ink\\n", () => process.exit(7)));`;
+    const [a, b] = [await join(source), await join(source)];
+    a.say({ method: "go" });
+    for (const one of [a, b]) {
+      expect((await one.ended).slice(0, 2)).toEqual([7, null]);
+      expect(one.errors()).toBe("out of ink\n");
+    }
+  });
+
+  test("it is killed -> each session gets the signal; the next one gets another process", async () => {
+    const { join } = await makeHub();
+    const a = await join(ANSWERS);
+    await a.ask(1, "ping");
+    process.kill(a.process.pid ?? 0, "SIGKILL");
+    expect((await a.ended).slice(0, 2)).toEqual([null, "SIGKILL"]);
+    const b = await join(ANSWERS);
+    expect(b.process.pid).not.toBe(a.process.pid);
+  });
+
+  test("a program that is not there -> the system's error", async () => {
+    const { join, agentDir } = await makeHub();
+    const launch = { program: "/no/such/program", args: [], env: {}, cwd: agentDir };
+    await expect(join("", { launch })).rejects.toMatchObject({ code: "ENOENT" });
+  });
+
+  test("it ends at its start again and again -> after the second time one pause for all sessions, but not for a person", async () => {
+    const { join } = await makeHub();
+    const dies = async (pid: number, isWanted = false): Promise<void> => {
+      const one = await join("process.exit(3)", { pid, isWanted });
+      await one.ended;
+    };
+    await dies(1);
+    await dies(2);
+    // The pause doubles each time.
+    for (let round = 0; round < 4; round++) await dies(3, true);
+    const refused = await join("process.exit(3)", { pid: 3 }).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(ThreadsError);
+    expect(refused).toMatchObject({
+      code: "connect_failed",
+      message: expect.stringMatching(
+        /^s could not be connected: it ended right after its last starts; .*in \d+ s\.$/,
+      ),
+    });
+    await dies(4, true);
+  });
+
+  test("it answers before it ends -> no pause: each session decides for itself", async () => {
+    const { join } = await makeHub();
+    for (let round = 0; round < 3; round++) {
+      const one = await join(
+        `${ANSWERS} process.stdin.once("data", () => setTimeout(() => process.exit(), 20));`,
+      );
+      await one.ask(1, "initialize");
+      await one.ended;
+    }
+  });
+
+  test("a line longer than any session takes -> each session's output breaks for that reason, the process is gone", async () => {
+    const { join } = await makeHub();
+    const source = `process.stdin.once("data", () => process.stdout.write("{" + " ".repeat(20_000)));`;
+    const one = await join(source, { maxMessageBytes: 10_000 });
+    const broken = new Promise((resolve) => one.process.stdout.once("error", resolve));
+    one.say({ method: "go" });
+    expect(await broken).toMatchObject({ excess: { data: { limitBytes: 10_000 } } });
+    expect(await waitGone([one.process.pid ?? 0], 10_000)).toEqual([]);
+  });
+
+  test("pings without end, whose answers it does not read -> it is ended, and the session is told why", async () => {
+    const { join } = await makeHub();
+    const source = `const line = JSON.stringify({ jsonrpc: "2.0", id: "p", method: "ping" }) + "\\n";
+      const flood = () => process.stdout.write(line.repeat(500)) ? setImmediate(flood) : process.stdout.once("drain", flood);
+      flood();`;
+    const one = await join(source);
+    expect((await one.ended)[2]).toMatch(/^(sent more than 10,000 requests|does not take the answers)/);
+    expect(await waitGone([one.process.pid ?? 0], 10_000)).toEqual([]);
+  });
+});

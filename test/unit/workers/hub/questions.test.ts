@@ -1,0 +1,203 @@
+/** Owns: which session a question of a shared server is for, and the calls that wait once nobody could be asked. */
+import { describe, expect, it, test } from "vitest";
+import { call, type Message, makeRoutes } from "./make-routes.ts";
+
+const question = (id: unknown, method = "elicitation/create") => ({
+  id,
+  method,
+  params: { message: "Who?" },
+});
+const refused = (id: unknown, words: RegExp) => ({
+  id,
+  error: { code: -32_603, message: expect.stringMatching(words) },
+});
+
+describe("a question of the server", () => {
+  test("ping -> answered at once, for no session", () => {
+    const { a, server, serverSays } = makeRoutes("a");
+    for (const id of [1, "p"]) serverSays({ id, method: "ping" });
+    expect(server()).toEqual([
+      { id: 1, result: {} },
+      { id: "p", result: {} },
+    ]);
+    expect(a.got()).toEqual([]);
+  });
+
+  it.each(["tools/call", "prompts/get", "resources/read", "completion/complete"])(
+    "one session of two has an open %s -> it is asked, and its answer goes to the server",
+    (method) => {
+      const { a, b, server, serverSays } = makeRoutes("a", "b");
+      b.says({ id: 1, method, params: {} });
+      a.says({ id: 1, method: "tools/list" });
+      server();
+      serverSays(question(7));
+      expect([a.got(), b.got()]).toEqual([[], [question(7)]]);
+      b.says({ id: 7, result: { action: "accept" } });
+      expect(server()).toEqual([{ id: 7, result: { action: "accept" } }]);
+    },
+  );
+
+  test("nobody calls, one session is there -> it is asked", () => {
+    const { a, serverSays } = makeRoutes("a");
+    serverSays(question("q"));
+    expect(a.got()).toEqual([question("q")]);
+  });
+
+  it.each([
+    ["nobody calls", []],
+    ["both call", ["a", "b"]],
+  ] as const)(
+    "two sessions, %s -> refused with the reason, noted, and no session is asked",
+    (_name, calling) => {
+      const all = makeRoutes("a", "b");
+      for (const name of calling) all[name].says(call(1));
+      all.server();
+      all.serverSays(question("q"));
+      expect(all.server()).toEqual([refused("q", /^Several sessions use this server.*try the call again/)]);
+      expect([all.a.got(), all.b.got()]).toEqual([[], []]);
+      expect(all.notes).toEqual([expect.stringContaining("asked elicitation/create")]);
+    },
+  );
+
+  test("two calls of one session -> it is asked", () => {
+    const { a, b, serverSays } = makeRoutes("a", "b");
+    a.says(call(1));
+    a.says(call(2));
+    serverSays(question(1));
+    expect([a.got(), b.got()]).toEqual([[question(1)], []]);
+  });
+
+  test("roots/list of a server that two sessions use -> one of them, since their roots are the same", () => {
+    const { a, b, server, serverSays } = makeRoutes("a", "b");
+    serverSays(question(1, "roots/list"));
+    expect([a.got().length + b.got().length, server()]).toEqual([1, []]);
+  });
+
+  it.each([
+    ["another session", 7],
+    ["the session that was asked, to another question", 8],
+  ])("an answer of %s -> the server does not get it", (_name, id) => {
+    const { a, b, server, serverSays } = makeRoutes("a", "b");
+    a.says(call(1));
+    server();
+    serverSays(question(7));
+    const answering = id === 7 ? b : a;
+    answering.says({ id, result: { action: "accept" } });
+    expect(server()).toEqual([]);
+    a.says({ id: 7, error: { code: 1, message: "no" } });
+    expect(server()).toHaveLength(1);
+    a.says({ id: 7, result: { action: "accept" } });
+    expect(server()).toEqual([]);
+  });
+
+  test("the session that was asked leaves -> the server is told that nobody answers", () => {
+    const { a, server, serverSays } = makeRoutes("a");
+    serverSays(question(7));
+    a.leaves();
+    expect(server()).toEqual([refused(7, /has ended/)]);
+  });
+
+  test("an id that cannot be read -> dropped and noted", () => {
+    const { a, server, serverSays, notes } = makeRoutes("a");
+    serverSays({ id: { odd: 1 }, method: "elicitation/create" });
+    expect([a.got(), server()]).toEqual([[], []]);
+    expect(notes).toHaveLength(1);
+  });
+});
+
+describe("once a question was refused", () => {
+  /** Three sessions, after a question that nobody could be asked. No call is open. */
+  function serial() {
+    const all = makeRoutes("a", "b", "c");
+    all.serverSays(question("first"));
+    all.server();
+    const names = (): unknown[] =>
+      all.server().flatMap(({ id, params }) => (id === undefined ? [] : [(params as Message).name]));
+    return { ...all, names };
+  }
+  const named = (name: string, id: unknown = name): Message => call(id, { name });
+
+  test("calls of two sessions -> one after the other, and each question is for the one that runs", () => {
+    const { a, b, server, serverSays } = serial();
+    a.says(named("a1"));
+    b.says(named("b1"));
+    const [first, ...more] = server();
+    expect(more).toEqual([]);
+    serverSays(question("q"));
+    expect([a.got(), b.got()]).toEqual([[question("q")], []]);
+    serverSays({ id: first?.id, result: 1 });
+    expect(a.got()).toEqual([{ id: "a1", result: 1 }]);
+    expect(server()).toEqual([{ ...named("b1"), id: expect.any(Number) }]);
+    serverSays(question("r"));
+    expect(b.got()).toEqual([question("r")]);
+  });
+
+  test("calls of the session that runs -> beside each other, but not past another that waits", () => {
+    const { a, b, names } = serial();
+    a.says(named("a1"));
+    a.says(named("a2"));
+    b.says(named("b1"));
+    a.says(named("a3"));
+    expect(names()).toEqual(["a1", "a2"]);
+  });
+
+  test("three sessions wait -> in the order in which they came", () => {
+    const { a, b, c, server, serverSays } = serial();
+    for (const [party, name] of [
+      [a, "a1"],
+      [c, "c1"],
+      [b, "b1"],
+      [a, "a2"],
+    ] as const)
+      party.says(named(name));
+    const order: unknown[] = [];
+    for (let [next] = server(); next; [next] = server()) {
+      order.push((next.params as Message).name);
+      serverSays({ id: next.id, result: 1 });
+    }
+    expect(order).toEqual(["a1", "c1", "b1", "a2"]);
+  });
+
+  test("lists and pings of others -> wait for no call", () => {
+    const { a, b, server } = serial();
+    a.says(named("a1"));
+    server();
+    b.says({ id: 1, method: "tools/list" });
+    b.says({ id: 2, method: "ping" });
+    expect(server().map(({ method }) => method)).toEqual(["tools/list", "ping"]);
+  });
+
+  test("a call that waits is cancelled -> the server never hears of it, and the next one goes", () => {
+    const { a, b, c, server, serverSays, names } = serial();
+    a.says(named("a1"));
+    const [first] = server();
+    b.says(named("b1"));
+    c.says(named("c1"));
+    b.says({ method: "notifications/cancelled", params: { requestId: "b1" } });
+    expect(server()).toEqual([]);
+    serverSays({ id: first?.id, result: 1 });
+    expect(names()).toEqual(["c1"]);
+  });
+
+  it.each(["is cancelled", "ends with its session"])("the call that runs %s -> the next one goes", (how) => {
+    const { a, b, names, server } = serial();
+    a.says(named("a1"));
+    b.says(named("b1"));
+    server();
+    if (how === "is cancelled") a.says({ method: "notifications/cancelled", params: { requestId: "a1" } });
+    else a.leaves();
+    expect(names()).toEqual(["b1"]);
+  });
+
+  test("a session that leaves while its calls wait -> they never reach the server", () => {
+    const { a, b, c, server, serverSays, names, routes } = serial();
+    a.says(named("a1"));
+    const [first] = server();
+    b.says(named("b1"));
+    c.says(named("c1"));
+    expect(routes.openRequests).toBe(3);
+    b.leaves();
+    serverSays({ id: first?.id, result: 1 });
+    expect(names()).toEqual(["c1"]);
+  });
+});
