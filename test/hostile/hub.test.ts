@@ -2,6 +2,7 @@
  * Attacks on the place, the socket and the secrets of the hub of shared servers: what other users and other programs of this
  * machine can do, and what a hub that was killed leaves. hub-sessions.test.ts has what servers and sessions do.
  */
+import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import {
   chmod,
@@ -20,7 +21,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
-import { openHub } from "../../workers/connection/hub/link.ts";
+import { openHub, placeOf } from "../../workers/connection/hub/link.ts";
 import {
   ensureFolder,
   hubPlace,
@@ -30,7 +31,7 @@ import {
 } from "../../workers/shared/hub/place.ts";
 import { HELLO_BYTES, newNonce } from "../../workers/shared/hub/wire.ts";
 import { onCleanup } from "../support/cleanup.ts";
-import { type HubHome, hubHome, hubLog, reportOf, startHub } from "../support/hub.ts";
+import { endHub, type HubHome, hubHome, hubLog, reportOf, startHub } from "../support/hub.ts";
 import { joined } from "../support/hub-peer.ts";
 import { family } from "../support/long.ts";
 import { waitGone } from "../support/processes.ts";
@@ -119,18 +120,11 @@ describe("the folder", () => {
   test.runIf(isRoot)(
     "a runtime folder that is missing or of another user -> the temp folder is taken",
     async () => {
-      const home = await hubHome();
-      const { XDG_RUNTIME_DIR } = process.env;
-      onCleanup(() => {
-        if (XDG_RUNTIME_DIR === undefined) delete process.env.XDG_RUNTIME_DIR;
-        else process.env.XDG_RUNTIME_DIR = XDG_RUNTIME_DIR;
-      });
-      const runtime = join(home.agentDir, "run");
-      process.env.XDG_RUNTIME_DIR = runtime;
+      const { run } = await homeInRun();
+      expect(placeFacts("/agent", "1").runtimeFolder).toBe(run);
+      await chown(run, NOBODY, NOBODY);
       expect(placeFacts("/agent", "1").runtimeFolder).toBeUndefined();
-      await mkdir(runtime, 0o700);
-      expect(placeFacts("/agent", "1").runtimeFolder).toBe(runtime);
-      await chown(runtime, NOBODY, NOBODY);
+      await rm(run, { recursive: true });
       expect(placeFacts("/agent", "1").runtimeFolder).toBeUndefined();
     },
   );
@@ -153,6 +147,86 @@ async function squat({ place }: HubHome, onConnection: (socket: Socket) => void)
   });
   return sockets;
 }
+
+/** A file system of 64 KB. Needs root. */
+function mounted(agentDir: string, at: string, ...options: string[]): boolean {
+  const done = spawnSync("mount", [
+    "-t",
+    "tmpfs",
+    "-o",
+    ["size=64k", "mode=700", ...options].join(),
+    "tmpfs",
+    at,
+  ]);
+  if (done.status !== 0) return false;
+  onCleanup(async () => {
+    await endHub(agentDir);
+    spawnSync("umount", ["-l", at]);
+  });
+  return true;
+}
+
+/** A home whose hub has its folder in the runtime folder `<agent folder>/run`. */
+async function homeInRun(): Promise<{ agentDir: string; run: string }> {
+  const { agentDir } = await hubHome();
+  const run = join(agentDir, "run");
+  await mkdir(run, 0o700);
+  const { XDG_RUNTIME_DIR } = process.env;
+  process.env.XDG_RUNTIME_DIR = run;
+  onCleanup(() => {
+    if (XDG_RUNTIME_DIR === undefined) delete process.env.XDG_RUNTIME_DIR;
+    else process.env.XDG_RUNTIME_DIR = XDG_RUNTIME_DIR;
+  });
+  return { agentDir, run };
+}
+
+describe("the disk", () => {
+  test.runIf(isRoot)("read-only -> no hub, and the folder is named", async ({ skip }) => {
+    const { agentDir, run } = await homeInRun();
+    if (!mounted(agentDir, run, "ro")) skip("the system does not let tests mount");
+    const home = { agentDir, place: placeOf(agentDir) };
+    expect(await whyNot(home)).toMatch(/its folder cannot be made: EROFS.*\/run\/pi-mcp-/);
+  });
+
+  test.runIf(isRoot)(
+    "full when the secret is written -> no hub; with room again the next session has one",
+    async ({ skip }) => {
+      const { agentDir, run } = await homeInRun();
+      if (!mounted(agentDir, run)) skip("the system does not let tests mount");
+      const place = placeOf(agentDir);
+      await ensureFolder(place);
+      const big = join(run, "big");
+      await writeFile(big, "x".repeat(1024 * 1024)).catch(() => undefined);
+      expect(await whyNot({ agentDir, place })).toMatch(/ENOSPC/);
+      expect(existsSync(place.secret)).toBe(false);
+      await unlink(big);
+      const peer = await joined({ agentDir });
+      expect(await peer.call({ do: "echo", text: "room" })).toBe("room");
+    },
+  );
+
+  test.runIf(isRoot)(
+    "full while the hub runs -> servers start and answer; the list of processes is what is missing",
+    async ({ skip }) => {
+      const { agentDir, run } = await homeInRun();
+      if (!mounted(agentDir, run)) skip("the system does not let tests mount");
+      const home = { agentDir, place: placeOf(agentDir) };
+      await startHub(home);
+      await writeFile(join(run, "big"), "x".repeat(1024 * 1024)).catch(() => undefined);
+      const peer = await joined(home);
+      expect(await peer.call({ do: "echo", text: "no room" })).toBe("no room");
+      await expect.poll(() => hubLog(home)).toMatch(/servers\.json cannot be written: ENOSPC/);
+      expect((await reportOf(home)).servers).toHaveLength(1);
+    },
+  );
+
+  test("a log that cannot be written -> the hub works without it", async () => {
+    const home = await hubHome();
+    await mkdir(join(home.agentDir, "mcp-hub.log"));
+    const peer = await joined(home);
+    expect(await peer.call({ do: "echo", text: "unlogged" })).toBe("unlogged");
+  });
+});
 
 type Squatter = [does: string, (socket: Socket) => void, why: RegExp];
 

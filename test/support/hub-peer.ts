@@ -80,6 +80,7 @@ export async function attach(home: AgentFolder, options: PeerOptions = {}): Prom
     shared.on("error", (error) => end(`refused: ${error.message}`));
   });
   ended.catch(() => undefined);
+  shared.stdout.on("error", (error) => shared.emit("exit", null, null, error.message));
   let parts: Buffer[] = [];
   shared.stdout.on("data", (chunk: Buffer) => {
     const last = chunk.lastIndexOf(10);

@@ -264,8 +264,9 @@ export class Hub implements Desk {
     const before = this.#early.get(key)?.ends ?? 0;
     this.#early.delete(key);
     if (!isEarly) return;
-    // A server may end at a request of another era, and is started again at once.
-    const pauseMs = before === 0 ? 0 : Math.min(LIMITS.hubPauseMs * 2 ** before, LIMITS.hubLongestPauseMs);
+    // A server may end at a request of another era, or be killed, and is started again at once.
+    const pauseMs =
+      before === 0 ? 0 : Math.min(LIMITS.hubPauseMs * 2 ** (before - 1), LIMITS.hubLongestPauseMs);
     this.#early.set(key, { ends: before + 1, untilMs: performance.now() + pauseMs });
     const [oldest] = this.#early.keys();
     if (this.#early.size > EARLY_ENDS && oldest !== undefined) this.#early.delete(oldest);

@@ -204,7 +204,7 @@ export const LIMITS = {
   /** A session that has not read so many bytes is dropped; nobody waits longer than this for one that does not read. */
   hubUnreadBytes: 64 * 1024 * 1024,
   hubStallMs: 250,
-  /** A shared server that ends sooner than this after its start counts as broken: the pause before its next start doubles. */
+  /** A shared server that ends sooner than this after its start, twice in a row, counts as broken: its next start waits, each time twice as long. */
   hubEarlyMs: 5_000,
   hubPauseMs: 500,
   hubLongestPauseMs: 30_000,

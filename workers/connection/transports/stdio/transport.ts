@@ -96,7 +96,7 @@ export class StdioTransport implements Transport {
 
   /**
    * Starts the process, whose output waits until `start`. Settles when the process runs. Throws `spawn_failed` if the
-   * process cannot be started.
+   * process cannot be started, `connect_failed` if the hub does not start it.
    */
   spawn(): Promise<void> {
     this.#spawned ??= this.#spawn();
@@ -122,8 +122,12 @@ export class StdioTransport implements Transport {
   }
 
   async #spawn(): Promise<void> {
-    const { server, command, cwd, spawn } = this.#options;
-    const child = spawn();
+    let child: ServerProcess;
+    try {
+      child = this.#options.spawn();
+    } catch (error) {
+      throw await this.#notStarted(error);
+    }
     this.#process = child;
     const isOwn = child.leave === undefined;
     // At once: whoever ends Pi from here on has to know of the process. A shared one goes on.
@@ -141,8 +145,13 @@ export class StdioTransport implements Transport {
     try {
       await once(child, "spawn");
     } catch (error) {
-      throw error instanceof ThreadsError ? error : await spawnFailure({ server, command, cwd, error });
+      throw await this.#notStarted(error);
     }
+  }
+
+  async #notStarted(error: unknown): Promise<ThreadsError> {
+    const { server, command, cwd } = this.#options;
+    return error instanceof ThreadsError ? error : spawnFailure({ server, command, cwd, error });
   }
 
   #listen(child: ServerProcess): void {
