@@ -42,8 +42,29 @@ const WHOLE_FILES_COMPILED = ["--no-lazy"];
 /** A process has one compile cache. The other files of the folder share one, this file needs an empty one. */
 const OWN_COMPILE_CACHE = ["test/worker/compile-cache.test.ts"];
 
-/** All that the stdio transport promises holds as well when the server is one that sessions share: test/support/shared.ts. */
-const STDIO = ["stdio", "modern-stdio", "lifecycle", "failures", "messages"];
+/**
+ * What a server over stdio promises holds as well when sessions share it: these files run a second time through the hub
+ * (test/support/shared.ts). Not those about processes that the worker itself must end (respawn, failed-start, refused-kill), and
+ * about the key `shared` itself (panel).
+ */
+const STDIO = [
+  "stdio",
+  "modern-stdio",
+  "modern-eras",
+  "modern-questions",
+  "lifecycle",
+  "failures",
+  "messages",
+  "results",
+  "resources",
+  "prompts",
+  "server-log",
+  "roots",
+  "said",
+  "edits",
+  "config-watch",
+  "chaos",
+];
 
 interface RealProject {
   include: string[];

@@ -8,6 +8,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { startRuntime } from "../../src/runtime/runtime.ts";
 import { BENCH_SERVER } from "./bench-home.ts";
 import { builtWorkerUrl } from "./build.ts";
@@ -19,6 +20,7 @@ export const PARALLEL = 50;
 const BATCHES = 20;
 const LARGE_BYTES = 20 * 1024 * 1024;
 const LARGE_CALLS = 5;
+const HUB_END_MS = 1_000;
 
 /** How the called server runs, and the names of two entries that do so. */
 export const WAYS = { direct: ["own", "own-too"], hub: ["shared", "shared-too"] } as const;
@@ -153,6 +155,9 @@ export async function measureWays(
   progress: (run: number) => void,
 ): Promise<Record<Way, WayFigures[]>> {
   const agentDir = await mkdtemp(join(tmpdir(), "pmt-hub-"));
+  const { XDG_RUNTIME_DIR: before } = process.env;
+  // The hub's own folder goes with this one.
+  process.env.XDG_RUNTIME_DIR = agentDir;
   const sessions: Runtime[] = [];
   const figures: Record<Way, WayFigures[]> = { direct: [], hub: [] };
   try {
@@ -167,6 +172,10 @@ export async function measureWays(
   } finally {
     await sessions[0]?.ask("hub", { stop: {} }, undefined).catch(() => undefined);
     for (const session of sessions) await session.stop();
+    if (before === undefined) delete process.env.XDG_RUNTIME_DIR;
+    else process.env.XDG_RUNTIME_DIR = before;
+    // The hub writes its last line after its answer.
+    await sleep(HUB_END_MS);
     await rm(agentDir, { recursive: true, force: true });
   }
 }

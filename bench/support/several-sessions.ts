@@ -21,10 +21,10 @@ export interface Arm {
 }
 
 export interface SessionFigures {
-  /** From the prompt until the model had the right answer; undefined: this Pi has no servers. */
-  callMs: number | undefined;
+  /** From the prompt until the model had the right answer; of a Pi without servers, from its own tool `read`. */
+  callMs: number;
   /** From the spawn of this Pi until then. */
-  startMs: number | undefined;
+  startMs: number;
   /** Prompts until the answer was right: a client may not know the tool yet. */
   prompts: number;
   /** Of all sessions so far, their servers and the hub. */
@@ -44,6 +44,8 @@ const QUIET = { quietMs: 5_000, longestMs: 90_000 };
 const END_MS = 5_000;
 const PROMPT_TIMEOUT_MS = 90_000;
 const MOST_PROMPTS = 20;
+/** What a Pi without servers reads. */
+const FILE = { name: "answer.txt", content: "the answer of a file" };
 /** Before the model is asked again for a tool that its client does not know yet. */
 const AGAIN_MS = 250;
 
@@ -64,7 +66,7 @@ const endHub = async (homeDir: string): Promise<void> => {
 
 /** One home with its servers and a scripted model. */
 async function openHome({ variant, isShared }: Arm, few: boolean) {
-  const home = await createHome({ settings: variant.settings });
+  const home = await createHome({ settings: variant.settings, files: { [FILE.name]: FILE.content } });
   const servers = await npmServers(home.cwd, { few });
   const { entry } = variant;
   if (entry) {
@@ -81,16 +83,24 @@ async function openHome({ variant, isShared }: Arm, few: boolean) {
 
 type Home = Awaited<ReturnType<typeof openHome>>;
 
-/** Whether the request tells the model that `text` came back from the server. */
-const isAnswered = (request: ModelRequest | undefined, text: string): boolean =>
-  request !== undefined && (toolResultTexts(request).at(-1) ?? "").includes(`Echo: ${text}`);
+/** Whether the request tells the model that `text` is the answer of its call. */
+const isAnswered = (request: ModelRequest, text: string): boolean =>
+  (toolResultTexts(request).at(-1) ?? "").includes(text);
+
+/** What the model calls, and what must be in the answer. */
+function questionOf({ pid }: RpcSession, { call, entry }: Variant): { turn: ModelTurn; text: string } {
+  if (!entry)
+    return { turn: { toolCalls: [{ name: "read", args: { path: FILE.name } }] }, text: FILE.content };
+  const message = `answer ${pid}`;
+  return { turn: call(ECHO.server, [{ tool: ECHO.tool, args: { message } }]), text: `Echo: ${message}` };
+}
 
 async function firstCall(session: RpcSession, { variant, label }: Arm, { model, turns }: Home) {
   const promptedAtMs = epochMs();
-  const text = `answer ${session.pid}`;
+  const { turn, text } = questionOf(session, variant);
   for (let prompts = 1; prompts <= MOST_PROMPTS; prompts++) {
     model.forget();
-    turns.splice(0, turns.length, variant.call(ECHO.server, [{ tool: ECHO.tool, args: { message: text } }]));
+    turns.splice(0, turns.length, turn);
     await session.prompt("go on", PROMPT_TIMEOUT_MS);
     const answered = model.requests.find((request) => isAnswered(request, text));
     if (answered) return { atMs: answered.arrivedAtMs, promptedAtMs, prompts };
@@ -104,14 +114,14 @@ async function addSession(arm: Arm, opened: Home): Promise<{ session: RpcSession
   const { home, model } = opened;
   const session = await startRpc({ home, model, extensions: [arm.variant.extension] });
   await session.ready();
-  const called = arm.variant.entry ? await firstCall(session, arm, opened) : undefined;
+  const { atMs, promptedAtMs, prompts } = await firstCall(session, arm, opened);
   const pids = await settledPids(home.dir, QUIET);
   return {
     session,
     figures: {
-      callMs: called && called.atMs - called.promptedAtMs,
-      startMs: called && called.atMs - session.startedAtMs,
-      prompts: called?.prompts ?? 0,
+      callMs: atMs - promptedAtMs,
+      startMs: atMs - session.startedAtMs,
+      prompts,
       memoryMb: await pssMb(pids),
       processes: pids.length,
     },

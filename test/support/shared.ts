@@ -5,7 +5,7 @@
  */
 import { open, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, test } from "vitest";
+import { test } from "vitest";
 import type { WorkerEvent } from "../../src/shared/protocol/contract.ts";
 import { answerHub } from "../../workers/connection/hub/ask.ts";
 import { HUB_LOG, placeOf } from "../../workers/connection/hub/link.ts";
@@ -16,8 +16,6 @@ export const SHARED = process.env.PMT_SHARED === "1";
 
 /** A test that sharing must change, with the reason. */
 export const ownTest = (_reason: string): typeof test => (SHARED ? (test.skip as typeof test) : test);
-export const ownDescribe = (_reason: string): typeof describe =>
-  SHARED ? (describe.skip as typeof describe) : describe;
 
 const HUB_END_MS = 10_000;
 
