@@ -2,14 +2,17 @@
  * Owns: tests of shared servers with two and more real Pi processes: which process answers whom, edits, a project's files,
  * approval, deaths, and that no process is left. test/hostile/hub.test.ts has the attacks on the hub itself.
  */
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { copyFile, readFile, readlink, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
 import { hubPlace, placeFacts } from "../../workers/shared/hub/place.ts";
+import { BUILT_HUB, hubHome, reportOf, SESSION, startSession } from "../support/hub.ts";
 import { ALL_ROWS } from "../support/long.ts";
 import { toolResultTexts } from "../support/model.ts";
+import { bundle } from "../support/one-file.ts";
 import { type PiHome, runPrint } from "../support/pi-run.ts";
 import { processesWithMarker, waitGone } from "../support/processes.ts";
 import { notices } from "../support/rpc-events.ts";
@@ -296,3 +299,26 @@ test("Pi's Bun build starts the hub, then Pi on Node -> both use it, one process
   expect(await hubsOf(at)).toHaveLength(1);
   await expectNothingLeft(at, [b]);
 });
+
+test.runIf(process.platform === "linux")(
+  "a program that Bun has compiled starts the hub, as Pi's own build -> the program runs the hub as Bun, a session on Node uses it too",
+  async () => {
+    const at = await hubHome();
+    const compiled = join(at.agentDir, "compiled");
+    const session = join(at.agentDir, "session.js");
+    await writeFile(
+      `${compiled}.ts`,
+      "const [file] = process.argv.splice(2, 1); await import(String(file));",
+    );
+    execFileSync(BUN, ["build", "--compile", `${compiled}.ts`, "--outfile", compiled], { stdio: "ignore" });
+    bundle(SESSION, session);
+    await copyFile(BUILT_HUB, join(at.agentDir, "hub.js"));
+    const a = startSession(at, [{ do: "echo", text: "compiled" }], { N: "1" }, [compiled, session]);
+    await a.line("compiled");
+    const { pid } = await reportOf(at);
+    expect(await readlink(`/proc/${pid}/exe`)).toBe(compiled);
+    const b = startSession(at, [{ do: "echo", text: "on Node" }], { N: "2" });
+    await b.line("on Node");
+    expect((await reportOf(at)).servers).toHaveLength(2);
+  },
+);

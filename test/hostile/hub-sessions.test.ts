@@ -322,6 +322,21 @@ describe("servers", () => {
     expect(await hubLog(home)).not.toContain("foreign");
   });
 
+  test("one that answers 50,000 ids that nobody has sent -> few lines in the hub's log, calls are answered meanwhile", async () => {
+    const home = await hubHome();
+    await startHub(home);
+    const [one, two] = await Promise.all([joined(home), joined(home)]);
+    const told = one.call({ do: "unasked", times: 50_000 });
+    await alive(two);
+    expect(await told).toBe("told");
+    await alive(two);
+    await expect.poll(() => hubLog(home)).toContain("answered a request that nobody has sent");
+    const lines = (await hubLog(home)).split("\n");
+    expect(lines.filter((line) => line.includes("nobody has sent")).length).toBeLessThanOrEqual(
+      LIMITS.serverLogLines,
+    );
+  });
+
   test("one that floods all sessions -> each gets all of it, other servers answer meanwhile", async () => {
     const home = await hubHome();
     await startHub(home);

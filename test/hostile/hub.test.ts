@@ -296,7 +296,21 @@ describe("the secret", () => {
     await unlink(home.place.secret);
   });
 
-  test("removed or replaced while the hub runs -> a session with another secret is refused, and takes no server away", async () => {
+  test("removed while the hub runs, as by a cleaner of the temp folder -> the hub writes it again, the session waits and has no other hub", async () => {
+    const home = await hubHome();
+    const hub = await startHub(home, { times: { endMs: 60_000, lookMs: 500 } });
+    const peer = await joined(home);
+    const open = peer.call({ do: "echo", text: "open", ms: 1_500 });
+    const secret = await readFile(home.place.secret, "utf8");
+    await unlink(home.place.secret);
+    const other = await joined(home);
+    expect(await other.call({ do: "pid" })).toBe(String(peer.process.pid));
+    expect(await open).toBe("open");
+    expect(await readFile(home.place.secret, "utf8")).toBe(secret);
+    expect((await reportOf(home)).pid).toBe(hub);
+  });
+
+  test("replaced while the hub runs -> a session with another secret is refused, and takes no server away", async () => {
     const home = await hubHome();
     const hub = await startHub(home);
     const peer = await joined(home);

@@ -98,16 +98,22 @@ export interface SessionProcess {
   kill(signal: NodeJS.Signals): void;
 }
 
-/** Starts a process that uses the server shared.mjs and makes these calls at once. It stays until it is killed. */
+export const SESSION = join(root, "test/fixtures/shared-session.ts");
+
+/**
+ * Starts a process that uses the server shared.mjs and makes these calls at once. It stays until it is killed. `by`: the program
+ * that runs the session, and its file.
+ */
 export function startSession(
   { agentDir }: HubHome,
   calls: readonly object[],
   env: Record<string, string> = {},
+  by: readonly [runtime: string, file: string] = [process.execPath, SESSION],
 ): SessionProcess {
-  const file = join(root, "test/fixtures/shared-session.ts");
-  const child = spawn(process.execPath, [file, agentDir, JSON.stringify(calls), JSON.stringify(env)], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+  const [runtime, file] = by;
+  const server = join(root, "test/fixtures/servers/shared.mjs");
+  const args = [file, agentDir, JSON.stringify(calls), JSON.stringify(env), server];
+  const child = spawn(runtime, args, { stdio: ["ignore", "pipe", "inherit"] });
   const ended = once(child, "exit");
   onCleanup(async () => {
     child.kill("SIGKILL");

@@ -18,7 +18,7 @@ export interface OneFile {
 /** SDKs with CommonJS parts call `require`, which a module of ECMAScript does not have. */
 const REQUIRE = 'import { createRequire as r } from "node:module"; const require = r(import.meta.url);';
 
-function bundle(script: string, outfile: string): void {
+export function bundle(script: string, outfile: string): void {
   // Only a test that needs a bundle pays for the bundler.
   const { buildSync } = createRequire(import.meta.url)("esbuild") as typeof import("esbuild");
   buildSync({

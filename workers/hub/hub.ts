@@ -12,11 +12,18 @@ import { messageOf } from "../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import type { SharedServer } from "../../src/shared/protocol/person.ts";
 import { codeOf } from "../shared/files/read-regular.ts";
-import { addressOf, ensureFolder, type HubPlace, type HubSecret, readSecret } from "../shared/hub/place.ts";
+import {
+  addressOf,
+  ensureFolder,
+  type HubPlace,
+  type HubSecret,
+  readSecret,
+  writeSecret,
+} from "../shared/hub/place.ts";
 import type { Attach } from "../shared/hub/wire.ts";
 import type { Log } from "../shared/log.ts";
 import { settledWithin } from "../shared/pace/abort.ts";
-import type { Leave } from "../shared/pace/pace.ts";
+import { createLineBudget, type Leave } from "../shared/pace/pace.ts";
 import type { Launch } from "../shared/programs/processes.ts";
 import { groupMemory, killStrays } from "../shared/programs/processes.ts";
 import { createServersFile, endLeft, leftServers } from "./orphans.ts";
@@ -233,7 +240,12 @@ export class Hub implements Desk {
 
   #start(key: string, { launch, offer, label }: Attach): Running {
     const { log } = this.#options;
-    const note = (text: string): void => log.warn(`${label}: ${text}`);
+    // A server can say odd things without end.
+    const notes = createLineBudget(
+      { lines: LIMITS.serverLogLines, chars: LIMITS.serverLogChars, windowMs: LIMITS.serverLogWindowMs },
+      (count) => log.warn(`${label}: ${count} more notes are left out`),
+    );
+    const note = (text: string): void => notes.write(() => `${label}: ${text}`, log.warn);
     const running: Running = {
       key,
       offer,
@@ -245,6 +257,7 @@ export class Hub implements Desk {
           this.#writePids();
         },
         onGone: ({ livedMs, isBroken }) => {
+          notes.close();
           log.info(`${label}: process ${running.process.pid ?? "none"} ended`);
           this.#running.delete(running);
           for (const [session, used] of this.#users) if (used === running) this.#users.delete(session);
@@ -336,8 +349,19 @@ export class Hub implements Desk {
   }
 
   #look(): void {
-    if (this.#isClosing || this.#isInPlace()) return;
+    if (this.#isClosing) return;
+    if (this.#isInPlace()) {
+      this.#keepSecret().catch((error: unknown) => this.#options.log.error(messageOf(error)));
+      return;
+    }
     this.#options.log.warn("its folder is gone");
     void this.close();
+  }
+
+  /** Whoever clears up temp folders may take the secret, which is read only when a session begins, and nobody finds the hub. */
+  async #keepSecret(): Promise<void> {
+    const { place } = this.#options;
+    if (this.#secret && !lstatSync(place.secret, { throwIfNoEntry: false }))
+      await writeSecret(place, this.#secret);
   }
 }

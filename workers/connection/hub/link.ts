@@ -53,6 +53,8 @@ export const placeOf = (agentDir: string): HubPlace => hubPlace(placeFacts(agent
 
 /** The hub closes a connection when it ends, or when too many have not proved themselves yet. */
 const CLOSED_RETRY_MS = 50;
+/** Each look is a connection, which the hub notes as one without a proof. */
+const SECRET_RETRY_MS = 500;
 
 /**
  * Connects to the hub, and starts one if there is none. Throws `HubUnusable` with the reason: then there is no hub for this
@@ -153,6 +155,28 @@ async function startAndConnect(agentDir: string, place: HubPlace): Promise<Socke
   return socket;
 }
 
+/** A hub that runs without its secret, as after a clearing of the temp folder, writes it again when it looks for it. */
+async function hasItsSecretSoon(place: HubPlace): Promise<boolean> {
+  const until = performance.now() + 1.5 * LIMITS.hubLookMs;
+  while ((await isListening(place)) && performance.now() < until) {
+    await sleep(SECRET_RETRY_MS);
+    if (await readSecret(place)) return true;
+  }
+  return false;
+}
+
+async function isListening({ socket: path }: HubPlace): Promise<boolean> {
+  if (process.platform === "win32") return false;
+  const socket = connect(path);
+  socket.on("error", () => undefined);
+  const found = await once(socket, "connect").then(
+    () => true,
+    () => false,
+  );
+  socket.destroy();
+  return found;
+}
+
 /** Runs while nobody else starts a hub. */
 async function startUnlessThere(agentDir: string, place: HubPlace): Promise<void> {
   const found = await connectTo(place);
@@ -160,8 +184,11 @@ async function startUnlessThere(agentDir: string, place: HubPlace): Promise<void
     found.destroy();
     return;
   }
+  if (!(await readSecret(place))) {
+    if (await hasItsSecretSoon(place)) return;
+    await writeSecret(place);
+  }
   if (process.platform !== "win32") await nodeFiles.remove(place.socket);
-  if (!(await readSecret(place))) await writeSecret(place);
   if (!hubFile.isKnown()) await hubFile.find();
   const boot: HubBoot = { place, logFile: join(agentDir, HUB_LOG) };
   const env = Object.fromEntries(

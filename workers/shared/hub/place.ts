@@ -141,9 +141,13 @@ export async function readSecret({ secret }: HubPlace): Promise<HubSecret | unde
   return { key: Buffer.from(key, "hex"), pipe };
 }
 
-/** Writes a new secret, for a hub that is to be started. Throws `HubUnusable`. */
-export async function writeSecret({ secret }: HubPlace): Promise<HubSecret> {
-  const made = { key: randomBytes(KEY_BYTES), pipe: randomBytes(16).toString("hex") };
+const newSecret = (): HubSecret => ({
+  key: randomBytes(KEY_BYTES),
+  pipe: randomBytes(16).toString("hex"),
+});
+
+/** Writes a new secret, for a hub that is to be started, or again the one of a hub that runs. Throws `HubUnusable`. */
+export async function writeSecret({ secret }: HubPlace, made = newSecret()): Promise<HubSecret> {
   try {
     // In one step: half a secret, as of a full disk, would keep every later hub away.
     await writeFileAtomic(secret, `${made.key.toString("hex")} ${made.pipe}\n`);
