@@ -6,7 +6,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { ALL, SUITES } from "./scenarios.ts";
-import { proveConformance } from "./support.ts";
+import { proveConformance, proveOverStdio } from "./support.ts";
 
 const requirements = join(
   import.meta.dirname,
@@ -27,4 +27,7 @@ test("conformance 2026-07-28: each scenario that the revision requires -> it run
   expect(scored.filter((scenario) => !ALL.modern.includes(scenario))).toEqual([]);
 });
 
-for (const suite of ["stable", "next", "modern"] as const) proveConformance(suite);
+for (const suite of ["stable", "next", "modern"] as const) {
+  proveConformance(suite);
+  for (const way of ["stdio", "stdio, shared"] as const) proveOverStdio(suite, way);
+}

@@ -10,6 +10,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describeError, ThreadsError } from "../../src/shared/protocol/errors.ts";
+import { endHub } from "../support/end-hub.ts";
 import { type PlainSession, startPlainSession } from "../support/plain-session.ts";
 import type { User } from "../support/signing-in.ts";
 
@@ -37,7 +38,11 @@ export interface Asked {
   revision: string;
   /** JSON, or empty. */
   context: string;
+  over?: Over;
 }
+
+/** How the client reaches the suite's server: over HTTP, or over stdio through bridge.mjs, its own or a shared one. */
+export type Over = "http" | "stdio" | "stdio, shared";
 
 type Say = (text: string) => void;
 
@@ -144,10 +149,14 @@ async function signIn({ session, server, user, say }: Player): Promise<void> {
 }
 
 /** The server's entry, as a user would write it for the scenario. */
-function entryOf({ url, scenario, revision }: Asked, context: Context): Record<string, unknown> {
+function entryOf(
+  { url, scenario, revision, over = "http" }: Asked,
+  context: Context,
+): Record<string, unknown> {
   const oauth = oauthOf(scenario, context);
+  const bridge = { command: process.execPath, args: [join(import.meta.dirname, "bridge.mjs"), url] };
   return {
-    url,
+    ...(over === "http" ? { url } : { ...bridge, shared: over === "stdio, shared" }),
     lifecycle: "eager",
     ...(revision === STATELESS ? { protocol: STATELESS } : {}),
     ...(Object.keys(oauth).length > 0 ? { oauth } : {}),
@@ -210,6 +219,7 @@ export async function startClient(): Promise<Client> {
     },
     close: async () => {
       await session.runtime.stop();
+      await endHub(place.agentDir);
       await rm(dir, { recursive: true, force: true });
     },
   };

@@ -113,6 +113,13 @@ export const RUN: ByVersion = {
   modern: ALL_ROWS ? ALL.modern : [...ONLY_STATELESS, SCHEMAS, "tools_call", "auth/metadata-default"],
 };
 
+/** Scenarios that are about messages alone, not about HTTP or signing in: they hold over stdio as well. */
+export const OVER_STDIO: ByVersion = {
+  stable: ["initialize", "tools_call", "elicitation-sep1034-client-defaults"],
+  next: ["initialize", "tools_call", "elicitation-sep1034-client-defaults", SCHEMAS],
+  modern: ["tools_call", "sep-2322-client-request-state", "json-schema-ref-no-deref", SCHEMAS],
+};
+
 /** Scenarios that run and fail, each with the reason. This list may only shrink. */
 export const EXPECTED_FAILURES: Record<keyof typeof SUITES, Readonly<Record<string, string>>> = {
   stable: {},

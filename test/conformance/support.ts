@@ -12,8 +12,8 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, expect, inject, test } from "vitest";
 import { forWholeFile, onCleanup } from "../support/cleanup.ts";
-import { startClient } from "./driver.ts";
-import { ALL, EXPECTED_FAILURES, LEFT_OUT, RUN, SUITES } from "./scenarios.ts";
+import { type Over, startClient } from "./driver.ts";
+import { ALL, EXPECTED_FAILURES, LEFT_OUT, OVER_STDIO, RUN, SUITES } from "./scenarios.ts";
 
 type SuiteName = keyof typeof SUITES;
 
@@ -63,6 +63,9 @@ async function readAsked(socket: Socket) {
   return { url, scenario, revision, context };
 }
 
+/** How the client of the scenario that runs reaches the server. */
+let over: Over = "http";
+
 /** Plays the client for each connection of client.sh. */
 async function playClients(): Promise<{ port: number; said: Running["said"] }> {
   // As in Pi, the thread finds what Node compiled for an earlier one.
@@ -71,7 +74,7 @@ async function playClients(): Promise<{ port: number; said: Running["said"] }> {
   onCleanup(() => client.close());
   let lines: string[] = [];
   const answer = async (socket: Socket): Promise<void> => {
-    const code = await client.drive(await readAsked(socket), (line) => lines.push(line));
+    const code = await client.drive({ ...(await readAsked(socket)), over }, (line) => lines.push(line));
     socket.end(`${code}\n`);
   };
   const server = createServer((socket) => void answer(socket));
@@ -142,7 +145,8 @@ async function readResults(folder: string): Promise<string> {
   return [...lines, await read("stderr.txt")].join("\n");
 }
 
-async function runScenario(suite: SuiteName, scenario: string): Promise<Outcome> {
+async function runScenario(suite: SuiteName, scenario: string, way: Over = "http"): Promise<Outcome> {
+  over = way;
   const results = await mkdtemp(join(tmpdir(), "pmt-conformance-results-"));
   const limits = ["--timeout", String(SCENARIO_MS), "--output-dir", results];
   const args = ["client", "--command", COMMAND, "--scenario", scenario, ...limits, ...SUITES[suite].args];
@@ -156,6 +160,16 @@ async function runScenario(suite: SuiteName, scenario: string): Promise<Outcome>
 async function listed(suite: SuiteName): Promise<string[]> {
   const { printed } = await run(suite, ["list", "--client"]);
   return [...printed.matchAll(/^ +- (\S+)/gm)].map(([, name = ""]) => name);
+}
+
+/** Declares the tests of one version and revision of servers over stdio. The suite has none: theirs speak HTTP to bridge.mjs. */
+export function proveOverStdio(suite: SuiteName, way: Over): void {
+  describe(`conformance ${SUITES[suite].version}, ${suite}, over ${way}`, () => {
+    test.each(OVER_STDIO[suite])("%s", async (scenario) => {
+      const { passed, report } = await runScenario(suite, scenario, way);
+      expect(passed, report).toBe(true);
+    });
+  });
 }
 
 /** Declares the tests of one version and revision. */

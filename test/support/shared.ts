@@ -3,28 +3,17 @@
  * of vitest.config.ts: the same tests through the hub, so that a shared server is proven to behave as one of the session's own.
  * Called by: worker/support.ts, and tests that hold for one of the two only.
  */
-import { open, rm } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "vitest";
 import type { WorkerEvent } from "../../src/shared/protocol/contract.ts";
-import { answerHub } from "../../workers/connection/hub/ask.ts";
-import { HUB_LOG, placeOf } from "../../workers/connection/hub/link.ts";
-import { waitGone } from "./processes.ts";
+import { HUB_LOG } from "../../workers/connection/hub/link.ts";
 
 /** Whether the servers of `start` are shared ones. */
 export const SHARED = process.env.PMT_SHARED === "1";
 
 /** A test that sharing must change, with the reason. */
 export const ownTest = (_reason: string): typeof test => (SHARED ? (test.skip as typeof test) : test);
-
-const HUB_END_MS = 10_000;
-
-/** Ends the hub of an agent folder with its servers, and removes its folder. */
-export async function endHub(agentDir: string): Promise<void> {
-  const { report } = await answerHub(agentDir, { stop: {} });
-  if (report) await waitGone([report.pid], HUB_END_MS);
-  await rm(placeOf(agentDir).folder, { recursive: true, force: true });
-}
 
 const LOOK_MS = 10;
 const STARTED = /^\S+ info +\[hub\] (.+): process (\d+) started$/gm;

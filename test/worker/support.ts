@@ -16,11 +16,12 @@ import type { CallResult } from "../../src/shared/protocol/calls.ts";
 import { ThreadsError } from "../../src/shared/protocol/errors.ts";
 import type { SessionFacts, SessionLimits } from "../../src/shared/protocol/session.ts";
 import { forWholeFile, onCleanup } from "../support/cleanup.ts";
+import { endHub } from "../support/end-hub.ts";
 import { freePort } from "../support/free-port.ts";
 import { type OneFile, oneFile } from "../support/one-file.ts";
 import { killMarked, processesWithMarker, waitGone } from "../support/processes.ts";
 import { type RecordingUser, recordingUser } from "../support/recording-user.ts";
-import { endHub, followHub, SHARED } from "../support/shared.ts";
+import { followHub, SHARED } from "../support/shared.ts";
 import { type Watched, watchRuntime } from "../support/watched-runtime.ts";
 
 export { onCleanup } from "../support/cleanup.ts";
