@@ -80,19 +80,22 @@ describe("starts", () => {
         return String(error);
       }
     };
-    expect(await refused()).toMatch(/^exit \d/);
-    expect(await refused()).toMatch(/^exit \d/);
-    const third = await Promise.all([refused(), refused(), refused()]);
-    for (const why of third)
-      expect(why).toMatch(/ended right after its last starts; it is started again in 1 s/);
-    await sleep(LIMITS.hubPauseMs);
-    expect(await refused()).toMatch(/^exit \d/);
-    await sleep(LIMITS.hubPauseMs);
-    expect(await refused()).toMatch(/is started again in 1 s/);
+    const startsSoFar = async (): Promise<number> =>
+      ((await hubLog(home)).match(/process \d+ started/g) ?? []).length;
+    const since = performance.now();
+    const told: string[] = [];
+    while (performance.now() - since < 5 * LIMITS.hubPauseMs)
+      told.push(...(await Promise.all([refused(), refused(), refused()])));
+    const tookMs = performance.now() - since;
+    // The first two starts follow each other at once; then come pauses of 0.5, 1, 2, ... s.
+    let allowed = 2;
+    for (let pauseMs: number = LIMITS.hubPauseMs, atMs = pauseMs; atMs <= tookMs; atMs += pauseMs *= 2) allowed++;
+    expect(await startsSoFar()).toBeLessThanOrEqual(allowed);
+    for (const why of told)
+      expect(why).toMatch(/^exit \d|ended right after its last starts; it is started again in \d+ s/);
     const wanted = await attach(home, { ...dying, isWanted: true });
     expect(await wanted.ended).toMatch(/^exit \d/);
-    const starts = (await hubLog(home)).match(/process \d+ started/g) ?? [];
-    expect(starts).toHaveLength(4);
+    expect(told.filter((why) => why.includes("started again in")).length).toBeGreaterThan(0);
   });
 
   test.each<[string, Record<string, string>, string, RegExp]>([
@@ -342,7 +345,7 @@ describe("servers", () => {
     await startHub(home);
     const [one, two] = await Promise.all([joined(home), joined(home)]);
     const other = await joined(home, { env: { N: "other" } });
-    const bytes = amount(40_000_000, 400_000_000);
+    const bytes = amount(8_000_000, 400_000_000);
     const flooded = one.call({ do: "flood", bytes });
     let calls = 0;
     let isOver = false;

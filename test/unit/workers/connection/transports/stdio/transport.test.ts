@@ -12,6 +12,7 @@ import { createStdioInbox, LineReader } from "../../../../../../workers/connecti
 import { ServerStderr } from "../../../../../../workers/connection/transports/stdio/stderr.ts";
 import { StdioTransport } from "../../../../../../workers/connection/transports/stdio/transport.ts";
 import type { Log } from "../../../../../../workers/shared/log.ts";
+import { UNUSED_TIMES } from "../../../../../../workers/shared/pace/pace.ts";
 import { describeExit, ProcessEnd } from "../../../../../../workers/shared/programs/end.ts";
 import {
   type Killed,
@@ -402,6 +403,15 @@ describe("closeWithin, a process that ends", () => {
     await end.closeWithin(soon);
     expect(events).toEqual(steps);
     expect(end.exit).toBe(exit);
+  });
+
+  test("a server that was never of use -> SIGTERM at once, and nobody waits for the end after SIGKILL", async () => {
+    const { end, events } = start({ exitsAt: "SIGTERM" });
+    await end.closeWithin(UNUSED_TIMES);
+    expect(events).toEqual(["end of stdin", "SIGTERM", ...LAST]);
+    const stubborn = start();
+    await stubborn.end.closeWithin({ ...UNUSED_TIMES, killMs: 10 });
+    expect(stubborn.events).toEqual(["end of stdin", "SIGTERM", "SIGKILL"]);
   });
 
   test("by itself before -> nothing is sent", async () => {
