@@ -21,6 +21,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
+import { answerHub } from "../../workers/connection/hub/ask.ts";
 import { openHub, placeOf } from "../../workers/connection/hub/link.ts";
 import {
   ensureFolder,
@@ -78,6 +79,21 @@ describe("the folder", () => {
     await mkdir(home.place.folder, 0o700);
     await chown(home.place.folder, NOBODY, NOBODY);
     expect(await whyNot(home)).toMatch(/belongs to another user/);
+  });
+
+  test("ten hubs that end while sessions come -> each session has a hub; the last one leaves nothing in the temp folder", async () => {
+    const home = await hubHome();
+    for (let round = 0; round < 10; round++) {
+      const socket = await openHub(home.agentDir);
+      socket.destroy();
+      const ended = answerHub(home.agentDir, { stop: {} });
+      // At any moment of the end.
+      await sleep(round * 3);
+      (await openHub(home.agentDir)).destroy();
+      await ended.catch(() => undefined);
+    }
+    await answerHub(home.agentDir, { stop: {} });
+    await expect.poll(() => existsSync(home.place.folder), { timeout: 10_000 }).toBe(false);
   });
 
   test("it is removed while the hub runs -> the hub and its servers end", async () => {

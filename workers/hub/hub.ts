@@ -11,6 +11,8 @@ import type { ProcessRow } from "../../src/shared/process/strays.ts";
 import { messageOf } from "../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import type { SharedServer } from "../../src/shared/protocol/person.ts";
+import { nodeFiles } from "../shared/files/file-system.ts";
+import { withLock } from "../shared/files/lock.ts";
 import { codeOf } from "../shared/files/read-regular.ts";
 import {
   addressOf,
@@ -155,17 +157,33 @@ export class Hub implements Desk {
     const { log, onEnd } = this.#options;
     // First of all: whoever wants a hub from now on starts another one. libuv removes whatever lies at the socket's path
     // when it closes a socket: if that is another hub's, this one stays open until the process ends.
-    if (this.#isInPlace()) this.#server.close();
+    const isInPlace = this.#isInPlace();
+    if (isInPlace) this.#server.close();
     for (const { process: one } of this.#running) one.end();
     await Promise.all([...this.#running].map(({ process: one }) => one.ended));
     await killStrays(this.#left);
     await this.#file.remove().catch(() => undefined);
+    if (isInPlace) await this.#leaveFolder();
     const sessions = [...this.#sessions];
     for (const session of sessions) session.drop("was ended with the hub of shared servers");
     await settledWithin(Promise.all(sessions.map(({ closed }) => closed)), LAST_WORDS_MS);
     log.info("ended");
     await log.flush();
     onEnd();
+  }
+
+  /** Leaves nothing behind, unless another hub is being started there or runs. */
+  async #leaveFolder(): Promise<void> {
+    const { place, log } = this.#options;
+    try {
+      await withLock(place.lock, { files: nodeFiles }, async () => {
+        const isTaken = lstatSync(place.socket, { throwIfNoEntry: false }) !== undefined;
+        if (!isTaken && process.platform !== "win32") await nodeFiles.remove(place.secret);
+      });
+      await nodeFiles.remove(place.folder);
+    } catch (error) {
+      log.info(`${place.folder} stays: ${messageOf(error)}`);
+    }
   }
 
   attach(session: Session, wanted: Attach): void {

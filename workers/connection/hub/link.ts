@@ -56,17 +56,25 @@ const CLOSED_RETRY_MS = 50;
 /** Each look is a connection, which the hub notes as one without a proof. */
 const SECRET_RETRY_MS = 500;
 
+/** A program that does not answer at the hub's place would hold up each server of the session. */
+const unusable = new Map<string, { why: HubUnusable; untilMs: number }>();
+
 /**
  * Connects to the hub, and starts one if there is none. Throws `HubUnusable` with the reason: then there is no hub for this
- * session.
+ * session. For `LIMITS.retryAfterFailureMs` the same reason is told without looking again, unless a person waits.
  */
-export async function openHub(agentDir: string): Promise<Socket> {
+export async function openHub(agentDir: string, isWanted = true): Promise<Socket> {
+  const before = unusable.get(agentDir);
+  if (before && !isWanted && performance.now() < before.untilMs) throw before.why;
+  unusable.delete(agentDir);
   try {
     const place = placeOf(agentDir);
     await ensureFolder(place);
     return (await connectTo(place)) ?? (await startAndConnect(agentDir, place));
   } catch (error) {
-    throw error instanceof HubUnusable ? error : new HubUnusable(messageOf(error), { cause: error });
+    const why = error instanceof HubUnusable ? error : new HubUnusable(messageOf(error), { cause: error });
+    unusable.set(agentDir, { why, untilMs: performance.now() + LIMITS.retryAfterFailureMs });
+    throw why;
   }
 }
 

@@ -33,6 +33,8 @@ export interface ServerProcess extends EventEmitter {
   /** Only of a shared one: ends this session's use of it. Nothing is signalled. */
   leave?(how: Leave): void;
   readonly sharing?: Sharing | undefined;
+  /** The hub has gone, and nothing is known of the server. */
+  readonly isLost?: boolean;
 }
 
 export const onWindows = process.platform === "win32";

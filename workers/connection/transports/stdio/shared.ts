@@ -27,7 +27,7 @@ export async function sharedStarter(
   const { definition, maxMessageBytes } = options;
   let first: Promise<Socket> | undefined;
   try {
-    const socket = await openHub(agentDir);
+    const socket = await openHub(agentDir, use.isWanted);
     first = Promise.resolve(socket);
   } catch (error) {
     if (!(error instanceof HubUnusable)) throw error;
@@ -62,6 +62,7 @@ export class SharedServerProcess extends EventEmitter implements ServerProcess {
   pid: number | undefined;
   /** Undefined until the hub has answered. */
   sharing: Sharing | undefined;
+  isLost = false;
   #socket: Socket | undefined;
   readonly #open: Promise<Socket>;
   readonly #frames = new FrameReader<FromHub>();
@@ -187,8 +188,9 @@ export class SharedServerProcess extends EventEmitter implements ServerProcess {
     );
   }
 
-  #lost(why = "lost its connection to the hub of shared servers"): void {
-    this.#finish(null, null, why);
+  #lost(why?: string): void {
+    this.isLost = why === undefined && !this.#isOver;
+    this.#finish(null, null, why ?? "lost its connection to the hub of shared servers");
   }
 
   #finish(code: number | null, signal: NodeJS.Signals | null, why?: string): void {

@@ -88,18 +88,25 @@ async function starterOf(launch: Launch, options: ConnectOptions): Promise<() =>
 /** Loads what a connection needs once its process is starting. */
 export const preload = () => import("./handshake.ts");
 
-/** Throws `ThreadsError`; then it has left nothing running. */
-export async function connectStdio(target: StdioTarget, options: ConnectOptions): Promise<Connection> {
+/** Throws `ThreadsError`; then it has left nothing running. `isAgain`: the hub has gone in the attempt before. */
+export async function connectStdio(
+  target: StdioTarget,
+  options: ConnectOptions,
+  isAgain = false,
+): Promise<Connection> {
   const { definition, onNote } = options;
   const server = definition.name;
   const command = await withoutNpm(commandOf(target, options), options);
   const launch = await launchOf(command, server);
   await spawnTurn();
   if (options.signal.aborted) throw stoppedEarly(definition);
+  // What the handshake needs is loaded while the hub answers.
+  if (options.hub) preload().catch(() => undefined);
   const spawn = await starterOf(launch, options);
   if (options.signal.aborted) throw stoppedEarly(definition);
-  const create = (): StdioTransport =>
-    new StdioTransport({
+  let last: StdioTransport | undefined;
+  const create = (): StdioTransport => {
+    last = new StdioTransport({
       ...options,
       server,
       command: target.command,
@@ -107,6 +114,8 @@ export async function connectStdio(target: StdioTarget, options: ConnectOptions)
       spawn,
       onStderr: definition.debug ? (line) => onNote(`stderr: ${line}`) : undefined,
     });
+    return last;
+  };
   const first = create();
   // The SDK is loaded while the system starts the process: each takes tens of milliseconds. `shakeHands` reports a failure.
   first.spawn().catch(() => undefined);
@@ -116,6 +125,8 @@ export async function connectStdio(target: StdioTarget, options: ConnectOptions)
   } catch (error) {
     // Only if the code could not be loaded does the process still run.
     await first.closeWithin(UNUSED_TIMES);
+    // Nothing was called yet, and there is another hub at once.
+    if (last?.isLost && !isAgain && !options.signal.aborted) return connectStdio(target, options, true);
     throw error;
   }
 }

@@ -89,6 +89,11 @@ export class StdioTransport implements Transport {
     return this.#process?.sharing;
   }
 
+  /** The hub of shared servers has gone, and nothing is known of the server. */
+  get isLost(): boolean {
+    return this.#process?.isLost ?? false;
+  }
+
   /** The last part of stderr, without secrets. */
   get stderrTail(): string {
     return this.#stderr.tail(this.#options.redact);
