@@ -89,7 +89,8 @@ describe("starts", () => {
     const tookMs = performance.now() - since;
     // The first two starts follow each other at once; then come pauses of 0.5, 1, 2, ... s.
     let allowed = 2;
-    for (let pauseMs: number = LIMITS.hubPauseMs, atMs = pauseMs; atMs <= tookMs; atMs += pauseMs *= 2) allowed++;
+    for (let pauseMs: number = LIMITS.hubPauseMs, atMs = pauseMs; atMs <= tookMs; atMs += pauseMs *= 2)
+      allowed++;
     expect(await startsSoFar()).toBeLessThanOrEqual(allowed);
     for (const why of told)
       expect(why).toMatch(/^exit \d|ended right after its last starts; it is started again in \d+ s/);
