@@ -27,18 +27,20 @@ function waitText(servers: readonly ServerStatus[], tried: Tried | undefined): s
   return `${serverName(first.name)}: ${first.waits}${more}`;
 }
 
+/** A lazy server that does not run is ready: a call starts it. */
+const isReady = ({ state, lifecycle }: ServerStatus): boolean =>
+  state === "connected" || (lifecycle === "lazy" && (state === "idle" || state === "closing"));
 const isWrong = ({ state }: ServerStatus): boolean => state === "failed" || state === "needs-auth";
 const wrongText = ({ state }: ServerStatus): string => (state === "failed" ? "failed" : "needs you");
 const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
-/** A server that waits to be used is ready: a call starts it. */
 export function statusText(servers: readonly ServerStatus[], tried?: Tried): string | undefined {
   const waits = waitText(servers, tried);
   const enabled = servers.filter(({ state }) => state !== "disabled");
   if (enabled.length === 0) return waits;
   const wrong = enabled.filter(isWrong);
   const all = enabled.length;
-  const ready = all - wrong.length - enabled.filter(({ state }) => state === "connecting").length;
+  const ready = enabled.filter(isReady).length;
   const count = waits
     ? `${ready} of ${all}`
     : `${ready === all ? "" : `${ready} of `}${plural(all, "server")}`;

@@ -73,7 +73,7 @@ test.skipIf(spawnSync("tmux", ["-V"]).status !== 0)(
     const terminal = await openTerminal({ home: at, model: scripted, extension: ENTRY, columns: 250 });
     onCleanup(() => terminal.close());
     await terminal.until(/it is a terminal or another device, not a regular file/);
-    await terminal.until(/MCP 1\/1 · 1 tool/);
+    await terminal.until(/MCP: 1 server ready · 1 tool/);
     for (const key of KEYS) await terminal.press(key);
     await terminal.until(new RegExp(KEYS));
     await terminal.press("C-c");

@@ -46,7 +46,7 @@ test("no servers -> how to begin; then servers, 60 x 24 and 120 x 45 -> they are
   await at.writeMcp({ mcpServers });
   await terminal.until(/was not found/);
   await terminal.until(/mcp\.json: \+ works \(2 tools\)/);
-  await terminal.until(/MCP 2\/3 · 11 tools/);
+  await terminal.until(/MCP: 2 of 3 servers ready/);
 
   for (const [columns, rows] of [
     [60, 24],
@@ -112,7 +112,7 @@ const shared = once(async () => {
     { text: "done." },
   ];
   const screen = await turn({ mcp }, { columns: 100, rows: 40 }, script);
-  await screen.terminal.until(/MCP 2\/3/);
+  await screen.terminal.until(/MCP: 2 of 3 servers ready/);
   return screen;
 });
 
