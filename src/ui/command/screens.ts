@@ -215,13 +215,23 @@ function say(ctx: PiContext, text: string): void {
   else process.stderr.write(`${printable(text)}\n`);
 }
 
+/** The servers; of a session that has just begun those that the worker is reading. */
+async function plannedServers({ servers, ask }: McpHost): Promise<ReturnType<McpHost["servers"]>> {
+  const known = servers();
+  if (known.length > 0) return known;
+  return ask("status", {}).then(
+    (report) => report.servers,
+    () => known,
+  );
+}
+
 /** `args`: the text after `/mcp`. A failure becomes an error notice. */
 export async function runMcp(args: string, ctx: PiContext, host: McpHost): Promise<void> {
   const { word: written, rest = "" } = splitWord(args.trim());
   const word = (subcommand(written) || "status") as keyof typeof WORDS;
   const given = { ctx, host, rest: rest.trim(), ...readOptions(rest) };
   if (!Object.hasOwn(WORDS, word)) return refuse(ctx, unknownWordText(word));
-  if (!fits(word, given)) return refuse(ctx, usageText(word, host.servers()));
+  if (!fits(word, given)) return refuse(ctx, usageText(word, await plannedServers(host)));
   try {
     if (written === "" && ctx.mode === "tui") return await openPanel(ctx, host);
     const { server = "", project, rest: words } = given;
