@@ -1,6 +1,7 @@
 /** The words of `add`, and the name of a server that nobody named. */
 import { describe, expect, test } from "vitest";
-import { parseAdd, proposedName, splitWords } from "../../../src/shared/setup.ts";
+import { parseAdd, proposedName } from "../../../src/shared/setup.ts";
+import { splitWords } from "../../../src/shared/text/split-words.ts";
 
 /** A variable, which stays as it is written. */
 const TOKEN = "$" + "{TOKEN}";
