@@ -134,7 +134,7 @@ describe("a call to a server that", () => {
       "is disabled",
       { ...everything(), disabled: true },
       "server_disabled",
-      /^s is disabled in \/.*mcp\.json\. Set "enabled": true for it there\.$/,
+      /^s is disabled in \/.*mcp\.json\. \/mcp enable s switches it on\.$/,
     ],
     [
       "offers the tool, but it is excluded",

@@ -20,19 +20,25 @@ describe("statusText", () => {
   });
 
   it.each<[ServerState, string]>([
-    ["idle", "MCP 1/2 · 4 tools"],
-    ["connecting", "MCP 1/2 · 4 tools"],
-    ["connected", "MCP 2/2 · 4 tools"],
-    ["needs-auth", "MCP 1/2 · 4 tools"],
-    ["failed", "MCP 1/2 · 4 tools"],
-    ["closing", "MCP 1/2 · 4 tools"],
-    ["disabled", "MCP 1/1 · 2 tools"],
+    ["idle", "MCP: 2 servers ready · 4 tools"],
+    ["connecting", "MCP: 1 of 2 servers ready · 4 tools"],
+    ["connected", "MCP: 2 servers ready · 4 tools"],
+    ["needs-auth", "MCP: 1 of 2 servers ready · b needs you: /mcp"],
+    ["failed", "MCP: 1 of 2 servers ready · b failed: /mcp"],
+    ["closing", "MCP: 2 servers ready · 4 tools"],
+    ["disabled", "MCP: 1 server ready · 2 tools"],
   ])("one connected, one %s -> %j", (state, text) => {
     expect(statusText([makeStatus("a"), makeStatus("b", { state })])).toBe(text);
   });
 
   test("one tool -> singular", () => {
-    expect(statusText([makeStatus("a", { toolCount: 1 })])).toBe("MCP 1/1 · 1 tool");
+    expect(statusText([makeStatus("a", { toolCount: 1 })])).toBe("MCP: 1 server ready · 1 tool");
+  });
+
+  test("several are wrong -> how many, and where to look", () => {
+    const states: ServerState[] = ["connected", "failed", "needs-auth"];
+    const servers = states.map((state, at) => makeStatus(`s${at}`, { state }));
+    expect(statusText(servers)).toBe("MCP: 1 of 3 servers ready · 2 need attention: /mcp");
   });
 });
 
@@ -44,11 +50,11 @@ describe("createStatusLine", () => {
     line.show([]);
     line.show(servers);
     line.show([makeStatus("a", { pid: 5 })]);
-    line.show([makeStatus("a", { state: "idle" })]);
+    line.show([makeStatus("a", { state: "connecting" })]);
     line.show([]);
     expect(statuses).toEqual([
-      ["pi-mcp-threads", "MCP 1/1 · 2 tools"],
-      ["pi-mcp-threads", "MCP 0/1 · 2 tools"],
+      ["pi-mcp-threads", "MCP: 1 server ready · 2 tools"],
+      ["pi-mcp-threads", "MCP: 0 of 1 server ready · 2 tools"],
       ["pi-mcp-threads", undefined],
     ]);
   });
@@ -63,9 +69,9 @@ describe("createStatusLine", () => {
 test("npm fetches a package -> in place of the tools, also of a server that is only tried", () => {
   const waits = "npm fetches x, 12 s, 3 files";
   const servers = [makeStatus("a"), makeStatus("b", { state: "connecting", waits })];
-  expect(statusText(servers)).toBe(`MCP 1/2 · b: ${waits}`);
+  expect(statusText(servers)).toBe(`MCP: 1 of 2 ready · b: ${waits}`);
   expect(statusText([], { server: "new", waits })).toBe(`new: ${waits}`);
-  expect(statusText(servers, { server: "new", waits })).toBe(`MCP 1/2 · new: ${waits} and 1 more`);
+  expect(statusText(servers, { server: "new", waits })).toBe(`MCP: 1 of 2 ready · new: ${waits} and 1 more`);
 });
 
 const lines = (count: number): string[] => Array.from({ length: count }, (_, i) => `line ${i}`);
