@@ -10,7 +10,7 @@ const shortened = (line: string): string =>
   line.length > LINE_CHARS ? `${line.slice(0, LINE_CHARS)}…` : line;
 
 /** A sentence may follow: the text ends as one does. */
-const ended = (text: string): string => (/[.!?…]$/.test(text) ? text : `${text}.`);
+const ended = (text: string): string => (/[.!?\u2026]$/.test(text) ? text : `${text}.`);
 
 /** `isAll`: nothing was left out. */
 export function lastWords(output: string): { text: string; isAll: boolean } {
