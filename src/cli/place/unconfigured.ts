@@ -5,7 +5,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseAdd, proposedName } from "../../shared/setup.ts";
+import { proposedName } from "../../shared/pasted.ts";
+import { parseAdd } from "../../shared/setup.ts";
 import { asFailure, Failure, usage } from "../console/failure.ts";
 import type { CommandLine } from "../words/parse.ts";
 import type { Place } from "./place.ts";

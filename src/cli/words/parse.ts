@@ -1,6 +1,7 @@
 /** Reads the command line: which command, its arguments, its options. Pure. */
 
-import { optionOf, proposedName } from "../../shared/setup.ts";
+import { proposedName } from "../../shared/pasted.ts";
+import { optionOf } from "../../shared/setup.ts";
 import { slipsBetween } from "../../shared/text/reading.ts";
 import { type Failure, usage } from "../console/failure.ts";
 import { ALIASES, GLOBAL_OPTIONS, isWord, type Option, optionsOf, WORDS, type WordName } from "./table.ts";

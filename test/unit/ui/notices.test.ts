@@ -264,10 +264,10 @@ test("npm fetches a package for seconds -> one notice; at the next start another
   expect(text("npm fetches x, 2 s")).toBeDefined();
 });
 
-const failing = (server: string): ServerNotice => ({
+const failing = (server: string, text = "no answer. Look."): ServerNotice => ({
   server,
   level: "error",
-  text: `MCP server ${server}: no answer. Look.`,
+  text: `MCP server ${server}: ${text}`,
 });
 const needing = (server: string): ServerNotice => ({
   server,
@@ -284,15 +284,24 @@ describe("joinNotices", () => {
     [
       "three",
       [failing("a"), failing("b"), failing("c")],
+      ["error: 3 MCP servers failed:\n3 servers (a, b, c): no answer. Look.\n/mcp doctor says what to do."],
+    ],
+    [
+      "equal but for the names and the wait",
       [
-        "error: 3 MCP servers failed:\na: no answer. Look.\nb: no answer. Look.\nc: no answer. Look.\n/mcp doctor says what to do.",
+        failing("a", 'the command "x" was not found. It is tried again in 3 s; /mcp reconnect a tries now.'),
+        failing("b", "it ended. It wrote:\nno licence."),
+        failing("c", 'the command "x" was not found. It is tried again in 9 s; /mcp reconnect c tries now.'),
+      ],
+      [
+        'error: 3 MCP servers failed:\n2 servers (a, c): the command "x" was not found.\nb: it ended. It wrote: no licence.\n/mcp doctor says what to do.',
       ],
     ],
     [
       "failures and sign-ins",
       [needing("x"), failing("a"), needing("y\nz"), failing("b")],
       [
-        "error: 2 MCP servers failed:\na: no answer. Look.\nb: no answer. Look.\n/mcp doctor says what to do.",
+        "error: 2 MCP servers failed:\n2 servers (a, b): no answer. Look.\n/mcp doctor says what to do.",
         "warning: 2 MCP servers need a sign-in: x, y z. /mcp auth signs in.",
       ],
     ],
@@ -301,13 +310,22 @@ describe("joinNotices", () => {
   });
 
   test("hundreds -> ten lines, the others are counted; a long line is cut", () => {
-    const many = Array.from({ length: 300 }, (_, i) => failing(`s${i}`));
+    const many = Array.from({ length: 300 }, (_, i) => failing(`s${i}`, `answer ${i}`));
     const long = { ...failing("a"), text: `MCP server a: ${"x".repeat(5_000)}` };
     const [text = ""] = joinNotices([long, ...many]).map((notice) => notice.text);
     const lines = text.split("\n");
     expect(lines).toHaveLength(12);
     expect(lines.at(-1)).toBe("and 291 more. /mcp doctor says what to do.");
     expect(lines[1]).toHaveLength(300);
+    const equal = Array.from({ length: 30 }, (_, i) => failing(`s${i}`));
+    expect(joinNotices(equal)[0]?.text).toContain(
+      "\n30 servers (s0, s1, s2, s3, s4 and 25 more): no answer.",
+    );
+    // Of a long output the end says why, and the start of the sentence which server.
+    const output = failing("a", `it ended. It wrote:\n${"y".repeat(400)}\nthe cause. Do it.`);
+    expect(joinNotices([output, failing("b")])[0]?.text).toContain(
+      "\na: it ended. It wrote: the cause. Do it.\n",
+    );
     const names = joinNotices(Array.from({ length: 30 }, (_, i) => needing(`s${i}`)))[0]?.text;
     expect(names).toMatch(/s9, 20 more\. \/mcp auth/);
   });
