@@ -218,7 +218,7 @@ function lines(tools: readonly ToolStats[], columns: number): string[] {
 function table({ tools, moreTools, tokensSaved }: StatsSummary, columns: number): string {
   if (tools.length === 0) return "No calls are recorded yet.";
   const more = moreTools > 0 ? [`and ${moreTools.toLocaleString("en")} more tools`] : [];
-  const saved = `About ${tokensSaved.toLocaleString("en")} tokens saved.`;
+  const saved = `About ${tokensSaved.toLocaleString("en")} tokens saved by shortening results.`;
   return [...lines(tools, columns), ...more, saved].join("\n");
 }
 
