@@ -26,6 +26,8 @@ const USAGE = `Usage: /mcp ${Object.entries(WORDS)
   .map(([word, rest]) => `${word} ${rest}`.trim())
   .join(" | ")}`;
 const PROJECT = "--project";
+/** Names that a sentence lists. */
+const NAMES = 8;
 export const REPORT_FILE = "mcp-doctor.md";
 /** Only the user may read it. */
 const PRIVATE = 0o600;
@@ -118,6 +120,26 @@ async function reconnect(server: string | undefined, ctx: PiContext, host: McpHo
   notify(ctx, [...waits, "It goes on, and its end is told. /mcp shows it."].join(" "), "info");
 }
 
+/** In a terminal the panel shows the form and the result. Without a person nobody can fill the form in. */
+async function tryNamed(name: string, ctx: PiContext, host: McpHost): Promise<string | undefined> {
+  const { resolveTool } = await import("../../catalog/search.ts");
+  const found = resolveTool(host.catalog(), name);
+  if (found.kind === "unknown") return unknownToolText(name);
+  if (found.kind === "several") {
+    const names = found.tools.slice(0, NAMES).map((one) => one.name);
+    return `Several servers have a tool of that name. Write one of these: ${names.join(", ")}`;
+  }
+  const { tool: own, server } = found.tool;
+  const wanted = { server: server.name, tool: own };
+  if (ctx.mode === "tui") {
+    await openPanel(ctx, host, wanted);
+    return undefined;
+  }
+  if (!ctx.hasUI) return "Nobody can fill in its arguments here. pi-mcp-threads call takes them in one line.";
+  const { tryTool } = await import("../try/try.ts");
+  return tryTool(wanted, ctx, host, { signal: new AbortController().signal });
+}
+
 /** Replaces the file in one step, so that a link at its place is replaced and not followed. */
 async function writeReport(file: string, text: string): Promise<void> {
   const temp = `${file}.${randomBytes(6).toString("hex")}.tmp`;
@@ -162,6 +184,7 @@ const DO: Readonly<Record<Exclude<keyof typeof WORDS, ActionName>, (given: Given
   tool: ({ server = "", host }) => tool(server, host),
   resources: ({ server, host }) => resources(server, host),
   reconnect: ({ server, ctx, host }) => reconnect(server, ctx, host),
+  try: ({ rest, ctx, host }) => tryNamed(rest, ctx, host),
   auth: async ({ server, ctx, host }) => askedKey(await host.signIn(server), ctx, host.ask),
   add: ({ rest, ctx, host }) => addServer(rest, ctx, host.ask),
   import: ({ ctx, host }) => importServers(ctx, host.ask),

@@ -5,6 +5,7 @@ export const WORDS = {
   status: "",
   tools: "[server]",
   tool: "<name>",
+  try: "<name>",
   resources: "[server]",
   reconnect: "[server]",
   auth: "[server]",
