@@ -46,7 +46,7 @@ test("no servers -> how to begin; then servers, 60 x 24 and 120 x 45 -> they are
   await at.writeMcp({ mcpServers });
   await terminal.until(/was not found/);
   await terminal.until(/mcp\.json: \+ works \(2 tools\)/);
-  await terminal.until(/MCP 2\/3 · 11 tools/);
+  await terminal.until(/MCP: 2 of 3 servers ready/);
 
   for (const [columns, rows] of [
     [60, 24],
@@ -79,7 +79,10 @@ test("no servers -> how to begin; then servers, 60 x 24 and 120 x 45 -> they are
     await press(terminal, "Escape");
     // Pi draws from the top, so the screen is whole once the empty editor, the footer and the status are below it.
     const line = `─{${columns}}\\n`;
-    const whole = new RegExp(`^${line}\\n${line}~/project\\n.*\\nMCP 2/3 · 11 tools$`, "m");
+    const whole = new RegExp(
+      `^${line}\\n${line}~/project\\n.*\\nMCP: 2 of 3 servers ready · broken failed: /mcp$`,
+      "m",
+    );
     const before = (await terminal.until(whole)).join("\n");
     await terminal.prompt("/mcp");
     await terminal.until(/→ ✗ broken/);
@@ -111,7 +114,7 @@ const shared = once(async () => {
     { text: "done." },
   ];
   const screen = await turn({ mcp }, { columns: 100, rows: 40 }, script);
-  await screen.terminal.until(/MCP 2\/3/);
+  await screen.terminal.until(/MCP: 2 of 3 servers ready/);
   return screen;
 });
 
@@ -283,7 +286,7 @@ test("Page Up, Page Down, Home and End move in the lists of servers, choices, to
   const everything = { ...SERVERS.everything, ...EAGER };
   const mcpServers = { everything, fails, ...Object.fromEntries(idle) };
   const { at, terminal } = await turn({ mcp: { mcpServers } }, { columns: 80, rows: 24 });
-  await terminal.until(/MCP \d+\/32/);
+  await terminal.until(/MCP: \d+ of 32 servers ready/);
   const lines = Array.from(
     { length: 40 },
     (_, i) => `2026-11-23T10:00:00.000Z info  [connection] everything: line ${i}\n`,

@@ -59,7 +59,7 @@ test("over RPC: the hint, add with words and step by step, import, remove; what 
   expect(added).not.toContain("very secret value");
   expect(added).toMatch(/my tools answers over stdio after .*, with 1 tool/);
   expect(added).toContain(`my tools is added to ${at.mcpFile}.`);
-  await pi.statusLine("MCP 1/1 · 1 tool");
+  await pi.statusLine("MCP: 1 server ready · 1 tool");
 
   const hanging = await converse(pi, `/mcp add bad ${node} ${script("exits.mjs")}`, ["Test it", "Do not"]);
   expect(hanging.join("\n")).toContain("no licence found");
@@ -68,12 +68,12 @@ test("over RPC: the hint, add with words and step by step, import, remove; what 
   const steps = ["A program", `${node} ${script("echoes.mjs")}`, "", "second", "Test it", "For this project"];
   const second = await converse(pi, "/mcp add", steps);
   expect(second.at(-1)).toContain(`second is added to ${join(at.cwd, ".pi", "mcp.json")}.`);
-  await pi.statusLine("MCP 2/2 · 2 tools");
+  await pi.statusLine("MCP: 2 servers ready · 2 tools");
 
   const json = JSON.stringify({ mcpServers: { pasted: { command: node, args: [script("echoes.mjs")] } } });
   const pasted = await converse(pi, `/mcp add ${json}`, ["Test it", "For you"]);
   expect(pasted.at(-1)).toContain(`pasted is added to ${at.mcpFile}.`);
-  await pi.statusLine("MCP 3/3 · 3 tools");
+  await pi.statusLine("MCP: 3 servers ready · 3 tools");
 
   const imported = await converse(pi, "/mcp import", [
     "Claude Code: 2 servers, 2 new",
@@ -83,7 +83,7 @@ test("over RPC: the hint, add with words and step by step, import, remove; what 
     "Done",
   ]);
   expect(imported.at(-1)).toBe(`Taken over into ${at.mcpFile}: theirs.`);
-  await pi.statusLine("MCP 4/4 · 4 tools");
+  await pi.statusLine("MCP: 4 servers ready · 4 tools");
   expect(Object.keys(JSON.parse(await readFile(at.mcpFile, "utf8")).mcpServers)).toEqual([
     "my tools",
     "pasted",

@@ -183,10 +183,10 @@ export interface PanelRequests {
     value: Written;
   };
   /**
-   * Answers the last lines of the log that name the server. With `seen`, the size that an earlier answer told, it answers
+   * Answers the last lines of the log, those that name the server if one is given. With `seen`, the size that an earlier answer told, it answers
    * when the log has changed, or after a while.
    */
-  serverLog: { params: { server: string; seen: number | undefined }; value: person.LogLines };
+  serverLog: { params: { server: string | undefined; seen: number | undefined }; value: person.LogLines };
 }
 
 /** Asked by the person who sets servers up. All that write keep comments and formatting, and throw `bad_config` if they cannot. */

@@ -232,7 +232,7 @@ export type FindingId =
   | "proxy"
   | "sign-in"
   | "refused"
-  /** The url leads to something that is no MCP server. */
+  /** The url leads to something that is not an MCP server. */
   | "address"
   /** The revision of MCP, and the transport. */
   | "protocol"

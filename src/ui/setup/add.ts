@@ -4,10 +4,12 @@ import type { PiContext } from "../../pi/api.ts";
 import { notify } from "../../pi/extension.ts";
 import { failureText, serverName } from "../../report/server-name.ts";
 import { addedText, MCP_COMMANDS, mistakeText, ownerText, runsText, triedText } from "../../report/setup.ts";
+import { proposedName } from "../../shared/pasted.ts";
 import { ThreadsError } from "../../shared/protocol/errors.ts";
 import type { KeySource, ProposedServer, ServerPreview, TriedServer } from "../../shared/protocol/person.ts";
-import { type AddWords, parseAdd, proposedName, splitWords } from "../../shared/setup.ts";
+import { type AddWords, parseAdd } from "../../shared/setup.ts";
 import { counted } from "../../shared/text/amounts.ts";
+import { splitWords } from "../../shared/text/split-words.ts";
 import { type Ask, ATTEMPTS, choose, type Read, until, whileWaiting } from "./dialog.ts";
 
 const TEST = "Test it, then add it";

@@ -397,7 +397,7 @@ test("a long schema with escape sequences -> cut, and printable", () => {
   const text = renderTool(tool, `\u001b[2J\u202e${"x".repeat(100_000)}`);
   expect(text.length).toBeLessThan(21_000);
   expect([..."\u001b\u202e"].filter((char) => text.includes(char))).toEqual([]);
-  const unknown = unknownToolText(`a\nb\u001b[2J${"x".repeat(1_000)}`);
+  const unknown = unknownToolText(`a\nb\u001b[2J${"x".repeat(1_000)}`, []);
   expect(unknown).toMatch(/^No tool named a b/);
   expect(unknown.length).toBeLessThan(300);
   expect(unknown).not.toContain("\u001b");

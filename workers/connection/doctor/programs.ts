@@ -12,9 +12,11 @@ import {
   splitSearchPath,
   valueIn,
 } from "../../shared/programs/find-program.ts";
+import { dividedCommand, dividedRemedy } from "../../shared/programs/one-text.ts";
 import { serverEnvironment } from "../config/entry/cache-identity.ts";
 import type { ServerDefinition, StdioTarget } from "../config/entry/definition.ts";
 import { fillPath, interpolate, isLate, pathsOf } from "../config/entry/interpolate.ts";
+import { unsetRemedy, writtenKey } from "../config/values/values.ts";
 import { NO_REGISTRY_REMEDY } from "../npx/npm.ts";
 import { type NpxState, npxState } from "../npx/tree.ts";
 import { proxyFor } from "../web/client.ts";
@@ -100,6 +102,8 @@ async function checkProgram(
     title: `The command "${command}" ${what}.`,
     remedy,
   });
+  const divided = isLate(target.command) ? undefined : await dividedCommand(filled.text, cwd);
+  if (divided) return wrong("was not found: it holds its arguments too", dividedRemedy(divided));
   if (named === "file") {
     const remedy =
       "chmod +x makes it executable; or name the program that runs it, with the file among its args.";
@@ -328,8 +332,8 @@ export function checkVariables({ servers, machine }: DoctorInput): Finding[] {
         id: "variable",
         severity: "error",
         server: definition.name,
-        title: `The variable ${name} is not set, and ${keys.join(", ")} ${keys.length === 1 ? "needs" : "need"} it.`,
-        remedy: `Set it in the shell before Pi starts, or write \${${name}:-default} in the file.`,
+        title: `The variable ${name} is not set, and ${keys.map((key) => writtenKey(definition, key)).join(", ")} ${keys.length === 1 ? "needs" : "need"} it.`,
+        remedy: unsetRemedy(definition, name),
         file: definition.file,
       }),
     ),

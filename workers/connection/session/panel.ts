@@ -53,8 +53,8 @@ function names(server: string): (line: string) => boolean {
 }
 
 /** `text`: the end of a log; its first line may be cut. */
-function linesOf(text: string, server: string): string[] {
-  const fits = names(server);
+function linesOf(text: string, server: string | undefined): string[] {
+  const fits = server === undefined ? () => true : names(server);
   const found: string[] = [];
   let belongs = false;
   for (const line of text.split("\n")) {
@@ -74,7 +74,7 @@ const sizeOf = (file: string): Promise<number> =>
 /** `seen`: the size that an earlier answer told. The request then waits until the file has another size. */
 async function readLogLines(
   file: string,
-  { server, seen }: { server: string; seen: number | undefined },
+  { server, seen }: { server: string | undefined; seen: number | undefined },
   signal: AbortSignal,
 ): Promise<LogLines> {
   const endsAt = performance.now() + WAIT_MS;
