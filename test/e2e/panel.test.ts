@@ -293,8 +293,12 @@ test("Page Up, Page Down, Home and End move in the lists of servers, choices, to
   );
   await appendFile(join(at.agentDir, "mcp-threads.log"), lines.join(""));
   await terminal.prompt("/mcp");
-  await terminal.until(/→ ● everything/);
+  await terminal.until(/✗ fails/);
+  await press(terminal, "Home");
+  await terminal.until(/→ ✗ fails/);
   await walks(terminal);
+  await press(terminal, "Down");
+  await terminal.until(/→ ● everything/);
   await press(terminal, "Enter");
   await terminal.until(/^ everything {2}● connected[\s\S]*→ Tools/m);
   await walks(terminal);
@@ -325,7 +329,7 @@ test("Page Up, Page Down, Home and End move in the lists of servers, choices, to
   await terminal.until(/→ Disable/);
   await press(terminal, "Escape");
   await terminal.until(/→ ● everything/);
-  await press(terminal, "Down", "Enter");
+  await press(terminal, "Up", "Enter");
   await terminal.until(/^ fails {2}[\s\S]*→ /m);
   await press(terminal, "End", "Up", "Enter");
   await terminal.until(/^ fails doctor[\s\S]*MCP doctor: \d/m);
@@ -336,7 +340,7 @@ test("Page Up, Page Down, Home and End move in the lists of servers, choices, to
   await terminal.until(/→ Doctor/);
   await press(terminal, "Escape");
   await terminal.until(/→ . fails/);
-  await press(terminal, "End", "Up", "Up", "Up", "Up", "Enter");
+  await press(terminal, "Tab", "Enter");
   await terminal.type("get a message");
   await terminal.until(/tools ranked in/);
   await walks(terminal);

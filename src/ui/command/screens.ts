@@ -23,12 +23,11 @@ import { openPanel } from "../panel/panel.ts";
 import { askedKey } from "../setup/add.ts";
 import { choose } from "../setup/dialog.ts";
 import { addServer, editConfig, importServers, removeServer } from "../setup/setup.ts";
+import { tryTool } from "../try/try.ts";
 import { helpText, logText, unknownWordText, usageText } from "./help.ts";
 import { splitWord, subcommand, WORDS } from "./words.ts";
 
 const PROJECT = "--project";
-/** Names that a sentence lists. */
-const NAMES = 8;
 export const REPORT_FILE = "mcp-doctor.md";
 /** Only the user may read it. */
 const PRIVATE = 0o600;
@@ -125,13 +124,9 @@ async function reconnect(server: string | undefined, ctx: PiContext, host: McpHo
 
 /** In a terminal the panel shows the form and the result. Without a person nobody can fill the form in. */
 async function tryNamed(name: string, ctx: PiContext, host: McpHost): Promise<string | undefined> {
-  const { resolveTool } = await import("../../catalog/search.ts");
   const found = resolveTool(host.catalog(), name);
-  if (found.kind === "unknown") return unknownToolText(name);
-  if (found.kind === "several") {
-    const names = found.tools.slice(0, NAMES).map((one) => one.name);
-    return `Several servers have a tool of that name. Write one of these: ${names.join(", ")}`;
-  }
+  if (found.kind === "unknown") return unknownToolText(name, await nearestTools(host.catalog(), name));
+  if (found.kind === "several") return severalToolsText(name, found.tools);
   const { tool: own, server } = found.tool;
   const wanted = { server: server.name, tool: own };
   if (ctx.mode === "tui") {
@@ -139,7 +134,6 @@ async function tryNamed(name: string, ctx: PiContext, host: McpHost): Promise<st
     return undefined;
   }
   if (!ctx.hasUI) return "Nobody can fill in its arguments here. pi-mcp-threads call takes them in one line.";
-  const { tryTool } = await import("../try/try.ts");
   return tryTool(wanted, ctx, host, { signal: new AbortController().signal });
 }
 

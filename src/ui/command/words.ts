@@ -29,6 +29,7 @@ export const ABOUT: Readonly<Record<keyof typeof WORDS, string>> = {
   status: "each server with its state, tools and last error",
   tools: "the tools of all servers, or of one",
   tool: "one tool with its parameters and schema",
+  try: "call a tool yourself, with a form of its arguments",
   resources: "the resources; @server:uri in a message hands one to the model",
   reconnect: "connect again, all servers or one",
   auth: "sign in to a server, or say where its key is",

@@ -11,7 +11,7 @@ import { counted } from "../../shared/text/amounts.ts";
 import type { McpHost } from "../mcp-host.ts";
 import { askedKey } from "../setup/add.ts";
 import { addServer, editConfig, importServers, removeServer } from "../setup/setup.ts";
-import type { Wanted } from "../try/try.ts";
+import { tryTool, type Wanted } from "../try/try.ts";
 import { draw, sizeOf } from "./draw/draw.ts";
 import type { Area } from "./draw/frame.ts";
 import { keyOf } from "./model/list.ts";
@@ -113,7 +113,6 @@ function createTrial(
   const run = async ({ server, tool }: Wanted, signal: AbortSignal): Promise<void> => {
     const onCall = (): void => panel.tell({ busy: `Calling ${tool}. Escape cancels it` });
     try {
-      const { tryTool } = await import("../try/try.ts");
       const text = await tryTool({ server, tool }, ctx, host, { signal, onCall });
       if (text !== undefined) panel.show({ name: "result", server, tool, text, top: 0 });
     } catch (error) {
