@@ -243,7 +243,7 @@ describe("a server in full", () => {
        process   stdio · up 5 min · pid 4711 · MCP 2025-11-25 · c…
        tools     1 direct · 1 deferred · 1 hidden · 0 of 960 toke…
 
-       → Tools                    2
+       → Tools                    3
          Log
          Reconnect
          Lifecycle                lazy
@@ -268,7 +268,7 @@ describe("a server in full", () => {
        process   stdio · up 5 min · pid 4711 · MCP 2025-11-25 · call 30 s
        tools     1 direct · 1 deferred · 1 hidden · 0 of 960 tokens loaded
 
-       → Tools                    2
+       → Tools                    3
          Log
          Reconnect
          Lifecycle                lazy
