@@ -489,6 +489,7 @@ describe("completeMcp", () => {
     ["tool ", "tool fs__read"],
     ["tool fs", "tool fs__read"],
     ["tool re", "tool fs__read"],
+    ["try re", "try fs__read"],
     ["reconnect githu", "reconnect github"],
     ["enable ", "enable gone"],
     ["disable g", "disable git|disable github"],
