@@ -172,7 +172,8 @@ async function run(line: CommandLine, console: Console): Promise<ExitCode> {
     // A file that is left out may define the server.
     const note = asFailure(error).code === "unknown_server" ? leftOutNote(place) : undefined;
     if (note !== undefined) console.note(note);
-    throw error;
+    if (line.server === undefined) throw error;
+    throw (await import("./place/unconfigured.ts")).unconfiguredFailure(error);
   } finally {
     console.progress("");
     clearInterval(alive);

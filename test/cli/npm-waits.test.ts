@@ -93,6 +93,6 @@ test("no such package -> call and list say it in one sentence, code 3", async ()
     /cannot be started: npm's registry \S+ has no package @modelcontextprotocol\/server-memory\. Check its name/;
   const called = await runCli(at, ["call", "mem", "read_graph"]);
   expect(called.code).toBe(3);
-  expect(called.stderr.replaceAll("\n", " ")).toMatch(sentence);
+  expect(called.stderr.replaceAll(/\s+/g, " ")).toMatch(sentence);
   expect((await runCli(at, ["list", "--refresh"])).stdout).toMatch(sentence);
 });

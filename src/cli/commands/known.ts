@@ -150,10 +150,10 @@ export const toolRecord = ({ name, server, tool, description }: CatalogTool) => 
 
 /** Throws if the named server was asked now and could not be reached. */
 export function reachedOrThrow(report: StatusReport | undefined, server: string): void {
-  const failure = report && failureOf(report, server);
-  if (failure === undefined) return;
-  const state = report?.servers.find(({ name }) => name === server)?.state;
-  throw new Failure(state === "needs-auth" ? EXIT.signIn : EXIT.unreachable, failure);
+  const { state, error } = report?.servers.find(({ name }) => name === server) ?? {};
+  if (!error) return;
+  const { code, message, remedy, data } = error;
+  throw new Failure(state === "needs-auth" ? EXIT.signIn : EXIT.unreachable, message, { code, remedy, data });
 }
 
 /** The session, and the configured name of a server that may wait for consent or be off. */

@@ -31,19 +31,29 @@ function toolOf({ catalog }: Known, written: string, server: string): CatalogToo
   return found.kind === "tool" ? found.tool : undefined;
 }
 
-/** The words that call these tools, as a sentence; empty without any. One that differs by slips of the keyboard is the one. */
-const proposal = (written: string, near: readonly CatalogTool[]): string => {
+/**
+ * The words that call these tools, as a sentence; empty without any. One that differs by slips of the keyboard is the one.
+ * `isNamed`: the server is there already, as one that no file names always is.
+ */
+const proposal = (written: string, near: readonly CatalogTool[], isNamed = false): string => {
   const local = written.replace(/^.*(?:__|[./:])/, "").toLowerCase();
   const first = near.find(({ tool }) => slipsBetween(local, tool.toLowerCase(), SLIPS) <= SLIPS);
   const tools = first ? [first] : near;
-  const words = tools.map(({ server, tool }) => `call ${shown(server.name)} ${shown(tool)}`);
+  const words = tools.map(({ server, tool }) =>
+    isNamed ? shown(tool) : `call ${shown(server.name)} ${shown(tool)}`,
+  );
   return words.length === 0 ? "" : `Did you mean: ${words.join(", or: ")}?`;
 };
 
 /** Why the server that was asked now has no such tool. */
-async function noTool({ catalog, report }: Known, server: string, written: string): Promise<Failure> {
+async function noTool(
+  { catalog, report }: Known,
+  server: string,
+  written: string,
+  isOnce: boolean,
+): Promise<Failure> {
   reachedOrThrow(report, server);
-  const near = proposal(written, await nearestTools(catalog, written, server));
+  const near = proposal(written, await nearestTools(catalog, written, server), isOnce);
   return usage(
     `${serverName(server)} has no tool ${shown(written)}.`,
     near || `pi-mcp-threads tools ${serverName(server)} lists them.`,
@@ -61,7 +71,7 @@ async function findTool(context: Context, written: string, name: string): Promis
   const server = knownServer(now, written, "exact");
   const listed = toolOf(now, name, server);
   if (listed) return listed;
-  throw await noTool(now, server, name);
+  throw await noTool(now, server, name, context.place.logDir !== undefined);
 }
 
 /** `a=1`, `a:=1`: no name of a tool is written so. */

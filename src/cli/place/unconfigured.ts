@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { proposedName } from "../../shared/pasted.ts";
 import { parseAdd } from "../../shared/setup.ts";
-import { usage } from "../console/failure.ts";
+import { asFailure, Failure, usage } from "../console/failure.ts";
 import type { CommandLine } from "../words/parse.ts";
 import type { Place } from "./place.ts";
 
@@ -20,6 +20,23 @@ function entryOf(words: readonly string[], options: CommandLine["options"]): { n
   const parsed = parseAdd([...given, proposedName(words), ...(words.length === 1 ? [] : ["--"]), ...words]);
   if ("problem" in parsed) throw usage(parsed.problem);
   return parsed.add;
+}
+
+/** Advice for an entry of a file helps nobody here. */
+const REMEDIES: Readonly<Record<string, string>> = {
+  needs_auth:
+    "--bearer-token-env NAME or --header NAME=value gives it a key. For a sign-in, add it first: pi-mcp-threads add, then login.",
+  spawn_failed: "Check the command behind --, and PATH.",
+  usage: "A second -- divides a command from what follows it: call -- <command> -- <tool> key=value",
+};
+
+/** The failure of a command about such a server, with what helps there. */
+export function unconfiguredFailure(error: unknown): Failure {
+  const failure = asFailure(error);
+  const { exitCode, message, code, data } = failure;
+  const remedy = Object.hasOwn(REMEDIES, code) ? REMEDIES[code] : failure.remedy;
+  const isUsage = code === "usage" && !/names? of a tool|<\w+>/.test(message);
+  return isUsage ? failure : new Failure(exitCode, message, { remedy, code, data });
 }
 
 /** The place of a command about that server. `place`: where the command was started, which keeps the log. */

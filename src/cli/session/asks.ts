@@ -55,7 +55,7 @@ function takes(field: Field): string {
     case "number":
       return `${field.integer ? "a whole number" : "a number"}${limits(field.minimum, field.maximum)}`;
     default:
-      return `${field.format ?? "a text"}${limits(field.minLength, field.maxLength, " characters")}`;
+      return `${field.format ?? "a text"}${limits(field.minLength, field.maxLength, field.maxLength === 1 ? " character" : " characters")}`;
   }
 }
 

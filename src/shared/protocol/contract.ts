@@ -25,6 +25,7 @@ import type {
   ServerResources,
   StatsReport,
   SuggestedResource,
+  ToolForm,
 } from "./calls.ts";
 import type { Reply, WireError } from "./errors.ts";
 import type * as person from "./person.ts";
@@ -87,6 +88,8 @@ export interface ConnectionMethods extends PanelRequests, SetupRequests {
    * be kept. `tool`: the server's name of it. Throws NAME.
    */
   declaredSchema: { params: { server: string; tool: string }; value: string | undefined };
+  /** Answers what a person fills in to try a tool. `tool`: the server's name of it. Throws NAME, `unknown_tool`. */
+  toolForm: { params: { server: string; tool: string }; value: ToolForm };
   /**
    * Connects one server, or all that should be connected. Answers when each has connected or failed, which its status
    * says, behind the events with their tools. Throws NAME, and `server_disabled` for the named one.

@@ -179,6 +179,8 @@ export interface ServerDetails {
   toolPrefix: "server" | "short" | "none" | "mcp";
   /** Whether `toolPrefix` is the server's own. */
   ownPrefix: boolean;
+  /** What the settings say of what a server can leave to them. */
+  presets: { approve: ApproveWord | "rules"; toolPrefix: ServerDetails["toolPrefix"] };
   /** As written, for example `timeout 30 s`. */
   timeouts: string[];
   /** Milliseconds since the epoch. Absent: not connected. */
@@ -190,11 +192,11 @@ export interface ServerDetails {
   tools: ToolExposures;
 }
 
-/** The keys of a server that the panel changes, with their values. */
+/** The keys of a server that the panel changes, with their values. Undefined: the key goes, and the settings decide. */
 export type ServerKey =
   | { key: "lifecycle"; value: ServerDetails["lifecycle"] }
-  | { key: "approve"; value: ApproveWord }
-  | { key: "toolPrefix"; value: ServerDetails["toolPrefix"] }
+  | { key: "approve"; value: ApproveWord | undefined }
+  | { key: "toolPrefix"; value: ServerDetails["toolPrefix"] | undefined }
   | { key: "shared"; value: boolean };
 
 /** Where a server's key is. The key itself is written nowhere. */

@@ -23,6 +23,7 @@ import { openPanel } from "../panel/panel.ts";
 import { choose } from "../setup/dialog.ts";
 import { askedKey } from "../setup/key.ts";
 import { addServer, editConfig, importServers, removeServer } from "../setup/setup.ts";
+import { tryTool } from "../try/try.ts";
 import { helpText, logText, unknownWordText, usageText } from "./help.ts";
 import { splitWord, subcommand, WORDS } from "./words.ts";
 
@@ -121,6 +122,21 @@ async function reconnect(server: string | undefined, ctx: PiContext, host: McpHo
   notify(ctx, [...waits, "It goes on, and its end is told. /mcp shows it."].join(" "), "info");
 }
 
+/** In a terminal the panel shows the form and the result. Without a person nobody can fill the form in. */
+async function tryNamed(name: string, ctx: PiContext, host: McpHost): Promise<string | undefined> {
+  const found = resolveTool(host.catalog(), name);
+  if (found.kind === "unknown") return unknownToolText(name, await nearestTools(host.catalog(), name));
+  if (found.kind === "several") return severalToolsText(name, found.tools);
+  const { tool: own, server } = found.tool;
+  const wanted = { server: server.name, tool: own };
+  if (ctx.mode === "tui") {
+    await openPanel(ctx, host, wanted);
+    return undefined;
+  }
+  if (!ctx.hasUI) return "Nobody can fill in its arguments here. pi-mcp-threads call takes them in one line.";
+  return tryTool(wanted, ctx, host, { signal: new AbortController().signal });
+}
+
 /** Replaces the file in one step, so that a link at its place is replaced and not followed. */
 async function writeReport(file: string, text: string): Promise<void> {
   const temp = `${file}.${randomBytes(6).toString("hex")}.tmp`;
@@ -169,6 +185,7 @@ const DO: Readonly<Record<Exclude<keyof typeof WORDS, ActionName>, (given: Given
   tool: ({ server = "", host }) => tool(server, host),
   resources: ({ server, host }) => resources(server, host),
   reconnect: ({ server, ctx, host }) => reconnect(server, ctx, host),
+  try: ({ rest, ctx, host }) => tryNamed(rest, ctx, host),
   auth: async ({ server, ctx, host }) => askedKey(await host.signIn(server), ctx, host.ask),
   add: ({ rest, ctx, host }) => addServer(rest, ctx, host.ask),
   import: ({ ctx, host }) => importServers(ctx, host.ask),
@@ -215,13 +232,23 @@ function say(ctx: PiContext, text: string): void {
   else process.stderr.write(`${printable(text)}\n`);
 }
 
+/** The servers; of a session that has just begun those that the worker is reading. */
+async function plannedServers({ servers, ask }: McpHost): Promise<ReturnType<McpHost["servers"]>> {
+  const known = servers();
+  if (known.length > 0) return known;
+  return ask("status", {}).then(
+    (report) => report.servers,
+    () => known,
+  );
+}
+
 /** `args`: the text after `/mcp`. A failure becomes an error notice. */
 export async function runMcp(args: string, ctx: PiContext, host: McpHost): Promise<void> {
   const { word: written, rest = "" } = splitWord(args.trim());
   const word = (subcommand(written) || "status") as keyof typeof WORDS;
   const given = { ctx, host, rest: rest.trim(), ...readOptions(rest) };
   if (!Object.hasOwn(WORDS, word)) return refuse(ctx, unknownWordText(word));
-  if (!fits(word, given)) return refuse(ctx, usageText(word, host.servers()));
+  if (!fits(word, given)) return refuse(ctx, usageText(word, await plannedServers(host)));
   try {
     if (written === "" && ctx.mode === "tui") return await openPanel(ctx, host);
     const { server = "", project, rest: words } = given;

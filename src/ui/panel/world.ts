@@ -19,6 +19,7 @@ import { messageOf } from "../../shared/protocol/errors.ts";
 import type { ServerDetails } from "../../shared/protocol/person.ts";
 import { estimateTokens } from "../../shared/text/search-tool.ts";
 import type { McpHost } from "../mcp-host.ts";
+import type { FoundTool, ToolIndex } from "./model/find.ts";
 import { reportKey } from "./model/model.ts";
 import {
   type Cost,
@@ -51,7 +52,7 @@ export const isSeen = ({ type }: WorkerEvent): boolean => !UNSEEN.includes(type)
 
 /** Whether what the view shows has to be read again. */
 export function concerns(event: WorkerEvent, view: View): boolean {
-  if (view.name === "stats" || view.name === "doctor") return false;
+  if (view.name === "stats" || view.name === "doctor" || view.name === "result") return false;
   if (event.type === "server") return "server" in view && view.server === event.status.name;
   return TOOLS.includes(event.type);
 }
@@ -124,6 +125,19 @@ interface Viewer {
   failed: (error: unknown) => void;
 }
 
+function foundTool({ name, tool, server, description }: CatalogTool): FoundTool {
+  const names = `${server.name} ${tool}`.toLowerCase();
+  const about = description.slice(0, FILTER_CHARS);
+  return {
+    name,
+    server: server.name,
+    tool,
+    description: about,
+    names,
+    text: `${names} ${name} ${about}`.toLowerCase(),
+  };
+}
+
 /** A tool with its estimated tokens, by its name in Pi. */
 type Counts = Map<string, { tool: CatalogTool; tokens: number }>;
 
@@ -142,6 +156,8 @@ export class WorldSource {
   #costs: ReadonlyMap<string, Cost> = new Map();
   /** A tool that a newer catalog holds unchanged is not counted again. */
   #counts: Counts = new Map();
+  #index: ToolIndex = [];
+  #loaded: ReadonlySet<string> = new Set();
   readonly #chosen = new Map<string, Expose["to"]>();
   /** Keys of `#chosen` that are written. They go when the tools are read again. */
   readonly #written = new Set<string>();
@@ -169,6 +185,8 @@ export class WorldSource {
       ...this.#read,
       servers: this.#host.servers(),
       costs: this.#costs,
+      index: this.#index,
+      loaded: this.#loaded,
       tokensOf: (name) => this.#counts.get(name)?.tokens,
       chosen: this.#chosen,
       home: homedir(),
@@ -341,6 +359,8 @@ export class WorldSource {
     this.#costs = new Map(servers.map((name) => [name, this.#costs.get(name) ?? nothing(false)]));
     const slices = createSlices({ sliceMs: SLICE_MS, steps: 4 });
     const counts: Counts = new Map();
+    const index: FoundTool[] = [];
+    const loaded = new Set<string>();
     const costs = new Map(servers.map((name) => [name, nothing(true)]));
     for (const tool of eachTool(catalog)) {
       const pause = slices.step();
@@ -349,14 +369,18 @@ export class WorldSource {
       const before = this.#counts.get(tool.name);
       const tokens = before && sameDefinition(before.tool, tool) ? before.tokens : tokensOf(tool);
       counts.set(tool.name, { tool, tokens });
+      index.push(foundTool(tool));
       const cost = costs.get(tool.server.name);
       if (!cost) continue;
       cost.all += tokens;
       if (!isDeclared(tool)) continue;
+      loaded.add(tool.name);
       cost.declared += tokens;
       cost.declaredTools++;
     }
     this.#counts = counts;
+    this.#index = index;
+    this.#loaded = loaded;
     this.#costs = costs;
     this.#panel.changed();
   }

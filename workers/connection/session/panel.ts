@@ -153,6 +153,12 @@ function whyUnshared({ name, target, definedByProject }: ServerDefinition): Thre
   });
 }
 
+/** The words of the settings. */
+function presetsOf({ now: { settings } }: RunningConfiguration): ServerDetails["presets"] {
+  const { approve, toolPrefix } = settings;
+  return { approve: typeof approve === "string" ? approve : "rules", toolPrefix };
+}
+
 async function detailsOf(server: Server, running: RunningConfiguration): Promise<ServerDetails> {
   const { definition, connectedAt } = server;
   const { target, approve, toolPrefix, file, overrides, lifecycle } = definition;
@@ -171,6 +177,7 @@ async function detailsOf(server: Server, running: RunningConfiguration): Promise
     approve: approve === undefined ? "settings" : typeof approve === "string" ? approve : "rules",
     toolPrefix: toolPrefix ?? running.now.settings.toolPrefix,
     ownPrefix: toolPrefix !== undefined,
+    presets: presetsOf(running),
     timeouts: timeoutsOf(definition),
     ...(connectedAt === undefined ? {} : { connectedAt }),
     ...(whyUnshared(definition) ? {} : { shared: definition.shared === true }),

@@ -40,7 +40,7 @@ import { findHosts, foundId, type HostFound } from "../config/found/found.ts";
 import { DIALECTS } from "../config/hosts/dialects.ts";
 import { boundProblems } from "../config/merge/merge.ts";
 import { describeTarget, leastChars } from "../config/trust/trust.ts";
-import { missingVariables } from "../doctor/programs.ts";
+import { missingVariables } from "../config/values/missing.ts";
 import { secretsOf } from "../secrets/find.ts";
 import { createRedactor } from "../secrets/redact.ts";
 import type { Supervisor } from "../servers/supervisor.ts";

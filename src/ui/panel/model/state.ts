@@ -4,6 +4,7 @@
  */
 import type { RulePlace, ServerDetails, ServerKey, ToolExposure } from "../../../shared/protocol/person.ts";
 import type { ServerStatus, StatusReport } from "../../../shared/protocol/session.ts";
+import type { ToolIndex } from "./find.ts";
 import { FIRST, type ListState } from "./list.ts";
 
 /** What the panel asks for beside a new screen. The component carries it out. */
@@ -19,6 +20,8 @@ export type Effect =
   /** The dialogs of `/mcp add`, `/mcp import` and `/mcp remove`. */
   | { type: "set-up"; word: "add" | "import" }
   | { type: "remove"; server: string }
+  /** Calls a tool as the model would, with the values of a form. `tool`: the server's own name. */
+  | { type: "try"; server: string; tool: string }
   /** Asks the questions of consent again. */
   | { type: "trust" }
   | { type: "edit"; project: boolean };
@@ -50,12 +53,14 @@ export type View =
   | { name: "log"; server: string; top: number | undefined }
   | { name: "stats"; top: number }
   | { name: "doctor"; server: string; top: number }
+  /** What a call that was tried has answered. */
+  | { name: "result"; server: string; tool: string; text: string; top: number }
   /** The filter of the list is what is searched for. */
   | { name: "search"; list: ListState }
   | ChoiceView;
 
 /** A text that a person scrolls through. */
-export type TextView = Extract<View, { name: "tool" | "log" | "stats" | "doctor" }>;
+export type TextView = Extract<View, { name: "tool" | "log" | "stats" | "doctor" | "result" }>;
 export type ListView = Exclude<View, TextView>;
 
 export interface Notice {
@@ -153,6 +158,10 @@ export interface World extends Omit<StatusReport, "servers"> {
   details: ReadonlyMap<string, ServerDetails>;
   /** By the server's name, once they are known. */
   tools: ReadonlyMap<string, ToolList>;
+  /** The tools of all servers that ToolSearch can find. */
+  index: ToolIndex;
+  /** Names in Pi of the tools that the model has now. */
+  loaded: ReadonlySet<string>;
   /** Estimated tokens of a tool by its name in Pi; undefined while it is not counted. */
   tokensOf: (name: string) => number | undefined;
   /** What the person has just chosen for tools, by server and tool, until it is in effect. */

@@ -467,7 +467,7 @@ describe("completeMcp", () => {
   const off = makeStatus("gone", { state: "disabled" });
   const KNOWN = { servers: () => [...SERVERS, off], catalog: () => CATALOG };
   const ALL =
-    "status|tools|tool|resources|reconnect|auth|logout|add|import|remove|enable|disable|edit|trust|stats|hub|logs|doctor|help";
+    "status|tools|tool|try|resources|reconnect|auth|logout|add|import|remove|enable|disable|edit|trust|stats|hub|logs|doctor|help";
   it.each([
     ["", ALL],
     ["s", "status|stats"],

@@ -8,7 +8,6 @@ import { join } from "node:path";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { writeFileAtomic } from "../../../shared/files/file-system.ts";
 import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../../shared/files/read-regular.ts";
-import { onWindows } from "../../../shared/programs/processes.ts";
 
 /** In Pi's agent folder. */
 const FOLDER = "mcp-keys";
@@ -27,7 +26,7 @@ function fileName(server: string, name: string): string {
 }
 
 const printing = (file: string): string =>
-  onWindows ? `!type "${file}"` : `!cat '${file.replaceAll("'", `'\\''`)}'`;
+  process.platform === "win32" ? `!type "${file}"` : `!cat '${file.replaceAll("'", `'\\''`)}'`;
 
 /** Throws `bad_config` if the value is too long or no file can be written. */
 export async function keepValue(
