@@ -130,7 +130,7 @@ describe("consent", () => {
       expect(asked.title).toMatch(TITLE);
       expect(asked.title).toContain("live.mjs evil");
       expect(asked.title).toContain(file);
-      expect(asked.options).toEqual(["Allow", "Refuse", "Not now"]);
+      expect(asked.options).toEqual(["Not now", "Refuse", "Allow"]);
       expect(await exists(record)).toBe(false);
       pi.answer(asked, { value });
       await expect.poll(() => trustOf(pi.at), { timeout: PATIENCE_MS }).toMatchObject([{ decision }]);

@@ -134,11 +134,12 @@ async function confirm(
   }
 }
 
-function report(console: Console, { file, taken, left }: TakenImports): void {
-  console.answer({ file, taken, left }, () =>
+function report(console: Console, { file, taken, left, notes = [] }: TakenImports): void {
+  console.answer({ file, taken, left, ...(notes.length > 0 ? { notes } : {}) }, () =>
     taken.length > 0 ? [`Imported into ${file}: ${taken.map(serverName).join(", ")}.`] : [],
   );
   if (console.json) return;
+  for (const note of notes) console.warn(note);
   for (const { name, reason } of left) console.warn(`${serverName(name)} is left out: ${reason}`);
   if (taken.length === 0) console.warn("Nothing was imported.");
 }

@@ -215,6 +215,14 @@ export interface SetupRequests {
    * of the project. Throws `unknown_server`, and `bad_config` also if another program or an extension defines it.
    */
   removeServer: { params: { server: string; file?: string }; value: person.RemovedServer };
+  /**
+   * Keeps a value that the person has typed in a file of its own that only the user can read. Answers the file, and what an
+   * entry holds in its place. Throws `bad_config`.
+   */
+  keepValue: {
+    params: { server: string; name: string; value: string };
+    value: { file: string; written: string };
+  };
   /** Reads the files of the programs whose configuration is known. */
   findImports: { params: Nothing; value: person.FoundImports };
   takeImports: { params: person.TakeImports; value: person.TakenImports };

@@ -133,6 +133,8 @@ export interface TakenImports {
   taken: string[];
   /** What was not taken, each with the reason. */
   left: { name: string; reason: string }[];
+  /** What the person must know of those that were copied, a sentence each. */
+  notes?: string[];
 }
 
 /** What becomes of a tool: declared to the model, found by ToolSearch, or withheld. */

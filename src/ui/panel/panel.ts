@@ -9,7 +9,7 @@ import { ACTIONS, type ActionName, doneText } from "../../report/actions.ts";
 import { describeThrown } from "../../shared/protocol/errors.ts";
 import { counted } from "../../shared/text/amounts.ts";
 import type { McpHost } from "../mcp-host.ts";
-import { askedKey } from "../setup/add.ts";
+import { askedKey } from "../setup/key.ts";
 import { addServer, editConfig, importServers, removeServer } from "../setup/setup.ts";
 import { tryTool, type Wanted } from "../try/try.ts";
 import { draw, sizeOf } from "./draw/draw.ts";

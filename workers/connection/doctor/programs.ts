@@ -15,7 +15,8 @@ import {
 import { dividedCommand, dividedRemedy } from "../../shared/programs/one-text.ts";
 import { serverEnvironment } from "../config/entry/cache-identity.ts";
 import type { ServerDefinition, StdioTarget } from "../config/entry/definition.ts";
-import { fillPath, interpolate, isLate, pathsOf } from "../config/entry/interpolate.ts";
+import { fillPath, isLate, pathsOf } from "../config/entry/interpolate.ts";
+import { missingVariables } from "../config/values/missing.ts";
 import { unsetRemedy, writtenKey } from "../config/values/values.ts";
 import { NO_REGISTRY_REMEDY } from "../npx/npm.ts";
 import { type NpxState, npxState } from "../npx/tree.ts";
@@ -279,49 +280,6 @@ export async function checkNpx({ servers, machine }: DoctorInput, signal: AbortS
   ].filter((finding) => finding !== undefined);
   if (found.length > 0) return found;
   return [allWell("npx", `The packages of ${counted(byNpx.length, "server")} started by npx are in order.`)];
-}
-
-const under = (
-  key: string,
-  values: Readonly<Record<string, string>> | readonly string[],
-): [string, string][] => Object.entries(values).map(([name, value]) => [`${key}.${name}`, value]);
-
-/** Key -> value as written, for all values that are filled in at connect. */
-function valuesOf({ target, auth }: Pick<ServerDefinition, "target" | "auth">) {
-  if (target.kind === "stdio") {
-    const { command, args, env, cwd, envFile } = target;
-    return [
-      ["command", command],
-      ...under("args", args),
-      ...under("env", env),
-      ["cwd", cwd],
-      ["envFile", envFile],
-    ];
-  }
-  const { scheme, token, tokenEnv } = auth;
-  const isSent = scheme === "auto" || scheme === "bearer";
-  const named = token === undefined && tokenEnv !== undefined ? `\${${tokenEnv}}` : undefined;
-  const bearer = isSent
-    ? [
-        ["bearerToken", token],
-        ["bearerTokenEnv", named],
-      ]
-    : [];
-  return [["url", target.url], ...under("headers", target.headers), ...bearer];
-}
-
-/** Variable -> the keys that need it, in the order in which the entry names them. No `!command` runs for that. */
-export function missingVariables(
-  definition: Pick<ServerDefinition, "target" | "auth">,
-  { env, platform }: Pick<Machine, "env" | "platform">,
-): Map<string, string[]> {
-  const found = new Map<string, string[]>();
-  for (const [key = "", value = ""] of valuesOf(definition)) {
-    if (/^!(?!!)/.test(value)) continue;
-    for (const name of new Set(interpolate(value, env, platform).missing))
-      found.set(name, [...(found.get(name) ?? []), key]);
-  }
-  return found;
 }
 
 export function checkVariables({ servers, machine }: DoctorInput): Finding[] {
