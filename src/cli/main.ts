@@ -3,8 +3,8 @@
  * a closed output, the time of `--timeout`), the worker's session is closed first, and with it every server process.
  */
 import manifest from "../../package.json" with { type: "json" };
+import { candidates } from "./commands/candidates.ts";
 import { loadCommand } from "./commands/commands.ts";
-import { candidates } from "./commands/completion.ts";
 import type { Context } from "./commands/known.ts";
 import { Console, writeWhole } from "./console/console.ts";
 import { asFailure, EXIT, type ExitCode, Failure, unwritten } from "./console/failure.ts";
@@ -78,7 +78,7 @@ function watchForEnd(timeout: number | undefined, waitsFor: () => string): Early
   if (timeout !== undefined) {
     setTimeout(() => {
       const waits = waitsFor();
-      const late = `It was not done within ${timeout / 1_000} s (--timeout)`;
+      const late = `Timed out after ${timeout / 1_000} s (--timeout)`;
       end(new Failure(EXIT.timeout, waits === "" ? `${late}.` : `${late}, waiting for ${waits}.`));
     }, timeout).unref();
   }
@@ -140,7 +140,11 @@ async function run(line: CommandLine, console: Console): Promise<ExitCode> {
   const endsAtMs = timeout === undefined ? undefined : performance.now() + timeout;
   const { signal, failed } = watchForEnd(timeout, () => opened?.waitsFor() ?? "");
   const { cwd, config, "trust-project": trustProject } = options;
-  const place = findPlace({ cwd, config, trustProject });
+  const found = findPlace({ cwd, config, trustProject });
+  const place =
+    line.server === undefined
+      ? found
+      : (await import("./place/unconfigured.ts")).placeOfUnconfigured(found, line);
   let session: Promise<CliSession> | undefined;
   const context: Context = {
     console,
@@ -149,7 +153,7 @@ async function run(line: CommandLine, console: Console): Promise<ExitCode> {
     arguments: line.arguments,
     signal,
     session: () => {
-      makeAgentFolder(place.agentDir);
+      makeAgentFolder(found.agentDir);
       session ??= import("./session/session.ts").then(({ CliSession }) => {
         opened = new CliSession({ place, console, yes: options.yes, signal, endsAtMs });
         return opened;
@@ -168,7 +172,8 @@ async function run(line: CommandLine, console: Console): Promise<ExitCode> {
     // A file that is left out may define the server.
     const note = asFailure(error).code === "unknown_server" ? leftOutNote(place) : undefined;
     if (note !== undefined) console.note(note);
-    throw error;
+    if (line.server === undefined) throw error;
+    throw (await import("./place/unconfigured.ts")).unconfiguredFailure(error);
   } finally {
     console.progress("");
     clearInterval(alive);
@@ -195,7 +200,10 @@ export async function main(argv: readonly string[] = process.argv.slice(2)): Pro
   try {
     if (argv[0] === "__complete") {
       const place = findPlace({ trustProject: false });
-      consoleOf().lines(candidates(argv[1] ?? "", place));
+      const found = candidates(argv[1] ?? "", place);
+      consoleOf().lines(
+        found.map(({ value, about }) => (about === undefined ? value : `${value}\t${about}`)),
+      );
       code = EXIT.ok;
     } else {
       const line = readCommandLine(argv);

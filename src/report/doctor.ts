@@ -3,7 +3,7 @@ import type { DoctorReport, Finding } from "../shared/protocol/person.ts";
 import { counted, formatMs } from "../shared/text/amounts.ts";
 import { isTrouble, worstFirst } from "../shared/text/failure.ts";
 import { oneLine } from "../shared/text/unprintable.ts";
-import { mostCells } from "../shared/text/width.ts";
+import { wrapWords } from "../shared/text/wrap-words.ts";
 import { serverName } from "./server-name.ts";
 
 /** Narrower lines would be harder to read than lines that the terminal breaks. */
@@ -11,19 +11,6 @@ const LEAST_COLUMNS = 40;
 const INDENT = "  ";
 const NAME_CHARS = 40;
 const REASON_CHARS = 300;
-
-/** Lines of at most `columns` cells, broken at spaces; a longer word stays whole. */
-function wrap(text: string, columns: number): string[] {
-  const lines: string[] = [];
-  let line = "";
-  for (const word of text.split(" ")) {
-    if (line !== "" && mostCells(line) + 1 + mostCells(word) > columns) {
-      lines.push(line);
-      line = word;
-    } else line = line === "" ? word : `${line} ${word}`;
-  }
-  return [...lines, line];
-}
 
 const place = ({ file, line }: Finding): string =>
   file === undefined ? "" : ` (${file}${line === undefined ? "" : `:${line}`})`;
@@ -34,11 +21,14 @@ function findingLines(finding: Finding, columns: number): string[] {
   const { severity, title, detail, remedy } = finding;
   const below = columns - INDENT.length;
   const more = [detail, remedy && `To do: ${remedy}`].filter((text) => text !== undefined && text !== "");
-  const [first = "", ...rest] = wrap(`${severity}: ${subject(finding)}${title}${place(finding)}`, columns);
+  const [first = "", ...rest] = wrapWords(
+    `${severity}: ${subject(finding)}${title}${place(finding)}`,
+    columns,
+  );
   return [
     first,
-    ...rest.flatMap((text) => wrap(text, below).map((line) => INDENT + line)),
-    ...more.flatMap((text) => wrap(text as string, below).map((line) => INDENT + line)),
+    ...rest.flatMap((text) => wrapWords(text, below).map((line) => INDENT + line)),
+    ...more.flatMap((text) => wrapWords(text as string, below).map((line) => INDENT + line)),
   ];
 }
 

@@ -144,12 +144,13 @@ export function importsText({ hosts, problems }: FoundImports): string {
   return [...lines, ...problems.map(describeProblem)].join("\n");
 }
 
-export function takenText({ file, taken, left }: TakenImports): string {
+export function takenText({ file, taken, left, notes = [] }: TakenImports): string {
   const names = taken.map(serverName).join(", ");
   return [
-    taken.length === 0 ? "Nothing was taken over." : `Taken over into ${file}: ${names}.`,
+    taken.length === 0 ? "Nothing was imported." : `Imported into ${file}: ${names}.`,
     ...left.map(
       ({ name, reason }) => `Left out: ${serverName(name)}, because ${oneLine(reason, LINE_CHARS)}.`,
     ),
+    ...notes.map((note) => oneLine(note, ERROR_CHARS)),
   ].join("\n");
 }

@@ -48,8 +48,16 @@ const NAME_CHARS = 200;
 
 const shown = (schema: string): string => cut(cleanText(schema), SCHEMA_CHARS);
 
-export const unknownToolText = (name: string): string =>
-  `No tool named ${oneLine(name, NAME_CHARS)} is known. /mcp tools lists them.`;
+const namesOf = (tools: readonly CatalogTool[]): string => tools.map(({ name }) => name).join(", ");
+
+/** `near`: tools that may be meant. */
+export function unknownToolText(name: string, near: readonly CatalogTool[]): string {
+  const meant = near.length === 0 ? "" : ` Near: ${namesOf(near)}.`;
+  return `No tool named ${oneLine(name, NAME_CHARS)} is known.${meant} /mcp tools lists them.`;
+}
+
+export const severalToolsText = (name: string, tools: readonly CatalogTool[]): string =>
+  `Several tools are called ${oneLine(name, NAME_CHARS)}: ${namesOf(tools.slice(0, PARAMETERS))}. Name one of them.`;
 
 /** `declared`: the input schema as the server listed it, as indented JSON. */
 export function renderTool(tool: CatalogTool, declared: string | undefined): string {

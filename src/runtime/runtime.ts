@@ -18,6 +18,7 @@ export { prepareWorker } from "./thread.ts";
 const SERVER_DEADLINE_MS = LIMITS.requestCapMs * 24;
 /** Requests that connect a server. The worker ends each by the server's own limits; a worker that hangs is replaced. */
 const CONNECTING: ReadonlySet<ConnectionMethod> = new Set([
+  "callTool",
   "reconnect",
   "tryServer",
   "getPrompt",

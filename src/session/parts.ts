@@ -150,7 +150,12 @@ export function createParts(pi: Pi, { agentDir, key, waits, running, runningOrTh
     calls,
     instructions,
     snapshotKey,
-    unknownCallHost: { ...host, withdrawn: registrar.withdrawn, searchTool: searchTools.name },
+    unknownCallHost: {
+      ...host,
+      withdrawn: registrar.withdrawn,
+      searchTool: searchTools.name,
+      tell: (text: string) => running()?.warn(text),
+    },
     firstRequest: createFirstRequest(pi, { ...shared, agentDir, key: snapshotKey.current, direct, waits }),
     lateTools: createLateTools(pi, {
       registrar,

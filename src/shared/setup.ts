@@ -3,6 +3,7 @@
  * [arguments]`, or `[options] [name] <json>`. The options of `claude mcp add` and `codex mcp add` have the same meaning here.
  * Values stay as they are written: `${VAR}` is filled in at connect. The worker checks the entry. Pure.
  */
+import { lacksName, proposedName, withoutLead } from "./pasted.ts";
 import type { JsonValue } from "./protocol/errors.ts";
 import type { ServerEntry } from "./protocol/person.ts";
 import { isObject } from "./protocol/values.ts";
@@ -16,7 +17,24 @@ interface Given {
 }
 
 /** What is wrong with the words. Thrown to leave all loops at once; only `parseAdd` sees it. */
-class AddProblem extends Error {}
+class AddProblem extends Error {
+  /** What may be done in place of it. */
+  readonly instead: Instead | undefined;
+
+  constructor(message: string, instead?: Instead) {
+    super(message);
+    this.instead = instead;
+  }
+}
+
+export interface Instead {
+  /** The same words with this proposal for the name that was forgotten. */
+  named?: AddWords;
+  /** The servers of a JSON text that holds more than one. */
+  several?: AddWords[];
+  /** A name alone, without a command or a URL. */
+  bare?: string;
+}
 
 /** Option -> whether a value follows. */
 const OPTIONS = {
@@ -67,7 +85,7 @@ function unknownOption(word: string): AddProblem {
   const near = Object.keys(OPTIONS).find((option) => slipsBetween(name, option, 2) <= 2);
   const meant = near === undefined ? "" : ` Did you mean --${near}?`;
   return new AddProblem(
-    `${word} is no option of add.${meant} The options of the command itself stand behind the command.`,
+    `${word} is not an option of add.${meant} The options of the command itself stand behind the command.`,
   );
 }
 
@@ -129,48 +147,11 @@ function readOption(given: Given, words: readonly string[], at: number): number 
 /** For help and completion. */
 export const addOptionNames = (): string[] => Object.keys(OPTIONS).map((name) => `--${name}`);
 
-const LONGEST = 32;
-/** Words that say nothing about what the server is for. */
-const EMPTY =
-  /^(mcp|server|servers|api|www|app|latest|com|org|net|io|dev|ai|index|main|dist|src|build|bin|node|sse|v\d+)$/;
-/** Programs that start another one, which their arguments name. */
-const STARTERS =
-  /(^|[\\/])(npx|npm|pnpm|yarn|bunx?|uvx?|pipx|deno|node|python3?|docker|podman|sh|bash|cmd|env)(\.exe|\.cmd)?$/i;
-/** Words of starters that name nothing. */
-const VERBS = /^(run|exec|dlx|x|tool|start)$/;
-
-const plain = (text: string): string[] =>
-  text
-    .toLowerCase()
-    .split(/[^a-z0-9]+/)
-    .filter((word) => word !== "" && !EMPTY.test(word) && !/^\d+$/.test(word));
-
-function fromUrl(url: string): string[] {
-  const [, host = "", path = ""] = /^https?:\/\/(?:[^/?#@]*@)?([^/?#:]*)[^/?#]*([^?#]*)/i.exec(url) ?? [];
-  const words = plain(host.replace(/\.[a-z]+$/i, ""));
-  return words.length > 0 ? words.slice(-1) : plain(path);
-}
-
-/** `@scope/name@1.2` and `path/to/name.js` -> the words of their name, or else of the scope. */
-function fromWord(word: string): string[] {
-  const [, scope = "", name = ""] = /^(?:@([^/]+)\/)?(.*?)(?:@[^/@]*)?$/.exec(word) ?? [];
-  const last = name.split(/[\\/]/).findLast((part) => plain(part.replace(/\.\w+$/, "")).length > 0) ?? "";
-  const words = plain(last.replace(/\.(m?js|c?js|ts|py|sh|exe|cmd)$/, ""));
-  return words.length > 0 ? words : plain(scope);
-}
-
-/** `target`: the command with its arguments, or the URL. */
-export function proposedName(target: readonly string[]): string {
-  const [first = "", ...args] = target;
-  const candidates = STARTERS.test(first)
-    ? args.filter((arg) => !arg.startsWith("-") && !VERBS.test(arg))
-    : [first];
-  const words = /^https?:/i.test(first) ? fromUrl(first) : fromWord(candidates[0] ?? first);
-  return words.join("-").slice(0, LONGEST).replace(/-$/, "") || "server";
-}
-
 /** Far more than a server needs; a person may paste anything. */
 const JSON_CHARS = 100_000;
+const MOST_SERVERS = 50;
+/** What JSON does not say. */
+const ELSEWHERE = { project: false, saysWhere: false, replace: false };
 const SERVER_KEYS = ["mcpServers", "mcp-servers", "mcp_servers", "servers"];
 
 const isEntry = (value: unknown): value is ServerEntry =>
@@ -202,16 +183,23 @@ function readJsonServer(text: string): { name?: string; entry: ServerEntry } {
   if (text.length > JSON_CHARS) throw new AddProblem("That is too long for the entry of one server.");
   const root = parsed(text);
   if (!isObject(root)) throw new AddProblem("That is no JSON object: check its quotes, commas and braces.");
-  if (isEntry(root)) return { entry: withUrl(root) };
+  if (isEntry(root)) {
+    const { name, ...entry } = root;
+    // VS Code's command line takes the name among the keys.
+    return { ...(typeof name === "string" ? { name } : {}), entry: withUrl(entry) };
+  }
   const key = SERVER_KEYS.find((one) => isObject(root[one]));
-  const servers = Object.entries(key === undefined ? root : (root[key] as object));
+  const servers = Object.entries(key === undefined ? root : (root[key] as object)).slice(0, MOST_SERVERS);
   const entries = servers.filter((server): server is [string, ServerEntry] => isEntry(server[1]));
   const [first] = entries;
   if (first === undefined) throw new AddProblem("The JSON names no server with a command or a url.");
-  if (entries.length > 1)
+  if (entries.length > 1) {
+    const several = entries.map(([name, entry]): AddWords => ({ ...ELSEWHERE, name, entry: withUrl(entry) }));
     throw new AddProblem(
-      `The JSON holds ${entries.length} servers: add them one by one, or write them into your mcp.json.`,
+      `The JSON holds ${entries.length} servers: /mcp add in Pi lets you choose, or write them into your mcp.json.`,
+      { several },
     );
+  }
   return { name: first[0], entry: withUrl(first[1]) };
 }
 
@@ -363,10 +351,9 @@ function serverOf(all: Read): { name: string; entry: ServerEntry } {
     return jsonEntry([first, ...behind], undefined, given);
   }
   if (name === undefined) throw new AddProblem("The name of the server is missing.");
-  if (isUrl(name)) throw new AddProblem(`A name comes first: add <name> ${name}`);
   const target = targetOf(all);
   if (target[0] === undefined || target[0] === "")
-    throw new AddProblem(`The command or the URL is missing behind the name ${name}.`);
+    throw new AddProblem(`The command or the URL is missing behind the name ${name}.`, { bare: name });
   if (target[0].startsWith("{")) return jsonEntry(target, name, given);
   const isRemote = wantsHttp(given) || isUrl(target[0]);
   if (isRemote && given.single.transport === "stdio")
@@ -374,7 +361,34 @@ function serverOf(all: Read): { name: string; entry: ServerEntry } {
   return { name, entry: isRemote ? httpEntry(target, given) : stdioEntry(target, given) };
 }
 
-function parse(words: readonly string[]): AddWords {
+/** The words with a name in front of the command or the URL, if that is what they lack. */
+function withName(words: readonly string[]): { name: string; before: string; words: string[] } | undefined {
+  let at = 0;
+  // Options are divided as `read` does it, without taking their values.
+  for (; words[at]?.startsWith("-") && words[at] !== "--"; at++) {
+    const option = optionOf(words[at] as string);
+    if (option && OPTIONS[option] && !words[at]?.includes("=")) at++;
+  }
+  const behind = words[at] === "--";
+  const target = words.slice(behind ? at + 1 : at);
+  const isCommand = behind && target.length > 0 && !target[0]?.startsWith("{");
+  if (!isCommand && !lacksName(target)) return undefined;
+  const name = proposedName(target);
+  // Behind a URL there can be options of ours; all that stands behind a command is its own.
+  const divider = isUrl(target[0] ?? "") && !behind ? [] : ["--"];
+  const before = target[0] ?? "";
+  return { name, before, words: [...words.slice(0, at), name, ...divider, ...target] };
+}
+
+function parse(pasted: readonly string[]): AddWords {
+  const words = withoutLead(pasted);
+  const nameless = withName(words);
+  if (nameless) {
+    throw new AddProblem(
+      `The name of the server is missing: write one before ${nameless.before}, for example ${nameless.name}.`,
+      { named: parse(nameless.words) },
+    );
+  }
   const all = read(words);
   const { scope, replace } = all.given.single;
   return {
@@ -386,47 +400,14 @@ function parse(words: readonly string[]): AddWords {
 }
 
 /** `words`: as a shell or `splitWords` divides them, without the word `add`. */
-export function parseAdd(words: readonly string[]): { add: AddWords } | { problem: string } {
+export function parseAdd(
+  words: readonly string[],
+): { add: AddWords } | { problem: string; instead?: Instead } {
   try {
     return { add: parse(words) };
   } catch (error) {
-    if (error instanceof AddProblem) return { problem: error.message };
+    if (error instanceof AddProblem)
+      return { problem: error.message, ...(error.instead ? { instead: error.instead } : {}) };
     throw error;
   }
-}
-
-/** A backslash before any other character is a part of the word, so that Windows paths need no quotes. */
-const ESCAPABLE = /[\s"'\\]/;
-
-/**
- * Divides a line into words as a shell does: blanks separate, quotes hold together, a backslash takes a blank, a quote
- * or a backslash as it is. Nothing is filled in: `$HOME` and `*` stay as they are written.
- */
-export function splitWords(line: string): { words: string[] } | { problem: string } {
-  const words: string[] = [];
-  /** Undefined between words, since `""` is a word too. */
-  let word: string | undefined;
-  let quote: "'" | '"' | undefined;
-  for (let at = 0; at < line.length; at++) {
-    const char = line[at] as string;
-    const next = line[at + 1];
-    const escapes =
-      quote === '"' ? next === '"' || next === "\\" : next !== undefined && ESCAPABLE.test(next);
-    if (char === "\\" && quote !== "'" && escapes) {
-      word = (word ?? "") + next;
-      at++;
-    } else if (quote !== undefined) {
-      if (char === quote) quote = undefined;
-      else word += char;
-    } else if (char === "'" || char === '"') {
-      quote = char;
-      word ??= "";
-    } else if (/\s/.test(char)) {
-      if (word !== undefined) words.push(word);
-      word = undefined;
-    } else word = (word ?? "") + char;
-  }
-  if (quote !== undefined) return { problem: `The quote ${quote} is not closed.` };
-  if (word !== undefined) words.push(word);
-  return { words };
 }

@@ -131,6 +131,10 @@ const expectedCall = (tool: CatalogTool): string => `${tool.name}${parameterList
 /** The last line of an error that wrong arguments may have caused. */
 export const expectedLine = (tool: CatalogTool): string => `Expected parameters: ${expectedCall(tool)}`;
 
+/** Whether an error speaks of a right or of time: other arguments do not help then. */
+const isDenial = (first: object = {}): boolean =>
+  "text" in first && /denied|forbidden|timed? ?out/i.test(`${first.text}`);
+
 /**
  * Whether another tool, such as a codemode script, makes the call: Pi gives such a call the id `<calling id>/<n>`. Only
  * such a caller reads `structuredContent`, the server's whole result. Other calls omit it, because in RPC mode Pi writes
@@ -188,7 +192,10 @@ function toResult(tool: CatalogTool, result: ToldResult): ToolResult {
     const details = { ...row, code: "message_too_large" };
     return { content: [{ type: "text", text: scriptProblem }], details, isError: true };
   }
-  const texts = [...(isError ? [expectedLine(tool)] : []), ...(instructions ? [instructions.text] : [])];
+  const texts = [
+    ...(isError && !isDenial(content[0]) ? [expectedLine(tool)] : []),
+    ...(instructions ? [instructions.text] : []),
+  ];
   return {
     content: [...content, ...texts.map((text) => ({ type: "text" as const, text }))],
     details: instructions ? { ...row, instructed: instructions.servers } : row,
@@ -202,8 +209,8 @@ function toFailure(tool: CatalogTool, error: unknown, nested: boolean): ToolResu
   const known = error instanceof ThreadsError ? error : { message: `${tool.name} failed: ${String(error)}` };
   const { message } = known;
   const remedy = "remedy" in known ? known.remedy : undefined;
-  // Other arguments would not change the user's mind.
-  const expected = code === "not_approved" ? undefined : expectedCall(tool);
+  // Other arguments help only where the server has refused these.
+  const expected = code === "call_rejected" ? expectedCall(tool) : undefined;
   return {
     content: [{ type: "text", text: failureText({ message, remedy, data, expected }) }],
     details: { ...rowOf(tool), code, ...(data === undefined ? {} : { data }) },

@@ -35,6 +35,8 @@ export interface ToolHost {
 export interface UnknownCallHost extends Pick<ToolHost, "catalog" | "servers" | "activate" | "whyMissing"> {
   /** The tool of that name, if the session has withdrawn it. */
   withdrawn(name: string): CatalogTool | undefined;
+  /** Tells the person, who sees only Pi's own words about the call. */
+  tell(text: string): void;
   /** Name of the declared tool through which the model reaches all others. */
   searchTool(): string;
 }

@@ -27,6 +27,8 @@ function loaded(name: string, tools: readonly CatalogTool[], host: UnknownCallHo
   const { active, refused } = host.activate(tools);
   const refusal = refused.map((tool) => `Pi does not allow ${tool.name} in this session (--tools).`);
   if (active.length === 0) return [`Tool ${name} not found.`, ...refusal].join("\n");
+  const names = active.map((tool) => tool.name).join(", ");
+  host.tell(`${names}: loaded now. The model called ${name} before that, and is told to call it again.`);
   const lead = `Tool ${name} was not loaded. It is now: call it by this name in your next message.`;
   const several = `${name} is the name of several tools. They are loaded now: call one of them in your next message.`;
   return [active.length === 1 ? lead : several, ...active.map(signatureLine), ...refusal].join("\n");

@@ -27,15 +27,35 @@ function waitText(servers: readonly ServerStatus[], tried: Tried | undefined): s
   return `${serverName(first.name)}: ${first.waits}${more}`;
 }
 
+/** A lazy server that does not run is ready: a call starts it. */
+const isReady = ({ state, lifecycle }: ServerStatus): boolean =>
+  state === "connected" || (lifecycle === "lazy" && (state === "idle" || state === "closing"));
+const isWrong = ({ state }: ServerStatus): boolean => state === "failed" || state === "needs-auth";
+const wrongText = ({ state }: ServerStatus): string => (state === "failed" ? "failed" : "needs you");
+const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
 export function statusText(servers: readonly ServerStatus[], tried?: Tried): string | undefined {
   const waits = waitText(servers, tried);
-  const enabled = servers.filter((server) => server.state !== "disabled");
+  const enabled = servers.filter(({ state }) => state !== "disabled");
   if (enabled.length === 0) return waits;
-  const connected = enabled.filter((server) => server.state === "connected").length;
-  const tools = enabled.reduce((sum, server) => sum + server.toolCount, 0);
-  const known = `${tools} tool${tools === 1 ? "" : "s"}`;
-  // At 80 columns there is room for one of the two.
-  return `MCP ${connected}/${enabled.length} · ${waits ?? known}`;
+  const wrong = enabled.filter(isWrong);
+  const all = enabled.length;
+  const ready = enabled.filter(isReady).length;
+  const count = waits
+    ? `${ready} of ${all}`
+    : `${ready === all ? "" : `${ready} of `}${plural(all, "server")}`;
+  const tools = plural(
+    enabled.reduce((sum, server) => sum + server.toolCount, 0),
+    "tool",
+  );
+  const [first] = wrong;
+  const trouble =
+    first &&
+    (wrong.length > 1
+      ? `${wrong.length} need attention: /mcp`
+      : `${serverName(first.name)} ${wrongText(first)}: /mcp`);
+  // At 80 columns there is room for one of the three.
+  return `MCP: ${count} ready · ${waits ?? trouble ?? tools}`;
 }
 
 export function createStatusLine(ctx: PiContext): {

@@ -30,7 +30,7 @@ describe("servers of a project", () => {
 
     // Pi has recorded no trust: the file is left out, and every answer that misses its server says so.
     await at.writeFile(".pi/mcp.json", { mcpServers: { ours: shows } });
-    const listing = await cli(["list"]);
+    const listing = await cli(["list", "--cached"]);
     expect(listing).toMatchObject({ code: 0, stdout: expect.not.stringContaining("ours") });
     expect(listing.stderr).toContain("Pi has recorded no trust for this project");
     for (const args of family([CALL, ["tools", "ours"]])) {

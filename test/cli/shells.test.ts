@@ -1,4 +1,7 @@
-/** Owns: the completion scripts in real shells. zsh and fish take part where they are installed. */
+/**
+ * Owns: the completion in real shells, as a person presses the tab key. bash is needed; zsh and fish take part where they are
+ * installed, and the title of their tests says so where they are not: then only the script is printed.
+ */
 import { execFileSync, spawnSync } from "node:child_process";
 import { symlink, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
@@ -7,74 +10,127 @@ import { forWholeFile } from "../support/cleanup.ts";
 import { family } from "../support/long.ts";
 import { makeHome } from "../support/make-home.ts";
 import type { PiHome } from "../support/pi-home.ts";
-import { CLI, fixtureServer, runCli } from "./support.ts";
+import { CLI, everything, runCli } from "./support.ts";
+import { openShell } from "./tmux.ts";
 
 let home: PiHome;
 let env: Record<string, string>;
 beforeAll(async () => {
-  home = await forWholeFile(() => makeHome({ mcp: { mcpServers: { every: fixtureServer("shapes.mjs") } } }));
+  home = await forWholeFile(() => makeHome({ mcp: { mcpServers: { every: everything() } } }));
   await symlink(CLI, join(home.dir, "pi-mcp-threads"));
   const base = home.env();
   env = { ...base, PATH: `${home.dir}${delimiter}${base.PATH}` };
-  expect((await runCli(home, ["tools", "every", "--refresh"])).code).toBe(0);
+  expect((await runCli(home, ["list"])).code).toBe(0);
 });
 
-/** What bash proposes for a line with the cursor at its end. */
-function completed(line: string): string[] {
+/** What bash proposes for a line with the cursor at its end. `type`: 9 for the first tab, 63 for the one that lists. */
+function completed(line: string, type = 9): string[] {
   const script = `
     eval "$(pi-mcp-threads completion bash)"
-    COMP_LINE=$1; COMP_POINT=\${#COMP_LINE}
+    COMP_LINE=$1; COMP_POINT=\${#COMP_LINE}; COMP_TYPE=$2; COLUMNS=60
     read -ra COMP_WORDS <<< "$COMP_LINE"
     [[ $COMP_LINE == *' ' ]] && COMP_WORDS+=("")
     COMP_CWORD=$((\${#COMP_WORDS[@]} - 1))
     _pi_mcp_threads 2>/dev/null
     printf '%s\\n' "\${COMPREPLY[@]}"`;
-  const stdout = execFileSync("bash", ["-c", script, "bash", line], { cwd: home.cwd, env, encoding: "utf8" });
+  const options = { cwd: home.cwd, env, encoding: "utf8" } as const;
+  const stdout = execFileSync("bash", ["-c", script, "bash", line, String(type)], options);
   return stdout.split("\n").filter((word) => word !== "");
 }
 
-describe("bash", () => {
-  test("the script has no mistake", async () => {
-    const { stdout } = await runCli(home, ["completion", "bash"]);
-    expect(spawnSync("bash", ["-n"], { input: stdout, encoding: "utf8" })).toMatchObject({
-      status: 0,
-      stderr: "",
-    });
-  });
+const has = (shell: string): boolean => spawnSync(shell, ["--version"]).status === 0;
+/** Added to a title where the shell cannot take part. */
+const where = (shell: string): string => (has(shell) ? "" : ": not run, the shell is not installed here");
 
-  // What a line is completed with: test/unit/cli/completion.test.ts.
-  test.each(
-    family([
-      ["pi-mcp-threads call every tree ", ["root=", "gone="]],
-      ["pi-mcp-threads lo", ["login", "logout", "logs"]],
-      ["pi-mcp-threads call ", ["every"]],
-      ["pi-mcp-threads call every measu", ["measure"]],
-      ["pi-mcp-threads list --ref", ["--refresh"]],
-    ]),
-  )("%s", (line, expected) => {
-    expect(completed(line)).toEqual(expected);
+describe.each(["bash", "zsh", "fish"])("%s", (shell) => {
+  test(`the script is printed, and has no mistake${where(shell)}`, async () => {
+    const { stdout, code } = await runCli(home, ["completion", shell]);
+    expect([code, stdout.includes(" __complete ")]).toEqual([0, true]);
+    if (!has(shell)) return;
+    // From a file: Node hands a script over in a socket, and fish takes that for a directory (status 127).
+    const script = join(home.dir, `completion.${shell}`);
+    await writeFile(script, stdout);
+    expect(spawnSync(shell, ["-n", script], { encoding: "utf8" })).toMatchObject({ status: 0, stderr: "" });
   });
 });
 
-const has = (shell: string): boolean => spawnSync(shell, ["--version"]).status === 0;
+describe("bash", () => {
+  // What a line is completed with: test/unit/cli/completion.test.ts.
+  test.each(
+    family([
+      ["pi-mcp-threads call every get-sum ", ["a=", "b="]],
+      ["pi-mcp-threads lo", ["login", "logout", "logs"]],
+      ["pi-mcp-threads call every get-annotated-message messageType=e", ["error"]],
+      ["pi-mcp-threads read every demo://resource/static/document/st", 2],
+      ["pi-mcp-threads list --ref", ["--refresh"]],
+    ]),
+  )("%s", (line, expected) => {
+    const found = completed(line);
+    if (typeof expected === "number") {
+      // Readline replaces what follows the last colon.
+      expect(found).toHaveLength(expected);
+      expect(found[0]).toMatch(/^\/\/resource\//);
+    } else expect(found).toEqual(expected);
+  });
 
-describe.each(["zsh", "fish"])("%s", (shell) => {
-  test(
-    has(shell) ? "the script has no mistake" : "the script is there; the shell is not installed here",
-    async () => {
-      const { stdout, code } = await runCli(home, ["completion", shell]);
-      expect({
-        code,
-        hasName: stdout.includes("pi-mcp-threads __complete") || stdout.includes(" __complete "),
-      }).toEqual({
-        code: 0,
-        hasName: true,
-      });
-      if (!has(shell)) return;
-      // From a file: Node hands a script over in a socket, and fish takes that for a directory (status 127).
-      const script = join(home.dir, `completion.${shell}`);
-      await writeFile(script, stdout);
-      expect(spawnSync(shell, ["-n", script], { encoding: "utf8" })).toMatchObject({ status: 0, stderr: "" });
-    },
-  );
+  test("where bash lists, each line says what the word is, and none is wider than the terminal", () => {
+    const lines = completed("pi-mcp-threads lo", 63);
+    expect(lines.map((line) => line.trimEnd())).toEqual([
+      "login   sign in to a server in the browser",
+      "logout  sign out of a server",
+      "logs    show the log, of all servers or of one",
+    ]);
+    for (const line of lines) expect(line).toHaveLength(56);
+  });
+
+  test("the tab key: a value of an enumeration, and a list with descriptions", async () => {
+    const shell = await openShell(home, 100, { path: env.PATH });
+    await shell.type('PS1="> "; eval "$(pi-mcp-threads completion bash)"; echo read""y');
+    await shell.until(/^ready/m);
+    await shell.write("pi-mcp-threads call every__get-annotated-message messageType=su");
+    await shell.press("Tab");
+    await shell.until(/message messageType=success$/m);
+    await shell.press("C-u");
+    await shell.write("pi-mcp-threads call every get-sum ");
+    await shell.press("Tab");
+    await shell.press("Tab");
+    await shell.until(/^a= +number, required: First number/m);
+  });
+});
+
+describe("zsh", () => {
+  test(`the tab key: values, descriptions, addresses${where("zsh")}`, async () => {
+    if (!has("zsh")) return;
+    const shell = await openShell(home, 100, { program: ["zsh", "-f"], path: env.PATH });
+    await shell.type(
+      'PS1="> "; autoload -U compinit; compinit -u -D; eval "$(pi-mcp-threads completion zsh)"; echo read""y',
+    );
+    await shell.until(/^ready/m);
+    await shell.write("pi-mcp-threads call every get-annotated-message messageType=su");
+    await shell.press("Tab");
+    await shell.until(/message messageType=success$/m);
+    await shell.press("C-u");
+    await shell.write("pi-mcp-threads read every demo://resource/static/document/feat");
+    await shell.press("Tab");
+    await shell.until(/document\/features\.md/);
+    await shell.press("C-u");
+    await shell.write("pi-mcp-threads call every get-sum ");
+    await shell.press("Tab");
+    await shell.until(/^a= +-- number, required: First number/m);
+  });
+});
+
+describe("fish", () => {
+  test.each([
+    ["call every get-annotated-message messageType=", "messageType=error\n"],
+    ["call every get-sum ", "a=\tnumber, required: First number\n"],
+    ["lo", "logout\tsign out of a server\n"],
+    ["read every demo://resource/static/document/feat", "/features.md\tStatic document file"],
+  ])(`%s${where("fish")}`, (words, expected) => {
+    if (!has("fish")) return;
+    const script = 'pi-mcp-threads completion fish | source; complete -C "$argv[1]"';
+    const options = { cwd: home.cwd, env, encoding: "utf8" } as const;
+    const found = execFileSync("fish", ["-N", "-c", script, `pi-mcp-threads ${words}`], options);
+    expect(found).toContain(expected);
+  });
 });

@@ -7,7 +7,9 @@ import { CLI } from "./support.ts";
 export interface CommandTerminal {
   /** Runs the command; its exit code follows on a line `exit <code>`. `env`: assignments before it. */
   start(args: string, env?: string): Promise<void>;
+  /** Types the text, and Enter. */
   type(text: string): Promise<void>;
+  write(text: string): Promise<void>;
   press(key: string): Promise<void>;
   /** Waits until the screen matches, then answers its text. */
   until(expected: RegExp): Promise<string>;
@@ -15,9 +17,13 @@ export interface CommandTerminal {
   colours(): Promise<string>;
 }
 
-export async function openShell(home: PiHome, columns = 100): Promise<CommandTerminal> {
-  const env = home.env({ LANG: "C.UTF-8", TMUX: undefined });
-  const program = ["bash", "--norc"];
+/** `program`: a shell without its files of settings. */
+export async function openShell(
+  home: PiHome,
+  columns = 100,
+  { program = ["bash", "--norc"], path }: { program?: readonly string[]; path?: string | undefined } = {},
+): Promise<CommandTerminal> {
+  const env = home.env({ LANG: "C.UTF-8", TMUX: undefined, ...(path === undefined ? {} : { PATH: path }) });
   const tmux = await openTmux({ columns, rows: 40, cwd: home.cwd, env, program });
   onCleanup(() => tmux.kill());
   const screen = async (): Promise<string[]> =>
@@ -33,6 +39,9 @@ export async function openShell(home: PiHome, columns = 100): Promise<CommandTer
     type: async (text) => {
       await tmux.run("send-keys", "-l", text);
       await tmux.run("send-keys", "Enter");
+    },
+    write: async (text) => {
+      await tmux.run("send-keys", "-l", text);
     },
     press: async (key) => {
       await tmux.run("send-keys", key);

@@ -81,7 +81,7 @@ const WRITTEN = (server: object): string => `{
 /** A Pi over RPC that knows the six tools of `s`. */
 async function opened(options: Parameters<typeof open>[0]): Promise<Opened> {
   const pi = await open(options);
-  await pi.statusLine("MCP 1/1 · 6 tools");
+  await pi.statusLine("MCP: 1 server ready · 6 tools");
   return pi;
 }
 
@@ -198,7 +198,7 @@ test.skipIf(!hasTmux)(
     onCleanup(() => terminal.close());
     for (const columns of [60, 120]) {
       if (columns !== 60) await terminal.startAnew(columns);
-      await terminal.until(/MCP \d\/1 · 6 tools/);
+      await terminal.until(/MCP: .*1 server ready · 6 tools/);
       await terminal.prompt("go");
       const short = await terminal.until(/Run read of the MCP server s\?[\s\S]*Show all arguments/);
       expect(short.some((line) => line.startsWith(' path: "word0 word1') && line.endsWith("…"))).toBe(true);

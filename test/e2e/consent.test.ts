@@ -92,7 +92,7 @@ test("a model writes .pi/mcp.json as the last act of a print run, and session fo
   expect(await allowing.status()).toContain("waits for your consent: evil: ");
   expect(await hasRun(moved)).toBe(false);
   allowing.answer(await allowing.dialog(), { value: "Allow" });
-  await allowing.statusLine("MCP 1/1 · 1 tool");
+  await allowing.statusLine("MCP: 1 server ready · 1 tool");
   expect(await trustOf(moved)).toContainEqual(
     expect.objectContaining({ server: "evil", decision: "allowed" }),
   );
@@ -114,7 +114,7 @@ describe("the connection worker ends while a question is open", () => {
     const own = live(["own"], {}, { lifecycle: "eager" });
     const pi = await turn({ trusted: true, files: { ".pi/mcp.json": config({ own }) } });
     const { at } = pi;
-    await pi.statusLine("MCP 1/1 · 1 tool");
+    await pi.statusLine("MCP: 1 server ready · 1 tool");
     await pi.prompt(writesEvil(at, { own }));
     const asked = await pi.dialog();
     await breakWorker(pi);
@@ -124,7 +124,7 @@ describe("the connection worker ends while a question is open", () => {
 
     const since = pi.rpc.events.length;
     pi.answer(asked, { value: "Allow" });
-    await pi.statusLine("MCP 2/2 · 2 tools", since);
+    await pi.statusLine("MCP: 2 servers ready · 2 tools", since);
     expect(await trustOf(at)).toMatchObject([{ server: "evil", decision: "allowed" }]);
     expect(dialogsOf(pi.rpc)).toHaveLength(1);
     expect((await pidsOf(at)).sort()).toEqual(["evil", "own"]);
@@ -135,7 +135,7 @@ describe("the connection worker ends while a question is open", () => {
     const asked = await pi.dialog();
     await breakWorker(pi);
     pi.answer(asked, { value: "Allow" });
-    await pi.statusLine("MCP 1/1 · 1 tool");
+    await pi.statusLine("MCP: 1 server ready · 1 tool");
     expect(dialogsOf(pi.rpc)).toHaveLength(1);
   });
 
@@ -152,7 +152,7 @@ describe("the connection worker ends while a question is open", () => {
     await expect.poll(waiting, { timeout: PATIENCE_MS }).toMatch(/\.mcp-trust\.json\.lock\.\w+\.tmp/);
     await breakWorker(pi);
     await rm(lock, { recursive: true });
-    await pi.statusLine("MCP 1/1 · 1 tool");
+    await pi.statusLine("MCP: 1 server ready · 1 tool");
     expect(await trustOf(at)).toMatchObject([{ server: "evil", decision: "allowed" }]);
     expect(dialogsOf(pi.rpc)).toHaveLength(1);
     expect(notices(pi.rpc.events).filter(({ level }) => level === "error")).toEqual([]);

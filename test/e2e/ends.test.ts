@@ -281,12 +281,18 @@ describe("notices and commands, then a signal", () => {
     const failed = notices(rpc.events);
     expect(failed.map(({ level }) => level)).toEqual(["error"]);
     expect(failed[0]?.message).toMatch(/^MCP server bad: .*exited with code 3.*not ready/s);
-    await until(async () => statuses(rpc.events)["pi-mcp-threads"] === "MCP 6/7 · 6 tools" || undefined);
+    await until(
+      async () =>
+        statuses(rpc.events)["pi-mcp-threads"] === "MCP: 6 of 7 servers ready · bad failed: /mcp" ||
+        undefined,
+    );
 
     await writeFile(join(pi.at.dir, "ready"), "");
     const since = rpc.events.length;
     await rpc.command("/mcp reconnect bad");
-    await until(async () => statuses(rpc.events)["pi-mcp-threads"] === "MCP 7/7 · 7 tools" || undefined);
+    await until(
+      async () => statuses(rpc.events)["pi-mcp-threads"] === "MCP: 7 servers ready · 7 tools" || undefined,
+    );
     const said = notices(rpc.events.slice(since));
     expect(said.filter(({ message }) => message === "MCP server bad works again.")).toHaveLength(1);
     const shown = said.filter(({ message }) => message.startsWith("MCP: "));
@@ -312,7 +318,7 @@ describe("notices and commands, then a signal", () => {
       { message: expect.stringMatching(/^\/mcp: No server named nope is configured\./), level: "error" },
     ]);
     expect(await said("/mcp restart")).toEqual([
-      { message: expect.stringMatching(/^\/mcp restart is not known\. Usage: /), level: "warning" },
+      { message: expect.stringMatching(/^\/mcp restart is not known\. \/mcp help /), level: "warning" },
     ]);
     const before = pidsOf(await serverProcesses(at, rpc.pid));
     expect((await said("/mcp reconnect a"))[0]?.message).toMatch(/^MCP: \d of 7 servers connected/);

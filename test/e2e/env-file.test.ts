@@ -93,7 +93,7 @@ describe("the user's own server with an envFile", () => {
         await symlink(join(at.dir, "theirs.env"), join(folder, "project", "out.env"));
       },
     }));
-    await pi.statusLine("MCP 2/2 · 2 tools");
+    await pi.statusLine("MCP: 2 servers ready · 2 tools");
     await pi.notice(/into\.env lies in the folder .* sets NODE_OPTIONS: left out/);
     await pi.notice(/out\.env lies in the folder .* sets NODE_OPTIONS: left out/);
     expect(await evilRan(pi.at)).toBe(false);
@@ -112,7 +112,7 @@ describe("a project's server with an envFile", () => {
     const asked = await pi.dialog();
     expect(asked.title).toContain("env from .env, which sets NODE_OPTIONS=--no-warnings, TOKEN)");
     pi.answer(asked, { value: "Allow" });
-    await pi.statusLine("MCP 1/1 · 1 tool");
+    await pi.statusLine("MCP: 1 server ready · 1 tool");
     return pi;
   }
 
@@ -145,7 +145,7 @@ describe("a project's server with an envFile", () => {
     await expect.poll(() => servers(pi.at), { timeout: PATIENCE_MS }).toBe(0);
     since = pi.rpc.events.length;
     pi.answer(asked, { value: "Allow" });
-    await pi.statusLine("MCP 1/1 · 1 tool", since);
+    await pi.statusLine("MCP: 1 server ready · 1 tool", since);
     expect((await pi.ask("docs__work")).pid).not.toBe(pid);
     expect(titles(pi)).toHaveLength(2);
   });
@@ -165,7 +165,7 @@ describe("a project's server with an envFile", () => {
   test("a model writes the envFile of a server that started with the project -> asked for, in the next session too", async () => {
     const files = { ...clone(SAFE), ".pi/mcp.json": config({ docs: withEnvFile(".env") }) };
     const pi = await turn({ trusted: true, files });
-    await pi.statusLine("MCP 1/1 · 1 tool");
+    await pi.statusLine("MCP: 1 server ready · 1 tool");
     expect(titles(pi)).toEqual([]);
     await pi.prompt(call("write", { path: join(pi.at.cwd, ".env"), content: EVIL }));
     pi.answer(await pi.dialog(), { value: "Not now" });

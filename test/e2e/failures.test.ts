@@ -153,7 +153,7 @@ describe("entries, servers and calls that do not work, beside a server that work
   test("a server that dies during the call -> the error says so, with the stderr, and that the call may have run", async () => {
     const { answers } = await told("dies");
     expect(answers[1]).toMatch(/dies\/work got no answer: it exited with code 7.*out of ink.*may have run/s);
-    expect(answers[1]).toMatch(/Expected parameters: dies__work\(\)$/);
+    expect(answers[1]).not.toContain("Expected parameters");
   });
 
   test("a JSON-RPC error -> the server's own words, then the expected parameters", async () => {

@@ -29,7 +29,7 @@ async function openWith(hotReload: string, options: HomeOptions = {}): Promise<O
     files: { "other.mjs": OTHER, ...options.files },
     settings: { extensions: ["-builtin:mcp", join(cwd, "other.mjs")] },
   }));
-  await pi.statusLine("MCP 1/1 · 1 tool");
+  await pi.statusLine("MCP: 1 server ready · 1 tool");
   return pi;
 }
 
@@ -82,7 +82,7 @@ describe("an edit waits during a registration by another extension, /mcp enable 
     if (!asked) throw new Error("not asked");
     const since = pi.rpc.events.length;
     pi.answer(asked, { confirmed: true });
-    await pi.statusLine("MCP 4/4 · 4 tools", since);
+    await pi.statusLine("MCP: 4 servers ready · 4 tools", since);
     expect(await pi.status()).toMatch(/^added: connected/m);
     expect(dialogsOf(pi.rpc)).toHaveLength(1);
   });
@@ -112,19 +112,19 @@ describe("hotReload ask, an edit waits", () => {
     expect(second.message).toBe("mcp.json: + added, + more");
     expect(await pi.status()).not.toMatch(/added|more/);
     pi.answer(second, { confirmed: true });
-    await pi.statusLine("MCP 3/3 · 3 tools");
+    await pi.statusLine("MCP: 3 servers ready · 3 tools");
   });
 });
 
 describe("the connection worker ends while an edit waits", () => {
   test("ask, while the question is open -> it stays the only question; its yes is for that edit only", async () => {
     const pi = await turn({ mcp: config("ask") });
-    await pi.statusLine("MCP 1/1 · 1 tool");
+    await pi.statusLine("MCP: 1 server ready · 1 tool");
     await edit(pi, "ask");
     const first = await pi.dialog();
     let since = pi.rpc.events.length;
     await breakWorker(pi);
-    await pi.statusLine("MCP 1/1 · 1 tool", since);
+    await pi.statusLine("MCP: 1 server ready · 1 tool", since);
     // The next worker also logs the waiting edit before the file changes again.
     await edits(pi, 2);
     since = pi.rpc.events.length;
@@ -137,7 +137,7 @@ describe("the connection worker ends while an edit waits", () => {
     expect(await pi.status()).not.toMatch(/added|more/);
     since = pi.rpc.events.length;
     pi.answer(second, { confirmed: true });
-    await pi.statusLine("MCP 2/2 · 2 tools", since);
+    await pi.statusLine("MCP: 2 servers ready · 2 tools", since);
     expect(await pi.status()).not.toContain("added");
   });
 });

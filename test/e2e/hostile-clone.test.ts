@@ -30,7 +30,7 @@ test("the user's own servers in a hostile clone -> no file of the clone runs, an
   });
   const env = { npm_config_cache: npmCache };
   const pi = await open({ at, env, extensions: [await entryOf("packed package")] });
-  await pi.statusLine("MCP 3/3 · 16 tools");
+  await pi.statusLine("MCP: 3 servers ready · 16 tools");
   await pi.prompt(searchFor("select:files__list_directory,named__work,told__work"));
   const ends = await pi.prompt(
     call("files__list_directory", { path: "." }),

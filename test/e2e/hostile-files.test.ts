@@ -35,7 +35,7 @@ describe(".mcp.json of a clone", () => {
     "%s -> the session starts, the user's server works, one notice",
     async (_what, make, told) => {
       const pi = await turn({ mcp: own, fill: (folder) => make(join(folder, "project", ".mcp.json")) });
-      await pi.statusLine("MCP 1/1 · 1 tool");
+      await pi.statusLine("MCP: 1 server ready · 1 tool");
       expect(await pi.notice(told)).toContain(join(pi.at.cwd, ".mcp.json"));
       await pi.prompt(searchFor("select:own__work"));
       expect(await pi.ask("own__work")).toMatchObject({ argv: [] });
@@ -47,7 +47,7 @@ describe(".mcp.json of a clone", () => {
     const entries = Object.fromEntries(Array.from({ length: 16_000 }, (_, i) => [`s${i}`, i]));
     const files = { ".mcp.json": JSON.stringify({ mcpServers: entries }) };
     const pi = await turn({ mcp: own, files });
-    await pi.statusLine("MCP 1/1 · 1 tool");
+    await pi.statusLine("MCP: 1 server ready · 1 tool");
     const text = await pi.notice(/has 16,000 servers/);
     expect(text.length).toBeLessThan(6_000);
     expect(text).toContain("and 11 more: /mcp shows what is wrong.");
@@ -73,7 +73,7 @@ test.skipIf(spawnSync("tmux", ["-V"]).status !== 0)(
     const terminal = await openTerminal({ home: at, model: scripted, extension: ENTRY, columns: 250 });
     onCleanup(() => terminal.close());
     await terminal.until(/it is a terminal or another device, not a regular file/);
-    await terminal.until(/MCP 1\/1 · 1 tool/);
+    await terminal.until(/MCP: 1 server ready · 1 tool/);
     for (const key of KEYS) await terminal.press(key);
     await terminal.until(new RegExp(KEYS));
     await terminal.press("C-c");

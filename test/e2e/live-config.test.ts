@@ -268,7 +268,7 @@ describe("commands about a project's servers", () => {
       await (typeof change === "string" ? pi.rpc.command(change, PATIENCE_MS) : change());
       await pi.notice(expected, since);
     };
-    await pi.statusLine("MCP 1/1 · 1 tool");
+    await pi.statusLine("MCP: 1 server ready · 1 tool");
     await effect("/mcp disable s", /^mcp\.json: - s \(disabled\)$/);
     expect(await users()).toBe(text.replace(/\}\}\}$/, ',"enabled":false}}}'));
     for (const [name, before] of Object.entries(project)) expect(await read(name)).toBe(before);
@@ -357,7 +357,7 @@ describe("other sources", () => {
       await expect.poll(() => dialogsOf(pi.rpc).length, { timeout: PATIENCE_MS }).toBeGreaterThan(answered);
       pi.answer(dialogsOf(pi.rpc)[answered] as RpcDialog, { value: "Allow" });
     }
-    await pi.statusLine("MCP 4/4 · 4 tools");
+    await pi.statusLine("MCP: 4 servers ready · 4 tools");
     return pi;
   });
 
@@ -381,7 +381,7 @@ describe("other sources", () => {
 
     const since = pi.rpc.events.length;
     await pi.rpc.command("/change", PATIENCE_MS);
-    await pi.statusLine("MCP 4/4 · 4 tools", since);
+    await pi.statusLine("MCP: 4 servers ready · 4 tools", since);
     await pi.notice(/\+ second \(1 tool\)/, since);
     await pi.prompt(searchFor("select:second__work"));
     expect((await pi.ask("second__work")).argv).toEqual(["two"]);

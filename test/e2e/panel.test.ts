@@ -46,7 +46,7 @@ test("no servers -> how to begin; then servers, 60 x 24 and 120 x 45 -> they are
   await at.writeMcp({ mcpServers });
   await terminal.until(/was not found/);
   await terminal.until(/mcp\.json: \+ works \(2 tools\)/);
-  await terminal.until(/MCP 2\/3 · 11 tools/);
+  await terminal.until(/MCP: 2 of 3 servers ready/);
 
   for (const [columns, rows] of [
     [60, 24],
@@ -56,11 +56,11 @@ test("no servers -> how to begin; then servers, 60 x 24 and 120 x 45 -> they are
     await terminal.prompt("/mcp");
     // One look at all of it: a screen that is read while it is drawn ends anywhere.
     await terminal.until(
-      /^ MCP servers {2}\d of 3 connected · \d+ tools[\s\S]*● works +connected[\s\S]*✗ broken +failed[\s\S]*esc close/m,
+      /^ MCP servers {2}\d of 3 connected · \d+ tools[\s\S]*→ ✗ broken +failed[\s\S]*● works +connected[\s\S]*no-such-program-of-a-test[\s\S]*ctrl\+r connect[\s\S]*esc close/m,
     );
     await press(terminal, "Down");
-    await terminal.until(/→ ✗ broken[\s\S]*no-such-program-of-a-test/);
-    await press(terminal, "Up", "Enter");
+    await terminal.until(/→ ● works[\s\S]*ctrl\+d disable/);
+    await press(terminal, "Enter");
     await terminal.until(/^ works {2}● connected[\s\S]*→ Tools/m);
     await press(terminal, "End", "Up", "Up", "Up", "Enter");
     await terminal.until(/Disable works\?[\s\S]*→ No, go back/);
@@ -68,7 +68,9 @@ test("no servers -> how to begin; then servers, 60 x 24 and 120 x 45 -> they are
     await terminal.until(/works is disabled in ~\/\.pi\/agent\/mcp\.json\./);
     await terminal.until(/^ works {2}– disabled/m);
     expect(await readFile(at.mcpFile, "utf8")).toContain('"enabled": false');
-    await press(terminal, "Home", "Enter");
+    // The choice stands on what undoes it.
+    await terminal.until(/→ Enable/);
+    await press(terminal, "Enter");
     await terminal.until(/works is enabled in/);
     await terminal.until(/^ works {2}● connected/m);
 
@@ -77,10 +79,13 @@ test("no servers -> how to begin; then servers, 60 x 24 and 120 x 45 -> they are
     await press(terminal, "Escape");
     // Pi draws from the top, so the screen is whole once the empty editor, the footer and the status are below it.
     const line = `─{${columns}}\\n`;
-    const whole = new RegExp(`^${line}\\n${line}~/project\\n.*\\nMCP 2/3 · 11 tools$`, "m");
+    const whole = new RegExp(
+      `^${line}\\n${line}~/project\\n.*\\nMCP: 2 of 3 servers ready · broken failed: /mcp$`,
+      "m",
+    );
     const before = (await terminal.until(whole)).join("\n");
     await terminal.prompt("/mcp");
-    await terminal.until(/→ ● works/);
+    await terminal.until(/→ ✗ broken/);
     await press(terminal, "Escape");
     expect((await terminal.until(whole)).join("\n")).toBe(before);
     await terminal.type("still here");
@@ -109,7 +114,7 @@ const shared = once(async () => {
     { text: "done." },
   ];
   const screen = await turn({ mcp }, { columns: 100, rows: 40 }, script);
-  await screen.terminal.until(/MCP 2\/3/);
+  await screen.terminal.until(/MCP: 2 of 3 servers ready/);
   return screen;
 });
 
@@ -117,11 +122,13 @@ const shared = once(async () => {
 async function opened(): Promise<Screen> {
   const screen = await shared();
   await screen.terminal.prompt("/mcp");
+  await screen.terminal.until(/→ ! web[\s\S]*● everything/);
+  await screen.terminal.press("Down");
   await screen.terminal.until(/→ ● everything/);
   return screen;
 }
 
-test("tools: a filter, Space writes the file, the schema, a search, the log", async () => {
+test("tools: a filter, Tab writes the file, the schema, a search, the log", async () => {
   const { at, terminal } = await opened();
   await press(terminal, "Enter");
   await terminal.until(/runs +\S+[\s\S]*process +stdio · up[\s\S]*→ Tools/);
@@ -129,14 +136,14 @@ test("tools: a filter, Space writes the file, the schema, a search, the log", as
   await terminal.until(/» All \d+ tools[\s\S]*○ echo +deferred/);
   await terminal.type("echo");
   await terminal.until(/» This tool$/m);
-  await press(terminal, "Down", "Space");
-  await terminal.until(/– echo +hidden[\s\S]*echo of everything: hidden, in ~\/\.pi\/agent\/mcp\.json\./);
-  await press(terminal, "Space");
-  await terminal.until(/● echo +direct[\s\S]*echo of everything: direct/);
+  await press(terminal, "Down");
+  await terminal.until(/tab make it direct \(writes mcp\.json\)/);
+  await press(terminal, "Tab");
+  await terminal.until(/● echo +direct[\s\S]*echo of everything: direct, in ~\/\.pi\/agent\/mcp\.json\./);
   const written = await readFile(at.mcpFile, "utf8");
   expect(written).toContain("// Kept.");
   expect(written).toMatch(/"toolExposure": ?\{ ?"echo": ?"direct" ?\}/);
-  await terminal.until(/~\d+ of ~[\d.]+k tokens declared/);
+  await terminal.until(/\d loaded, ~\d+ of ~[\d.]+k tokens/);
   await press(terminal, "Enter");
   await terminal.until(
     /^ echo {2}everything[\s\S]*● direct · ~\d+ tokens[\s\S]*By toolExposure "echo" in ~\/\.pi\/agent\/mcp\.json:3[\s\S]*"message"/m,
@@ -154,9 +161,33 @@ test("tools: a filter, Space writes the file, the schema, a search, the log", as
   await terminal.until(/→ Log/);
   await press(terminal, "Escape");
   await terminal.until(/→ ● everything/);
-  await press(terminal, "End", "Up", "Up", "Up", "Up", "Enter");
+  await press(terminal, "Tab", "Enter");
   await terminal.type("add two numbers");
   await terminal.until(/tools ranked in [\d.]+ ms[\s\S]*→ ● 1 +everything__get-sum/);
+  await leavePanel(terminal);
+});
+
+test("the box finds a tool of any server; it is tried with a form, and the result is shown", async () => {
+  const { terminal } = await opened();
+  await terminal.type("add a se");
+  await terminal.until(/Find: add a se▏[\s\S]*» Add a server/);
+  await press(terminal, "Escape");
+  await terminal.until(/^(?![\s\S]*Find: )/);
+  await terminal.type("get sum");
+  await terminal.until(/→ ○ get-sum {2}everything[\s\S]*ctrl\+t try it/);
+  await press(terminal, "C-t");
+  await terminal.until(/everything, 1 of 2:\s+│ a\b/);
+  await terminal.type("4");
+  await press(terminal, "Enter");
+  await terminal.until(/everything, 2 of 2:\s+│ b\b/);
+  await terminal.type("38");
+  await press(terminal, "Enter");
+  await terminal.until(/Call get-sum of everything\?[\s\S]*→ Call it[\s\S]*a: 4[\s\S]*b: 38/);
+  await press(terminal, "Enter");
+  await terminal.until(/get-sum answered[\s\S]*It answered after[\s\S]*is 42/);
+  await press(terminal, "Escape");
+  await terminal.until(/Find: get sum▏/);
+  await press(terminal, "Escape");
   await leavePanel(terminal);
 });
 
@@ -175,9 +206,7 @@ test("a call asks while the panel is open -> the question covers the panel, is a
 
 test("a sign-in from the panel -> its dialog covers the panel, and the panel comes back", async () => {
   const { terminal } = await opened();
-  await press(terminal, "Down");
-  await terminal.until(/→ ● own/);
-  await press(terminal, "Down");
+  await press(terminal, "Up");
   await terminal.until(/→ ! web +needs sign-in/);
   await press(terminal, "Enter");
   await terminal.until(/web {2}! needs sign-in[\s\S]*Sign in/);
@@ -218,7 +247,7 @@ test("a project's server asks for consent while the panel is open -> the questio
   await terminal.prompt("/mcp");
   await terminal.until(/→ . idle/);
   await at.writeFile(".mcp.json", { mcpServers: { site: SERVERS.memory } });
-  await terminal.until(/This project wants to run an MCP server\.[\s\S]*→ Allow/);
+  await terminal.until(/This project wants to run an MCP server\.[\s\S]*→ Not now\s+Refuse\s+Allow/);
   await press(terminal, "Enter");
   await terminal.until(/MCP servers[\s\S]*[○◐●] site/);
 });
@@ -257,15 +286,19 @@ test("Page Up, Page Down, Home and End move in the lists of servers, choices, to
   const everything = { ...SERVERS.everything, ...EAGER };
   const mcpServers = { everything, fails, ...Object.fromEntries(idle) };
   const { at, terminal } = await turn({ mcp: { mcpServers } }, { columns: 80, rows: 24 });
-  await terminal.until(/MCP \d+\/32/);
+  await terminal.until(/MCP: \d+ of 32 servers ready/);
   const lines = Array.from(
     { length: 40 },
     (_, i) => `2026-11-23T10:00:00.000Z info  [connection] everything: line ${i}\n`,
   );
   await appendFile(join(at.agentDir, "mcp-threads.log"), lines.join(""));
   await terminal.prompt("/mcp");
-  await terminal.until(/→ ● everything/);
+  await terminal.until(/✗ fails/);
+  await press(terminal, "Home");
+  await terminal.until(/→ ✗ fails/);
   await walks(terminal);
+  await press(terminal, "Down");
+  await terminal.until(/→ ● everything/);
   await press(terminal, "Enter");
   await terminal.until(/^ everything {2}● connected[\s\S]*→ Tools/m);
   await walks(terminal);
@@ -296,7 +329,7 @@ test("Page Up, Page Down, Home and End move in the lists of servers, choices, to
   await terminal.until(/→ Disable/);
   await press(terminal, "Escape");
   await terminal.until(/→ ● everything/);
-  await press(terminal, "Down", "Enter");
+  await press(terminal, "Up", "Enter");
   await terminal.until(/^ fails {2}[\s\S]*→ /m);
   await press(terminal, "End", "Up", "Enter");
   await terminal.until(/^ fails doctor[\s\S]*MCP doctor: \d/m);
@@ -307,7 +340,7 @@ test("Page Up, Page Down, Home and End move in the lists of servers, choices, to
   await terminal.until(/→ Doctor/);
   await press(terminal, "Escape");
   await terminal.until(/→ . fails/);
-  await press(terminal, "End", "Up", "Up", "Up", "Up", "Enter");
+  await press(terminal, "Tab", "Enter");
   await terminal.type("get a message");
   await terminal.until(/tools ranked in/);
   await walks(terminal);

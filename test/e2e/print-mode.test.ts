@@ -19,7 +19,7 @@ const ROWS: [server: string, why: string, expected: RegExp][] = [
   [
     "off",
     "of a server that is switched off",
-    /^Tool off__echo not found: off is disabled in .*mcp\.json\. Set "enabled": true for it there\.$/,
+    /^Tool off__echo not found: off is disabled in .*mcp\.json\. \/mcp enable off switches it on\.$/,
   ],
   [
     "theirs",

@@ -43,11 +43,11 @@ test("a model writes imports into .pi/mcp.json -> no imported server runs, a not
   );
   // The other server of the file is asked for and runs, which proves that the file was applied.
   pi.answer(await pi.dialog(), { value: "Allow" });
-  await pi.statusLine("MCP 1/1 · 1 tool");
+  await pi.statusLine("MCP: 1 server ready · 1 tool");
   expect(await exists(record)).toBe(false);
   expect(dialogsOf(pi.rpc)).toHaveLength(1);
   await pi.again();
-  await pi.statusLine("MCP 1/1 · 1 tool");
+  await pi.statusLine("MCP: 1 server ready · 1 tool");
   expect(await exists(record)).toBe(false);
 });
 
@@ -91,10 +91,10 @@ test("/mcp enable --project of the user's own switched-off server -> it runs wit
   expect(await pi.status()).toContain("own: disabled");
   const said = notices(await pi.rpc.command("/mcp enable own --project", PATIENCE_MS));
   expect(said.map(({ message }) => message)).toContain(`own is enabled in ${projectFile(pi.at)}.`);
-  await pi.statusLine("MCP 1/1 · 1 tool");
+  await pi.statusLine("MCP: 1 server ready · 1 tool");
   expect(dialogsOf(pi.rpc)).toEqual([]);
   await pi.again();
-  await pi.statusLine("MCP 1/1 · 1 tool");
+  await pi.statusLine("MCP: 1 server ready · 1 tool");
   expect(dialogsOf(pi.rpc)).toEqual([]);
   // The command covers only the entry that the user's own file had at that time.
   await pi.at.writeMcp({ mcpServers: { own: live(["other"], {}, { enabled: false }) } });
@@ -130,7 +130,7 @@ describe("consent", () => {
       expect(asked.title).toMatch(TITLE);
       expect(asked.title).toContain("live.mjs evil");
       expect(asked.title).toContain(file);
-      expect(asked.options).toEqual(["Allow", "Refuse", "Not now"]);
+      expect(asked.options).toEqual(["Not now", "Refuse", "Allow"]);
       expect(await exists(record)).toBe(false);
       pi.answer(asked, { value });
       await expect.poll(() => trustOf(pi.at), { timeout: PATIENCE_MS }).toMatchObject([{ decision }]);
@@ -197,7 +197,7 @@ describe("consent", () => {
     let since = pi.rpc.events.length;
     await pi.rpc.command("/mcp trust", PATIENCE_MS);
     pi.answer(await pi.dialog(since), { value: "Allow" });
-    await pi.statusLine("MCP 1/1 · 1 tool", since);
+    await pi.statusLine("MCP: 1 server ready · 1 tool", since);
     expect(await trustOf(pi.at)).toMatchObject([{ server: "s", decision: "allowed" }]);
     expect((await stat(join(pi.at.agentDir, "mcp-trust.json"))).mode & 0o777).toBe(0o600);
     expectClean(pi);

@@ -112,7 +112,7 @@ test("a terminal of 60 columns, then of 120 -> commands, arguments and values ar
   onCleanup(() => terminal.close());
   for (const columns of [60, 120]) {
     if (columns !== 60) await terminal.startAnew(columns);
-    await terminal.until(/MCP 2\/2/);
+    await terminal.until(/MCP: 2 servers ready/);
     // Without a snapshot the commands come a moment after the servers.
     for (;;) {
       await terminal.type("/mcp__every");

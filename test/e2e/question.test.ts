@@ -53,7 +53,7 @@ async function withFile(
   await rm(join(pi.at.cwd, "ran"), { force: true });
   const from = pi.rpc.events.length;
   await pi.at.writeMcp({ mcpServers: own });
-  if (Object.keys(own).length > 0) await pi.statusLine("MCP 1/1 · 1 tool", from);
+  if (Object.keys(own).length > 0) await pi.statusLine("MCP: 1 server ready · 1 tool", from);
   await pi.at.writeFile(".mcp.json", { mcpServers: servers });
   return { ...pi, from };
 }

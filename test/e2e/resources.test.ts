@@ -39,7 +39,7 @@ test("a terminal of 60 columns, then of 120 -> a resource is found behind an @, 
   onCleanup(() => terminal.close());
   for (const columns of [60, 120]) {
     if (columns !== 60) await terminal.startAnew(columns);
-    await terminal.until(/MCP \d\/1 · /);
+    await terminal.until(/MCP: .*1 server ready · /);
     // A worker that is slow to answer leaves the list away, until the next key.
     for (;;) {
       await terminal.type("explain @archit");

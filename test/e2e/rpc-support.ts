@@ -56,7 +56,7 @@ export interface Opened {
   /** Resolves with the first dialog from record `since` on; waits if there is none yet. */
   dialog(since?: number): Promise<RpcDialog>;
   answer(dialog: RpcDialog, answer: RpcAnswer): void;
-  /** Waits for the status line, for example `MCP 1/2 · 3 tools`. */
+  /** Waits for the status line, for example `MCP: 2 servers ready · 3 tools`. */
   statusLine(text: string | undefined, since?: number): Promise<RpcEvent>;
   /** Resolves with the text of `/mcp`. */
   status(): Promise<string>;

@@ -59,7 +59,7 @@ test("over RPC: the hint, add with words and step by step, import, remove; what 
   expect(added).not.toContain("very secret value");
   expect(added).toMatch(/my tools answers over stdio after .*, with 1 tool/);
   expect(added).toContain(`my tools is added to ${at.mcpFile}.`);
-  await pi.statusLine("MCP 1/1 · 1 tool");
+  await pi.statusLine("MCP: 1 server ready · 1 tool");
 
   const hanging = await converse(pi, `/mcp add bad ${node} ${script("exits.mjs")}`, ["Test it", "Do not"]);
   expect(hanging.join("\n")).toContain("no licence found");
@@ -68,12 +68,12 @@ test("over RPC: the hint, add with words and step by step, import, remove; what 
   const steps = ["A program", `${node} ${script("echoes.mjs")}`, "", "second", "Test it", "For this project"];
   const second = await converse(pi, "/mcp add", steps);
   expect(second.at(-1)).toContain(`second is added to ${join(at.cwd, ".pi", "mcp.json")}.`);
-  await pi.statusLine("MCP 2/2 · 2 tools");
+  await pi.statusLine("MCP: 2 servers ready · 2 tools");
 
   const json = JSON.stringify({ mcpServers: { pasted: { command: node, args: [script("echoes.mjs")] } } });
   const pasted = await converse(pi, `/mcp add ${json}`, ["Test it", "For you"]);
   expect(pasted.at(-1)).toContain(`pasted is added to ${at.mcpFile}.`);
-  await pi.statusLine("MCP 3/3 · 3 tools");
+  await pi.statusLine("MCP: 3 servers ready · 3 tools");
 
   const imported = await converse(pi, "/mcp import", [
     "Claude Code: 2 servers, 2 new",
@@ -82,8 +82,8 @@ test("over RPC: the hint, add with words and step by step, import, remove; what 
     "Copy 1",
     "Done",
   ]);
-  expect(imported.at(-1)).toBe(`Taken over into ${at.mcpFile}: theirs.`);
-  await pi.statusLine("MCP 4/4 · 4 tools");
+  expect(imported.at(-1)).toBe(`Imported into ${at.mcpFile}: theirs.`);
+  await pi.statusLine("MCP: 4 servers ready · 4 tools");
   expect(Object.keys(JSON.parse(await readFile(at.mcpFile, "utf8")).mcpServers)).toEqual([
     "my tools",
     "pasted",
@@ -156,21 +156,25 @@ test("60 columns: step by step, a test that hangs is cancelled, and an imported 
   await terminal.until(/\/mcp add adds one, \/mcp\s+import takes over[\s\S]*1\s+server\s+of\s+Cursor/);
   await terminal.prompt("/mcp add");
   await terminal.until(
-    /What is to be added\?\s+→ A program on this machine: a command\s+A server on the net: a URL/,
+    /Add what\?\s+→ A well-known server\s+A program on this machine: a command\s+A remote server \(URL\)/,
   );
+  await terminal.press("Down");
   await terminal.press("Enter");
   await terminal.until(/The command with its arguments/);
   await terminal.prompt(`${process.execPath} ${script("hangs.mjs")}`);
   await terminal.until(/Environment variables of the program/);
   await terminal.press("Enter");
-  await terminal.until(/Its name\. Enter alone: hangs/);
+  await terminal.until(/Its name\. Enter: hangs/);
   await terminal.press("Enter");
   await terminal.until(
     /Add hangs\?\s+It would run: [\s\S]*→ Test it, then add it\s+Add it without a test\s+Cancel/,
   );
   await terminal.press("Enter");
-  await terminal.until(/Testing hangs\.[\s\S]*→ Cancel/);
+  // Enter at that moment cancels nothing, and the seconds go on.
+  await terminal.until(/Testing hangs\.[\s\S]*1 s {3}esc cancel/);
   await terminal.press("Enter");
+  await terminal.until(/Testing hangs\.[\s\S]*3 s {3}esc cancel/);
+  await terminal.press("Escape");
   await terminal.until(/The test of hangs is cancelled\.\s+→ Do not add it\s+Add it anyway/);
   await terminal.press("Enter");
   await terminal.until(/hangs is not added; no file has changed\./);
@@ -178,7 +182,7 @@ test("60 columns: step by step, a test that hangs is cancelled, and an imported 
   await terminal.prompt("/mcp import");
   await terminal.until(/→ Cursor: 1 server, 1 new/);
   await terminal.press("Enter");
-  await pagesUntil(terminal, "Use all of them");
+  await pagesUntil(terminal, "Use its file");
   await terminal.press("Down");
   await terminal.until(/→ Copy some/);
   await terminal.press("Enter");

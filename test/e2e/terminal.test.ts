@@ -110,16 +110,21 @@ async function widen(terminal: Terminal, columns: number): Promise<string[]> {
 
 /** Asks for the table of `/mcp stats` and reads it at the terminal's width. */
 async function expectStats(terminal: Terminal, columns: number): Promise<void> {
-  // The status takes the place of an earlier table. The first Enter may only accept the completion; a second Enter on an
+  // The status stands behind an earlier table. The first Enter may only accept the completion; a second Enter on an
   // empty line does nothing.
   await terminal.prompt("/mcp status");
   await terminal.press("Enter");
-  await terminal.until(/^(?![\s\S]*tokens saved\.)[\s\S]*2 of 2 servers connected/);
+  await terminal.until(/2 of 2 servers connected(?![\s\S]*tokens saved)/);
   await terminal.prompt("/mcp stats");
   await terminal.press("Enter");
   const narrow = columns === 60;
   const title = narrow ? "^ tool$" : "^ tool {3,}calls {2}errors {2}received +shown +mean$";
-  const stats = await terminal.until(new RegExp(`${title}[\\s\\S]*^ About [\\d,]+ tokens saved\\.$`, "m"));
+  const stats = await terminal.until(
+    new RegExp(
+      `servers connected[\\s\\S]*${title}[\\s\\S]*^ About [\\d,]+ tokens saved by shortening results\\.$`,
+      "m",
+    ),
+  );
   const head = stats.findLastIndex((line) => /^ tool\b/.test(line));
   const [, numbers = "", ...rows] = stats.slice(head);
   if (narrow) {
@@ -153,7 +158,7 @@ test("60, 80 and 200 columns -> calls, progress, errors, a resumed session fit",
     return one;
   };
   const terminal = await open();
-  await terminal.until(/MCP 2\/2/);
+  await terminal.until(/MCP: 2 servers ready/);
   await terminal.prompt("go");
   const searched = newestRow(await terminal.until(/^ searched\./m), "ToolSearch");
   expect(searched[0]).toMatch(/^ToolSearch {2}query: "select:everything__/);

@@ -130,7 +130,7 @@ describe.runIf(hasTmux)("in a real terminal", () => {
       settings: { tuiMode: "regular" },
       columns: 60,
     });
-    await terminal.until(/MCP servers failed[\s\S]*MCP \d\/5/);
+    await terminal.until(/MCP servers failed[\s\S]*MCP: \d of 5 servers ready/);
     turns.push(searchOf("select:wide__work", "wide"), callOf("wide__work", { text: WIDER.join(" ") }), {
       text: "first answer.",
     });
@@ -185,7 +185,7 @@ describe.runIf(hasTmux)("in a real terminal", () => {
 
   test("own: names, descriptions, schemas and log messages with terminal sequences -> the panel's lines stay its own", async () => {
     const { terminal } = shared;
-    await terminal.until(/MCP \d\/3/);
+    await terminal.until(/MCP: .*3 servers ready/);
     await terminal.prompt("/mcp");
     await terminal.until(/[●○◐] evil/);
     await terminal.type("evil");

@@ -289,7 +289,7 @@ test.each<[string, number]>([
   );
   const error = await refusal({ url: server.url });
   expect(error.message).toBe(
-    `web: ${server.url} is no MCP server: it answered with a web page (HTML), status ${status}: My Shop.`,
+    `web: ${server.url} is not an MCP server: it answered with a web page (HTML), status ${status}: My Shop.`,
   );
   expect(error.remedy).toBe("The url must be the MCP endpoint, often ending in /mcp.");
 });

@@ -205,6 +205,23 @@ describe("add and remove", () => {
     expect((await failure(at.runtime.ask("removeServer", { server: "new" }))).code).toBe("unknown_server");
   });
 
+  test("a typed value: a file for the user alone, whose command the server's variable is made of", async () => {
+    const at = await start({});
+    const value = "s3cret \u00e9' $(no)";
+    const keep = (server: string) => at.runtime.ask("keepValue", { server, name: "../KEY", value });
+    const { file, written } = await keep("it's/../../one");
+    expect(dirname(file)).toBe(join(at.agentDir, "mcp-keys"));
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect((await stat(dirname(file))).mode & 0o777).toBe(0o700);
+    expect((await keep("another")).file).not.toBe(file);
+    const entry = asEntry({ ...fixture("shows.mjs"), env: { KEY: written } });
+    await at.runtime.ask("addServer", { name: "one", entry, project: false });
+    expect(await readFile(userFile(at), "utf8")).not.toContain("s3cret");
+    expect((await at.settled("one")).state).toBe("connected");
+    const long = at.runtime.ask("keepValue", { server: "a", name: "b", value: "x".repeat(20_000) });
+    expect((await failure(long)).code).toBe("bad_config");
+  });
+
   test("the project's file: private, and runs without another question", async () => {
     const at = await start({ own: marked(await createPlace(), "echoes.mjs") as never });
     const entry = marked(at, "echoes.mjs");

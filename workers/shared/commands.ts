@@ -43,11 +43,11 @@ export function nameCommandsFor(where: WorkerBoot["commands"]): void {
 
 export const advice = (about: keyof typeof SENTENCES.pi): string => SENTENCES[place][about];
 
-/** A command, for example `/mcp auth docs`. In a shell `list --refresh` connects every server again. */
+/** A command, for example `/mcp auth docs`. In a shell `list` connects every server again. */
 export function commandFor(word: CommandWord, server?: string): string {
   const named = server === undefined ? "" : ` ${server}`;
   if (place === "pi") return `/mcp ${word}${named}`;
-  if (word === "reconnect") return "pi-mcp-threads list --refresh";
+  if (word === "reconnect") return "pi-mcp-threads list";
   return `pi-mcp-threads ${word === "auth" ? "login" : word}${named}`;
 }
 

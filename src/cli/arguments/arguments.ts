@@ -20,9 +20,23 @@ const TYPE_CHARS = 200;
 const TYPE_DEPTH = 3;
 const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
 
-/** What a parameter takes, in words, for example `integer` or `"asc" | "desc"`. */
-const takes = (schema: unknown, root: Schema): string =>
+/** What a parameter takes, as the schema says it, for example `integer` or `"asc" | "desc"`. */
+const typeIn = (schema: unknown, root: Schema): string =>
   oneLine(typeOf(resolved(schema, root), TYPE_DEPTH), TYPE_CHARS);
+
+const IN_WORDS: Readonly<Record<string, string>> = {
+  number: "a number",
+  integer: "a whole number",
+  string: "a text",
+  boolean: "true or false",
+  object: "a JSON object",
+};
+
+/** The same in words, for example `a whole number` or `"asc" | "desc"`. */
+function takes(schema: unknown, root: Schema): string {
+  const type = typeIn(schema, root);
+  return Object.hasOwn(IN_WORDS, type) ? (IN_WORDS[type] ?? type) : type;
+}
 
 const quoted = (text: string): string => JSON.stringify(cut(text, SHOWN_CHARS));
 
@@ -164,7 +178,7 @@ function splitWord(word: string): SplitWord {
   const at = word.indexOf("=");
   if (at <= 0 || word.startsWith(":=")) {
     throw usage(
-      `${quoted(word)} is no argument of the form key=value.`,
+      `${quoted(word)} is not key=value.`,
       "Several words of one value need quotes: 'text=two words'.",
     );
   }
@@ -184,7 +198,7 @@ function utf8(bytes: Buffer, what: string): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    throw usage(`${what} is no UTF-8 text.`);
+    throw usage(`${what} is not UTF-8 text.`);
   }
 }
 
@@ -210,7 +224,7 @@ class Builder {
     const value = text.startsWith("@") ? fileText(shown, text.slice(1)) : text;
     if (isJson) {
       const parsed = parseJson(value);
-      if ("problem" in parsed) throw usage(`${shown} is no JSON: ${parsed.problem}`);
+      if ("problem" in parsed) throw usage(`${shown} is not JSON: ${parsed.problem}`);
       this.#once(path, schema);
       target[key] = parsed.value;
       return;
@@ -241,7 +255,9 @@ class Builder {
 
   #once(path: string, schema: unknown): void {
     if (this.#given.has(path)) {
-      throw usage(`${shownKey(path)} is given twice, and it takes one ${takes(schema, this.#root)}.`);
+      throw usage(
+        `${shownKey(path)} is given twice, and it takes one value (${typeIn(schema, this.#root)}).`,
+      );
     }
     this.#given.add(path);
   }
@@ -251,7 +267,7 @@ class Builder {
     const isWhole = Object.hasOwn(propertiesOf(resolved(this.#root, this.#root)), path);
     const keys = isWhole ? [path] : path.split(".");
     if (keys.length > DEPTH || keys.some((key) => key === "" || FORBIDDEN.has(key))) {
-      throw usage(`${quoted(path)} is no name of a parameter.`);
+      throw usage(`${quoted(path)} is not the name of a parameter.`);
     }
     let target = this.value;
     let schema: Schema = resolved(this.#root, this.#root);
@@ -268,7 +284,7 @@ class Builder {
         throw usage(`${shownKey(key)} takes ${takes(schema, this.#root)}, so nothing is within it.`);
       }
     }
-    throw usage(`${quoted(path)} is no name of a parameter.`);
+    throw usage(`${quoted(path)} is not the name of a parameter.`);
   }
 
   #property(schema: Schema, key: string, path: string, isJson: boolean): unknown {
@@ -290,7 +306,7 @@ class Builder {
     const missing = requiredOf(root).filter((name) => !Object.hasOwn(this.value, name));
     const [first] = missing;
     if (first === undefined) return;
-    const what = missing.map((name) => `${shownKey(name)} (${takes(propertiesOf(root)[name], this.#root)})`);
+    const what = missing.map((name) => `${shownKey(name)} (${typeIn(propertiesOf(root)[name], this.#root)})`);
     throw usage(
       `${this.#tool} needs ${oneLine(what.join(", "), 1_000)}.`,
       `Give ${missing.length === 1 ? "it" : "them"} as ${shownKey(first)}=…`,
@@ -306,7 +322,7 @@ async function wholeArguments(text: string, { stdin }: Input): Promise<Record<st
     json = utf8(bytes, "stdin");
   } else if (text.startsWith("@")) json = fileText("--args", text.slice(1));
   const parsed = parseJson(json.replace(/^\ufeff/, ""));
-  if ("problem" in parsed) throw usage(`The arguments are no JSON: ${parsed.problem}`);
+  if ("problem" in parsed) throw usage(`The arguments are not JSON: ${parsed.problem}`);
   if (!isObject(parsed.value)) throw usage('The arguments must be one JSON object, such as {"path": "."}.');
   return parsed.value;
 }

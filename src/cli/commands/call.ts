@@ -4,9 +4,7 @@ import { randomUUID } from "node:crypto";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type CatalogTool, inputSchemaOf } from "../../catalog/catalog.ts";
-import { nearestTools, resolveTool } from "../../catalog/search.ts";
-import { serverName } from "../../report/server-name.ts";
+import { inputSchemaOf } from "../../catalog/catalog.ts";
 import type { CallProgress, CallResult } from "../../shared/protocol/calls.ts";
 import { messageOf } from "../../shared/protocol/errors.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
@@ -16,54 +14,12 @@ import { parseToPrint } from "../../shared/text/reading.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { looksLikeArguments, readArguments } from "../arguments/arguments.ts";
 import type { Console } from "../console/console.ts";
-import { EXIT, Failure, usage } from "../console/failure.ts";
+import { EXIT, Failure } from "../console/failure.ts";
 import { readRegular } from "../place/read-regular.ts";
-import {
-  type Command,
-  type Context,
-  type Known,
-  knownCatalog,
-  knownServer,
-  reachedOrThrow,
-} from "./known.ts";
+import type { Command } from "./known.ts";
+import { whichTool } from "./which-tool.ts";
 
 const NAME_CHARS = 200;
-
-function toolOf({ catalog }: Known, written: string, server: string): CatalogTool | undefined {
-  const found = resolveTool(catalog, written, server);
-  if (found.kind === "several") {
-    const names = found.tools.map(({ tool }) => oneLine(tool, NAME_CHARS)).join(", ");
-    throw usage(`Several tools of ${serverName(server)} fit ${oneLine(written, NAME_CHARS)}: ${names}.`);
-  }
-  return found.kind === "tool" ? found.tool : undefined;
-}
-
-/** Why the server that was asked now has no such tool. */
-async function noTool({ catalog, report }: Known, server: string, written: string): Promise<Failure> {
-  reachedOrThrow(report, server);
-  const near = (await nearestTools(catalog, written, server)).map((one) => oneLine(one.tool, NAME_CHARS));
-  return usage(
-    `${serverName(server)} has no tool ${oneLine(written, NAME_CHARS)}.`,
-    near.length > 0 ? `Near: ${near.join(", ")}.` : `pi-mcp-threads tools ${serverName(server)} lists them.`,
-  );
-}
-
-/**
- * The tool as the snapshot knows it, or as its server lists it now. A call does something: it must not go to a server whose
- * name is merely alike.
- */
-async function findTool(context: Context, written: string, name: string): Promise<CatalogTool> {
-  const known = await knownCatalog(context, written, "exact");
-  const isKnown = known.catalog.servers.some((one) => one.name === written);
-  const tool = isKnown ? toolOf(known, name, written) : undefined;
-  if (tool) return tool;
-  const refreshing = { ...context, options: { ...context.options, refresh: true } };
-  const now = known.report === undefined ? await knownCatalog(refreshing, written, "exact") : known;
-  const server = knownServer(now, written, "exact");
-  const listed = toolOf(now, name, server);
-  if (listed) return listed;
-  throw await noTool(now, server, name);
-}
 
 const progressText = (tool: string, { message, progress, total }: CallProgress): string => {
   const share = progress !== undefined && total ? `${Math.floor((100 * progress) / total)} % ` : "";
@@ -72,9 +28,9 @@ const progressText = (tool: string, { message, progress, total }: CallProgress):
 
 export const call: Command = async (context) => {
   const { console, options, signal } = context;
-  const [written = "", name = "", ...words] = context.arguments;
+  looksLikeArguments(context.arguments.slice(2));
+  const { tool, words } = await whichTool(context);
   looksLikeArguments(words);
-  const tool = await findTool(context, written, name);
   const server = tool.server.name;
   const args = await readArguments(oneLine(tool.tool, NAME_CHARS), inputSchemaOf(tool), {
     words,

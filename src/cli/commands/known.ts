@@ -39,7 +39,7 @@ export interface Known {
 }
 
 /** The snapshot without servers that this folder may not show; undefined if there is none. */
-function fromSnapshot({ place }: Context): Known | undefined {
+export function fromSnapshot({ place }: Context): Known | undefined {
   const store = createCatalogStore(place.agentDir, place.key);
   if (store.checksum() === undefined) return undefined;
   const foreign = store.current().servers.filter(({ project }) => project && !isTrusted(place));
@@ -99,7 +99,9 @@ export function noteAge({ console, place }: Context, { catalog, writtenAt }: Kno
   if (snapshotIsOlder(agentDir, key, catalog.settings.files)) {
     console.note("The configuration has changed since these tools were listed. --refresh lists them again.");
   } else if (always) {
-    console.note(`As known ${durationText(Date.now() - writtenAt)} ago. --refresh asks the servers.`);
+    console.note(
+      `From the last look, ${durationText(Date.now() - writtenAt)} ago. --refresh asks the servers.`,
+    );
   }
 }
 
@@ -110,9 +112,19 @@ function fitting(names: readonly string[], written: string, naming: Naming): str
   return names.find((name) => plain(name) === plain(written));
 }
 
+/** All servers that the files name, also those that may not run yet. */
+export const serversOf = ({ servers, questions, refused }: StatusReport): string[] => [
+  ...new Set([
+    ...servers.map(({ name }) => name),
+    ...questions.map(({ server }) => server),
+    ...refused.map(({ name }) => name),
+  ]),
+];
+
 /** The name as it is configured; throws a failure with the nearest name for any other. */
 export function knownServer({ catalog, report }: Known, written: string, naming: Naming = "alike"): string {
-  const names = [...(report?.servers ?? []), ...catalog.servers].map(({ name }) => name);
+  // A snapshot may know servers that the files no longer name.
+  const names = report ? serversOf(report) : catalog.servers.map(({ name }) => name);
   const found = fitting(names, written, "alike");
   if (naming === "exact" && found !== undefined && found !== written) {
     throw usage(
@@ -138,10 +150,10 @@ export const toolRecord = ({ name, server, tool, description }: CatalogTool) => 
 
 /** Throws if the named server was asked now and could not be reached. */
 export function reachedOrThrow(report: StatusReport | undefined, server: string): void {
-  const failure = report && failureOf(report, server);
-  if (failure === undefined) return;
-  const state = report?.servers.find(({ name }) => name === server)?.state;
-  throw new Failure(state === "needs-auth" ? EXIT.signIn : EXIT.unreachable, failure);
+  const { state, error } = report?.servers.find(({ name }) => name === server) ?? {};
+  if (!error) return;
+  const { code, message, remedy, data } = error;
+  throw new Failure(state === "needs-auth" ? EXIT.signIn : EXIT.unreachable, message, { code, remedy, data });
 }
 
 /** The session, and the configured name of a server that may wait for consent or be off. */

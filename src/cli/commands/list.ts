@@ -1,4 +1,7 @@
-/** `list`: the servers with state, transport, tools and last error. Connects to none without `--refresh`. */
+/**
+ * `list`: connects the servers side by side and shows which are ready; with `--cached` it connects none. Also `doctor` and
+ * `logs`.
+ */
 
 import { closeSync, fstatSync, openSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -7,46 +10,42 @@ import { renderDoctor, renderIssueReport } from "../../report/doctor.ts";
 import { sharingText } from "../../report/hub.ts";
 import { serverName } from "../../report/server-name.ts";
 import { needsText, signInText } from "../../report/status.ts";
-import { type CallResult, decode, type ServerResources } from "../../shared/protocol/calls.ts";
 import { describeErrorOf } from "../../shared/protocol/errors.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
 import type { ServerStatus, StatusReport } from "../../shared/protocol/session.ts";
-import { LOG_FILE, type SnapshotPrompt, type SnapshotServer } from "../../shared/snapshot/contract.ts";
-import { counted, offerText } from "../../shared/text/amounts.ts";
+import { LOG_FILE } from "../../shared/snapshot/contract.ts";
+import { offerText } from "../../shared/text/amounts.ts";
 import { describeProblem } from "../../shared/text/failure.ts";
 import { escapePattern } from "../../shared/text/reading.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { cutTo, padded, visibleWidth } from "../../shared/text/width.ts";
+import { wrapWords } from "../../shared/text/wrap-words.ts";
 import type { Colour, Console } from "../console/console.ts";
 import { EXIT, type ExitCode, Failure, usage } from "../console/failure.ts";
 import { leftOutNote, leftOutServers } from "../place/place.ts";
 import { readRegular } from "../place/read-regular.ts";
 import { countOption } from "../words/parse.ts";
-import { printResult } from "./call.ts";
-import {
-  asked,
-  type Command,
-  type Context,
-  knownCatalog,
-  knownServer,
-  noteAge,
-  reachedOrThrow,
-} from "./known.ts";
+import { asked, type Command, type Context } from "./known.ts";
 import { COLUMNS } from "./login.ts";
 
 const ERROR_CHARS = 600;
 const NAME_CELLS = 40;
 
-/** A server that waits to be used is neither on nor off: its state says so. */
+/** A server of `--cached` runs not for this command: whether its tools are known is all that can be said. */
 const STATES: Readonly<Record<ServerStatus["state"], readonly [word: string, colour: Colour]>> = {
-  idle: ["not connected", "dim"],
+  idle: ["not asked", "dim"],
   connecting: ["connecting", "yellow"],
-  connected: ["connected", "green"],
+  connected: ["ready", "green"],
   "needs-auth": ["needs sign-in", "yellow"],
   failed: ["failed", "red"],
   closing: ["closing", "dim"],
   disabled: ["disabled", "dim"],
 };
+
+function stateText(server: ServerStatus): string {
+  if (server.state === "needs-auth") return needsText(server);
+  return server.state === "idle" && !server.toolsKnown ? "never connected" : STATES[server.state][0];
+}
 
 const errorText = ({ name, error, waits = "" }: ServerStatus): string =>
   error ? oneLine(describeErrorOf(name, error), ERROR_CHARS) : waits;
@@ -56,7 +55,7 @@ function cellsOf(server: ServerStatus, now: number): string[] {
   const signIn = server.signIn && server.state !== "needs-auth" ? signInText(server.signIn, now) : "";
   return [
     cutTo(serverName(server.name), NAME_CELLS),
-    server.state === "needs-auth" ? needsText(server) : STATES[server.state][0],
+    stateText(server),
     server.transport,
     [offerText(server), signIn, server.sharing ? sharingText(server.sharing, now) : ""]
       .filter(Boolean)
@@ -78,7 +77,8 @@ function serverLines(servers: readonly ServerStatus[], console: Console): string
     const colour = STATES[servers[at]?.state ?? "idle"][1];
     const line = `${console.paint("bold", name)}  ${console.paint(colour, state)}  ${transport}  ${offer}`;
     const paint = servers[at]?.error ? "red" : "yellow";
-    return error === "" ? line.trimEnd() : `${line}\n  ${console.paint(paint, error)}`;
+    const below = error.trim() === "" ? [] : wrapWords(error.trim(), (console.columns ?? COLUMNS) - 2);
+    return [line.trimEnd(), ...below.map((part) => `  ${console.paint(paint, part)}`)].join("\n");
   });
 }
 
@@ -90,21 +90,26 @@ const outcome = ({ servers }: StatusReport, asked: boolean): ExitCode => {
 
 export const list: Command = async (context) => {
   const { console, options } = context;
+  if (options.cached && options.refresh)
+    throw usage("--cached connects no server, and --refresh each: write one of them.");
   const session = await context.session();
   await session.planned();
-  if (options.refresh) await session.connectAll();
+  if (!options.cached) await session.connectAll();
   const report = await session.status();
   const { servers, problems, questions, refused, files } = report;
   const note = leftOutNote(context.place);
   const document = { servers, problems, questions, refused, files, ...(note ? { note } : {}) };
   console.answer(document, () => serverLines(servers, console));
   if (!console.json) {
-    if (servers.length === 0) console.note(`No servers are configured. Add them to ${files.join(" or ")}.`);
+    if (servers.length === 0)
+      console.note(
+        `No servers are configured. pi-mcp-threads add adds one, or write it into ${files.join(" or ")}.`,
+      );
     for (const line of leftOutServers(report)) console.note(line);
     if (note) console.note(note);
     for (const problem of problems) console.warn(describeProblem(problem));
   }
-  return outcome(report, options.refresh);
+  return outcome(report, !options.cached);
 };
 
 export const doctor: Command = async (context) => {
@@ -195,78 +200,5 @@ export const logs: Command = async (context) => {
   else if (options.follow || last.length > 0) console.lines(last);
   else console.note(`${path} has nothing about that.`);
   if (options.follow) await follow(context, path, about);
-  return EXIT.ok;
-};
-
-const CHARS = 300;
-
-const argumentsOf = ({ arguments: given = [] }: SnapshotPrompt): string =>
-  given.map(({ name, required }) => (required ? `<${name}>` : `[${name}]`)).join(" ");
-
-/** What a server offers: for a program cells with tabs, for a person lines below the server's name. */
-function offered(
-  console: Console,
-  server: string,
-  count: string,
-  rows: readonly { cells: readonly string[]; line: string }[],
-): string[] {
-  const name = serverName(server);
-  if (!console.isTerminal) return rows.map(({ cells }) => [name, ...cells].join("\t"));
-  const lines = rows.map(({ line }) => cutTo(`  ${line}`, console.columns ?? 80));
-  return [`${console.paint("bold", name)}: ${count}`, ...lines];
-}
-
-function promptLines({ name, prompts = [] }: SnapshotServer, console: Console): string[] {
-  const rows = prompts.map((prompt) => {
-    const cells = [prompt.prompt, argumentsOf(prompt), prompt.description ?? ""].map((cell) =>
-      oneLine(cell, CHARS),
-    );
-    const [shown = "", given = "", text = ""] = cells;
-    return { cells, line: [shown, given].filter(Boolean).join(" ") + (text && ` - ${text}`) };
-  });
-  return offered(console, name, counted(rows.length, "prompt"), rows);
-}
-
-export const prompts: Command = async (context) => {
-  const { console } = context;
-  const [written] = context.arguments;
-  const known = await knownCatalog(context, written);
-  const server = written === undefined ? undefined : knownServer(known, written);
-  if (server !== undefined) reachedOrThrow(known.report, server);
-  const servers = known.catalog.servers.filter(({ name }) => server === undefined || name === server);
-  noteAge(context, known, true);
-  const document = {
-    servers: servers.map(({ name, prompts: own = [] }) => ({ server: name, prompts: own })),
-  };
-  console.answer(document, () => servers.flatMap((one) => promptLines(one, console)));
-  return EXIT.ok;
-};
-
-function resourceLines({ server, resources, templates }: ServerResources, console: Console): string[] {
-  const rows = [...(resources ?? []), ...templates].map(({ uri, title }) => ({
-    cells: [uri, title],
-    line: `${uri} - ${title}`,
-  }));
-  const count = resources ? counted(rows.length, "resource") : "its resources are not known";
-  return offered(console, server, count, rows);
-}
-
-export const resources: Command = async (context) => {
-  const { console, options } = context;
-  const { session, server, report } = await asked(context, context.arguments[0], (status) =>
-    status.state === "disabled" ? false : options.refresh || !status.toolsKnown,
-  );
-  const known = await session.runtime.ask("listResources", { server });
-  if (server !== undefined) reachedOrThrow(report, server);
-  console.answer({ servers: known }, () => known.flatMap((one) => resourceLines(one, console)));
-  return EXIT.ok;
-};
-
-export const read: Command = async (context) => {
-  const { console, signal } = context;
-  const [written, uri = ""] = context.arguments;
-  const { session, server = "" } = await asked(context, written, () => false);
-  const bytes = await session.runtime.ask("readResource", { server, uri, wantsStructured: true }, signal);
-  await printResult(decode(bytes) as CallResult, console);
   return EXIT.ok;
 };

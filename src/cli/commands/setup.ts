@@ -94,14 +94,25 @@ const hostLines = ({ host, title, imported, files }: FoundHost): string[] => [
   ]),
 ];
 
+/** Test: the same as HOSTS of the worker. */
+export const PROGRAMS = [
+  "cursor",
+  "claude-code",
+  "claude-desktop",
+  "codex",
+  "windsurf",
+  "vscode",
+  "opencode",
+];
+
 function chosenHosts({ hosts }: FoundImports, names: readonly string[]): FoundHost[] {
   return names.map((name) => {
     const found = hosts.find(({ host }) => host === name);
     if (found) return found;
     const known = hosts.map(({ host }) => host);
     throw usage(
-      `No file of a program ${serverName(name)} is found.${didYouMean(name, known)}`,
-      `Found: ${known.join(", ") || "none"}.`,
+      `No file of a program ${serverName(name)} is found.${didYouMean(name, PROGRAMS)}`,
+      `Known programs: ${PROGRAMS.join(", ")}. Found here: ${known.join(", ") || "none"}.`,
     );
   });
 }
@@ -123,13 +134,14 @@ async function confirm(
   }
 }
 
-function report(console: Console, { file, taken, left }: TakenImports): void {
-  console.answer({ file, taken, left }, () =>
-    taken.length > 0 ? [`${file} has now: ${taken.map(serverName).join(", ")}.`] : [],
+function report(console: Console, { file, taken, left, notes = [] }: TakenImports): void {
+  console.answer({ file, taken, left, ...(notes.length > 0 ? { notes } : {}) }, () =>
+    taken.length > 0 ? [`Imported into ${file}: ${taken.map(serverName).join(", ")}.`] : [],
   );
   if (console.json) return;
-  for (const { name, reason } of left) console.warn(`${serverName(name)} is not taken: ${reason}`);
-  if (taken.length === 0) console.warn("Nothing was taken over.");
+  for (const note of notes) console.warn(note);
+  for (const { name, reason } of left) console.warn(`${serverName(name)} is left out: ${reason}`);
+  if (taken.length === 0) console.warn("Nothing was imported.");
 }
 
 export const takeOver: Command = async (context) => {
@@ -141,7 +153,7 @@ export const takeOver: Command = async (context) => {
   if (names.length === 0) {
     if (options.copy || options.replace) throw usage("--copy needs the name of a program.");
     console.answer(found, () => found.hosts.flatMap(hostLines));
-    if (found.hosts.length === 0) console.note("No other program's servers are found.");
+    if (found.hosts.length === 0) console.note("No other program on this machine has servers.");
     for (const problem of found.problems) console.note(describeProblem(problem));
     return EXIT.ok;
   }
@@ -156,7 +168,7 @@ export const takeOver: Command = async (context) => {
     .flatMap(({ files }) => files.flatMap(({ servers }) => servers))
     .filter(({ id, standing }) => id && (standing === "new" || (standing === "other" && replace)));
   if (wanted.length === 0)
-    throw usage("There is no server that could be copied.", "pi-mcp-threads import shows why.");
+    throw usage("None of its servers can be copied.", "pi-mcp-threads import shows why.");
   await confirm(context, wanted);
   const ids = wanted.flatMap(({ id }) => id ?? []);
   report(console, await ask("takeImports", { how: "copy", ids, ...(replace ? { replace } : {}) }));

@@ -59,6 +59,11 @@ export const tools: Command = async (context) => {
   if (server !== undefined) reachedOrThrow(known.report, server);
   noteAge(context, known, true);
   console.answer({ tools: all.map(toolRecord) }, () => [...toolLines(all, names, console)]);
+  if (console.isTerminal && !console.json && all.length > 0) {
+    console.note(
+      "To call one: pi-mcp-threads call <name> key=value. pi-mcp-threads tool <name> shows its keys.",
+    );
+  }
   return EXIT.ok;
 };
 
@@ -79,7 +84,7 @@ async function find({ catalog }: Known, written: string): Promise<CatalogTool> {
     `No tool named ${oneLine(written, NAME_CHARS)} is known.`,
     near.length > 0
       ? `Near: ${near.join(", ")}.`
-      : "pi-mcp-threads tools lists them; --refresh asks the servers.",
+      : "pi-mcp-threads tools lists them; --refresh asks the servers first.",
   );
 }
 
@@ -144,7 +149,7 @@ export const search: Command = async (context) => {
   if (hits.length === 0) {
     console.note(
       known.catalog.count === 0
-        ? "No tools are known. pi-mcp-threads list --refresh connects the servers."
+        ? "No tools are known. pi-mcp-threads list connects the servers."
         : "No tool fits these words.",
     );
   }

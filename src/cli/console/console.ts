@@ -10,6 +10,7 @@ import { fstatSync, writeSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { replaceUnprintable } from "../../shared/text/unprintable.ts";
 import { cutTo, printable } from "../../shared/text/width.ts";
+import { wrapWords } from "../../shared/text/wrap-words.ts";
 
 export type Colour = "bold" | "dim" | "red" | "green" | "yellow";
 
@@ -125,8 +126,12 @@ export class Console {
   /** A line of stderr that is always written. Further lines of the text are indented. */
   warn(text: string): void {
     this.#clearProgress();
+    const { stderr } = this.#options;
+    const lines = printable(text).split("\n");
+    // A terminal would break a line within a word.
+    const short = stderr.isTTY ? lines.flatMap((line) => wrapWords(line, columnsOf(stderr) - 2)) : lines;
     // A server may have written a part of it: no line of that passes for another line.
-    this.#options.stderr.write(`${printable(text).replaceAll("\n", "\n  ")}\n`);
+    stderr.write(`${short.join("\n  ")}\n`);
   }
 
   /** Shows a passing state in the last line of stderr; an empty text removes it. */

@@ -17,6 +17,8 @@ import { readRegular, TRUST_FILE_BYTES } from "./read-regular.ts";
 export interface Place {
   /** Pi's own rule: `$PI_CODING_AGENT_DIR`, else `~/.pi/agent`. */
   agentDir: string;
+  /** The folder of the log, if it is another one. */
+  logDir?: string;
   /** Names the snapshot, as Pi names it for this folder. */
   key: SnapshotKey;
   trust: PiTrust | { trust: "by-option" };

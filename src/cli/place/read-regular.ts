@@ -12,6 +12,9 @@ export const ARGUMENT_BYTES = 16 * 1024 * 1024;
 /** Opening must not wait for a pipe nor take over a terminal. Windows has neither flag. */
 const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOCTTY ?? 0);
 
+/** The cache of the servers' lists, when a shell completes an address: a larger one would make the tab key slow. */
+export const CACHE_BYTES = 8 * 1024 * 1024;
+
 /** `problem`: follows the file's name in a sentence. */
 export type Read = { bytes: Buffer } | { problem: string };
 

@@ -33,13 +33,31 @@ const valueText = (field: Field, value: FieldValue): string => {
   return oneLine(String(value), VALUE_CHARS);
 };
 
-const takes = (field: Field): string => {
-  if (field.kind === "boolean") return "y or n";
-  if (field.kind === "choice") return "the number of one";
-  if (field.kind === "choices") return "numbers with commas between";
-  if (field.kind === "number") return field.integer ? "a whole number" : "a number";
-  return field.format ?? "a text";
-};
+/** For example ` from 1 to 10`; empty without limits. */
+function limits(least: number | undefined, most: number | undefined, unit = ""): string {
+  if (least !== undefined && most !== undefined) return ` from ${least} to ${most}${unit}`;
+  if (least !== undefined) return ` of at least ${least}${unit}`;
+  return most === undefined ? "" : ` of at most ${most}${unit}`;
+}
+
+function takes(field: Field): string {
+  switch (field.kind) {
+    case "boolean":
+      return "y or n";
+    case "choice":
+      return `a number${limits(1, field.choices.length)}`;
+    case "choices": {
+      const { choices, minItems, maxItems } = field;
+      const count =
+        minItems === undefined && maxItems === undefined ? "" : `,${limits(minItems, maxItems)} of them`;
+      return `numbers${limits(1, choices.length)} with commas between${count}`;
+    }
+    case "number":
+      return `${field.integer ? "a whole number" : "a number"}${limits(field.minimum, field.maximum)}`;
+    default:
+      return `${field.format ?? "a text"}${limits(field.minLength, field.maxLength, field.maxLength === 1 ? " character" : " characters")}`;
+  }
+}
 
 /** The typed line as a value; `null` for a line that names no choice. */
 function readValue(field: Field, line: string): FieldValue | null {
@@ -64,11 +82,7 @@ async function askField(
   const numbered = choicesOf(field).map((title, at) => `${at + 1}. ${title}`);
   warnBarred(console, [field.title, ...description, ...numbered].join("\n"));
   const kept =
-    value === undefined
-      ? field.required
-        ? ""
-        : ", Enter leaves it out"
-      : `, Enter keeps ${valueText(field, value)}`;
+    value === undefined ? (field.required ? "" : ", Enter to skip") : `, Enter: ${valueText(field, value)}`;
   for (let tries = 0; tries < MOST_TRIES; tries++) {
     const typed = await line(`(${takes(field)}${kept}) `);
     if (typed === undefined) return undefined;

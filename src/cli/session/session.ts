@@ -69,7 +69,7 @@ export class CliSession {
     this.store = createCatalogStore(place.agentDir, place.key);
     const facts = factsOf(place);
     this.runtime = startRuntimeLater({
-      logFile: join(place.agentDir, LOG_FILE),
+      logFile: join(place.logDir ?? place.agentDir, LOG_FILE),
       commands: "shell",
       facts: () => ({ ...facts, snapshotChecksum: this.store.checksum() }),
       onEvent: (event) => this.#onEvent(event),

@@ -1,5 +1,6 @@
 /** Reads the command line: which command, its arguments, its options. Pure. */
 
+import { proposedName } from "../../shared/pasted.ts";
 import { optionOf } from "../../shared/setup.ts";
 import { slipsBetween } from "../../shared/text/reading.ts";
 import { type Failure, usage } from "../console/failure.ts";
@@ -8,8 +9,11 @@ import { ALIASES, GLOBAL_OPTIONS, isWord, type Option, optionsOf, WORDS, type Wo
 export interface CommandLine {
   /** Undefined: none is named. */
   word: WordName | undefined;
+  /** With `server`, the first one is the name that it gets. */
   arguments: string[];
   options: Options;
+  /** The address or the command of a server that no file names. Absent: the server has a name. */
+  server?: string[];
 }
 
 export const NO_OPTIONS = {
@@ -21,6 +25,7 @@ export const NO_OPTIONS = {
   version: false,
   "trust-project": false,
   refresh: false,
+  cached: false,
 };
 
 export type Options = typeof NO_OPTIONS & {
@@ -33,17 +38,18 @@ export type Options = typeof NO_OPTIONS & {
 
 const SLIPS = 2;
 
-function nearest(written: string, names: readonly string[]): string | undefined {
+function nearest(written: string, names: readonly string[], most: number): string | undefined {
   const [best] = names
-    .map((name) => ({ name, slips: slipsBetween(written.toLowerCase(), name.toLowerCase(), SLIPS) }))
-    .filter(({ name, slips }) => slips <= Math.min(SLIPS, name.length - 1))
+    .map((name) => ({ name, slips: slipsBetween(written.toLowerCase(), name.toLowerCase(), most) }))
+    // More than half of a short name is another name.
+    .filter(({ name, slips }) => slips <= Math.min(most, Math.floor(name.length / 2)))
     .sort((a, b) => a.slips - b.slips);
   return best?.name;
 }
 
 /** A sentence for the name that may be meant; empty if none is near. */
-export function didYouMean(written: string, names: readonly string[]): string {
-  const near = nearest(written, names);
+export function didYouMean(written: string, names: readonly string[], slips = SLIPS): string {
+  const near = nearest(written, names, slips);
   return near === undefined ? "" : ` Did you mean ${near}?`;
 }
 
@@ -56,6 +62,7 @@ class Reader {
   word: WordName | undefined;
   readonly arguments: string[] = [];
   readonly options: Options = { ...NO_OPTIONS };
+  #server: string[] | undefined;
 
   constructor(argv: readonly string[]) {
     this.#rest = [...argv];
@@ -70,20 +77,36 @@ class Reader {
         for (this.#rest.push(...own); this.#rest.length > 0; ) this.#option(this.#rest.shift() ?? "");
         break;
       }
-      if (text === "--") {
+      if (text === "--" && this.#mayNameServer() && /^[^-]/.test(this.#rest[0] ?? "")) {
+        const end = this.#rest.indexOf("--");
+        this.#takeServer(this.#rest.splice(0, end === -1 ? this.#rest.length : end));
+        this.#rest.shift();
+      } else if (text === "--") {
         this.arguments.push(...this.#rest.splice(0));
         break;
-      }
-      if (/^-[a-z-]/i.test(text)) this.#option(text);
+      } else if (/^-[a-z-]/i.test(text)) this.#option(text);
       else this.#argument(text);
     }
     const { word, arguments: given, options } = this;
-    return { word, arguments: given, options };
+    return { word, arguments: given, options, ...(this.#server ? { server: this.#server } : {}) };
+  }
+
+  /** Whether a server comes next, and may be one that no file names. */
+  #mayNameServer(): boolean {
+    return (
+      this.word !== undefined && this.arguments.length === 0 && WORDS[this.word].takesUnconfigured === true
+    );
+  }
+
+  #takeServer(words: string[]): void {
+    this.#server = words;
+    this.arguments.push(proposedName(words));
   }
 
   #argument(text: string): void {
     if (this.word !== undefined) {
-      this.arguments.push(text);
+      if (isUrl(text) && this.#mayNameServer()) this.#takeServer([text]);
+      else this.arguments.push(text);
       return;
     }
     if (text === "help") {
@@ -163,7 +186,7 @@ export function checkArguments({ word, arguments: given }: CommandLine): void {
   const { arguments: wanted = [] } = WORDS[word];
   const help = `pi-mcp-threads help ${word} shows how it is used.`;
   const missing = wanted.slice(given.length).find(({ required }) => required);
-  if (missing) throw usage(`${word} needs a ${missing.name}.`, help);
+  if (missing) throw usage(`${word} needs <${missing.name}>.`, help);
   if (given.length > wanted.length && !wanted.at(-1)?.many) {
     throw usage(`${word} takes no argument ${JSON.stringify(given[wanted.length])}.`, help);
   }

@@ -12,12 +12,24 @@ export interface Option {
 }
 
 /** What an argument names, for the completion. */
-type ArgumentKind = "server" | "tool" | "words" | "shell" | "stop" | "command" | "uri" | "value" | "rest";
+type ArgumentKind =
+  | "server"
+  | "tool"
+  | "prompt"
+  | "words"
+  | "shell"
+  | "stop"
+  | "command"
+  | "uri"
+  | "value"
+  | "rest";
 
 interface Argument {
   name: string;
   kind: ArgumentKind;
   required?: true;
+  /** It may be a part of the argument before. */
+  mayBeJoined?: true;
   /** The argument and all that follow it. */
   many?: true;
 }
@@ -29,7 +41,12 @@ export interface Word {
   /** Lines below the usage. */
   details?: readonly string[];
   examples: readonly string[];
+  /** Its server may be an address, or a command between two `--`: one that no file names. */
+  takesUnconfigured?: true;
 }
+
+/** Shells with a completion script. */
+export const SHELLS = ["bash", "zsh", "fish"] as const;
 
 export const GLOBAL_OPTIONS: readonly Option[] = [
   { name: "json", summary: "print one JSON document, also for an error" },
@@ -51,19 +68,36 @@ const SERVER: Argument = { name: "server", kind: "server" };
 const THE_SERVER = { ...SERVER, required: true } as const;
 const PROJECT: Option = { name: "project", summary: "write the project's .pi/mcp.json" };
 const REFRESH: Option = { name: "refresh", summary: "connect first, and show what is true now" };
+/** Of a server that no file names. */
+const OF_URL: readonly Option[] = [
+  { name: "header", value: "NAME=value", summary: "a header for a server that is given by its address" },
+  { name: "bearer-token-env", value: "NAME", summary: "the variable with the token of such a server" },
+];
+const UNCONFIGURED =
+  "In place of <server>: an address, or a command between two --. Such a server is connected once and written nowhere.";
 
 const TABLE = {
   list: {
-    options: [REFRESH],
-    summary: "show the servers with state, transport, tools and last error",
-    details: ["Without --refresh no server is connected: it shows what is known."],
-    examples: ["list", "list --refresh", "list --json"],
+    options: [
+      { name: "cached", summary: "connect no server: show at once what is known from the last time" },
+      { name: "refresh", summary: "connect each server, which is what it does anyway" },
+    ],
+    summary: "connect the servers and show which are ready, with tools and what is wrong",
+    details: ["Ends with code 3 if a server cannot be reached, with 4 if one needs a sign-in."],
+    examples: ["list", "list --cached", "list --json"],
   },
   tools: {
     arguments: [SERVER],
-    options: [REFRESH],
+    options: [REFRESH, ...OF_URL],
+    takesUnconfigured: true,
     summary: "list the tools of all servers, or of one",
-    examples: ["tools", "tools files", "tools files --refresh"],
+    details: [UNCONFIGURED],
+    examples: [
+      "tools",
+      "tools files --refresh",
+      "tools https://example.com/mcp",
+      "tools -- npx -y some-server",
+    ],
   },
   tool: {
     arguments: [{ name: "name", kind: "tool", required: true }],
@@ -84,14 +118,18 @@ const TABLE = {
   call: {
     arguments: [
       THE_SERVER,
-      { name: "tool", kind: "tool", required: true },
+      { name: "tool", kind: "tool", mayBeJoined: true },
       { name: "key=value", kind: "value", many: true },
     ],
     options: [
       { name: "args", value: "JSON", summary: "the arguments as one JSON object, @FILE, or - for stdin" },
+      ...OF_URL,
     ],
+    takesUnconfigured: true,
     summary: "call a tool and print its result",
     details: [
+      "Server and tool may be one word, as tools prints it: files__list_directory or files.list_directory.",
+      UNCONFIGURED,
       "key=value is read as the tool's schema says: a number, true or false, a text, one item of a list.",
       "key=@FILE takes the text of a file, key:=JSON any JSON, a.b=c a value within an object.",
       "A list is given by its key several times. --json with a value after it means the same as --args.",
@@ -99,26 +137,57 @@ const TABLE = {
     ],
     examples: [
       "call files list_directory path=.",
+      "call files__list_directory path=.",
+      "call https://example.com/mcp search query=pi",
+      "call -- npx -y some-server -- search query=pi",
       `call files read_multiple_files paths=a.txt paths=b.txt`,
       `call files list_directory --args '{"path": "."}'`,
     ],
   },
   resources: {
     arguments: [SERVER],
-    options: [REFRESH],
+    options: [REFRESH, ...OF_URL],
+    takesUnconfigured: true,
     summary: "list the resources of all servers, or of one",
     examples: ["resources", "resources docs --refresh"],
   },
   read: {
     arguments: [THE_SERVER, { name: "uri", kind: "uri", required: true }],
+    options: OF_URL,
+    takesUnconfigured: true,
     summary: "print a resource",
     examples: ["read docs file:///guide.md"],
   },
   prompts: {
     arguments: [SERVER],
-    options: [REFRESH],
+    options: [REFRESH, ...OF_URL],
+    takesUnconfigured: true,
     summary: "list the prompts of all servers, or of one, with their arguments",
     examples: ["prompts", "prompts docs --json"],
+  },
+  prompt: {
+    arguments: [
+      THE_SERVER,
+      { name: "prompt", kind: "prompt", required: true },
+      { name: "name=value", kind: "value", many: true },
+    ],
+    options: OF_URL,
+    takesUnconfigured: true,
+    summary: "print the text of a prompt",
+    details: ["Each value is a text. prompts <server> lists the prompts with their arguments."],
+    examples: ["prompt docs review file=a.ts", "prompt docs review 'file=two words.ts' --json"],
+  },
+  complete: {
+    arguments: [
+      THE_SERVER,
+      { name: "prompt", kind: "prompt", required: true },
+      { name: "name=start", kind: "value", required: true, many: true },
+    ],
+    options: OF_URL,
+    takesUnconfigured: true,
+    summary: "print the values that a server suggests for an argument of a prompt",
+    details: ["The last word is what is completed; those before it are given already."],
+    examples: ["complete docs review file=", "complete docs review language=python file=a"],
   },
   add: {
     arguments: [
@@ -162,10 +231,11 @@ const TABLE = {
       { name: "copy", summary: "copy the servers into mcp.json, in place of following the program's files" },
       { name: "replace", summary: "with --copy: replace servers of the same name" },
     ],
-    summary: "show the servers that other programs have, or take them over",
+    summary: "show the servers that other programs have, or import them",
     details: [
-      "Without a program it shows what there is. With programs their files are named in mcp.json and followed;",
+      "Without a program it shows what there is. With programs their files are named in mcp.json and read from then on;",
       "--copy writes their servers into mcp.json instead, after showing what would run.",
+      "Programs: cursor, claude-code, claude-desktop, codex, windsurf, vscode, opencode.",
     ],
     examples: ["import", "import claude-code", "import cursor --copy"],
   },
@@ -227,6 +297,7 @@ const TABLE = {
     arguments: [{ name: "shell", kind: "shell", required: true }],
     summary: "print the completion script for bash, zsh or fish",
     details: [
+      "pi-mcp-threads must be on PATH under this name; after pi install it lies in ~/.pi/agent/npm/node_modules/.bin.",
       'bash: eval "$(pi-mcp-threads completion bash)" in ~/.bashrc',
       'zsh: eval "$(pi-mcp-threads completion zsh)" in ~/.zshrc, behind compinit',
       "fish: pi-mcp-threads completion fish | source in config.fish",
@@ -259,8 +330,8 @@ const COLUMN = 28;
 const EXIT_CODES =
   "Exit codes: 0 done, 1 the tool answered with an error, 2 wrong usage, 3 a server cannot be reached, 4 sign-in needed, 5 consent needed or refused, 6 time is over, 7 a configuration file cannot be used.";
 
-const argument = ({ name, required, many }: Argument): string => {
-  const text = required ? `<${name}>` : `[${name}]`;
+const argument = ({ name, required, mayBeJoined, many }: Argument): string => {
+  const text = required || mayBeJoined ? `<${name}>` : `[${name}]`;
   return many ? `${text}…` : text;
 };
 

@@ -3,6 +3,7 @@
  * the worker judges once more before it answers the server. Pure.
  */
 import type { Field, FieldValue, TextFormat } from "../protocol/calls.ts";
+import type { JsonValue } from "../protocol/errors.ts";
 import { counted } from "../text/amounts.ts";
 import { isExact } from "../text/reading.ts";
 
@@ -32,6 +33,15 @@ function isDate(text: string): boolean {
   return year !== "" && date.getUTCMonth() === Number(month) - 1 && date.getUTCDate() === Number(day);
 }
 
+/** The value of a JSON text; undefined: it is none. */
+export function jsonOf(text: string): JsonValue | undefined {
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    return undefined;
+  }
+}
+
 const FORMATS: Record<TextFormat, { fits: (text: string) => boolean; problem: string }> = {
   email: {
     fits: (text) => EMAIL.test(text),
@@ -45,6 +55,10 @@ const FORMATS: Record<TextFormat, { fits: (text: string) => boolean; problem: st
   "date-time": {
     fits: (text) => isDate(DATE_TIME.exec(text)?.[1] ?? ""),
     problem: "A date and a time with its zone are needed, for example 2026-11-22T09:30:00Z.",
+  },
+  json: {
+    fits: (text) => jsonOf(text) !== undefined,
+    problem: 'JSON is needed, for example ["a", "b"] or {"key": 1}.',
   },
 };
 

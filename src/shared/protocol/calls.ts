@@ -5,6 +5,7 @@
  */
 
 import { Packr, Unpackr } from "msgpackr";
+import type { JsonValue } from "./errors.ts";
 
 /** Parameters of `callTool`. */
 export interface CallToolParams {
@@ -125,7 +126,8 @@ export interface Choice {
   title: string;
 }
 
-export type TextFormat = "email" | "uri" | "date" | "date-time";
+/** `json`: of a tool's argument that no other kind of field fits. */
+export type TextFormat = "email" | "uri" | "date" | "date-time" | "json";
 
 /** What one field takes. `default`: the value that holds until the user gives another one. */
 export type FieldKind =
@@ -143,6 +145,21 @@ export type Field = FieldKind & { title: string; description?: string; required:
  * several. Undefined: the field is left out.
  */
 export type FieldValue = string | boolean | number | number[] | undefined;
+
+/** One argument of a tool that a person tries. */
+export interface ToolField {
+  /** The name of the argument. */
+  name: string;
+  field: Field;
+  /** The server's values of the choices, by position. */
+  values: JsonValue[];
+}
+
+/** What a person fills in to try a tool. `left`: arguments that no field stands for. */
+export interface ToolForm {
+  fields: ToolField[];
+  left: number;
+}
 
 export type AskForm = { kind: "form"; message: string; fields: Field[] };
 

@@ -25,6 +25,7 @@ import type {
   ServerResources,
   StatsReport,
   SuggestedResource,
+  ToolForm,
 } from "./calls.ts";
 import type { Reply, WireError } from "./errors.ts";
 import type * as person from "./person.ts";
@@ -87,6 +88,8 @@ export interface ConnectionMethods extends PanelRequests, SetupRequests {
    * be kept. `tool`: the server's name of it. Throws NAME.
    */
   declaredSchema: { params: { server: string; tool: string }; value: string | undefined };
+  /** Answers what a person fills in to try a tool. `tool`: the server's name of it. Throws NAME, `unknown_tool`. */
+  toolForm: { params: { server: string; tool: string }; value: ToolForm };
   /**
    * Connects one server, or all that should be connected. Answers when each has connected or failed, which its status
    * says, behind the events with their tools. Throws NAME, and `server_disabled` for the named one.
@@ -96,6 +99,15 @@ export interface ConnectionMethods extends PanelRequests, SetupRequests {
   answerConsent: { params: { hash: string; allow: boolean }; value: undefined };
   /** Asks again about the project's servers that were refused. */
   askAgain: { params: Nothing; value: undefined };
+  /** Answers what was decided about servers of projects, the newest first; at most 500. */
+  decisions: { params: Nothing; value: person.ProjectDecision[] };
+  /**
+   * Takes a decision back: nobody has answered then, so a server that it allowed here stops, and the question is open again.
+   * Throws `bad_config` if that cannot be remembered.
+   */
+  takeBack: { params: { id: string }; value: undefined };
+  /** Switches the statistics of calls on, in the user's own file. Throws `bad_config`. */
+  captureStats: { params: Nothing; value: Written };
   /** Applies the edit that a `held` event named, or leaves it until the next one. */
   applyHeld: { params: { id: string; apply: boolean }; value: undefined };
   /**
@@ -180,10 +192,10 @@ export interface PanelRequests {
     value: Written;
   };
   /**
-   * Answers the last lines of the log that name the server. With `seen`, the size that an earlier answer told, it answers
+   * Answers the last lines of the log, those that name the server if one is given. With `seen`, the size that an earlier answer told, it answers
    * when the log has changed, or after a while.
    */
-  serverLog: { params: { server: string; seen: number | undefined }; value: person.LogLines };
+  serverLog: { params: { server: string | undefined; seen: number | undefined }; value: person.LogLines };
 }
 
 /** Asked by the person who sets servers up. All that write keep comments and formatting, and throw `bad_config` if they cannot. */
@@ -203,6 +215,14 @@ export interface SetupRequests {
    * of the project. Throws `unknown_server`, and `bad_config` also if another program or an extension defines it.
    */
   removeServer: { params: { server: string; file?: string }; value: person.RemovedServer };
+  /**
+   * Keeps a value that the person has typed in a file of its own that only the user can read. Answers the file, and what an
+   * entry holds in its place. Throws `bad_config`.
+   */
+  keepValue: {
+    params: { server: string; name: string; value: string };
+    value: { file: string; written: string };
+  };
   /** Reads the files of the programs whose configuration is known. */
   findImports: { params: Nothing; value: person.FoundImports };
   takeImports: { params: person.TakeImports; value: person.TakenImports };

@@ -133,6 +133,8 @@ export interface TakenImports {
   taken: string[];
   /** What was not taken, each with the reason. */
   left: { name: string; reason: string }[];
+  /** What the person must know of those that were copied, a sentence each. */
+  notes?: string[];
 }
 
 /** What becomes of a tool: declared to the model, found by ToolSearch, or withheld. */
@@ -177,6 +179,8 @@ export interface ServerDetails {
   toolPrefix: "server" | "short" | "none" | "mcp";
   /** Whether `toolPrefix` is the server's own. */
   ownPrefix: boolean;
+  /** What the settings say of what a server can leave to them. */
+  presets: { approve: ApproveWord | "rules"; toolPrefix: ServerDetails["toolPrefix"] };
   /** As written, for example `timeout 30 s`. */
   timeouts: string[];
   /** Milliseconds since the epoch. Absent: not connected. */
@@ -188,11 +192,25 @@ export interface ServerDetails {
   tools: ToolExposures;
 }
 
-/** The keys of a server that the panel changes, with their values. */
+/** What the person has decided about a server of a project. */
+export interface ProjectDecision {
+  /** Names it for `takeBack`. */
+  id: string;
+  server: string;
+  /** The project's file. */
+  file: string;
+  decision: "allowed" | "refused";
+  /** Milliseconds since the epoch. */
+  decidedAt: number;
+  /** It was made in the folder in which Pi runs. */
+  here: boolean;
+}
+
+/** The keys of a server that the panel changes, with their values. Undefined: the key goes, and the settings decide. */
 export type ServerKey =
   | { key: "lifecycle"; value: ServerDetails["lifecycle"] }
-  | { key: "approve"; value: ApproveWord }
-  | { key: "toolPrefix"; value: ServerDetails["toolPrefix"] }
+  | { key: "approve"; value: ApproveWord | undefined }
+  | { key: "toolPrefix"; value: ServerDetails["toolPrefix"] | undefined }
   | { key: "shared"; value: boolean };
 
 /** Where a server's key is. The key itself is written nowhere. */
@@ -230,7 +248,7 @@ export type FindingId =
   | "proxy"
   | "sign-in"
   | "refused"
-  /** The url leads to something that is no MCP server. */
+  /** The url leads to something that is not an MCP server. */
   | "address"
   /** The revision of MCP, and the transport. */
   | "protocol"

@@ -144,12 +144,13 @@ async function review(
   form: AskForm,
   values: readonly FieldValue[],
   at: Conversation,
+  { title, send, others }: { title: string; send: string; others: readonly string[] },
 ): Promise<number | "send" | "decline" | typeof CANCELLED> {
   const rows = numbered(reviewRows(form.fields, values));
-  const choice = await choose(at, reviewTitle(at.server), [SEND, ...rows, DECLINE]);
+  const choice = await choose(at, title, [send, ...rows, ...others]);
   if (choice === undefined) return CANCELLED;
-  if (choice === SEND) return "send";
-  return choice === DECLINE ? "decline" : rows.indexOf(choice);
+  if (choice === send) return "send";
+  return others.includes(choice) ? "decline" : rows.indexOf(choice);
 }
 
 async function fill(form: AskForm, values: FieldValue[], at: Conversation): Promise<boolean> {
@@ -175,7 +176,8 @@ async function askForm(form: AskForm, at: Conversation): Promise<AskAnswer> {
   const values = form.fields.map(startValue);
   if (!(await fill(form, values, at))) return CANCEL;
   for (let tries = 0; tries < MOST_TRIES; tries++) {
-    const next = await review(form, values, at);
+    const words = { title: reviewTitle(at.server), send: SEND, others: [DECLINE] };
+    const next = await review(form, values, at, words);
     if (next === CANCELLED) break;
     if (next === "decline") return { action: "decline" };
     if (next === "send") return { action: "accept", values };
@@ -186,6 +188,35 @@ async function askForm(form: AskForm, at: Conversation): Promise<AskAnswer> {
     values[next] = given;
   }
   return CANCEL;
+}
+
+/**
+ * The same form for what a person wishes to send: only what must be given is asked for, then all values are shown, and each can
+ * be changed. Undefined: the person does not send it.
+ */
+export async function fillIn(
+  form: AskForm,
+  at: Conversation,
+  { title, send }: { title: string; send: string },
+): Promise<FieldValue[] | undefined> {
+  const values = form.fields.map(startValue);
+  const missing = form.fields.flatMap(({ required }, index) =>
+    required && values[index] === undefined ? [index] : [],
+  );
+  let next: Awaited<ReturnType<typeof review>> | undefined = missing.shift();
+  const count = missing.length + 1;
+  for (let tries = 0; tries < MOST_TRIES; tries++) {
+    next ??= await review(form, values, at, { title, send, others: [] });
+    if (next === "send") return values;
+    const field = typeof next === "number" ? form.fields[next] : undefined;
+    if (!field || typeof next !== "number") return undefined;
+    const place = values[next] === undefined && field.required ? `${count - missing.length} of ${count}` : "";
+    const given = await askField(field, values[next], at, place);
+    if (given === CANCELLED) return undefined;
+    values[next] = given;
+    next = missing.shift();
+  }
+  return undefined;
 }
 
 const OPEN = "Open it in the browser";

@@ -92,6 +92,7 @@ const FORMATS = {
   uri: "an address, such as https://example.com",
   date: "a date, such as 2026-11-22",
   "date-time": "a date and a time, such as 2026-11-22T09:30:00Z",
+  json: 'JSON, such as ["a", "b"] or {"key": 1}',
 };
 
 /** What the field takes, for example `a whole number, 1 to 100`. */

@@ -6,6 +6,7 @@ import { randomBytes } from "node:crypto";
 import { rename, rm, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { nearestTools, resolveTool } from "../../catalog/search.ts";
 import type { PiContext } from "../../pi/api.ts";
 import { guardStale, notify } from "../../pi/extension.ts";
 import { ACTIONS, type ActionName, doneText, isAction } from "../../report/actions.ts";
@@ -13,18 +14,19 @@ import { renderDoctor, renderIssueReport, surroundingFindings, withFindings } fr
 import { interruptText } from "../../report/hub.ts";
 import { serverName } from "../../report/server-name.ts";
 import { absentText, renderResources, renderStatus, renderTools, unknownText } from "../../report/status.ts";
-import { renderTool, unknownToolText } from "../../report/tool.ts";
+import { renderTool, severalToolsText, unknownToolText } from "../../report/tool.ts";
 import { describeThrown, messageOf } from "../../shared/protocol/errors.ts";
+import { LOG_FILE } from "../../shared/snapshot/contract.ts";
+import { printable } from "../../shared/text/width.ts";
 import type { McpHost } from "../mcp-host.ts";
 import { openPanel } from "../panel/panel.ts";
-import { askedKey } from "../setup/add.ts";
 import { choose } from "../setup/dialog.ts";
+import { askedKey } from "../setup/key.ts";
 import { addServer, editConfig, importServers, removeServer } from "../setup/setup.ts";
+import { tryTool } from "../try/try.ts";
+import { helpText, logText, unknownWordText, usageText } from "./help.ts";
 import { splitWord, subcommand, WORDS } from "./words.ts";
 
-const USAGE = `Usage: /mcp ${Object.entries(WORDS)
-  .map(([word, rest]) => `${word} ${rest}`.trim())
-  .join(" | ")}`;
 const PROJECT = "--project";
 export const REPORT_FILE = "mcp-doctor.md";
 /** Only the user may read it. */
@@ -62,8 +64,10 @@ async function resources(server: string | undefined, host: McpHost): Promise<str
 }
 
 async function tool(name: string, host: McpHost): Promise<string> {
-  const found = host.catalog().get(name);
-  if (!found) return unknownToolText(name);
+  const resolved = resolveTool(host.catalog(), name);
+  if (resolved.kind === "several") return severalToolsText(name, resolved.tools);
+  if (resolved.kind === "unknown") return unknownToolText(name, await nearestTools(host.catalog(), name));
+  const found = resolved.tool;
   return renderTool(found, await host.ask("declaredSchema", { server: found.server.name, tool: found.tool }));
 }
 
@@ -118,6 +122,21 @@ async function reconnect(server: string | undefined, ctx: PiContext, host: McpHo
   notify(ctx, [...waits, "It goes on, and its end is told. /mcp shows it."].join(" "), "info");
 }
 
+/** In a terminal the panel shows the form and the result. Without a person nobody can fill the form in. */
+async function tryNamed(name: string, ctx: PiContext, host: McpHost): Promise<string | undefined> {
+  const found = resolveTool(host.catalog(), name);
+  if (found.kind === "unknown") return unknownToolText(name, await nearestTools(host.catalog(), name));
+  if (found.kind === "several") return severalToolsText(name, found.tools);
+  const { tool: own, server } = found.tool;
+  const wanted = { server: server.name, tool: own };
+  if (ctx.mode === "tui") {
+    await openPanel(ctx, host, wanted);
+    return undefined;
+  }
+  if (!ctx.hasUI) return "Nobody can fill in its arguments here. pi-mcp-threads call takes them in one line.";
+  return tryTool(wanted, ctx, host, { signal: new AbortController().signal });
+}
+
 /** Replaces the file in one step, so that a link at its place is replaced and not followed. */
 async function writeReport(file: string, text: string): Promise<void> {
   const temp = `${file}.${randomBytes(6).toString("hex")}.tmp`;
@@ -130,20 +149,26 @@ async function writeReport(file: string, text: string): Promise<void> {
   }
 }
 
+function homely(path: string): string {
+  const home = homedir();
+  return path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path;
+}
+
 /** The findings, and where the report for an issue is: a private file beside the log. */
 async function doctor(server: string | undefined, columns: number, host: McpHost): Promise<string> {
   const asked = await host.ask("diagnose", server === undefined ? {} : { server });
   const { agentDir, ...around } = host.surroundings();
-  const home = homedir();
-  const report = withFindings(asked, surroundingFindings(around, home));
+  const report = withFindings(asked, surroundingFindings(around, homedir()));
   const file = join(agentDir, REPORT_FILE);
-  const shown = file.startsWith(`${home}/`) ? `~${file.slice(home.length)}` : file;
+  const shown = homely(file);
   const written = await writeReport(file, renderIssueReport(report)).then(
     () => `For an issue, without secrets: ${shown}`,
     (error: unknown) => `The report for an issue could not be written: ${messageOf(error)}`,
   );
   return `${renderDoctor(report, columns)}\n${written}`;
 }
+
+const NOTHING_TO_ASK = "No server of this project waits for your consent, and none was refused.";
 
 interface Given {
   ctx: PiContext;
@@ -162,15 +187,23 @@ const DO: Readonly<Record<Exclude<keyof typeof WORDS, ActionName>, (given: Given
   tool: ({ server = "", host }) => tool(server, host),
   resources: ({ server, host }) => resources(server, host),
   reconnect: ({ server, ctx, host }) => reconnect(server, ctx, host),
+  try: ({ rest, ctx, host }) => tryNamed(rest, ctx, host),
   auth: async ({ server, ctx, host }) => askedKey(await host.signIn(server), ctx, host.ask),
   add: ({ rest, ctx, host }) => addServer(rest, ctx, host.ask),
   import: ({ ctx, host }) => importServers(ctx, host.ask),
   remove: ({ rest, ctx, host }) => removeServer(rest, ctx, host.ask),
   edit: ({ project, ctx, host }) => editConfig(project, ctx, host.ask),
   trust: async ({ host }) => {
+    const { questions, refused } = await host.ask("status", {});
+    if (questions.length + refused.length === 0) return NOTHING_TO_ASK;
     await host.askConsents();
     return status(host);
   },
+  logs: async ({ server, host }) => {
+    const { lines } = await host.ask("serverLog", { server, seen: undefined });
+    return logText(lines, { server, file: homely(join(host.surroundings().agentDir, LOG_FILE)) });
+  },
+  help: async ({ ctx }) => helpText(columnsOf(ctx)),
   doctor: ({ server, ctx, host }) => doctor(server, columnsOf(ctx), host),
 };
 
@@ -183,21 +216,52 @@ function fits(word: keyof typeof WORDS, { server, project, rest }: Given): boole
   return server === undefined ? !form.startsWith("<") : /^[<[](server|name)/.test(form);
 }
 
+/** As the exit codes of `pi-mcp-threads`. */
+const FAILED = 1;
+const UNUSABLE = 2;
+
+/** Where nobody reads the notice, such as in a script with `pi -p`, the code of Pi's end says that the command failed. */
+function endWith({ mode }: PiContext, code: number): void {
+  if (mode === "print" || mode === "json") process.exitCode = code;
+}
+
+function refuse(ctx: PiContext, text: string): void {
+  endWith(ctx, UNUSABLE);
+  notify(ctx, text, "warning");
+}
+
+/** The output of a command: in a pipe its lines stay lines. */
+function say(ctx: PiContext, text: string): void {
+  if (ctx.hasUI) notify(ctx, text, "info");
+  else process.stderr.write(`${printable(text)}\n`);
+}
+
+/** The servers; of a session that has just begun those that the worker is reading. */
+async function plannedServers({ servers, ask }: McpHost): Promise<ReturnType<McpHost["servers"]>> {
+  const known = servers();
+  if (known.length > 0) return known;
+  return ask("status", {}).then(
+    (report) => report.servers,
+    () => known,
+  );
+}
+
 /** `args`: the text after `/mcp`. A failure becomes an error notice. */
 export async function runMcp(args: string, ctx: PiContext, host: McpHost): Promise<void> {
   const { word: written, rest = "" } = splitWord(args.trim());
   const word = (subcommand(written) || "status") as keyof typeof WORDS;
   const given = { ctx, host, rest: rest.trim(), ...readOptions(rest) };
-  if (!Object.hasOwn(WORDS, word)) return notify(ctx, `/mcp ${word} is not known. ${USAGE}`, "warning");
-  if (!fits(word, given)) return notify(ctx, USAGE, "warning");
+  if (!Object.hasOwn(WORDS, word)) return refuse(ctx, unknownWordText(word));
+  if (!fits(word, given)) return refuse(ctx, usageText(word, await plannedServers(host)));
   try {
     if (written === "" && ctx.mode === "tui") return await openPanel(ctx, host);
     const { server = "", project, rest: words } = given;
     const text = isAction(word)
       ? doneText(await ACTIONS[word].run(host.ask, { server, project, words, columns: columnsOf(ctx) }))
       : await DO[word](given);
-    if (typeof text === "string") notify(ctx, text, "info");
+    if (typeof text === "string") say(ctx, text);
   } catch (error) {
+    endWith(ctx, FAILED);
     notify(ctx, `/mcp: ${describeThrown(error)}`, "error");
   }
 }

@@ -1,10 +1,11 @@
-/** The subcommands of `/mcp`, and their other names. */
+/** The subcommands of `/mcp`, what each is for, and their other names. */
 
 /** Subcommand -> the form of its arguments. */
 export const WORDS = {
   status: "",
   tools: "[server]",
   tool: "<name>",
+  try: "<name>",
   resources: "[server]",
   reconnect: "[server]",
   auth: "[server]",
@@ -18,12 +19,38 @@ export const WORDS = {
   trust: "",
   stats: "",
   hub: "[stop [name]]",
+  logs: "[server]",
   doctor: "[server]",
+  help: "",
 } as const;
+
+/** Subcommand -> what it does, for the help and the completion. */
+export const ABOUT: Readonly<Record<keyof typeof WORDS, string>> = {
+  status: "each server with its state, tools and last error",
+  tools: "the tools of all servers, or of one",
+  tool: "one tool with its parameters and schema",
+  try: "call a tool yourself, with a form of its arguments",
+  resources: "the resources; @server:uri in a message hands one to the model",
+  reconnect: "connect again, all servers or one",
+  auth: "sign in to a server, or say where its key is",
+  logout: "sign out of a server",
+  add: "add a server; alone it asks step by step",
+  import: "import servers from Cursor, Claude Code, VS Code and others",
+  remove: "take a server out of its file",
+  enable: "switch a server on",
+  disable: "switch a server off",
+  edit: "edit mcp.json; saving applies it",
+  trust: "ask again about servers of the project",
+  stats: "calls, errors, bytes and times of each tool",
+  hub: "servers that sessions share, or end them",
+  logs: "the last lines of the log, of all servers or of one",
+  doctor: "what is wrong, and what to do",
+  help: "this list",
+};
 
 /** The subcommand of that name, also of the names that other MCP clients give it; the word itself if there is none. */
 export const subcommand = (word: string): string =>
-  word === "login" ? "auth" : word === "unauth" ? "logout" : word;
+  word === "login" ? "auth" : word === "unauth" ? "logout" : word === "log" ? "logs" : word;
 
 /** The first word, and the whole text after it, because a server's name may hold spaces. */
 export function splitWord(args: string): { word: string; rest: string | undefined } {

@@ -127,9 +127,8 @@ const LATER = "Not now";
 const noneOf = (others: number): string =>
   `Not now, for this one and the ${others === 1 ? "other one" : `${others} others`}`;
 
-/** The first choice of the last page allows nothing, because Enter has turned the pages before it. */
+/** The first choice allows nothing: Enter may be meant for the editor, or for the page before. */
 function choicesOn(page: number, pages: number): string[] {
-  if (pages === 1) return [ALLOW, REFUSE, LATER];
   const back = page === 0 ? [] : [BACK];
   return page === pages - 1 ? [LATER, REFUSE, ALLOW, ...back] : [NEXT, REFUSE, LATER, ...back];
 }

@@ -9,13 +9,14 @@ import { ACTIONS, type ActionName, doneText } from "../../report/actions.ts";
 import { describeThrown } from "../../shared/protocol/errors.ts";
 import { counted } from "../../shared/text/amounts.ts";
 import type { McpHost } from "../mcp-host.ts";
-import { askedKey } from "../setup/add.ts";
+import { askedKey } from "../setup/key.ts";
 import { addServer, editConfig, importServers, removeServer } from "../setup/setup.ts";
+import { tryTool, type Wanted } from "../try/try.ts";
 import { draw, sizeOf } from "./draw/draw.ts";
 import type { Area } from "./draw/frame.ts";
 import { keyOf } from "./model/list.ts";
-import { onKey, onWorld } from "./model/model.ts";
-import { type Effect, START, type State, shown } from "./model/state.ts";
+import { onKey, onWorld, seen } from "./model/model.ts";
+import { type Effect, push, START, type State, shown, type View } from "./model/state.ts";
 import { EXPOSURE_WORDS } from "./model/tools.ts";
 import { concerns, isSeen, WorldSource } from "./world.ts";
 
@@ -24,7 +25,10 @@ const OTHER_ROWS = 5;
 const FEWEST_ROWS = 12;
 const MOST_ROWS = 40;
 
-type Act = Exclude<Effect, { type: "close" }>;
+type Act = Exclude<Effect, { type: "close" | "try" }>;
+/** What they change stands in the open view. */
+const READ_AGAIN: readonly Effect["type"][] = ["set", "take-back", "capture"];
+
 type Expose = Extract<Effect, { type: "expose" }>;
 
 /** What the panel says while the action is under way; undefined for an action with a dialog of its own. */
@@ -62,7 +66,7 @@ async function act(effect: Act, ctx: PiContext, host: McpHost): Promise<unknown>
     case "set": {
       const { server, change } = effect;
       const { file } = await host.ask("setServer", { server, project: false, ...change });
-      return `${change.key} of ${server} is ${change.value} in ${file}.`;
+      return `${change.key} of ${server} is ${change.value ?? "as the settings say"} in ${file}.`;
     }
     case "expose": {
       const { server, tools, to } = effect;
@@ -75,6 +79,11 @@ async function act(effect: Act, ctx: PiContext, host: McpHost): Promise<unknown>
       return effect.word === "add" ? addServer("", ctx, host.ask) : importServers(ctx, host.ask);
     case "remove":
       return removeServer(effect.server, ctx, host.ask);
+    case "take-back":
+      await host.ask("takeBack", { id: effect.id });
+      return `What was decided about ${effect.server} is taken back: you are asked again.`;
+    case "capture":
+      return `Calls are counted from now on, in ${(await host.ask("captureStats", {})).file}.`;
     case "trust":
       return host.askConsents();
     case "edit":
@@ -102,6 +111,39 @@ function createWriter(write: (effect: Expose) => Promise<void>, ended: () => voi
   };
 }
 
+/** One tool at a time is tried. `show`: opens the view of its result. */
+function createTrial(
+  ctx: PiContext,
+  host: McpHost,
+  panel: { tell(change: Partial<State>): void; failed(error: unknown): void; show(view: View): void },
+) {
+  let giveUp: AbortController | undefined;
+  const run = async ({ server, tool }: Wanted, signal: AbortSignal): Promise<void> => {
+    const onCall = (): void => panel.tell({ busy: `Calling ${tool}. Escape cancels it` });
+    try {
+      const text = await tryTool({ server, tool }, ctx, host, { signal, onCall });
+      if (text !== undefined) panel.show({ name: "result", server, tool, text, top: 0 });
+    } catch (error) {
+      panel.failed(error);
+    } finally {
+      giveUp = undefined;
+      panel.tell({ busy: undefined });
+    }
+  };
+  return {
+    start: (wanted: Wanted): void => {
+      if (giveUp) return;
+      giveUp = new AbortController();
+      void run(wanted, giveUp.signal);
+    },
+    /** Whether there was something to give up. */
+    stop: (): boolean => {
+      giveUp?.abort();
+      return giveUp !== undefined;
+    },
+  };
+}
+
 function createPanel(
   ctx: PiContext,
   host: McpHost,
@@ -110,7 +152,14 @@ function createPanel(
     theme,
     keybindings,
     done,
-  }: { tui: PanelTui; theme: RenderTheme; keybindings: Keybindings; done: () => void },
+    wanted,
+  }: {
+    wanted: Wanted | undefined;
+    tui: PanelTui;
+    theme: RenderTheme;
+    keybindings: Keybindings;
+    done: () => void;
+  },
 ): ScreenComponent {
   let isOpen = true;
   let state: State = START;
@@ -141,11 +190,17 @@ function createPanel(
       if (state.busy === busy) tell({ busy: undefined });
     }
     if (effect.type === "expose") source.written(effect);
-    if (effect.type === "set") source.readAgain();
+    if (READ_AGAIN.includes(effect.type)) source.readAgain(effect.type === "capture");
   };
+  const trial = createTrial(ctx, host, {
+    tell,
+    failed,
+    show: (view) => tell({ views: push(state, view).views }),
+  });
   const expose = createWriter(carryOut, () => source.readAgain());
   const dispose = (): void => {
     isOpen = false;
+    trial.stop();
     unsubscribe();
     source.stop();
   };
@@ -163,15 +218,22 @@ function createPanel(
     redraw();
   });
   source.start();
+  if (wanted) {
+    state = push(state, { name: "tool", ...wanted, top: 0 });
+    source.follow();
+    trial.start(wanted);
+  }
   return {
     render: (cells) => {
       width = cells;
+      state = seen(state, source.now());
       return draw(state, source.now(), area());
     },
     capturesViewportInput: true,
     handleInput: (data) => {
       const key = keyOf(data, (typed, binding) => keybindings.matches(typed, binding));
       if (key === undefined || !isOpen) return;
+      if (key === "escape" && trial.stop()) return;
       const world = source.now();
       const { state: next, effect } = onKey(state, key, { world, ...sizeOf(state, world, area()) });
       state = next;
@@ -179,7 +241,8 @@ function createPanel(
       if (effect?.type === "expose") {
         source.choose(effect);
         expose(effect);
-      } else if (effect) void carryOut(effect);
+      } else if (effect?.type === "try") trial.start(effect);
+      else if (effect) void carryOut(effect);
       source.follow();
       redraw();
     },
@@ -188,8 +251,17 @@ function createPanel(
   };
 }
 
-/** Resolves when the person closes the panel, or the session ends. Only for a context whose mode is `tui`. */
-export const openPanel = (ctx: PiContext, host: McpHost): Promise<void> =>
+/**
+ * `wanted`: a tool that is tried at once. Resolves when the person closes the panel, or the session ends. Only for a context
+ * whose mode is `tui`.
+ */
+export const openPanel = (ctx: PiContext, host: McpHost, wanted?: Wanted): Promise<void> =>
   ctx.ui.custom<void>((tui, theme, keybindings, done) =>
-    createPanel(ctx, host, { tui, theme, keybindings: keybindings as Keybindings, done: () => done() }),
+    createPanel(ctx, host, {
+      wanted,
+      tui,
+      theme,
+      keybindings: keybindings as Keybindings,
+      done: () => done(),
+    }),
   );

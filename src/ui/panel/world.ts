@@ -19,6 +19,7 @@ import { messageOf } from "../../shared/protocol/errors.ts";
 import type { ServerDetails } from "../../shared/protocol/person.ts";
 import { estimateTokens } from "../../shared/text/search-tool.ts";
 import type { McpHost } from "../mcp-host.ts";
+import type { FoundTool, ToolIndex } from "./model/find.ts";
 import { reportKey } from "./model/model.ts";
 import {
   type Cost,
@@ -51,7 +52,7 @@ export const isSeen = ({ type }: WorkerEvent): boolean => !UNSEEN.includes(type)
 
 /** Whether what the view shows has to be read again. */
 export function concerns(event: WorkerEvent, view: View): boolean {
-  if (view.name === "stats" || view.name === "doctor") return false;
+  if (view.name === "stats" || view.name === "doctor" || view.name === "result") return false;
   if (event.type === "server") return "server" in view && view.server === event.status.name;
   return TOOLS.includes(event.type);
 }
@@ -112,7 +113,7 @@ function toolRow(details: ServerDetails["tools"], at: number, tool: CatalogTool 
 }
 
 type Report = Pick<World, "problems" | "files" | "questions" | "refused">;
-type Readings = Pick<World, "details" | "tools" | "schema" | "log" | "report" | "tried">;
+type Readings = Pick<World, "details" | "tools" | "schema" | "log" | "report" | "tried" | "decisions">;
 type Expose = Extract<Effect, { type: "expose" }>;
 
 const keysOf = ({ server, tools = [] }: Expose): string[] => tools.map((tool) => chosenKey(server, tool));
@@ -122,6 +123,19 @@ interface Viewer {
   /** The world is another one. */
   changed: () => void;
   failed: (error: unknown) => void;
+}
+
+function foundTool({ name, tool, server, description }: CatalogTool): FoundTool {
+  const names = `${server.name} ${tool}`.toLowerCase();
+  const about = description.slice(0, FILTER_CHARS);
+  return {
+    name,
+    server: server.name,
+    tool,
+    description: about,
+    names,
+    text: `${names} ${name} ${about}`.toLowerCase(),
+  };
 }
 
 /** A tool with its estimated tokens, by its name in Pi. */
@@ -138,14 +152,19 @@ export class WorldSource {
     log: undefined,
     report: undefined,
     tried: undefined,
+    decisions: undefined,
   };
   #costs: ReadonlyMap<string, Cost> = new Map();
   /** A tool that a newer catalog holds unchanged is not counted again. */
   #counts: Counts = new Map();
+  #index: ToolIndex = [];
+  #loaded: ReadonlySet<string> = new Set();
   readonly #chosen = new Map<string, Expose["to"]>();
   /** Keys of `#chosen` that are written. They go when the tools are read again. */
   readonly #written = new Set<string>();
-  readonly #reading: Readonly<Record<"server" | "schema" | "search" | "report" | "log" | "cost", Reading>>;
+  readonly #reading: Readonly<
+    Record<"server" | "schema" | "search" | "report" | "log" | "cost" | "decisions", Reading>
+  >;
   #timer: NodeJS.Timeout | undefined;
   #isOver = false;
 
@@ -160,6 +179,7 @@ export class WorldSource {
       report: reading(),
       log: reading(),
       cost: reading(),
+      decisions: reading(),
     };
   }
 
@@ -169,6 +189,8 @@ export class WorldSource {
       ...this.#read,
       servers: this.#host.servers(),
       costs: this.#costs,
+      index: this.#index,
+      loaded: this.#loaded,
       tokensOf: (name) => this.#counts.get(name)?.tokens,
       chosen: this.#chosen,
       home: homedir(),
@@ -209,7 +231,10 @@ export class WorldSource {
     const state = this.#panel.state();
     const view = shown(state);
     const name = state.views.map((one) => ("server" in one ? one.server : undefined)).findLast(Boolean) ?? "";
-    const { server, schema, search, report, log } = this.#reading;
+    const { server, schema, search, report, log, decisions } = this.#reading;
+    decisions.follow(view.name === "decisions" ? view.name : undefined, (signal) =>
+      this.#readDecisions(signal),
+    );
     server.follow(name || undefined, (signal) => this.#readServer(name, signal));
     if (view.name === "tool") {
       schema.follow(chosenKey(name, view.tool), (signal) => this.#readSchema(name, view.tool, signal));
@@ -221,13 +246,14 @@ export class WorldSource {
     log.follow(view.name === "log" ? name : undefined, (signal) => this.#followLog(name, signal));
   }
 
-  /** Reads again soon what is shown. */
-  readAgain(): void {
+  /** Reads again soon what is shown. `withReport`: a report too, which is made once while it is open. */
+  readAgain(withReport = false): void {
     if (this.#isOver) return;
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      const { server, schema, search } = this.#reading;
-      for (const reading of [server, schema, search]) reading.forget();
+      const { server, schema, search, report, decisions } = this.#reading;
+      if (withReport) report.forget();
+      for (const reading of [server, schema, search, decisions]) reading.forget();
       this.follow();
     }, READ_MS).unref();
   }
@@ -292,16 +318,26 @@ export class WorldSource {
     this.#put({ tried: { query, hits: told, likely, tookMs, count: this.#host.catalog().count } });
   }
 
+  async #readDecisions(signal: AbortSignal): Promise<void> {
+    const told = await this.#host.ask("decisions", {});
+    if (!signal.aborted) this.#put({ decisions: told.map((one) => ({ ...one, key: one.id })) });
+  }
+
   async #readReport(view: View, signal: AbortSignal): Promise<void> {
     let text: (columns: number) => string;
+    let off = false;
     if (view.name === "doctor") {
       const findings = await this.#host.ask("diagnose", { server: view.server });
       text = (columns) => renderDoctor(findings, columns);
     } else {
       const stats = await this.#host.ask("stats", {});
-      text = (columns) => renderStats(stats, columns);
+      off = !stats.captured;
+      text = (columns) =>
+        off
+          ? "Nothing is captured. Enter switches it on, in your mcp.json; it stays on this machine."
+          : renderStats(stats, columns);
     }
-    if (!signal.aborted) this.#put({ report: { of: reportKey(view), text } });
+    if (!signal.aborted) this.#put({ report: { of: reportKey(view), text, off } });
   }
 
   /** Each request waits in the worker until there are new lines. */
@@ -341,6 +377,8 @@ export class WorldSource {
     this.#costs = new Map(servers.map((name) => [name, this.#costs.get(name) ?? nothing(false)]));
     const slices = createSlices({ sliceMs: SLICE_MS, steps: 4 });
     const counts: Counts = new Map();
+    const index: FoundTool[] = [];
+    const loaded = new Set<string>();
     const costs = new Map(servers.map((name) => [name, nothing(true)]));
     for (const tool of eachTool(catalog)) {
       const pause = slices.step();
@@ -349,14 +387,18 @@ export class WorldSource {
       const before = this.#counts.get(tool.name);
       const tokens = before && sameDefinition(before.tool, tool) ? before.tokens : tokensOf(tool);
       counts.set(tool.name, { tool, tokens });
+      index.push(foundTool(tool));
       const cost = costs.get(tool.server.name);
       if (!cost) continue;
       cost.all += tokens;
       if (!isDeclared(tool)) continue;
+      loaded.add(tool.name);
       cost.declared += tokens;
       cost.declaredTools++;
     }
     this.#counts = counts;
+    this.#index = index;
+    this.#loaded = loaded;
     this.#costs = costs;
     this.#panel.changed();
   }

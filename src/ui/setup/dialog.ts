@@ -1,7 +1,7 @@
 /** Dialogs of the set-up: a choice below a text of any length, a typed text, and a wait that can be cancelled. */
-import type { PiContext } from "../../pi/api.ts";
+import type { Keybindings, PiContext } from "../../pi/api.ts";
 import type { Runtime } from "../../runtime/contract.ts";
-import { printable } from "../../shared/text/width.ts";
+import { cutTo, printable, wrap } from "../../shared/text/width.ts";
 import { pagesOf, screenOf } from "../dialog.ts";
 
 export type Ask = Runtime["ask"];
@@ -42,20 +42,25 @@ export type Read<T> = { value: T } | { problem: string };
 export const ATTEMPTS = 10;
 
 /**
- * Asks until the answer fits. `read`: a problem in words, or the value. Undefined: the person closed the dialog.
+ * Asks until the answer fits. `read`: a problem in words, or the value. `keeps`: what was typed can be mended in Pi's
+ * editor; it may be no secret then. Undefined: the person closed the dialog.
  */
 export async function until<T>(
   ctx: PiContext,
   [title, placeholder]: [title: string, placeholder: string],
   read: (text: string) => Read<T>,
+  keeps = false,
 ): Promise<T | undefined> {
   let problem = "";
+  let typed = "";
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const asked = printable(problem === "" ? title : `${problem}\n${title}`);
-    const text: unknown = await ctx.ui.input(asked, placeholder);
+    const mends = keeps && typed !== "";
+    const text: unknown = mends ? await ctx.ui.editor(asked, typed) : await ctx.ui.input(asked, placeholder);
     // Over RPC the other program may send anything.
     if (typeof text !== "string") return undefined;
-    const result = read(text.trim());
+    typed = text.replace(/\s*\n\s*/g, " ").trim();
+    const result = read(typed);
     if ("value" in result) return result.value;
     problem = result.problem;
   }
@@ -86,5 +91,39 @@ export async function whileWaiting<T>(
 
 const offerCancel = (ctx: PiContext, text: string, signal: AbortSignal): Promise<unknown> => {
   const [first = ""] = pagesOf(printable(text), screenOf(ctx));
-  return ctx.ui.select(first, [CANCEL], { signal });
+  return ctx.mode === "tui" ? showWait(ctx, first, signal) : ctx.ui.select(first, [CANCEL], { signal });
 };
+
+const TICK_MS = 1_000;
+const MOST_LINES = 12;
+
+/** The text with the seconds that have passed. Escape ends it, and Enter does nothing: no impatient key cancels. */
+const showWait = (ctx: PiContext, text: string, signal: AbortSignal): Promise<void> =>
+  ctx.ui.custom<void>((tui, theme, keybindings, done) => {
+    const keys = keybindings as Keybindings;
+    const startedAt = performance.now();
+    const timer = setInterval(() => tui.requestRender(), TICK_MS);
+    timer.unref();
+    const end = (): void => {
+      clearInterval(timer);
+      signal.removeEventListener("abort", end);
+      done();
+    };
+    signal.addEventListener("abort", end, { once: true });
+    if (signal.aborted) queueMicrotask(end);
+    return {
+      capturesViewportInput: true,
+      render: (width) => {
+        const seconds = Math.floor((performance.now() - startedAt) / 1_000);
+        const rule = theme.fg("border", "\u2500".repeat(width));
+        const { lines } = wrap(text, Math.max(width - 2, 10), MOST_LINES);
+        const hint = theme.fg("dim", cutTo(` ${seconds} s   esc cancel`, width));
+        return [rule, "", ...lines.map((line) => cutTo(` ${line}`, width)), "", hint, "", rule];
+      },
+      handleInput: (data) => {
+        if (keys.matches(data, "tui.select.cancel")) end();
+      },
+      invalidate: () => undefined,
+      dispose: () => clearInterval(timer),
+    };
+  });

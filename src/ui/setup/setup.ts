@@ -7,15 +7,20 @@ import type { PiContext } from "../../pi/api.ts";
 import { notify } from "../../pi/extension.ts";
 import { serverName } from "../../report/server-name.ts";
 import { fileText, foundText, hostText, importsText, removedText, takenText } from "../../report/setup.ts";
+import { unknownText } from "../../report/status.ts";
+import { knownServer } from "../../shared/known-servers.ts";
 import type { FoundFile, FoundHost, FoundServer, TakenImports } from "../../shared/protocol/person.ts";
-import { ADD_USAGE, parseAdd, splitWords } from "../../shared/setup.ts";
+import { ADD_USAGE, type AddWords, parseAdd } from "../../shared/setup.ts";
 import { counted } from "../../shared/text/amounts.ts";
 import { describeProblem } from "../../shared/text/failure.ts";
 import { BOM } from "../../shared/text/reading.ts";
+import { splitWords } from "../../shared/text/split-words.ts";
+import { oneLine } from "../../shared/text/unprintable.ts";
 import { cutTo } from "../../shared/text/width.ts";
 import { screenOf } from "../dialog.ts";
-import { add, askWords } from "./add.ts";
+import { add } from "./add.ts";
 import { type Ask, choose } from "./dialog.ts";
+import { askWords, withName, wordsFor } from "./steps.ts";
 
 const USAGE = ADD_USAGE.replace(/^add /gm, "/mcp add ");
 
@@ -32,12 +37,59 @@ export async function addServer(rest: string, ctx: PiContext, ask: Ask): Promise
   if (rest === "") {
     if (!ctx.hasUI) return notify(ctx, USAGE, "warning");
     const words = await askWords(ctx);
-    return words ? add(ctx, words, ask) : notify(ctx, "Nothing is added.", "info");
+    if (words === undefined) return notify(ctx, "Nothing is added.", "info");
+    return Array.isArray(words) ? addSeveral(ctx, words, ask) : add(ctx, words, ask);
   }
   const split = asJson(rest) ?? splitWords(rest);
-  const parsed = "problem" in split ? split : parseAdd(split.words);
-  if ("problem" in parsed) return notify(ctx, `${parsed.problem}\n${USAGE}`, "warning");
-  return add(ctx, parsed.add, ask);
+  const parsed: ReturnType<typeof parseAdd> = "problem" in split ? split : parseAdd(split.words);
+  if ("add" in parsed) return add(ctx, parsed.add, ask);
+  const { named, several, bare = "" } = parsed.instead ?? {};
+  const known = knownServer(bare);
+  if (known) return add(ctx, wordsFor(known), ask);
+  if (!ctx.hasUI || !(named ?? several)) return notify(ctx, `${parsed.problem}\n${USAGE}`, "warning");
+  if (several) return addSeveral(ctx, several, ask);
+  const words = named && (await withName(ctx, named));
+  return words ? add(ctx, words, ask) : notify(ctx, "Nothing is added.", "info");
+}
+
+/** Lines that are ticked: the chosen ones, or undefined if the person went back. `rows`: cut to the screen. */
+async function tick(
+  ctx: PiContext,
+  {
+    title,
+    rows,
+    ticked,
+    done,
+  }: { title: string; rows: string[]; ticked: boolean[]; done: (count: number) => string },
+): Promise<boolean[] | undefined> {
+  const columns = (screenOf(ctx)?.columns ?? RPC_COLUMNS) - AROUND_COLUMNS;
+  for (let times = 0; times < CHOICES; times++) {
+    const lines = rows.map((row, at) => cutTo(`${ticked[at] ? "[x]" : "[ ]"} ${at + 1}. ${row}`, columns));
+    const count = ticked.filter(Boolean).length;
+    const go = done(count);
+    const choice = await choose(ctx, title, [...(count > 0 ? [go] : []), ...lines, BACK]);
+    if (choice === undefined || choice === BACK) return undefined;
+    if (choice === go) return ticked;
+    const at = lines.indexOf(choice);
+    if (at >= 0) ticked[at] = !ticked[at];
+  }
+  return undefined;
+}
+
+/** The servers of one JSON text: those that are ticked are added one after the other. */
+async function addSeveral(ctx: PiContext, all: readonly AddWords[], ask: Ask): Promise<void> {
+  const lineOf = ({ name, entry: { command, args, url } }: AddWords): string => {
+    const words = Array.isArray(args) ? args.filter((word) => typeof word === "string") : [];
+    return oneLine(`${serverName(name)}: ${url ?? [command, ...words].join(" ")}`, RPC_COLUMNS);
+  };
+  const ticked = await tick(ctx, {
+    title: `The JSON holds ${counted(all.length, "server")}. Add which? Choose a line to change it.`,
+    rows: all.map(lineOf),
+    ticked: all.map(() => true),
+    done: (count) => `Add ${counted(count, "server")}`,
+  });
+  if (!ticked) return notify(ctx, "Nothing is added.", "info");
+  for (const words of all.filter((_, at) => ticked[at])) await add(ctx, words, ask);
 }
 
 const KEEP = "No, go back";
@@ -46,8 +98,22 @@ const REMOVE = "Remove it";
 export async function removeServer(name: string, ctx: PiContext, ask: Ask): Promise<void> {
   let file: string | undefined;
   if (ctx.hasUI) {
-    const { servers } = await ask("status", {});
+    const { servers, problems, refused, questions } = await ask("status", {});
     file = servers.find((server) => server.name === name)?.source;
+    const isMentioned =
+      file !== undefined ||
+      problems.some(({ key = "" }) => `${key.replace(/^[^.]*\./, "")}.`.startsWith(`${name}.`)) ||
+      [...refused.map((one) => one.name), ...questions.map(({ server }) => server)].includes(name);
+    if (!isMentioned) {
+      return notify(
+        ctx,
+        unknownText(
+          serverName(name),
+          servers.map((server) => server.name),
+        ),
+        "warning",
+      );
+    }
     const place = file ?? "the file that defines it";
     const text = `Remove ${serverName(name)}?\nIts entry is taken out of ${place}. To keep the entry: /mcp disable.`;
     // Enter at once changes nothing.
@@ -71,8 +137,8 @@ export async function editConfig(project: boolean, ctx: PiContext, ask: Ask): Pr
   return `${file} is written.`;
 }
 
-const ALL = "Use all of them, as that program changes them";
-const SOME = "Copy some of them into your own file";
+const ALL = "Use its file (changes there count here too)";
+const SOME = "Copy some of its servers into your own file";
 const BACK = "Back";
 const CHOOSE = "Choose it";
 const LEAVE = "Leave it";
@@ -169,10 +235,10 @@ export async function importServers(ctx: PiContext, ask: Ask): Promise<void> {
     isFirst = false;
     if (found.hosts.length === 0) return notify(ctx, importsText({ ...found, problems: [] }), "info");
     const rows = found.hosts.map(hostText);
-    const choice = await choose(ctx, "Take over the servers of which program?", [...rows, "Done"]);
+    const choice = await choose(ctx, "Import from which program?", [...rows, "Done"]);
     const chosen = choice === undefined ? undefined : found.hosts[rows.indexOf(choice)];
     if (!chosen) return;
     const taken = await takeFrom(ctx, chosen, ask);
-    if (taken) notify(ctx, takenText(taken), taken.left.length > 0 ? "warning" : "info");
+    if (taken) notify(ctx, takenText(taken), taken.left.length > 0 || taken.notes ? "warning" : "info");
   }
 }

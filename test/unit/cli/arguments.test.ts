@@ -114,25 +114,25 @@ describe("words that do not fit -> the parameter, what it takes, the nearest nam
   test.each<[string[], string]>([
     [["texd=1"], "do_it has no parameter texd. Did you mean text? It takes: text, count"],
     [["zzz=1"], "do_it has no parameter zzz. It takes: text"],
-    [["count=1.5"], 'count takes integer, not "1.5".'],
-    [["count=x"], 'count takes integer, not "x".'],
-    [["count="], 'count takes integer, not "".'],
-    [["count=1e999"], 'count takes integer, not "1e999", which would be sent as null.'],
-    [["deep=yes"], 'deep takes boolean, not "yes".'],
+    [["count=1.5"], 'count takes a whole number, not "1.5".'],
+    [["count=x"], 'count takes a whole number, not "x".'],
+    [["count="], 'count takes a whole number, not "".'],
+    [["count=1e999"], 'count takes a whole number, not "1e999", which would be sent as null.'],
+    [["deep=yes"], 'deep takes true or false, not "yes".'],
     [["sort=up"], 'sort takes "asc" | "desc" | 3, not "up".'],
-    [["ids=a"], 'An item of ids takes integer, not "a".'],
-    [["text=a", "text=b"], "text is given twice, and it takes one string."],
+    [["ids=a"], 'An item of ids takes a whole number, not "a".'],
+    [["text=a", "text=b"], "text is given twice, and it takes one value (string)."],
     [["tags=a", "tags:=[]"], "tags is given twice"],
-    [["box=1"], 'box takes object, not "1".'],
+    [["box=1"], 'box takes a JSON object, not "1".'],
     [["box.right=1"], "do_it has no parameter box.right. It takes: left, inner."],
     [["box.lift=1"], "Did you mean left?"],
-    [["text.x=1"], "text takes string, so nothing is within it."],
+    [["text.x=1"], "text takes a text, so nothing is within it."],
     [["free.x=1", "free.x.y=2"], "free.x is given as a value already."],
-    [["free.__proto__.x=1"], '"free.__proto__.x" is no name of a parameter.'],
-    [["free..x=1"], '"free..x" is no name of a parameter.'],
-    [["text"], '"text" is no argument of the form key=value.'],
-    [["=1"], '"=1" is no argument of the form key=value.'],
-    [["anything:={"], "anything is no JSON:"],
+    [["free.__proto__.x=1"], '"free.__proto__.x" is not the name of a parameter.'],
+    [["free..x=1"], '"free..x" is not the name of a parameter.'],
+    [["text"], '"text" is not key=value.'],
+    [["=1"], '"=1" is not key=value.'],
+    [["anything:={"], "anything is not JSON:"],
     [["text=@/no/such/file"], "text: there is no file /no/such/file."],
     [["text=@"], "text: the name of the file is missing behind @."],
     [["text=@/dev/zero"], "text: /dev/zero is not a regular file."],
@@ -152,7 +152,7 @@ describe("words that do not fit -> the parameter, what it takes, the nearest nam
 
   test("JSON that is no object, or no JSON", async () => {
     expect(await refusal([], "[1]")).toContain("The arguments must be one JSON object");
-    expect(await refusal([], "{")).toContain("The arguments are no JSON");
+    expect(await refusal([], "{")).toContain("The arguments are not JSON");
   });
 
   test("a folder, a file that is no text, more on stdin than the limit", async () => {
@@ -160,7 +160,7 @@ describe("words that do not fit -> the parameter, what it takes, the nearest nam
     await mkdir(join(folder, "sub"));
     await writeFile(join(folder, "bytes"), Buffer.from([0xff, 0xfe, 0x00]));
     expect(await refusal([`text=@${folder}/sub`])).toContain("is not a regular file");
-    expect(await refusal([`text=@${folder}/bytes`])).toContain("is no UTF-8 text");
+    expect(await refusal([`text=@${folder}/bytes`])).toContain("is not UTF-8 text");
     const tooMuch = { words: [], json: "-", input: { stdin: async () => undefined } };
     await expect(readArguments("do_it", SCHEMA, tooMuch)).rejects.toThrow("stdin has more than 16 MB");
   });

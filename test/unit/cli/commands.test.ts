@@ -3,8 +3,10 @@ import { expect, test } from "vitest";
 import { createCatalogStore } from "../../../src/catalog/store.ts";
 import { loadCommand } from "../../../src/cli/commands/commands.ts";
 import type { Context } from "../../../src/cli/commands/known.ts";
+import { PROGRAMS } from "../../../src/cli/commands/setup.ts";
 import { NO_OPTIONS, type Options } from "../../../src/cli/words/parse.ts";
 import type { WordName } from "../../../src/cli/words/table.ts";
+import { HOSTS } from "../../../workers/connection/config/entry/schema.ts";
 import { captureConsole } from "./captured-console.ts";
 
 type Answers = Readonly<Record<string, unknown>>;
@@ -148,6 +150,24 @@ test("import of a program that is not found -> the nearest one, and nothing is t
   });
   expect(asked).toEqual(["findImports"]);
 });
+
+test("the programs that import names are those that the worker reads", () => {
+  expect(PROGRAMS).toEqual([...HOSTS]);
+});
+
+test.each([
+  [["git-hub__work"], "No server and no tool named git-hub__work is known."],
+  [["work", "a=1"], "No server and no tool named work is known."],
+  [["github"], "call github needs the name of a tool."],
+  [["github", "a=1"], "call github needs the name of a tool."],
+])(
+  "call %j, which names no server and tool -> a mistake of usage, and no server is asked",
+  async (words, message) => {
+    const { done, asked } = await run("call", words);
+    await expect(done).rejects.toMatchObject({ exitCode: 2, message });
+    expect(asked).toEqual([]);
+  },
+);
 
 test("doctor --report -> the text of an issue; an error is code 1, a warning code 0", async () => {
   const facts = { version: "1.2.3", runtime: "Node 24.0.0", platform: "linux", proxies: [] };

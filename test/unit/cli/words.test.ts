@@ -64,6 +64,9 @@ describe("a command line that can be read", () => {
     [["add", "--description", "--yes", "x", "cmd"], "add", ["--description", "--yes", "x", "cmd"], {}],
     [["-qy", "list"], "list", [], { quiet: true, yes: true }],
     [[], undefined, [], {}],
+    [["call", "s", "--", "t", "--x"], "call", ["s", "t", "--x"], {}],
+    [["tools", "--", "--yes"], "tools", ["--yes"], {}],
+    [["search", "https://a.example"], "search", ["https://a.example"], {}],
   ])("%j", (argv, word, given, options) => {
     expect(readCommandLine(argv)).toEqual({
       word,
@@ -71,6 +74,22 @@ describe("a command line that can be read", () => {
       options: { ...NO_OPTIONS, ...options },
     });
   });
+});
+
+test.each([
+  [
+    ["call", "--", "npx", "-y", "@a/some-mcp", "--", "t", "a=1", "--json"],
+    ["npx", "-y", "@a/some-mcp"],
+    ["some", "t", "a=1"],
+    { json: true },
+  ],
+  [["tools", "--", "node", "x.mjs", "-q"], ["node", "x.mjs", "-q"], ["x"], {}],
+  [["call", "https://docs.example/mcp", "t"], ["https://docs.example/mcp"], ["docs", "t"], {}],
+  [["call", "docs", "https://a.example"], undefined, ["docs", "https://a.example"], {}],
+])("a server that no file names: %j", (argv, server, given, options) => {
+  const line = readCommandLine(argv);
+  expect([line.server, line.arguments]).toEqual([server, given]);
+  expect(line.options).toMatchObject(options);
 });
 
 describe("a command line that cannot be read -> what is wrong with it", () => {
@@ -89,8 +108,8 @@ describe("a command line that cannot be read -> what is wrong with it", () => {
   });
 
   test.each([
-    [["call", "s"], "call needs a tool. pi-mcp-threads help call shows how it is used."],
-    [["search"], "search needs a words."],
+    [["call"], "call needs <server>. pi-mcp-threads help call shows how it is used."],
+    [["search"], "search needs <words>."],
     [["list", "x"], 'list takes no argument "x".'],
     [["tools", "a", "b"], 'tools takes no argument "b".'],
   ])("%j", (argv, message) => {

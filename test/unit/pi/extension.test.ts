@@ -1,6 +1,6 @@
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
-import { expect, it, test } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import type { Pi, PiCommandContext, PiContext } from "../../../src/pi/api.ts";
 import { claim, configFileOf, flagOnCommandLine, guardHandlers, notify } from "../../../src/pi/extension.ts";
 import { createRecordingContext } from "../recording-context.ts";
@@ -142,4 +142,38 @@ test.each([
   const { ctx, notices } = createRecordingContext();
   notify(ctx, message, "warning");
   expect(notices).toEqual([[shown, "warning"]]);
+});
+
+describe("info notices in Pi's terminal, which puts one in the place of the one before", () => {
+  const texts = ({ notices }: ReturnType<typeof createRecordingContext>) => notices.map(([text]) => text);
+
+  test("directly behind each other -> the later one has the text of the earlier too", () => {
+    const recording = createRecordingContext({ mode: "tui", branch: [{}] });
+    for (const text of ["one", "two", "three"]) notify(recording.ctx, text, "info");
+    expect(texts(recording)).toEqual(["one", "one\n\ntwo", "one\n\ntwo\n\nthree"]);
+  });
+
+  test("behind a warning, or behind a new entry of the transcript -> on its own", () => {
+    const branch: unknown[] = [{}];
+    const recording = createRecordingContext({ mode: "tui", branch });
+    notify(recording.ctx, "one", "info");
+    notify(recording.ctx, "wrong", "warning");
+    notify(recording.ctx, "two", "info");
+    branch.push({});
+    notify(recording.ctx, "three", "info");
+    expect(texts(recording)).toEqual(["one", "wrong", "two", "three"]);
+  });
+
+  test("too long together, of another session, or not in a terminal -> on its own", () => {
+    const recording = createRecordingContext({ mode: "tui" });
+    notify(recording.ctx, "x".repeat(19_999), "info");
+    notify(recording.ctx, "two", "info");
+    expect(texts(recording)[1]).toBe("two");
+    const other = createRecordingContext({ mode: "tui" });
+    notify(other.ctx, "three", "info");
+    expect(texts(other)).toEqual(["three"]);
+    const rpc = createRecordingContext();
+    for (const text of ["one", "two"]) notify(rpc.ctx, text, "info");
+    expect(texts(rpc)).toEqual(["one", "two"]);
+  });
 });

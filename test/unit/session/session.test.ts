@@ -237,7 +237,7 @@ describe("a plan", () => {
     expect(notices).toEqual([
       ["/m.json: is cut. Mend it.\nMCP server docs of this project is not started: refused.", "warning"],
     ]);
-    expect(statuses).toEqual([["pi-mcp-threads", "MCP 1/1 · 2 tools"]]);
+    expect(statuses).toEqual([["pi-mcp-threads", "MCP: 1 server ready · 2 tools"]]);
   });
 });
 
@@ -251,7 +251,11 @@ describe("other events", () => {
       expect(session.servers()).toEqual([status]);
     }
     expect(notices.map(([text]) => text)).toEqual(["MCP server s: not found.", "MCP server s works again."]);
-    expect(statuses.map(([, text]) => text)).toEqual(["MCP 0/1 · 2 tools", "MCP 1/1 · 2 tools"]);
+    expect(statuses.map(([, text]) => text)).toEqual([
+      "MCP: 0 of 1 server ready · 2 tools",
+      "MCP: 0 of 1 server ready · s failed: /mcp",
+      "MCP: 1 server ready · 2 tools",
+    ]);
   });
 
   test("tools are gone -> an active one is withdrawn at once", async () => {

@@ -1,6 +1,8 @@
 /** The words of `add`, and the name of a server that nobody named. */
 import { describe, expect, test } from "vitest";
-import { parseAdd, proposedName, splitWords } from "../../../src/shared/setup.ts";
+import { proposedName } from "../../../src/shared/pasted.ts";
+import { parseAdd } from "../../../src/shared/setup.ts";
+import { splitWords } from "../../../src/shared/text/split-words.ts";
 
 /** A variable, which stays as it is written. */
 const TOKEN = "$" + "{TOKEN}";
@@ -122,7 +124,10 @@ describe("each mistake has words of its own", () => {
     ["", /name of the server is missing/],
     ["a", /command or the URL is missing behind the name a/],
     ["a --", /is missing/],
-    ["https://example.com/mcp", /A name comes first: add <name> https/],
+    [
+      "https://example.com/mcp",
+      /name of the server is missing: write one before https:\/\/example\.com\/mcp, for example example\./,
+    ],
     ["a https://x.example/mcp more", /takes no arguments: more/],
     ["a ftp://x.example", /must begin with https:\/\//],
     ["--transport http a x.example/mcp", /x\.example\/mcp is no URL/],
@@ -140,8 +145,8 @@ describe("each mistake has words of its own", () => {
     ["--cwd /x a https://x.example", /--cwd is for a command/],
     ["--header A=1 a ls", /--header is for a URL/],
     ["--bearer-token-env T a ls", /--bearer-token-env is for a URL/],
-    ["--evn A=1 a ls", /no option of add\. Did you mean --env\?/],
-    ["--nonsense a ls", /--nonsense is no option of add\. The options/],
+    ["--evn A=1 a ls", /not an option of add\. Did you mean --env\?/],
+    ["--nonsense a ls", /--nonsense is not an option of add\. The options/],
     ["--env", /--env needs a value/],
     ["--project=yes a ls", /--project takes no value/],
     ["a ls --project", /--project stands behind the command/],
@@ -151,6 +156,53 @@ describe("each mistake has words of its own", () => {
     ["a ''", /is missing/],
   ])("%s", (line, problem) => {
     expect(problemOf(line)).toMatch(problem);
+  });
+});
+
+describe("a line as people have it", () => {
+  test.each<[line: string, name: string, entry: object]>([
+    ["claude mcp add ctx -- npx foo", "ctx", { command: "npx", args: ["foo"] }],
+    [
+      "claude mcp add --transport http -s local docs https://x.example/mcp",
+      "docs",
+      { url: "https://x.example/mcp" },
+    ],
+    ['claude mcp add-json fs \'{"command":"x"}\'', "fs", { command: "x" }],
+    ["codex mcp add ctx --env A=1 -- npx foo", "ctx", { command: "npx", args: ["foo"], env: { A: "1" } }],
+    ['code --add-mcp \'{"name":"fs","command":"x"}\'', "fs", { command: "x" }],
+    ["/mcp add fs ls", "fs", { command: "ls" }],
+    ["docker docker run x", "docker", { command: "docker", args: ["run", "x"] }],
+    ["claude npx foo", "claude", { command: "npx", args: ["foo"] }],
+  ])("%s -> the server that it means", (line, name, entry) => {
+    expect(addOf(line)).toMatchObject({ name, entry });
+  });
+
+  test.each<[line: string, name: string, entry: object]>([
+    ["npx -y @x/files", "files", { command: "npx", args: ["-y", "@x/files"] }],
+    ["-e A=1 uvx mcp-server-git --repo .", "git", { command: "uvx", env: { A: "1" } }],
+    ["claude mcp add -- npx -y @x/files", "files", { command: "npx" }],
+    ["node notes.js --project", "notes", { command: "node", args: ["notes.js", "--project"] }],
+    ["https://mcp.notion.com/mcp --header A=1", "notion", { headers: { A: "1" } }],
+  ])("%s without a name -> one is proposed", (line, name, entry) => {
+    const split = splitWords(line);
+    const parsed = "problem" in split ? split : parseAdd(split.words);
+    expect(parsed).toMatchObject({
+      problem: expect.stringMatching(/^The name of the server is missing: write one before \S+, for example/),
+      instead: { named: { name, entry } },
+    });
+  });
+
+  test("a name alone, and several servers -> what may be meant", () => {
+    expect(parseAdd(["github"])).toMatchObject({ instead: { bare: "github" } });
+    const json = '{"a": {"command": "x"}, "b": {"serverUrl": "https://b.example"}}';
+    expect(parseAdd([json])).toMatchObject({
+      instead: {
+        several: [
+          { name: "a", entry: { command: "x" } },
+          { name: "b", entry: { url: "https://b.example" } },
+        ],
+      },
+    });
   });
 });
 

@@ -24,7 +24,7 @@ const TOOL = makeTool(
 );
 const EXPECTED = "Expected parameters: my_fs__read-file(path: string)";
 const CONTEXT = {} as PiToolContext;
-const FAILED = /my_fs__read-file failed: [\s\S]*boom[\s\S]*Expected parameters/;
+const FAILED = /my_fs__read-file failed: [\s\S]*boom/;
 
 const run = (call: CallTool, args: Record<string, unknown> = { path: "/x" }): Promise<ToolResult> =>
   createMcpTool(TOOL, call).execute("call-1", args, undefined, undefined, CONTEXT);
@@ -91,17 +91,28 @@ describe("createMcpTool: execute", () => {
     });
   });
 
-  test("ThreadsError -> message, remedy and expected parameters; code and data in the details", async () => {
-    const error = new ThreadsError("call_timeout", "my-fs is late.", {
-      remedy: "Wait.",
-      data: { timeoutMs: 5 },
-    });
-    expect(await run(() => Promise.reject(error))).toEqual({
-      content: [{ type: "text", text: `my-fs is late. Wait.\n${EXPECTED}` }],
-      details: { server: "my-fs", tool: "read-file", code: "call_timeout", data: { timeoutMs: 5 } },
-      isError: true,
-    });
+  test("isError that speaks of a right -> no parameters, since others would not help", async () => {
+    const content = [{ type: "text" as const, text: "Access denied - path outside allowed directories" }];
+    expect((await run(async () => ({ content, isError: true, durationMs: 1 }))).content).toEqual(content);
   });
+
+  test.each([
+    ["call_timeout", ""],
+    ["call_rejected", `\n${EXPECTED}`],
+  ] as const)(
+    "ThreadsError %s -> message and remedy, parameters if they may be at fault; code and data in the details",
+    async (code, behind) => {
+      const error = new ThreadsError(code, "my-fs is late.", {
+        remedy: "Wait.",
+        data: { timeoutMs: 5 },
+      });
+      expect(await run(() => Promise.reject(error))).toEqual({
+        content: [{ type: "text", text: `my-fs is late. Wait.${behind}` }],
+        details: { server: "my-fs", tool: "read-file", code, data: { timeoutMs: 5 } },
+        isError: true,
+      });
+    },
+  );
 
   const REJECTED = new ThreadsError("call_rejected", "my-fs rejected read-file: no", {
     data: { server: "my-fs", rpcCode: -32050, rpcData: { why: 1 } },

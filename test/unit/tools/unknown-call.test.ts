@@ -43,14 +43,16 @@ interface Host {
 async function explain(
   message: FinishedMessage,
   options: Host = {},
-): Promise<{ text: string | undefined; loaded: string[]; details?: unknown }> {
+): Promise<{ text: string | undefined; loaded: string[]; told?: string[]; details?: unknown }> {
   const loaded: string[] = [];
+  const told: string[] = [];
   const explained = await explainUnknownCall(message, {
     catalog: () => CATALOG,
     servers: () => options.servers ?? [],
     withdrawn: (name) => (options.withdrawn?.name === name ? options.withdrawn : undefined),
     whyMissing: async (name) => options.why?.[name],
     searchTool: () => options.searchTool ?? "ToolSearch",
+    tell: (text) => told.push(text),
     activate: (tools: readonly CatalogTool[]) => {
       if (options.allowed === false) return { active: [], refused: [...tools] };
       loaded.push(...tools.map((tool) => tool.name));
@@ -59,14 +61,23 @@ async function explain(
   });
   const content = explained?.content as { text: string }[] | undefined;
   const { details } = (explained ?? {}) as { details?: unknown };
-  return { text: content?.[0]?.text, loaded, ...(details === undefined ? {} : { details }) };
+  return {
+    text: content?.[0]?.text,
+    loaded,
+    ...(told.length > 0 ? { told } : {}),
+    ...(details === undefined ? {} : { details }),
+  };
 }
 
 describe("explainUnknownCall", () => {
   it.each(["fs__read_file", "mcp__fs__read_file", "fs__readFile", "read_file"])(
     "%s, known but not loaded -> loaded, with its signature",
     async (name) => {
-      const { text, loaded } = await explain(refused(name));
+      const { text, loaded, told } = await explain(refused(name));
+      // Pi's row says "not found", which is no longer so.
+      expect(told).toEqual([
+        `fs__read_file: loaded now. The model called ${name} before that, and is told to call it again.`,
+      ]);
       expect(loaded).toEqual(["fs__read_file"]);
       expect(text).toMatch(/was not loaded\. It is now: .*\n- fs__read_file\(\) - Reads\.$/);
     },

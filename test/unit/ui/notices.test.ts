@@ -20,19 +20,25 @@ describe("statusText", () => {
   });
 
   it.each<[ServerState, string]>([
-    ["idle", "MCP 1/2 · 4 tools"],
-    ["connecting", "MCP 1/2 · 4 tools"],
-    ["connected", "MCP 2/2 · 4 tools"],
-    ["needs-auth", "MCP 1/2 · 4 tools"],
-    ["failed", "MCP 1/2 · 4 tools"],
-    ["closing", "MCP 1/2 · 4 tools"],
-    ["disabled", "MCP 1/1 · 2 tools"],
+    ["idle", "MCP: 2 servers ready · 4 tools"],
+    ["connecting", "MCP: 1 of 2 servers ready · 4 tools"],
+    ["connected", "MCP: 2 servers ready · 4 tools"],
+    ["needs-auth", "MCP: 1 of 2 servers ready · b needs you: /mcp"],
+    ["failed", "MCP: 1 of 2 servers ready · b failed: /mcp"],
+    ["closing", "MCP: 2 servers ready · 4 tools"],
+    ["disabled", "MCP: 1 server ready · 2 tools"],
   ])("one connected, one %s -> %j", (state, text) => {
     expect(statusText([makeStatus("a"), makeStatus("b", { state })])).toBe(text);
   });
 
   test("one tool -> singular", () => {
-    expect(statusText([makeStatus("a", { toolCount: 1 })])).toBe("MCP 1/1 · 1 tool");
+    expect(statusText([makeStatus("a", { toolCount: 1 })])).toBe("MCP: 1 server ready · 1 tool");
+  });
+
+  test("several are wrong -> how many, and where to look", () => {
+    const states: ServerState[] = ["connected", "failed", "needs-auth"];
+    const servers = states.map((state, at) => makeStatus(`s${at}`, { state }));
+    expect(statusText(servers)).toBe("MCP: 1 of 3 servers ready · 2 need attention: /mcp");
   });
 });
 
@@ -44,11 +50,11 @@ describe("createStatusLine", () => {
     line.show([]);
     line.show(servers);
     line.show([makeStatus("a", { pid: 5 })]);
-    line.show([makeStatus("a", { state: "idle" })]);
+    line.show([makeStatus("a", { state: "connecting" })]);
     line.show([]);
     expect(statuses).toEqual([
-      ["pi-mcp-threads", "MCP 1/1 · 2 tools"],
-      ["pi-mcp-threads", "MCP 0/1 · 2 tools"],
+      ["pi-mcp-threads", "MCP: 1 server ready · 2 tools"],
+      ["pi-mcp-threads", "MCP: 0 of 1 server ready · 2 tools"],
       ["pi-mcp-threads", undefined],
     ]);
   });
@@ -63,9 +69,9 @@ describe("createStatusLine", () => {
 test("npm fetches a package -> in place of the tools, also of a server that is only tried", () => {
   const waits = "npm fetches x, 12 s, 3 files";
   const servers = [makeStatus("a"), makeStatus("b", { state: "connecting", waits })];
-  expect(statusText(servers)).toBe(`MCP 1/2 · b: ${waits}`);
+  expect(statusText(servers)).toBe(`MCP: 1 of 2 ready · b: ${waits}`);
   expect(statusText([], { server: "new", waits })).toBe(`new: ${waits}`);
-  expect(statusText(servers, { server: "new", waits })).toBe(`MCP 1/2 · new: ${waits} and 1 more`);
+  expect(statusText(servers, { server: "new", waits })).toBe(`MCP: 1 of 2 ready · new: ${waits} and 1 more`);
 });
 
 const lines = (count: number): string[] => Array.from({ length: count }, (_, i) => `line ${i}`);
@@ -258,10 +264,10 @@ test("npm fetches a package for seconds -> one notice; at the next start another
   expect(text("npm fetches x, 2 s")).toBeDefined();
 });
 
-const failing = (server: string): ServerNotice => ({
+const failing = (server: string, text = "no answer. Look."): ServerNotice => ({
   server,
   level: "error",
-  text: `MCP server ${server}: no answer. Look.`,
+  text: `MCP server ${server}: ${text}`,
 });
 const needing = (server: string): ServerNotice => ({
   server,
@@ -278,15 +284,24 @@ describe("joinNotices", () => {
     [
       "three",
       [failing("a"), failing("b"), failing("c")],
+      ["error: 3 MCP servers failed:\n3 servers (a, b, c): no answer. Look.\n/mcp doctor says what to do."],
+    ],
+    [
+      "equal but for the names and the wait",
       [
-        "error: 3 MCP servers failed:\na: no answer. Look.\nb: no answer. Look.\nc: no answer. Look.\n/mcp doctor says what to do.",
+        failing("a", 'the command "x" was not found. It is tried again in 3 s; /mcp reconnect a tries now.'),
+        failing("b", "it ended. It wrote:\nno licence."),
+        failing("c", 'the command "x" was not found. It is tried again in 9 s; /mcp reconnect c tries now.'),
+      ],
+      [
+        'error: 3 MCP servers failed:\n2 servers (a, c): the command "x" was not found.\nb: it ended. It wrote: no licence.\n/mcp doctor says what to do.',
       ],
     ],
     [
       "failures and sign-ins",
       [needing("x"), failing("a"), needing("y\nz"), failing("b")],
       [
-        "error: 2 MCP servers failed:\na: no answer. Look.\nb: no answer. Look.\n/mcp doctor says what to do.",
+        "error: 2 MCP servers failed:\n2 servers (a, b): no answer. Look.\n/mcp doctor says what to do.",
         "warning: 2 MCP servers need a sign-in: x, y z. /mcp auth signs in.",
       ],
     ],
@@ -295,13 +310,22 @@ describe("joinNotices", () => {
   });
 
   test("hundreds -> ten lines, the others are counted; a long line is cut", () => {
-    const many = Array.from({ length: 300 }, (_, i) => failing(`s${i}`));
+    const many = Array.from({ length: 300 }, (_, i) => failing(`s${i}`, `answer ${i}`));
     const long = { ...failing("a"), text: `MCP server a: ${"x".repeat(5_000)}` };
     const [text = ""] = joinNotices([long, ...many]).map((notice) => notice.text);
     const lines = text.split("\n");
     expect(lines).toHaveLength(12);
     expect(lines.at(-1)).toBe("and 291 more. /mcp doctor says what to do.");
     expect(lines[1]).toHaveLength(300);
+    const equal = Array.from({ length: 30 }, (_, i) => failing(`s${i}`));
+    expect(joinNotices(equal)[0]?.text).toContain(
+      "\n30 servers (s0, s1, s2, s3, s4 and 25 more): no answer.",
+    );
+    // Of a long output the end says why, and the start of the sentence which server.
+    const output = failing("a", `it ended. It wrote:\n${"y".repeat(400)}\nthe cause. Do it.`);
+    expect(joinNotices([output, failing("b")])[0]?.text).toContain(
+      "\na: it ended. It wrote: the cause. Do it.\n",
+    );
     const names = joinNotices(Array.from({ length: 30 }, (_, i) => needing(`s${i}`)))[0]?.text;
     expect(names).toMatch(/s9, 20 more\. \/mcp auth/);
   });

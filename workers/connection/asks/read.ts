@@ -43,12 +43,12 @@ interface Unanswerable {
   problem: string;
 }
 
-type Schema = Record<string, unknown>;
+export type Schema = Record<string, unknown>;
 
 const FORMATS: readonly string[] = ["email", "uri", "date", "date-time"] satisfies TextFormat[];
 
 /** One line of the server's words. */
-const lineOf = (text: unknown, chars: number, redact: Redactor): string | undefined => {
+export const lineOf = (text: unknown, chars: number, redact: Redactor): string | undefined => {
   if (typeof text !== "string") return undefined;
   return oneLine(boundText(text, 4 * chars, redact), chars) || undefined;
 };
@@ -98,7 +98,7 @@ function defaultText(value: unknown): string | undefined {
   return cleanText(value) === value ? value : undefined;
 }
 
-type Kind = { kind: FieldKind; values: readonly string[] };
+export type Kind = { kind: FieldKind; values: readonly string[] };
 
 /** A kind without choices. Its limits may be undefined. */
 const plain = (kind: object): Kind => ({ kind: known(kind) as FieldKind, values: [] });
@@ -135,7 +135,7 @@ function choicesKind({ choices, values }: Listed, schema: Schema): Kind {
   return { kind: kind as FieldKind, values };
 }
 
-function kindOf(schema: Schema, redact: Redactor): Kind | Unanswerable {
+export function kindOf(schema: Schema, redact: Redactor): Kind | Unanswerable {
   const type = typeOf(schema);
   if (type === "array") {
     const listed = isObject(schema.items) ? listedIn(schema.items, redact) : undefined;

@@ -12,9 +12,12 @@ import {
   splitSearchPath,
   valueIn,
 } from "../../shared/programs/find-program.ts";
+import { dividedCommand, dividedRemedy } from "../../shared/programs/one-text.ts";
 import { serverEnvironment } from "../config/entry/cache-identity.ts";
 import type { ServerDefinition, StdioTarget } from "../config/entry/definition.ts";
-import { fillPath, interpolate, isLate, pathsOf } from "../config/entry/interpolate.ts";
+import { fillPath, isLate, pathsOf } from "../config/entry/interpolate.ts";
+import { missingVariables } from "../config/values/missing.ts";
+import { unsetRemedy, writtenKey } from "../config/values/values.ts";
 import { NO_REGISTRY_REMEDY } from "../npx/npm.ts";
 import { type NpxState, npxState } from "../npx/tree.ts";
 import { proxyFor } from "../web/client.ts";
@@ -100,6 +103,8 @@ async function checkProgram(
     title: `The command "${command}" ${what}.`,
     remedy,
   });
+  const divided = isLate(target.command) ? undefined : await dividedCommand(filled.text, cwd);
+  if (divided) return wrong("was not found: it holds its arguments too", dividedRemedy(divided));
   if (named === "file") {
     const remedy =
       "chmod +x makes it executable; or name the program that runs it, with the file among its args.";
@@ -277,49 +282,6 @@ export async function checkNpx({ servers, machine }: DoctorInput, signal: AbortS
   return [allWell("npx", `The packages of ${counted(byNpx.length, "server")} started by npx are in order.`)];
 }
 
-const under = (
-  key: string,
-  values: Readonly<Record<string, string>> | readonly string[],
-): [string, string][] => Object.entries(values).map(([name, value]) => [`${key}.${name}`, value]);
-
-/** Key -> value as written, for all values that are filled in at connect. */
-function valuesOf({ target, auth }: Pick<ServerDefinition, "target" | "auth">) {
-  if (target.kind === "stdio") {
-    const { command, args, env, cwd, envFile } = target;
-    return [
-      ["command", command],
-      ...under("args", args),
-      ...under("env", env),
-      ["cwd", cwd],
-      ["envFile", envFile],
-    ];
-  }
-  const { scheme, token, tokenEnv } = auth;
-  const isSent = scheme === "auto" || scheme === "bearer";
-  const named = token === undefined && tokenEnv !== undefined ? `\${${tokenEnv}}` : undefined;
-  const bearer = isSent
-    ? [
-        ["bearerToken", token],
-        ["bearerTokenEnv", named],
-      ]
-    : [];
-  return [["url", target.url], ...under("headers", target.headers), ...bearer];
-}
-
-/** Variable -> the keys that need it, in the order in which the entry names them. No `!command` runs for that. */
-export function missingVariables(
-  definition: Pick<ServerDefinition, "target" | "auth">,
-  { env, platform }: Pick<Machine, "env" | "platform">,
-): Map<string, string[]> {
-  const found = new Map<string, string[]>();
-  for (const [key = "", value = ""] of valuesOf(definition)) {
-    if (/^!(?!!)/.test(value)) continue;
-    for (const name of new Set(interpolate(value, env, platform).missing))
-      found.set(name, [...(found.get(name) ?? []), key]);
-  }
-  return found;
-}
-
 export function checkVariables({ servers, machine }: DoctorInput): Finding[] {
   const enabled = servers.map(({ definition }) => definition).filter((one) => one.enabled);
   const found = enabled.flatMap((definition) =>
@@ -328,8 +290,8 @@ export function checkVariables({ servers, machine }: DoctorInput): Finding[] {
         id: "variable",
         severity: "error",
         server: definition.name,
-        title: `The variable ${name} is not set, and ${keys.join(", ")} ${keys.length === 1 ? "needs" : "need"} it.`,
-        remedy: `Set it in the shell before Pi starts, or write \${${name}:-default} in the file.`,
+        title: `The variable ${name} is not set, and ${keys.map((key) => writtenKey(definition, key)).join(", ")} ${keys.length === 1 ? "needs" : "need"} it.`,
+        remedy: unsetRemedy(definition, name),
         file: definition.file,
       }),
     ),

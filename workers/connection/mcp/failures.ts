@@ -22,16 +22,25 @@ import { outOfOrder, type Party } from "./modern/rounds.ts";
 export const startLimitMs = ({ startupTimeoutMs }: ServerDefinition): number =>
   startupTimeoutMs ?? LIMITS.startupTimeoutMs;
 
-export function startupTimeout({ definition }: { definition: ServerDefinition }): ThreadsError {
+/** `printed`: lines that it wrote where only messages of MCP belong, without secrets. */
+export function startupTimeout(
+  { definition }: { definition: ServerDefinition },
+  printed: readonly string[] = [],
+): ThreadsError {
   const timeoutMs = startLimitMs(definition);
-  return new ThreadsError(
-    "connect_timeout",
-    `${definition.name} did not complete its start within ${timeoutMs / 1_000} s.`,
-    {
-      remedy: "Set startupTimeoutMs for it in mcp.json if it is slow.",
-      data: { server: definition.name, timeoutMs },
-    },
-  );
+  const late = `${definition.name} did not start within ${timeoutMs / 1_000} s`;
+  const lines = printed.map((line) => `"${line}"`).join(" and ");
+  const data = { server: definition.name, timeoutMs };
+  if (lines === "") {
+    return new ThreadsError("connect_timeout", `${late}.`, {
+      remedy: "Set startupTimeoutMs (milliseconds) for it in mcp.json if it is slow.",
+      data,
+    });
+  }
+  return new ThreadsError("connect_timeout", `${late}, and wrote text to stdout in place of MCP: ${lines}.`, {
+    remedy: "It may be another program, or need an argument such as stdio: see its documentation.",
+    data,
+  });
 }
 
 /** `method`: the request whose answer was refused. */

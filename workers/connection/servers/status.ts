@@ -71,7 +71,7 @@ export function refusal(
 ): ThreadsError {
   if (reason === "disabled") {
     return new ThreadsError("server_disabled", `${name} is disabled in ${file}.`, {
-      remedy: 'Set "enabled": true for it there.',
+      remedy: `${commandFor("enable", name)} switches it on.`,
       data: { server: name },
     });
   }

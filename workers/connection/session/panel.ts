@@ -53,8 +53,8 @@ function names(server: string): (line: string) => boolean {
 }
 
 /** `text`: the end of a log; its first line may be cut. */
-function linesOf(text: string, server: string): string[] {
-  const fits = names(server);
+function linesOf(text: string, server: string | undefined): string[] {
+  const fits = server === undefined ? () => true : names(server);
   const found: string[] = [];
   let belongs = false;
   for (const line of text.split("\n")) {
@@ -74,7 +74,7 @@ const sizeOf = (file: string): Promise<number> =>
 /** `seen`: the size that an earlier answer told. The request then waits until the file has another size. */
 async function readLogLines(
   file: string,
-  { server, seen }: { server: string; seen: number | undefined },
+  { server, seen }: { server: string | undefined; seen: number | undefined },
   signal: AbortSignal,
 ): Promise<LogLines> {
   const endsAt = performance.now() + WAIT_MS;
@@ -153,6 +153,12 @@ function whyUnshared({ name, target, definedByProject }: ServerDefinition): Thre
   });
 }
 
+/** The words of the settings. */
+function presetsOf({ now: { settings } }: RunningConfiguration): ServerDetails["presets"] {
+  const { approve, toolPrefix } = settings;
+  return { approve: typeof approve === "string" ? approve : "rules", toolPrefix };
+}
+
 async function detailsOf(server: Server, running: RunningConfiguration): Promise<ServerDetails> {
   const { definition, connectedAt } = server;
   const { target, approve, toolPrefix, file, overrides, lifecycle } = definition;
@@ -171,6 +177,7 @@ async function detailsOf(server: Server, running: RunningConfiguration): Promise
     approve: approve === undefined ? "settings" : typeof approve === "string" ? approve : "rules",
     toolPrefix: toolPrefix ?? running.now.settings.toolPrefix,
     ownPrefix: toolPrefix !== undefined,
+    presets: presetsOf(running),
     timeouts: timeoutsOf(definition),
     ...(connectedAt === undefined ? {} : { connectedAt }),
     ...(whyUnshared(definition) ? {} : { shared: definition.shared === true }),

@@ -9,7 +9,9 @@ import type { CatalogPublisher } from "../catalog/catalog.ts";
 import type { RunningConfiguration } from "../config/config.ts";
 import { createDiagnose } from "../doctor/doctor.ts";
 import type { Results } from "../results/results.ts";
+import { unknownTool } from "../servers/status.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
+import { allTools } from "../tools/listed.ts";
 import { createPromptRequests, createResourceRequests, runCall } from "./calls.ts";
 import { statusReport } from "./carry-out.ts";
 import { declaredSchema, explainAbsent, explainMissing } from "./explain-server.ts";
@@ -74,6 +76,9 @@ export function createSessionRequests(parts: SessionParts): Omit<SessionRequests
     applyHeld: ({ id, apply }) => afterStart((running) => running.applyHeld(id, apply)),
     setRegistered: ({ servers }) => afterStart((running) => running.register(servers)),
     setEnabled: async (params) => (await edits).setEnabled(params),
+    captureStats: async () => (await edits).captureStats(),
+    decisions: async () => (await started).decisions,
+    takeBack: ({ id }) => afterStart((running) => running.takeBack(id)),
     readConfig: async (params) => (await edits).readConfig(params),
     writeConfig: async (params) => (await edits).writeConfig(params),
     stats: async () => {
@@ -83,6 +88,14 @@ export function createSessionRequests(parts: SessionParts): Omit<SessionRequests
     declaredSchema: async ({ server, tool }) => {
       await started;
       return declaredSchema(supervisor.get(server), tool);
+    },
+    toolForm: async ({ server, tool }) => {
+      await started;
+      const { toolForm } = await import("../asks/tool-form.ts");
+      const called = supervisor.get(server);
+      const found = allTools(called).find(({ name }) => name === tool);
+      if (!found) throw unknownTool(server, tool);
+      return toolForm(found.inputSchema, called.redact);
     },
     ...signIns,
     ...createPanelRequests(parts),

@@ -32,6 +32,7 @@ import {
   writeRemoved,
 } from "../config/edit/edit.ts";
 import { editAdded, editImports, editRemoved, type NewEntry, namesIn } from "../config/edit/entries.ts";
+import { keepValue } from "../config/edit/keep-value.ts";
 import { type Origin, parseEntry, type ServerDefinition, transportOf } from "../config/entry/definition.ts";
 import { parseConfigText } from "../config/files/files.ts";
 import { type ConfigSource, configSources } from "../config/files/sources.ts";
@@ -39,6 +40,7 @@ import { findHosts, foundId, type HostFound } from "../config/found/found.ts";
 import { DIALECTS } from "../config/hosts/dialects.ts";
 import { boundProblems } from "../config/merge/merge.ts";
 import { describeTarget, leastChars } from "../config/trust/trust.ts";
+import { missingVariables } from "../config/values/missing.ts";
 import { secretsOf } from "../secrets/find.ts";
 import { createRedactor } from "../secrets/redact.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
@@ -264,7 +266,29 @@ async function copy(
     await writeAdded(file, entries, replace);
     await applyOwnWrite(running, file, (text) => editAdded(text, entries, { file, replace: true }));
   }
-  return { file, taken: [...taken.keys()], left };
+  const notes = [...taken.values()].flatMap((server) => notesOn(server, running.facts.cwd));
+  return { file, taken: [...taken.keys()], left, ...(notes.length > 0 ? { notes } : {}) };
+}
+
+/** What a person must know of a copy: variables that are to be set, and a folder that was one of many in its program. */
+function notesOn({ name, target, auth, raw, project }: ServerDefinition, cwd: string): string[] {
+  const missing = [...missingVariables({ target, auth }, process).keys()];
+  const isAre = missing.length === 1 ? "is" : "are";
+  const variables =
+    missing.length === 0
+      ? []
+      : [
+          `${name} needs ${missing.join(" and ")}, which ${isAre} not set: set it in the shell before Pi starts.`,
+        ];
+  // Only `${workspaceFolder}` of a user's file can have become this folder, or a path that means it anyway.
+  const holdsFolder =
+    !project && cwd.length > 1 && JSON.stringify(raw).includes(JSON.stringify(cwd).slice(1, -1));
+  const folder = holdsFolder
+    ? [
+        `${name} holds the folder ${cwd}, also when Pi runs elsewhere: write . or \${PWD} in its place for the folder of each session.`,
+      ]
+    : [];
+  return [...variables, ...folder];
 }
 
 async function takeImports(wish: TakeImports, running: RunningConfiguration): Promise<TakenImports> {
@@ -453,6 +477,7 @@ export function createSetupRequests({ started, supervisor }: SetupParts): SetupH
       }
     },
     addServer: async (proposal) => addServer(proposal, await started, supervisor),
+    keepValue: async (value) => keepValue((await started).facts.agentDir, value),
     removeServer: async ({ server, file }) => removeServer(server, await started, file),
     findImports: async () => findImports(await started),
     takeImports: async (wish) => {

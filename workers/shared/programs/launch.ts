@@ -8,6 +8,7 @@ import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts"
 import { isFolder } from "../files/file-system.ts";
 import { codeOf, readStart, whyUnread } from "../files/read-regular.ts";
 import { findHere, namesFile } from "./find-program.ts";
+import { dividedCommand, dividedRemedy } from "./one-text.ts";
 import { type Launch, onWindows, scriptRunner } from "./processes.ts";
 
 export interface Command {
@@ -74,6 +75,9 @@ export function searchesWorkingDirectory(program: string, args: readonly string[
   return false;
 }
 
+const CHECK_COMMAND =
+  "Check command, cwd and PATH in mcp.json. A program of the working directory needs its path, such as ./server.";
+
 /**
  * The error `spawn_failed`: because of the command as the definition writes it, its working directory, or the system's error.
  * `error`: undefined if the search for the command found nothing.
@@ -89,16 +93,17 @@ export async function spawnFailure({
   cwd: string;
   error?: unknown;
 }): Promise<ThreadsError> {
+  const divided =
+    error === undefined || codeOf(error) === "ENOENT" ? await dividedCommand(command, cwd) : undefined;
   // ENOENT means that either the command or the folder does not exist.
   const isSystems = error !== undefined && codeOf(error) !== "ENOENT";
   const what = isSystems
     ? `"${command}" could not be started: ${messageOf(error)}.`
     : (await isFolder(cwd))
-      ? `the command "${command}" was not found.`
+      ? `the command "${command}" was not found${divided ? ": it holds its arguments too" : ""}.`
       : `its working directory ${cwd} does not exist.`;
   return new ThreadsError("spawn_failed", `${server}: ${what}`, {
-    remedy:
-      "Check command, cwd and PATH in mcp.json. A program of the working directory needs its path, such as ./server.",
+    remedy: divided ? dividedRemedy(divided) : CHECK_COMMAND,
     data: { server },
   });
 }

@@ -78,14 +78,22 @@ export interface Picture {
   foot?: readonly Parts[];
   /** Keys and what they do, for example `enter open  esc back`. */
   hints: string;
+  /** Keys of the chosen row, in a line of their own. Absent: no row of this view has any. */
+  rowKeys?: string;
 }
 
 /** Borders, title, the line of hints, and the empty lines below the title and above the hints. */
 const FRAME_LINES = 6;
 const FEWEST_ROWS = 3;
 
-export const rowsIn = ({ head, foot = [] }: Pick<Picture, "head" | "foot">, height: number): number =>
-  Math.max(FEWEST_ROWS, height - FRAME_LINES - head.length - (foot.length === 0 ? 0 : foot.length + 1));
+const frameLines = ({ rowKeys }: Pick<Picture, "rowKeys">): number =>
+  FRAME_LINES + (rowKeys === undefined ? 0 : 1);
+
+export const rowsIn = (picture: Pick<Picture, "head" | "foot" | "rowKeys">, height: number): number => {
+  const { head, foot = [] } = picture;
+  const others = frameLines(picture) + head.length + (foot.length === 0 ? 0 : foot.length + 1);
+  return Math.max(FEWEST_ROWS, height - others);
+};
 
 /** A foreign text on at most `most` lines, with an ellipsis if there is more. */
 export function paragraph(text: string, width: number, most: number, colour?: Colour): Parts[] {
@@ -146,14 +154,18 @@ export const filterLine = (label: string, text: string): Parts => [
 
 export const pointer = (isChosen: boolean): Part => (isChosen ? part(" → ", "accent") : part("   "));
 
-function lastLine({ busy }: State, hints: string): Parts {
-  if (busy !== undefined) return [" ", part(`${clean(busy)}…`, "accent")];
-  const parts = hints.split("  ").flatMap((hint, i) => {
+/** Each key with what it does; `^r` for `ctrl+r` where the words would not fit. */
+function hintLine(hints: string, width: number): Parts {
+  const short = hints.length < width ? hints : hints.replaceAll("ctrl+", "^");
+  const parts = short.split("  ").flatMap((hint, i) => {
     const [key = ""] = hint.split(" ", 1);
     return [part(`${i === 0 ? "" : "  "}${key}`, "dim"), part(hint.slice(key.length), "muted")];
   });
   return [" ", ...parts];
 }
+
+const lastLine = ({ busy }: State, hints: string, width: number): Parts =>
+  busy === undefined ? hintLine(hints, width) : [" ", part(`${clean(busy)}…`, "accent")];
 
 /** Lines that a notice may take: it names a file, and says what to do. */
 const NOTICE_LINES = 3;
@@ -164,7 +176,7 @@ export function framed(
   home: string,
   { width, height, theme }: Area,
 ): string[] {
-  const { title, subtitle, hints } = picture;
+  const { title, subtitle, hints, rowKeys } = picture;
   const { notice } = state;
   const foot = notice
     ? paragraph(
@@ -176,7 +188,7 @@ export function framed(
     : (picture.foot ?? []);
   // On a low screen the list keeps its rows, and what stands above it loses its last lines.
   const footLines = foot.length === 0 ? 0 : foot.length + 1;
-  const head = picture.head.slice(0, Math.max(0, height - FRAME_LINES - FEWEST_ROWS - footLines));
+  const head = picture.head.slice(0, Math.max(0, height - frameLines(picture) - FEWEST_ROWS - footLines));
   const border: Parts = [part("─".repeat(Math.max(0, width)), "border")];
   const titled: Parts = [" ", part(title, "accent", true), part(subtitle ? `  ${subtitle}` : "", "muted")];
   const lines: Parts[] = [
@@ -184,10 +196,11 @@ export function framed(
     titled,
     [],
     ...head,
-    ...picture.list(rowsIn({ head, foot }, height)),
+    ...picture.list(rowsIn({ ...picture, head, foot }, height)),
     ...(foot.length === 0 ? [] : [[] as Parts, ...foot]),
     [],
-    lastLine(state, hints),
+    ...(rowKeys === undefined ? [] : [hintLine(rowKeys, width)]),
+    lastLine(state, hints, width),
     border,
   ];
   return lines.map((parts) => line(parts, width, theme));

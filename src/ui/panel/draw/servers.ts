@@ -7,9 +7,12 @@ import type { ServerDetails } from "../../../shared/protocol/person.ts";
 import type { ConfigProblem, ServerStatus, Sharing } from "../../../shared/protocol/session.ts";
 import { counted, durationText, formatBytes, offerText } from "../../../shared/text/amounts.ts";
 import { describeProblem } from "../../../shared/text/failure.ts";
+import { firstSentence } from "../../../shared/text/unprintable.ts";
 import { cutOff, wrap } from "../../../shared/text/width.ts";
+import type { FoundTool } from "../model/find.ts";
 import { chosenAt } from "../model/list.ts";
-import { menuIn, type ServersRow, serversRows, statusOf } from "../model/model.ts";
+import { menuAt, menuIn, statusOf } from "../model/menu.ts";
+import { rowKeys, type ServersRow, serversRows } from "../model/servers.ts";
 import type { ChoiceView, Cost, View, World } from "../model/state.ts";
 import { EXPOSURE_WORDS } from "../model/tools.ts";
 import {
@@ -85,6 +88,9 @@ const NAME_CELLS = 30;
 const FEWEST_NAME_CELLS = 8;
 const STATE_CELLS = 13;
 const NUMBER_CELLS = 7;
+/** Wide enough for the titles of the columns. */
+const NOW_CELLS = 11;
+const ALL_CELLS = 7;
 const TRANSPORT_CELLS = 7;
 
 interface Columns {
@@ -96,7 +102,13 @@ function columnsFor(rows: readonly ServersRow[], width: number): Columns {
   const isWide = width >= WIDE;
   // The pointer, the sign, the state and the numbers, each with a gap behind it.
   const others =
-    3 + 2 + STATE_CELLS + 2 + 2 * (NUMBER_CELLS + 1) + (isWide ? TRANSPORT_CELLS + 1 + NUMBER_CELLS + 1 : 0);
+    3 +
+    2 +
+    STATE_CELLS +
+    2 +
+    (NUMBER_CELLS + 1) +
+    (NOW_CELLS + 1) +
+    (isWide ? TRANSPORT_CELLS + 1 + ALL_CELLS + 1 : 0);
   const longest = rows.reduce((most, row) => Math.max(most, cellsOf(nameOf(row))), 0);
   const most = Math.min(NAME_CELLS + (isWide ? 10 : 0), width - others);
   return { isWide, name: Math.max(FEWEST_NAME_CELLS, Math.min(longest, most)) };
@@ -127,15 +139,33 @@ const named = (isChosen: boolean, mark: Mark, name: string, cells: number): Part
 function serverCells(row: Extract<ServersRow, { kind: "server" }>, world: World, { isWide }: Columns): Parts {
   const { status } = row;
   const cost = world.costs.get(status.name);
-  const tools = status.toolsKnown ? String(status.toolCount) : "–";
+  const { toolsKnown, toolCount, resourceCount } = status;
+  const offered = resourceCount === 0 ? String(toolCount) : `${toolCount}+${resourceCount}`;
+  const tools = toolsKnown ? offered : "–";
   const all = cost?.isWhole ? tokensText(cost.all) : costText(cost);
   return [
     ...(isWide ? [" ", part(cell(status.transport, TRANSPORT_CELLS), "muted")] : []),
     " ",
     part(cellRight(tools, NUMBER_CELLS), "text"),
     " ",
-    part(cellRight(costText(cost), NUMBER_CELLS), cost?.declared ? "text" : "muted"),
-    ...(isWide ? [" ", part(cellRight(all, NUMBER_CELLS), "muted")] : []),
+    part(cellRight(costText(cost), NOW_CELLS), cost?.declared ? "text" : "muted"),
+    ...(isWide ? [" ", part(cellRight(all, ALL_CELLS), "muted")] : []),
+  ];
+}
+
+/** A tool that the box has found, with its server and what it does. */
+function toolCells(
+  { name, server, tool, description }: FoundTool,
+  isChosen: boolean,
+  { loaded }: World,
+): Parts {
+  const isLoaded = loaded.has(name);
+  return [
+    pointer(isChosen),
+    part(isLoaded ? "● " : "○ ", isLoaded ? "success" : "muted"),
+    part(clean(tool), isChosen ? "accent" : "text"),
+    part(`  ${clean(server)}`, "muted"),
+    part(`  ${firstSentence(description)}`, "dim"),
   ];
 }
 
@@ -159,16 +189,19 @@ function rowLine(row: ServersRow, isChosen: boolean, world: World, columns: Colu
         part(mistakeText(row.problem), isChosen ? "accent" : colour),
       ];
     }
+    case "tool":
+      return toolCells(row.tool, isChosen, world);
     case "action":
-      return [pointer(isChosen), part("» ", "muted"), part(row.label, isChosen ? "accent" : "muted")];
+      return [pointer(isChosen), part("» ", "muted"), part(clean(row.label), isChosen ? "accent" : "muted")];
   }
 }
 
 /** What the chosen row means, and what Enter does. */
-function aboutRow(row: ServersRow, { now, home }: World): { text: string; colour: Colour } {
+function aboutRow(row: ServersRow, world: World): { text: string; colour: Colour } {
+  const { home } = world;
   switch (row.kind) {
     case "server":
-      return wordsOf(row.status, { now, home });
+      return wordsOf(row.status, world);
     case "waiting": {
       const question = withTilde(row.question, home);
       return { text: `Enter asks you about it (/mcp trust). It wants to run ${question}`, colour: "warning" };
@@ -182,19 +215,38 @@ function aboutRow(row: ServersRow, { now, home }: World): { text: string; colour
       const problem = withTilde(describeProblem(row.problem), home);
       return { text: `${problem} Enter edits your file.`, colour: "muted" };
     }
+    case "tool": {
+      const { name, server, description } = row.tool;
+      const about = firstSentence(description) || "It has no description.";
+      return {
+        text: `${about} ${loadedText(name, world)} It is a tool of ${clean(server)}.`,
+        colour: "muted",
+      };
+    }
     case "action":
       return { text: "", colour: "muted" };
   }
 }
 
+/** Whether the model has the tool, and what its definition costs. */
+export function loadedText(name: string, { loaded, tokensOf }: Pick<World, "loaded" | "tokensOf">): string {
+  const tokens = tokensOf(name);
+  const cost = tokens === undefined ? "" : `, ~${tokensText(tokens)} tokens`;
+  return loaded.has(name) ? `Loaded: the model has it now${cost}.` : `Not loaded${cost}.`;
+}
+
 const aboutTokens = (tokens: number): string => (tokens === 0 ? "0" : `~${tokensText(tokens)}`);
 
-function subtitle({ servers, costs }: World): string {
+function subtitle({ servers, costs }: World, width: number): string {
   const connected = servers.filter(({ state }) => state === "connected").length;
   const tools = servers.reduce((sum, { toolCount }) => sum + toolCount, 0);
   const tokens = [...costs.values()].reduce((sum, { declared }) => sum + declared, 0);
   const isWhole = [...costs.values()].every((cost) => cost.isWhole);
-  const cost = tools === 0 ? "" : ` · ${isWhole ? aboutTokens(tokens) : "…"} tokens`;
+  const loaded = [...costs.values()].reduce((sum, { declaredTools }) => sum + declaredTools, 0);
+  const cost =
+    tools === 0
+      ? ""
+      : ` · ${width < WIDE ? "" : `${loaded} loaded, `}${isWhole ? aboutTokens(tokens) : "…"} tokens`;
   if (servers.length === 0) return "";
   return `${connected} of ${servers.length} connected · ${counted(tools, "tool")}${cost}`;
 }
@@ -220,10 +272,10 @@ function heading(columns: Columns, filter: string): Parts[] {
     " ",
     cellRight("tools", NUMBER_CELLS),
     " ",
-    cellRight("tokens", NUMBER_CELLS),
-    ...(isWide ? [" ", cellRight("of", NUMBER_CELLS)] : []),
+    cellRight("tokens now", NOW_CELLS),
+    ...(isWide ? [" ", cellRight("if all", ALL_CELLS)] : []),
   ].join("");
-  return [...(filter === "" ? [] : [filterLine("Filter: ", filter)]), [part(titles, "dim")]];
+  return [...(filter === "" ? [] : [filterLine("Find: ", filter)]), [part(titles, "dim")]];
 }
 
 export function serversPicture(
@@ -238,13 +290,14 @@ export function serversPicture(
   const about = rows[at] && aboutRow(rows[at], world);
   return {
     title: "MCP servers",
-    subtitle: subtitle(world),
+    subtitle: subtitle(world, width),
     head: hasNone ? begin(world, width) : heading(columns, list.filter),
-    list: listLines(rows, at, "Nothing fits the filter.", (row, isChosen) =>
+    list: listLines(rows, at, "Nothing fits. Escape clears the words.", (row, isChosen) =>
       rowLine(row, isChosen, world, columns),
     ),
     foot: about?.text ? paragraph(about.text, width, height >= 20 ? 3 : 2, about.colour) : [],
-    hints: `↑↓ move  enter open  type to filter  esc ${list.filter === "" ? "close" : "clear"}`,
+    hints: `↑↓ move  enter open  type to find  tab actions  esc ${list.filter === "" ? "close" : "clear"}`,
+    rowKeys: rowKeys(rows[at]) || " ",
   };
 }
 
@@ -277,7 +330,7 @@ function toolsText(status: ServerStatus, { costs, details }: World): string {
   const offer = known && known.tools.names.length > 0 ? exposureCounts(known) : offerText(status);
   if (!cost) return offer;
   if (!cost.isWhole) return `${offer} · counting tokens`;
-  return `${offer} · ${tokensText(cost.declared)}/${tokensText(cost.all)} tokens`;
+  return `${offer} · ${tokensText(cost.declared)} of ${tokensText(cost.all)} tokens loaded`;
 }
 
 function fromText({ source }: ServerStatus, details: ServerDetails | undefined): string {
@@ -323,6 +376,7 @@ export function serverPicture(
 ): Picture {
   const status = statusOf(world, server);
   const rows = menuIn(world, server);
+  const at = chosenAt(list, rows, (key) => menuAt(rows, key));
   const mark = status && markOf(status);
   const words = status?.error || status?.waits ? wordsOf(status, world) : undefined;
   return {
@@ -333,7 +387,7 @@ export function serverPicture(
       ...(words ? paragraph(words.text, width, 3, words.colour) : []),
       [],
     ],
-    list: menuLines(rows, chosenAt(list, rows), "This server is gone.", ({ value }) => value),
+    list: menuLines(rows, at, "This server is gone.", ({ value }) => value),
     hints: MENU_HINTS,
   };
 }

@@ -7,7 +7,7 @@ import { printable, wrap } from "../../../shared/text/width.ts";
 import { chosenAt } from "../model/list.ts";
 import { reportKey } from "../model/model.ts";
 import { exposureNow, type TextView, type ToolRow, type View, type World } from "../model/state.ts";
-import { allWords, EXPOSURE_WORDS, filteredTools, isTool, type ToolsRow } from "../model/tools.ts";
+import { allWords, EXPOSURE_WORDS, filteredTools, isTool, NEXT, type ToolsRow } from "../model/tools.ts";
 import {
   type Area,
   type Colour,
@@ -35,6 +35,9 @@ const EXPOSURE_MARKS: Readonly<Record<ToolExposure, { sign: string; colour: Colo
   hidden: { sign: "–", colour: "dim" },
 };
 
+/** A deferred tool that a search has loaded. */
+const LOADED = { sign: "●", colour: "accent" } as const;
+
 const nameCells = (width: number): number =>
   width >= WIDE
     ? Math.min(40, Math.floor(width / 3))
@@ -51,7 +54,8 @@ function toolLine(
   { server, world, width }: { server: string; world: World; width: number },
 ): Parts {
   const exposure = exposureNow(world, server, row);
-  const { sign, colour } = EXPOSURE_MARKS[exposure];
+  const isLoaded = exposure === "search" && row.name !== undefined && world.loaded.has(row.name);
+  const { sign, colour } = isLoaded ? LOADED : EXPOSURE_MARKS[exposure];
   return [
     pointer(isChosen),
     part(`${sign} `, colour),
@@ -60,7 +64,7 @@ function toolLine(
       isChosen ? "accent" : exposure === "hidden" ? "dim" : "text",
     ),
     " ",
-    part(cell(EXPOSURE_WORDS[exposure], EXPOSURE_CELLS), colour),
+    part(cell(isLoaded ? "loaded" : EXPOSURE_WORDS[exposure], EXPOSURE_CELLS), colour),
     " ",
     part(cellRight(tokensOfTool(world, row), TOKEN_CELLS), "muted"),
     ...(width >= WIDE ? ["  ", part(firstSentence(row.description), "dim")] : []),
@@ -73,6 +77,10 @@ function whyText({ place }: ToolRow, home: string): string {
   const at = place.line === undefined ? place.file : `${place.file}:${place.line}`;
   return withTilde(`By ${place.rule} in ${at}.`, home);
 }
+
+/** What Tab does: it writes. */
+const nextText = (row: ToolRow, server: string, world: World): string =>
+  `make it ${EXPOSURE_WORDS[NEXT[exposureNow(world, server, row)]]} (writes mcp.json)`;
 
 function aboutTool(row: ToolsRow | undefined, world: World, width: number): Parts[] {
   if (!row) return [];
@@ -94,7 +102,7 @@ export function toolsPicture(
   const cost = world.costs.get(server);
   const count = Math.max(0, rows.length - 1);
   const declared = cost?.isWhole
-    ? ` · ~${tokensText(cost.declared)} of ~${tokensText(cost.all)} tokens declared`
+    ? ` · ${cost.declaredTools} loaded, ~${tokensText(cost.declared)} of ~${tokensText(cost.all)} tokens`
     : "";
   const of = list.filter === "" ? "" : ` of ${(all?.rows.length ?? 0).toLocaleString("en")}`;
   return {
@@ -107,7 +115,8 @@ export function toolsPicture(
       return [pointer(isChosen), part("» ", "muted"), part(words, isChosen ? "accent" : "muted")];
     }),
     foot: aboutTool(rows[at], world, width),
-    hints: `↑↓ move  space direct/deferred/hidden  enter open  esc ${list.filter === "" ? "back" : "clear"}`,
+    hints: `↑↓ move  enter open  type to filter  esc ${list.filter === "" ? "back" : "clear"}`,
+    rowKeys: isTool(rows[at]) ? `tab ${nextText(rows[at], server, world)}  ctrl+t try it` : " ",
   };
 }
 
@@ -149,6 +158,7 @@ export function searchPicture(
     }),
     foot: hits.length === 0 ? [] : paragraph("● would be loaded  ○ would only be named", width, 1, "muted"),
     hints: `type to search  ↑↓ move  enter show  esc ${query === "" ? "back" : "clear"}`,
+    rowKeys: hits.length === 0 ? " " : "ctrl+t try it",
   };
 }
 
@@ -223,6 +233,7 @@ export function linesOf(view: TextView, world: World, width: number): readonly s
     return report?.of === reportKey(view) ? wrapped(report.text(cells), cells) : ["Looking…"];
   }
   if (view.name === "tool") return wrapped(toolText(view, world), cells);
+  if (view.name === "result") return wrapped(view.text, cells);
   if (world.log?.server !== view.server) return ["Reading…"];
   return world.log.lines.length === 0
     ? ["The log has no line about it yet."]
@@ -241,6 +252,11 @@ function titleOf(view: TextView): Pick<Picture, "title" | "subtitle"> {
     }
     case "doctor":
       return { title: clean(`${view.server} doctor`) };
+    case "result":
+      return {
+        title: clean(`${view.tool} answered`),
+        subtitle: clean(`${view.server}, as the model reads it`),
+      };
   }
 }
 
@@ -251,6 +267,6 @@ export function textPicture(view: TextView, world: World, { width }: Area): Pict
     ...titleOf(view),
     head: [],
     list: (rows) => textLines(lines, view.top, rows, isLog ? lineColour : () => "text"),
-    hints: `↑↓ scroll  ${isLog ? "end follow  " : ""}esc back`,
+    hints: `↑↓ scroll  ${isLog ? "end follow  " : view.name === "tool" ? "enter try it  " : ""}esc back`,
   };
 }

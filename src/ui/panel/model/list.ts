@@ -15,7 +15,13 @@ export type Key =
   | "escape"
   | "backspace"
   | "space"
+  | "tab"
+  /** With Ctrl, since a letter alone is typed. */
+  | (typeof CONTROLS)[keyof typeof CONTROLS]
   | { text: string };
+
+/** The letter that is pressed with Ctrl. */
+const CONTROLS = { r: "reconnect", d: "switch", l: "log", s: "signIn", t: "try" } as const;
 
 /** The binding of Pi for each key, in the order in which they are tried. */
 const BINDINGS = [
@@ -39,6 +45,12 @@ const MODIFIED = 2;
 const KITTY = /^\u001b\[(\d{1,7})(?::(\d{0,7}))?(?::\d*)?(?:;(\d{1,3})(?::\d)?)?u$/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: terminals send these characters around a paste.
 const PASTE = /^\u001b\[200~([\s\S]*?)(?:\u001b\[201~)?$/;
+/** A key with its modifiers in the older form of xterm. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: terminals send this character.
+const XTERM = /^\u001b\[27;(\d{1,3});(\d{1,7})~$/;
+const CTRL = 4;
+/** Caps Lock and Num Lock. */
+const LOCKS = 64 | 128;
 /** Longest text that one key press or one paste adds. */
 const TYPED_CHARS = 200;
 
@@ -54,10 +66,28 @@ function textOf(data: string): string {
   return data.startsWith("\u001b") && !PASTE.test(data) ? "" : line.replaceAll("\t", " ");
 }
 
+/** The letter that is pressed with Ctrl alone; undefined: it is another key. */
+function controlOf(data: string): string | undefined {
+  const code = data.length === 1 ? data.charCodeAt(0) : 0;
+  // As terminals have always sent it.
+  if (code > 0 && code <= 26) return String.fromCharCode(code + 96);
+  const [, plain, , modifiers = "1"] = KITTY.exec(data) ?? [];
+  const [, ofXterm, letter] = XTERM.exec(data) ?? [];
+  const held = (Number(ofXterm ?? modifiers) - 1) & ~LOCKS;
+  const point = Number(plain ?? letter);
+  return held === CTRL && point > SPACE && point < 127 ? String.fromCharCode(point) : undefined;
+}
+
+const isControl = (letter: string | undefined): letter is keyof typeof CONTROLS =>
+  letter !== undefined && Object.hasOwn(CONTROLS, letter);
+
 /** `data`: what the terminal sent. Undefined: the panel has no use for it. */
 export function keyOf(data: string, matches: (data: string, binding: Binding) => boolean): Key | undefined {
   const bound = BINDINGS.find(([, binding]) => matches(data, binding));
   if (bound) return bound[0];
+  if (data === "\t" || data === "\u001b[9u") return "tab";
+  const control = controlOf(data);
+  if (isControl(control)) return CONTROLS[control];
   const text = textOf(data);
   if (text === " ") return "space";
   return text === "" ? undefined : { text };
@@ -128,6 +158,8 @@ export function scrolled(top: number, count: number, key: Move, page: number): n
 /** The filter after a key that types; undefined: the key does not type. */
 export function typed(filter: string, key: Key): string | undefined {
   if (key === "backspace") return filter === "" ? undefined : [...filter].slice(0, -1).join("");
+  // A text does not begin with a space.
+  if (key === "space") return filter === "" ? undefined : cut(`${filter} `, FILTER_CHARS);
   if (typeof key === "string") return undefined;
   return cut(filter + key.text, FILTER_CHARS);
 }

@@ -2,14 +2,12 @@
  * The panel without a screen. Owns: what each view lists, what each key does in it, and which effect it asks for. Must not:
  * draw, wait or know Pi. To add a view: its type in state.ts, its rows in `listOf`, its picture in panel/draw. Pure.
  */
-import { interruptText } from "../../../report/hub.ts";
-import { lacksKey } from "../../../report/status.ts";
-import type { ServerDetails, ServerKey } from "../../../shared/protocol/person.ts";
-import type { ConfigProblem, ServerStatus } from "../../../shared/protocol/session.ts";
-import { describeProblem } from "../../../shared/text/failure.ts";
+
+import { decisionsIn, takeBack } from "./decisions.ts";
 import { chosenAt, FIRST, isMove, type Key, moveIn, type Row, scrolled, typed } from "./list.ts";
+import { menuAt, menuIn, statusOf } from "./menu.ts";
+import { doesOf, menuRowOf, otherEnd, serversRows } from "./servers.ts";
 import {
-  type ChoiceView,
   type Effect,
   type ListView,
   popped,
@@ -22,237 +20,7 @@ import {
   type World,
   withView,
 } from "./state.ts";
-import { enterTools, filteredTools, toggled } from "./tools.ts";
-
-export interface MenuRow extends Row {
-  label: string;
-  /** What holds now. */
-  value?: string | undefined;
-  does: Effect | View;
-}
-
-const menuRow = (key: string, label: string, does: Effect | View, value?: string): MenuRow => ({
-  key,
-  label,
-  value,
-  does,
-});
-
-/** A question before something is lost. The first answer changes nothing. */
-const confirm = (title: string, text: string, label: string, effect: Effect): ChoiceView => ({
-  name: "choice",
-  title,
-  text,
-  options: [
-    { key: "no", label: "No, go back" },
-    { key: "yes", label, effect },
-  ],
-  list: FIRST,
-});
-
-/** Other sessions that use the process are interrupted only after a yes. */
-function reconnect(status: ServerStatus): MenuRow {
-  const { name: server, state } = status;
-  const effect: Effect = { type: "reconnect", server };
-  const text = interruptText([status]);
-  const does = text === undefined ? effect : confirm(`Reconnect ${server}?`, text, "Reconnect it", effect);
-  return menuRow("reconnect", state === "connected" ? "Reconnect" : "Connect", does);
-}
-
-/** A sign-in is offered where the server takes one; `/mcp auth` asks for the key of a server that wants a key. */
-function signIn(status: ServerStatus): MenuRow[] {
-  const { name: server, transport } = status;
-  if (transport === "stdio") return [];
-  const isSignedIn = status.signIn?.state === "signed-in";
-  const label = lacksKey(status) ? "Say where its key is" : isSignedIn ? "Sign in again" : "Sign in";
-  const text = "The tokens are revoked where that is possible, and forgotten.";
-  const out = confirm(`Sign out of ${server}?`, text, "Sign out", { type: "sign-out", server });
-  return [
-    ...(status.signIn || lacksKey(status) ? [menuRow("sign-in", label, { type: "sign-in", server })] : []),
-    ...(isSignedIn ? [menuRow("sign-out", "Sign out", out)] : []),
-  ];
-}
-
-interface Setting {
-  label: string;
-  text: string;
-  /** Value -> what it means. */
-  values: Readonly<Record<string, string>>;
-}
-
-/** The keys of the entry that a person may want to change often. */
-const SETTINGS: Readonly<Record<ServerKey["key"], Setting>> = {
-  lifecycle: {
-    label: "Lifecycle",
-    text: "When does it run?",
-    values: {
-      lazy: "started by the first call",
-      eager: "started with the session",
-      "keep-alive": "always up",
-    },
-  },
-  approve: {
-    label: "Approval",
-    text: "Which calls of its tools ask you?",
-    values: {
-      never: "no call asks",
-      destructive: "calls ask unless the server says that they only read",
-      always: "every call asks",
-    },
-  },
-  toolPrefix: {
-    label: "Tool names",
-    text: "How are its tools named?",
-    values: {
-      server: "server__tool",
-      short: "the server's name without -mcp or -server",
-      none: "tool",
-      mcp: "mcp__server__tool",
-    },
-  },
-  shared: {
-    label: "Sharing",
-    text: "Do your sessions use one process of it? A server that keeps something for each of them, such as a browser, needs one for each.",
-    values: {
-      on: "one for all of them",
-      off: "one for each",
-    },
-  },
-};
-
-const changeTo = (key: ServerKey["key"], value: string): ServerKey =>
-  key === "shared" ? { key, value: value === "on" } : ({ key, value } as ServerKey);
-
-function settings(server: string, details: ServerDetails): MenuRow[] {
-  const { lifecycle, approve, toolPrefix, ownPrefix, shared } = details;
-  const row = (key: ServerKey["key"], value: string): MenuRow => {
-    const { label, text, values } = SETTINGS[key];
-    const options = Object.entries(values).map(([to, hint]) => ({
-      key: to,
-      label: to,
-      hint,
-      effect: { type: "set" as const, server, change: changeTo(key, to) },
-    }));
-    const list = { ...FIRST, key: value };
-    return menuRow(
-      key,
-      label,
-      { name: "choice", title: `${label} of ${server}`, text, options, list },
-      value,
-    );
-  };
-  return [
-    row("lifecycle", lifecycle),
-    ...(approve === "rules" ? [] : [row("approve", approve === "settings" ? "as settings say" : approve)]),
-    row("toolPrefix", ownPrefix ? toolPrefix : `${toolPrefix} (settings)`),
-    ...(shared === undefined ? [] : [row("shared", shared ? "on" : "off")]),
-  ];
-}
-
-export function menuOf(status: ServerStatus, details: ServerDetails | undefined): MenuRow[] {
-  const { name: server, state, toolsKnown, toolCount } = status;
-  const enable = (project: boolean): Effect => ({ type: "enable", server, enabled: true, project });
-  const disable = (project: boolean, where: string): ChoiceView =>
-    confirm(`Disable ${server}?`, `${where} Its tools go at once.`, "Disable it", {
-      type: "enable",
-      server,
-      enabled: false,
-      project,
-    });
-  // What can be done in any state. The dialog of `remove` asks before it removes something.
-  const always = [
-    menuRow("doctor", "Doctor", { name: "doctor", server, top: 0 }, "what can be wrong"),
-    menuRow("remove", "Remove", { type: "remove", server }),
-  ];
-  if (state === "disabled") {
-    return [
-      menuRow("enable", "Enable", enable(false), "in the file that disables it"),
-      menuRow("enable-project", "Enable in this project", enable(true)),
-      ...always,
-    ];
-  }
-  const count = (details?.tools.names.length ?? toolCount).toLocaleString("en");
-  const here = "This project's file switches it off. It stays on in other folders.";
-  const everywhere = "It is switched off in the file that defines it.";
-  return [
-    ...(toolsKnown ? [menuRow("tools", "Tools", { name: "tools", server, list: FIRST }, count)] : []),
-    menuRow("log", "Log", { name: "log", server, top: undefined }),
-    reconnect(status),
-    ...signIn(status),
-    ...(details ? settings(server, details) : []),
-    menuRow("disable", "Disable", disable(false, everywhere), "everywhere"),
-    menuRow("disable-project", "Disable in this project", disable(true, here)),
-    ...always,
-  ];
-}
-
-export const statusOf = ({ servers }: Pick<World, "servers">, server: string): ServerStatus | undefined =>
-  servers.find(({ name }) => name === server);
-
-export function menuIn(world: World, server: string): MenuRow[] {
-  const status = statusOf(world, server);
-  return status ? menuOf(status, world.details.get(server)) : [];
-}
-
-export type ServersRow = Row &
-  (
-    | { kind: "server"; status: ServerStatus }
-    /** A server of the project that waits for the person's consent. */
-    | { kind: "waiting"; server: string; question: string }
-    | { kind: "refused"; server: string; reason: string }
-    | { kind: "problem"; problem: ConfigProblem }
-    | { kind: "action"; label: string; does: Effect | View }
-  );
-
-const EDIT: Effect = { type: "edit", project: false };
-
-const action = (key: string, label: string, does: Effect | View): ServersRow => ({
-  key,
-  kind: "action",
-  label,
-  does,
-});
-
-const ACTIONS: readonly ServersRow[] = [
-  action("search", "Try a search", { name: "search", list: FIRST }),
-  action("stats", "Statistics of calls", { name: "stats", top: 0 }),
-  action("add", "Add a server", { type: "set-up", word: "add" }),
-  action("import", "Import from other programs", { type: "set-up", word: "import" }),
-  action("edit", "Edit the configuration", EDIT),
-];
-/** Those that need no server. */
-const FIRST_ACTIONS = ACTIONS.slice(2);
-
-const textOf = (row: ServersRow): string => {
-  if (row.kind === "server") return `${row.status.name} ${row.status.state} ${row.status.transport}`;
-  if (row.kind === "problem") return describeProblem(row.problem);
-  return row.kind === "action" ? row.label : row.server;
-};
-
-/** Mistakes come last: a file may have twenty, and a list of servers is what a person opens the panel for. */
-export function serversRows({ servers, questions, refused, problems }: World, filter: string): ServersRow[] {
-  const rows: ServersRow[] = [
-    ...servers.map((status): ServersRow => ({ key: `server ${status.name}`, kind: "server", status })),
-    ...questions.map(
-      ({ server, question }): ServersRow => ({ key: `waiting ${server}`, kind: "waiting", server, question }),
-    ),
-    ...refused.map(
-      ({ name, reason }): ServersRow => ({ key: `refused ${name}`, kind: "refused", server: name, reason }),
-    ),
-    ...problems.map(
-      (problem): ServersRow => ({ key: `problem ${describeProblem(problem)}`, kind: "problem", problem }),
-    ),
-  ];
-  if (filter === "") return [...rows, ...(servers.length === 0 ? FIRST_ACTIONS : ACTIONS)];
-  const wanted = filter.toLowerCase();
-  return rows.filter((row) => textOf(row).toLowerCase().includes(wanted));
-}
-
-function doesOf(row: ServersRow): Effect | View {
-  if (row.kind === "server") return { name: "server", server: row.status.name, list: FIRST };
-  if (row.kind === "action") return row.does;
-  return row.kind === "problem" ? EDIT : { type: "trust" };
-}
+import { enterTools, filteredTools, toggled, triedIn } from "./tools.ts";
 
 /** Opens the view, or asks for the effect. */
 const carryOn = (state: State, does: Effect | View | undefined): Step => {
@@ -275,7 +43,7 @@ function listOf(view: ListView, world: World): Listing {
     }
     case "server": {
       const rows = menuIn(world, view.server);
-      return { rows, enter: (state, at) => carryOn(state, rows[at]?.does) };
+      return { rows, find: (key) => menuAt(rows, key), enter: (state, at) => carryOn(state, rows[at]?.does) };
     }
     case "choice":
       return {
@@ -290,6 +58,10 @@ function listOf(view: ListView, world: World): Listing {
         ...filteredTools(world.tools.get(view.server), view.list.filter),
         enter: (state, at) => carryOn(state, enterTools(view, at, world)),
       };
+    case "decisions": {
+      const rows = decisionsIn(world, view.list.filter);
+      return { rows, enter: (state, at) => carryOn(state, rows[at] && takeBack(rows[at])) };
+    }
     case "search": {
       const rows = world.tried?.hits ?? [];
       const toolsAt = ({ server, tool }: (typeof rows)[number]): View => ({
@@ -303,8 +75,14 @@ function listOf(view: ListView, world: World): Listing {
 }
 
 /** `lines`: of the whole text; `page`: of those that are seen. */
-function onTextKey(state: State, view: TextView, key: Key, { lines, page }: Surroundings): Step {
+function onTextKey(state: State, view: TextView, key: Key, { world, lines, page }: Surroundings): Step {
   if (key === "escape") return back(state);
+  if (view.name === "tool" && (key === "enter" || key === "try")) {
+    return { state, effect: { type: "try", server: view.server, tool: view.tool } };
+  }
+  if (view.name === "stats" && key === "enter" && world.report?.off === true) {
+    return { state, effect: { type: "capture" } };
+  }
   if (!isMove(key)) return { state };
   const last = Math.max(0, lines - page);
   const top = scrolled(Math.min(view.top ?? last, last), lines, key, page);
@@ -329,6 +107,40 @@ interface Surroundings {
   lines: number;
 }
 
+/** Tab changes what the hints name: the tool's exposure, or the place in the list of servers. */
+function onTab(state: State, view: ListView, at: number, world: World): Step {
+  if (view.name === "tools") return carryOn(state, toggled(view, at, world));
+  if (view.name !== "servers") return { state };
+  const rows = serversRows(world, view.list.filter);
+  const to = otherEnd(rows, at);
+  return { state: withView(state, { ...view, list: { ...view.list, at: to, key: rows[to]?.key } }) };
+}
+
+/** What a key with Ctrl does to the row; undefined: nothing. */
+function ofRow(view: ListView, at: number, key: Key, world: World): Effect | View | undefined {
+  switch (view.name) {
+    case "servers": {
+      const row = serversRows(world, view.list.filter)[at];
+      if (row?.kind === "server") return menuRowOf(row.status, key)?.does;
+      if (key !== "try" || row?.kind !== "tool") return undefined;
+      return { type: "try", server: row.tool.server, tool: row.tool.tool };
+    }
+    case "server": {
+      const status = statusOf(world, view.server);
+      return status && menuRowOf(status, key)?.does;
+    }
+    case "tools":
+      return key === "try" ? triedIn(view, at, world) : undefined;
+    case "search": {
+      const hit = world.tried?.hits[at];
+      return key === "try" && hit ? { type: "try", server: hit.server, tool: hit.tool } : undefined;
+    }
+    case "choice":
+    case "decisions":
+      return undefined;
+  }
+}
+
 export function onKey(before: State, key: Key, around: Surroundings): Step {
   const state = { ...before, notice: undefined };
   const view = shown(state);
@@ -340,11 +152,25 @@ export function onKey(before: State, key: Key, around: Surroundings): Step {
   if (isMove(key)) return show(moveIn(list, rows, key, { page, ...(find ? { find } : {}) }));
   const at = chosenAt(list, rows, find);
   if (key === "enter") return enter(state, at);
-  if (key === "space" && view.name === "tools") return carryOn(state, toggled(view, at, world));
+  if (key === "tab") return onTab(state, view, at, world);
+  const does = ofRow(view, at, key, world);
+  if (does) return carryOn(state, does);
   if (key === "escape" && list.filter === "") return back(state);
   if (view.name === "server" || view.name === "choice") return { state };
-  const filter = key === "escape" ? "" : typed(list.filter, key === "space" ? { text: " " } : key);
+  const filter = key === "escape" ? "" : typed(list.filter, key);
   return filter === undefined ? { state } : show({ ...FIRST, filter });
+}
+
+/**
+ * The state once the person has seen it: the server that is drawn as the chosen one stays chosen when others come before
+ * it, so that Enter never opens another one.
+ */
+export function seen(state: State, world: World): State {
+  const view = shown(state);
+  if (view.name !== "servers" || view.list.key !== undefined) return state;
+  const [first] = serversRows(world, view.list.filter);
+  if (first?.kind !== "server") return state;
+  return withView(state, { ...view, list: { ...view.list, key: first.key, at: 0 } });
 }
 
 const serverOf = (view: View): string | undefined => ("server" in view ? view.server : undefined);

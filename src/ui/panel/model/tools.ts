@@ -60,10 +60,11 @@ export const EXPOSURE_WORDS: Readonly<Record<ToolExposure, string>> = {
   hidden: "hidden",
 };
 
-const NEXT: Readonly<Record<ToolExposure, ToolExposure>> = {
-  direct: "search",
-  search: "hidden",
-  hidden: "direct",
+/** Hidden comes last: it takes the tool away from the model. */
+export const NEXT: Readonly<Record<ToolExposure, ToolExposure>> = {
+  search: "direct",
+  direct: "hidden",
+  hidden: "search",
 };
 
 const HINTS: Readonly<Record<ToolExposure, string>> = {
@@ -83,7 +84,7 @@ function chooseFor(server: string, tools: readonly string[] | undefined, count: 
   return {
     name: "choice",
     title: `${allWords(tools === undefined, count)} of ${server}`,
-    text: "What is to become of them? Rules that patterns or other files make may decide about some of them.",
+    text: `Set ${count === 1 ? "it" : "all of them"} to: (this writes your file; patterns and other files may still override some)`,
     options: (["search", "direct", "hidden"] as const).map((to) => ({
       key: to,
       label: EXPOSURE_WORDS[to],
@@ -103,6 +104,12 @@ export function enterTools({ server, list }: ToolsView, at: number, world: World
   if (isTool(row)) return { name: "tool", server, tool: row.key, top: 0 };
   const tools = list.filter === "" ? undefined : rows.filter(isTool).map(({ key }) => key);
   return row && chooseFor(server, tools, rows.length - 1);
+}
+
+/** The tool that Ctrl+T tries. A hidden one cannot be called. */
+export function triedIn({ server, list }: ToolsView, at: number, world: World): Effect | undefined {
+  const row = filteredTools(world.tools.get(server), list.filter).rows[at];
+  return isTool(row) ? { type: "try", server, tool: row.key } : undefined;
 }
 
 export function toggled({ server, list }: ToolsView, at: number, world: World): Effect | undefined {

@@ -6,7 +6,10 @@ import { describe, expect, it, onTestFinished, test } from "vitest";
 import { renderStatus, renderTools } from "../../../../src/report/status.ts";
 import { renderTool } from "../../../../src/report/tool.ts";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
-import { completeMcp, createMcpAuthCommand, createMcpCommand } from "../../../../src/ui/command/command.ts";
+import { createMcpAuthCommand, createMcpCommand } from "../../../../src/ui/command/command.ts";
+import { completeMcp } from "../../../../src/ui/command/complete.ts";
+import { helpText, shellLines } from "../../../../src/ui/command/help.ts";
+import { subcommand, WORDS } from "../../../../src/ui/command/words.ts";
 import type { McpHost } from "../../../../src/ui/mcp-host.ts";
 import { makeCatalog } from "../../make-catalog.ts";
 import {
@@ -15,11 +18,9 @@ import {
   type RecordingOptions,
 } from "../../recording-context.ts";
 import { makeReport, makeStatus } from "../../server-status.ts";
+import { tempFolder } from "../../temp-folder.ts";
 import { type Answers, fakeHost } from "../fake-host.ts";
 
-const USAGE =
-  "Usage: /mcp status | tools [server] | tool <name> | resources [server] | reconnect [server] | auth [server] | logout <server>" +
-  " | add [name] [command or url] | import | remove <server> | enable <server> [--project] | disable <server> [--project] | edit [--project] | trust | stats | hub [stop [name]] | doctor [server]";
 const SERVERS = [makeStatus("fs"), makeStatus("git"), makeStatus("github")];
 const CATALOG = makeCatalog([{ name: "fs", tools: [{ tool: "read" }] }]);
 const REPORT = makeReport({ servers: SERVERS });
@@ -94,6 +95,10 @@ describe("/mcp", () => {
     expect(asked).toEqual([["declaredSchema", { server: "fs", tool: "read" }]]);
     const found = CATALOG.get("fs__read");
     expect(notices).toEqual([[found && renderTool(found, schema), "info"]]);
+    const short = await run("tool read", { answers: { declaredSchema: () => schema } });
+    expect(short.notices).toEqual(notices);
+    const near = await run("tool raed");
+    expect(near.notices[0]?.[0]).toBe("No tool named raed is known. Near: fs__read. /mcp tools lists them.");
     const unknown = await run("tool nope");
     expect(unknown.asked).toEqual([]);
     expect(unknown.notices).toEqual([["No tool named nope is known. /mcp tools lists them.", "info"]]);
@@ -231,9 +236,20 @@ describe("/mcp", () => {
   });
 
   test("trust -> the questions are asked again, then the status is shown", async () => {
+    const report = makeReport({
+      servers: SERVERS,
+      questions: [{ server: "theirs", hash: "h", question: "Run it?" }],
+    });
+    const { notices, asked } = await run("trust", { answers: { status: () => report } });
+    expect(asked.map(([method]) => method)).toEqual(["status", "askConsents", "status"]);
+    expect(notices).toEqual([[renderStatus(report), "info"]]);
+  });
+
+  test("trust without a question -> that, and nobody is asked", async () => {
     const { notices, asked } = await run("trust");
-    expect(asked.map(([method]) => method)).toEqual(["askConsents", "status"]);
-    expect(notices).toEqual([[renderStatus(REPORT), "info"]]);
+    expect(asked.map(([method]) => method)).toEqual(["status"]);
+    const text = "No server of this project waits for your consent, and none was refused.";
+    expect(notices).toEqual([[text, "info"]]);
   });
 
   test("doctor -> one notice with the findings of the worker and of main, and a private file for an issue", async () => {
@@ -305,18 +321,83 @@ describe("/mcp", () => {
     "reconnect --project",
   ])("%j, words that do not fit -> the usage, and nothing is done", async (args) => {
     const { notices, asked } = await run(args);
-    expect(notices).toEqual([[USAGE, "warning"]]);
+    expect(notices).toEqual([
+      [expect.stringMatching(`^Usage: /mcp ${subcommand(args.split(" ")[0] ?? "")}`), "warning"],
+    ]);
     expect(asked).toEqual([]);
   });
 
   it.each(["nope", "Status", "constructor", "nope fs", "__proto__"])(
-    "%j -> unknown, with the usage",
+    "%j -> unknown, and how to see what is known",
     async (args) => {
       const { notices, asked } = await run(args);
-      expect(notices).toEqual([[`/mcp ${args.split(" ")[0]} is not known. ${USAGE}`, "warning"]]);
+      const meant = args === "Status" ? " Did you mean /mcp status?" : "";
+      const text = `/mcp ${args.split(" ")[0]} is not known.${meant} /mcp help lists the words.`;
+      expect(notices).toEqual([[text, "warning"]]);
       expect(asked).toEqual([]);
     },
   );
+
+  test("enable and disable alone -> the servers that could be named", async () => {
+    const servers = (): McpHost["servers"] => () => [
+      makeStatus("on"),
+      makeStatus("off", { state: "disabled" }),
+    ];
+    const texts = await Promise.all(
+      ["enable", "disable", "remove"].map(
+        async (args) => (await run(args, { servers: servers() })).notices[0]?.[0],
+      ),
+    );
+    expect(texts).toEqual([
+      "Usage: /mcp enable <server> [--project]. Disabled now: off.",
+      "Usage: /mcp disable <server> [--project]. Enabled now: on.",
+      "Usage: /mcp remove <server>. Servers: on, off.",
+    ]);
+  });
+
+  test("in print mode a mistake of usage ends Pi with 2, a failure with 1, and an output is written as it is", async () => {
+    onTestFinished(() => {
+      process.exitCode = undefined;
+    });
+    await run("nonsense", { hasUI: false });
+    expect(process.exitCode).toBe(2);
+    await run("stats", { hasUI: false, answers: { stats: () => Promise.reject(error) } });
+    expect(process.exitCode).toBe(1);
+  });
+
+  test("help -> each word with what it does; every line fits into a terminal of 60 columns", async () => {
+    const { notices } = await run("help");
+    for (const word of Object.keys(WORDS))
+      expect(notices[0]?.[0]).toMatch(new RegExp(`^ {2}${word} .*\\w`, "m"));
+    for (const line of helpText(60).split("\n").slice(0, -2)) expect(line.length).toBeLessThanOrEqual(60);
+  });
+
+  test("how a shell finds the program: the folder beside the package, else the program itself", async () => {
+    const folder = await tempFolder();
+    const here = join(folder, "node_modules", "pi-mcp-threads", "dist");
+    expect(shellLines(here)).toEqual([`In a shell: node ${join(here, "cli.js")} help`]);
+    const bin = join(folder, "node_modules", ".bin");
+    await mkdir(bin, { recursive: true });
+    await writeFile(join(bin, "pi-mcp-threads"), "");
+    expect(shellLines(here).at(-1)).toBe(`  export PATH="$PATH:${bin}"`);
+  });
+
+  test.each([
+    ["logs", undefined, "The last lines of /"],
+    ["logs fs", "fs", "The last lines about fs of /"],
+    ["log fs", "fs", "The last lines about fs of /"],
+  ])("%s -> the end of the log", async (args, server, start) => {
+    const serverLog = () => ({ lines: ["one", "two\u001b[2J"], size: 9 });
+    const { notices, asked } = await run(args, { answers: { serverLog } });
+    expect(asked).toEqual([["serverLog", { server, seen: undefined }]]);
+    expect(notices[0]?.[0]).toMatch(start);
+    expect(notices[0]?.[0]).toMatch(/mcp-threads\.log:\none\ntwo$/);
+  });
+
+  test("logs of a server without entries -> that", async () => {
+    const { notices } = await run("logs fs", { answers: { serverLog: () => ({ lines: [], size: 0 }) } });
+    expect(notices[0]?.[0]).toMatch(/mcp-threads\.log has nothing about fs\.$/);
+  });
 
   const error = new ThreadsError("unknown_server", "No server named x.", { remedy: "/mcp lists them." });
   it.each<[string, Answers]>([
@@ -394,38 +475,53 @@ describe("/mcp edit", () => {
 });
 
 describe("completeMcp", () => {
-  const NAMES = ["fs", "git", "github"];
+  const off = makeStatus("gone", { state: "disabled" });
+  const KNOWN = { servers: () => [...SERVERS, off], catalog: () => CATALOG };
   const ALL =
-    "status|tools|tool|resources|reconnect|auth|logout|add|import|remove|enable|disable|edit|trust|stats|hub|doctor";
+    "status|tools|tool|try|resources|reconnect|auth|logout|add|import|remove|enable|disable|edit|trust|stats|hub|logs|doctor|help";
   it.each([
     ["", ALL],
     ["s", "status|stats"],
     ["too", "tools|tool"],
-    ["tools ", "tools fs|tools git|tools github"],
+    ["tools ", "tools fs|tools git|tools github|tools gone"],
     ["tools gi", "tools git|tools github"],
     ["tools  f", "tools fs"],
+    ["tool ", "tool fs__read"],
+    ["tool fs", "tool fs__read"],
+    ["tool re", "tool fs__read"],
+    ["try re", "try fs__read"],
     ["reconnect githu", "reconnect github"],
-    ["enable g", "enable git|enable github"],
-    ["disable f", "disable fs"],
-    ["auth g", "auth git|auth github"],
-    ["login g", "login git|login github"],
+    ["enable ", "enable gone"],
+    ["disable g", "disable git|disable github"],
+    ["auth gi", "auth git|auth github"],
+    ["login gi", "login git|login github"],
     ["logout f", "logout fs"],
     ["unauth f", "unauth fs"],
+    ["logs f", "logs fs"],
+    ["hub s", "hub stop"],
     ["a", "auth|add"],
   ])("%j -> %s", (prefix, values) => {
-    expect(completeMcp(prefix, NAMES)?.map(({ value, label }) => [value, label])).toEqual(
-      values.split("|").map((value) => [value, value]),
-    );
+    const found = completeMcp(prefix, KNOWN) ?? [];
+    expect(found.map(({ value }) => value)).toEqual(values.split("|"));
+    for (const { description } of found) expect(description).toMatch(/\w/);
+  });
+
+  test("a server -> its state and what it offers", () => {
+    const [first] = completeMcp("tools ", KNOWN) ?? [];
+    expect(first).toEqual({ value: "tools fs", label: "fs", description: "connected, 2 tools" });
   });
 
   const NONE = ["tools", "x", "S", "reconnect github", "reconnect git", "edit ", "trust f", "tools x"];
-  it.each([...NONE, "status ", "status f", "constructor ", "tools fs "])("%j -> nothing", (prefix) => {
-    expect(completeMcp(prefix, NAMES)).toBeNull();
-  });
+  it.each([...NONE, "status ", "status f", "constructor ", "tools fs ", "tool x"])(
+    "%j -> nothing",
+    (prefix) => {
+      expect(completeMcp(prefix, KNOWN)).toBeNull();
+    },
+  );
 
   test("a server whose name holds a space -> the completed command works", async () => {
     const spaced = [makeStatus("my server")];
-    const [completion] = completeMcp("tools my", ["my server"]) ?? [];
+    const [completion] = completeMcp("tools my", { servers: () => spaced, catalog: () => CATALOG }) ?? [];
     const { notices } = await run(completion?.value ?? "", { servers: () => spaced });
     expect(notices).toEqual([[renderTools(CATALOG, spaced, "my server"), "info"]]);
   });
@@ -448,12 +544,12 @@ describe("/mcp-auth", () => {
     expect(asked).toEqual([["signIn", server]]);
   });
 
-  test("its completions -> the servers", () => {
+  test("its completions -> the servers", async () => {
     const { authCommand } = commandWith({}, () => SERVERS);
     const complete = (prefix: string) => authCommand.getArgumentCompletions?.(prefix);
-    expect(complete("gi")).toEqual(["git", "github"].map((value) => ({ value, label: value })));
-    expect(complete("")).toHaveLength(3);
-    expect(complete("git")).toBeNull();
-    expect(complete("x")).toBeNull();
+    expect((await complete("gi"))?.map(({ value }) => value)).toEqual(["git", "github"]);
+    expect(await complete("")).toHaveLength(3);
+    expect(await complete("git")).toBeNull();
+    expect(await complete("x")).toBeNull();
   });
 });

@@ -70,7 +70,7 @@ describe("a question", () => {
     ask.consents([question("a")]);
     await idle();
     expect(dialogs).toMatchObject([
-      { title: "This project wants to run an MCP server.\na: x", options: ["Allow", "Refuse", "Not now"] },
+      { title: "This project wants to run an MCP server.\na: x", options: ["Not now", "Refuse", "Allow"] },
     ]);
     expect(answered).toEqual([["a", true]]);
   });

@@ -16,21 +16,21 @@ describe("the list of servers", () => {
       ────────────────────────────────────────────────────────────
        MCP servers  2 of 5 connected · 48 tools · ~1.2k tokens
 
-           server    state           tools  tokens
-       → ● github    connected          42    1.2k
-         ● files     connected           2       0
-         ! linear    needs sign-in       –       –
-         ✗ browser   failed              –       –
-         – old       disabled            0       –
+           server    state           tools  tokens now
+       → ! linear    needs sign-in       –           –
+         ✗ browser   failed              –           –
          ? site      asks consent
-         ✗ shady     refused       you refused it in this folder
          ! mcp.json:12 mcpServers.x.args: expected a list, found …
-         » Try a search
-        (1/13)
+         ● github    connected        42+3        1.2k
+         ● files     connected           2           0
+         – old       disabled            0           –
+         ✗ shady     refused       you refused it in this folder
+        (1/14)
 
-       signed in, expires in 42 min, renews itself.
+       From /mcp.json.
 
-       ↑↓ move  enter open  type to filter  esc close
+       ctrl+r connect  ctrl+d disable  ctrl+l log  ctrl+s sign in
+       ↑↓ move  enter open  type to find  tab actions  esc close
       ────────────────────────────────────────────────────────────
       "
     `);
@@ -39,26 +39,29 @@ describe("the list of servers", () => {
     expect(picture(press("down down down", USUAL).state, USUAL, 120, 30)).toMatchInlineSnapshot(`
       "
       ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-       MCP servers  2 of 5 connected · 48 tools · ~1.2k tokens
+       MCP servers  2 of 5 connected · 48 tools · 4 loaded, ~1.2k tokens
 
-           server    state                   tools  tokens      of
-         ● github    connected     http         42    1.2k   18.3k
-         ● files     connected     stdio         2       0     960
-         ! linear    needs sign-in http          –       –       –
-       → ✗ browser   failed        stdio         –       –       –
-         – old       disabled      stdio         0       –       –
+           server    state                   tools  tokens now  if all
+         ! linear    needs sign-in http          –           –       –
+         ✗ browser   failed        stdio         –           –       –
          ? site      asks consent
+       → ! mcp.json:12 mcpServers.x.args: expected a list, found a string
+         ● github    connected     http       42+3        1.2k   18.3k
+         ● files     connected     stdio         2           0     960
+         – old       disabled      stdio         0           –       –
          ✗ shady     refused       you refused it in this folder
-         ! mcp.json:12 mcpServers.x.args: expected a list, found a string
          » Try a search
          » Statistics of calls
          » Add a server
          » Import from other programs
+         » Decisions about servers of projects
          » Edit the configuration
 
-       the command "npx" was not found. Check command, cwd and PATH in mcp.json.
+       ~/.pi/agent/mcp.json:12:5: mcpServers.x.args: expected a list, found a string. Write ["-y", "server"]. Enter edits
+       your file.
 
-       ↑↓ move  enter open  type to filter  esc close
+
+       ↑↓ move  enter open  type to find  tab actions  esc close
       ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
       "
     `);
@@ -69,13 +72,15 @@ describe("the list of servers", () => {
       ────────────────────────────────────────────────────────────
        MCP servers  2 of 5 connected · 48 tools · ~1.2k tokens
 
-       Filter: needs▏
-           server    state           tools  tokens
-       → ! linear    needs sign-in       –       –
+       Find: needs▏
+           server    state           tools  tokens now
+       → ! linear    needs sign-in       –           –
+         » Search the tools for "needs", as the model would
 
        From /mcp.json.
 
-       ↑↓ move  enter open  type to filter  esc clear
+       ctrl+r connect  ctrl+d disable  ctrl+l log  ctrl+s sign in
+       ↑↓ move  enter open  type to find  tab actions  esc clear
       ────────────────────────────────────────────────────────────
       "
     `);
@@ -96,9 +101,11 @@ describe("the list of servers", () => {
 
        → » Add a server
          » Import from other programs
+         » Decisions about servers of projects
          » Edit the configuration
 
-       ↑↓ move  enter open  type to filter  esc close
+
+       ↑↓ move  enter open  type to find  tab actions  esc close
       ────────────────────────────────────────────────────────────
       "
     `);
@@ -107,17 +114,17 @@ describe("the list of servers", () => {
 
 describe("one server", () => {
   test("60 columns", () => {
-    expect(picture(press("enter", USUAL).state, USUAL)).toMatchInlineSnapshot(`
+    expect(picture(press("@github enter", USUAL).state, USUAL)).toMatchInlineSnapshot(`
       "
       ────────────────────────────────────────────────────────────
        github  ● connected
 
        from      ~/.pi/agent/mcp.json
        process   http · lazy · MCP 2026-07-28
-       tools     42 tools, 3 resources · 1.2k/18.3k tokens
+       tools     42 tools, 3 resources · 1.2k of 18.3k tokens loa…
        sign-in   signed in, expires in 42 min, renews itself
 
-       → Tools                    42
+       → Tools                    42 + 3 resources
          Log
          Reconnect
          Sign in again
@@ -165,7 +172,7 @@ describe("one server", () => {
     expect(screen).toMatch(/\n {3}Sharing +on\n/);
   });
   test("the question before it is switched off", () => {
-    expect(picture(press("down enter end up up enter", USUAL).state, USUAL)).toMatchInlineSnapshot(`
+    expect(picture(press("@files enter end up up enter", USUAL).state, USUAL)).toMatchInlineSnapshot(`
       "
       ────────────────────────────────────────────────────────────
        Disable files?
@@ -182,7 +189,7 @@ describe("one server", () => {
     `);
   });
   test("what an action did, and one under way", () => {
-    const { state } = press("enter", USUAL);
+    const { state } = press("@github enter", USUAL);
     const notice = { text: "github is disabled in /home/ann/.pi/agent/mcp.json.", level: "info" as const };
     expect(picture({ ...state, notice }, USUAL)).toContain(" github is disabled in ~/.pi/agent/mcp.json.\n");
     expect(picture({ ...state, busy: "Connecting github" }, USUAL)).toContain(" Connecting github…\n");
@@ -224,7 +231,7 @@ describe("a server in full", () => {
       count: 45,
     },
   });
-  const FILES = "down enter";
+  const FILES = "@files enter";
 
   test("60 columns", () => {
     expect(picture(press(FILES, world).state, world)).toMatchInlineSnapshot(`
@@ -236,13 +243,13 @@ describe("a server in full", () => {
        env       DEBUG, TOKEN
        from      ~/.pi/agent/mcp.json:7
        process   stdio · up 5 min · pid 4711 · MCP 2025-11-25 · c…
-       tools     1 direct · 1 deferred · 1 hidden · 0/960 tokens
+       tools     1 direct · 1 deferred · 1 hidden · 0 of 960 toke…
 
        → Tools                    3
          Log
          Reconnect
          Lifecycle                lazy
-         Approval                 as settings say
+         Approval                 never (settings)
          Tool names               server (settings)
         (1/10)
 
@@ -261,13 +268,13 @@ describe("a server in full", () => {
        env       DEBUG, TOKEN
        from      ~/.pi/agent/mcp.json:7
        process   stdio · up 5 min · pid 4711 · MCP 2025-11-25 · call 30 s
-       tools     1 direct · 1 deferred · 1 hidden · 0/960 tokens
+       tools     1 direct · 1 deferred · 1 hidden · 0 of 960 tokens loaded
 
        → Tools                    3
          Log
          Reconnect
          Lifecycle                lazy
-         Approval                 as settings say
+         Approval                 never (settings)
          Tool names               server (settings)
          Disable                  everywhere
          Disable in this project
@@ -300,7 +307,7 @@ describe("a server in full", () => {
     expect(picture(press(`${FILES} enter down down`, world).state, world)).toMatchInlineSnapshot(`
       "
       ────────────────────────────────────────────────────────────
-       files tools  3 · ~0 of ~960 tokens declared
+       files tools  3 · 0 loaded, ~0 of ~960 tokens
 
        Filter: ▏
          » All 3 tools
@@ -311,7 +318,8 @@ describe("a server in full", () => {
        It does write.
        By toolExposure "write" in ~/.pi/agent/mcp.json:12.
 
-       ↑↓ move  space direct/deferred/hidden  enter open  esc back
+       tab make it direct (writes mcp.json)  ctrl+t try it
+       ↑↓ move  enter open  type to filter  esc back
       ────────────────────────────────────────────────────────────
       "
     `);
@@ -320,7 +328,7 @@ describe("a server in full", () => {
     expect(picture(press(`${FILES} enter "e"`, world).state, world, 120, 30)).toMatchInlineSnapshot(`
       "
       ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-       files tools  3 of 3 · ~0 of ~960 tokens declared
+       files tools  3 of 3 · 0 loaded, ~0 of ~960 tokens
 
        Filter: e▏
        → » These 3 tools
@@ -330,7 +338,8 @@ describe("a server in full", () => {
 
        Enter chooses for all tools that are listed.
 
-       ↑↓ move  space direct/deferred/hidden  enter open  esc clear
+
+       ↑↓ move  enter open  type to filter  esc clear
       ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
       "
     `);
@@ -351,7 +360,7 @@ describe("a server in full", () => {
          "type": "object"
        }
 
-       ↑↓ scroll  esc back
+       ↑↓ scroll  enter try it  esc back
       ────────────────────────────────────────────────────────────
       "
     `);
@@ -365,16 +374,11 @@ describe("a server in full", () => {
     expect(picture(press('up up up up up enter "read"', world).state, world)).toMatchInlineSnapshot(`
       "
       ────────────────────────────────────────────────────────────
-       Try a search  45 tools ranked in 0.42 ms
+       Statistics of calls
 
-       Search: read▏
-           #   tool                                       score
-       → ● 1   files__read                                 1.50
-         ○ 2   github__read_issue                          0.40
+       Looking…
 
-       ● would be loaded  ○ would only be named
-
-       type to search  ↑↓ move  enter show  esc clear
+       ↑↓ scroll  esc back
       ────────────────────────────────────────────────────────────
       "
     `);
@@ -461,12 +465,12 @@ function screensOf(names: readonly string[]): { world: World; states: State[] } 
     ...names.map((_, i) => press(`${"down ".repeat(i)} enter`, world).state),
     ...names.map((_, i) => press(`${"down ".repeat(i)} enter end up up enter`, world).state),
     ...names.map((_, i) => press(`enter enter ${"down ".repeat(i + 1)}`, world).state),
-    press("enter enter", world).state,
-    press("enter enter down enter", world).state,
+    press("@github enter enter", world).state,
+    press("@github enter enter down enter", world).state,
     press("down down down enter down enter", world).state,
-    press("enter down down down enter", world).state,
+    press("@github enter down down down enter", world).state,
     press(`enter enter "${"x".repeat(300)}"`, world).state,
-    ...names.map((_, i) => press(`end up up up up enter "x" ${"down ".repeat(i)}`, world).state),
+    ...names.map((_, i) => press(`tab enter "x" ${"down ".repeat(i)}`, world).state),
   ];
   return { world, states };
 }

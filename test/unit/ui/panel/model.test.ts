@@ -1,11 +1,13 @@
 /** Owns: what each key does in each view of the panel, and what becomes of a view whose server is gone. */
 import { describe, expect, test } from "vitest";
+import { type FoundTool, foundIn } from "../../../../src/ui/panel/model/find.ts";
 import { chosenAt, keyOf } from "../../../../src/ui/panel/model/list.ts";
-import { onWorld, type ServersRow, serversRows } from "../../../../src/ui/panel/model/model.ts";
+import { onWorld, seen } from "../../../../src/ui/panel/model/model.ts";
+import { type ServersRow, serversRows } from "../../../../src/ui/panel/model/servers.ts";
 import { chosenKey, START, type State, shown, type World } from "../../../../src/ui/panel/model/state.ts";
 import { filteredTools } from "../../../../src/ui/panel/model/tools.ts";
 import { makeStatus } from "../../server-status.ts";
-import { makeDetails, makeTools, makeWorld, picture, press, USUAL } from "./support.ts";
+import { makeDetails, makeTools, makeWorld, NOW, picture, press, USUAL } from "./support.ts";
 
 const chosenRow = (state: State, world: World): string | undefined => {
   const view = shown(state);
@@ -16,22 +18,33 @@ const chosenRow = (state: State, world: World): string | undefined => {
 
 describe("the list of servers", () => {
   test.each([
-    ["", "server github"],
-    ["down", "server files"],
-    ["down down up", "server files"],
+    // What needs attention comes first: a sign-in, a failure, a question, a mistake.
+    ["", "server linear"],
+    ["down", "server browser"],
+    ["down down", "waiting site"],
+    ["down down down down", "server github"],
     ["up", "edit"],
-    ["up up up up up", "search"],
-    ["up down", "server github"],
-    ["pageDown", "server site".replace("server", "waiting")],
-    ["pageDown pageUp", "server github"],
+    ["up up up up up up", "search"],
+    ["up down", "server linear"],
+    ["pageDown", "server files"],
+    ["pageDown pageUp", "server linear"],
     ["end", "edit"],
-    ["end home", "server github"],
+    ["end home", "server linear"],
+    ["tab", "search"],
+    ["tab tab", "server linear"],
     ['"li"', "server linear"],
-    ['"li" backspace backspace', "server github"],
+    ['"li" backspace backspace', "server linear"],
     ['"FAILED"', "server browser"],
-    ['"needs" escape', "server github"],
-    ['"nothing-like-this"', undefined],
-    ['"nothing-like-this" down enter', undefined],
+    // Nobody means the state with one letter.
+    ['"e"', "server linear"],
+    ['"disa"', "server old"],
+    ['"needs" escape', "server linear"],
+    ['"add"', "add"],
+    ['"cursor"', "import"],
+    ['"import"', "import"],
+    ['"nothing-like-this"', "search-for"],
+    // A space is a part of the text.
+    ['"pull" space "req"', "server github"],
   ])("%s -> %s", (keys, key) => {
     const { state, effects } = press(keys, USUAL);
     expect(chosenRow(state, USUAL)).toBe(key);
@@ -49,21 +62,21 @@ describe("the list of servers", () => {
     ['"shady" enter', { type: "trust" }],
     ['"expected" enter', { type: "edit", project: false }],
     ["end enter", { type: "edit", project: false }],
-    ["end up enter", { type: "set-up", word: "import" }],
-    ["end up up enter", { type: "set-up", word: "add" }],
-    ["enter end enter", { type: "remove", server: "github" }],
+    ["end up up enter", { type: "set-up", word: "import" }],
+    ["end up up up enter", { type: "set-up", word: "add" }],
+    ["@github enter end enter", { type: "remove", server: "github" }],
   ])("%s -> asks for %j", (keys, effect) => {
     expect(press(keys, USUAL).effects).toEqual([effect]);
   });
 
   test("the chosen server stays chosen when another one appears above it or goes", () => {
-    const { state } = press("down down", USUAL);
-    const more = makeWorld({ ...USUAL, servers: [makeStatus("aaa"), ...USUAL.servers] });
-    expect(chosenRow(state, more)).toBe("server linear");
+    const { state } = press("down", USUAL);
+    const more = makeWorld({ ...USUAL, servers: [makeStatus("aaa", { state: "failed" }), ...USUAL.servers] });
+    expect(chosenRow(state, more)).toBe("server browser");
     const fewer = makeWorld({ ...USUAL, servers: USUAL.servers.slice(1) });
-    expect(chosenRow(state, fewer)).toBe("server linear");
-    const without = makeWorld({ ...USUAL, servers: USUAL.servers.filter(({ name }) => name !== "linear") });
-    expect(chosenRow(state, without)).toBe("server browser");
+    expect(chosenRow(state, fewer)).toBe("server browser");
+    const without = makeWorld({ ...USUAL, servers: USUAL.servers.filter(({ name }) => name !== "browser") });
+    expect(chosenRow(state, without)).toBe("waiting site");
   });
 });
 
@@ -76,18 +89,18 @@ describe("one server", () => {
   });
   // The menu: tools, log, reconnect, sign-in of a remote server, disable, disable in this project.
   test.each([
-    ["down enter down down enter", [{ type: "reconnect", server: "files" }]],
+    ["@files enter down down enter", [{ type: "reconnect", server: "files" }]],
     // The first answer of a question changes nothing.
-    ["down enter end up up up enter enter", []],
-    ["down enter end up up up enter down enter", [enabling(false, false)]],
-    ["down enter end up up enter down enter", [enabling(false, true)]],
-    ["down enter end up up enter escape", []],
+    ["@files enter end up up up enter enter", []],
+    ["@files enter end up up up enter down enter", [enabling(false, false)]],
+    ["@files enter end up up enter down enter", [enabling(false, true)]],
+    ["@files enter end up up enter escape", []],
     ['"old" enter enter', [enabling(true, false, "old")]],
     ['"old" enter down enter', [enabling(true, true, "old")]],
     ['"linear" enter down down enter', [{ type: "sign-in", server: "linear" }]],
-    ["enter down down down enter", [{ type: "sign-in", server: "github" }]],
-    ["enter down down down down enter down enter", [{ type: "sign-out", server: "github" }]],
-    ["enter escape escape", [{ type: "close" }]],
+    ["@github enter down down down enter", [{ type: "sign-in", server: "github" }]],
+    ["@github enter down down down down enter down enter", [{ type: "sign-out", server: "github" }]],
+    ["@github enter escape escape", [{ type: "close" }]],
   ])("%s -> %j", (keys, effects) => {
     expect(press(keys, USUAL).effects).toEqual(effects);
   });
@@ -107,12 +120,34 @@ describe("one server", () => {
     expect(press(keys, alone).effects).toEqual([{ type: "reconnect", server: "s" }]);
   });
 
+  test.each([
+    ["@files reconnect", [{ type: "reconnect", server: "files" }]],
+    ["@linear signIn", [{ type: "sign-in", server: "linear" }]],
+    ["@files signIn", []],
+    // Switching off asks first; switching on undoes it.
+    ["@files switch", []],
+    ["@files switch enter", []],
+    ["@files switch down enter", [enabling(false, false)]],
+    ["@old switch", [enabling(true, false, "old")]],
+    ["@files enter reconnect", [{ type: "reconnect", server: "files" }]],
+    ["tab reconnect", []],
+  ])("keys on the row: %s -> %j", (keys, effects) => {
+    expect(press(keys, USUAL).effects).toEqual(effects);
+  });
+
+  test("the log of the row; what was switched off -> the choice stands on what switches it on", () => {
+    expect(shown(press("@files log", USUAL).state)).toMatchObject({ name: "log", server: "files" });
+    const { state } = press("@files enter end up up up enter down enter", USUAL);
+    const off = makeWorld({ servers: [makeStatus("files", { state: "disabled" })] });
+    expect(press("enter", off, { from: state }).effects).toEqual([enabling(true, false)]);
+  });
+
   test("an answer goes back to the server", () => {
-    expect(shown(press("down enter end up up enter down enter", USUAL).state).name).toBe("server");
+    expect(shown(press("@files enter end up up enter down enter", USUAL).state).name).toBe("server");
   });
 
   test("its server is removed while a question about it is open -> back to the list, with a word", () => {
-    const { state } = press("down enter end up up enter", USUAL);
+    const { state } = press("@files enter end up up enter", USUAL);
     expect(shown(state).name).toBe("choice");
     const without = makeWorld({ ...USUAL, servers: USUAL.servers.filter(({ name }) => name !== "files") });
     const after = onWorld(state, without);
@@ -131,13 +166,14 @@ const WITH_TOOLS: World = makeWorld({
 });
 
 describe("settings of a server", () => {
-  const rows = "down enter down down down";
+  const rows = "@files enter down down down";
   test.each([
     [`${rows} enter down enter`, { key: "lifecycle", value: "eager" }],
     // The value that holds now is chosen first.
-    [`${rows} down enter enter`, { key: "approve", value: "never" }],
-    [`${rows} down down enter enter`, { key: "toolPrefix", value: "server" }],
-    [`${rows} down down enter down enter`, { key: "toolPrefix", value: "short" }],
+    [`${rows} down enter enter`, { key: "approve", value: undefined }],
+    [`${rows} down enter home enter`, { key: "approve", value: "never" }],
+    [`${rows} down down enter enter`, { key: "toolPrefix", value: undefined }],
+    [`${rows} down down enter home down enter`, { key: "toolPrefix", value: "short" }],
   ])("%s -> %j", (keys, change) => {
     expect(press(keys, WITH_TOOLS).effects).toEqual([{ type: "set", server: "files", change }]);
   });
@@ -165,25 +201,28 @@ describe("tools of a server", () => {
     tools,
     to,
   });
-  const open = "down enter enter";
+  const open = "@files enter enter";
   test.each([
-    // The first row stands for all of them, and Space changes single tools only.
-    [`${open} space`, []],
-    [`${open} down space`, [expose(["read"], "hidden")]],
+    // The first row stands for all of them, and Tab changes single tools only.
+    [`${open} tab`, []],
+    [`${open} down tab`, [expose(["read"], "direct")]],
+    // A space is a part of the text, and writes nothing.
+    [`${open} down space`, []],
+    [`${open} "re" down space`, []],
     [`${open} enter down enter`, [expose(undefined, "direct")]],
     [`${open} "e" enter enter`, [expose(["read", "write", "delete"], "search")]],
     [`${open} "RE" enter end enter`, [expose(["read"], "hidden")]],
-    [`${open} "re" down space`, [expose(["read"], "hidden")]],
-    [`${open} "nothing" down space enter`, []],
+    [`${open} "re" down tab`, [expose(["read"], "direct")]],
+    [`${open} "nothing" down tab enter`, []],
     [`${open} "x" escape escape escape escape`, [{ type: "close" }]],
   ])("%s -> %j", (keys, effects) => {
     expect(press(keys, WITH_TOOLS).effects).toEqual(effects);
   });
 
-  test("what was just chosen counts for the next Space, also before it is written", () => {
+  test("what was just chosen counts for the next Tab, also before it is written", () => {
     const chosen = new Map([[chosenKey("files", "read"), "hidden" as const]]);
     const world = makeWorld({ ...WITH_TOOLS, chosen });
-    expect(press(`${open} down space`, world).effects).toEqual([expose(["read"], "direct")]);
+    expect(press(`${open} down tab`, world).effects).toEqual([expose(["read"], "search")]);
   });
 
   test("Enter shows a tool, whose text scrolls within its lines", () => {
@@ -233,9 +272,9 @@ describe("thousands of tools", () => {
   test("a key that moves, and the picture after it, look at the rows of one screen only", () => {
     const at = watched(5_000);
     const world = makeWorld({ ...WITH_TOOLS, tools: new Map([["files", at.list]]) });
-    const opened = press("down enter enter", world).state;
+    const opened = press("@files enter enter", world).state;
     picture(opened, world);
-    for (const key of ["down", "pageDown", "end", "up", "home", "space"]) {
+    for (const key of ["down", "pageDown", "end", "up", "home", "tab"]) {
       const before = at.looks();
       const { state } = press(key, world, { from: opened });
       picture(state, world);
@@ -264,9 +303,78 @@ describe("thousands of tools", () => {
   });
 });
 
+describe("the box of the first view", () => {
+  const found = (server: string, tool: string, description = ""): FoundTool => ({
+    name: `${server}__${tool}`,
+    server,
+    tool,
+    description,
+    names: `${server} ${tool}`,
+    text: `${server} ${tool} ${server}__${tool} ${description}`.toLowerCase(),
+  });
+  const index = [
+    found("github", "list_issues", "Shows what is open."),
+    found("linear", "issue_list"),
+    found("files", "read", "Reads a file, for example an issue."),
+  ];
+  const world = makeWorld({ ...USUAL, index });
+  const keys = (filter: string) => serversRows(world, filter).map(({ key }) => key);
+
+  test("tools of all servers: the names that begin so, names, descriptions; then the model's own search", () => {
+    expect(keys("issue")).toEqual([
+      "server github",
+      "tool linear__issue_list",
+      "tool github__list_issues",
+      "tool files__read",
+      "search-for",
+    ]);
+    expect(keys("list git")).toEqual(["tool github__list_issues", "search-for"]);
+    expect(keys("LOG git")).toEqual(["log github", "search-for"]);
+    expect(keys("disable fi")).toEqual(["disable files", "disable-project files", "search-for"]);
+  });
+
+  test("Enter opens the tool, and its key tries it", () => {
+    const view = shown(press('"issue_l" enter', world).state);
+    expect(view).toEqual({ name: "tool", server: "linear", tool: "issue_list", top: 0 });
+    const tries = [{ type: "try", server: "linear", tool: "issue_list" }];
+    expect(press('"issue_l" try', world).effects).toEqual(tries);
+    expect(press('"issue_l" enter enter', world).effects).toEqual(tries);
+    expect(shown(press('"zzz" enter', world).state)).toMatchObject({
+      name: "search",
+      list: { filter: "zzz" },
+    });
+  });
+
+  test("the chosen server stays chosen once it was seen, although another one fails", () => {
+    const calm = makeWorld({ servers: [makeStatus("a"), makeStatus("b")] });
+    const state = seen(START, calm);
+    const worse = makeWorld({ servers: [makeStatus("a"), makeStatus("b", { state: "failed" })] });
+    expect(chosenRow(state, worse)).toBe("server a");
+    expect(chosenRow(START, worse)).toBe("server b");
+  });
+
+  test("30 servers and 1,000 tools: a longer text looks only at what the shorter one let through", () => {
+    let compared = 0;
+    const many = Array.from({ length: 1_000 }, (_, i) => {
+      const { text, ...rest } = found(`server${i % 30}`, `tool${i}`);
+      return {
+        ...rest,
+        get text() {
+          compared++;
+          return text;
+        },
+      };
+    });
+    expect(foundIn(many, "tool9").count).toBe(111);
+    expect(foundIn(many, "tool99").count).toBe(11);
+    foundIn(many, "tool99");
+    expect(compared).toBe(1_111);
+  });
+});
+
 describe("the other views", () => {
   test("a log is followed at its end, and stands still above it", () => {
-    const { state } = press("down enter down enter", USUAL);
+    const { state } = press("@files enter down enter", USUAL);
     const top = (keys: string) => {
       const view = shown(press(keys, USUAL, { from: state, lines: 20, page: 5 }).state);
       return view.name === "log" ? view.top : view.name;
@@ -291,7 +399,7 @@ describe("the other views", () => {
       count: 3,
     };
     const world = makeWorld({ ...WITH_TOOLS, tried });
-    const { state } = press('up up up up up enter "read" space "file"', world);
+    const { state } = press('tab enter "read" space "file"', world);
     expect(shown(state)).toMatchObject({ name: "search", list: { filter: "read file" } });
     expect(shown(press("down enter", world, { from: state }).state)).toMatchObject({
       name: "tools",
@@ -301,6 +409,37 @@ describe("the other views", () => {
     expect(shown(press("escape", world, { from: state }).state)).toMatchObject({ list: { filter: "" } });
     expect(press("escape escape escape", world, { from: state }).effects).toEqual([{ type: "close" }]);
   });
+});
+
+test("a decision is taken back only after a yes; those of this folder come first", () => {
+  const row = (server: string, here: boolean) =>
+    ({
+      key: server,
+      id: server,
+      server,
+      file: "/p/.mcp.json",
+      decision: "allowed",
+      decidedAt: NOW,
+      here,
+    }) as const;
+  const world = makeWorld({ ...USUAL, decisions: [row("there", false), row("site", true)] });
+  const { state } = press('"decis" enter', world);
+  expect(picture(state, world)).toMatch(/→ ● site +allowed +2027-01-15 {2}here, [\s\S]*● there/);
+  expect(press("enter enter", world, { from: state }).effects).toEqual([]);
+  const effect = { type: "take-back", id: "site", server: "site" };
+  expect(press("enter down enter", world, { from: state }).effects).toEqual([effect]);
+  expect(press("down enter down enter", world, { from: state }).effects).toEqual([
+    { type: "take-back", id: "there", server: "there" },
+  ]);
+});
+
+test("statistics: Enter switches them on while they are off", () => {
+  const report = { of: "stats ", text: () => "Nothing is captured.", off: true };
+  const off = makeWorld({ ...USUAL, report });
+  expect(press('"stati" enter enter', off).effects).toEqual([{ type: "capture" }]);
+  expect(
+    press('"stati" enter enter', makeWorld({ ...USUAL, report: { ...report, off: false } })).effects,
+  ).toEqual([]);
 });
 
 describe("keys", () => {
@@ -318,6 +457,17 @@ describe("keys", () => {
     ["\u0003", "escape"],
     ["\u007f", "backspace"],
     [" ", "space"],
+    ["\t", "tab"],
+    ["\u001b[9u", "tab"],
+    // With Ctrl, as terminals have always sent it, as kitty does (with Num Lock too) and as xterm does.
+    ["\u0012", "reconnect"],
+    ["\u001b[114;5u", "reconnect"],
+    ["\u001b[100;133u", "switch"],
+    ["\u001b[27;5;108~", "log"],
+    ["\u0013", "signIn"],
+    ["\u0014", "try"],
+    ["\u001b[114;7u", undefined],
+    ["\u001b[27;6;114~", undefined],
     ["a", { text: "a" }],
     ["日", { text: "日" }],
     ["\u001b[97u", { text: "a" }],

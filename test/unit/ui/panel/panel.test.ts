@@ -4,6 +4,7 @@
  */
 import { describe, expect, test, vi } from "vitest";
 import type { Catalog } from "../../../../src/catalog/catalog.ts";
+import { type CallResult, encode } from "../../../../src/shared/protocol/calls.ts";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import type { ServerStatus } from "../../../../src/shared/protocol/session.ts";
 import { openPanel } from "../../../../src/ui/panel/panel.ts";
@@ -16,12 +17,14 @@ import { makeDetails } from "./support.ts";
 
 const ESCAPE = "\u001b";
 const ENTER = "\r";
-const SPACE = " ";
+const TAB = "\t";
 const DOWN = "\u001b[B";
 const UP = "\u001b[A";
 const END = "\u001b[F";
 
-async function open(answers: Answers = {}) {
+/** `user`: the answers to dialogs in order; then each dialog is closed. */
+async function open(answers: Answers = {}, user: readonly string[] = []) {
+  const left = [...user];
   const servers = [makeStatus("git"), makeStatus("fs", { state: "failed" })];
   let catalog = makeCatalog([]);
   const { host, asked, tell, listeners } = fakeHost(
@@ -32,13 +35,20 @@ async function open(answers: Answers = {}) {
     },
     { catalog: () => catalog, servers: () => servers },
   );
-  const { ctx, screens } = createRecordingContext({ mode: "tui" });
+  const { ctx, screens, dialogs } = createRecordingContext({
+    mode: "tui",
+    select: () => left.shift(),
+    input: () => left.shift(),
+  });
   const closed = openPanel(ctx, host);
   await settled();
+  // The one that has failed comes first.
+  screens[0]?.handleInput(DOWN);
   /** The lines of the screen as one text; empty once the panel is closed. */
   const screen = () => (screens[0]?.render(80) ?? []).map((line) => line.trimEnd()).join("\n");
   return {
     asked,
+    dialogs,
     screen,
     until: (expected: RegExp) => vi.waitFor(() => expect(screen()).toMatch(expected), { timeout: 10_000 }),
     press: async (...keys: string[]) => {
@@ -138,13 +148,13 @@ describe("events", () => {
       }),
     });
     expect(at.screen()).toMatch(
-      /\? site +asks consent[\s\S]*✗ shady +refused +you refused it[\s\S]*! mcp\.json:3 wrong/,
+      /\? site +asks consent[\s\S]*! mcp\.json:3 wrong[\s\S]*✗ shady +refused +you refused it/,
     );
   });
 
   test("the server of the open view goes with an edit -> back to the list", async () => {
     const at = await open();
-    await at.press(DOWN, ENTER);
+    await at.press(UP, ENTER);
     expect(at.screen()).toContain(" fs  ✗ failed");
     at.servers.pop();
     at.tell({ type: "planned", ...makeReport() });
@@ -207,7 +217,7 @@ describe("tools", () => {
     await at.press(ENTER);
   };
 
-  test("Space shows its choice at once, and writes only the last one of those that came while it was writing", async () => {
+  test("Tab shows its choice at once, and writes only the last one of those that came while it was writing", async () => {
     const first = Promise.withResolvers<unknown>();
     const asked: unknown[] = [];
     let now = tools(["search", "search"]);
@@ -220,19 +230,19 @@ describe("tools", () => {
     });
     await openTools(at);
     await at.until(/○ read/);
-    await at.press(DOWN, SPACE);
-    expect(at.screen()).toMatch(/– read +hidden/);
-    await at.press(SPACE, SPACE, SPACE, SPACE);
+    await at.press(DOWN, TAB);
     expect(at.screen()).toMatch(/● read +direct/);
-    now = tools(["direct", "search"]);
+    await at.press(TAB, TAB, TAB, TAB);
+    expect(at.screen()).toMatch(/– read +hidden/);
+    now = tools(["hidden", "search"]);
     first.resolve({ file: "/mcp.json" });
-    await at.until(/read of git: direct, in \/mcp\.json\./);
+    await at.until(/read of git: hidden, in \/mcp\.json\./);
     const written = { server: "git", tools: ["read"], project: false };
     expect(asked).toEqual([
-      { ...written, to: "hidden" },
       { ...written, to: "direct" },
+      { ...written, to: "hidden" },
     ]);
-    expect(at.screen()).toMatch(/● read +direct/);
+    expect(at.screen()).toMatch(/– read +hidden/);
   });
 
   test("a rule forbids it -> the tool shows again what holds, and the error names the rule", async () => {
@@ -241,13 +251,13 @@ describe("tools", () => {
       setExposure: () => {
         throw new ThreadsError(
           "bad_config",
-          'read does not become hidden: toolExposure "r*" in /mcp.json:3 decides.',
+          'read does not become direct: toolExposure "r*" in /mcp.json:3 decides.',
         );
       },
     });
     await openTools(at);
     await at.until(/○ read/);
-    await at.press(DOWN, SPACE);
+    await at.press(DOWN, TAB);
     await at.until(/○ read +deferred[\s\S]*toolExposure "r\*" in \/mcp\.json:3 decides/);
   });
 
@@ -263,13 +273,98 @@ describe("tools", () => {
   });
 });
 
+describe("a tool that is tried", () => {
+  const fields = [
+    { name: "path", field: { kind: "text", title: "path", required: true }, values: [] },
+    {
+      name: "depth",
+      field: { kind: "number", integer: true, title: "depth", required: false, default: 2 },
+      values: [],
+    },
+    {
+      name: "mode",
+      field: { kind: "choice", choices: [{ title: "1" }, { title: "2" }], title: "mode", required: false },
+      values: [1, 2],
+    },
+    { name: "more", field: { kind: "text", format: "json", title: "more", required: false }, values: [] },
+  ];
+  const result = (text: string) =>
+    encode({ content: [{ type: "text", text }], isError: false, durationMs: 1 } satisfies CallResult);
+  const opened = async (user: readonly string[], answers: Answers = {}) => {
+    const all = { toolForm: () => ({ fields, left: 0 }), declaredSchema: () => "{}", ...answers };
+    const at = await open(all, user);
+    at.setCatalog(makeCatalog([{ name: "git", tools: [{ tool: "read" }] }]));
+    await settled();
+    await at.press("r", "e", "a", "d", "\u0014");
+    return at;
+  };
+  const called = (at: { asked: readonly (readonly [string, unknown])[] }): unknown =>
+    at.asked.find(([method]) => method === "callTool")?.[1];
+
+  test("what must be given is asked for; all is shown; the call has the arguments, and the result is the model's", async () => {
+    const user = ["src", "mode: (left out)", "2", "more: (left out)", "{broken", '["a"]', "Call it"];
+    const at = await opened(user, { callTool: () => result("three files") });
+    await at.until(/read answered {2}git, as the model reads it[\s\S]*It answered after[\s\S]*three files/);
+    expect(called(at)).toMatchObject({
+      server: "git",
+      tool: "read",
+      args: { path: "src", depth: 2, mode: 2, more: ["a"] },
+    });
+    const titles = at.dialogs.map(({ title }) => title);
+    expect(titles[0]).toMatch(/git, 1 of 1:\n│ path$/);
+    expect(titles[1]).toBe("Call read of git? Choose a line to change it.");
+    expect(at.dialogs[1]?.options).toEqual([
+      "Call it",
+      "path: src",
+      "depth: 2",
+      "mode: (left out)",
+      "more: (left out)",
+    ]);
+    expect(titles.join("\n")).toContain("! JSON is needed");
+    await at.press(ESCAPE);
+    expect(at.screen()).toContain("Find: read");
+  });
+
+  test("the form is closed -> nothing is called; a failure -> as the model would read it", async () => {
+    const at = await opened([]);
+    await vi.waitFor(() => expect(at.dialogs).toHaveLength(1));
+    await settled();
+    expect(called(at)).toBeUndefined();
+    const failing = await opened(["Call it"], {
+      toolForm: () => ({ fields: [], left: 0 }),
+      callTool: () => {
+        throw new ThreadsError("not_approved", "git/read was not approved.", { remedy: "Ask again." });
+      },
+    });
+    await failing.until(/It failed after[\s\S]*git\/read was not approved\. Ask again\./);
+    expect(failing.dialogs[0]?.title).toBe("Call read of git? It takes no arguments.");
+  });
+
+  test("Escape while it runs gives the call up, and the panel stays", async () => {
+    let signal: AbortSignal | undefined;
+    const at = await opened(["Call it"], {
+      toolForm: () => ({ fields: [], left: 0 }),
+      callTool: (_params, given) => {
+        signal = given;
+        return new Promise((_, reject) =>
+          given?.addEventListener("abort", () => reject(new Error("given up"))),
+        );
+      },
+    });
+    await at.until(/Calling read\. Escape cancels it…/);
+    await at.press(ESCAPE);
+    expect(signal?.aborted).toBe(true);
+    await at.until(/read answered/);
+  });
+});
+
 describe("the other views", () => {
   test("a search as ToolSearch ranks it", async () => {
     const at = await open();
     at.setCatalog(
       makeCatalog([{ name: "git", tools: [{ tool: "clone_repository" }, { tool: "read_file" }] }]),
     );
-    await at.press(UP, UP, UP, UP, UP, ENTER);
+    await at.press(TAB, ENTER);
     await at.press("f", "i", "l", "e");
     await at.until(/2 tools ranked in [\d.]+ ms[\s\S]*→ ● 1 +git__read_file +\d+\.\d\d/);
   });
@@ -295,9 +390,19 @@ describe("the other views", () => {
   });
 
   test("statistics", async () => {
-    const at = await open({ stats: () => ({ captured: false }) });
-    await at.press(UP, UP, UP, UP, ENTER);
-    await at.until(/Statistics of calls[\s\S]*Nothing is captured/);
+    let captured = false;
+    const summary = { tools: [], moreTools: 0, tokensSaved: 0 };
+    const at = await open({
+      stats: () => (captured ? { captured, summary } : { captured }),
+      captureStats: () => {
+        captured = true;
+        return { file: "/mcp.json" };
+      },
+    });
+    await at.press(TAB, DOWN, ENTER);
+    await at.until(/Statistics of calls[\s\S]*Nothing is captured\. Enter switches it on/);
+    await at.press(ENTER);
+    await at.until(/No calls are recorded yet\.[\s\S]*Calls are counted from now on, in \/mcp\.json\./);
   });
 });
 

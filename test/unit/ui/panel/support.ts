@@ -10,6 +10,7 @@ import {
   type ToolList,
   type ToolRow,
   type World,
+  withView,
 } from "../../../../src/ui/panel/model/state.ts";
 import { makeReport, makeStatus } from "../../server-status.ts";
 
@@ -26,6 +27,9 @@ export const makeWorld = (rest: Partial<World> = {}): World => ({
   log: undefined,
   report: undefined,
   tried: undefined,
+  index: [],
+  decisions: undefined,
+  loaded: new Set(),
   home: "/home/ann",
   now: NOW,
   ...rest,
@@ -56,6 +60,7 @@ export const makeDetails = (rest: Partial<ServerDetails> = {}): ServerDetails =>
   approve: "settings",
   toolPrefix: "server",
   ownPrefix: false,
+  presets: { approve: "never", toolPrefix: "server" },
   timeouts: ["call 30 s"],
   connectedAt: NOW - 300_000,
   tools: {
@@ -69,7 +74,11 @@ export const makeDetails = (rest: Partial<ServerDetails> = {}): ServerDetails =>
 
 export const PLAIN = { fg: (_colour: string, text: string) => text, bold: (text: string) => text };
 
-/** Presses the keys one after another. A word in quotes, such as `"abc"`, is typed. */
+/** The state in which this server is chosen in the first view. */
+const at = (server: string, state: State): State =>
+  withView(state, { name: "servers", list: { filter: "", key: `server ${server}`, at: 0 } });
+
+/** Presses the keys one after another. A word in quotes, such as `"abc"`, is typed; `@abc` chooses that server. */
 export function press(
   keys: string,
   world: World,
@@ -78,6 +87,10 @@ export function press(
   const effects: Effect[] = [];
   let state = from;
   for (const word of keys.split(" ").filter((one) => one !== "")) {
+    if (word.startsWith("@")) {
+      state = at(word.slice(1), state);
+      continue;
+    }
     const key = word.startsWith('"') ? { text: word.slice(1, -1) } : (word as Key);
     const step = onKey(state, key, { world, page, lines });
     state = step.state;

@@ -67,6 +67,7 @@ async function run(
     },
     input: () => left.shift(),
     confirm: () => left.shift() === "yes",
+    editor: () => left.shift(),
     ...options,
   });
   const { host, asked } = fakeHost({ ...ANSWERS, ...answers });
@@ -278,6 +279,135 @@ describe("/mcp add with words", () => {
   });
 });
 
+describe("what /mcp add asks for by itself", () => {
+  const given = ({ asked }: Ran): unknown => asked.findLast(([method]) => method === "addServer")?.[1];
+
+  test("a name that was forgotten", async () => {
+    const script = ["files", "Add it without", "For you"];
+    const ran = await run("add", "npx -y @x/notes", { script });
+    expect(ran.dialogs[0]).toMatchObject({ method: "input", title: "Its name. Enter: notes" });
+    expect(given(ran)).toMatchObject({ name: "files", entry: { command: "npx", args: ["-y", "@x/notes"] } });
+    expect(methods(await run("add", "npx -y @x/notes", { hasUI: false }))).toEqual([]);
+  });
+
+  test("a command that holds its arguments", async () => {
+    const script = ["Divide it", "Add it without", "For you"];
+    const json = '{"fs": {"command": "npx -y \'a b\'", "args": ["."]}}';
+    const ran = await run("add", json, { script });
+    expect(given(ran)).toMatchObject({ entry: { command: "npx", args: ["-y", "a b", "."] } });
+  });
+
+  test("several servers of one README: those that are ticked", async () => {
+    const json =
+      '{"mcpServers": {"a": {"command": "x"}, "b": {"url": "https://b.example"}, "c": {"command": "z"}}}';
+    const each = ["Add it without", "For you"];
+    const ran = await run("add", json, { script: ["[x] 2. b", "Add 2 servers", ...each, ...each] });
+    expect(ran.dialogs[0]).toMatchObject({
+      options: ["Add 3 servers", "[x] 1. a: x", "[x] 2. b: https://b.example", "[x] 3. c: z", "Back"],
+    });
+    const names = ran.asked.flatMap(([method, params]) =>
+      method === "addServer" ? [(params as { name: string }).name] : [],
+    );
+    expect(names).toEqual(["a", "c"]);
+    expect(said(await run("add", json, { script: ["Back"] }))).toBe("Nothing is added.");
+  });
+
+  test("a well-known server, by its name or from the list, with the place where its key is made", async () => {
+    const script = ["Leave it", "Add it without", "For you"];
+    const ran = await run("add", "github", { script });
+    expect(ran.dialogs[0]?.title).toContain(
+      "It is made at https://github.com/settings/personal-access-tokens/new",
+    );
+    expect(given(ran)).toMatchObject({
+      name: "github",
+      entry: { url: "https://api.githubcopilot.com/mcp/", bearerTokenEnv: "GITHUB_PERSONAL_ACCESS_TOKEN" },
+    });
+    const listed = await run("add", "", {
+      script: ["A well-known", "deepwiki", "Add it without", "For you"],
+    });
+    expect(given(listed)).toMatchObject({ name: "deepwiki", entry: { url: "https://mcp.deepwiki.com/mcp" } });
+    const optional = await run("add", "context7", {
+      script: ["With a key", "A command", "pass c7", "Add it without", "For you"],
+    });
+    expect(given(optional)).toMatchObject({ entry: { headers: { CONTEXT7_API_KEY: "!pass c7" } } });
+  });
+
+  test("values that an example leaves open: a variable, a command, a file; none of them in the entry", async () => {
+    vi.stubEnv("ACME_KEY_OF_TEST", "k-123");
+    const entry = {
+      command: "x",
+      env: {
+        API_KEY: "YOUR_API_KEY",
+        TOKEN: "\u0024{input:token}",
+        OTHER: "\u0024{NOT_SET_IN_TEST}",
+        LANG: "C",
+      },
+    };
+    const script = ["In an env", "ACME_KEY_OF_TEST", "I type it", "s3cret", "A command", "pass it"];
+    const answers: Answers = {
+      keepValue: () => ({ file: "/agent/mcp-keys/a", written: "!cat '/agent/mcp-keys/a'" }),
+    };
+    const ran = await run("add", `a ${JSON.stringify(entry)}`, {
+      script: [...script, "Add it without", "For you"],
+      answers,
+    });
+    vi.unstubAllEnvs();
+    expect(given(ran)).toMatchObject({
+      entry: {
+        env: {
+          API_KEY: "\u0024{ACME_KEY_OF_TEST}",
+          TOKEN: "!cat '/agent/mcp-keys/a'",
+          OTHER: "!pass it",
+          LANG: "C",
+        },
+      },
+    });
+    expect(JSON.stringify([ran.notices, ran.dialogs, given(ran)])).not.toMatch(/s3cret|k-123/);
+  });
+
+  test("an example's token in a header -> bearerToken, since a command is a whole value", async () => {
+    const entry = { url: "https://a.example", headers: { Authorization: "Bearer <your token>" } };
+    const ran = await run("add", `a ${JSON.stringify(entry)}`, {
+      script: ["A command", "pass a", "Add it without", "For you"],
+    });
+    expect(given(ran)).toMatchObject({ entry: { url: "https://a.example", bearerToken: "!pass a" } });
+    expect(given(ran)).not.toHaveProperty("entry.headers");
+  });
+
+  test("a server that lacks a variable -> it is asked for, and tried again with it", async () => {
+    const tries: unknown[] = [];
+    const answers: Answers = {
+      tryServer: ({ entry }: { entry: unknown }) => {
+        tries.push(entry);
+        const message =
+          "fs could not be connected: its process exited. It wrote:\nError: API_KEY is required.";
+        return tries.length === 1 ? { ...FAILED, error: { code: "connect_failed", message } } : CONNECTED;
+      },
+    };
+    const script = ["Test it", "Say where API_KEY is", "A command", "pass k", "For you"];
+    const ran = await run("add", "fs npx -y fs", { script, answers });
+    expect(tries).toEqual([ENTRY, { ...ENTRY, env: { API_KEY: "!pass k" } }]);
+    expect(given(ran)).toMatchObject({ entry: { env: { API_KEY: "!pass k" } } });
+  });
+
+  test("a failure that the person has read is not told again", async () => {
+    const script = ["Test it", "Add it anyway", "For you"];
+    const ran = await run("add", "fs npx -y fs", { script, answers: { tryServer: () => FAILED } });
+    expect(ran.dialogs.at(-1)?.title).toBe("fs did not connect.\nAdd it where?");
+    expect(said(ran)).toBe("fs is added to /agent/mcp.json.");
+  });
+
+  test("what was typed wrong is there again", async () => {
+    const script = ["A program", "npx a", "A=1 TOKEN", "A=1", undefined];
+    const ran = await run("add", "", { script });
+    expect(ran.dialogs[3]).toMatchObject({
+      method: "editor",
+      title: expect.stringMatching(/^Word 2 is not NAME=value\./),
+      prefill: "A=1 TOKEN",
+    });
+  });
+});
+
 describe("/mcp add step by step", () => {
   test("a command: variables, a proposed name, then as with words", async () => {
     const script = ["A program", "npx -y 'server-files'", "TOKEN=a=b 'X=c d'", "", "Test it", "For you"];
@@ -294,10 +424,11 @@ describe("/mcp add step by step", () => {
 
   test("a URL with the variable of its token", async () => {
     const script = [
-      "A server on the net",
+      "A remote server",
       "https://mcp.notion.com/mcp",
       "$NOTION_TOKEN",
       "mine",
+      "Leave it",
       "Add it without",
       "For you",
     ];
@@ -310,7 +441,7 @@ describe("/mcp add step by step", () => {
 
   test("the JSON of a README: in Pi's editor, again after a mistake; or behind /mcp add as it is pasted", async () => {
     const drafts = ["{oops", `"fs": {\n  "command": "npx",\n  "args": ["-y", "it's"]\n},`];
-    const script = ["The JSON", "", "Add it without", "For you"];
+    const script = ["Paste JSON", "", "Add it without", "For you"];
     const ran = await run("add", "", { script, editor: () => drafts.shift() });
     expect(said(ran)).toContain("no JSON object");
     expect(ran.asked.at(-1)?.[1]).toMatchObject({
@@ -324,15 +455,15 @@ describe("/mcp add step by step", () => {
       name: "mine",
       entry: { command: "npx", args: ["a b"] },
     });
-    const closed = await run("add", "", { script: ["The JSON"], editor: () => undefined });
+    const closed = await run("add", "", { script: ["Paste JSON"], editor: () => undefined });
     expect(said(closed)).toBe("Nothing is added.");
   });
 
   test("a mistake is told in the same step, which is asked again", async () => {
-    const script = ["A server on the net", "example", "", "https://a.example", "sk-123", undefined];
+    const script = ["A remote server", "example", "", "https://a.example", "sk-123", undefined];
     const ran = await run("add", "", { script });
     expect(ran.dialogs.map(({ title }) => title.split("\n")[0])).toEqual([
-      "What is to be added?",
+      "Add what?",
       "The URL of the server",
       expect.stringContaining("example is no URL"),
       "Type the URL.",
@@ -343,11 +474,17 @@ describe("/mcp add step by step", () => {
   });
 
   test("a program that answers nonsense for ever over RPC comes to an end", async () => {
-    const ran = await run("add", "", { select: (_title, choices) => choices[0], input: () => "'" });
+    const program = (_title: string, choices: readonly string[]) =>
+      choices.find((one) => one.startsWith("A program")) ?? choices[0];
+    const ran = await run("add", "", { select: program, input: () => "'", editor: () => "'" });
     expect(ran.dialogs).toHaveLength(11);
     expect(ran.asked).toEqual([]);
-    const odd = await run("add", "", { select: (_title, choices) => choices[0], input: () => ({ a: 1 }) });
+    const odd = await run("add", "", { select: program, input: () => ({ a: 1 }) });
     expect(odd.asked).toEqual([]);
+    const back = await run("add", "", {
+      select: (_title, choices) => (choices.includes("Back") ? "Back" : choices[0]),
+    });
+    expect(back.dialogs).toHaveLength(20);
   });
 });
 
@@ -401,12 +538,12 @@ describe("/mcp import", () => {
 
   test("a whole program", async () => {
     const ran = await run("import", "", {
-      script: ["Claude Code: 3 servers, 2 new", "Use all", "Done"],
+      script: ["Claude Code: 3 servers, 2 new", "Use its file", "Done"],
       answers,
     });
     expect(wishOf(ran)).toEqual({ how: "imports", hosts: ["claude-code"] });
     expect(ran.dialogs[1]?.title).toContain("a (new): run a");
-    expect(said(ran)).toBe("Taken over into /agent/mcp.json: claude-code.");
+    expect(said(ran)).toBe("Imported into /agent/mcp.json: claude-code.");
   });
 
   test("some servers: the new ones of the person's own file are chosen at first", async () => {
@@ -460,7 +597,8 @@ describe("/mcp import", () => {
 describe("/mcp remove", () => {
   test("asks first, then says what was removed", async () => {
     const still = { file: "/project/.mcp.json", by: "project" as const };
-    const status = () => makeReport({ servers: [makeStatus("my server", { source: MINE })] });
+    const status = () =>
+      makeReport({ servers: [makeStatus("my server", { source: MINE }), makeStatus("fs")] });
     const answers: Answers = { status, removeServer: () => ({ file: MINE, still }) };
     const ran = await run("remove", "my server", { script: ["Remove it"], answers });
     expect(ran.dialogs).toMatchObject([
@@ -480,6 +618,9 @@ describe("/mcp remove", () => {
       const kept = await run("remove", "fs", { script, answers });
       expect(methods(kept)).toEqual(["status"]);
     }
+    const unknown = await run("remove", "nope", { answers });
+    expect([methods(unknown), unknown.dialogs]).toEqual([["status"], []]);
+    expect(said(unknown)).toBe("No server named nope is configured. Configured: my server, fs.");
     const print = await run("remove", "fs", { hasUI: false });
     expect(methods(print)).toEqual(["removeServer"]);
   });

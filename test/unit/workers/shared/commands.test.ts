@@ -25,8 +25,8 @@ describe("commandFor", () => {
     ["doctor", undefined, "/mcp doctor", "pi-mcp-threads doctor"],
     ["auth", "docs", "/mcp auth docs", "pi-mcp-threads login docs"],
     ["auth", undefined, "/mcp auth", "pi-mcp-threads login"],
-    ["reconnect", "docs", "/mcp reconnect docs", "pi-mcp-threads list --refresh"],
-    ["reconnect", undefined, "/mcp reconnect", "pi-mcp-threads list --refresh"],
+    ["reconnect", "docs", "/mcp reconnect docs", "pi-mcp-threads list"],
+    ["reconnect", undefined, "/mcp reconnect", "pi-mcp-threads list"],
   ])("%s %s -> %s, %s", (word, server, inPi, inShell) => {
     expect(commandFor(word, server)).toBe(inPi);
     nameCommandsFor("shell");

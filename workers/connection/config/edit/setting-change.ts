@@ -310,18 +310,22 @@ export function exposureEdits(
 /** Makes the new text of a file from the old one; undefined: there is no file yet. Throws `bad_config` if it cannot. */
 export type Edit = (text: string | undefined) => string;
 
-/** Throws `bad_config` for a value that is an object: rules that somebody wrote are not replaced by a word. */
+/**
+ * Throws `bad_config` for a value that is an object: rules that somebody wrote are not replaced by a word. `value`: undefined
+ * to take the key out.
+ */
 export const keyEdit =
-  (file: string, server: string, key: string, value: string | boolean): Edit =>
+  (file: string, server: string, key: string, value: string | boolean | undefined): Edit =>
   (text) =>
-    editEntry(text, server, file, ({ entry, set }) => {
+    editEntry(text, server, file, ({ entry, set, remove }) => {
       if (isObject(entry[key])) {
         throw new ThreadsError("bad_config", `${key} of ${server} in ${file} holds rules.`, {
           remedy: advice("edit"),
           data: { file },
         });
       }
-      set([key], value);
+      if (value !== undefined) set([key], value);
+      else if (Object.hasOwn(entry, key)) remove([key]);
     });
 
 /** Writes where the key is, and takes out what would be sent in its place. */

@@ -6,6 +6,7 @@ import * as z from "zod";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { slipsBetween } from "../../../../src/shared/text/reading.ts";
+import { foreignKey } from "./foreign-keys.ts";
 
 export interface Mistake {
   severity: "error" | "warning";
@@ -145,6 +146,8 @@ export function unknownKeys(shape: Shape, value: object): Mistake[] {
     (key) => !known.includes(key) && !key.startsWith("$") && !key.startsWith("//"),
   );
   return firstOf(unknown, (key) => {
+    const { what, remedy } = foreignKey(key, known) ?? {};
+    if (what !== undefined && remedy !== undefined) return warning([key], what, remedy);
     const near = nearestKey(key, known);
     return near
       ? warning([key], `unknown key, did you mean "${near}"?`, `Write "${near}".`)
@@ -226,25 +229,6 @@ export function check<S extends Shape>(
     : { data: undefined, mistakes: [...errors, ...warnings] };
 }
 
-/** Key of another program -> our key for the same thing. */
-const OTHER_WORDS: Record<string, string> = {
-  alwaysAllow: "directTools",
-  bearer_token_env_var: "bearerTokenEnv",
-  disabledTools: "excludeTools",
-  disabled_tools: "excludeTools",
-  enabledTools: "includeTools",
-  enabled_tools: "includeTools",
-  environment: "env",
-  http_headers: "headers",
-  mcp: "mcpServers",
-  mcp_servers: "mcpServers",
-  servers: "mcpServers",
-  serverUrl: "url",
-  startup_timeout_sec: "startupTimeoutMs",
-  tool_timeout_sec: "timeout",
-  transport: "type",
-};
-
 /** A longer key is not compared, so that a hostile file cannot make this slow. */
 const COMPARED_CHARS = 40;
 
@@ -253,8 +237,8 @@ const plain = (text: string): string => text.toLowerCase().replace(/[^a-z]/g, ""
 /** Undefined if no known key is near. Near: one slip for every three letters of the word, two slips at most. */
 export function nearestKey(key: string, known: readonly string[]): string | undefined {
   if (key.length > COMPARED_CHARS) return undefined;
-  const other = Object.hasOwn(OTHER_WORDS, key) ? OTHER_WORDS[key] : undefined;
-  if (other !== undefined && known.includes(other)) return other;
+  const other = foreignKey(key, known);
+  if (other) return other.ours;
   const limit = Math.min(2, Math.floor(key.length / 3));
   const wanted = plain(key);
   let best: { key: string; slips: number } | undefined;

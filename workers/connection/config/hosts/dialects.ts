@@ -90,11 +90,28 @@ function editorVariables({ platform, home, cwd }: ConfigFacts): Record<string, s
   return { userHome: home, ...workspace, pathSeparator: sep, "/": sep };
 }
 
-/** `${env:X}` and these variables. `unset`: what stands behind our variable's name, for one that is not set. */
+/**
+ * Our variable for a question of an editor: `perplexity-key` is PERPLEXITY_KEY. Nobody is asked at a start, so the person sets
+ * it once; undefined: the question has no name of which one can be made.
+ */
+export function inputVariable(id: string): string | undefined {
+  const name = id
+    .replace(/[^A-Za-z0-9]+/g, "_")
+    .replace(/^(\d)/, "_$1")
+    .toUpperCase()
+    .slice(0, 60);
+  return /[A-Z]/.test(name) ? name : undefined;
+}
+
+/**
+ * `${env:X}`, `${input:x}` and these variables. `unset`: what stands behind our variable's name, for one that is not set.
+ */
 const editorSyntax = (known: Record<string, string>, unset: ":-" | "" = ""): Syntax => ({
   pattern: /\$\{([^${}]+)\}/g,
   fill: (variable) => {
     if (Object.hasOwn(known, variable)) return { value: known[variable] ?? "" };
+    const input = variable.startsWith("input:") ? inputVariable(variable.slice("input:".length)) : undefined;
+    if (input !== undefined) return { ours: `\${${input}}` };
     return isEnvVariable(variable) ? { ours: `\${${variable}${unset}}` } : undefined;
   },
 });
@@ -247,7 +264,7 @@ export const DIALECTS: Readonly<Record<HostName, Dialect>> = {
     groups: mcpServers,
     convert: (entry) => ({ ...fromCommon(entry), ...envFileOf(entry) }),
     syntax: (facts) => editorSyntax(editorVariables(facts)),
-    foreign: /\$\{((?:input|config|command|workspaceFolder):[^}]*)\}/g,
+    foreign: /\$\{((?:config|command|workspaceFolder):[^}]*|input:[^A-Za-z}]*)\}/g,
   },
   "claude-code": {
     title: "Claude Code",
@@ -342,9 +359,9 @@ export const DIALECTS: Readonly<Record<HostName, Dialect>> = {
     syntax: (facts) => editorSyntax({ ...editorVariables(facts), cwd: facts.cwd }, ":-"),
     expandsHomeInArgs: true,
     namesOpenFile: true,
-    // A question, an extension, an open file and another folder are known to VS Code only.
+    // A setting, an extension, an open file and another folder are known to VS Code only.
     foreign:
-      /\$\{((?:input|config|command|workspaceFolder|extensionInstallFolder|env):[^}]*|(?:file|relativeFile|fileWorkspaceFolder|selected|line|column)[A-Za-z]*(?::[^}]*)?|execPath|defaultBuildTask)\}/g,
+      /\$\{((?:config|command|workspaceFolder|extensionInstallFolder|env):[^}]*|input:[^A-Za-z}]*|(?:file|relativeFile|fileWorkspaceFolder|selected|line|column)[A-Za-z]*(?::[^}]*)?|execPath|defaultBuildTask)\}/g,
   },
   opencode: {
     title: "OpenCode",

@@ -34,6 +34,21 @@ export interface ResolveOptions {
 const badConfig = ({ name: server, file }: ServerDefinition, message: string, remedy: string): ThreadsError =>
   new ThreadsError("bad_config", `${server}: ${message}.`, { remedy, data: { server, file } });
 
+/** The key as the file of the definition calls it: of the files of other programs, only Codex's can lead to this one. */
+export const writtenKey = ({ origin }: Pick<ServerDefinition, "origin">, key: string): string =>
+  key === "bearerTokenEnv" && origin === "import" ? "bearer_token_env_var" : key;
+
+/** What helps if a variable is not set. Another program's file does not know our syntax, and need not be changed. */
+export function unsetRemedy(
+  { origin, file }: Pick<ServerDefinition, "origin" | "file">,
+  name: string,
+): string {
+  const set = "Set it in the shell before Pi starts";
+  return origin === "import" || origin === "extension"
+    ? `${set}.`
+    : `${set}, or write \${${name}:-default} in ${file}.`;
+}
+
 /** Fills in the values of one definition. `key`: the value's name in errors. */
 class Resolver {
   readonly definition: ServerDefinition;
@@ -108,8 +123,8 @@ class Resolver {
   #filled(key: string, { text, missing }: ReturnType<typeof interpolate>): string {
     if (missing.length === 0) return this.#withoutNul(key, text);
     throw this.bad(
-      `${key} needs ${missing.join(" and ")}, which is not set in the environment`,
-      `Set it before starting Pi, or write \${${missing[0]}:-default} in ${this.definition.file}.`,
+      `${writtenKey(this.definition, key)} needs ${missing.join(" and ")}, which is not set in the environment`,
+      unsetRemedy(this.definition, missing[0] ?? ""),
     );
   }
 

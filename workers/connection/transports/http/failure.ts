@@ -307,7 +307,7 @@ const noMessage = (what: string, status: number): Explanation => ({
   verdict: "got no result",
   remedy: MCP_URL,
   data: { status },
-  first: { what: `is no MCP server: it ${what}` },
+  first: { what: `is not an MCP server: it ${what}` },
 });
 
 /** Kind of failure -> what happened at the address, how the request ended, and what to do. */

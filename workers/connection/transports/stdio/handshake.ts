@@ -13,16 +13,17 @@ import { negotiate } from "../../mcp/modern/era.ts";
 import { speakModern } from "../../mcp/modern-peer.ts";
 import { BoundedTransport } from "../../messages/server-requests.ts";
 import { explainNpm } from "../../npx/npx.ts";
+import { lastWords, withLastWords } from "./last-words.ts";
 import type { StdioTransport } from "./transport.ts";
 
 const END_WAIT_MS = 500;
+/** Of what a server wrote before it ended. */
+const LOGGED_LINES = 100;
 
 const isBrokenPipe = (error: unknown): boolean =>
   error instanceof Error &&
   "code" in error &&
   ["EPIPE", "ECONNRESET", "EOF", "ERR_STREAM_DESTROYED"].includes(String(error.code));
-
-const withTail = (text: string, tail: string): string => (tail === "" ? text : `${text} It wrote:\n${tail}`);
 
 function stdioFailure(transport: StdioTransport, options: ConnectOptions, error: unknown): ThreadsError {
   if (error instanceof ThreadsError) return error;
@@ -36,18 +37,22 @@ function stdioFailure(transport: StdioTransport, options: ConnectOptions, error:
   }
   const refused = refusedAnswer(error);
   if (refused) return answerTooLarge(options.definition.name, "initialize", refused);
-  if (isTimeout(error)) return startupTimeout(options);
+  if (isTimeout(error)) return startupTimeout(options, transport.printed);
   const { name, target } = options.definition;
   const byNpm =
     target.kind === "stdio" &&
     explainNpm(name, { ...target, env: process.env as Record<string, string> }, transport.stderrTail);
   if (byNpm) return byNpm;
   const ended = transport.exit === "" ? messageOf(error) : `its process ${transport.exit} before it answered`;
-  const text = withTail(`${name} could not be connected: ${ended}.`, transport.stderrTail);
-  return new ThreadsError("connect_failed", text, {
-    remedy: "Run its command in a shell to see more.",
-    data: { server: name },
-  });
+  const output = transport.stderrTail || transport.printed.join("\n");
+  return new ThreadsError(
+    "connect_failed",
+    withLastWords(`${name} could not be connected: ${ended}.`, output),
+    {
+      remedy: output === "" ? "Run its command in a shell to see more." : undefined,
+      data: { server: name },
+    },
+  );
 }
 
 /** A server that is known to be modern has this long to say so. After that it is taken for one of the old era. */
@@ -60,6 +65,7 @@ class Started {
   readonly transport: StdioTransport;
   readonly #options: ConnectOptions;
   readonly #wire: Wire;
+  #isLogged = false;
 
   constructor(transport: StdioTransport, options: ConnectOptions) {
     this.transport = transport;
@@ -95,10 +101,27 @@ class Started {
       sharing: () => transport.sharing,
       close: (times) => transport.closeWithin(times),
       failure: () => transport.failure,
-      whyClosed: () =>
-        transport.failure?.message ??
-        withTail(`${definition.name} ${transport.exit || "closed its connection"}.`, transport.stderrTail),
+      whyClosed: () => {
+        this.#logRest();
+        return (
+          transport.failure?.message ??
+          withLastWords(
+            `${definition.name} ${transport.exit || "closed its connection"}.`,
+            transport.stderrTail,
+          )
+        );
+      },
     });
+  }
+
+  /** Writes into the log what its last words leave out, once. In debug mode the log has each line already. */
+  #logRest(): void {
+    const { definition, onNote } = this.#options;
+    const output = this.transport.stderrTail;
+    if (this.#isLogged || definition.debug || lastWords(output).isAll) return;
+    this.#isLogged = true;
+    const lines = output.split("\n").filter((line) => line.trim() !== "");
+    for (const line of lines.slice(-LOGGED_LINES)) onNote(`stderr: ${line}`);
   }
 
   /** Ends the process and answers the reason of the failure. */
@@ -107,6 +130,7 @@ class Started {
     // A broken pipe says less than the end of the process, which is reported a moment later.
     if (isBrokenPipe(error)) await transport.endsWithin(END_WAIT_MS);
     const failure = stdioFailure(transport, this.#options, error);
+    this.#logRest();
     await transport.closeWithin(
       this.#options.signal.aborted ? UNUSED_TIMES : { ...SHUTDOWN_TIMES, leave: "retire" },
     );

@@ -80,12 +80,15 @@ export function createStdioInbox({
   onMessage,
   onTooLarge,
   onNote,
+  onText,
 }: {
   server: string;
   maxMessageBytes: number;
   onMessage: (message: JSONRPCMessage) => void;
   onTooLarge: (error: TooLarge) => void;
   onNote: (note: string) => void;
+  /** Gets the start of a line that is no message. */
+  onText?: ((line: string) => void) | undefined;
 }) {
   /** Our requests without an answer. The SDK numbers its requests, and reads the id of an answer as a number. */
   const asked = new Map<string, string>();
@@ -101,8 +104,11 @@ export function createStdioInbox({
       onMessage(message);
     },
     noise: new Noise(onNote),
-    onNoise: (line) =>
-      onNote(`printed a line that is not a JSON-RPC 2.0 message: ${startOf(line, NOTED_BYTES)}`),
+    onNoise: (line) => {
+      const start = startOf(line, NOTED_BYTES);
+      onText?.(start);
+      onNote(`printed a line that is not a JSON-RPC 2.0 message: ${start}`);
+    },
     onNote,
   };
   const reader = new LineReader({

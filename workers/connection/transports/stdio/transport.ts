@@ -9,6 +9,7 @@ import type { Readable } from "node:stream";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { Sharing } from "../../../../src/shared/protocol/session.ts";
+import { oneLine as oneLineText } from "../../../../src/shared/text/unprintable.ts";
 import type { CloseTimes } from "../../../shared/pace/pace.ts";
 import { createReader, type Reader, readInTurn, type Steps } from "../../../shared/pace/turns.ts";
 import { ProcessEnd } from "../../../shared/programs/end.ts";
@@ -16,8 +17,13 @@ import { spawnFailure } from "../../../shared/programs/launch.ts";
 import type { ServerProcess } from "../../../shared/programs/processes.ts";
 import type { JSONRPCMessage, Transport } from "../../mcp/wire/wire.ts";
 import { TooLarge } from "../../messages/too-large.ts";
+import { boundText } from "../../secrets/redact.ts";
 import { createStdioInbox, type StdioInbox } from "./inbox.ts";
 import { ServerStderr } from "./stderr.ts";
+
+/** Of what a server prints where only messages belong, for the error of its start. */
+const PRINTED_LINES = 2;
+const PRINTED_CHARS = 200;
 
 export interface StdioOptions {
   server: string;
@@ -56,6 +62,8 @@ export class StdioTransport implements Transport {
   #end: ProcessEnd | undefined;
   #isOver = false;
   #failure: ThreadsError | undefined;
+  /** The first lines of stdout that are no messages. */
+  readonly #printed: string[] = [];
 
   constructor(options: StdioOptions) {
     this.#options = options;
@@ -67,6 +75,9 @@ export class StdioTransport implements Transport {
       onMessage: (message) => this.onmessage?.(message),
       onTooLarge: (error) => this.#refuse(error),
       onNote: options.onNote,
+      onText: (line) => {
+        if (this.#printed.length < PRINTED_LINES) this.#printed.push(line);
+      },
     });
   }
 
@@ -97,6 +108,13 @@ export class StdioTransport implements Transport {
   /** The last part of stderr, without secrets. */
   get stderrTail(): string {
     return this.#stderr.tail(this.#options.redact);
+  }
+
+  /** The start of the first lines of stdout that were no messages, without secrets. */
+  get printed(): string[] {
+    return this.#printed.map((line) =>
+      oneLineText(boundText(line, PRINTED_CHARS, this.#options.redact), PRINTED_CHARS),
+    );
   }
 
   /**

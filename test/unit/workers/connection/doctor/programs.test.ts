@@ -3,6 +3,7 @@
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { missingVariables } from "../../../../../workers/connection/config/values/missing.ts";
 import { thisMachine } from "../../../../../workers/connection/doctor/machine.ts";
 import {
   checkNpx,
@@ -10,7 +11,6 @@ import {
   checkVariables,
   judgeNode,
   judgeOwnNode,
-  missingVariables,
 } from "../../../../../workers/connection/doctor/programs.ts";
 import { parseSpec } from "../../../../../workers/connection/npx/command.ts";
 import { cacheFolderName } from "../../../../../workers/connection/npx/tree.ts";

@@ -187,6 +187,21 @@ describe("parseConfigText", () => {
       'warning 1:54: mcpServers.a.environment: unknown key, did you mean "env"?',
     ],
     [
+      "the tools that Cline and Roo run unasked",
+      '{"mcpServers": {"a": {"command": "x", "alwaysAllow": ["t"]}}}',
+      "warning 1:54: mcpServers.a.alwaysAllow: this list of tools that run unasked is unknown here: every tool does, unless approve says otherwise. Remove it; or,",
+    ],
+    [
+      "a time in another unit",
+      '{"mcpServers": {"a": {"command": "x", "timeoutMs": 5}}}',
+      'warning 1:52: mcpServers.a.timeoutMs: unknown key: the limit of a call is timeout, in seconds and not in milliseconds. Write for example "timeout": 60, which is one minute.',
+    ],
+    [
+      "the values that VS Code asks for",
+      '{"inputs": []}',
+      "warning 1:12: inputs: unknown key: nothing here asks for ${input:...}. Write ${NAME_OF_VARIABLE} in place",
+    ],
+    [
       "a key like no other",
       '{"mcpServers": {"a": {"command": "x", "zzz": {}}}}',
       "warning 1:46: mcpServers.a.zzz: unknown key, it has no effect. Remove it.",

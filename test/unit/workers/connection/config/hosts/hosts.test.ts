@@ -114,7 +114,7 @@ test("Windsurf: serverUrl, disabled, disabledTools", async () => {
   });
 });
 
-test("VS Code: servers, comments, numbers in env; one that asks for an input is named and left out", async () => {
+test("VS Code: servers, comments, numbers in env; an input becomes a variable; what only VS Code knows is named and left out", async () => {
   const file = read("vscode", await fixture("vscode.json"));
   expect(byName(file)).toMatchObject({
     playwright: {
@@ -125,11 +125,13 @@ test("VS Code: servers, comments, numbers in env; one that asks for an input is 
     },
     github: { target: { url: "https://api.githubcopilot.com/mcp/" } },
   });
-  expect(Object.keys(byName(file))).toEqual(["playwright", "github"]);
+  expect(Object.keys(byName(file))).toEqual(["playwright", "github", "perplexity"]);
+  expect(byName(file).perplexity).toMatchObject({
+    target: { env: { PERPLEXITY_API_KEY: "${PERPLEXITY_KEY}" } },
+  });
   const cannot = "cannot be imported: only its own program can fill in";
   expect(file.problems).toMatchObject(
     [
-      [17, "perplexity", "cannot be imported: it asks for an ${input:...}"],
       [23, "settings", `${cannot} \${config:...}`],
       [24, "command", `${cannot} \${command:...}`],
       [25, "other-folder", `${cannot} \${workspaceFolder:...}`],
@@ -177,7 +179,9 @@ test.each<[HostName, value: string, env: string | undefined, arg?: string]>([
     "${env:X} ${X} $env:X ${workspaceFolder}${/}${userHome}",
     "filled ${X} $env:X /work/app//home/me",
   ],
-  ["cursor", "${input:x}", undefined],
+  ["cursor", "${input:x}", "filled"],
+  ["vscode", "a ${input:x}", "a filled"],
+  ["vscode", "${input:1}", undefined],
   ["windsurf", "${env:X} ${X} {env:X} ${workspaceFolder}", "filled ${X} {env:X} ${workspaceFolder}"],
   ["windsurf", "${file:~/.key}", undefined],
   ["vscode", "${env:X}${env:NO} ${X} $env:X ${cwd} ${unknown}", "filled ${X} $env:X /work/app ${unknown}"],
@@ -493,8 +497,12 @@ test.each<[HostName, object, object]>([
 });
 
 test.each<[HostName, object, string]>([
-  ["vscode", { oauth: { clientId: "${input:id}" } }, "it asks for an ${input:...}"],
-  ["cursor", { auth: { CLIENT_ID: "a", CLIENT_SECRET: "${input:s}" } }, "it asks for an ${input:...}"],
+  ["vscode", { oauth: { clientId: "${input:1}" } }, "it asks for an ${input:...}"],
+  [
+    "cursor",
+    { auth: { CLIENT_ID: "a", CLIENT_SECRET: "${config:s}" } },
+    "only its own program can fill in ${config:...}",
+  ],
 ])("%s: %j -> left out: %s", (host, entry, reason) => {
   const { servers, problems } = read(host, json(host, entry));
   expect(servers).toEqual([]);

@@ -313,19 +313,19 @@ const SENTENCES: [string, HttpFailure, connect: string, call: string][] = [
   [
     "a web page",
     { kind: "web-page", status: 200, text: "Shop" },
-    "URL is no MCP server: it answered with a web page (HTML), status 200: Shop.",
+    "URL is not an MCP server: it answered with a web page (HTML), status 200: Shop.",
     "got no result: URL answered with a web page (HTML), status 200: Shop.",
   ],
   [
     "something else",
     { kind: "unusable", status: 200, contentType: "image/png", text: "" },
-    "URL is no MCP server: it answered with image/png.",
+    "URL is not an MCP server: it answered with image/png.",
     "got no result: URL answered with image/png.",
   ],
   [
     "something without a type",
     { kind: "unusable", status: 204, contentType: undefined, text: "" },
-    "URL is no MCP server: it answered with no content type.",
+    "URL is not an MCP server: it answered with no content type.",
     "got no result: URL answered with no content type.",
   ],
   [

@@ -1,0 +1,123 @@
+/** Where a server's key is: asked, written without the key itself, and tried. */
+
+import type { PiContext } from "../../pi/api.ts";
+import { notify } from "../../pi/extension.ts";
+import { failureText, serverName } from "../../report/server-name.ts";
+import type { KeySource } from "../../shared/protocol/person.ts";
+import { counted } from "../../shared/text/amounts.ts";
+import { type Ask, choose, until } from "./dialog.ts";
+
+export const VARIABLE = "In an environment variable";
+export const COMMAND = "A command prints it, for example of a password manager";
+const LATER = "Not now";
+const BEARER = "As Authorization: Bearer, as most servers take it";
+const OTHER = "In another header";
+const ANOTHER = "Type another name";
+const WRITE_ANYWAY = "Write it, I set it later";
+
+const NAME = /^[A-Za-z_]\w{0,99}$/;
+/** RFC 9110, section 5.6.2. */
+const HEADER = /^[\w!#$%&'*+.^`|~-]{1,100}$/;
+const COMMAND_CHARS = 1_000;
+
+const askFor = <T>(
+  ctx: PiContext,
+  title: string,
+  example: string,
+  read: (text: string) => T | undefined,
+  not: string,
+) =>
+  // What was typed is not repeated: it may be the key.
+  until(ctx, [title, example], (text) => {
+    const value = read(text);
+    return value === undefined ? { problem: not } : { value };
+  });
+
+/** `example`: the name that is shown before one is typed. */
+export async function variable(
+  ctx: PiContext,
+  example = "ACME_API_KEY",
+): Promise<KeySource["from"] | undefined> {
+  const name = await askFor(
+    ctx,
+    "The name of the variable. The key itself does not belong here.",
+    example,
+    (text) => NAME.exec(text.replace(/^\$\{?(\w+)\}?$/, "$1"))?.[0],
+    "That is not the name of a variable.",
+  );
+  if (name === undefined || process.env[name]) return name === undefined ? undefined : { variable: name };
+  const text =
+    "No variable of that name is set where Pi runs. A variable that is set later needs a new start of Pi.";
+  const choice = await choose(ctx, text, [ANOTHER, WRITE_ANYWAY]);
+  if (choice === ANOTHER) return variable(ctx, example);
+  return choice === WRITE_ANYWAY ? { variable: name } : undefined;
+}
+
+export async function command(ctx: PiContext): Promise<KeySource["from"] | undefined> {
+  const line = await askFor(
+    ctx,
+    "The command. It runs at each connect, and its output is the key.",
+    "pass show acme",
+    (text) => {
+      const bare = text.replace(/^!+/, "").trim();
+      return bare === "" || bare.length > COMMAND_CHARS ? undefined : bare;
+    },
+    "Type a command.",
+  );
+  return line === undefined ? undefined : { command: line };
+}
+
+async function source(ctx: PiContext, lead: string): Promise<KeySource | undefined> {
+  const where = await choose(ctx, `${lead}\nOnly its place is written, never the key.`, [
+    VARIABLE,
+    COMMAND,
+    LATER,
+  ]);
+  if (where !== VARIABLE && where !== COMMAND) return undefined;
+  const from = await (where === VARIABLE ? variable(ctx) : command(ctx));
+  if (!from) return undefined;
+  const how = await choose(ctx, "How does the server take its key? Its documentation says so.", [
+    BEARER,
+    OTHER,
+  ]);
+  if (how !== OTHER) return how && { from };
+  const header = await askFor(
+    ctx,
+    "The name of the header",
+    "X-API-Key",
+    (text) => HEADER.exec(text.replace(/:$/, ""))?.[0],
+    "That is not the name of a header.",
+  );
+  return header === undefined ? undefined : { header, from };
+}
+
+const placeText = ({ header, from }: KeySource): string =>
+  `${"variable" in from ? `the variable ${from.variable}` : "the output of a command"}${header === undefined ? "" : `, as ${header}`}`;
+
+/** Asks for the key that a sign-in found to be wanted; `wish` is undefined if it did not. */
+export async function askedKey(
+  wish: { server: string; why: string } | undefined,
+  ctx: PiContext,
+  ask: Ask,
+): Promise<void> {
+  if (wish) await askKey(ctx, wish.server, wish.why, ask);
+}
+
+/** `why`: what the person reads first. */
+export async function askKey(ctx: PiContext, server: string, why: string, ask: Ask): Promise<void> {
+  const name = serverName(server);
+  const key = await source(ctx, `${why}\nWhere is the key of ${name}?`);
+  if (!key) return notify(ctx, `${name} gets no key; no file has changed.`, "info");
+  const { file } = await ask("setKey", { server, ...key });
+  const written = `The key of ${name} is ${placeText(key)}, says ${file} now.`;
+  if ("variable" in key.from && !process.env[key.from.variable]) {
+    return notify(ctx, `${written} Set the variable, and start Pi again.`, "warning");
+  }
+  await ask("reconnect", { server });
+  const { servers } = await ask("status", {});
+  const status = servers.find((one) => one.name === server);
+  const isConnected = status?.state === "connected";
+  const error = status?.error ? failureText(server, status.error) : "it did not connect.";
+  const result = isConnected ? `connected, ${counted(status.toolCount, "tool")}.` : error;
+  notify(ctx, `${written}\n${name}: ${result}`, isConnected ? "info" : "error");
+}
