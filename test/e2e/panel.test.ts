@@ -248,6 +248,9 @@ test("a project's server asks for consent while the panel is open -> the questio
   await terminal.until(/→ . idle/);
   await at.writeFile(".mcp.json", { mcpServers: { site: SERVERS.memory } });
   await terminal.until(/This project wants to run an MCP server\.[\s\S]*→ Not now\s+Refuse\s+Allow/);
+  await press(terminal, "Down");
+  await press(terminal, "Down");
+  await terminal.until(/→ Allow/);
   await press(terminal, "Enter");
   await terminal.until(/MCP servers[\s\S]*[○◐●] site/);
 });
