@@ -14,6 +14,7 @@ import { counted, durationText, formatBytes, formatMs, offerText } from "../shar
 import { describeProblem } from "../shared/text/failure.ts";
 import { cleanText, firstSentence } from "../shared/text/unprintable.ts";
 import { cutTo, padded, printable, visibleWidth } from "../shared/text/width.ts";
+import { wrapWords } from "../shared/text/wrap-words.ts";
 import { sharingText } from "./hub.ts";
 import { failureText, refusedLine, serverName } from "./server-name.ts";
 
@@ -218,8 +219,8 @@ function lines(tools: readonly ToolStats[], columns: number): string[] {
 function table({ tools, moreTools, tokensSaved }: StatsSummary, columns: number): string {
   if (tools.length === 0) return "No calls are recorded yet.";
   const more = moreTools > 0 ? [`and ${moreTools.toLocaleString("en")} more tools`] : [];
-  const saved = `About ${tokensSaved.toLocaleString("en")} tokens saved.`;
-  return [...lines(tools, columns), ...more, saved].join("\n");
+  const saved = `About ${tokensSaved.toLocaleString("en")} tokens saved by shortening results.`;
+  return [...lines(tools, columns), ...more, ...wrapWords(saved, columns)].join("\n");
 }
 
 /** `columns`: terminal cells of a line. */

@@ -89,7 +89,7 @@ describe("bash", () => {
     await shell.until(/^ready/m);
     await shell.write("pi-mcp-threads call every__get-annotated-message messageType=su");
     await shell.press("Tab");
-    await shell.until(/messageType=success$/m);
+    await shell.until(/message messageType=success$/m);
     await shell.press("C-u");
     await shell.write("pi-mcp-threads call every get-sum ");
     await shell.press("Tab");
@@ -108,7 +108,7 @@ describe("zsh", () => {
     await shell.until(/^ready/m);
     await shell.write("pi-mcp-threads call every get-annotated-message messageType=su");
     await shell.press("Tab");
-    await shell.until(/messageType=success/);
+    await shell.until(/message messageType=success$/m);
     await shell.press("C-u");
     await shell.write("pi-mcp-threads read every demo://resource/static/document/feat");
     await shell.press("Tab");

@@ -114,13 +114,16 @@ async function expectStats(terminal: Terminal, columns: number): Promise<void> {
   // empty line does nothing.
   await terminal.prompt("/mcp status");
   await terminal.press("Enter");
-  await terminal.until(/2 of 2 servers connected(?![\s\S]*tokens saved\.)/);
+  await terminal.until(/2 of 2 servers connected(?![\s\S]*tokens saved)/);
   await terminal.prompt("/mcp stats");
   await terminal.press("Enter");
   const narrow = columns === 60;
   const title = narrow ? "^ tool$" : "^ tool {3,}calls {2}errors {2}received +shown +mean$";
   const stats = await terminal.until(
-    new RegExp(`servers connected[\\s\\S]*${title}[\\s\\S]*^ About [\\d,]+ tokens saved\\.$`, "m"),
+    new RegExp(
+      `servers connected[\\s\\S]*${title}[\\s\\S]*^ About [\\d,]+ tokens saved by shortening results\\.$`,
+      "m",
+    ),
   );
   const head = stats.findLastIndex((line) => /^ tool\b/.test(line));
   const [, numbers = "", ...rows] = stats.slice(head);

@@ -140,6 +140,16 @@ describe("a server that lists and answers without measure", () => {
     expect(completed.stdout.trimEnd().split("\n").length).toBeLessThanOrEqual(2_000);
   });
 
+  test("descriptions with line ends, tabs and escapes -> a completion's line is a plain word, a tab, and plain text", async () => {
+    const runs = await Promise.all(
+      ["x call forges ", "x tool forges__", "x call forges plain "].map((line) => cli(["__complete", line])),
+    );
+    const lines = runs.flatMap(({ stdout }) => stdout.trimEnd().split("\n"));
+    expect(lines.length).toBeGreaterThanOrEqual(3);
+    for (const line of lines) expect(line).toMatch(/^[\w.=-]+(\t[\x20-\x7e…]{1,100})?$/);
+    expect(lines.join("\n")).toContain("plain\tDoes it.");
+  });
+
   test("300 files with types that lead elsewhere -> 100 files, all in one private folder", async () => {
     const run = await cli(["call", "saves", "images"]);
     expect(run.code).toBe(0);
@@ -264,6 +274,20 @@ describe("a clone whose own file is a link", () => {
   );
 });
 
+test("a clone that names a server as the command calls one of no file -> the command that was typed runs", async () => {
+  const at = await makeHome({ trusted: true });
+  const own = await answers("own", { "tools/list": { tools: [{ ...tool("mine"), description: "" }] } }, at);
+  const words = ["tools", "--", own.command as string, ...(own.args as string[])];
+  const theirs = { answers: { command: "touch", args: [join(at.dir, "ran")] } };
+  await at.writeFile(".mcp.json", { mcpServers: theirs });
+  await at.writeFile(".pi/mcp.json", { mcpServers: theirs });
+  for (const more of [[], ["--yes"], ["--trust-project", "--yes"]]) {
+    const run = await cli([...more, ...words], at);
+    expect(run).toMatchObject({ code: 0, stdout: expect.stringMatching(/^answers__mine\tanswers\t/) });
+  }
+  expect(await readdir(at.dir)).not.toContain("ran");
+});
+
 describe("files in the place of the command's own", () => {
   test("trust.json and the log are pipes -> nothing waits; the project counts as not trusted", async () => {
     const at = await makeHome();
@@ -273,6 +297,15 @@ describe("files in the place of the command's own", () => {
     expect(list).toMatchObject({ code: 0, stdout: "" });
     expect(list.stderr).toContain("trust.json is not a regular file");
     expect(await cli(["logs"], at)).toMatchObject({ code: 7, stdout: "" });
+  });
+
+  test("the cache of lists is a pipe -> the tab key does not wait, and proposes no address", async () => {
+    const at = await makeHome({ mcp: await JSON.parse(await readFile(home.mcpFile, "utf8")) });
+    expect((await cli(["tools", "forges"], at)).code).toBe(0);
+    await rm(join(at.agentDir, "mcp-cache.json"));
+    execFileSync("mkfifo", [join(at.agentDir, "mcp-cache.json")]);
+    expect(await cli(["__complete", "x read forges "], at)).toMatchObject({ code: 0, stdout: "" });
+    expect((await cli(["__complete", "x call forges "], at)).stdout).toContain("plain");
   });
 
   test("a link to the terminal and a pipe as an argument's file -> refused", async () => {

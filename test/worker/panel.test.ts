@@ -124,8 +124,8 @@ describe("changes", () => {
     const set = (
       change:
         | { key: "lifecycle"; value: "keep-alive" }
-        | { key: "approve"; value: "always" }
-        | { key: "toolPrefix"; value: "none" },
+        | { key: "approve"; value: "always" | undefined }
+        | { key: "toolPrefix"; value: "none" | undefined },
     ) => at.runtime.ask("setServer", { server: "set", project: false, ...change });
     await set({ key: "lifecycle", value: "keep-alive" });
     await set({ key: "approve", value: "always" });
@@ -137,7 +137,56 @@ describe("changes", () => {
       ownPrefix: true,
     });
     await until(async () => newestCatalog(at).get("work") || undefined);
+    // Back to what the settings say: the key goes.
+    await set({ key: "approve", value: undefined });
+    await set({ key: "toolPrefix", value: undefined });
+    const presets = { approve: "never", toolPrefix: "server" };
+    expect(await details(at, "set")).toMatchObject({ approve: "settings", ownPrefix: false, presets });
+    const { mcpServers } = JSON.parse(await readFile(mcpFile(at), "utf8"));
+    expect(mcpServers.set).not.toHaveProperty("approve");
+    expect(mcpServers.set).not.toHaveProperty("toolPrefix");
   });
+});
+
+test("a form of a tool's schema: what must be given first, choices, and JSON for anything else", async () => {
+  const at = await shared();
+  const form = (tool: string) => at.runtime.ask("toolForm", { server: "s-two", tool });
+  const { fields, left } = await form("get-sum");
+  expect(left).toBe(0);
+  expect(fields).toMatchObject([
+    { name: "a", field: { kind: "number", title: "a", required: true }, values: [] },
+    { name: "b", field: { kind: "number", title: "b", required: true }, values: [] },
+  ]);
+  await expect(form("no-such-tool")).rejects.toMatchObject({ code: "unknown_tool" });
+});
+
+test("statistics are switched on -> in the user's file, whose comments stay, and at once", async () => {
+  const at = await open({});
+  const text = '{\n  // Kept.\n  "mcpServers": {}\n}\n';
+  await writeFile(mcpFile(at), text);
+  expect(await at.runtime.ask("stats", {})).toEqual({ captured: false });
+  expect(await at.runtime.ask("captureStats", {})).toEqual({ file: mcpFile(at) });
+  expect(await readFile(mcpFile(at), "utf8")).toMatch(/\/\/ Kept\.[\s\S]*"captureStats": true/);
+  expect(await at.runtime.ask("stats", {})).toMatchObject({ captured: true });
+});
+
+test("a decision about a server of the project is told, and taken back: it stops, and is asked again, also by the next session", async () => {
+  const place = await createPlace();
+  await writeFile(join(place.cwd, ".mcp.json"), JSON.stringify({ mcpServers: { site: live() } }));
+  const at = await open({}, { place });
+  const [question] = (await at.runtime.ask("status", {})).questions;
+  await at.runtime.ask("answerConsent", { hash: question?.hash ?? "", allow: true });
+  await at.settled("site");
+  const decisions = () => at.runtime.ask("decisions", {});
+  const [decided] = await decisions();
+  expect(decided).toMatchObject({ server: "site", decision: "allowed", here: true });
+  await at.runtime.ask("takeBack", { id: decided?.id ?? "" });
+  expect(await decisions()).toEqual([]);
+  const after = await at.runtime.ask("status", {});
+  expect(after.servers).toEqual([]);
+  expect(after.questions.map(({ server }) => server)).toEqual(["site"]);
+  const kept = JSON.parse(await readFile(join(at.agentDir, "mcp-trust.json"), "utf8"));
+  expect(kept.consents.map(({ decision }: { decision: string }) => decision)).toEqual(["awaiting"]);
 });
 
 test("sharing is switched on and off -> in the file, in effect, with memory; not for a remote server", async () => {

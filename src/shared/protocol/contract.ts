@@ -99,6 +99,15 @@ export interface ConnectionMethods extends PanelRequests, SetupRequests {
   answerConsent: { params: { hash: string; allow: boolean }; value: undefined };
   /** Asks again about the project's servers that were refused. */
   askAgain: { params: Nothing; value: undefined };
+  /** Answers what was decided about servers of projects, the newest first; at most 500. */
+  decisions: { params: Nothing; value: person.ProjectDecision[] };
+  /**
+   * Takes a decision back: nobody has answered then, so a server that it allowed here stops, and the question is open again.
+   * Throws `bad_config` if that cannot be remembered.
+   */
+  takeBack: { params: { id: string }; value: undefined };
+  /** Switches the statistics of calls on, in the user's own file. Throws `bad_config`. */
+  captureStats: { params: Nothing; value: Written };
   /** Applies the edit that a `held` event named, or leaves it until the next one. */
   applyHeld: { params: { id: string; apply: boolean }; value: undefined };
   /**

@@ -192,6 +192,20 @@ export interface ServerDetails {
   tools: ToolExposures;
 }
 
+/** What the person has decided about a server of a project. */
+export interface ProjectDecision {
+  /** Names it for `takeBack`. */
+  id: string;
+  server: string;
+  /** The project's file. */
+  file: string;
+  decision: "allowed" | "refused";
+  /** Milliseconds since the epoch. */
+  decidedAt: number;
+  /** It was made in the folder in which Pi runs. */
+  here: boolean;
+}
+
 /** The keys of a server that the panel changes, with their values. Undefined: the key goes, and the settings decide. */
 export type ServerKey =
   | { key: "lifecycle"; value: ServerDetails["lifecycle"] }

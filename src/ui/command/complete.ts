@@ -63,7 +63,7 @@ export function completeMcp(typed: string, known: Known): Completion[] | null {
   const meant = subcommand(word);
   if (!isWord(meant)) return null;
   const found =
-    meant === "tool"
+    meant === "tool" || meant === "try"
       ? toolsFor(rest, known)
       : meant === "hub"
         ? [STOP].filter(({ value }) => value.startsWith(rest))

@@ -168,6 +168,8 @@ async function doctor(server: string | undefined, columns: number, host: McpHost
   return `${renderDoctor(report, columns)}\n${written}`;
 }
 
+const NOTHING_TO_ASK = "No server of this project waits for your consent, and none was refused.";
+
 interface Given {
   ctx: PiContext;
   host: McpHost;
@@ -192,6 +194,8 @@ const DO: Readonly<Record<Exclude<keyof typeof WORDS, ActionName>, (given: Given
   remove: ({ rest, ctx, host }) => removeServer(rest, ctx, host.ask),
   edit: ({ project, ctx, host }) => editConfig(project, ctx, host.ask),
   trust: async ({ host }) => {
+    const { questions, refused } = await host.ask("status", {});
+    if (questions.length + refused.length === 0) return NOTHING_TO_ASK;
     await host.askConsents();
     return status(host);
   },

@@ -26,6 +26,9 @@ const FEWEST_ROWS = 12;
 const MOST_ROWS = 40;
 
 type Act = Exclude<Effect, { type: "close" | "try" }>;
+/** What they change stands in the open view. */
+const READ_AGAIN: readonly Effect["type"][] = ["set", "take-back", "capture"];
+
 type Expose = Extract<Effect, { type: "expose" }>;
 
 /** What the panel says while the action is under way; undefined for an action with a dialog of its own. */
@@ -76,6 +79,11 @@ async function act(effect: Act, ctx: PiContext, host: McpHost): Promise<unknown>
       return effect.word === "add" ? addServer("", ctx, host.ask) : importServers(ctx, host.ask);
     case "remove":
       return removeServer(effect.server, ctx, host.ask);
+    case "take-back":
+      await host.ask("takeBack", { id: effect.id });
+      return `What was decided about ${effect.server} is taken back: you are asked again.`;
+    case "capture":
+      return `Calls are counted from now on, in ${(await host.ask("captureStats", {})).file}.`;
     case "trust":
       return host.askConsents();
     case "edit":
@@ -182,7 +190,7 @@ function createPanel(
       if (state.busy === busy) tell({ busy: undefined });
     }
     if (effect.type === "expose") source.written(effect);
-    if (effect.type === "set") source.readAgain();
+    if (READ_AGAIN.includes(effect.type)) source.readAgain(effect.type === "capture");
   };
   const trial = createTrial(ctx, host, {
     tell,

@@ -113,7 +113,7 @@ function toolRow(details: ServerDetails["tools"], at: number, tool: CatalogTool 
 }
 
 type Report = Pick<World, "problems" | "files" | "questions" | "refused">;
-type Readings = Pick<World, "details" | "tools" | "schema" | "log" | "report" | "tried">;
+type Readings = Pick<World, "details" | "tools" | "schema" | "log" | "report" | "tried" | "decisions">;
 type Expose = Extract<Effect, { type: "expose" }>;
 
 const keysOf = ({ server, tools = [] }: Expose): string[] => tools.map((tool) => chosenKey(server, tool));
@@ -152,6 +152,7 @@ export class WorldSource {
     log: undefined,
     report: undefined,
     tried: undefined,
+    decisions: undefined,
   };
   #costs: ReadonlyMap<string, Cost> = new Map();
   /** A tool that a newer catalog holds unchanged is not counted again. */
@@ -161,7 +162,9 @@ export class WorldSource {
   readonly #chosen = new Map<string, Expose["to"]>();
   /** Keys of `#chosen` that are written. They go when the tools are read again. */
   readonly #written = new Set<string>();
-  readonly #reading: Readonly<Record<"server" | "schema" | "search" | "report" | "log" | "cost", Reading>>;
+  readonly #reading: Readonly<
+    Record<"server" | "schema" | "search" | "report" | "log" | "cost" | "decisions", Reading>
+  >;
   #timer: NodeJS.Timeout | undefined;
   #isOver = false;
 
@@ -176,6 +179,7 @@ export class WorldSource {
       report: reading(),
       log: reading(),
       cost: reading(),
+      decisions: reading(),
     };
   }
 
@@ -227,7 +231,10 @@ export class WorldSource {
     const state = this.#panel.state();
     const view = shown(state);
     const name = state.views.map((one) => ("server" in one ? one.server : undefined)).findLast(Boolean) ?? "";
-    const { server, schema, search, report, log } = this.#reading;
+    const { server, schema, search, report, log, decisions } = this.#reading;
+    decisions.follow(view.name === "decisions" ? view.name : undefined, (signal) =>
+      this.#readDecisions(signal),
+    );
     server.follow(name || undefined, (signal) => this.#readServer(name, signal));
     if (view.name === "tool") {
       schema.follow(chosenKey(name, view.tool), (signal) => this.#readSchema(name, view.tool, signal));
@@ -239,13 +246,14 @@ export class WorldSource {
     log.follow(view.name === "log" ? name : undefined, (signal) => this.#followLog(name, signal));
   }
 
-  /** Reads again soon what is shown. */
-  readAgain(): void {
+  /** Reads again soon what is shown. `withReport`: a report too, which is made once while it is open. */
+  readAgain(withReport = false): void {
     if (this.#isOver) return;
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      const { server, schema, search } = this.#reading;
-      for (const reading of [server, schema, search]) reading.forget();
+      const { server, schema, search, report, decisions } = this.#reading;
+      if (withReport) report.forget();
+      for (const reading of [server, schema, search, decisions]) reading.forget();
       this.follow();
     }, READ_MS).unref();
   }
@@ -310,16 +318,26 @@ export class WorldSource {
     this.#put({ tried: { query, hits: told, likely, tookMs, count: this.#host.catalog().count } });
   }
 
+  async #readDecisions(signal: AbortSignal): Promise<void> {
+    const told = await this.#host.ask("decisions", {});
+    if (!signal.aborted) this.#put({ decisions: told.map((one) => ({ ...one, key: one.id })) });
+  }
+
   async #readReport(view: View, signal: AbortSignal): Promise<void> {
     let text: (columns: number) => string;
+    let off = false;
     if (view.name === "doctor") {
       const findings = await this.#host.ask("diagnose", { server: view.server });
       text = (columns) => renderDoctor(findings, columns);
     } else {
       const stats = await this.#host.ask("stats", {});
-      text = (columns) => renderStats(stats, columns);
+      off = !stats.captured;
+      text = (columns) =>
+        off
+          ? "Nothing is captured. Enter switches it on, in your mcp.json; it stays on this machine."
+          : renderStats(stats, columns);
     }
-    if (!signal.aborted) this.#put({ report: { of: reportKey(view), text } });
+    if (!signal.aborted) this.#put({ report: { of: reportKey(view), text, off } });
   }
 
   /** Each request waits in the worker until there are new lines. */

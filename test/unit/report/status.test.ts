@@ -301,7 +301,7 @@ test("wide enough -> names and numbers side by side", () => {
       "tool     calls  errors  received    shown   mean",
       "s · big      1       0    8.6 MB  48.8 KB  1.5 s",
       "s · t        2       1    1000 B    200 B  20 ms",
-      "About 2,237,700 tokens saved.",
+      "About 2,237,700 tokens saved by shortening results.",
     ]);
   }
 });
@@ -314,7 +314,7 @@ test("60 columns -> one line per name, the numbers below it", () => {
     "      1       0    8.6 MB  48.8 KB  1.5 s",
     "s · t",
     "      2       1    1000 B    200 B  20 ms",
-    "About 2,237,700 tokens saved.",
+    "About 2,237,700 tokens saved by shortening results.",
   ]);
 });
 
@@ -355,7 +355,7 @@ test("200 tools -> thirty of them and the number of the others; the tokens count
   const lines = renderStats({ captured: true, summary }, 80).split("\n");
   expect(lines).toHaveLength(33);
   expect(lines[1]).toMatch(/^s · t199 /);
-  expect(lines.slice(-2)).toEqual(["and 170 more tools", "About 54,975 tokens saved."]);
+  expect(lines.slice(-2)).toEqual(["and 170 more tools", "About 54,975 tokens saved by shortening results."]);
 });
 
 test("names that a server wrote -> one line without escapes", () => {

@@ -4,6 +4,7 @@
  * Parts: files and hosts read, merge adds up, trust decides, plan compares (apply-queue.ts), live follows and holds.
  * To add a setting: a row of entry/settings.ts. To add a host: hosts/hosts.ts says how.
  */
+import type { ProjectDecision } from "../../../src/shared/protocol/person.ts";
 import type { AcceptedBefore, RegisteredServer, SessionFacts } from "../../../src/shared/protocol/session.ts";
 import type { Log } from "../../shared/log.ts";
 import { ApplyQueue, type ConfigState } from "./apply-queue.ts";
@@ -34,6 +35,10 @@ export interface RunningConfiguration {
   configured(name: string): ServerDefinition | undefined;
   /** Remembers the user's answer and applies what it allows. Throws `bad_config` if the answer cannot be remembered. */
   answer(hash: string, decision: "allowed" | "refused"): Promise<void>;
+  /** What was decided about servers of projects, the newest first. */
+  readonly decisions: ProjectDecision[];
+  /** The decision becomes a question again, and what it allowed here stops. Throws as `answer` does. */
+  takeBack(id: string): Promise<void>;
   /** Forgets the refusals of this project's servers, so that the user is asked again. */
   askAgain(): Promise<void>;
   /**
@@ -139,6 +144,18 @@ class Running implements RunningConfiguration {
     if (!question) return;
     try {
       await this.#consents.answer(question, decision);
+    } finally {
+      await this.#reapply();
+    }
+  }
+
+  get decisions(): ProjectDecision[] {
+    return this.#consents.decisions;
+  }
+
+  async takeBack(id: string): Promise<void> {
+    try {
+      await this.#consents.takeBack(id);
     } finally {
       await this.#reapply();
     }

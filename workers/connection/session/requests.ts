@@ -76,6 +76,9 @@ export function createSessionRequests(parts: SessionParts): Omit<SessionRequests
     applyHeld: ({ id, apply }) => afterStart((running) => running.applyHeld(id, apply)),
     setRegistered: ({ servers }) => afterStart((running) => running.register(servers)),
     setEnabled: async (params) => (await edits).setEnabled(params),
+    captureStats: async () => (await edits).captureStats(),
+    decisions: async () => (await started).decisions,
+    takeBack: ({ id }) => afterStart((running) => running.takeBack(id)),
     readConfig: async (params) => (await edits).readConfig(params),
     writeConfig: async (params) => (await edits).writeConfig(params),
     stats: async () => {

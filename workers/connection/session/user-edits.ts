@@ -8,6 +8,7 @@ import { describeError, ThreadsError } from "../../../src/shared/protocol/errors
 import { advice } from "../../shared/commands.ts";
 import type { RunningConfiguration } from "../config/config.ts";
 import {
+  changeConfigFile,
   editAllowed,
   editableFile,
   editEnabled,
@@ -18,6 +19,7 @@ import {
   writeEdited,
   writeEnabled,
 } from "../config/edit/edit.ts";
+import { editSetting } from "../config/edit/entries.ts";
 import { isProject, type ServerDefinition } from "../config/entry/definition.ts";
 import { asRules } from "../config/entry/exposure.ts";
 import { configSources } from "../config/files/sources.ts";
@@ -106,6 +108,14 @@ export function createUserEdits(running: RunningConfiguration, supervisor: Super
       await writeAllowed(file, allowed);
       const edit = (text: string | undefined) => editAllowed(text, allowed, file);
       await applyOwnWrite(running, file, edit, server);
+    },
+    captureStats: async (): Answer<"captureStats"> => {
+      const file = editableFile(running.facts, false);
+      const edit = (text: string | undefined) => editSetting(text, "captureStats", true, file);
+      const real = await realFile(file, running.facts);
+      await changeConfigFile(file, edit);
+      await applyOwnWrite(running, file, edit);
+      return { file: real };
     },
     readConfig: async ({ project }: Params<"readConfig">): Answer<"readConfig"> => {
       const file = editableFile(running.facts, project);

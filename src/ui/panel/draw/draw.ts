@@ -4,6 +4,7 @@
  * Pure.
  */
 import { type State, shown, type World } from "../model/state.ts";
+import { decisionsPicture } from "./decisions.ts";
 import { type Area, framed, type Picture, rowsIn } from "./frame.ts";
 import { choicePicture, serverPicture, serversPicture } from "./servers.ts";
 import { linesOf, searchPicture, textPicture, toolsPicture } from "./tools.ts";
@@ -20,6 +21,8 @@ function pictureOf(state: State, world: World, area: Area): Picture {
       return choicePicture(view, area);
     case "tools":
       return toolsPicture(view, world, area);
+    case "decisions":
+      return decisionsPicture(view, world, area);
     case "search":
       return searchPicture(view, world, area);
   }

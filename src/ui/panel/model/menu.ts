@@ -22,7 +22,7 @@ const menuRow = (key: string, label: string, does: Effect | View, value?: string
 });
 
 /** A question before something is lost. The first answer changes nothing. */
-const confirm = (title: string, text: string, label: string, effect: Effect): ChoiceView => ({
+export const confirm = (title: string, text: string, label: string, effect: Effect): ChoiceView => ({
   name: "choice",
   title,
   text,

@@ -2,6 +2,8 @@
  * The panel without a screen. Owns: what each view lists, what each key does in it, and which effect it asks for. Must not:
  * draw, wait or know Pi. To add a view: its type in state.ts, its rows in `listOf`, its picture in panel/draw. Pure.
  */
+
+import { decisionsIn, takeBack } from "./decisions.ts";
 import { chosenAt, FIRST, isMove, type Key, moveIn, type Row, scrolled, typed } from "./list.ts";
 import { menuAt, menuIn, statusOf } from "./menu.ts";
 import { doesOf, menuRowOf, otherEnd, serversRows } from "./servers.ts";
@@ -56,6 +58,10 @@ function listOf(view: ListView, world: World): Listing {
         ...filteredTools(world.tools.get(view.server), view.list.filter),
         enter: (state, at) => carryOn(state, enterTools(view, at, world)),
       };
+    case "decisions": {
+      const rows = decisionsIn(world, view.list.filter);
+      return { rows, enter: (state, at) => carryOn(state, rows[at] && takeBack(rows[at])) };
+    }
     case "search": {
       const rows = world.tried?.hits ?? [];
       const toolsAt = ({ server, tool }: (typeof rows)[number]): View => ({
@@ -69,10 +75,13 @@ function listOf(view: ListView, world: World): Listing {
 }
 
 /** `lines`: of the whole text; `page`: of those that are seen. */
-function onTextKey(state: State, view: TextView, key: Key, { lines, page }: Surroundings): Step {
+function onTextKey(state: State, view: TextView, key: Key, { world, lines, page }: Surroundings): Step {
   if (key === "escape") return back(state);
   if (view.name === "tool" && (key === "enter" || key === "try")) {
     return { state, effect: { type: "try", server: view.server, tool: view.tool } };
+  }
+  if (view.name === "stats" && key === "enter" && world.report?.off === true) {
+    return { state, effect: { type: "capture" } };
   }
   if (!isMove(key)) return { state };
   const last = Math.max(0, lines - page);
@@ -127,6 +136,7 @@ function ofRow(view: ListView, at: number, key: Key, world: World): Effect | Vie
       return key === "try" && hit ? { type: "try", server: hit.server, tool: hit.tool } : undefined;
     }
     case "choice":
+    case "decisions":
       return undefined;
   }
 }

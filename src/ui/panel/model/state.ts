@@ -2,7 +2,13 @@
  * Where a person is in the panel, what a key asks the session to do, and the reading of the session that the panel shows, which
  * keys never change. Types, and the steps between views. Pure.
  */
-import type { RulePlace, ServerDetails, ServerKey, ToolExposure } from "../../../shared/protocol/person.ts";
+import type {
+  ProjectDecision,
+  RulePlace,
+  ServerDetails,
+  ServerKey,
+  ToolExposure,
+} from "../../../shared/protocol/person.ts";
 import type { ServerStatus, StatusReport } from "../../../shared/protocol/session.ts";
 import type { ToolIndex } from "./find.ts";
 import { FIRST, type ListState } from "./list.ts";
@@ -22,6 +28,10 @@ export type Effect =
   | { type: "remove"; server: string }
   /** Calls a tool as the model would, with the values of a form. `tool`: the server's own name. */
   | { type: "try"; server: string; tool: string }
+  /** Takes a decision about a project's server back. */
+  | { type: "take-back"; id: string; server: string }
+  /** Switches the statistics of calls on. */
+  | { type: "capture" }
   /** Asks the questions of consent again. */
   | { type: "trust" }
   | { type: "edit"; project: boolean };
@@ -57,6 +67,8 @@ export type View =
   | { name: "result"; server: string; tool: string; text: string; top: number }
   /** The filter of the list is what is searched for. */
   | { name: "search"; list: ListState }
+  /** What was decided about servers of projects. */
+  | { name: "decisions"; list: ListState }
   | ChoiceView;
 
 /** A text that a person scrolls through. */
@@ -141,6 +153,9 @@ export interface Hit {
   description: string;
 }
 
+/** `key`: its id. */
+export type DecisionRow = ProjectDecision & { key: string };
+
 export interface Tried {
   query: string;
   hits: readonly Hit[];
@@ -158,6 +173,8 @@ export interface World extends Omit<StatusReport, "servers"> {
   details: ReadonlyMap<string, ServerDetails>;
   /** By the server's name, once they are known. */
   tools: ReadonlyMap<string, ToolList>;
+  /** Undefined until they are read. */
+  decisions: readonly DecisionRow[] | undefined;
   /** The tools of all servers that ToolSearch can find. */
   index: ToolIndex;
   /** Names in Pi of the tools that the model has now. */
@@ -169,8 +186,8 @@ export interface World extends Omit<StatusReport, "servers"> {
   /** The schema of the tool that is looked at, as its server declares it. */
   schema: { server: string; tool: string; text: string } | undefined;
   log: { server: string; lines: readonly string[] } | undefined;
-  /** The statistics of calls, or the doctor's findings about a server, for a width. */
-  report: { of: string; text: (columns: number) => string } | undefined;
+  /** The statistics of calls, or the doctor's findings about a server, for a width. `off`: none are captured. */
+  report: { of: string; text: (columns: number) => string; off?: boolean } | undefined;
   tried: Tried | undefined;
   /** The home folder, which is shown as `~`. */
   home: string;

@@ -236,9 +236,20 @@ describe("/mcp", () => {
   });
 
   test("trust -> the questions are asked again, then the status is shown", async () => {
+    const report = makeReport({
+      servers: SERVERS,
+      questions: [{ server: "theirs", hash: "h", question: "Run it?" }],
+    });
+    const { notices, asked } = await run("trust", { answers: { status: () => report } });
+    expect(asked.map(([method]) => method)).toEqual(["status", "askConsents", "status"]);
+    expect(notices).toEqual([[renderStatus(report), "info"]]);
+  });
+
+  test("trust without a question -> that, and nobody is asked", async () => {
     const { notices, asked } = await run("trust");
-    expect(asked.map(([method]) => method)).toEqual(["askConsents", "status"]);
-    expect(notices).toEqual([[renderStatus(REPORT), "info"]]);
+    expect(asked.map(([method]) => method)).toEqual(["status"]);
+    const text = "No server of this project waits for your consent, and none was refused.";
+    expect(notices).toEqual([[text, "info"]]);
   });
 
   test("doctor -> one notice with the findings of the worker and of main, and a private file for an issue", async () => {
@@ -478,6 +489,7 @@ describe("completeMcp", () => {
     ["tool ", "tool fs__read"],
     ["tool fs", "tool fs__read"],
     ["tool re", "tool fs__read"],
+    ["try re", "try fs__read"],
     ["reconnect githu", "reconnect github"],
     ["enable ", "enable gone"],
     ["disable g", "disable git|disable github"],

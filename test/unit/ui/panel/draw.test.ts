@@ -25,7 +25,7 @@ describe("the list of servers", () => {
          ● files     connected           2           0
          – old       disabled            0           –
          ✗ shady     refused       you refused it in this folder
-        (1/13)
+        (1/14)
 
        From /mcp.json.
 
@@ -54,6 +54,7 @@ describe("the list of servers", () => {
          » Statistics of calls
          » Add a server
          » Import from other programs
+         » Decisions about servers of projects
          » Edit the configuration
 
        ~/.pi/agent/mcp.json:12:5: mcpServers.x.args: expected a list, found a string. Write ["-y", "server"]. Enter edits
@@ -100,6 +101,7 @@ describe("the list of servers", () => {
 
        → » Add a server
          » Import from other programs
+         » Decisions about servers of projects
          » Edit the configuration
 
 
@@ -372,17 +374,11 @@ describe("a server in full", () => {
     expect(picture(press('up up up up up enter "read"', world).state, world)).toMatchInlineSnapshot(`
       "
       ────────────────────────────────────────────────────────────
-       Try a search  45 tools ranked in 0.42 ms
+       Statistics of calls
 
-       Search: read▏
-           #   tool                                       score
-       → ● 1   files__read                                 1.50
-         ○ 2   github__read_issue                          0.40
+       Looking…
 
-       ● would be loaded  ○ would only be named
-
-       ctrl+t try it
-       type to search  ↑↓ move  enter show  esc clear
+       ↑↓ scroll  esc back
       ────────────────────────────────────────────────────────────
       "
     `);
@@ -474,7 +470,7 @@ function screensOf(names: readonly string[]): { world: World; states: State[] } 
     press("down down down enter down enter", world).state,
     press("@github enter down down down enter", world).state,
     press(`enter enter "${"x".repeat(300)}"`, world).state,
-    ...names.map((_, i) => press(`end up up up up enter "x" ${"down ".repeat(i)}`, world).state),
+    ...names.map((_, i) => press(`tab enter "x" ${"down ".repeat(i)}`, world).state),
   ];
   return { world, states };
 }

@@ -7,7 +7,7 @@ import { type ServersRow, serversRows } from "../../../../src/ui/panel/model/ser
 import { chosenKey, START, type State, shown, type World } from "../../../../src/ui/panel/model/state.ts";
 import { filteredTools } from "../../../../src/ui/panel/model/tools.ts";
 import { makeStatus } from "../../server-status.ts";
-import { makeDetails, makeTools, makeWorld, picture, press, USUAL } from "./support.ts";
+import { makeDetails, makeTools, makeWorld, NOW, picture, press, USUAL } from "./support.ts";
 
 const chosenRow = (state: State, world: World): string | undefined => {
   const view = shown(state);
@@ -24,7 +24,7 @@ describe("the list of servers", () => {
     ["down down", "waiting site"],
     ["down down down down", "server github"],
     ["up", "edit"],
-    ["up up up up up", "search"],
+    ["up up up up up up", "search"],
     ["up down", "server linear"],
     ["pageDown", "server files"],
     ["pageDown pageUp", "server linear"],
@@ -62,8 +62,8 @@ describe("the list of servers", () => {
     ['"shady" enter', { type: "trust" }],
     ['"expected" enter', { type: "edit", project: false }],
     ["end enter", { type: "edit", project: false }],
-    ["end up enter", { type: "set-up", word: "import" }],
-    ["end up up enter", { type: "set-up", word: "add" }],
+    ["end up up enter", { type: "set-up", word: "import" }],
+    ["end up up up enter", { type: "set-up", word: "add" }],
     ["@github enter end enter", { type: "remove", server: "github" }],
   ])("%s -> asks for %j", (keys, effect) => {
     expect(press(keys, USUAL).effects).toEqual([effect]);
@@ -399,7 +399,7 @@ describe("the other views", () => {
       count: 3,
     };
     const world = makeWorld({ ...WITH_TOOLS, tried });
-    const { state } = press('up up up up up enter "read" space "file"', world);
+    const { state } = press('tab enter "read" space "file"', world);
     expect(shown(state)).toMatchObject({ name: "search", list: { filter: "read file" } });
     expect(shown(press("down enter", world, { from: state }).state)).toMatchObject({
       name: "tools",
@@ -409,6 +409,37 @@ describe("the other views", () => {
     expect(shown(press("escape", world, { from: state }).state)).toMatchObject({ list: { filter: "" } });
     expect(press("escape escape escape", world, { from: state }).effects).toEqual([{ type: "close" }]);
   });
+});
+
+test("a decision is taken back only after a yes; those of this folder come first", () => {
+  const row = (server: string, here: boolean) =>
+    ({
+      key: server,
+      id: server,
+      server,
+      file: "/p/.mcp.json",
+      decision: "allowed",
+      decidedAt: NOW,
+      here,
+    }) as const;
+  const world = makeWorld({ ...USUAL, decisions: [row("there", false), row("site", true)] });
+  const { state } = press('"decis" enter', world);
+  expect(picture(state, world)).toMatch(/→ ● site +allowed +2027-01-15 {2}here, [\s\S]*● there/);
+  expect(press("enter enter", world, { from: state }).effects).toEqual([]);
+  const effect = { type: "take-back", id: "site", server: "site" };
+  expect(press("enter down enter", world, { from: state }).effects).toEqual([effect]);
+  expect(press("down enter down enter", world, { from: state }).effects).toEqual([
+    { type: "take-back", id: "there", server: "there" },
+  ]);
+});
+
+test("statistics: Enter switches them on while they are off", () => {
+  const report = { of: "stats ", text: () => "Nothing is captured.", off: true };
+  const off = makeWorld({ ...USUAL, report });
+  expect(press('"stati" enter enter', off).effects).toEqual([{ type: "capture" }]);
+  expect(
+    press('"stati" enter enter', makeWorld({ ...USUAL, report: { ...report, off: false } })).effects,
+  ).toEqual([]);
 });
 
 describe("keys", () => {

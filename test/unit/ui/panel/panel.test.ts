@@ -390,9 +390,19 @@ describe("the other views", () => {
   });
 
   test("statistics", async () => {
-    const at = await open({ stats: () => ({ captured: false }) });
+    let captured = false;
+    const summary = { tools: [], moreTools: 0, tokensSaved: 0 };
+    const at = await open({
+      stats: () => (captured ? { captured, summary } : { captured }),
+      captureStats: () => {
+        captured = true;
+        return { file: "/mcp.json" };
+      },
+    });
     await at.press(TAB, DOWN, ENTER);
-    await at.until(/Statistics of calls[\s\S]*Nothing is captured/);
+    await at.until(/Statistics of calls[\s\S]*Nothing is captured\. Enter switches it on/);
+    await at.press(ENTER);
+    await at.until(/No calls are recorded yet\.[\s\S]*Calls are counted from now on, in \/mcp\.json\./);
   });
 });
 

@@ -28,6 +28,7 @@ export const makeWorld = (rest: Partial<World> = {}): World => ({
   report: undefined,
   tried: undefined,
   index: [],
+  decisions: undefined,
   loaded: new Set(),
   home: "/home/ann",
   now: NOW,

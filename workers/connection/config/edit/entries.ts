@@ -126,6 +126,18 @@ export function editRemoved(text: string | undefined, server: string, file = "Th
   return bom + SERVER_KEYS.reduce((after, key) => removeValue(after, [key, server]), before);
 }
 
+/** The text with this setting. Throws `bad_config` if `settings` is no object. */
+export function editSetting(text: string | undefined, key: string, value: Plain, file = "The file"): string {
+  const { bom, text: before, root } = rooted(text, file);
+  if (root.settings !== undefined && !isObject(root.settings)) {
+    throw new ThreadsError("bad_config", `${file} cannot be changed: settings is no object.`, {
+      remedy: "Correct it first.",
+      data: { file },
+    });
+  }
+  return bom + setValue(before, ["settings", key], value);
+}
+
 /** The text whose `imports` names these programs, too. Throws `bad_config` if `imports` is no list. */
 export function editImports(text: string | undefined, hosts: readonly string[], file = "The file"): string {
   const { bom, text: before, root } = rooted(text, file);

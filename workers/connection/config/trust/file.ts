@@ -83,13 +83,20 @@ export async function loadTrust(file: string): Promise<Trust> {
   }
 }
 
+/** Those about other servers or folders. */
+function without(known: readonly Consent[], others: readonly Consent[]): Consent[] {
+  const keys = new Set(others.map(keyOf));
+  return known.filter((consent) => !keys.has(keyOf(consent)));
+}
+
 async function add(
   file: string,
   added: readonly Consent[],
-  holds: () => Promise<boolean>,
+  { holds, replaces }: { holds: () => Promise<boolean>; replaces: boolean },
 ): Promise<Consent[]> {
   const loaded = await load(file);
-  const all = merge(loaded.state === "usable" ? loaded.consents : [everythingAwaits(Date.now())], added);
+  const known = loaded.state === "usable" ? loaded.consents : [everythingAwaits(Date.now())];
+  const all = merge(replaces ? without(known, added) : known, added);
   await writeFileAtomic(file, `${JSON.stringify({ version: VERSION, consents: all }, null, 2)}\n`, {
     beforeReplace: async (target) => {
       // A process that was suspended for long has lost the lock, and the text that it read may be old.
@@ -101,13 +108,17 @@ async function add(
 }
 
 /**
- * Adds decisions; a newer one replaces an older one about the same server. Gives everything that the file then
+ * Adds decisions; with `replaces`, also a record that awaits an answer takes the place of a decision. A newer one replaces an older one about the same server. Gives everything that the file then
  * holds, also the decisions of other processes. Throws what the file system throws, or if the lock was not free in
  * time.
  */
-export async function remember(file: string, added: readonly Consent[]): Promise<Consent[]> {
+export async function remember(
+  file: string,
+  added: readonly Consent[],
+  replaces = false,
+): Promise<Consent[]> {
   const { target } = await nodeFiles.find(file);
-  return withLock(target, { files: nodeFiles }, (holds) => add(file, added, holds));
+  return withLock(target, { files: nodeFiles }, (holds) => add(file, added, { holds, replaces }));
 }
 
 const FULL =
@@ -122,16 +133,19 @@ export async function openStore(file: string, log: (problem: string) => void) {
 
   /**
    * Adds decisions, here in any case and in the file if possible. Gives the problem if the file cannot be written,
-   * with this remedy.
+   * with this remedy. `replaces`: as for `remember`.
    */
-  const add = async (added: readonly Consent[], remedy: string): Promise<ConfigProblem | undefined> => {
+  const add = async (
+    added: readonly Consent[],
+    remedy: string,
+    replaces = false,
+  ): Promise<ConfigProblem | undefined> => {
     const wasFull = consents.some(isEverything);
     try {
-      consents = await remember(file, added);
+      consents = await remember(file, added, replaces);
       unwritable = undefined;
     } catch (error) {
-      const keys = new Set(added.map(keyOf));
-      consents = [...consents.filter((consent) => !keys.has(keyOf(consent))), ...added];
+      consents = [...without(consents, added), ...added];
       const message = `it cannot be written (${reasonOf(error)})`;
       unwritable = { severity: "error", file, message, remedy };
       log(`${file}: ${message}`);

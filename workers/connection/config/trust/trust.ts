@@ -7,6 +7,7 @@
 import { stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
+import type { ProjectDecision } from "../../../../src/shared/protocol/person.ts";
 import type { ConfigProblem, SessionFacts } from "../../../../src/shared/protocol/session.ts";
 import { fileStamp } from "../../../../src/shared/protocol/values.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
@@ -24,10 +25,22 @@ import {
   type TrustFacts,
 } from "./decide.ts";
 import { openStore } from "./file.ts";
-import { keyOf, placeOf } from "./records.ts";
+import { type Consent, keyOf, placeOf } from "./records.ts";
 
 export type { PendingConsent, TrustDecision } from "./decide.ts";
 export { describeTarget, isInPlace, leastChars } from "./question.ts";
+
+/** More decisions than a person looks through. */
+const TOLD = 500;
+
+function decisionsOf(consents: readonly Consent[], here: string): ProjectDecision[] {
+  const told = consents.flatMap((consent): ProjectDecision[] => {
+    const { decision, server, file, decidedAt, place } = consent;
+    if (decision === "awaiting") return [];
+    return [{ id: keyOf(consent), server, file, decision, decidedAt, here: place === here }];
+  });
+  return told.sort((a, b) => b.decidedAt - a.decidedAt).slice(0, TOLD);
+}
 
 export type Consents = Awaited<ReturnType<typeof openConsents>>;
 
@@ -59,15 +72,17 @@ export async function openConsents(session: SessionFacts, log: (problem: string)
     return decideTrust(servers, counted, facts);
   };
 
+  const HOLDS = "Your answer holds for this session only.";
   /** Throws `bad_config` if the answer cannot be remembered; it then holds for this session. */
-  const answer = async (asked: Asked, decision: "allowed" | "refused"): Promise<void> => {
-    reopened.delete(keyOf(asked));
-    const consent = consentOf(asked, decision, Date.now());
-    const unwritable = await store.add([consent], "Your answer holds for this session only.");
+  const remembered = async (consent: Consent, replaces = false): Promise<void> => {
+    reopened.delete(keyOf(consent));
+    const unwritable = await store.add([consent], HOLDS, replaces);
     if (!unwritable) return;
     const { file, message, remedy } = unwritable;
     throw new ThreadsError("bad_config", `${file}: ${message}.`, { remedy });
   };
+  const answer = (asked: Asked, decision: "allowed" | "refused"): Promise<void> =>
+    remembered(consentOf(asked, decision, Date.now()));
 
   return {
     /** Mistakes of mcp-trust.json, and of envFiles that may not decide what runs, as the last decision found them. */
@@ -108,6 +123,20 @@ export async function openConsents(session: SessionFacts, log: (problem: string)
       accepted ??= new Set();
     },
     answer,
+    /** What was decided, the newest first. A record that awaits an answer is no decision. */
+    get decisions(): ProjectDecision[] {
+      return decisionsOf(store.consents, placeOf(folder));
+    },
+    /**
+     * The decision becomes a question again. It is not forgotten: a server of which nothing is known could run unasked at the
+     * next start. Throws as `answer` does.
+     */
+    takeBack: async (id: string): Promise<void> => {
+      const consent = store.consents.find((one) => one.decision !== "awaiting" && keyOf(one) === id);
+      if (!consent) return;
+      accepted = new Set([...(accepted ?? [])].filter((hash) => hash !== consent.hash));
+      await remembered({ ...consent, decision: "awaiting", decidedAt: Date.now() }, true);
+    },
     /** The user allows here what his own files say of this server. Throws as `answer` does. */
     allowAsUser: (own: ServerDefinition): Promise<void> => answer(askedOf(own, placeOf(folder)), "allowed"),
     /** Refusals stop counting in this session. The file keeps them until there is another answer. */
