@@ -56,7 +56,7 @@ const PANEL_SERVERS = {
 };
 
 async function openPanel(terminal: Terminal): Promise<void> {
-  await terminal.until(/MCP \d/);
+  await terminal.until(/MCP: \d/);
   await terminal.prompt("/mcp");
   await terminal.until(/everything +connected +\S+ +\d+ +\d+ +[\d.]+k[\s\S]*broken +failed/);
 }
@@ -77,7 +77,7 @@ const SCENES: Readonly<Record<string, Scene>> = {
     ],
     from: /^ ?Add 19 and 23/,
     play: async (terminal) => {
-      await terminal.until(/MCP \d/);
+      await terminal.until(/MCP: \d/);
       await terminal.prompt("Add 19 and 23 with a tool, then list the project folder.");
       await terminal.until(/19 \+ 23 is 42/);
     },
@@ -131,7 +131,7 @@ const SCENES: Readonly<Record<string, Scene>> = {
     script: [],
     from: /^ ?Where|^─+$/,
     play: async (terminal) => {
-      await terminal.until(/MCP \d/);
+      await terminal.until(/MCP: \d/);
       await terminal.prompt("/mcp add files mcp-server-filesystem .");
       await terminal.until(/Test it/);
       await terminal.press("Enter");

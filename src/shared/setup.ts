@@ -182,7 +182,8 @@ function parsed(text: string): unknown {
 function readJsonServer(text: string): { name?: string; entry: ServerEntry } {
   if (text.length > JSON_CHARS) throw new AddProblem("That is too long for the entry of one server.");
   const root = parsed(text);
-  if (!isObject(root)) throw new AddProblem("That is no JSON object: check its quotes, commas and braces.");
+  if (!isObject(root))
+    throw new AddProblem("That is not a JSON object: check its quotes, commas and braces.");
   if (isEntry(root)) {
     const { name, ...entry } = root;
     // VS Code's command line takes the name among the keys.
@@ -293,7 +294,7 @@ const compact = (keys: Record<string, JsonValue | undefined>): ServerEntry =>
 function httpEntry([url = "", extra]: readonly string[], given: Given): ServerEntry {
   const { transport } = given.single;
   if (extra !== undefined) throw new AddProblem(`A URL takes no arguments: ${extra} is a word too many.`);
-  if (!mayBeUrl(url)) throw new AddProblem(`${url} is no URL: it must begin with https:// or http://.`);
+  if (!mayBeUrl(url)) throw new AddProblem(`${url} is not a URL: it must begin with https:// or http://.`);
   refuse(given, ["env", "cwd"], "a command, and a URL is given");
   return compact({
     type: transport === "sse" ? "sse" : undefined,

@@ -248,8 +248,35 @@ test("a project's server asks for consent while the panel is open -> the questio
   await terminal.until(/→ . idle/);
   await at.writeFile(".mcp.json", { mcpServers: { site: SERVERS.memory } });
   await terminal.until(/This project wants to run an MCP server\.[\s\S]*→ Not now\s+Refuse\s+Allow/);
+  await press(terminal, "Down");
+  await press(terminal, "Down");
+  await terminal.until(/→ Allow/);
   await press(terminal, "Enter");
   await terminal.until(/MCP servers[\s\S]*[○◐●] site/);
+});
+
+test("30 servers at 60, 80, 120 and 200 columns -> what fails comes first, Tab leads to each action, and the keys of the row are shown", async () => {
+  const idle = Array.from({ length: 29 }, (_, i) => [`idle-${i}`, SERVERS.memory]);
+  const mcpServers = {
+    ...Object.fromEntries(idle),
+    broken: { command: "no-such-program-of-a-test", ...EAGER },
+  };
+  const { terminal } = await turn({ mcp: { mcpServers } }, { columns: 80, rows: 24 });
+  await terminal.until(/broken failed: \/mcp|was not found/);
+  for (const columns of [60, 80, 120, 200]) {
+    await terminal.resize(columns, 24);
+    await terminal.prompt("/mcp");
+    await terminal.until(
+      /MCP servers {2}[\s\S]*→ ✗ broken +failed[\s\S]*\(1\/\d+\)[\s\S]*ctrl\+r connect {2}ctrl\+d disable {2}ctrl\+l log\n.*tab actions {2}esc close/,
+    );
+    await press(terminal, "Tab");
+    await terminal.until(/→ » Try a search[\s\S]*» Statistics[\s\S]*» Add a server/);
+    await press(terminal, "End");
+    await terminal.until(/» Import[\s\S]*» Decisions[\s\S]*→ » Edit the configuration/);
+    await press(terminal, "Home");
+    await terminal.until(/→ ✗ broken/);
+    await leavePanel(terminal);
+  }
 });
 
 /** The line that says which row is chosen, or which lines are seen: `(4/35)`, `(1–8/46)`. */

@@ -127,8 +127,8 @@ export function fieldTitle(server: string, field: Field, { value, place, problem
     `${serverName(server)}${place === "" ? "" : `, ${place}`}:`,
     bar(`${field.title}${field.description === undefined ? "" : `\n${field.description}`}`),
     ...(limits === "" ? [] : [`(${limits})`]),
-    ...(isTyped && kept !== "" ? [`Enter alone keeps: ${kept}`] : []),
-    ...(isTyped && kept === "" && !field.required ? ["Enter alone leaves it out."] : []),
+    ...(isTyped && kept !== "" ? [`Enter: ${kept}`] : []),
+    ...(isTyped && kept === "" && !field.required ? ["Enter to skip"] : []),
     ...(problem === undefined ? [] : [`! ${problem}`]),
   ];
   return printable(lines.join("\n"));

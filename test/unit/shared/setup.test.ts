@@ -130,7 +130,7 @@ describe("each mistake has words of its own", () => {
     ],
     ["a https://x.example/mcp more", /takes no arguments: more/],
     ["a ftp://x.example", /must begin with https:\/\//],
-    ["--transport http a x.example/mcp", /x\.example\/mcp is no URL/],
+    ["--transport http a x.example/mcp", /x\.example\/mcp is not a URL/],
     ["--transport stdio a https://x.example", /for a command, and a URL/],
     ["--transport web a https://x.example", /--transport needs http, sse, stdio/],
     ["--lifecycle often a ls", /--lifecycle needs lazy, eager or keep-alive/],
@@ -240,7 +240,7 @@ describe("the JSON of a README", () => {
   });
 
   test.each<[string[], RegExp]>([
-    [["{oops}"], /no JSON object/],
+    [["{oops}"], /not a JSON object/],
     [['{"mcpServers": {}}'], /names no server/],
     [['{"a": {"command": "x"}, "b": {"url": "y"}}'], /holds 2 servers/],
     [["--env", "A=1", '{"command": "x"}'], /--env is for a command or a URL/],

@@ -17,7 +17,7 @@ import type { LookedAt, Machine } from "./machine.ts";
 const ofProblem = ({ severity, file, line, key, message, remedy }: ConfigProblem): Finding => ({
   id: "config",
   severity,
-  title: `${key === undefined ? "" : `${key}: `}${message}.`,
+  title: `${key === undefined ? "" : `${key}: `}${message}${message.endsWith("?") ? "" : "."}`,
   remedy,
   file,
   ...(line === undefined ? {} : { line }),
@@ -161,7 +161,7 @@ export function judgeLog(file: string, found: LookedAt | undefined): Finding | u
   if (found.kind !== "file") {
     return {
       ...about,
-      title: "The log is no regular file, so nothing is written.",
+      title: "The log is not a regular file, so nothing is written.",
       remedy: "Remove it; the next line makes a new file.",
     };
   }

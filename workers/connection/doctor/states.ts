@@ -53,7 +53,9 @@ const ID_OF = new Map(
 );
 
 /** What the error of a server is about: its reason says more than its code. */
-function idOf({ code, data }: WireError): FindingId {
+function idOf({ code, data, message }: WireError): FindingId {
+  // The check of the programs has told of it under this word.
+  if (code === "spawn_failed" && message.includes("working directory")) return "folder";
   const reason = typeof data?.reason === "string" ? data.reason : "";
   return (reason.startsWith("npm-") ? "npx" : ID_OF.get(reason)) ?? ID_OF.get(code) ?? "connect";
 }
@@ -87,7 +89,9 @@ export function judgeState(status: ServerStatus): Finding | undefined {
       severity: "warning",
       server,
       title: isOld ? "The server no longer accepts its sign-in." : "The server needs a sign-in.",
-      ...(error ? { detail: withoutServer(server, error.message) } : {}),
+      ...(error && !/needs a sign-in\.$/.test(error.message)
+        ? { detail: withoutServer(server, error.message) }
+        : {}),
       remedy: commandFor("auth", server),
     };
   }

@@ -128,15 +128,16 @@ export function judgeTimes(
     found.push({
       ...about,
       severity: "warning",
-      title: `${counted(lateCalls, "call")} got no answer within ${formatMs(callMs)}.`,
-      remedy: `Set "requestTimeoutMs" of the server to more than ${callMs} if its tools need more time.`,
+      // The limit may have been another one when they were made.
+      title: `${counted(lateCalls, "call")} got no answer in time; a call may take ${formatMs(callMs)} now.`,
+      remedy: `Set "timeout" (seconds) of the server to more than ${callMs / 1_000} if its tools need more time.`,
     });
   } else if (slowestCallMs > SLOW_CALL * callMs) {
     found.push({
       ...about,
       severity: "note",
       title: `Its slowest call took ${formatMs(slowestCallMs)}, and ${formatMs(callMs)} is the limit without progress.`,
-      remedy: `Set "requestTimeoutMs" of the server to more than ${callMs} if its tools need more time.`,
+      remedy: `Set "timeout" (seconds) of the server to more than ${callMs / 1_000} if its tools need more time.`,
     });
   }
   return found;

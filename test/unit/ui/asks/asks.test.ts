@@ -35,7 +35,7 @@ describe("a form", () => {
     expect(titles(at)).toEqual([
       "MCP server files asks (5 questions):\n│ Tell me.",
       "files, 1 of 5:\n│ Name",
-      "files, 2 of 5:\n│ Age\n(a whole number, at least 1, optional)\nEnter alone keeps: 42",
+      "files, 2 of 5:\n│ Age\n(a whole number, at least 1, optional)\nEnter: 42",
       "files, 3 of 5:\n│ Sure\n(optional)",
       "files, 4 of 5:\n│ Pet\n(optional)",
       "files, 5 of 5:\n│ Fish\n(choose at least 1, optional)",
@@ -69,7 +69,7 @@ describe("a form", () => {
     const at = asking({ user: ["Answer", "Ann", "Name: Ann", "Bob", "Send"] });
     await at.ask(form(NAME));
     expect(at.answers).toEqual([{ action: "accept", values: ["Bob"] }]);
-    expect(titles(at)[3]).toBe("files:\n│ Name\nEnter alone keeps: Ann");
+    expect(titles(at)[3]).toBe("files:\n│ Name\nEnter: Ann");
   });
 
   test("without fields -> Continue or Decline", async () => {

@@ -443,7 +443,7 @@ describe("/mcp add step by step", () => {
     const drafts = ["{oops", `"fs": {\n  "command": "npx",\n  "args": ["-y", "it's"]\n},`];
     const script = ["Paste JSON", "", "Add it without", "For you"];
     const ran = await run("add", "", { script, editor: () => drafts.shift() });
-    expect(said(ran)).toContain("no JSON object");
+    expect(said(ran)).toContain("not a JSON object");
     expect(ran.asked.at(-1)?.[1]).toMatchObject({
       name: "fs",
       entry: { command: "npx", args: ["-y", "it's"] },
@@ -465,7 +465,7 @@ describe("/mcp add step by step", () => {
     expect(ran.dialogs.map(({ title }) => title.split("\n")[0])).toEqual([
       "Add what?",
       "The URL of the server",
-      expect.stringContaining("example is no URL"),
+      expect.stringContaining("example is not a URL"),
       "Type the URL.",
       expect.stringContaining("The environment variable"),
       expect.stringContaining("not the token"),

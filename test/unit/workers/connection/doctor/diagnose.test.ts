@@ -229,7 +229,7 @@ describe("judgeModes", () => {
 test.each([
   ["none", undefined, undefined],
   ["well", looked({}), undefined],
-  ["a folder", looked({ kind: "folder" }), "The log is no regular file, so nothing is written."],
+  ["a folder", looked({ kind: "folder" }), "The log is not a regular file, so nothing is written."],
   ["not ours", looked({ canWrite: false }), "The log cannot be written."],
   ["too large", looked({ size: 11 * 1024 * 1024 }), "The log has 11 MB: it is not rotated."],
 ])("judgeLog: %s", (_title, found, expected) => {

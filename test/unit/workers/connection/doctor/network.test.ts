@@ -66,6 +66,19 @@ test("an error -> its sentence without the server's name, what it wrote as a det
   expect(found).toMatchObject({ title: "It ended. It wrote:", detail: "first\nsecond", remedy: "Do it." });
 });
 
+test("what another check tells, and what the title says -> not told again", () => {
+  expect(judgeState(failed("spawn_failed", "s: its working directory /x does not exist."))?.id).toBe(
+    "folder",
+  );
+  const { error } = failed("needs_auth", "s: it needs a sign-in.");
+  const status = makeStatus("s", {
+    state: "needs-auth",
+    signIn: { state: "needed" },
+    ...(error ? { error } : {}),
+  });
+  expect(judgeState(status)).not.toHaveProperty("detail");
+});
+
 test("status 404 -> the remedy names the path", () => {
   const found = judgeState(failed("connect_failed", "s: no.", { status: 404, reason: "refuses-streamable" }));
   expect(found?.remedy).toMatch(/path of the url/);
@@ -306,7 +319,7 @@ describe("judgeTimes", () => {
     [
       "late calls",
       { slowestCallMs: 59_000, lateCalls: 2 },
-      ["warning: 2 calls got no answer within 60.0 s."],
+      ["warning: 2 calls got no answer in time; a call may take 60.0 s now."],
     ],
   ])("%s", (_title, timings, expected) => {
     expect(judgeTimes("s", timings, limits).map(({ severity, title }) => `${severity}: ${title}`)).toEqual(
