@@ -202,7 +202,7 @@ test("many servers at once -> all can be put off in one answer, and /mcp trust a
   const servers = Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`s${i}`, live([`${i}`])]));
   const pi = await withFile(servers);
   const first = await pi.dialog(pi.from);
-  expect(first.options).toEqual(["Allow", "Refuse", LATER, "Not now, for this one and the 29 others"]);
+  expect(first.options).toEqual([LATER, "Refuse", "Allow", "Not now, for this one and the 29 others"]);
   pi.answer(first, { value: "Not now, for this one and the 29 others" });
   expect((await pi.status()).match(/waits for your consent/g)).toHaveLength(30);
   expect(dialogsOf(pi.rpc, pi.from)).toHaveLength(1);

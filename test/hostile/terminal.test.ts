@@ -149,13 +149,13 @@ describe.runIf(hasTmux)("in a real terminal", () => {
     await terminal.until(/» All/);
     for (let nth = 0; nth <= WIDER.length; nth++) {
       await terminal.press("Down");
-      await terminal.until(/→ ○/);
+      await terminal.until(/→ [○●]/);
       await terminal.press("Enter");
-      await terminal.until(/deferred · [\s\S]*esc back/);
+      await terminal.until(/(?:deferred|loaded)[^\n]* · [\s\S]*esc back/);
       await terminal.press("Escape");
       await terminal.until(/» All/);
     }
-    for (const shown of [/→ Tools/, /Filter: wide/, /→ . healthy/]) {
+    for (const shown of [/→ Tools/, /Find: wide/, /→ ✗ mine/]) {
       await terminal.press("Escape");
       await terminal.until(shown);
     }
@@ -193,12 +193,14 @@ describe.runIf(hasTmux)("in a real terminal", () => {
     await terminal.press("Enter");
     await terminal.until(/evil {2}● connected[\s\S]*→ Tools +3/);
     await terminal.press("Enter");
-    await terminal.until(/» All 3 tools[\s\S]*○ work/);
+    await terminal.until(/» All 3 tools[\s\S]*[○●] work/);
     for (const nth of [1, 2, 3]) {
       await terminal.press("Down");
-      await terminal.until(new RegExp(`→ ○ ${["", "work", "y", "zx"][nth]}`));
+      await terminal.until(new RegExp(`→ [○●] ${["", "work", "y", "zx"][nth]}`));
       await terminal.press("Enter");
-      const screen = (await terminal.until(/deferred · ~[\d.]+k? tokens[\s\S]*esc back/)).join("\n");
+      const screen = (
+        await terminal.until(/(?:deferred|loaded)[^\n]* · ~[\d.]+k? tokens[\s\S]*esc back/)
+      ).join("\n");
       expect(screen).toContain("stub-model");
       await terminal.press("Escape");
       await terminal.until(/» All 3 tools/);
