@@ -49,7 +49,7 @@ const OWN_COMPILE_CACHE = ["test/worker/compile-cache.test.ts"];
  */
 const STDIO = [
   ...["stdio", "modern-stdio", "lifecycle", "failures", "messages", "chaos"],
-  ...(process.env.ALL_ROWS === undefined
+  ...(process.env.SHARED_SOAK_MS === undefined
     ? []
     : [
         ...["modern-eras", "modern-questions", "results", "resources", "prompts", "server-log"],
