@@ -12,20 +12,26 @@ const NAMES_SHOWN = 50;
 /** Ending a server takes as long as its processes need. */
 const ANSWER_MS = LIMITS.hubStartMs + LIMITS.closeKillMs;
 
-async function answerOf(socket: Socket, question: ToHub): Promise<FromHub> {
-  const timer = setTimeout(() => socket.destroy(), ANSWER_MS);
+/** Undefined: the hub ended meanwhile. Throws `HubUnusable` if it does not answer in time. */
+async function answerOf(socket: Socket, question: ToHub): Promise<FromHub | undefined> {
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    socket.destroy();
+  }, ANSWER_MS);
   try {
     socket.write(controlFrame(question));
     const frames = new FrameReader<FromHub>();
     for await (const chunk of socket as AsyncIterable<Buffer>)
       for (const came of frames.push(chunk)) if (came.kind === "control") return came.message;
   } catch {
-    // As a hub that ends the connection without an answer.
+    // As a connection that ends without an answer.
   } finally {
     clearTimeout(timer);
     socket.destroy();
   }
-  throw new HubUnusable("it does not answer");
+  if (isLate) throw new HubUnusable("it does not answer");
+  return undefined;
 }
 
 async function ask(agentDir: string, question: ToHub): Promise<FromHub | undefined> {

@@ -146,21 +146,32 @@ function readHello(socket: Socket): Promise<Buffer | "closed" | "late"> {
 
 const starting = new Map<string, Promise<unknown>>();
 
+/** A hub that another session tells to end may end between its start and the connection. */
+const STARTS = 3;
+
 async function startAndConnect(agentDir: string, place: HubPlace): Promise<Socket> {
-  const running = starting.get(place.folder);
-  if (running) await running.catch(() => undefined);
-  else {
-    const start = withLock(place.lock, { files: nodeFiles }, () => startUnlessThere(agentDir, place));
-    starting.set(place.folder, start);
-    try {
-      await start;
-    } finally {
-      starting.delete(place.folder);
-    }
+  for (let start = 0; start < STARTS; start++) {
+    await startOnce(agentDir, place);
+    const socket = await connectTo(place);
+    if (socket) return socket;
   }
-  const socket = await connectTo(place);
-  if (!socket) throw new HubUnusable("it has ended right after its start");
-  return socket;
+  throw new HubUnusable("it has ended right after its start");
+}
+
+/** All servers of this thread wait for one start. */
+async function startOnce(agentDir: string, place: HubPlace): Promise<void> {
+  const running = starting.get(place.folder);
+  if (running) {
+    await running.catch(() => undefined);
+    return;
+  }
+  const start = withLock(place.lock, { files: nodeFiles }, () => startUnlessThere(agentDir, place));
+  starting.set(place.folder, start);
+  try {
+    await start;
+  } finally {
+    starting.delete(place.folder);
+  }
 }
 
 /** A hub that runs without its secret, as after a clearing of the temp folder, writes it again when it looks for it. */

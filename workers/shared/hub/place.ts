@@ -6,6 +6,7 @@
  * separate set-ups stay separate.
  */
 import { createHash, randomBytes } from "node:crypto";
+import type { Stats } from "node:fs";
 import { statSync } from "node:fs";
 import { lstat, mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -94,16 +95,29 @@ export function hubPlace(facts: PlaceFacts): HubPlace {
   };
 }
 
+/** A hub that ends removes its folder, which may happen between two looks at it. */
+const LOOKS = 10;
+
+/** Makes the folder if there is none, and answers what lies there. */
+async function foundFolder(folder: string): Promise<Stats> {
+  for (let look = 1; ; look++) {
+    try {
+      await mkdir(folder, { mode: PRIVATE_FOLDER });
+    } catch (error) {
+      if (codeOf(error) !== "EEXIST") throw new HubUnusable(`its folder cannot be made: ${messageOf(error)}`);
+    }
+    try {
+      return await lstat(folder);
+    } catch (error) {
+      if (codeOf(error) !== "ENOENT" || look === LOOKS)
+        throw new HubUnusable(`its folder cannot be read: ${messageOf(error)}`);
+    }
+  }
+}
+
 /** Makes the folder if there is none. Throws `HubUnusable` unless it is a folder of this user alone. */
 export async function ensureFolder({ folder }: HubPlace): Promise<void> {
-  try {
-    await mkdir(folder, { mode: PRIVATE_FOLDER });
-  } catch (error) {
-    if (codeOf(error) !== "EEXIST") throw new HubUnusable(`its folder cannot be made: ${messageOf(error)}`);
-  }
-  const found = await lstat(folder).catch((error: unknown) => {
-    throw new HubUnusable(`its folder cannot be read: ${messageOf(error)}`);
-  });
+  const found = await foundFolder(folder);
   const remedy = "remove it";
   if (found.isSymbolicLink()) throw new HubUnusable(`${folder} is a link; ${remedy}`);
   if (!found.isDirectory()) throw new HubUnusable(`${folder} is not a folder; ${remedy}`);
