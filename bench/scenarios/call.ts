@@ -8,9 +8,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
-import { startRuntime } from "../../src/runtime/runtime.ts";
 import { BENCH_SERVER } from "../support/bench-home.ts";
-import { builtWorkerUrl } from "../support/build.ts";
+import { openSession } from "../support/own-session.ts";
 import type { Row, Scenario, ScenarioOptions } from "../support/scenario.ts";
 import { percentile } from "../support/stats.ts";
 
@@ -46,30 +45,13 @@ async function bareSide(): Promise<Side> {
 async function ourSide(agentDir: string): Promise<Side> {
   const config = { mcpServers: { [SERVER]: { command: process.execPath, args: [BENCH_SERVER] } } };
   await writeFile(join(agentDir, "mcp.json"), JSON.stringify(config));
-  const failed = Promise.withResolvers<never>();
-  const runtime = startRuntime({
-    logFile: join(agentDir, "mcp-threads.log"),
-    facts: () => ({
-      cwd: agentDir,
-      agentDir,
-      projectTrusted: false,
-      configPath: undefined,
-      registered: [],
-      canAsk: false,
-      snapshotChecksum: undefined,
-    }),
-    onEvent: () => {},
-    onCrash: ({ reason }) => failed.reject(new Error(`the worker ended: ${reason}`)),
-    onStartFailed: failed.reject,
-    workerUrl: await builtWorkerUrl(),
-  });
+  const runtime = await openSession(agentDir);
   let calls = 0;
   const call: Call = async (text) => {
     const params = { callId: `call-${++calls}`, server: SERVER, tool: "echo", args: { text } };
     const [content] = (await runtime.callTool(params, undefined)).content;
     return content?.type === "text" ? content.text : "";
   };
-  await Promise.race([runtime.settleTools({ timeoutMs: 10_000 }, undefined), failed.promise]);
   return { call, stop: () => runtime.stop() };
 }
 

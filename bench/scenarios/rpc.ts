@@ -11,6 +11,7 @@ import { Worker } from "node:worker_threads";
 import { createRpc } from "../../src/runtime/keep-worker.ts";
 import { startThread } from "../../src/runtime/thread.ts";
 import { builtWorkerUrl } from "../support/build.ts";
+import { plainFacts } from "../support/own-session.ts";
 import type { Row, Scenario, ScenarioOptions } from "../support/scenario.ts";
 import { percentile } from "../support/stats.ts";
 
@@ -59,20 +60,11 @@ async function measureRpc(agentDir: string, url: URL): Promise<Timing> {
   const rpc = createRpc(thread);
   const options = { deadlineMs: DEADLINE_MS };
   try {
-    const facts = {
-      cwd: agentDir,
-      agentDir,
-      projectTrusted: false,
-      configPath: undefined,
-      registered: [],
-      canAsk: false,
-      snapshotChecksum: undefined,
-    };
     let opened: Promise<unknown> | undefined;
     return await measure(() => () => {
       // The first trip opens the session, like the first request of a Pi session.
       if (opened !== undefined) return rpc.request("status", {}, options);
-      opened = rpc.request("startSession", facts, options);
+      opened = rpc.request("startSession", plainFacts(agentDir), options);
       return opened;
     });
   } finally {

@@ -9,9 +9,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { startRuntime } from "../../src/runtime/runtime.ts";
 import { BENCH_SERVER } from "./bench-home.ts";
-import { builtWorkerUrl } from "./build.ts";
+import { openSession, type Runtime } from "./own-session.ts";
 import { percentile } from "./stats.ts";
 
 const WARM_UP = 100;
@@ -37,8 +36,6 @@ export interface WayFigures {
   parallelMs: number;
 }
 
-type Runtime = ReturnType<typeof startRuntime>;
-
 /** Two entries of one program are one process of the hub, unless something differs: here a variable. */
 const entries = () => {
   const entry = (more: object, part: string) => ({
@@ -53,28 +50,6 @@ const entries = () => {
     ),
   );
 };
-
-async function openSession(agentDir: string): Promise<Runtime> {
-  const failed = Promise.withResolvers<never>();
-  const runtime = startRuntime({
-    logFile: join(agentDir, "mcp-threads.log"),
-    facts: () => ({
-      cwd: agentDir,
-      agentDir,
-      projectTrusted: false,
-      configPath: undefined,
-      registered: [],
-      canAsk: false,
-      snapshotChecksum: undefined,
-    }),
-    onEvent: () => {},
-    onCrash: ({ reason }) => failed.reject(new Error(`the worker ended: ${reason}`)),
-    onStartFailed: failed.reject,
-    workerUrl: await builtWorkerUrl(),
-  });
-  await Promise.race([runtime.settleTools({ timeoutMs: 20_000 }, undefined), failed.promise]);
-  return runtime;
-}
 
 let calls = 0;
 
