@@ -1,5 +1,5 @@
 /** Owns: the requests that set servers up, on the packed worker with real files and real servers. */
-import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { ThreadsError } from "../../src/shared/protocol/errors.ts";
@@ -214,6 +214,9 @@ describe("add and remove", () => {
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect((await stat(dirname(file))).mode & 0o777).toBe(0o700);
     expect((await keep("another")).file).not.toBe(file);
+    await chmod(file, 0o644);
+    expect((await keep("it's/../../one")).file).toBe(file);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
     const entry = asEntry({ ...fixture("shows.mjs"), env: { KEY: written } });
     await at.runtime.ask("addServer", { name: "one", entry, project: false });
     expect(await readFile(userFile(at), "utf8")).not.toContain("s3cret");

@@ -7,7 +7,7 @@ import { chmod, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { writeFileAtomic } from "../../../shared/files/file-system.ts";
-import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../../shared/files/read-regular.ts";
+import { codeOf, PRIVATE_FILE, PRIVATE_FOLDER } from "../../../shared/files/read-regular.ts";
 
 /** In Pi's agent folder. */
 const FOLDER = "mcp-keys";
@@ -41,8 +41,10 @@ export async function keepValue(
   const folder = join(agentDir, FOLDER);
   const file = join(folder, fileName(server, name));
   await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
+  // An earlier file keeps its rights when it is replaced, so others must not read it before the value is in it.
+  await chmod(file, PRIVATE_FILE).catch((error: unknown) => {
+    if (codeOf(error) !== "ENOENT") throw error;
+  });
   await writeFileAtomic(file, `${value}\n`);
-  // An earlier file keeps its rights when it is replaced.
-  await chmod(file, PRIVATE_FILE);
   return { file, written: printing(file) };
 }
