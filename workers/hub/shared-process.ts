@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { messageOf } from "../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import { LongMessages, type LongReader } from "../shared/pace/long-messages.ts";
-import { type Leave, UNUSED_TIMES } from "../shared/pace/pace.ts";
+import { type Leave, RequestWindow, UNUSED_TIMES } from "../shared/pace/pace.ts";
 import { createReader, readInTurn } from "../shared/pace/turns.ts";
 import { ProcessEnd } from "../shared/programs/end.ts";
 import { type Launch, type ServerProcess, spawnServer } from "../shared/programs/processes.ts";
@@ -31,8 +31,6 @@ export interface User extends Party {
   drop(why: string, isTooLong?: boolean): void;
 }
 
-/** A session that sends more than the server reads is dropped at this many bytes that wait. */
-const UNREAD_BYTES = 64 * 1024 * 1024;
 const NEWLINE = Buffer.from("\n");
 
 /** The one of the hub: it guards its memory. */
@@ -66,9 +64,8 @@ export class SharedProcess {
   #maxLine = 0;
   /** Until then it is of no use to anybody. */
   #hasAnswered = false;
-  /** Answers of the hub's own, until then. */
-  #replies = 0;
-  #repliesUntil = 0;
+  /** Questions that the hub itself answers. */
+  readonly #replies = new RequestWindow();
   #reads: Promise<unknown> = Promise.resolve();
   /** Rejects with the system's error if the process cannot be started. */
   readonly started: Promise<unknown>;
@@ -145,7 +142,7 @@ export class SharedProcess {
   /** A message of a session. */
   take(user: User, line: Line): void {
     if (!mayBeMessage(line)) return;
-    if (this.#child.stdin.writableLength > UNREAD_BYTES) user.drop("does not read what it is sent");
+    if (this.#child.stdin.writableLength > LIMITS.hubUnreadBytes) user.drop("does not read what it is sent");
     else this.#routes.fromSession(user, line);
   }
 
@@ -192,17 +189,10 @@ export class SharedProcess {
 
   /** As for a server of one session: see connection/messages/server-requests.ts. */
   #reply(pieces: readonly Buffer[]): void {
-    const now = performance.now();
-    if (now >= this.#repliesUntil) {
-      this.#repliesUntil = now + LIMITS.serverRequestsWindowMs;
-      this.#replies = 0;
-    }
+    const tooMany = this.#replies.add(performance.now());
     if (this.#child.stdin.writableLength > LIMITS.unsentReplyBytes)
       this.#giveUp("does not take the answers to its requests");
-    else if (++this.#replies > LIMITS.serverRequestsInWindow)
-      this.#giveUp(
-        `sent more than ${LIMITS.serverRequestsInWindow.toLocaleString("en")} requests within ${LIMITS.serverRequestsWindowMs / 1_000} s`,
-      );
+    else if (tooMany !== undefined) this.#giveUp(tooMany);
     else this.#write(pieces);
   }
 

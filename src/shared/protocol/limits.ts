@@ -201,7 +201,7 @@ export const LIMITS = {
   hubUnproven: 32,
   /** A new hub has this long to be ready, and an answer of one as well. */
   hubStartMs: 10_000,
-  /** A session that has not read so many bytes is dropped; nobody waits longer than this for one that does not read. */
+  /** A session that has not read so many bytes is dropped, and one whose server has not; nobody waits longer than this for one that does not read. */
   hubUnreadBytes: 64 * 1024 * 1024,
   hubStallMs: 250,
   /** A shared server that ends sooner than this after its start, twice in a row, counts as broken: its next start waits, each time twice as long. */

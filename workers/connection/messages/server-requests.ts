@@ -6,7 +6,7 @@
 
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { createGate, type Gate } from "../../shared/pace/pace.ts";
+import { createGate, type Gate, RequestWindow } from "../../shared/pace/pace.ts";
 import type { JSONRPCMessage, RequestId, Transport, TransportSendOptions } from "../mcp/wire/wire.ts";
 import { cancelledRequest, isAnswer, isRequest } from "./incoming.ts";
 import { mebibytesOf } from "./too-large.ts";
@@ -40,8 +40,7 @@ export class BoundedTransport implements Transport {
   #waitingCount = 0;
   /** Bytes of answers that the server has not accepted. */
   #unsentBytes = 0;
-  #windowEndsAt = -Infinity;
-  #inWindow = 0;
+  readonly #window = new RequestWindow();
   #isEnded = false;
 
   constructor(inner: Transport, limits: RequestLimits) {
@@ -113,18 +112,11 @@ export class BoundedTransport implements Transport {
   }
 
   #onRequest(id: RequestId): void {
-    const now = this.#now();
-    if (now >= this.#windowEndsAt) {
-      this.#windowEndsAt = now + LIMITS.serverRequestsWindowMs;
-      this.#inWindow = 0;
-    }
+    const tooMany = this.#window.add(this.#now());
     this.#waiting.set(id, (this.#waiting.get(id) ?? 0) + 1);
     if (++this.#waitingCount > LIMITS.serverRequestsOpen) {
       this.#end(`sent more than ${count(LIMITS.serverRequestsOpen)} requests that wait for an answer`);
-    } else if (++this.#inWindow > LIMITS.serverRequestsInWindow) {
-      const seconds = LIMITS.serverRequestsWindowMs / 1_000;
-      this.#end(`sent more than ${count(LIMITS.serverRequestsInWindow)} requests within ${seconds} s`);
-    }
+    } else if (tooMany !== undefined) this.#end(tooMany);
   }
 
   #end(what: string): void {

@@ -163,6 +163,26 @@ export function createLineBudget(
   };
 }
 
+/**
+ * Counts the requests of one server. Real servers send a ping now and then; one that asks without end would fill whoever
+ * answers it.
+ */
+export class RequestWindow {
+  #endsAt = -Infinity;
+  #count = 0;
+
+  /** Counts one more at `now`, in milliseconds. Answers what the server did, if that is too much, to follow its name. */
+  add(now: number): string | undefined {
+    if (now >= this.#endsAt) {
+      this.#endsAt = now + LIMITS.serverRequestsWindowMs;
+      this.#count = 0;
+    }
+    if (++this.#count <= LIMITS.serverRequestsInWindow) return undefined;
+    const most = LIMITS.serverRequestsInWindow.toLocaleString("en");
+    return `sent more than ${most} requests within ${LIMITS.serverRequestsWindowMs / 1_000} s`;
+  }
+}
+
 /** Passes progress on at most once every `intervalMs`: the first at once, then the newest of each interval. */
 export function createProgressPacer<T>(intervalMs: number, pass: (progress: T) => void) {
   let timer: NodeJS.Timeout | undefined;
