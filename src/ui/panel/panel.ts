@@ -213,7 +213,10 @@ function createPanel(
     if (event === undefined) return close();
     if (!isSeen(event)) return;
     source.take(event);
-    state = onWorld(state, source.now());
+    const before = state;
+    state = onWorld(before, source.now());
+    // The reading of a view that is closed ends with the view: its failure would replace the word about the server.
+    if (state !== before) source.follow();
     if (concerns(event, shown(state))) source.readAgain();
     redraw();
   });

@@ -161,6 +161,18 @@ describe("events", () => {
     expect(at.screen()).toContain("fs is no longer configured.");
   });
 
+  test("the server of the open view goes while it is being read -> what the reading says of it is not told over that", async () => {
+    const late = Promise.withResolvers<ReturnType<typeof makeDetails>>();
+    const at = await open({ serverDetails: () => late.promise });
+    await at.press(UP, ENTER);
+    at.servers.pop();
+    at.tell({ type: "planned", ...makeReport() });
+    late.reject(new ThreadsError("server_removed", "The server fs was removed from the configuration."));
+    await late.promise.catch(() => undefined);
+    await new Promise(setImmediate);
+    expect(at.screen()).toContain("fs is no longer configured.");
+  });
+
   test("thirty servers that come and go a thousand times -> no request, and the screen shows the last word", async () => {
     const at = await open();
     at.servers.splice(0, 2, ...Array.from({ length: 30 }, (_, i) => makeStatus(`s${i}`)));
