@@ -27,9 +27,6 @@ const press = async (terminal: Terminal, ...keys: string[]): Promise<void> => {
   for (const key of keys) await terminal.press(key);
 };
 
-/** Resolves with the screen once no list of servers is on it. */
-const closed = (terminal: Terminal): Promise<string[]> => terminal.until(/^(?![\s\S]*MCP servers {2})/);
-
 test("no servers -> how to begin; then servers, 60 x 24 and 120 x 45 -> they are shown; one is switched off and on; Escape closes, and the screen is the same to the letter", async () => {
   const mcpServers = {
     works: live([], { TOOLS: "echo,other" }, { ...EAGER, directTools: ["echo"] }),
@@ -41,8 +38,7 @@ test("no servers -> how to begin; then servers, 60 x 24 and 120 x 45 -> they are
   await terminal.until(
     /No servers are configured\.[\s\S]*\/mcp add[\s\S]*\/mcp import[\s\S]*~\/\.pi\/agent\/mcp\.json/,
   );
-  await press(terminal, "Escape");
-  await terminal.until(/^(?![\s\S]*No servers are configured\.)/);
+  await leavePanel(terminal);
   await at.writeMcp({ mcpServers });
   await terminal.until(/was not found/);
   await terminal.until(/mcp\.json: \+ works \(2 tools\)/);
@@ -172,7 +168,7 @@ test("the box finds a tool of any server; it is tried with a form, and the resul
   await terminal.type("add a se");
   await terminal.until(/Find: add a se▏[\s\S]*» Add a server/);
   await press(terminal, "Escape");
-  await terminal.until(/^(?![\s\S]*Find: )/);
+  await terminal.until(/^(?![\s\S]*Find: )[\s\S]*→ [\s\S]*esc close[\s\S]*\nMCP: /);
   await terminal.type("get sum");
   await terminal.until(/→ ○ get-sum {2}everything[\s\S]*ctrl\+t try it/);
   await press(terminal, "C-t");
@@ -200,8 +196,7 @@ test("a call asks while the panel is open -> the question covers the panel, is a
   await terminal.until(/Run show of the MCP server own\?[\s\S]*→ Allow once/);
   await press(terminal, "Enter");
   await terminal.until(/done\.[\s\S]*→ ● everything/);
-  await press(terminal, "Escape");
-  await closed(terminal);
+  await leavePanel(terminal);
 });
 
 test("a sign-in from the panel -> its dialog covers the panel, and the panel comes back", async () => {
@@ -226,7 +221,7 @@ test("a server dies, another comes and goes while one looks -> the panel follows
   await terminal.until(/[✗○] mortal/);
   await at.writeMcp({ mcpServers: { idle: SERVERS.memory, fresh: SERVERS.memory } });
   await terminal.until(/fresh/);
-  await terminal.until(/^(?![\s\S]*mortal +(failed|idle))/);
+  await terminal.until(/^(?![\s\S]*mortal +(failed|idle))[\s\S]*esc close[\s\S]*\nMCP: /);
   await press(terminal, "Home");
   await terminal.until(/→ . idle/);
   await press(terminal, "Down");
@@ -236,8 +231,7 @@ test("a server dies, another comes and goes while one looks -> the panel follows
   await at.writeMcp({ mcpServers: { idle: SERVERS.memory } });
   await terminal.until(/fresh is no longer configured\./);
   await terminal.until(/MCP servers/);
-  await press(terminal, "Escape");
-  await closed(terminal);
+  await leavePanel(terminal);
 });
 
 test("a project's server asks for consent while the panel is open -> the question covers it, and it comes back", async () => {

@@ -10,7 +10,7 @@ import { onTestFailed } from "vitest";
 import { forWholeFile } from "../support/cleanup.ts";
 import type { ModelTurn } from "../support/model.ts";
 import { fillHome, type HomeOptions, type PiHome } from "../support/pi-home.ts";
-import { openTerminal, type Terminal } from "../support/terminal.ts";
+import { EDITOR, openTerminal, type Terminal } from "../support/terminal.ts";
 import { NEXT_HOME } from "./in-turn.ts";
 import { ENTRY, home, model, onCleanup } from "./support.ts";
 
@@ -82,19 +82,19 @@ export function terminalInTurn(env: Readonly<Record<string, string>> = {}): Take
 const LEAVE_TRIES = 20;
 /** A key that comes while a page opens may be lost: then it is pressed again. */
 const LOST_KEY_MS = 1_500;
-
-/** Goes back until no page of the panel is on the screen: each of them says what Escape does. */
+/** Each page of the panel, and each dialog, says what Escape does. */
+const COVERED = / {2}esc (close|back|clear)|^ esc back|escape\/ctrl\+c cancel/m;
+/** Goes back until Pi's editor is on the screen. */
 export async function leavePanel(terminal: Terminal): Promise<void> {
-  const shown = async (): Promise<string> => (await terminal.screen()).join("\n");
-  let before = await shown();
-  for (let tries = 0; / {2}esc (close|back|clear)|^ esc back/m.test(before); tries++) {
-    if (tries === LEAVE_TRIES) throw new Error(`the panel stays open:\n${before}`);
+  for (let tries = 0; tries < LEAVE_TRIES; tries++) {
+    const before = (await terminal.until(new RegExp(`${COVERED.source}|${EDITOR.source}`, "m"))).join("\n");
+    if (!COVERED.test(before)) return;
     await terminal.press("Escape");
     let after = before;
     for (const endsAt = performance.now() + LOST_KEY_MS; after === before && performance.now() < endsAt; ) {
       await sleep(20);
-      after = await shown();
+      after = (await terminal.screen()).join("\n");
     }
-    before = after;
   }
+  throw new Error(`the panel stays open:\n${(await terminal.screen()).join("\n")}`);
 }

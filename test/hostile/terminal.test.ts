@@ -12,7 +12,7 @@ import type { ModelTurn } from "../support/model.ts";
 import { startModel } from "../support/model.ts";
 import { WIDER } from "../support/pi-tui.ts";
 import { packedEntry } from "../support/run-package.ts";
-import { openTerminal, type Terminal } from "../support/terminal.ts";
+import { EDITOR, openTerminal, type Terminal } from "../support/terminal.ts";
 import { answering, aTool, listOf } from "./rows/answering.ts";
 import { callOf, searchOf } from "./support/arena.ts";
 import { healthyServer, type OpenPlace, openPlace } from "./support/place.ts";
@@ -161,7 +161,7 @@ describe.runIf(hasTmux)("in a real terminal", () => {
     }
     await terminal.press("Escape");
     turns.push({ text: "second answer." });
-    await terminal.until(/^(?![\s\S]*esc close)/);
+    await terminal.until(EDITOR);
     await terminal.prompt("second");
     await terminal.until(/second answer\./);
   });

@@ -44,6 +44,12 @@ export interface Terminal {
   close(): Promise<void>;
 }
 
+/**
+ * Pi's editor with its line, whole, and the folder below it. That a page is not seen says nothing: Pi draws from the top, and a
+ * screen that is read while it is drawn lacks its end.
+ */
+export const EDITOR = /^─{10,}\n.*\n─{10,}\n~/m;
+
 /** Resolves once Pi shows its prompt. */
 export async function openTerminal(options: TerminalOptions): Promise<Terminal> {
   const { home, model, extension, columns, rows = 50 } = options;
