@@ -1,8 +1,9 @@
 /**
  * Owns: what the docs and editors read of the tables of keys: the JSON Schema of a configuration file, and the tables of all
- * keys in docs/configuration.md, between the marks of that page. generate-schema.ts writes both.
+ * keys and of the servers that /mcp add knows, between the marks of the pages in KEY_PAGES. generate-schema.ts writes both.
  */
 import * as z from "zod";
+import { KNOWN_SERVERS, type KnownServer } from "../src/shared/known-servers.ts";
 import { LIMITS } from "../src/shared/protocol/limits.ts";
 import { fileShape } from "../workers/connection/config/entry/schema.ts";
 import { HELD } from "../workers/connection/config/entry/server-keys.ts";
@@ -17,7 +18,7 @@ const fileSchema = () =>
 
 /**
  * The text of schema/mcp.schema.json, for completion in editors, which need no indentation: it was a third of the published
- * file. People read docs/configuration.md.
+ * file. People read the tables of the pages.
  */
 export const schemaText = (): string => `${JSON.stringify(fileSchema())}\n`;
 
@@ -45,8 +46,15 @@ interface JsonSchema extends Shape {
 
 type Defaults = Readonly<Record<string, unknown>>;
 
-/** Tables by name: a mark `<!-- keys: <name> -->` of the page begins one, `<!-- /keys -->` ends it. */
+/** Tables by name: a mark `<!-- keys: <name> -->` of a page begins one, `<!-- /keys -->` ends it. */
 export type KeyTables = Readonly<Record<string, string>>;
+
+/** The pages of docs/ with tables, and which. */
+export const KEY_PAGES: Readonly<Record<string, readonly string[]>> = {
+  "configuration.md": ["file", "server", "settings"],
+  "sign-in.md": ["oauth"],
+  "getting-started.md": ["known"],
+};
 
 const code = (value: unknown): string => `\`${JSON.stringify(value)}\``;
 
@@ -92,6 +100,9 @@ function inWords(shape: Shape): string {
 const insideOf = (shape: Shape): Shape[] =>
   [shape, ...(shape.anyOf ?? [])].filter((one) => one.properties !== undefined);
 
+/** A key that is read for files of other programs, and stands below its table, not in it. */
+const ALSO_READ = /^Another spelling of ([\w-]+(?:\.\w+)*)|\bhas no effect here\b/;
+
 interface TableOptions {
   defaults?: Defaults;
   /** Keys whose inner keys have a table of their own. */
@@ -111,16 +122,31 @@ function rowsOf(shape: Shape, options: TableOptions, before = ""): string[] {
     ];
     // A bar in a cell would end it, and `<port>` would be an element.
     const row = `| ${cells.join(" | ").replaceAll("<", "&lt;")} |`;
+    if (ALSO_READ.test(value.description ?? "")) return [];
     const inner = apart.includes(name) ? [] : insideOf(value);
     return [row, ...inner.flatMap((one) => rowsOf(one, options, `${name}.`))];
   });
 }
 
+/** For example "`callbackUrl` for `redirectUri`", of all keys of the shape that are only read. */
+function alsoRead(shape: Shape, { apart = [] }: TableOptions, before = ""): string[] {
+  return Object.entries(shape.properties ?? {}).flatMap(([key, value]) => {
+    const name = before + key;
+    const found = ALSO_READ.exec(value.description ?? "");
+    if (found) return [`\`${name}\` ${found[1] ? `for \`${found[1]}\`` : "without effect"}`];
+    return apart.includes(name) ? [] : insideOf(value).flatMap((one) => alsoRead(one, { apart }, `${name}.`));
+  });
+}
+
 function tableOf(shape: Shape, options: TableOptions = {}): string {
   const heads = ["key", "holds", ...(options.defaults ? ["default"] : []), "means"];
-  return [`| ${heads.join(" | ")} |`, `|${" --- |".repeat(heads.length)}`, ...rowsOf(shape, options)].join(
-    "\n",
-  );
+  const others = alsoRead(shape, options);
+  return [
+    `| ${heads.join(" | ")} |`,
+    `|${" --- |".repeat(heads.length)}`,
+    ...rowsOf(shape, options),
+    ...(others.length > 0 ? ["", `Also read: ${others.join(", ")}.`] : []),
+  ].join("\n");
 }
 
 /** Empty texts, lists and objects say nothing. */
@@ -142,6 +168,22 @@ const settingsDefaults = (): Defaults => ({
   "outputGuard.maxLines": LIMITS.resultLines,
 });
 
+function needsOf({ needs }: KnownServer): string {
+  if (needs === undefined) return "nothing";
+  if ("signIn" in needs) return "a sign-in";
+  const key = needs.optionalHeader ? "a key, if you have one" : "a key";
+  return `${key}: \`${needs.variable}\`, [made here](${needs.from})`;
+}
+
+const knownServers = (): string =>
+  [
+    "| name | for | needs |",
+    "| --- | --- | --- |",
+    ...KNOWN_SERVERS.map(
+      (known) => `| [${known.name}](${known.source}) | ${known.about} | ${needsOf(known)} |`,
+    ),
+  ].join("\n");
+
 export function keyTables(): KeyTables {
   const schema = fileSchema() as unknown as JsonSchema;
   const { server = {}, settings = {} } = schema.definitions;
@@ -151,17 +193,23 @@ export function keyTables(): KeyTables {
     server: tableOf(server, { defaults: serverDefaults(), apart: ["oauth"] }),
     oauth: tableOf(oauth),
     settings: tableOf(settings, { defaults: settingsDefaults() }),
+    known: knownServers(),
   };
 }
 
-/** The page with the tables of now. Throws an error if a mark is missing or unknown. */
-export function withKeyTables(page: string, tables: KeyTables): string {
-  const missing = new Set(Object.keys(tables));
+/** The page with these tables of now. Throws an error if a mark is missing or unknown. */
+export function withKeyTables(
+  page: string,
+  tables: KeyTables,
+  names: readonly string[] = Object.keys(tables),
+): string {
+  const missing = new Set(names);
   const written = page.replaceAll(
     /(<!-- keys: (\w+) -->\n)[\s\S]*?(<!-- \/keys -->)/g,
     (_all, start: string, name: string, end: string) => {
       const table = tables[name];
-      if (table === undefined) throw new Error(`there is no table of the keys of ${name}`);
+      if (table === undefined || !names.includes(name))
+        throw new Error(`there is no table of the keys of ${name}`);
       missing.delete(name);
       return `${start}\n${table}\n\n${end}`;
     },

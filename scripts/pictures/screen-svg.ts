@@ -1,15 +1,17 @@
 /**
  * Draws a terminal's screen: a dark window with a border, which reads well on a light and on a dark page. Each run of
- * text is stretched to its cells (`textLength`), so the grid is exact in whatever monospace font the reader has. Pure.
+ * text is stretched to its cells (`textLength`), so the grid is exact in whatever monospace font the reader has. Cells have
+ * whole sizes and colours are classes, since the package brings some of these files. Pure.
  */
 import { visibleWidth } from "../../src/shared/text/width.ts";
 import { type Run, readScreen, type Style } from "./screen.ts";
 import { escaped, MONOSPACE, round, svgOf } from "./svg.ts";
 
-const CELL = { width: 8.4, height: 18 };
-const FONT_SIZE = 14;
+const CELL = { width: 8, height: 18 };
+/** Most monospace letters are 0.6 of it wide: a cell. */
+const FONT_SIZE = 13.3;
 /** Where the letters stand in their cell, from its top. */
-const BASELINE = 13.5;
+const BASELINE = 13;
 const PADDING = 14;
 const BAR = 26;
 const RADIUS = 8;
@@ -58,20 +60,23 @@ function pieces({ text, column }: Run): { text: string; column: number; cells: n
   }));
 }
 
-function textsOf(run: Run, row: number): string[] {
+/** Lines and blocks must touch; letters keep their shape, and only the room between them changes. */
+const DRAWN = /[\u2500-\u259f]/;
+
+function textsOf(run: Run, row: number, inks: readonly string[]): string[] {
   const { bold, italic, dim, underline, strike } = run.style;
-  const classes = [bold && "b", italic && "i", dim && "d", underline && "u", strike && "s"].filter(Boolean);
-  const ink = colours(run.style)[0];
-  const look = [
-    ...(classes.length > 0 ? [`class="${classes.join(" ")}"`] : []),
-    ...(ink === INK ? [] : [`style="fill:${ink}"`]),
-  ];
+  const ink = inks.indexOf(colours(run.style)[0]);
+  const classes = [
+    ink !== -1 && `c${ink}`,
+    ...[bold && "b", italic && "i", dim && "d", underline && "u", strike && "s"],
+  ].filter(Boolean);
+  const look = classes.length > 0 ? [`class="${classes.join(" ")}"`] : [];
   return pieces(run).map(({ text, column, cells }) => {
     const attributes = [
       `x="${x(column)}"`,
       `y="${round(y(row) + BASELINE)}"`,
       `textLength="${round(cells * CELL.width)}"`,
-      'lengthAdjust="spacingAndGlyphs"',
+      ...(DRAWN.test(text) ? ['lengthAdjust="spacingAndGlyphs"'] : []),
       ...look,
     ];
     return `<text ${attributes.join(" ")}>${escaped(text)}</text>`;
@@ -105,15 +110,17 @@ export function screenSvg(captured: string, { title, columns }: ScreenOptions): 
     (colour, i) => `<circle cx="${PADDING + 5 + i * 17}" cy="${BAR / 2 + 1}" r="5" fill="${colour}"/>`,
   );
   const window = `<rect class="window" x=".5" y=".5" width="${round(width - 1)}" height="${round(height - 1)}" rx="${RADIUS}"/>`;
+  const inks = [...new Set(rows.flat().map(({ style }) => colours(style)[0]))].filter((ink) => ink !== INK);
+  const css = `${CSS}${inks.map((ink, i) => `.c${i}{fill:${ink}}`).join("")}`;
   const body = rows.flatMap((runs, row) => [
     ...grounds(runs).map((run) => backgroundOf(run, row)),
-    ...runs.flatMap((run) => textsOf(run, row)),
+    ...runs.flatMap((run) => textsOf(run, row, inks)),
   ]);
   return svgOf({
     title,
     width,
     height,
-    css: CSS,
+    css,
     body: [window, ...dots, ...body.filter((line) => line !== "")].join("\n"),
   });
 }

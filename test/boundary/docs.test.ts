@@ -6,14 +6,16 @@ import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { keyTables, withKeyTables } from "../../scripts/key-tables.ts";
+import { KEY_PAGES, keyTables, withKeyTables } from "../../scripts/key-tables.ts";
 import { checkArguments, readCommandLine } from "../../src/cli/words/parse.ts";
+import { knownServer } from "../../src/shared/known-servers.ts";
 import { ERROR_CODES } from "../../src/shared/protocol/errors.ts";
 import { parseAdd } from "../../src/shared/setup.ts";
 import { splitWords } from "../../src/shared/text/split-words.ts";
 import { subcommand, WORDS } from "../../src/ui/command/words.ts";
 import { parseConfigText } from "../../workers/connection/config/files/files.ts";
 import { WINDOW_VARIABLES } from "../../workers/connection/hub/window-variables.ts";
+import { packedEntry } from "../support/run-package.ts";
 import { anchorsOf, codeBlocks, codeSpans, linksOf, tableRows } from "./support/markdown.ts";
 
 const root = join(import.meta.dirname, "..", "..");
@@ -26,6 +28,8 @@ const OTHER_PAGES = ["CONTRIBUTING.md", "bench/README.md", "bench/METHOD.md", "t
 const pages = new Map(
   await Promise.all([...USER_PAGES, ...OTHER_PAGES].map(async (path) => [path, await read(path)] as const)),
 );
+/** Pages for people who read the code; the package has the others. */
+const isPacked = (name: string): boolean => !["README.md", "architecture.md", "tour.md"].includes(name);
 const pageOf = (path: string): string => pages.get(path) ?? "";
 
 const SOURCE = { file: "/home/me/.pi/agent/mcp.json", origin: "user", required: false } as const;
@@ -86,8 +90,12 @@ const addExamples = (page: string): string[] =>
 
 function problemOfAdd(rest: string): string | undefined {
   const split = splitWords(rest);
-  const parsed = "words" in split ? parseAdd(split.words) : split;
-  return "problem" in parsed ? parsed.problem : undefined;
+  if (!("words" in split)) return split.problem;
+  const parsed = parseAdd(split.words);
+  if ("add" in parsed) return undefined;
+  // One of these names alone is a whole command.
+  const bare = parsed.instead?.bare;
+  return bare !== undefined && knownServer(bare) ? undefined : parsed.problem;
 }
 
 const isWord = (word: string): boolean => Object.hasOwn(WORDS, subcommand(word));
@@ -161,10 +169,16 @@ test("docs/troubleshooting.md explains each error code, and no other", () => {
   expect(codes.map((code) => code.replaceAll("`", "")).toSorted()).toEqual([...ERROR_CODES].sort());
 });
 
-describe("docs/configuration.md", () => {
-  test("its tables of keys are up to date: npm run schema", () => {
-    const page = pageOf("docs/configuration.md");
-    expect(page).toBe(withKeyTables(page, keyTables()));
+describe("tables of keys", () => {
+  test.each(Object.entries(KEY_PAGES))("those of docs/%s are up to date: npm run schema", (name, tables) => {
+    const page = pageOf(`docs/${name}`);
+    expect(page).toBe(withKeyTables(page, keyTables(), tables));
+  });
+
+  test("each table has its page, and keys that are only read stand below it", () => {
+    expect(Object.values(KEY_PAGES).flat().toSorted()).toEqual(Object.keys(keyTables()).sort());
+    expect(pageOf("docs/configuration.md")).toContain("Also read: `mcp-servers` for `mcpServers`.");
+    expect(Object.values(keyTables()).join("")).not.toContain("Another spelling");
   });
 
   test("a table without its mark, a mark without its table -> an error", () => {
@@ -205,14 +219,16 @@ test("docs/troubleshooting.md explains each reason why there is no hub", async (
   expect(reasons.filter((reason) => !isExplained(reason))).toEqual([]);
 });
 
-test("docs/security.md names each file that the workers write below the agent folder", async () => {
-  const named = codeSpans(pageOf("docs/security.md"));
+test("docs/limits.md names each file that the workers write below the agent folder", async () => {
+  const named = codeSpans(pageOf("docs/limits.md"));
   const sources = await readdir(join(root, "workers"), { recursive: true });
   const texts = await Promise.all(
     sources.filter((path) => path.endsWith(".ts")).map((path) => read(join("workers", path))),
   );
   const written = texts.flatMap((text) =>
-    [...text.matchAll(/(?:agentDir, |_(?:FOLDER|FILE|LOG) = )"(mcp[\w.-]*)"/g)].map(([, name = ""]) => name),
+    [...text.matchAll(/(?:agentDir, |\b\w*(?:FOLDER|FILE|LOG) = )"(mcp[\w.-]*)"/g)].map(
+      ([, name = ""]) => name,
+    ),
   );
   expect(written.length).toBeGreaterThan(7);
   expect(written.filter((name) => !named.some((span) => span.startsWith(name)))).toEqual([]);
@@ -254,6 +270,31 @@ describe("links", () => {
       if (!isThere || !hasAnchor) broken.push(link);
     }
     expect(broken).toEqual([]);
+  });
+
+  test("of each page in the package lead to a file in the package, or to an address that exists", async () => {
+    const folder = dirname(await packedEntry());
+    const files = (await readdir(folder, { recursive: true })).map((path) => path.replaceAll("\\", "/"));
+    const packed = files.filter((path) => path.endsWith(".md"));
+    expect(packed).toEqual(
+      expect.arrayContaining(["README.md", ...DOCS.filter(isPacked).map((name) => `docs/${name}`)]),
+    );
+    const texts = await Promise.all(packed.map((path) => readFile(join(folder, path), "utf8")));
+    const links = packed.flatMap((path, i) =>
+      linksOf(texts[i] ?? "").map((link) => {
+        const target = link.split("#", 1)[0] ?? "";
+        return { page: path, link, target: target === "" ? path : join(dirname(path), target) };
+      }),
+    );
+    expect(links.length).toBeGreaterThan(50);
+    const isAddress = (link: string): boolean => /^https:\/\//.test(link);
+    expect(links.filter(({ link, target }) => !isAddress(link) && !files.includes(target))).toEqual([]);
+    // What nobody can read: the package names no repository and no page for reports, so no page promises one.
+    const { repository, bugs, homepage } = JSON.parse(await read("package.json")) as Record<string, unknown>;
+    expect({ repository, bugs, homepage }).toEqual({});
+    expect(
+      packed.filter((_path, i) => /maintainers|npm page|an issue\b|pull request to/i.test(texts[i] ?? "")),
+    ).toEqual([]);
   });
 
   test("docs/README.md lists each page", () => {

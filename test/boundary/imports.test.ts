@@ -4,7 +4,7 @@
 
 import { readdirSync } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
-import { dirname, join, relative } from "node:path";
+import { dirname, join } from "node:path";
 import { build, transform } from "esbuild";
 import { describe, expect, test } from "vitest";
 import { builtOutputs } from "../support/built-outputs.ts";
@@ -18,9 +18,9 @@ const FIRST_BYTES = 76 * 1024;
 const MAIN_BYTES = 166 * 1024;
 /**
  * What `npm install` lays on the disk. Of it the hub of shared servers has 42 KB, because it holds all that it loads: a
- * chunk that it shared with a worker could be deleted by an update while it runs. Its page and the limits have 20 KB.
+ * chunk that it shared with a worker could be deleted by an update while it runs. Its page and the limits have 20 KB, and the pictures of the pages 25 KB.
  */
-const PACKAGE_BYTES = 1_690_000;
+const PACKAGE_BYTES = 1_706_000;
 /** The command, and the chunks that it shares with the screens. Names of chunks hold a hash of their content. */
 const COMMAND = readdirSync(join(root, "dist"))
   .filter((name) => /^(cli|chunk-).*\.js$/.test(name))
@@ -264,16 +264,12 @@ describe("built files", () => {
   });
 });
 
-test("the package is small on the disk, and holds the pages of the documentation without their pictures", async () => {
+test("the package is small on the disk", async () => {
   const folder = dirname(await packedEntry());
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile()).map((file) => join(file.parentPath, file.name));
   const sizes = await Promise.all(files.map(async (file) => (await stat(file)).size));
   const bytes = sizes.reduce((sum, size) => sum + size, 0);
-  const paths = files.map((file) => relative(folder, file).replaceAll("\\", "/"));
-  expect(paths).toEqual(expect.arrayContaining(["index.js", "docs/configuration.md", "docs/security.md"]));
-  // Pages for people who choose a client or change this one are read in the repository.
-  expect(paths.filter((path) => /\.svg$|architecture|comparison/.test(path))).toEqual([]);
   process.stdout.write(`the package has ${(bytes / 1_000).toFixed(0)} KB unpacked\n`);
   expect(bytes).toBeLessThan(PACKAGE_BYTES);
 });

@@ -1,7 +1,7 @@
 /**
  * The limits that both sides know or that users notice: what a server, a file or a thread may cost before it is cut off.
- * Limits of one folder stand in that folder; docs/security.md lists all that bound foreign input, and
- * test/boundary/security-table.test.ts compares the two. Units are in the names. A boundary test pins the values.
+ * Limits of one folder stand in that folder; docs/limits.md lists all that bound foreign input, and
+ * test/boundary/limits.test.ts compares the two. Units are in the names. A boundary test pins the values.
  */
 export const LIMITS = {
   /** Longest name of a tool that providers accept (OpenAI and Anthropic: 64 of `[A-Za-z0-9_-]`). */

@@ -65,15 +65,25 @@ describe("screenSvg", () => {
 
   test("each text has the width of its cells", () => {
     const [text = ""] = texts("日本 x");
-    expect(text).toContain('textLength="50.4" lengthAdjust="spacingAndGlyphs"');
+    expect(text).toContain('textLength="48"');
+  });
+
+  test("lines and blocks are stretched, so that they touch; letters are not", () => {
+    expect(texts("───  abc").map((text) => text.includes("spacingAndGlyphs"))).toEqual([true, false]);
+  });
+
+  test("a colour -> a class, once", () => {
+    const drawn = svg(`${ESC}[31ma${ESC}[0m b ${ESC}[1;31mc`);
+    expect(drawn.split(".c0{fill:#e06c75}")).toHaveLength(2);
+    expect(drawn).toMatch(/class="c0">a<[\s\S]*>b<[\s\S]*class="c0 b">c</);
   });
 
   test("several spaces -> texts of their own, each in its column", () => {
     const at = texts("a  b c   d").map((text) => /x="([\d.]+)".*>([^<]*)</.exec(text)?.slice(1));
     expect(at).toEqual([
       ["14", "a"],
-      ["39.2", "b c"],
-      ["89.6", "d"],
+      ["38", "b c"],
+      ["86", "d"],
     ]);
   });
 
@@ -85,7 +95,7 @@ describe("screenSvg", () => {
   test("neighbours with one ground -> one rectangle, spaces included", () => {
     const grounds = svg(`${ESC}[42m a ${ESC}[1mb${ESC}[0m c`).match(/<rect class="g"[^>]*>/g);
     expect(grounds).toHaveLength(1);
-    expect(grounds?.[0]).toContain('width="33.6"');
+    expect(grounds?.[0]).toContain('width="32"');
   });
 
   test("inverse -> ink and ground change places", () => {
@@ -94,6 +104,6 @@ describe("screenSvg", () => {
   });
 
   test("the size follows from columns and lines", () => {
-    expect(screenSvg("a\nb", { title: "A", columns: 10 })).toContain('width="112" height="83"');
+    expect(screenSvg("a\nb", { title: "A", columns: 10 })).toContain('width="108" height="83"');
   });
 });

@@ -1,4 +1,4 @@
-/** The limits of what a server may ask the user. docs/security.md lists them. */
+/** The limits of what a server may ask the user. docs/limits.md lists them. */
 
 /** One message, which a person reads before answering: a screen of text. */
 export const MESSAGE_CHARS = 2_000;

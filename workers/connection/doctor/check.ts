@@ -1,4 +1,4 @@
-/** What a check gets and answers, the words that checks share, and what the doctor may cost (docs/security.md). */
+/** What a check gets and answers, the words that checks share, and what the doctor may cost (docs/limits.md). */
 
 import type { DoctorStage, Finding } from "../../../src/shared/protocol/person.ts";
 import type { CatalogPublisher } from "../catalog/catalog.ts";

@@ -190,6 +190,6 @@ export function remedyForUnread(read: Exclude<Unread, { kind: "missing" }>): str
   return "Make the file readable, or delete it.";
 }
 
-/** Modes of what the extension writes: only the user may read it (docs/security.md). */
+/** Modes of what the extension writes: only the user may read it (docs/limits.md). */
 export const PRIVATE_FILE = 0o600;
 export const PRIVATE_FOLDER = 0o700;

@@ -95,7 +95,7 @@ const key = <S extends z.ZodType>(schema: () => S, about: Omit<PlanKey<S>, "sche
 
 const scopes = {
   schema: () => z.union([text(), names()]),
-  description: "Another spelling of scope; a text or a list.",
+  description: "Another spelling of oauth.scope; a text or a list.",
   examples: [["read", "write"]],
 };
 
@@ -155,7 +155,7 @@ const OAUTH_KEYS = {
   }),
   callbackUrl: {
     schema: text,
-    description: "Another spelling of redirectUri.",
+    description: "Another spelling of oauth.redirectUri.",
     examples: ["http://127.0.0.1:3118/callback"],
   },
   callbackPort: key(() => z.int().min(1).max(65_535), {
@@ -270,10 +270,14 @@ export const authShape = () =>
       },
       CLIENT_ID: {
         schema: text,
-        description: "Id of a registered client, as Cursor writes it.",
+        description: "Another spelling of oauth.clientId, as Cursor writes it.",
         examples: ["my-client"],
       },
-      CLIENT_SECRET: { schema: text, description: "Its secret.", examples: ["${DOCS_SECRET}"] },
+      CLIENT_SECRET: {
+        schema: text,
+        description: "Another spelling of oauth.clientSecret.",
+        examples: ["${DOCS_SECRET}"],
+      },
       scopes,
     }),
   );

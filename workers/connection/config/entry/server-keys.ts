@@ -85,7 +85,7 @@ const exposures = (written: Record<string, (typeof EXPOSURES)[number]> = {}): Re
 
 export const SERVER_KEYS = {
   type: joint(() => z.enum(["stdio", "http", "streamable-http", "sse"]), {
-    description: "How to talk to the server. Told from command or url.",
+    description: "How to talk to the server. Derived from command or url.",
     examples: ["http"],
   }),
   command: joint(filled, { description: "Program of a local server; no shell.", examples: ["npx"] }),

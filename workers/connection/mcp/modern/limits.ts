@@ -1,4 +1,4 @@
-/** The limits of what a server of the modern era may make this client do. docs/security.md lists them. */
+/** The limits of what a server of the modern era may make this client do. docs/limits.md lists them. */
 
 /** Rounds of questions for one request. */
 export const ROUNDS = 10;

@@ -1,12 +1,13 @@
 /**
- * Owns: the check that the tables of limits in docs/security.md have the numbers of the code. A row names its constant:
- * `<key>` or `LIMITS.<key>`, or `<file>: <NAME>` for a constant in another file, whose path starts in workers/connection
- * unless it starts with `src` or `workers`.
+ * Owns: the check that the tables of docs/limits.md, and the ten rows of docs/security.md, have the numbers of the code.
+ * support/limits.txt names the constant of each row, in the order of the page: `<key>` of LIMITS, or `<file>: <NAME>` for a
+ * constant in another file, whose path starts in workers/connection unless it starts with `src` or `workers`.
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
+import { tableRows } from "./support/markdown.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 
@@ -55,9 +56,10 @@ const OWN_PACE: readonly (keyof typeof LIMITS)[] = [
 ];
 
 interface Row {
+  /** The heading above the table. */
+  section: string;
   input: string;
   bound: string;
-  constant: string;
 }
 
 /** `8 MiB` -> bytes, `30 s` -> milliseconds, `2,000 tools` -> the number. The first number and its unit count. */
@@ -66,13 +68,23 @@ function amountOf(bound: string): number {
   return Number(digits.replaceAll(",", "")) * (UNITS[unit] ?? 1);
 }
 
-function readTable(text: string): Row[] {
-  const rows = text
-    .split("\n")
-    .filter((line) => /^\|[^|]*\| [\d,.]+[^|]*\| `(?:LIMITS\.)?\w+` \||^\|.*`[\w/.-]+\.ts: /.test(line));
-  return rows.map((line) => {
-    const [, input = "", bound = "", constant = ""] = line.split("|").map((cell) => cell.trim());
-    return { input, bound, constant: constant.replaceAll("`", "").replace("LIMITS.", "") };
+/** The rows of all tables whose second column is a limit. */
+function limitsOf(page: string): Row[] {
+  return page.split(/^## /m).flatMap((part) => {
+    const section = part.slice(0, part.indexOf("\n"));
+    const [heads, ...cells] = tableRows(part);
+    if (heads?.[1] !== "limit") return [];
+    return cells.map(([input = "", bound = ""]) => ({ section, input, bound }));
+  });
+}
+
+/** What a line of support/limits.txt says: `# <heading>`, or `<row> -> <constant>`. */
+function readNames(text: string): { row: string; constant: string }[] {
+  let section = "";
+  return text.split("\n").flatMap((line) => {
+    if (line.startsWith("# ")) section = line.slice(2);
+    const [, input, constant] = /^(.*) -> (.*)$/.exec(line) ?? [];
+    return input === undefined || constant === undefined ? [] : [{ row: `${section}: ${input}`, constant }];
   });
 }
 
@@ -90,24 +102,39 @@ async function numberOf(constant: string): Promise<unknown> {
   return constantIn(await readFile(join(folder, file), "utf8"), name);
 }
 
-const rows = readTable(await readFile(join(root, "docs", "security.md"), "utf8"));
+const read = (path: string): Promise<string> => readFile(join(root, path), "utf8");
+const rows = limitsOf(await read("docs/limits.md"));
+const names = readNames(await read("test/boundary/support/limits.txt"));
 
-describe("docs/security.md", () => {
-  test("the table has rows", () => {
-    expect(rows.length).toBeGreaterThan(40);
+describe("docs/limits.md", () => {
+  test("the tables have the rows of support/limits.txt, in its order", () => {
+    expect(rows.length).toBeGreaterThan(200);
+    expect(rows.map(({ section, input }) => `${section}: ${input}`)).toEqual(names.map(({ row }) => row));
   });
 
-  test.each(rows.map((row) => [row.input, row] as const))("%s", async (_input, { bound, constant }) => {
-    expect(amountOf(bound), `${constant} in docs/security.md`).toBe(await numberOf(constant));
-  });
+  test.each(rows.map((row, i) => [row.input, row.bound, names[i]?.constant ?? ""] as const))(
+    "%s: %s",
+    async (_input, bound, constant) => {
+      expect(amountOf(bound), `${constant} in docs/limits.md`).toBe(await numberOf(constant));
+    },
+  );
 
   test("each limit of the code -> it has a row, or sets the extension's own pace", () => {
-    const named = new Set(rows.map(({ constant }) => constant));
+    const named = new Set(names.map(({ constant }) => constant));
     const missing = Object.keys(LIMITS).filter(
       (key) => !named.has(key) && !OWN_PACE.includes(key as keyof typeof LIMITS),
     );
     expect(missing).toEqual([]);
   });
+});
+
+test("docs/security.md repeats ten limits of docs/limits.md, with the same numbers", async () => {
+  const repeated = limitsOf(await read("docs/security.md"));
+  expect(repeated).toHaveLength(10);
+  const known = rows.map(({ input, bound }) => `${input}: ${bound}`);
+  expect(
+    repeated.map(({ input, bound }) => `${input}: ${bound}`).filter((row) => !known.includes(row)),
+  ).toEqual([]);
 });
 
 describe("the check itself", () => {
@@ -124,7 +151,13 @@ describe("the check itself", () => {
   test("a number that differs, a constant that is missing -> the check finds it", () => {
     expect(constantIn("const A = 4 * 1_024;\n", "A")).toBe(4096);
     expect(() => constantIn("const A = 4;\n", "B")).toThrow("B is not a number");
-    const [row] = readTable("| a name | 65 characters | `LIMITS.toolNameChars` | cut |");
+    const [row] = limitsOf(
+      "## Names\n\n| what | limit | beyond it |\n| --- | --- | --- |\n| a name | 65 characters | cut |\n",
+    );
+    expect(row).toMatchObject({ section: "Names", input: "a name" });
     expect(amountOf(row?.bound ?? "")).not.toBe(LIMITS.toolNameChars);
+    expect(readNames("# Names\na name -> toolNameChars\n")).toEqual([
+      { row: "Names: a name", constant: "toolNameChars" },
+    ]);
   });
 });
