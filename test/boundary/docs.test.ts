@@ -15,6 +15,7 @@ import { splitWords } from "../../src/shared/text/split-words.ts";
 import { subcommand, WORDS } from "../../src/ui/command/words.ts";
 import { parseConfigText } from "../../workers/connection/config/files/files.ts";
 import { WINDOW_VARIABLES } from "../../workers/connection/hub/window-variables.ts";
+import { commandsOf, docCommands, unaccounted } from "../support/doc-commands.ts";
 import { packedEntry } from "../support/run-package.ts";
 import { anchorsOf, codeBlocks, codeSpans, linksOf, tableRows } from "./support/markdown.ts";
 
@@ -160,6 +161,19 @@ describe("the command pi-mcp-threads", () => {
     expect(dance).toEqual(["dance", "a b"]);
     expect(() => readThrough(dance)).toThrow();
     expect(() => readThrough(lisp)).toThrow();
+  });
+});
+
+describe("each command of the pages", () => {
+  test("is run by a test, or has a reason why not", async () => {
+    expect(unaccounted(await docCommands())).toEqual({ notRun: [], stale: [] });
+  });
+
+  test("one that is new to the pages -> the check finds it", () => {
+    const page =
+      "`npm run dance`\n\n```bash\npi-mcp-threads list   # all\ncurl \\\n  x.test\n```\n\n```text\n/mcp add x\nSay it.\n```\n";
+    expect(commandsOf(page)).toEqual(["pi-mcp-threads list", "curl x.test", "/mcp add x", "npm run dance"]);
+    expect(unaccounted(commandsOf(page)).notRun).toEqual(["curl x.test", "npm run dance"]);
   });
 });
 

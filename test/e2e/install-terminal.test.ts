@@ -3,6 +3,7 @@
  * that name from the path of the file that it loads.
  */
 import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
@@ -66,6 +67,13 @@ async function fromRegistry(at: PiHome): Promise<SourceInfo> {
   return { path: join(folder, "index.js"), source: "npm:pi-mcp-threads" };
 }
 
+/** As docs/getting-started.md says: afterwards neither the settings nor the folder has it. */
+async function remove(at: PiHome): Promise<void> {
+  await pi(at, ["remove", "npm:pi-mcp-threads"]);
+  expect(await pi(at, ["list"])).not.toContain("pi-mcp-threads");
+  expect(existsSync(join(at.agentDir, "npm", "node_modules", "pi-mcp-threads"))).toBe(false);
+}
+
 async function fromFolder(at: PiHome): Promise<Partial<SourceInfo>> {
   const folder = dirname(await packedEntry());
   await pi(at, ["install", folder]);
@@ -84,4 +92,5 @@ test.each(
   const { extensions, source } = await listed(at);
   expect(extensions).toEqual(["pi-mcp-threads"]);
   expect(source).toMatchObject(expected);
+  if (install === fromRegistry) await remove(at);
 });
