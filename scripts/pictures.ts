@@ -2,18 +2,22 @@
  * Owns: `npm run pictures [name ...]`: the pictures of the documentation. Screens are those of the real Pi with the packed
  * extension, real servers and a scripted model, in tmux; the charts are made from bench/figures.
  * Must not: need a key, or a network beyond the first fetch of Pi.
- * To add a screen: a scene in SCENES. Called by: people, after a change of what a screen shows.
+ * To add a screen: a scene in pictures/scenes.ts. Called by: people, after a change of what a screen shows.
  */
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
-import { delimiter, join } from "node:path";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { delimiter, dirname, join } from "node:path";
 import { packedExtension } from "../bench/support/build.ts";
 import { formatNumber } from "../bench/support/stats.ts";
-import { type ModelScript, startModel } from "../test/support/model.ts";
-import { createHome, type PiHome, runPrint } from "../test/support/pi-run.ts";
-import { openTerminal, type Terminal } from "../test/support/terminal.ts";
+import { startModel } from "../test/support/model.ts";
+import { createHome, type PiHome } from "../test/support/pi-home.ts";
+import { openTerminal } from "../test/support/terminal.ts";
+import { openTmux, untilShown } from "../test/support/tmux.ts";
 import { chartSvg, type Group } from "./pictures/chart.ts";
 import { figureOf, machineOf, readFigures } from "./pictures/figures.ts";
 import { linesSvg, type Series } from "./pictures/lines.ts";
+import { SCENES, type Scene } from "./pictures/scenes.ts";
 import { screenSvg } from "./pictures/screen-svg.ts";
 
 const ROOT = join(import.meta.dirname, "..");
@@ -23,174 +27,107 @@ const FIGURES = join(ROOT, "bench", "figures", "2026-11-23-peers.md");
 /** What `npm run -s bench -- shared --markdown` writes. */
 const SHARED_FIGURES = /^[\d-]+-shared\.md$/;
 
-interface Scene {
-  title: string;
-  columns: number;
-  rows: number;
-  mcp: Record<string, unknown>;
-  script: ModelScript;
-  /** Resolves when the screen shows what the picture is of. */
-  play(terminal: Terminal): Promise<unknown>;
-  /** The first line of the picture; without it, the first line that is not empty. */
-  from?: RegExp;
-}
-
-/** Servers from npm, found on the PATH as if they were installed. */
-const SERVERS = {
-  everything: { command: "mcp-server-everything", args: ["stdio"], description: "Examples of all features" },
-  filesystem: { command: "mcp-server-filesystem", args: ["."], description: "Files of the project" },
-  memory: { command: "mcp-server-memory", description: "What was learned about people and things" },
-};
+/** Programs of the servers, and of Node. */
 const PROGRAMS = join(ROOT, "node_modules", ".bin");
-
-const calls = (name: string, args: unknown, text = "") => ({ text, toolCalls: [{ name, args }] });
-
-const ANSWER = "19 + 23 is 42, and the folder holds README.md and src.";
-
-const PANEL_SERVERS = {
-  mcpServers: {
-    ...SERVERS,
-    everything: { ...SERVERS.everything, lifecycle: "eager", directTools: ["echo"] },
-    broken: { command: "no-such-program", lifecycle: "eager" },
-  },
-};
-
-async function openPanel(terminal: Terminal): Promise<void> {
-  await terminal.until(/MCP: \d/);
-  await terminal.prompt("/mcp");
-  await terminal.until(/everything +connected +\S+ +\d+ +\d+ +[\d.]+k[\s\S]*broken +failed/);
-}
-
-const SCENES: Readonly<Record<string, Scene>> = {
-  session: {
-    title:
-      "A session of Pi: the model searches for a tool with ToolSearch, which loads it, then calls everything get-sum and filesystem list_directory.",
-    columns: 96,
-    rows: 60,
-    mcp: { mcpServers: SERVERS },
-    script: [
-      calls("ToolSearch", { query: "add two numbers", limit: 1 }),
-      calls("everything__get-sum", { a: 19, b: 23 }),
-      calls("ToolSearch", { query: "list directory", limit: 1 }),
-      calls("filesystem__list_directory", { path: "." }),
-      { text: ANSWER },
-    ],
-    from: /^ ?Add 19 and 23/,
-    play: async (terminal) => {
-      await terminal.until(/MCP: \d/);
-      await terminal.prompt("Add 19 and 23 with a tool, then list the project folder.");
-      await terminal.until(/19 \+ 23 is 42/);
-    },
-  },
-  panel: {
-    title: "The panel of /mcp: each server with its state, its tools and what they cost.",
-    columns: 96,
-    rows: 26,
-    mcp: PANEL_SERVERS,
-    script: [],
-    from: /^─+$/,
-    play: openPanel,
-  },
-  server: {
-    title: "A server in the panel of /mcp: what runs, since when, from which file, and what can be done.",
-    columns: 96,
-    rows: 34,
-    mcp: PANEL_SERVERS,
-    script: [],
-    from: /^─+$/,
-    play: async (terminal) => {
-      await openPanel(terminal);
-      await terminal.press("Enter");
-      await terminal.until(/process +stdio · up[\s\S]*→ Tools/);
-    },
-  },
-  tools: {
-    title:
-      "The tools of a server in the panel of /mcp: which are declared to the model, and what each costs.",
-    columns: 96,
-    rows: 34,
-    mcp: PANEL_SERVERS,
-    script: [],
-    from: /^─+$/,
-    play: async (terminal) => {
-      await openPanel(terminal);
-      await terminal.press("Enter");
-      await terminal.until(/→ Tools/);
-      await terminal.press("Enter");
-      await terminal.until(/~\d+ of ~[\d.]+k tokens declared[\s\S]*● echo/);
-      await terminal.press("Down");
-      await terminal.until(/→ . /);
-    },
-  },
-  add: {
-    title:
-      "/mcp add: what the server would run, its answer to a trial, and the question where it is written.",
-    columns: 96,
-    rows: 34,
-    mcp: { mcpServers: { memory: SERVERS.memory } },
-    script: [],
-    from: /^ ?Where|^─+$/,
-    play: async (terminal) => {
-      await terminal.until(/MCP: \d/);
-      await terminal.prompt("/mcp add files mcp-server-filesystem .");
-      await terminal.until(/Test it/);
-      await terminal.press("Enter");
-      await terminal.until(/answers over stdio/);
-    },
-  },
-};
+const SYSTEM = ["/usr/local/bin", "/usr/bin", "/bin"].join(delimiter);
+const SIZE = { columns: 96, rows: 44 };
+/** What a home is called in a picture. */
+const HOME = "/home/me";
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: terminals' sequences begin with this character.
 const plain = (line: string): string => line.replaceAll(/\u001b\[[\d;:]*[A-Za-z]/g, "").trimEnd();
 
-/** The captured lines from the scene's first line to the last one that is not empty. */
-function cropped(captured: string, from: RegExp | undefined): string {
+/** The captured lines from the scene's first line to its last one. */
+function cropped(captured: string, { from, to }: Scene): string {
   const lines = captured.split("\n");
   const first = lines.findIndex((line) => (from ? from.test(plain(line)) : plain(line) !== ""));
-  const last = lines.findLastIndex((line) => plain(line) !== "");
   if (first === -1) throw new Error(`the screen has no line ${from}:\n${lines.map(plain).join("\n")}`);
-  return lines.slice(first, last + 1).join("\n");
+  const end = to ? lines.findIndex((line, i) => i > first && to.test(plain(line))) : -1;
+  const shown = lines.slice(first, end === -1 ? undefined : end);
+  return shown.slice(0, shown.findLastIndex((line) => plain(line) !== "") + 1).join("\n");
 }
 
-/** Runs Pi once, so that the tools are known at the next start, as they are to a person who has used the servers. */
-async function learnTools(home: PiHome, extension: string, env: Record<string, string>): Promise<void> {
-  const model = await startModel([calls("ToolSearch", { query: "anything" })]);
-  try {
-    const { code, stderr } = await runPrint({
-      home,
-      model,
-      extensions: extension,
-      prompt: "Search once.",
-      env,
-    });
-    if (code !== 0) throw new Error(`Pi ended with ${code}: ${stderr}`);
-  } finally {
-    await model.close();
+/** Asks all servers once, so that the tools are known at the next start, as they are to a person who has used the servers. */
+async function learnTools(home: PiHome, entry: string, env: Record<string, string>): Promise<void> {
+  const list = spawn(process.execPath, [commandOf(entry), "list"], {
+    cwd: home.cwd,
+    env: home.env(env),
+    stdio: "ignore",
+  });
+  const [code] = await once(list, "close");
+  // 3: a server cannot be reached, as some scenes want it.
+  if (code !== 0 && code !== 3) throw new Error(`list ended with ${code}`);
+}
+
+/** The packed command beside the extension. */
+const commandOf = (entry: string): string => join(dirname(entry), "dist", "cli.js");
+
+/** Pi, or a shell, in a terminal. */
+async function openStage(scene: Scene, home: PiHome, entry: string, env: Record<string, string>) {
+  if (scene.program !== "shell") {
+    const model = await startModel(scene.script ?? []);
+    const terminal = await openTerminal({ home, model, extension: entry, ...SIZE, env });
+    const close = (): Promise<unknown> => Promise.all([terminal.close(), model.close()]);
+    return { ...terminal, close };
   }
+  const bin = join(home.dir, "bin");
+  await mkdir(bin);
+  await symlink(commandOf(entry), join(bin, "pi-mcp-threads"));
+  const shell = { ...home.env({ LANG: "C.UTF-8", TMUX: undefined, ...env }), PS1: "$ " };
+  const tmux = await openTmux({
+    ...SIZE,
+    cwd: home.cwd,
+    env: { ...shell, PATH: `${bin}${delimiter}${env.PATH}` },
+    program: ["bash", "--norc"],
+  });
+  const screen = async (): Promise<string[]> => (await tmux.run("capture-pane", "-p")).join("\n").split("\n");
+  const send = (...keys: string[]): Promise<unknown> => tmux.run("send-keys", ...keys);
+  return {
+    until: (expected: RegExp) => untilShown(screen, expected),
+    type: (text: string) => send("-l", text),
+    press: (key: string) => send(key),
+    prompt: async (text: string) => {
+      await send("-l", text);
+      await send("Enter");
+    },
+    colours: async () => (await tmux.run("capture-pane", "-p", "-e", "-N")).join("\n"),
+    close: () => tmux.kill(),
+  };
 }
 
 async function screenOf(scene: Scene): Promise<string> {
-  const { columns, rows, title } = scene;
   const { entry } = await packedExtension();
   const home = await createHome({
-    mcp: scene.mcp,
+    ...(scene.mcp ? { mcp: scene.mcp } : {}),
     settings: { theme: "dark" },
-    files: { "README.md": "# A project\n", "src/main.ts": "export {};\n" },
+    files: { "README.md": "# A project\n", "src/main.ts": "export {};\n", ...scene.files },
   });
-  const model = await startModel(scene.script);
   try {
-    const env = { COLORTERM: "truecolor", PATH: `${PROGRAMS}${delimiter}${process.env.PATH}` };
-    await learnTools(home, entry, env);
-    const terminal = await openTerminal({ home, model, extension: entry, columns, rows, env });
+    await writeBelow(home.dir, scene.homeFiles ?? {});
+    const env = { COLORTERM: "truecolor", PATH: `${PROGRAMS}${delimiter}${SYSTEM}` };
+    if (!scene.isFirstStart) await learnTools(home, entry, env);
+    const stage = await openStage(scene, home, entry, env);
     try {
-      await scene.play(terminal);
-      return screenSvg(cropped(await terminal.colours(), scene.from), { title, columns });
+      const taken: string[] = [];
+      const keep = async (): Promise<void> => {
+        const shown = (await stage.colours()).replaceAll(home.dir, HOME).replaceAll(PROGRAMS, `${HOME}/bin`);
+        taken.push(cropped(shown, scene));
+      };
+      await scene.play({ ...stage, keep });
+      await keep();
+      return screenSvg(taken.join("\n\n"), { title: scene.title, columns: SIZE.columns });
     } finally {
-      await terminal.close();
+      await stage.close();
     }
   } finally {
-    await model.close();
     await home.dispose();
+  }
+}
+
+async function writeBelow(folder: string, files: Readonly<Record<string, unknown>>): Promise<void> {
+  for (const [path, content] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, path)), { recursive: true });
+    await writeFile(join(folder, path), JSON.stringify(content));
   }
 }
 

@@ -60,6 +60,12 @@ function pieces({ text, column }: Run): { text: string; column: number; cells: n
   }));
 }
 
+/** A line across the screen, which would be hundreds of bytes as a text. */
+function lineOf({ column, cells, style }: Omit<Run, "text">, row: number): string {
+  const size = `width="${round(cells * CELL.width)}" height="1"`;
+  return `<rect class="g" x="${x(column)}" y="${round(y(row) + CELL.height / 2)}" ${size} fill="${colours(style)[0]}"/>`;
+}
+
 /** Lines and blocks must touch; letters keep their shape, and only the room between them changes. */
 const DRAWN = /[\u2500-\u259f]/;
 
@@ -72,6 +78,7 @@ function textsOf(run: Run, row: number, inks: readonly string[]): string[] {
   ].filter(Boolean);
   const look = classes.length > 0 ? [`class="${classes.join(" ")}"`] : [];
   return pieces(run).map(({ text, column, cells }) => {
+    if (/^─+$/.test(text)) return lineOf({ column, cells, style: run.style }, row);
     const attributes = [
       `x="${x(column)}"`,
       `y="${round(y(row) + BASELINE)}"`,

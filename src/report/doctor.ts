@@ -1,4 +1,4 @@
-/** What `/mcp doctor` and the command line show: the findings for a person, and the report for an issue. Pure. */
+/** What `/mcp doctor` and the command line show: the findings for a person, and a report for others to read. Pure. */
 import type { DoctorReport, Finding } from "../shared/protocol/person.ts";
 import { counted, formatMs } from "../shared/text/amounts.ts";
 import { isTrouble, worstFirst } from "../shared/text/failure.ts";
@@ -128,7 +128,7 @@ function reportLine(finding: Finding): string {
 }
 
 /**
- * The report for an issue: a block of Markdown. Nothing in it can end the block, because foreign texts lose their
+ * The report for others: a block of Markdown. Nothing in it can end the block, because foreign texts lose their
  * backticks.
  */
 export function renderIssueReport(report: DoctorReport): string {

@@ -65,7 +65,7 @@ test("/mcp doctor -> each cause once, with what to do", async () => {
   expect(text).toContain('error: missing: The command "no-such-command-here" is not on PATH.');
   expect(text).toContain("error: unset: The variable PMT_UNSET_VARIABLE is not set, and args.0 needs it.");
   expect(text).toMatch(/error: page: .*web page \(HTML\)/);
-  expect(text).toMatch(/\nFor an issue, without secrets: .*mcp-doctor\.md$/);
+  expect(text).toMatch(/\nA report without secrets, for others to read: .*mcp-doctor\.md$/);
   expect(text).toMatch(/To do: Install it, or write its whole path/);
 });
 

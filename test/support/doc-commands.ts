@@ -36,6 +36,7 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   "npm run bench": "takes a quarter of an hour",
   "npm run bench -- shared": "takes 40 minutes",
   "npm run flows -- --files": CHECKOUT,
+  "npm run pictures": "writes files of the checkout; test/unit/pictures has its parts",
   "npm install && npm start": CHECKOUT,
   "npm install && npm test": CHECKOUT,
   "docker pull ghcr.io/github/github-mcp-server": "needs Docker, and the network",

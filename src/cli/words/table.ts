@@ -264,9 +264,7 @@ const TABLE = {
   },
   doctor: {
     arguments: [SERVER],
-    options: [
-      { name: "report", summary: "print a report that can be pasted into an issue, without secrets" },
-    ],
+    options: [{ name: "report", summary: "print a report without secrets, for others to read" }],
     summary: "say what is wrong and what to do; with a server, connect it",
     details: ["Ends with code 1 if it finds an error."],
     examples: ["doctor", "doctor files", "doctor --report"],

@@ -154,7 +154,7 @@ function homely(path: string): string {
   return path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path;
 }
 
-/** The findings, and where the report for an issue is: a private file beside the log. */
+/** The findings, and where the report for others is: a private file beside the log. */
 async function doctor(server: string | undefined, columns: number, host: McpHost): Promise<string> {
   const asked = await host.ask("diagnose", server === undefined ? {} : { server });
   const { agentDir, ...around } = host.surroundings();
@@ -162,8 +162,8 @@ async function doctor(server: string | undefined, columns: number, host: McpHost
   const file = join(agentDir, REPORT_FILE);
   const shown = homely(file);
   const written = await writeReport(file, renderIssueReport(report)).then(
-    () => `For an issue, without secrets: ${shown}`,
-    (error: unknown) => `The report for an issue could not be written: ${messageOf(error)}`,
+    () => `A report without secrets, for others to read: ${shown}`,
+    (error: unknown) => `The report for others could not be written: ${messageOf(error)}`,
   );
   return `${renderDoctor(report, columns)}\n${written}`;
 }

@@ -69,7 +69,12 @@ describe("screenSvg", () => {
   });
 
   test("lines and blocks are stretched, so that they touch; letters are not", () => {
-    expect(texts("───  abc").map((text) => text.includes("spacingAndGlyphs"))).toEqual([true, false]);
+    expect(texts("█─█  abc").map((text) => text.includes("spacingAndGlyphs"))).toEqual([true, false]);
+  });
+
+  test("a line across the screen -> a rectangle of its width", () => {
+    expect(svg("───")).toContain('<rect class="g" x="14" y="42" width="24" height="1" fill="#d5d9e0"/>');
+    expect(texts("───")).toEqual([]);
   });
 
   test("a colour -> a class, once", () => {

@@ -1,4 +1,4 @@
-/** Owns: the doctor's findings as a person reads them, and the report for an issue. */
+/** Owns: the doctor's findings as a person reads them, and the report for others. */
 import { describe, expect, test } from "vitest";
 import { renderDoctor, renderIssueReport, withFindings } from "../../../src/report/doctor.ts";
 import type { DoctorReport, Finding } from "../../../src/shared/protocol/person.ts";

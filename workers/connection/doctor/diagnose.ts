@@ -1,7 +1,7 @@
 /**
  * Runs all checks at the same time and within their bounds, and puts their findings in order. A check that fails or takes
  * too long costs only itself. A finding
- * fits to be pasted into an issue: one line, bounded, without secrets, queries of urls and the path of the home folder.
+ * fits to be shown to others: one line, bounded, without secrets, queries of urls and the path of the home folder.
  */
 
 import { release } from "node:os";

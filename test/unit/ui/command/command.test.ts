@@ -252,7 +252,7 @@ describe("/mcp", () => {
     expect(notices).toEqual([[text, "info"]]);
   });
 
-  test("doctor -> one notice with the findings of the worker and of main, and a private file for an issue", async () => {
+  test("doctor -> one notice with the findings of the worker and of main, and a private file for others", async () => {
     const report = {
       findings: [{ id: "config", severity: "error", title: "The file is broken." }],
       leftOut: 0,
@@ -277,7 +277,7 @@ describe("/mcp", () => {
       "warning: The connection worker ended unexpectedly once in this session.",
       "  The last reason: exit code 9.",
       "  To do: If it goes on, please open an issue with this report.",
-      `For an issue, without secrets: ${file}`,
+      `A report without secrets, for others to read: ${file}`,
     ]);
     expect(await readFile(file, "utf8")).toContain("error [config] The file is broken.");
     expect((await lstat(file)).mode & 0o777).toBe(0o600);
