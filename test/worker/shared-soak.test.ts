@@ -53,9 +53,9 @@ function startSession(agentDir: string, name: string): SoakSession {
   return { child, report };
 }
 
-/** `VmRSS` of a process, in bytes. */
+/** `RssAnon` of a process in bytes: all but the pages of Node's own file, which every Node of the machine shares. */
 async function residentOf(pid: number): Promise<number> {
-  const [, kib] = /^VmRSS:\s+(\d+) kB$/m.exec(await readFile(`/proc/${pid}/status`, "utf8")) ?? [];
+  const [, kib] = /^RssAnon:\s+(\d+) kB$/m.exec(await readFile(`/proc/${pid}/status`, "utf8")) ?? [];
   return Number(kib) * 1024;
 }
 
