@@ -8,7 +8,7 @@ import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { KEY_PAGES, keyTables, withKeyTables } from "../../scripts/key-tables.ts";
 import { checkArguments, readCommandLine } from "../../src/cli/words/parse.ts";
-import { knownServer } from "../../src/shared/known-servers.ts";
+import { KNOWN_SERVERS, knownServer } from "../../src/shared/known-servers.ts";
 import { ERROR_CODES } from "../../src/shared/protocol/errors.ts";
 import { parseAdd } from "../../src/shared/setup.ts";
 import { splitWords } from "../../src/shared/text/split-words.ts";
@@ -193,6 +193,8 @@ describe("tables of keys", () => {
     expect(Object.values(KEY_PAGES).flat().toSorted()).toEqual(Object.keys(keyTables()).sort());
     expect(pageOf("docs/configuration.md")).toContain("Also read: `mcp-servers` for `mcpServers`.");
     expect(Object.values(keyTables()).join("")).not.toContain("Another spelling");
+    // The pages say how many there are.
+    expect(KNOWN_SERVERS).toHaveLength(10);
   });
 
   test("a table without its mark, a mark without its table -> an error", () => {

@@ -93,5 +93,6 @@ export function failureText(server: string, failure: unknown): string {
     return `${serverName(server)}: the sign-in was cut off, because the connection worker ended. ${again(server)}`;
   }
   const line = errorLine({ message: known?.message ?? messageOf(failure), remedy: known?.remedy });
-  return line.startsWith(`${serverName(server)}: `) ? line : `${serverName(server)}: ${line}`;
+  const name = serverName(server);
+  return line.startsWith(`${name}: `) || line.startsWith(`${name} `) ? line : `${name}: ${line}`;
 }

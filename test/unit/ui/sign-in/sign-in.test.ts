@@ -340,11 +340,15 @@ describe("a name that is not known", () => {
     ]);
   });
 
-  test("a server that takes no sign-in -> the worker's sentence", async () => {
-    const error = new ThreadsError("bad_config", "files: it takes no sign-in.", { remedy: "It is local." });
+  test.each([
+    ["files: it takes no sign-in.", "files: it takes no sign-in. It is local."],
+    ["files is a local program.", "files is a local program. It is local."],
+    ["filesystem is gone.", "files: filesystem is gone. It is local."],
+  ])("the worker says %j -> the server's name stands once at its start", async (said, told) => {
+    const error = new ThreadsError("bad_config", said, { remedy: "It is local." });
     const at = signing({ answers: { signIn: () => Promise.reject(error) } });
     await at.signIns.byUser("files");
-    expect(at.notices).toEqual([["files: it takes no sign-in. It is local.", "error"]]);
+    expect(at.notices).toEqual([[told, "error"]]);
   });
 });
 
