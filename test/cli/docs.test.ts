@@ -68,7 +68,7 @@ test("the line for an uninstall -> of all that is written, only the files of a p
   const [line = ""] = OTHERS.filter((one) => one.startsWith("cd "));
   const written = (line.match(/mcp-[\w.-]+/g) ?? []).map((name) => name.replace(/\.log$/, ".log.1"));
   expect(written.length).toBeGreaterThan(10);
-  for (const name of [...written, "mcp-threads.log", "mcp-auth.json"]) {
+  for (const name of [...written, "mcp-threads.log", "mcp-auth.json", "mcp-keys"]) {
     await writeFile(join(home.agentDir, name), "x").catch((error: NodeJS.ErrnoException) => {
       // An earlier command has made the folder.
       if (error.code !== "EISDIR") throw error;
@@ -77,5 +77,5 @@ test("the line for an uninstall -> of all that is written, only the files of a p
   const { status, stderr } = await inBash(line);
   expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
   const left = (await readdir(home.agentDir)).filter((name) => name.startsWith("mcp"));
-  expect(left.toSorted()).toEqual(["mcp-auth.json", "mcp.json"]);
+  expect(left.toSorted()).toEqual(["mcp-auth.json", "mcp-keys", "mcp.json"]);
 });
