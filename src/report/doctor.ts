@@ -5,6 +5,7 @@ import { isTrouble, worstFirst } from "../shared/text/failure.ts";
 import { oneLine } from "../shared/text/unprintable.ts";
 import { wrapWords } from "../shared/text/wrap-words.ts";
 import { serverName } from "./server-name.ts";
+import { needsWord } from "./status.ts";
 
 /** Narrower lines would be harder to read than lines that the terminal breaks. */
 const LEAST_COLUMNS = 40;
@@ -108,10 +109,10 @@ const name = (text: string): string => {
 };
 
 function serverLine(server: DoctorReport["servers"][number]): string {
-  const { transport, state, lifecycle, tools, protocol, startMs, directTokens } = server;
+  const { transport, state, reason, lifecycle, tools, protocol, startMs, directTokens } = server;
   const parts = [
     transport,
-    state,
+    state === "needs-auth" ? needsWord(reason) : state,
     lifecycle,
     counted(tools, "tool"),
     ...(protocol === undefined ? [] : [`MCP ${protocol}`]),

@@ -26,7 +26,7 @@ const SERVERS_SHOWN = 100;
 const QUESTION_END_CHARS = 400;
 
 const oneErrorLine = (server: string, error: WireError): string =>
-  cleanText(failureText(server, error)).replaceAll("\n", " | ");
+  cleanText(failureText(server, error)).replaceAll(":\n", ": ").replaceAll("\n", " | ");
 
 function serverLine(server: ServerStatus, now: number): string {
   const { name, state, lifecycle, signIn, sharing, pid } = server;
@@ -132,9 +132,12 @@ export function signInText(signIn: SignInStatus, now: number): string {
 }
 
 /** What a server that answers 401 needs. */
-export function needsText({ error }: Pick<ServerStatus, "error">): string {
-  if (!error || !wantsKey(error)) return "needs sign-in";
-  return error.data?.reason === "key-refused" ? "key refused" : "needs a key";
+export const needsText = ({ error }: Pick<ServerStatus, "error">): string => needsWord(error?.data?.reason);
+
+/** `reason`: of the error. */
+export function needsWord(reason: unknown): string {
+  if (reason === "key-refused") return "key refused";
+  return reason === "key-wanted" ? "needs a key" : "needs sign-in";
 }
 
 /** Whether a sign-in would help the server now. A server that takes none, or whose own header it refuses, is not one. */

@@ -131,9 +131,18 @@ const expectedCall = (tool: CatalogTool): string => `${tool.name}${parameterList
 /** The last line of an error that wrong arguments may have caused. */
 export const expectedLine = (tool: CatalogTool): string => `Expected parameters: ${expectedCall(tool)}`;
 
+const NO_RIGHT = /denied|forbidden|unauthori[sz]ed|not authori[sz]ed|operation not permitted|no permission/i;
+const NO_TIME = /timed out|\btime-?out\b|cancell?ed|rate limit|too many requests/i;
+const ABOUT_ARGUMENTS = /argument|parameter|schema|validat/i;
+
 /** Whether an error speaks of a right or of time: other arguments do not help then. */
-const isDenial = (first: object = {}): boolean =>
-  "text" in first && /denied|forbidden|timed? ?out/i.test(`${first.text}`);
+const isDenial = (text: string): boolean =>
+  (NO_RIGHT.test(text) || NO_TIME.test(text)) && !ABOUT_ARGUMENTS.test(text);
+
+/** What HTTP answers to a request that it cannot read. Other refusals are about the address, rights and time. */
+const BAD_REQUEST = [400, 422];
+
+const textOf = (block: object = {}): string => ("text" in block ? `${block.text}` : "");
 
 /**
  * Whether another tool, such as a codemode script, makes the call: Pi gives such a call the id `<calling id>/<n>`. Only
@@ -193,7 +202,7 @@ function toResult(tool: CatalogTool, result: ToldResult): ToolResult {
     return { content: [{ type: "text", text: scriptProblem }], details, isError: true };
   }
   const texts = [
-    ...(isError && !isDenial(content[0]) ? [expectedLine(tool)] : []),
+    ...(isError && !isDenial(textOf(content[0])) ? [expectedLine(tool)] : []),
     ...(instructions ? [instructions.text] : []),
   ];
   return {
@@ -210,7 +219,9 @@ function toFailure(tool: CatalogTool, error: unknown, nested: boolean): ToolResu
   const { message } = known;
   const remedy = "remedy" in known ? known.remedy : undefined;
   // Other arguments help only where the server has refused these.
-  const expected = code === "call_rejected" ? expectedCall(tool) : undefined;
+  const isRefused = typeof data?.status !== "number" || BAD_REQUEST.includes(data.status);
+  const isArguments = code === "call_rejected" && isRefused && !isDenial(message);
+  const expected = isArguments ? expectedCall(tool) : undefined;
   return {
     content: [{ type: "text", text: failureText({ message, remedy, data, expected }) }],
     details: { ...rowOf(tool), code, ...(data === undefined ? {} : { data }) },

@@ -75,7 +75,7 @@ describe("a call to a server that", () => {
       "dies",
       fixture("dies-in-call.mjs"),
       "server_died",
-      /^s\/work got no answer: it exited with code 7\. It wrote:\nout of ink\. The call may have run\. The next call connects again\.$/,
+      /^s\/work got no answer: it exited with code 7\. It wrote:\nout of ink\.\nThe call may have run\. The next call connects again\.$/,
     ],
     [
       "does not answer in time",

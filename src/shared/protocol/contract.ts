@@ -120,8 +120,14 @@ export interface ConnectionMethods extends PanelRequests, SetupRequests {
    * `bad_config` if the file cannot be read, or the project is not trusted.
    */
   readConfig: { params: { project: boolean }; value: { file: string; text: string } };
-  /** Writes that file. The new text is applied like any edit. Throws `bad_config` if the file is no longer `before`. */
-  writeConfig: { params: { project: boolean; before: string; text: string }; value: Written };
+  /**
+   * Writes that file. The new text is applied like any edit. A text of which nothing could be used is not written: `problem`
+   * says why. Throws `bad_config` if the file is no longer `before`.
+   */
+  writeConfig: {
+    params: { project: boolean; before: string; text: string };
+    value: Written & { problem?: string };
+  };
   /**
    * Begins the sign-in to a server, or answers the one that is under way. Answers within seconds. Throws CONNECT, and
    * `bad_config` if the server takes no sign-in.

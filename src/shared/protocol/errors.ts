@@ -131,9 +131,9 @@ export function fromWireError(wire: WireError): ThreadsError {
   });
 }
 
-/** One line for people: message, then remedy. */
-export function describeError(error: { message: string; remedy?: string | undefined }): string {
-  return error.remedy ? `${error.message} ${error.remedy}` : error.message;
+/** For people: message, then remedy, which shares no line with the words of a server. */
+export function describeError({ message, remedy }: { message: string; remedy?: string | undefined }): string {
+  return remedy ? `${message}${message.includes("\n") ? "\n" : " "}${remedy}` : message;
 }
 
 /** What a person reads of anything thrown: its message, and the remedy of a `ThreadsError`. */

@@ -315,6 +315,8 @@ export interface DoctorServer {
   name: string;
   transport: TransportKind;
   state: ServerState;
+  /** Of a server that refuses what it was sent: the `reason` of its error. */
+  reason?: string;
   lifecycle: string;
   tools: number;
   /** Revision of MCP that is spoken. */

@@ -18,7 +18,7 @@ command cmd | temporary temp | maximum max | minimum min | average avg | number 
 markdown md | vm > virtual machine | ip > address | url link | website site | webpage page | movie film | flight airline | stock equity
 cryptocurrency crypto | bitcoin btc | ethereum eth | employee staff worker | customer client | company firm | color colour
 license licence | catalog catalogue | cancel abort | ticket issue | invoice bill | meeting appointment | dm > message | sms > message text
-screenshot capture`;
+screenshot capture | show > read | open go > navigate visit | remember > memory knowledge note`;
 
 export type SynonymKind = "same" | "noun" | "translation";
 type SynonymRule = {
@@ -71,7 +71,7 @@ spreadsheet excel workbook sheet | worksheet sheet | presentation slide powerpoi
 docx > word document | xlsx xls csv > excel spreadsheet sheet | pptx ppt > powerpoint presentation | powerpoint ppt | pdf > document
 txt md > file text | json yaml > file | readme > documentation | markdown md | png jpg jpeg gif > image
 mp3 wav > audio | mp4 > video | html > page web | website site web | web internet online | webpage page website | page webpage
-url link uri address | domain hostname | browser web | wiki > documentation | article page post
+url link uri address | website > url | domain hostname | browser web | wiki > documentation | article page post
 paper article publication study | paper preprint | literature paper article | research study | novel book | author writer
 citation reference | news headline article | headline news | trend trending popular hot | popular top trending | ranking rank leaderboard
 rank top | story post | topic subject | comment reply | review comment feedback | discussion conversation thread | message chat dm
@@ -106,7 +106,7 @@ discount coupon promotion | coupon promo | product item | goods product | shop s
 refund return | tax vat | repository repo | repo project | branch ref | commit change revision | revision version commit | change commit
 pr > pull request | pull request | pr > pullrequest | mr > merge request | diff change | code source | snippet code | function method
 class type | library package | package dependency library | dependency package | dep dependency | module package | framework library
-component widget element | icon symbol | button element | element selector | ui interface | api endpoint | endpoint api | request call
+component widget element | icon symbol | button element | element selector | ui interface | api endpoint | endpoint api
 response answer | webhook callback | sdk library | cli command | command cli | terminal shell | shell command | script program
 process program | program application | plugin extension | function lambda | variable parameter | ci build | release version
 changelog release | license licence | maintainer author | test case | model llm

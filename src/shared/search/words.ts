@@ -343,7 +343,7 @@ const verbs: readonly (readonly [action: number, verbs: string])[] = [
   [READ, "what which who how many inspect explain summarize look tell is are analyze compare"],
   [
     CREATE,
-    "create add make new insert generate build write upload post publish send register define draft compose",
+    "create add make new insert generate build write upload post publish send register define draft compose remember",
   ],
   [CREATE, "put upsert import provision"],
   [UPDATE, "update edit modify set change rename replace patch adjust move assign enable disable upsert put"],

@@ -43,7 +43,10 @@ export function failureText({ message, remedy, data, expected }: Failure): strin
   const advice = remedy ? [remedy] : [];
   return cleanText(
     [
-      ...(words.length === 0 ? [[what, ...advice].join(" ")] : [what, ...words, ...advice]),
+      // Nothing of ours shares a line with a server's words.
+      ...(words.length === 0 && !what.includes("\n")
+        ? [[what, ...advice].join(" ")]
+        : [what, ...words, ...advice]),
       ...(expected ? [`Expected parameters: ${expected}`] : []),
     ].join("\n"),
   );

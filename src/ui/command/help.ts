@@ -66,7 +66,7 @@ const NAMED = 20;
 /** A word whose arguments do not fit: its own form, and what could stand there. */
 export function usageText(word: Word, servers: readonly ServerStatus[]): string {
   const usage = `Usage: /mcp ${formOf(word)}`;
-  if (!WORDS[word].startsWith("<server>")) return `${usage}. It is for ${ABOUT[word]}.`;
+  if (!WORDS[word].startsWith("<server>")) return `${usage} (${ABOUT[word]}).`;
   const fits = ({ state }: ServerStatus): boolean =>
     word === "enable" ? state === "disabled" : word !== "disable" || state !== "disabled";
   const names = servers.filter(fits).map(({ name }) => serverName(name));

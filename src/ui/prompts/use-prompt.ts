@@ -81,6 +81,8 @@ function promptNamed({ catalog }: Pick<PromptHost, "catalog">, name: string) {
 interface Word {
   text: string;
   at: number;
+  /** It begins with a quote. */
+  isQuoted: boolean;
   /** The word reaches the end of the text: a person may still be typing it. */
   isOpen: boolean;
 }
@@ -107,7 +109,12 @@ export function wordsOf(text: string): Word[] {
         word += text[++at];
       else word += char;
     }
-    words.push({ text: word, at: start, isOpen: at >= text.length });
+    words.push({
+      text: word,
+      at: start,
+      isQuoted: /["']/.test(text[start] ?? ""),
+      isOpen: at >= text.length,
+    });
   }
   return words;
 }
@@ -121,21 +128,47 @@ export function namedIn(
   return name === undefined ? undefined : [name, text.slice(name.length + 1)];
 }
 
-/** The values by argument. Values without a name fill the arguments that no name fills; the last one takes the rest. */
-export function readArguments(typed: string, prompt: SnapshotPrompt): Record<string, string> {
+/**
+ * The values by argument. Values without a name fill the arguments that no name fills; the last one takes the rest. `firsts`: the
+ * first word of each such value. `left`: words for which no argument is left.
+ */
+function dealt(typed: string, prompt: SnapshotPrompt) {
   const values = new Map<string, string>();
-  const loose: string[] = [];
-  for (const { text } of wordsOf(typed)) {
-    const named = namedIn(text, prompt);
+  const loose: Word[] = [];
+  for (const word of wordsOf(typed)) {
+    const named = namedIn(word.text, prompt);
     if (named) values.set(...named);
-    else loose.push(text);
+    else loose.push(word);
   }
   const open = (prompt.arguments ?? []).filter(({ name }) => !values.has(name));
+  const firsts = loose.slice(0, open.length);
   for (const [at, { name }] of open.entries()) {
     const own = at === open.length - 1 ? loose.slice(at) : loose.slice(at, at + 1);
-    if (own.length > 0) values.set(name, own.join(" "));
+    if (own.length > 0) values.set(name, own.map(({ text }) => text).join(" "));
   }
-  return Object.fromEntries(values);
+  return { values: Object.fromEntries(values), firsts, left: open.length === 0 ? loose : [] };
+}
+
+export const readArguments = (typed: string, prompt: SnapshotPrompt): Record<string, string> =>
+  dealt(typed, prompt).values;
+
+const NAMED = /^([A-Za-z_][\w-]*)=/;
+const WORD_CHARS = 60;
+
+/** Why the words are not what the person means; undefined: they can be. */
+export function wrongWords(typed: string, prompt: SnapshotPrompt): string | undefined {
+  const { firsts, left } = dealt(typed, prompt);
+  const names = (prompt.arguments ?? []).map(({ name }) => name);
+  if (names.length === 0) return typed.trim() === "" ? undefined : "the prompt takes no arguments.";
+  for (const { text, isQuoted } of firsts) {
+    const [, name] = isQuoted ? [] : (NAMED.exec(text) ?? []);
+    if (name !== undefined) {
+      return `the prompt has no argument ${oneLine(name, WORD_CHARS)}. It takes ${names.join(", ")}; a value that holds = needs quotes.`;
+    }
+  }
+  const [extra] = left;
+  if (extra === undefined) return undefined;
+  return `"${oneLine(extra.text, WORD_CHARS)}" belongs to no argument. Several words of one value need quotes.`;
 }
 
 /** For example `topic=<what> [style=<how>]`. */
@@ -152,8 +185,8 @@ async function allArguments(
   { args, ctx }: TypedCommand,
 ): Promise<Record<string, string>> {
   const values = readArguments(args, prompt);
-  const unknown = (prompt.arguments ?? []).length === 0 && args.trim() !== "";
-  if (unknown) throw new Refusal("the prompt takes no arguments.");
+  const wrong = wrongWords(args, prompt);
+  if (wrong !== undefined) throw new Refusal(wrong);
   for (const { name, required, description } of prompt.arguments ?? []) {
     if (!required || values[name] !== undefined) continue;
     if (!ctx.hasUI) throw new Refusal(`the argument ${name} is missing. Usage: ${usageOf(prompt)}`);

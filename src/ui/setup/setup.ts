@@ -131,10 +131,18 @@ export async function editConfig(project: boolean, ctx: PiContext, ask: Ask): Pr
   const bom = before.startsWith(BOM) ? BOM : "";
   const text = before.slice(bom.length);
   if (!ctx.hasUI) return `Edit ${file}; the change is applied when it is saved.`;
-  const edited = await ctx.ui.editor(file, text === "" ? '{\n  "mcpServers": {}\n}\n' : text);
-  if (edited === undefined || edited === text) return `${file} is unchanged.`;
-  await ask("writeConfig", { project, before, text: bom + edited });
-  return `${file} is written.`;
+  let title = file;
+  let shown = text === "" ? '{\n  "mcpServers": {}\n}\n' : text;
+  for (let times = 0; times < CHOICES; times++) {
+    const edited = await ctx.ui.editor(title, shown);
+    if (edited === undefined || edited === text) break;
+    const { problem } = await ask("writeConfig", { project, before, text: bom + edited });
+    if (problem === undefined) return `${file} is written.`;
+    // What was typed comes back, so that nothing of it is lost.
+    title = `Not saved yet: ${file}: ${problem} Escape leaves the file as it was.`;
+    shown = edited;
+  }
+  return title === file ? `${file} is unchanged.` : `${file} is as it was: what you typed is not saved.`;
 }
 
 const ALL = "Use its file (changes there count here too)";

@@ -84,6 +84,16 @@ describe("renderIssueReport", () => {
     `);
   });
 
+  test.each([
+    [undefined, "needs sign-in"],
+    ["key-wanted", "needs a key"],
+    ["key-refused", "key refused"],
+  ])("a server that answers 401, %s -> %s", (reason, word) => {
+    const state = { state: "needs-auth", ...(reason === undefined ? {} : { reason }) } as const;
+    const server = { name: "web", transport: "http", ...state, lifecycle: "lazy", tools: 0 } as const;
+    expect(renderIssueReport(report({ servers: [server] }))).toContain(`web: http, ${word}, lazy, 0 tools`);
+  });
+
   test("a server whose name or words end the block -> they do not", () => {
     const name = "a```\n# forged";
     const server = { name, transport: "stdio", state: "failed", lifecycle: "lazy", tools: 0 } as const;

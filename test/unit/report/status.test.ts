@@ -75,7 +75,7 @@ describe("renderStatus", () => {
     const servers = [server("x", { state: "failed", toolsKnown: false, toolCount: 0, error })];
     expect(renderStatus(report({ servers })).split("\n")).toEqual([
       "MCP: 0 of 1 server connected, 0 tools known",
-      "x: failed (stdio, tools unknown): it wrote: | line 1 | line 2 Look.",
+      "x: failed (stdio, tools unknown): it wrote: line 1 | line 2 | Look.",
     ]);
   });
 

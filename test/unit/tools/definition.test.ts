@@ -91,9 +91,30 @@ describe("createMcpTool: execute", () => {
     });
   });
 
-  test("isError that speaks of a right -> no parameters, since others would not help", async () => {
-    const content = [{ type: "text" as const, text: "Access denied - path outside allowed directories" }];
-    expect((await run(async () => ({ content, isError: true, durationMs: 1 }))).content).toEqual(content);
+  test.each([
+    ["Access denied - path outside allowed directories", false],
+    ["401 Unauthorized", false],
+    ["EPERM: operation not permitted", false],
+    ["The request timed out.", false],
+    ["Cancelled by the user", false],
+    ["Invalid arguments: timeout must be a number", true],
+    ["no such file", true],
+  ])("isError, %j -> the parameters only where others may help: %s", async (text, isTold) => {
+    const content = [{ type: "text" as const, text }];
+    const result = await run(async () => ({ content, isError: true, durationMs: 1 }));
+    expect(result.content).toEqual([...content, ...(isTold ? [{ type: "text", text: EXPECTED }] : [])]);
+  });
+
+  test.each([
+    ["s refused t: answered status 404.", 404, false],
+    ["s refused t: answered status 400.", 400, true],
+    ["s rejected t: access denied", undefined, false],
+  ])("call_rejected, %j -> the parameters: %s, %s", async (message, status, isTold) => {
+    const error = new ThreadsError("call_rejected", message, {
+      data: status === undefined ? {} : { status },
+    });
+    const { content } = await run(() => Promise.reject(error));
+    expect(JSON.stringify(content).includes(EXPECTED)).toBe(isTold);
   });
 
   test.each([

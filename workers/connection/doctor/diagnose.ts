@@ -7,12 +7,14 @@
 import { release } from "node:os";
 import manifest from "../../../package.json" with { type: "json" };
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
-import type { DoctorReport, DoctorServer, Finding } from "../../../src/shared/protocol/person.ts";
+import type { DoctorReport, DoctorServer, Finding, FindingId } from "../../../src/shared/protocol/person.ts";
 import type { ServerStatus } from "../../../src/shared/protocol/session.ts";
 import { isTrouble, worstFirst } from "../../../src/shared/text/failure.ts";
 import { escapePattern } from "../../../src/shared/text/reading.ts";
 import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import { advice } from "../../shared/commands.ts";
+import { settledWithin } from "../../shared/pace/abort.ts";
+import { lineOf } from "../config/edit/setting-change.ts";
 import {
   CHECKS_MS,
   type Check,
@@ -108,6 +110,35 @@ export function inOrder(lists: readonly (readonly Finding[])[]): Finding[] {
   return worstFirst(all);
 }
 
+/** What a finding about a server is about -> the key of its entry that is to be changed. */
+const KEYS: Readonly<Partial<Record<FindingId, string>>> = {
+  command: "command",
+  folder: "cwd",
+  variable: "env",
+  dns: "url",
+  port: "url",
+  tls: "url",
+  address: "url",
+  refused: "url",
+  protocol: "protocol",
+  "time-out": "timeout",
+  tokens: "directTools",
+  connect: "command",
+};
+/** Each place is read from the files anew, and a file may lie on a network that does not answer. */
+const PLACES = 20;
+const PLACES_MS = 2_000;
+
+/** The finding with the line of the key, or else of the server's entry, in the file that the person has to change. */
+async function placed(finding: Finding, all: readonly Examined[]): Promise<Finding> {
+  const definition = all.find(({ name }) => name === finding.server)?.definition;
+  const key = KEYS[finding.id];
+  const isElsewhere = finding.file !== undefined && finding.file !== definition?.file;
+  if (!definition || key === undefined || isElsewhere || finding.line !== undefined) return finding;
+  const place = await lineOf(definition, [key]);
+  return { ...finding, ...(place.line === undefined ? await lineOf(definition, []) : place) };
+}
+
 const unfinished = (what: string, why: string): Finding => ({
   id: "unfinished",
   severity: "note",
@@ -130,12 +161,14 @@ async function run(
 }
 
 const serverLine = (server: Examined): DoctorServer => {
-  const { name, transport, state, lifecycle, toolCount, protocol } = server.status();
+  const { name, transport, state, lifecycle, toolCount, protocol, error } = server.status();
+  const reason = state === "needs-auth" ? error?.data?.reason : undefined;
   const { startMs } = server.timings;
   return {
     name,
     transport,
     state,
+    ...(typeof reason === "string" ? { reason } : {}),
     lifecycle,
     tools: toolCount,
     ...(protocol === undefined ? {} : { protocol }),
@@ -190,11 +223,12 @@ export async function diagnose(input: DoctorInput): Promise<DoctorReport> {
   if (signal.aborted) throw new ThreadsError("cancelled", "The doctor was cancelled.");
   const redactors = new Map(all.map((server) => [server.name, server.redact]));
   const found = inOrder(lists);
-  const shown = found
-    .slice(0, FINDINGS)
-    .map((finding) =>
-      cleanFinding(finding, { home: machine.home, redact: redactors.get(finding.server ?? "") }),
-    );
+  const first = found.slice(0, FINDINGS);
+  const places = Promise.all(first.map((finding, at) => (at < PLACES ? placed(finding, all) : finding)));
+  const withPlaces = (await settledWithin(places, PLACES_MS)) ? await places : first;
+  const shown = withPlaces.map((finding) =>
+    cleanFinding(finding, { home: machine.home, redact: redactors.get(finding.server ?? "") }),
+  );
   const lines = servers.slice(0, SERVERS_SHOWN).map(serverLine);
   return {
     findings: shown,

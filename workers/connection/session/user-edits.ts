@@ -5,6 +5,7 @@
 
 import type { ConnectionMethods } from "../../../src/shared/protocol/contract.ts";
 import { describeError, ThreadsError } from "../../../src/shared/protocol/errors.ts";
+import { formatBytes } from "../../../src/shared/text/amounts.ts";
 import { advice } from "../../shared/commands.ts";
 import type { RunningConfiguration } from "../config/config.ts";
 import {
@@ -22,7 +23,8 @@ import {
 import { editSetting } from "../config/edit/entries.ts";
 import { isProject, type ServerDefinition } from "../config/entry/definition.ts";
 import { asRules } from "../config/entry/exposure.ts";
-import { configSources } from "../config/files/sources.ts";
+import { fileLimits, parseConfigText } from "../config/files/files.ts";
+import { type ConfigFacts, configSources } from "../config/files/sources.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
 import { explainAbsent } from "./explain-server.ts";
 
@@ -46,6 +48,17 @@ export async function applyOwnWrite(
     if (!(error instanceof ThreadsError)) throw error;
   }
   await running.written({ file, text: text ?? (await textOf(file)) ?? "" });
+}
+
+/** Why the next start could use nothing of this text, as `line:column: reason`; undefined: it can. */
+function uselessBecause(text: string, file: string, facts: ConfigFacts): string | undefined {
+  const source = configSources(facts).find((one) => one.file === file);
+  if (!source) return undefined;
+  const { bytes } = fileLimits(source);
+  if (Buffer.byteLength(text) > bytes) return `the text is larger than ${formatBytes(bytes)}.`;
+  const { broken, problems } = parseConfigText(text, source);
+  const [first] = problems;
+  return broken && first ? `${first.line}:${first.column}: ${first.message}.` : undefined;
 }
 
 export type UserEdits = ReturnType<typeof createUserEdits>;
@@ -124,6 +137,8 @@ export function createUserEdits(running: RunningConfiguration, supervisor: Super
     writeConfig: async ({ project, before, text }: Params<"writeConfig">): Answer<"writeConfig"> => {
       const file = editableFile(running.facts, project);
       const real = await realFile(file, running.facts);
+      const problem = uselessBecause(text, file, running.facts);
+      if (problem !== undefined) return { file: real, problem };
       await writeEdited(file, { before, text });
       await running.written({ file, text });
       return { file: real };

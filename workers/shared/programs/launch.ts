@@ -75,6 +75,7 @@ export function searchesWorkingDirectory(program: string, args: readonly string[
   return false;
 }
 
+const CHECK_FOLDER = "Make it, or correct cwd in mcp.json.";
 const CHECK_COMMAND =
   "Check command, cwd and PATH in mcp.json. A program of the working directory needs its path, such as ./server.";
 
@@ -96,14 +97,15 @@ export async function spawnFailure({
   const divided =
     error === undefined || codeOf(error) === "ENOENT" ? await dividedCommand(command, cwd) : undefined;
   // ENOENT means that either the command or the folder does not exist.
+  const hasFolder = await isFolder(cwd);
   const isSystems = error !== undefined && codeOf(error) !== "ENOENT";
   const what = isSystems
     ? `"${command}" could not be started: ${messageOf(error)}.`
-    : (await isFolder(cwd))
+    : hasFolder
       ? `the command "${command}" was not found${divided ? ": it holds its arguments too" : ""}.`
       : `its working directory ${cwd} does not exist.`;
   return new ThreadsError("spawn_failed", `${server}: ${what}`, {
-    remedy: divided ? dividedRemedy(divided) : CHECK_COMMAND,
+    remedy: divided ? dividedRemedy(divided) : hasFolder || isSystems ? CHECK_COMMAND : CHECK_FOLDER,
     data: { server },
   });
 }

@@ -302,6 +302,40 @@ describe("searchIndex: query -> best tool", () => {
     ["서울 날씨", "news-kr/nalssi"],
   ])("%s -> %s", (query, expected) => expect(searchFor(query).ids[0]).toBe(expected));
 
+  const DAILY = searcher([
+    { server: "fs", name: "read_text_file", description: "Read the complete contents of a file as text." },
+    {
+      server: "fs",
+      name: "edit_file",
+      description:
+        "Make line-based edits to a text file. Each edit replaces lines with new content. Returns a diff showing the changes.",
+    },
+    { server: "web", name: "browser_navigate", description: "Navigate to a URL" },
+    { server: "web", name: "browser_click", description: "Perform click on a web page" },
+    {
+      server: "kg",
+      name: "create_entities",
+      description: "Create multiple new entities in the knowledge graph",
+    },
+    {
+      server: "kg",
+      name: "delete_entities",
+      description: "Delete multiple entities from the knowledge graph",
+    },
+    { server: "demo", name: "die", description: "Exit the process during the call" },
+    { server: "hub", name: "list_reviews", description: "List the pull requests that wait for a review." },
+  ]);
+  test.each([
+    ["show me the content of a file", "fs/read_text_file"],
+    ["open a website", "web/browser_navigate"],
+    ["remember something", "kg/create_entities"],
+    ["pull request", "hub/list_reviews"],
+  ])("in the words of a newcomer: %s -> %s", (query, expected) => {
+    const { ids } = DAILY(query);
+    expect(ids[0]).toBe(expected);
+    if (query === "pull request") expect(ids).not.toContain("demo/die");
+  });
+
   test("scores fall and are finite", () => {
     const { scores } = searchFor("create a new issue");
     expect(scores.length).toBeGreaterThan(1);

@@ -89,6 +89,11 @@ test.each<[string, Failure, string]>([
     "It died.\nIts last words on stderr:\n  Traceback\n    boom\nAgain.",
   ],
   [
+    "with a server's words, and a remedy on a line of its own",
+    { message: "It died. It wrote:\nboom at line 42.", remedy: "The call may have run." },
+    "It died. It wrote:\nboom at line 42.\nThe call may have run.",
+  ],
+  [
     "with last words that it quotes",
     { message: "It died: boom", data: { stderrTail: "boom\n" } },
     "It died: boom",

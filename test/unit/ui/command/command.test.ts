@@ -444,6 +444,27 @@ describe("/mcp edit", () => {
     expect(notices).toEqual([[`${FILE} is unchanged.`, "info"]]);
   });
 
+  test.each<[string, (string | undefined)[], string]>([
+    ["corrected", ["{]", "{}"], `${FILE} is written.`],
+    ["left", ["{]", undefined], `${FILE} is as it was: what you typed is not saved.`],
+  ])("nothing could be used of the text -> it comes back with the reason; %s", async (_name, typed, told) => {
+    const problem = "1:2: not valid JSON: value expected.";
+    const answers = [{ file: FILE, problem }, { file: FILE }];
+    const { dialogs, notices } = await run("edit", {
+      answers: { writeConfig: () => answers.shift() },
+      editor: () => typed.shift(),
+    });
+    expect(dialogs).toEqual([
+      { method: "editor", title: FILE, prefill: TEXT },
+      {
+        method: "editor",
+        title: `Not saved yet: ${FILE}: ${problem} Escape leaves the file as it was.`,
+        prefill: "{]",
+      },
+    ]);
+    expect(notices).toEqual([[told, "info"]]);
+  });
+
   test("a file with a BOM -> edited without the BOM, written with it", async () => {
     const readConfig = () => ({ file: FILE, text: `\uFEFF${TEXT}` });
     const { asked, dialogs } = await run("edit", { answers: { readConfig }, editor: () => "{}" });

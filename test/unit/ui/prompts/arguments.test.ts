@@ -1,7 +1,7 @@
 /** Owns: how the text behind a prompt's command is read. */
 import { expect, test } from "vitest";
 import type { SnapshotPrompt } from "../../../../src/shared/snapshot/contract.ts";
-import { readArguments, usageOf, wordsOf } from "../../../../src/ui/prompts/use-prompt.ts";
+import { readArguments, usageOf, wordsOf, wrongWords } from "../../../../src/ui/prompts/use-prompt.ts";
 
 const PROMPT: SnapshotPrompt = {
   command: "mcp__s__p",
@@ -30,6 +30,20 @@ test.each<[string, string, Record<string, string>]>([
 
 test("a prompt without arguments -> no values, whatever is typed", () => {
   expect(readArguments("a b=c", { command: "c", prompt: "p" })).toEqual({});
+});
+
+test.each<[string, string, SnapshotPrompt, RegExp | undefined]>([
+  ["named and in order", "short topic=cats", TWO, undefined],
+  ["an equals sign further on in a text", "cats why is a=b", TWO, undefined],
+  ["an equals sign in a quoted value", '"a=b" short', TWO, undefined],
+  ["an address", "https://x/?a=b", TWO, undefined],
+  ["a name that no argument has", "foo=1", TWO, /^the prompt has no argument foo\. It takes topic, style; /],
+  ["such a name behind a value", "cats foo=1", TWO, /^the prompt has no argument foo\./],
+  ["a word too many", "topic=two style=x words", TWO, /^"words" belongs to no argument\. .* need quotes\.$/],
+  ["a prompt without arguments", "a", { command: "c", prompt: "p" }, /^the prompt takes no arguments\.$/],
+])("wrongWords, %s: %j", (_what, typed, prompt, wrong) => {
+  if (wrong) expect(wrongWords(typed, prompt)).toMatch(wrong);
+  else expect(wrongWords(typed, prompt)).toBeUndefined();
 });
 
 test("an argument with the name of a member of every object -> a value of its own", () => {

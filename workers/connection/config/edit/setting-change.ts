@@ -84,15 +84,15 @@ export function placeOf(rule: Rule, entries: readonly EntryIn[], definedIn: stri
 export async function lineOf(
   { name, file, overrides }: Pick<ServerDefinition, "name" | "file" | "overrides">,
   path: readonly string[],
-): Promise<string> {
+): Promise<{ file: string; line?: number }> {
   for (const one of [...overrides.toReversed(), file]) {
     const read = await readText(one);
     for (const { raw, line } of read.kind === "text" ? entryIn(one, read.text, name) : []) {
       const has = path.reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), raw) !== undefined;
-      if (has) return `${one}:${line(path)}`;
+      if (has) return { file: one, line: line(path) };
     }
   }
-  return file;
+  return { file };
 }
 
 export interface SettingChange {

@@ -4,6 +4,7 @@
  * elsewhere is written as its code here, because the user agrees to the whole text. Pure.
  */
 
+import { counted } from "../../../../src/shared/text/amounts.ts";
 import { variablesIn } from "./interpolate.ts";
 
 /**
@@ -71,7 +72,7 @@ export const fromCommand = (value: string): string => `from running ${quoted(val
 /** Where a value comes from, without the value. */
 function origin(value: string): string {
   const { names, hasText, hasDefault } = variablesIn(value);
-  if (names.length === 0) return value === "" ? "empty" : `${value.length} characters`;
+  if (names.length === 0) return value === "" ? "empty" : counted(value.length, "character");
   const from = `${hasText ? "text with" : "from"} ${names.map((name) => `$${name}`).join(", ")}`;
   return hasDefault ? `${from}, or a default` : from;
 }

@@ -244,18 +244,20 @@ function challengeData(challenge: AuthChallenge | undefined, { redact }: HttpAdd
   return { challenge: Object.fromEntries(shown) };
 }
 
+const keyNames = (credentials: readonly string[]): string =>
+  credentials.map((path) => (path === "url" ? "key in the url" : path)).join(" and the ");
+
 function needsAuth(failure: Failed<"needs-auth">, address: HttpAddress): Explanation {
   const { status, challenge, text } = failure;
   const { server, credentials, keyPlace } = address;
   const words = challenge?.errorDescription ?? text;
   const isRefused = credentials.length > 0;
-  const keys = credentials.map((path) => (path === "url" ? "key in the url" : path)).join(" and the ");
   // Where the configuration switches the sign-in off that the server offers, no key is known to be wanted.
   const isKey = isRefused || (status === 401 && challenge?.resourceMetadata === undefined);
   return {
     code: "needs_auth",
     what: isRefused
-      ? `refused the ${keys} of ${keyPlace} (${withText(String(status), words, address)})`
+      ? `refused the ${keyNames(credentials)} of ${keyPlace} (${withText(String(status), words, address)})`
       : withText(`answered ${status}`, words, address),
     verdict: "was refused",
     remedy: isRefused ? keyAdvice(server) : keyAdvice(server, keyPlace),
@@ -294,12 +296,19 @@ function network({ code }: Failed<"network">, { proxy }: HttpAddress): Explanati
   return { what: `${NETWORK[code] ?? UNREACHED} (${code})`, verdict, remedy };
 }
 
-const refused = ({ status, text }: { status: number; text: string }, address: HttpAddress): Explanation => ({
-  what: withText(`answered status ${status}`, text, address),
-  verdict: "was refused",
-  remedy: status === 404 || status === 405 ? MCP_URL : CHECK,
-  data: { status },
-});
+function refused({ status, text }: { status: number; text: string }, address: HttpAddress): Explanation {
+  const { credentials, keyPlace } = address;
+  const remedy = status === 404 || status === 405 ? MCP_URL : CHECK;
+  return {
+    what: withText(`answered status ${status}`, text, address),
+    verdict: "was refused",
+    remedy:
+      status === 403 && credentials.length > 0
+        ? `Check that the ${keyNames(credentials)} of ${keyPlace} may use this server.`
+        : remedy,
+    data: { status },
+  };
+}
 
 /** The answer holds no MCP message. */
 const noMessage = (what: string, status: number): Explanation => ({

@@ -176,7 +176,8 @@ async function withLine(address: HttpAddress, { definition }: ConnectOptions): P
   if (first === undefined) return address;
   const [, key = first, name] = /^(headers)\.(.+)$/s.exec(first) ?? [];
   const { lineOf } = await import("../../config/edit/setting-change.ts");
-  return { ...address, keyPlace: await lineOf(definition, name === undefined ? [key] : [key, name]) };
+  const { file, line } = await lineOf(definition, name === undefined ? [key] : [key, name]);
+  return { ...address, keyPlace: line === undefined ? file : `${file}:${line}` };
 }
 
 /** How one attempt speaks. */

@@ -167,6 +167,33 @@ describe("diagnose", () => {
     await expect(asked).rejects.toMatchObject({ code: "cancelled" });
   });
 
+  test("a finding about an entry -> the line of its key, or of the entry; an override's file comes first", async () => {
+    const folder = await temporaryFolder();
+    const [file, override] = [join(folder, "mcp.json"), join(folder, "project.json")];
+    const entries = {
+      gone: { command: "no-such" },
+      unset: { command: "c", args: [`\${A}`] },
+      moved: { command: "c" },
+    };
+    await writeFile(file, JSON.stringify({ mcpServers: entries }, null, 1));
+    await writeFile(override, '{\n"mcpServers": {"moved": {\n"cwd": "/gone"}}}');
+    const servers = Object.entries(entries).map(([name, entry]) => {
+      const one = examined(name, name === "moved" ? { ...entry, cwd: "/gone" } : entry);
+      const overrides = name === "moved" ? [override] : [];
+      return { ...one, definition: { ...one.definition, file, overrides } };
+    });
+    const kindOf = async (path: string) => (path === "/gone" ? "missing" : "folder");
+    const { findings } = await diagnose(makeInput(servers, { machine: makeMachine({ kindOf }) }));
+    const errors = findings.filter(({ severity }) => severity === "error");
+    expect(errors.map(({ id, server, line }) => `${id} ${server}:${line}`)).toEqual([
+      "variable unset:6",
+      "command gone:4",
+      "command unset:7",
+      "folder moved:3",
+    ]);
+    expect(errors.map((one) => one.file)).toEqual([file, file, file, override]);
+  });
+
   test("proxies -> the names of the variables, never their values", async () => {
     const machine = makeMachine({ env: { HTTPS_PROXY: "http://u:secret@p" } });
     const report = await diagnose(makeInput([], { machine }));

@@ -1,8 +1,10 @@
 /** Owns: what a session does with its first plan, with changes, with requests and at its end. */
+import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { decode } from "../../../../../src/shared/protocol/calls.ts";
 import type { WorkerEvent } from "../../../../../src/shared/protocol/contract.ts";
 import { ThreadsError } from "../../../../../src/shared/protocol/errors.ts";
+import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import type { CacheEntry } from "../../../../../workers/shared/tasks.ts";
 import { settle } from "../servers/support.ts";
 import { never, openWith } from "./support.ts";
@@ -295,6 +297,20 @@ describe("requests", () => {
     await set(true);
     const on = await at.session.requests.status(NO_PARAMS, never());
     expect(on.servers[0]?.state).not.toBe("disabled");
+  });
+
+  test.each([
+    ["no JSON", '{\n  "mcpServers": {} x\n}\n', "2:20: not valid JSON: invalid symbol."],
+    ["a list", "[]", "1:1: expected an object, found a list."],
+    ["empty", " \n", "1:1: the file is empty."],
+    ["too large", `${" ".repeat(LIMITS.configFileBytes)}{}`, "the text is larger than 32 MB."],
+  ])("an edited text that is %s -> not written, and why", async (_name, text, problem) => {
+    const { session, event } = await openWith({ mcp: { a: { command: "x" } } });
+    await event("planned");
+    const { file, text: before } = await session.requests.readConfig({ project: false }, never());
+    const wanted = { project: false, before, text };
+    expect(await session.requests.writeConfig(wanted, never())).toEqual({ file, problem });
+    expect(await readFile(file, "utf8")).toBe(before);
   });
 
   test("statistics that nobody asked for -> not captured", async () => {

@@ -395,6 +395,18 @@ test("explainRequest: a request for a list -> names the method", () => {
   expect(error.message).toMatch(/^web: tools\/list got no answer: /);
 });
 
+test("403 although a key was sent -> the key's rights are to be checked, and not the url", () => {
+  const failure: HttpFailure = { kind: "rejected", status: 403, text: "Forbidden" };
+  const sent = { ...address(), credentials: ["bearerToken"], keyPlace: "mcp.json:5" };
+  expect(explainConnect(failure, sent)).toMatchObject({
+    code: "connect_failed",
+    remedy: "Check that the bearerToken of mcp.json:5 may use this server.",
+  });
+  expect(explainConnect(failure, address({ credentials: [] }))).toMatchObject({
+    remedy: expect.stringMatching(/^Check the url/),
+  });
+});
+
 test("numbers that look like a secret -> stay numbers, and the code stays", () => {
   const failure: HttpFailure = { kind: "busy", status: 503, retryAfterMs: 9_000, text: "limit 9000" };
   expect(explainConnect(failure, address())).toMatchObject({
