@@ -52,7 +52,7 @@ const namesOf = (tools: readonly CatalogTool[]): string => tools.map(({ name }) 
 
 /** `near`: tools that may be meant. */
 export function unknownToolText(name: string, near: readonly CatalogTool[]): string {
-  const meant = near.length === 0 ? "" : ` Near: ${namesOf(near)}.`;
+  const meant = near.length === 0 ? "" : ` Did you mean ${near.map(({ name }) => name).join(" or ")}?`;
   return `No tool named ${oneLine(name, NAME_CHARS)} is known.${meant} /mcp tools lists them.`;
 }
 

@@ -75,7 +75,7 @@ const CRASHED = "The MCP connection worker ended unexpectedly";
 
 const crashText = ({ reason, givenUp }: Crash): string =>
   givenUp
-    ? `${CRASHED} too often (${reason}) and is not started again. /reload tries once more.`
+    ? `${CRASHED} too often (${reason}) and is not started again. /reload tries again.`
     : `${CRASHED} (${reason}) and is started again. Calls that were open have failed.`;
 
 const isRestart = (error: unknown): boolean =>

@@ -141,6 +141,8 @@ const isDenial = (text: string): boolean =>
 
 /** What HTTP answers to a request that it cannot read. Other refusals are about the address, rights and time. */
 const BAD_REQUEST = [400, 422];
+/** Codes of JSON-RPC: a method that the server does not have, and a page that the user has to open first. */
+const NOT_ABOUT_ARGUMENTS = [-32601, -32042];
 
 const textOf = (block: object = {}): string => ("text" in block ? `${block.text}` : "");
 
@@ -219,7 +221,9 @@ function toFailure(tool: CatalogTool, error: unknown, nested: boolean): ToolResu
   const { message } = known;
   const remedy = "remedy" in known ? known.remedy : undefined;
   // Other arguments help only where the server has refused these.
-  const isRefused = typeof data?.status !== "number" || BAD_REQUEST.includes(data.status);
+  const isRefused =
+    (typeof data?.status !== "number" || BAD_REQUEST.includes(data.status)) &&
+    !NOT_ABOUT_ARGUMENTS.includes(Number(data?.rpcCode));
   const isArguments = code === "call_rejected" && isRefused && !isDenial(message);
   const expected = isArguments ? expectedCall(tool) : undefined;
   return {

@@ -16,7 +16,7 @@ const hasTmux = spawnSync("tmux", ["-V"]).status === 0;
 const shapes = fixtureServer("shapes.mjs");
 const PERMISSION = join(root, "test/fixtures/permission-extension.mjs");
 const NOBODY =
-  /s\/(search|read) was not called: "approve" wants the user's yes, and nobody can be asked .* approve of s in .*mcp\.json/;
+  /s\/(search|read) was not called: "approve" needs the user's yes, and no one can be asked .* approve of s in .*mcp\.json/;
 
 describe("print mode", () => {
   const destructive = { ...shapes, approve: "destructive" };

@@ -267,7 +267,7 @@ describe("a clone whose own file is a link", () => {
       ]) {
         const run = await cli(["--trust-project", "--yes", ...words], at);
         expect(run.code).toBe(7);
-        expect(run.stderr).toContain(`leads to ${target}, which is no file of this project`);
+        expect(run.stderr).toContain(`leads to ${target}, which is not a file of this project`);
       }
       expect(await readFile(target, "utf8")).toBe(before);
     },

@@ -81,7 +81,7 @@ describe("a call to a server that", () => {
       "does not answer in time",
       fixture("waits.mjs", {}, { timeout: 0.05 }),
       "call_timeout",
-      /^s\/work gave no answer within 0\.05 s\. It may still be running there\. Set timeout \(seconds\) /,
+      /^s\/work did not answer within 0\.05 s\. It may still be running there\. Set timeout \(seconds\) /,
     ],
     [
       "answers a JSON-RPC error",
@@ -245,7 +245,7 @@ describe("a server of the project that is not trusted", () => {
 
   test("nobody can be asked -> server_not_trusted with the reason", async () => {
     const at = await start({}, { place: await project(), facts: { canAsk: false } });
-    await notStarted(at, "nobody can be asked for consent here");
+    await notStarted(at, "no one can be asked for consent here");
   });
 
   test("waits for consent, was refused, then allowed -> not started with the reason, then connected", async () => {

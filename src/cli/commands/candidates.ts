@@ -12,7 +12,7 @@ import { typeOf } from "../../shared/text/signature.ts";
 import { firstSentence, oneLine } from "../../shared/text/unprintable.ts";
 import { isTrusted, type Place } from "../place/place.ts";
 import { CACHE_BYTES, readRegular } from "../place/read-regular.ts";
-import { isWord, optionsOf, SHELLS, WORDS, type WordName } from "../words/table.ts";
+import { isWord, type Option, optionsOf, PROGRAMS, SHELLS, WORDS, type WordName } from "../words/table.ts";
 
 export interface Candidate {
   value: string;
@@ -68,17 +68,22 @@ function parametersOf(tool: CatalogTool | undefined, typed: string): Candidate[]
   });
 }
 
-/** The addresses of a server's resources, as the cache of its last lists has them. */
-function addressesOf(server: string, agentDir: string): Candidate[] {
+/** What servers listed last, by their names; those that are switched off are among them. */
+function cached(agentDir: string): Record<string, unknown> {
   const read = readRegular(join(agentDir, CACHE_FILE), CACHE_BYTES);
-  if (!read || "problem" in read) return [];
+  if (!read || "problem" in read) return {};
   let cache: unknown;
   try {
     cache = JSON.parse(read.bytes.toString("utf8"));
   } catch {
-    return [];
+    return {};
   }
-  const servers = isObject(cache) && isObject(cache.servers) ? cache.servers : {};
+  return isObject(cache) && isObject(cache.servers) ? cache.servers : {};
+}
+
+/** The addresses of a server's resources, as the cache of its last lists has them. */
+function addressesOf(server: string, agentDir: string): Candidate[] {
+  const servers = cached(agentDir);
   const entry = Object.hasOwn(servers, server) ? servers[server] : undefined;
   const resources = isObject(entry) && Array.isArray(entry.resources) ? entry.resources : [];
   return resources.slice(0, MOST).flatMap((one) => {
@@ -120,6 +125,13 @@ function divided(
   return whole ? [whole.server.name, whole.tool, ...others] : given;
 }
 
+function serversOf(place: Place): Candidate[] {
+  const { servers } = createCatalogStore(place.agentDir, place.key).current();
+  return servers
+    .filter(({ project }) => !project || isTrusted(place))
+    .map(({ name, description }) => ({ value: name, about: description }));
+}
+
 function valuesFor({ command, given: written, typed }: Unfinished, place: Place): Candidate[] {
   const catalog = createCatalogStore(place.agentDir, place.key).current();
   const isShown = ({ project }: { project: boolean }): boolean => !project || isTrusted(place);
@@ -135,9 +147,16 @@ function valuesFor({ command, given: written, typed }: Unfinished, place: Place)
   switch (argument.kind) {
     case "shell":
       return named(SHELLS);
+    case "program":
+      return named(PROGRAMS);
     case "stop":
       return named(["stop"]);
     case "server": {
+      // The snapshot holds no server that is switched off.
+      if (command === "enable") {
+        const isOn = (name: string): boolean => catalog.servers.some((one) => one.name === name);
+        return named(Object.keys(cached(place.agentDir)).filter((name) => !isOn(name)));
+      }
       const all = servers.map(({ name, description }) => ({ value: name, about: description }));
       return command === "call" && /__/.test(typed) ? [...all, ...whole()] : all;
     }
@@ -160,15 +179,15 @@ function valuesFor({ command, given: written, typed }: Unfinished, place: Place)
           typed,
         );
       }
-      return server && command !== "add" && command !== "import" ? argumentsOfPrompt(server, given[1]) : [];
+      return server && command !== "add" ? argumentsOfPrompt(server, given[1]) : [];
     default:
       return [];
   }
 }
 
-/** Options of these take no value. */
-const takesValue = (word: string, names: readonly { name: string; value?: string }[]): boolean =>
-  names.some(({ name, value }) => word === `--${name}` && value !== undefined);
+/** The option of this word, if it takes a value. */
+const optionWithValue = (word: string, options: readonly Option[]): Option | undefined =>
+  options.find(({ name, value }) => word === `--${name}` && value !== undefined);
 
 const commands = (): Candidate[] => [
   ...Object.entries(WORDS).map(([value, { summary }]) => ({ value, about: summary })),
@@ -191,7 +210,7 @@ export function candidates(typed: string, place: Place): Candidate[] {
   for (let at = 0; at < words.length; at++) {
     const word = words[at] as string;
     const options = optionsOf(command !== undefined && isWord(command) ? command : undefined);
-    if (word.startsWith("-")) at += takesValue(word, options) ? 1 : 0;
+    if (word.startsWith("-")) at += optionWithValue(word, options) ? 1 : 0;
     else if (command === undefined || command === "help") command = word;
     else given.push(word);
   }
@@ -207,8 +226,9 @@ export function candidates(typed: string, place: Place): Candidate[] {
     return beginning(optionsOf(known).map(({ name, summary }) => ({ value: `--${name}`, about: summary })));
   }
   const last = words.at(-1) ?? "";
-  // A value of an option: the shell completes names of files.
-  if (takesValue(last, optionsOf(known))) return [];
+  const option = optionWithValue(last, optionsOf(known));
+  // Without values of its own the shell completes names of files.
+  if (option) return fitting(option.name === "server" ? serversOf(place) : named(option.values ?? []));
   if (known === undefined) return command === undefined || command === "help" ? fitting(commands()) : [];
   if (words[0] === "help") return [];
   return fitting(valuesFor({ command: known, given, typed: current }, place));

@@ -91,7 +91,7 @@ const outcome = ({ servers }: StatusReport, asked: boolean): ExitCode => {
 export const list: Command = async (context) => {
   const { console, options } = context;
   if (options.cached && options.refresh)
-    throw usage("--cached connects no server, and --refresh each: write one of them.");
+    throw usage("--cached connects no server and --refresh connects each: use one of them.");
   const session = await context.session();
   await session.planned();
   if (!options.cached) await session.connectAll();

@@ -154,7 +154,7 @@ async function remote(context: Context): Promise<{ session: CliSession; server: 
   const [written] = context.arguments;
   const { session, server = "", report } = await asked(context, written, () => false, "exact");
   if (report.servers.find(({ name }) => name === server)?.transport === "stdio") {
-    throw usage(`${serverName(server)} is a local program and takes no sign-in.`);
+    throw usage(`${serverName(server)} is a local program and needs no sign-in.`);
   }
   return { session, server };
 }

@@ -1,6 +1,7 @@
 /** `add`, `remove`, `enable` and `disable`: changes of the configuration files, which the worker makes. */
 
 import { serverName } from "../../report/server-name.ts";
+import { withoutServer } from "../../shared/protocol/errors.ts";
 import type {
   FoundHost,
   FoundImports,
@@ -15,6 +16,7 @@ import { describeProblem } from "../../shared/text/failure.ts";
 import { type Console, isYes } from "../console/console.ts";
 import { EXIT, Failure, usage } from "../console/failure.ts";
 import { didYouMean } from "../words/parse.ts";
+import { PROGRAMS } from "../words/table.ts";
 import { type Command, type Context, configured } from "./known.ts";
 
 /** Throws for an entry that cannot be written; shows what would run for every other. */
@@ -37,8 +39,8 @@ function checkTried(tried: TriedServer, add: AddWords, console: Console): void {
   const name = serverName(add.name);
   if (tried.outcome === "failed") {
     const { message, remedy } = tried.error;
-    throw new Failure(EXIT.unreachable, `${name} is not added: ${message}`, {
-      remedy: [remedy, "--no-test before the name adds it all the same."].filter(Boolean).join(" "),
+    throw new Failure(EXIT.unreachable, `${name} is not added: ${withoutServer(add.name, message)}`, {
+      remedy: [remedy, "--no-test before the name adds it anyway."].filter(Boolean).join(" "),
     });
   }
   if (tried.outcome === "needs-sign-in") console.note(`It wants a sign-in: pi-mcp-threads login ${name}`);
@@ -92,17 +94,6 @@ const hostLines = ({ host, title, imported, files }: FoundHost): string[] => [
     ...servers.map(serverLine),
     ...(more > 0 ? [`    and ${more} more`] : []),
   ]),
-];
-
-/** Test: the same as HOSTS of the worker. */
-export const PROGRAMS = [
-  "cursor",
-  "claude-code",
-  "claude-desktop",
-  "codex",
-  "windsurf",
-  "vscode",
-  "opencode",
 ];
 
 function chosenHosts({ hosts }: FoundImports, names: readonly string[]): FoundHost[] {

@@ -83,7 +83,7 @@ async function find({ catalog }: Known, written: string): Promise<CatalogTool> {
   throw usage(
     `No tool named ${oneLine(written, NAME_CHARS)} is known.`,
     near.length > 0
-      ? `Near: ${near.join(", ")}.`
+      ? `Did you mean ${near.join(" or ")}?`
       : "pi-mcp-threads tools lists them; --refresh asks the servers first.",
   );
 }

@@ -99,7 +99,7 @@ export function unwritten(error: unknown): Failure {
   }
   const why = Object.hasOwn(WHY_UNWRITTEN, code) ? `${WHY_UNWRITTEN[code]} (${code})` : messageOf(error);
   return new Failure(EXIT.unwritten, `The output is not whole: ${why}.`, {
-    remedy: "Write to another place. A tool that was called has run all the same.",
+    remedy: "Write to another place. A tool that was called has run anyway.",
     code: "unwritten",
   });
 }
@@ -109,8 +109,8 @@ export const usage = (message: string, remedy?: string): Failure =>
 
 /** Remedies of main's own errors, which name a command of Pi. */
 const REMEDIES: Partial<Record<ErrorCode, string>> = {
-  runtime_stopped: "Try once more.",
-  deadline: "Try once more; mcp-threads.log may say why.",
+  runtime_stopped: "Try again.",
+  deadline: "Try again; mcp-threads.log may say why.",
 };
 
 /** Anything thrown as a failure. */

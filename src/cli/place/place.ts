@@ -172,7 +172,7 @@ function decisionOf(agentDir: string, cwd: string): boolean | undefined | { reas
   try {
     data = JSON.parse(read.bytes.toString("utf8").replace(/^\ufeff/, ""));
   } catch {
-    return { reason: `${file} is no whole JSON` };
+    return { reason: `${file} is not complete JSON` };
   }
   if (!isObject(data)) return { reason: `${file} is not what Pi writes` };
   const entries = Object.entries(data);

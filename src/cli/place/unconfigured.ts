@@ -26,7 +26,7 @@ function entryOf(words: readonly string[], options: CommandLine["options"]): { n
 const REMEDIES: Readonly<Record<string, string>> = {
   needs_auth:
     "--bearer-token-env NAME or --header NAME=value gives it a key. For a sign-in, add it first: pi-mcp-threads add, then login.",
-  spawn_failed: "Check the command behind --, and PATH.",
+  spawn_failed: "Check the command after --, and PATH.",
   usage: "A second -- divides a command from what follows it: call -- <command> -- <tool> key=value",
 };
 

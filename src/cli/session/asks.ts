@@ -136,7 +136,7 @@ export function createAsks(console: Console) {
   const converse = async (server: string, ask: Ask, signal: AbortSignal): Promise<AskAnswer | undefined> => {
     if (signal.aborted) return undefined;
     if (!console.canAsk) {
-      console.warn(`${headOf(server, ask)} nobody can be asked here, so it is declined.`);
+      console.warn(`${headOf(server, ask)} no one can be asked here, so it is declined.`);
       return DECLINE;
     }
     console.warn(headOf(server, ask));

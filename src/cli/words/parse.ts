@@ -155,7 +155,7 @@ class Reader {
     const names = this.#known().map(({ name }) => `--${name}`);
     const help = this.word === undefined ? "--help" : `help ${this.word}`;
     return usage(
-      `There is no option ${written}${this.word === undefined ? "" : ` of ${this.word}`}.${didYouMean(written, names)}`,
+      `${this.word === undefined ? "There is" : `${this.word} has`} no option ${written}.${didYouMean(written, names)}`,
       `pi-mcp-threads ${help} lists the options.`,
     );
   }

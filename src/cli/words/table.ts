@@ -8,6 +8,8 @@ export interface Option {
   short?: string;
   /** What its value is, in capitals. Absent: the option takes none. */
   value?: string;
+  /** The values that it takes; absent: any. */
+  values?: readonly string[];
   summary: string;
 }
 
@@ -18,6 +20,7 @@ type ArgumentKind =
   | "prompt"
   | "words"
   | "shell"
+  | "program"
   | "stop"
   | "command"
   | "uri"
@@ -44,6 +47,17 @@ export interface Word {
   /** Its server may be an address, or a command between two `--`: one that no file names. */
   takesUnconfigured?: true;
 }
+
+/** Test: the same as HOSTS of the worker. */
+export const PROGRAMS = [
+  "cursor",
+  "claude-code",
+  "claude-desktop",
+  "codex",
+  "windsurf",
+  "vscode",
+  "opencode",
+];
 
 /** Shells with a completion script. */
 export const SHELLS = ["bash", "zsh", "fish"] as const;
@@ -202,9 +216,19 @@ const TABLE = {
         summary: "a header of a remote server; several times for several",
       },
       { name: "bearer-token-env", value: "NAME", summary: "the variable with the token of a remote server" },
-      { name: "transport", value: "KIND", summary: "http, sse or stdio" },
+      {
+        name: "transport",
+        value: "KIND",
+        values: ["http", "sse", "stdio"],
+        summary: "http, sse or stdio",
+      },
       { name: "cwd", value: "DIR", summary: "the folder in which the server runs" },
-      { name: "lifecycle", value: "KIND", summary: "lazy, eager or keep-alive" },
+      {
+        name: "lifecycle",
+        value: "KIND",
+        values: ["lazy", "eager", "keep-alive"],
+        summary: "lazy, eager or keep-alive",
+      },
       { name: "description", value: "TEXT", summary: "what the server is for" },
       PROJECT,
       { name: "replace", summary: "replace a server of that name" },
@@ -212,7 +236,7 @@ const TABLE = {
     ],
     summary: "add a server to mcp.json, after trying it",
     details: [
-      "Options stand before the name; those of the server's own command stand behind the command.",
+      "Options go before the name; those of the server's own command go after the command.",
       "A server that cannot be reached is not written, unless --no-test is given.",
     ],
     examples: [
@@ -226,7 +250,7 @@ const TABLE = {
     examples: ["remove files"],
   },
   import: {
-    arguments: [{ name: "program", kind: "value", many: true }],
+    arguments: [{ name: "program", kind: "program", many: true }],
     options: [
       { name: "copy", summary: "copy the servers into mcp.json, in place of following the program's files" },
       { name: "replace", summary: "with --copy: replace servers of the same name" },
@@ -235,7 +259,7 @@ const TABLE = {
     details: [
       "Without a program it shows what there is. With programs their files are named in mcp.json and read from then on;",
       "--copy writes their servers into mcp.json instead, after showing what would run.",
-      "Programs: cursor, claude-code, claude-desktop, codex, windsurf, vscode, opencode.",
+      `Programs: ${PROGRAMS.join(", ")}.`,
     ],
     examples: ["import", "import claude-code", "import cursor --copy"],
   },

@@ -72,7 +72,7 @@ async function tool(name: string, host: McpHost): Promise<string> {
 }
 
 const KEEP = "No, go back";
-const INTERRUPT = "Reconnect all the same";
+const INTERRUPT = "Reconnect anyway";
 
 /** Whether the person agrees that other sessions are interrupted. Without a person nobody is. */
 async function mayInterrupt(
@@ -90,7 +90,7 @@ async function mayInterrupt(
     return false;
   }
   const stop = "pi-mcp-threads hub stop <server> ends a shared server for all sessions.";
-  notify(ctx, `Nothing is reconnected, because nobody can be asked here: ${text} ${stop}`, "warning");
+  notify(ctx, `Nothing is reconnected, because no one can be asked here: ${text} ${stop}`, "warning");
   return false;
 }
 

@@ -3,9 +3,9 @@ import { expect, test } from "vitest";
 import { createCatalogStore } from "../../../src/catalog/store.ts";
 import { loadCommand } from "../../../src/cli/commands/commands.ts";
 import type { Context } from "../../../src/cli/commands/known.ts";
-import { PROGRAMS } from "../../../src/cli/commands/setup.ts";
 import { NO_OPTIONS, type Options } from "../../../src/cli/words/parse.ts";
 import type { WordName } from "../../../src/cli/words/table.ts";
+import { PROGRAMS } from "../../../src/cli/words/table.ts";
 import { HOSTS } from "../../../workers/connection/config/entry/schema.ts";
 import { captureConsole } from "./captured-console.ts";
 

@@ -45,7 +45,10 @@ async function placeWith(trust: Place["trust"] = { trust: "recorded" }): Promise
   ];
   await writeFile(path, makeSnapshotBytes(servers));
   const resources = [{ uri: "file:///a.md", name: "A" }, { uri: "file:///$(id)" }, 1];
-  await writeFile(join(agentDir, "mcp-cache.json"), JSON.stringify({ servers: { files: { resources } } }));
+  await writeFile(
+    join(agentDir, "mcp-cache.json"),
+    JSON.stringify({ servers: { files: { resources }, off: {} } }),
+  );
   return { agentDir, key, trust };
 }
 
@@ -76,6 +79,11 @@ describe("an unfinished line -> what fits", () => {
     ["x completion z", ["zsh"]],
     ["x hub ", ["stop"]],
     ["x hub stop f", ["files"]],
+    ["x import c", ["cursor", "claude-code", "claude-desktop", "codex"]],
+    ["x add --transport ", ["http", "sse", "stdio"]],
+    ["x add --lifecycle k", ["keep-alive"]],
+    ["x search --server ", ["files", "clone"]],
+    ["x enable ", ["off"]],
     ["x help log", ["login", "logout", "logs"]],
     ["x nonsense ", []],
     ["x list files", []],

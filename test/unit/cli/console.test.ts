@@ -57,8 +57,8 @@ test("a result in a pipe -> unchanged, also as JSON", () => {
 });
 
 test.each<[ErrorCode, code: number, remedy: string]>([
-  ["runtime_stopped", 70, "Try once more."],
-  ["deadline", 6, "Try once more; mcp-threads.log may say why."],
+  ["runtime_stopped", 70, "Try again."],
+  ["deadline", 6, "Try again; mcp-threads.log may say why."],
   ["connect_failed", 3, "/reload it."],
 ])("%s -> exit code %d, %s", (code, exitCode, remedy) => {
   const failure = asFailure(new ThreadsError(code, "It is over.", { remedy: "/reload it." }));

@@ -96,9 +96,9 @@ describe("a command line that cannot be read -> what is wrong with it", () => {
   test.each([
     [["serch"], 'There is no command "serch". Did you mean search? pi-mcp-threads --help lists them.'],
     [["\u001b[2J"], 'There is no command "\\u001b[2J". pi-mcp-threads --help lists them.'],
-    [["list", "--refesh"], "There is no option --refesh of list. Did you mean --refresh?"],
+    [["list", "--refesh"], "list has no option --refesh. Did you mean --refresh?"],
     [["--refresh", "list"], "There is no option --refresh."],
-    [["list", "-x"], "There is no option -x of list."],
+    [["list", "-x"], "list has no option -x."],
     [["list", "--json=1"], "--json takes no value."],
     [["--cwd"], "--cwd needs a value: --cwd DIR"],
     [["--cwd=", "list"], "--cwd needs a value: --cwd DIR"],

@@ -106,13 +106,13 @@ describe("createMcpTool: execute", () => {
   });
 
   test.each([
-    ["s refused t: answered status 404.", 404, false],
-    ["s refused t: answered status 400.", 400, true],
-    ["s rejected t: access denied", undefined, false],
-  ])("call_rejected, %j -> the parameters: %s, %s", async (message, status, isTold) => {
-    const error = new ThreadsError("call_rejected", message, {
-      data: status === undefined ? {} : { status },
-    });
+    ["s refused t: answered status 404.", { status: 404 }, false],
+    ["s refused t: answered status 400.", { status: 400 }, true],
+    ["s rejected t: access denied", {}, false],
+    ["s needs the user to open a page", { rpcCode: -32042 }, false],
+    ["s rejected t: not there", { rpcCode: -32602 }, true],
+  ])("call_rejected, %j %j -> the parameters: %s", async (message, data, isTold) => {
+    const error = new ThreadsError("call_rejected", message, { data });
     const { content } = await run(() => Promise.reject(error));
     expect(JSON.stringify(content).includes(EXPECTED)).toBe(isTold);
   });

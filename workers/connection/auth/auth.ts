@@ -377,7 +377,7 @@ type Asked = Pick<ServerDefinition, "auth" | "oauth" | "target">;
 
 /** Why the user cannot sign in to a server, and what helps; undefined: the user can. `headers`: as they are resolved. */
 function whyNoSignIn({ auth, oauth, target }: Asked, headers: Record<string, string>) {
-  if (target.kind !== "http") return ["is a local program and takes no sign-in", "Nothing to do."] as const;
+  if (target.kind !== "http") return ["is a local program and needs no sign-in", "Nothing to do."] as const;
   if (oauth === false) {
     const remedy = 'Remove "auth" or "oauth" there to sign in.';
     return ["takes no sign-in, as mcp.json says", remedy] as const;

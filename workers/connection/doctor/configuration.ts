@@ -127,7 +127,7 @@ export function judgeFolder(
       severity: "error",
       title: `Nothing can be written into the extension's folder: ${why}.`,
       detail:
-        "Without it, tools are asked for anew at each start, and sign-ins and answers are not remembered.",
+        "Without it, tools are listed again at each start, and sign-ins and answers are not remembered.",
       remedy,
     };
   }

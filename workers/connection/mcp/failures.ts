@@ -92,7 +92,7 @@ export function callFailure(server: string, { parts, call, error, answered }: Fa
   if (isTimeout(error)) {
     return new ThreadsError(
       "call_timeout",
-      `${server}/${call.tool} gave no answer within ${call.timeoutMs / 1_000} s.`,
+      `${server}/${call.tool} did not answer within ${call.timeoutMs / 1_000} s.`,
       {
         remedy:
           "It may still be running there. Set timeout (seconds) for the server in mcp.json if it needs longer.",

@@ -77,7 +77,7 @@ const NETWORK: readonly Row[] = [
     "Set NODE_EXTRA_CA_CERTS or npm's cafile to the certificate of your network.",
   ],
   [/^E5\d\d$/, "{registry} has a fault ({status})", "Try again later."],
-  [/^E429$/, "{registry} takes no more requests for now (429)", "Try again in a minute."],
+  [/^E429$/, "{registry} refuses more requests for now (429)", "Try again in a minute."],
   [
     /^E407$/,
     "the proxy before npm's registry wants a sign-in (407)",

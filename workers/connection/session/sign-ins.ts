@@ -100,7 +100,7 @@ export function createSignInRequests(
     const { resolveTarget } = await loadValues();
     const target = await resolveTarget(definition, { ...how, caFile: now.settings.caFile });
     if (target.kind === "http") return server.authServer(target);
-    throw new ThreadsError("bad_config", `${name} is a local program and takes no sign-in.`, {
+    throw new ThreadsError("bad_config", `${name} is a local program and needs no sign-in.`, {
       remedy: advice("lists"),
       data: { server: name },
     });

@@ -77,7 +77,7 @@ export function searchesWorkingDirectory(program: string, args: readonly string[
 
 const CHECK_FOLDER = "Make it, or correct cwd in mcp.json.";
 const CHECK_COMMAND =
-  "Check command, cwd and PATH in mcp.json. A program of the working directory needs its path, such as ./server.";
+  "Check command, cwd and PATH in mcp.json. A program in the working directory needs its path, such as ./server.";
 
 /**
  * The error `spawn_failed`: because of the command as the definition writes it, its working directory, or the system's error.

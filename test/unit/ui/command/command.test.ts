@@ -98,7 +98,9 @@ describe("/mcp", () => {
     const short = await run("tool read", { answers: { declaredSchema: () => schema } });
     expect(short.notices).toEqual(notices);
     const near = await run("tool raed");
-    expect(near.notices[0]?.[0]).toBe("No tool named raed is known. Near: fs__read. /mcp tools lists them.");
+    expect(near.notices[0]?.[0]).toBe(
+      "No tool named raed is known. Did you mean fs__read? /mcp tools lists them.",
+    );
     const unknown = await run("tool nope");
     expect(unknown.asked).toEqual([]);
     expect(unknown.notices).toEqual([["No tool named nope is known. /mcp tools lists them.", "info"]]);
@@ -158,7 +160,7 @@ describe("/mcp", () => {
     makeStatus("git", { sharing: { sessions: 1, since: 0 } }),
   ];
   it.each([
-    ["reconnect fs", "Reconnect all the same", true],
+    ["reconnect fs", "Reconnect anyway", true],
     ["reconnect fs", "No, go back", false],
     ["reconnect fs", undefined, false],
     ["reconnect", "No, go back", false],

@@ -91,7 +91,7 @@ async function readKey(plan: OAuthPlan): Promise<{ key: KeyObject; setting: stri
   } catch {
     // The reason of OpenSSL names its functions and helps nobody.
     const isEncrypted = /ENCRYPTED/.test(text);
-    throw unusable(setting, isEncrypted ? "the key is encrypted" : "it is no private key in PEM form");
+    throw unusable(setting, isEncrypted ? "the key is encrypted" : "it is not a private key in PEM form");
   }
 }
 

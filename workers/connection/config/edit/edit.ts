@@ -177,7 +177,7 @@ export async function realFile(file: string, facts: ConfigFacts): Promise<string
   if (isWithin(real, clone ?? folder, facts.platform) && !own.includes(real)) return real;
   throw new ThreadsError(
     "bad_config",
-    `${file} leads to ${real}, which is no file of this project: nothing was written.`,
+    `${file} leads to ${real}, which is not a file of this project: nothing was written.`,
     {
       remedy: "Put a file in the place of the link, or leave out --project.",
       data: { file },

@@ -69,7 +69,7 @@ export function entryAt(given: string | undefined, server: string, file: string)
       root,
     );
     if (value !== undefined && !isObject(value)) {
-      throw new ThreadsError("bad_config", `${file} cannot be changed: ${path.join(".")} is no object.`, {
+      throw new ThreadsError("bad_config", `${file} cannot be changed: ${path.join(".")} is not an object.`, {
         remedy: "Correct it first.",
       });
     }
@@ -130,7 +130,7 @@ export function editRemoved(text: string | undefined, server: string, file = "Th
 export function editSetting(text: string | undefined, key: string, value: Plain, file = "The file"): string {
   const { bom, text: before, root } = rooted(text, file);
   if (root.settings !== undefined && !isObject(root.settings)) {
-    throw new ThreadsError("bad_config", `${file} cannot be changed: settings is no object.`, {
+    throw new ThreadsError("bad_config", `${file} cannot be changed: settings is not an object.`, {
       remedy: "Correct it first.",
       data: { file },
     });
@@ -143,7 +143,7 @@ export function editImports(text: string | undefined, hosts: readonly string[], 
   const { bom, text: before, root } = rooted(text, file);
   const { imports = [] } = root;
   if (!Array.isArray(imports)) {
-    throw new ThreadsError("bad_config", `${file} cannot be changed: imports is no list.`, {
+    throw new ThreadsError("bad_config", `${file} cannot be changed: imports is not a list.`, {
       remedy: "Correct it first.",
       data: { file },
     });

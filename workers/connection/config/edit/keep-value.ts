@@ -34,7 +34,7 @@ export async function keepValue(
   { server, name, value }: { server: string; name: string; value: string },
 ): Promise<{ file: string; written: string }> {
   if (value.length > VALUE_CHARS || value.includes("\0")) {
-    throw new ThreadsError("bad_config", `The value of ${name} cannot be kept: it is no key or token.`, {
+    throw new ThreadsError("bad_config", `The value of ${name} cannot be kept: it is not a key or token.`, {
       remedy: "Write the whole of it into a file, and name a command that prints it.",
     });
   }

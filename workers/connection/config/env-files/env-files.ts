@@ -114,7 +114,7 @@ const REMOTE = "it lies on another machine";
 /** Why an envFile is not read for a project's server: its content could not be shown to anybody. */
 function unfitReason({ isRemote, found }: Way): string | undefined {
   if (isRemote) return REMOTE;
-  if (found?.isSpecial) return "it is no regular file";
+  if (found?.isSpecial) return "it is not a regular file";
   const { bytes = 0 } = found ?? {};
   return bytes > LIMITS.envFileShownBytes ? `it has ${bytes} bytes` : undefined;
 }

@@ -137,7 +137,7 @@ function readImports(document: ConfigDocument, root: Record<string, unknown>, co
     else {
       const near = typeof name === "string" ? nearestKey(name, HOSTS) : undefined;
       const remedy = near ? `Write "${near}".` : `Write one of ${choices}.`;
-      report([String(i)], "error", "this is no program whose servers can be imported", remedy);
+      report([String(i)], "error", "this is not a program whose servers can be imported", remedy);
     }
   }
 }

@@ -74,7 +74,7 @@ function verdict({ definition, hash }: Asked, { own, elsewhere }: Standing, fact
   const atStart = origin === "project-pi" && enabledByProject === undefined && facts.accepted === undefined;
   if (atStart && !isKnown && !isEnvNewer(definition, facts)) return { may: "run" };
   if (!enabled) return { may: "run" };
-  return facts.canAsk ? { may: "ask" } : { may: "never", reason: "nobody can be asked for consent here" };
+  return facts.canAsk ? { may: "ask" } : { may: "never", reason: "no one can be asked for consent here" };
 }
 
 function isEnvNewer(definition: ServerDefinition, { envFiles, startedAtMs }: TrustFacts): boolean {

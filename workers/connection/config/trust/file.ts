@@ -52,7 +52,7 @@ async function load(file: string): Promise<Loaded> {
       ? { state: "usable", consents: data.consents }
       : { state: "corrupt", what: "it is not a list of consents" };
   } catch (error) {
-    return { state: "corrupt", what: `it is no whole JSON (${messageOf(error)})` };
+    return { state: "corrupt", what: `it is not complete JSON (${messageOf(error)})` };
   }
 }
 
@@ -122,7 +122,7 @@ export async function remember(
 }
 
 const FULL =
-  "Servers of projects are asked for in each folder from now on, also those of .pi/mcp.json; delete the file to begin anew.";
+  "Servers of projects are asked for in each folder from now on, also those of .pi/mcp.json; delete the file to start over.";
 
 /** Never throws. `log` gets a line for each write that failed. */
 export async function openStore(file: string, log: (problem: string) => void) {

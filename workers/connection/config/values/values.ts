@@ -323,7 +323,7 @@ function checkHeaders(resolver: Resolver, headers: Record<string, string>): void
 function checkUrl(resolver: Resolver, text: string): string {
   const url = URL.parse(text);
   if (!url || !/^https?:$/.test(url.protocol))
-    throw resolver.bad("url is no http or https URL once its variables are filled in", "Check them.");
+    throw resolver.bad("url is not an http or https URL once its variables are filled in", "Check them.");
   if (url.username === "" && url.password === "") return text;
   const remedy = 'Write them as "headers": {"Authorization": ...}.';
   throw resolver.bad("url holds a user name or password", remedy);

@@ -2,9 +2,9 @@
 
 const LINES = 3;
 const LINE_CHARS = 300;
-/** A frame of a stack, a brace or a ruler alone, the fields of a system error, and what Node and npm write below all. */
+/** A frame of a stack, a brace or a ruler alone, the fields of a system error, and what Node and npm write below all, with npm's advertising. */
 const SAYS_NOTHING =
-  /^\s*(?:at .*|File ".*", line \d+.*|[\s{}[\](),;^~=*_-]*|(?:errno|code|syscall|hostname|address|port|path|spawnargs|requireStack): .*|Node\.js v[\d.]+|npm (?:error|ERR!) A complete log .*|npm (?:error|ERR!) +\S+-debug-0\.log)$/;
+  /^\s*(?:at .*|File ".*", line \d+.*|[\s{}[\](),;^~=*_-]*|(?:errno|code|syscall|hostname|address|port|path|spawnargs|requireStack): .*|Node\.js v[\d.]+|npm notice.*|npm (?:error|ERR!) A complete log .*|npm (?:error|ERR!) +\S+-debug-0\.log)$/;
 
 const shortened = (line: string): string =>
   line.length > LINE_CHARS ? `${line.slice(0, LINE_CHARS)}…` : line;

@@ -163,7 +163,7 @@ describe("of", () => {
 
 describe("signIn", () => {
   const ENTRIES: [entry: object, headers: Record<string, string>, message: string][] = [
-    [{ command: "c", url: undefined }, {}, "s is a local program and takes no sign-in."],
+    [{ command: "c", url: undefined }, {}, "s is a local program and needs no sign-in."],
     [{ oauth: false }, {}, "s takes no sign-in, as mcp.json says."],
     [{ auth: "none" }, {}, "s takes no sign-in, as mcp.json says."],
     [{}, { Authorization: "Bearer k" }, "s sends the Authorization header of mcp.json."],

@@ -172,7 +172,7 @@ test("a call without an answer -> call_timeout, and the server is told", async (
   vi.useFakeTimers();
   const failed = call(server.connection);
   await vi.advanceTimersByTimeAsync(1_000);
-  expect(await failed).toMatchObject({ code: "call_timeout", message: "s/t gave no answer within 1 s." });
+  expect(await failed).toMatchObject({ code: "call_timeout", message: "s/t did not answer within 1 s." });
   expect(server.sent.at(-1)).toMatchObject({ method: "notifications/cancelled" });
   expect(ends).toEqual(["given-up"]);
 });

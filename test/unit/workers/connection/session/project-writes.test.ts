@@ -47,7 +47,7 @@ describe("a project's file is a link", () => {
       const before = await readFile(target, "utf8");
       await expect(WRITERS[name]?.(at.session.requests)).rejects.toMatchObject({
         code: "bad_config",
-        message: expect.stringContaining(`leads to ${target}, which is no file of this project`),
+        message: expect.stringContaining(`leads to ${target}, which is not a file of this project`),
       });
       expect(await readFile(target, "utf8")).toBe(before);
       const agentDir = kind === "folder" ? dirname(target) : join(dirname(target), "agent");

@@ -204,7 +204,7 @@ describe("a name that no request can mean", () => {
     const at = await open({ entries: { local: {} } });
     await expect(request(at, what, "local")).rejects.toMatchObject({
       code: "bad_config",
-      message: "local is a local program and takes no sign-in.",
+      message: "local is a local program and needs no sign-in.",
     });
   });
 

@@ -577,7 +577,7 @@ describe("editImports", () => {
   });
 
   test("imports that is no list is left alone", () => {
-    expect(() => editImports('{"imports": "cursor"}', ["codex"])).toThrow(/imports is no list/);
+    expect(() => editImports('{"imports": "cursor"}', ["codex"])).toThrow(/imports is not a list/);
   });
 });
 

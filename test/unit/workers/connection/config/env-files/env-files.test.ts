@@ -330,7 +330,7 @@ describe("a project's server", () => {
     const at = await place();
     await promisify(execFile)("mkfifo", [join(at.cwd, "pipe.env")]);
     const pipe = server("pipe.env", PROJECT_FILE);
-    const reason = "it is no regular file";
+    const reason = "it is not a regular file";
     expect((await lookAtEnvFiles([pipe], { ...at, env: {} })).seen.get(pipe)).toEqual({ reason });
     expect(await agreedEntries(pipe, "pipe.env", at)).toEqual({ reason });
     // For the user's own server in the folder it is not opened before its start either.

@@ -254,7 +254,7 @@ describe("parseConfigText", () => {
     [
       "an unknown host",
       '{"imports": ["cursr"]}',
-      'error 1:14: imports.0: this is no program whose servers can be imported. Write "cursor".',
+      'error 1:14: imports.0: this is not a program whose servers can be imported. Write "cursor".',
     ],
     [
       "an override with more",

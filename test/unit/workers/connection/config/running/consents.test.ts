@@ -106,7 +106,7 @@ describe("a server of .mcp.json", () => {
 
   test("nobody can be asked -> refused with the reason", async () => {
     const [, pi] = await openShared({ canAsk: false });
-    const reason = "nobody can be asked for consent here";
+    const reason = "no one can be asked for consent here";
     expect(pi.running.state).toMatchObject({ questions: [], refused: [{ name: "shared", reason }] });
   });
 
@@ -254,7 +254,7 @@ describe("mcp-trust.json", () => {
     await writeFile(file, text);
     const pi = await open(home);
     expect(pi.running.state.problems).toMatchObject([
-      { file, message: expect.stringMatching(/^no consent in it counts: it is no whole JSON/) },
+      { file, message: expect.stringMatching(/^no consent in it counts: it is not complete JSON/) },
     ]);
     expect(pi.runs()).toEqual([]);
     expect(pi.asked().sort()).toEqual(["evil", "shared"]);

@@ -318,8 +318,8 @@ describe("mcp-trust.json", () => {
   });
 
   test.each([
-    ["", /no whole JSON/],
-    ["{", /no whole JSON/],
+    ["", /not complete JSON/],
+    ["{", /not complete JSON/],
     ["[]", /not a list of consents/],
     ['{"version":4,"consents":[]}', /not a list of consents/],
     [

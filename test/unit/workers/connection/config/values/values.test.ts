@@ -205,7 +205,7 @@ describe("resolveTarget", () => {
       { url: "https://x.y", bearerTokenEnv: "NOPE" },
       "docs: bearerTokenEnv needs NOPE, which is not set in the environment.",
     ],
-    [{ url: "${TOKEN}" }, "docs: url is no http or https URL once its variables are filled in."],
+    [{ url: "${TOKEN}" }, "docs: url is not an http or https URL once its variables are filled in."],
     [{ url: "https://u:${TOKEN}@x.y" }, "docs: url holds a user name or password."],
     [
       { url: "https://x.y", headers: { A: "!printf 's3cret\\nmore'" } },

@@ -52,6 +52,21 @@ test("a stack -> the causes, which stand before its frames and fields, and never
   );
 });
 
+test("what npm writes of itself -> not in the place of its error", () => {
+  const output = [
+    "npm error could not determine executable to run",
+    "npm notice",
+    "npm notice New major version of npm available! 11.19.1 -> 12.2.1",
+    "npm notice To update run: npm install -g npm@12.2.1",
+    "npm notice",
+    "npm error A complete log of this run can be found in: /home/me/.npm/_logs/1-debug-0.log",
+  ].join("\n");
+  expect(lastWords(output)).toEqual({
+    text: "npm error could not determine executable to run.",
+    isAll: false,
+  });
+});
+
 test("a line without an end -> cut; what is left out is said", () => {
   const { text, isAll } = lastWords("x".repeat(10_000));
   expect([text.length, isAll]).toEqual([301, false]);
