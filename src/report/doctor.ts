@@ -79,7 +79,7 @@ export function surroundingFindings({ otherClients, crashes }: Surroundings, hom
       severity: "warning",
       title: `The connection worker ended unexpectedly ${count === 1 ? "once" : `${count} times`} in this session.`,
       detail: `The last reason: ${oneLine(last, REASON_CHARS)}.`,
-      remedy: "If it goes on, please open an issue with this report.",
+      remedy: "If this keeps happening, please open an issue with this report.",
     },
   ];
 }

@@ -396,7 +396,7 @@ const late = (method: string, deadlineMs: number): ThreadsError =>
     "deadline",
     `The connection worker did not answer ${method} within ${Math.round(deadlineMs / 1_000)} s.`,
     {
-      remedy: "If this goes on, /reload starts it again; mcp-threads.log may say why.",
+      remedy: "If this keeps happening, /reload starts it again; mcp-threads.log may say why.",
       data: { deadlineMs },
     },
   );

@@ -38,7 +38,7 @@ test.skipIf(process.platform === "win32")(
       env: home.env(),
     });
     expect(stdout).toBe("code 2\n");
-    expect(stderr).toMatch(/^pi-mcp-threads: The current folder is not there any more \(ENOENT\)\./);
+    expect(stderr).toMatch(/^pi-mcp-threads: The current folder no longer exists \(ENOENT\)\./);
   },
 );
 

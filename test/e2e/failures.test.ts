@@ -196,7 +196,7 @@ describe("a server whose message ends the connection worker", () => {
     const named = await rpc.waitFor((event) => JSON.stringify(event).includes("MCP server bad: "));
     expect(JSON.stringify(named)).toContain(
       "MCP server bad: the connection worker ended while it handled a message of this server (exit code 9). " +
-        "The server is not connected by itself any more. " +
+        "The server is no longer connected by itself. " +
         "A call of one of its tools or /mcp reconnect bad connects it.",
     );
     const [, answer] = toolEnds(await rpc.prompt("go"));

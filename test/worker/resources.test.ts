@@ -93,7 +93,7 @@ test("resources on several pages -> tools; same names get a hash, malformed ones
   await until(async () => (await catalogOf(started, "s")).includes("s__get_added") || undefined);
   expect(textOf(await started.call("s", "get_added"))).toContain("text of x://added");
   // The template was listed twice but is reported once.
-  const told = " s has resource templates that nobody could fill in, so they are no tools: ";
+  const told = " s has resource templates that no one could fill in, so they are not tools: ";
   const lines = (await started.log()).split("\n").filter((line) => line.includes(told));
   expect(lines.map((line) => line.slice(line.indexOf(told) + told.length))).toEqual(['"{"']);
 });

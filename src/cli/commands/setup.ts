@@ -116,7 +116,7 @@ async function confirm(
   console.warn(["These servers would be written into mcp.json:", ...servers.map(serverLine)].join("\n"));
   if (options.yes) return;
   if (!console.canAsk) {
-    throw new Failure(EXIT.consent, "Nobody can be asked here.", {
+    throw new Failure(EXIT.consent, "No one can be asked here.", {
       remedy: "Run it in a terminal, or add --yes.",
     });
   }

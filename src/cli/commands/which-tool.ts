@@ -93,7 +93,7 @@ function divided(written: string, servers: readonly string[]): [server: string, 
 
 async function unknownName(written: string, known: Known | undefined): Promise<Failure> {
   const near = known ? proposal(written, await nearestTools(known.catalog, written)) : "";
-  return new Failure(EXIT.usage, `No server and no tool named ${shown(written)} is known.`, {
+  return new Failure(EXIT.usage, `No server or tool named ${shown(written)} is known.`, {
     code: "unknown_server",
     remedy:
       near || "A call names both: pi-mcp-threads call <server> <tool>. pi-mcp-threads tools lists them.",

@@ -40,7 +40,7 @@ function currentFolder(): string {
     return process.cwd();
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw usage(`The current folder is not there any more (${code}).`, "--cwd DIR works in another one.");
+    throw usage(`The current folder no longer exists (${code}).`, "--cwd DIR works in another one.");
   }
 }
 

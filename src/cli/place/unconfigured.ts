@@ -42,7 +42,7 @@ export function unconfiguredFailure(error: unknown): Failure {
 /** The place of a command about that server. `place`: where the command was started, which keeps the log. */
 export function placeOfUnconfigured(place: Place, { server = [], options }: CommandLine): Place {
   if (options.config !== undefined)
-    throw usage("--config is for servers of a file, and this one is in none.");
+    throw usage("--config is for servers that a file names, and no file names this one.");
   const { name, entry } = entryOf(server, options);
   const agentDir = mkdtempSync(join(tmpdir(), "pi-mcp-threads-once-"));
   process.once("exit", () => rmSync(agentDir, { recursive: true, force: true }));

@@ -36,9 +36,9 @@ export interface SessionOptions {
 const PROJECT_WANTS = "This project wants to run an MCP server.";
 const REFUSED_BEFORE = "You refused this MCP server of the project before.";
 const OTHER_ONE =
-  "A file of this project names another one so, which --trust-project shows and asks about, also beside --yes.";
+  "A file of this project defines another server of that name: --trust-project shows it and asks about it, even with --yes.";
 const HOW_TO_ASK_AGAIN =
-  "In a terminal the command shows what would run, and asks again. --yes takes back no refusal.";
+  "In a terminal the command shows what would run, and asks again. --yes does not undo a refusal.";
 
 type Progress = Extract<WorkerEvent, { type: "progress" }>;
 type SignInEnd = Extract<WorkerEvent, { type: "sign-in" }>;
@@ -250,7 +250,7 @@ async function answerApproval(
   console.warn([head, args === "" ? "It gets no arguments." : args].join("\n"));
   if (yes) return "once";
   if (!console.canAsk) {
-    console.warn("Nobody can be asked here: it does not run. --yes allows it once.");
+    console.warn("No one can be asked here: it does not run. --yes allows it once.");
     return "no";
   }
   const line = await console.ask(canAlways ? "Allow it? [y/N, a: always] " : "Allow it? [y/N] ", signal);

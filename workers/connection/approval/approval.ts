@@ -76,7 +76,7 @@ export class Approvals {
     if (verdict === "deny") throw denied(call);
     if (this.#isGranted(call)) return undefined;
     if (!this.#options.canAsk) {
-      const why = `"${SETTING}" wants the user's yes, and no one can be asked in this mode of Pi`;
+      const why = `"${SETTING}" needs the user's yes, and no one can be asked in this mode of Pi`;
       throw notApproved(call, why, usersRemedy(call));
     }
     if (call.signal.aborted) throw cancelled(call);

@@ -100,18 +100,27 @@ class Running implements RunningConfiguration {
 
   /** Settles when the first plan has been carried out and the files are followed. */
   async start(): Promise<void> {
-    const { log, onFirstChange, signal } = this.#options;
+    const { facts, signal } = this.#options;
     const first = this.#queue.applied;
     await this.#queue.apply(() => first);
-    if (signal.aborted) return;
+    // A command of the shell ends with its answer, before an edit could count: the watcher would cost it a tenth of its time.
+    if (signal.aborted || (facts.onDemand && first.unanswered.size === 0)) return;
+    await this.#follow();
+  }
+
+  /** Follows the files from now on, if nothing does yet. */
+  async #follow(): Promise<LiveConfig> {
+    if (this.#live) return this.#live;
+    const { log, onFirstChange } = this.#options;
     this.#live = await followConfig({
       facts: this.#facts,
-      first,
+      first: this.#queue.applied,
       onConfig: (config) => this.#onEdit(config),
       onFirstChange,
       onError: (message) => log.error(message),
     });
     this.#followEnvFiles();
+    return this.#live;
   }
 
   get now(): Configuration {
@@ -179,7 +188,7 @@ class Running implements RunningConfiguration {
 
   async written(own: OwnWrite): Promise<void> {
     if (this.#queue.editsWait) await this.#reapply(own);
-    await this.#live?.reload();
+    await (await this.#follow()).reload();
   }
 
   allowAsUser(server: ServerDefinition): Promise<void> {

@@ -151,7 +151,7 @@ export function judgeModes(
     id: "file-modes",
     severity: "warning",
     title: `Others on this machine can read what only you should: ${open.slice(0, FILES_NAMED).join(", ")}${more}.`,
-    remedy: "chmod 600 for the files and 700 for the folders takes the right away.",
+    remedy: "chmod 600 for the files and 700 for the folders makes them private.",
   };
 }
 

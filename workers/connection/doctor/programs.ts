@@ -160,7 +160,7 @@ export function judgeNode(
     return {
       id: "node",
       severity: "warning",
-      title: `${program} does not tell its version, so it may not run at all.`,
+      title: `${program} does not say its version, so it may not run at all.`,
       detail: `It runs ${names(servers)}.`,
       remedy: "Run it with --version in a shell; install Node.js again if it fails.",
     };

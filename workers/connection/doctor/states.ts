@@ -305,7 +305,7 @@ export async function attempt(
       severity: "warning",
       server: name,
       title: waits ? `The server waits for its package: ${waits}.` : slow,
-      remedy: `${commandFor("doctor")} again in a moment tells how it ended. A first start may have to download a package.`,
+      remedy: `Run ${commandFor("doctor")} again in a moment to see how it ended. A first start may have to download a package.`,
     },
   ];
 }

@@ -130,7 +130,7 @@ export function excludedTool({ name, file, overrides }: ServerDefinition, tool: 
 
 /** `why`: a sentence without its full stop. */
 export const heldBackError = (server: string, why: string): ThreadsError =>
-  new ThreadsError("server_died", `${server}: ${why}. The server is not connected by itself any more.`, {
+  new ThreadsError("server_died", `${server}: ${why}. The server is no longer connected by itself.`, {
     remedy: `A call of one of its tools or ${commandFor("reconnect", server)} connects it.`,
     data: { server, reason: "held-back" },
   });

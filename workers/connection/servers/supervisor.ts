@@ -222,9 +222,9 @@ const aloneIn = (context: SupervisorContext, onStatus: ServerContext["onStatus"]
 };
 
 const tooSlow = (name: string, timeoutMs: number): ThreadsError =>
-  new ThreadsError("connect_timeout", `${name} did not tell its tools within ${timeoutMs / 1_000} s.`, {
+  new ThreadsError("connect_timeout", `${name} did not list its tools within ${timeoutMs / 1_000} s.`, {
     remedy:
-      "Try again: a package that uvx or docker had to download is there then. Or start the program yourself.",
+      "Try again: a package that uvx or docker had to download is then there. Or start the program yourself.",
     data: { server: name, timeoutMs },
   });
 

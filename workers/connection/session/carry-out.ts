@@ -92,7 +92,7 @@ export async function reportEffect(change: Plan, options: EffectNoticeOptions): 
     log.info(text);
     emit({ type: "notice", text, level: "info" });
   } catch (error) {
-    log.error(`telling a change failed: ${(error as Error).message}`);
+    log.error(`reporting a change failed: ${(error as Error).message}`);
   }
 }
 

@@ -146,7 +146,7 @@ function unusableNote(templates: readonly CachedTemplate[]): string | undefined 
     .slice(0, TEMPLATES_SHOWN)
     .map(({ uriTemplate }) => JSON.stringify(uriTemplate.slice(0, TEMPLATE_CHARS)));
   if (unusable.length > shown.length) shown.push(`${unusable.length - shown.length} more`);
-  return `has resource templates that nobody could fill in, so they are no tools: ${shown.join(", ")}`;
+  return `has resource templates that no one could fill in, so they are not tools: ${shown.join(", ")}`;
 }
 
 /** Distinct notes about one server in a session: the server may give its templates new names each time. */

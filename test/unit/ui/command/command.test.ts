@@ -278,7 +278,7 @@ describe("/mcp", () => {
       "  To do: Remove one of them: pi config.",
       "warning: The connection worker ended unexpectedly once in this session.",
       "  The last reason: exit code 9.",
-      "  To do: If it goes on, please open an issue with this report.",
+      "  To do: If this keeps happening, please open an issue with this report.",
       `A report without secrets, for others to read: ${file}`,
     ]);
     expect(await readFile(file, "utf8")).toContain("error [config] The file is broken.");

@@ -53,7 +53,7 @@ async function serverAt(
   const document = await firstDocument(addresses, question.requests, lacksIssuer);
   if (document.kind === "found") return usable(document, expected, question);
   if (document.kind === "unusable") throw document.problem;
-  throw badAnswer(url, "there are no metadata of an authorization server");
+  throw badAnswer(url, "it holds no metadata of an authorization server");
 }
 
 /** An issuer has neither a query nor a fragment (RFC 8414, section 2), behind which its metadata could not be found. */

@@ -98,7 +98,7 @@ async function readKey(plan: OAuthPlan): Promise<{ key: KeyObject; setting: stri
 async function signedByKey(plan: OAuthPlan): Promise<ClientAuth> {
   const { key, setting } = await readKey(plan);
   const known = algorithmsFor(key);
-  if (known.length === 0) throw unusable(setting, "the key is none of RSA, EC P-256 to P-521 and Ed25519");
+  if (known.length === 0) throw unusable(setting, "the key is not RSA, EC P-256 to P-521 or Ed25519");
   if ((key.asymmetricKeyDetails?.modulusLength ?? SHORTEST_RSA_BITS) < SHORTEST_RSA_BITS) {
     throw unusable(setting, `the RSA key has less than ${SHORTEST_RSA_BITS} bits`);
   }

@@ -90,7 +90,7 @@ const doubled = (written: OAuthEntry): Mistake[] =>
 /** Why `oauth` has no effect in this entry; undefined if it has. */
 function idle({ command, url, type }: Entry, scheme: AuthSettings["scheme"]): string | undefined {
   if (type === "stdio" || (command !== undefined && url === undefined))
-    return "has no effect: a local server is not signed in to";
+    return "has no effect: a local server needs no sign-in";
   return scheme === "none" || scheme === "bearer" ? `has no effect with "auth": "${scheme}"` : undefined;
 }
 

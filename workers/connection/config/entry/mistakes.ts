@@ -135,7 +135,7 @@ export function firstOf<T>(all: readonly T[], explain: (one: T) => Mistake, path
   const [sample] = first;
   if (!sample || all.length === first.length) return first;
   const count = (all.length - first.length).toLocaleString("en");
-  const remedy = "Correct these first; the others are told then.";
+  const remedy = "Correct these first; the others are reported then.";
   return [...first, { severity: sample.severity, path, message: `and ${count} more such mistakes`, remedy }];
 }
 

@@ -311,7 +311,7 @@ function ofFile(file: string, problems: readonly ConfigProblem[], most: number):
     severity: errors.length > most ? "error" : "warning",
     file,
     message: `and ${count.toLocaleString("en")} more ${count === 1 ? "mistake" : "mistakes"}`,
-    remedy: "Correct these first; the others are told then.",
+    remedy: "Correct these first; the others are reported then.",
   };
   return [...problems.filter((problem) => reported.has(problem)), more];
 }

@@ -152,7 +152,7 @@ export async function openStore(file: string, log: (problem: string) => void) {
     }
     // An unreadable file is a problem of its own, which says the same.
     if (!wasFull && !unreadable && consents.some(isEverything)) {
-      const message = "what was refused or put off before is not known any more";
+      const message = "what was refused or put off before is no longer known";
       full = { severity: "warning", file, message, remedy: FULL };
     }
     return unwritable;

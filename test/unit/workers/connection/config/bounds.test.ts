@@ -247,7 +247,7 @@ describe("boundProblems", () => {
     const all = Array.from({ length: 16_000 }, (_, i) => problem("error", String(i)));
     expect(boundProblems(all).map(describeProblem).slice(19)).toEqual([
       "/f: 19. r",
-      "/f: and 15,980 more mistakes. Correct these first; the others are told then.",
+      "/f: and 15,980 more mistakes. Correct these first; the others are reported then.",
     ]);
   });
 

@@ -145,8 +145,8 @@ test.each([
   ["v20.1.0", undefined],
   ["v18.0.0", undefined],
   ["v16.20.2", "error: Node.js v16.20.2 is too old for most MCP servers, which need 18 or newer."],
-  ["hello", "warning: /n does not tell its version, so it may not run at all."],
-  [undefined, "warning: /n does not tell its version, so it may not run at all."],
+  ["hello", "warning: /n does not say its version, so it may not run at all."],
+  [undefined, "warning: /n does not say its version, so it may not run at all."],
 ])("judgeNode: %s", (version, expected) => {
   const found = judgeNode("/n", version, ["a", "b"]);
   expect(found && `${found.severity}: ${found.title}`).toBe(expected);

@@ -165,7 +165,7 @@ describe("connecting", () => {
     await expect(server.connect("background")).rejects.toMatchObject({ code: "server_died" });
     expect(openings).toHaveLength(0);
     expect(server.status().error?.message).toBe(
-      "s: It was at work when the worker died. The server is not connected by itself any more.",
+      "s: It was at work when the worker died. The server is no longer connected by itself.",
     );
     const called = call();
     await settle();

@@ -102,7 +102,7 @@ function notesOf(...lists: Parameters<typeof mergeListed>[1][]): string[] {
   return notes;
 }
 
-const NOTE = "has resource templates that nobody could fill in, so they are no tools: ";
+const NOTE = "has resource templates that no one could fill in, so they are not tools: ";
 
 test("templates that cannot be used -> one note for all of them, the others none", () => {
   expect(notesOf(listed("x://{id}", "x"))).toEqual([]);

@@ -63,7 +63,7 @@ describe("metadata of the authorization server", () => {
     const as = await authServer();
     expect(await refused(await naming(as.origin))).toEqual({
       kind: "bad-answer",
-      facts: { url: `${as.origin}/`, what: "there are no metadata of an authorization server" },
+      facts: { url: `${as.origin}/`, what: "it holds no metadata of an authorization server" },
     });
   });
 

@@ -244,7 +244,7 @@ describe("parseConfigText", () => {
     [
       "a sign-in of a local server",
       '{"mcpServers": {"a": {"command": "x", "oauth": {"scope": "s"}}}}',
-      "warning 1:48: mcpServers.a.oauth: has no effect: a local server is not signed in to. Remove it.",
+      "warning 1:48: mcpServers.a.oauth: has no effect: a local server needs no sign-in. Remove it.",
     ],
     [
       "a wrong address of a sign-in",

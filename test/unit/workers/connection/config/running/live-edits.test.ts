@@ -69,6 +69,19 @@ describe("an edit of the user's file", () => {
     expect(Object.keys(pi.running.now.servers[0]?.userRules?.toolExposure ?? {})).toEqual(Object.keys(rules));
   });
 
+  test("a command of the shell -> does not follow the files; what it writes itself is applied", async () => {
+    const home = await createHome();
+    await put(home.mcp, configOf({ s: server(["one"]) }));
+    const [command, pi] = [await open(home, { onDemand: true }), await open(home)];
+    await put(home.mcp, configOf({ s: server(["two"]) }));
+    await becomes(() => pi.effects, ["mcp.json: ~ s (args)"]);
+    expect(command.effects).toEqual([]);
+    const text = JSON.stringify(configOf({ s: server(["two"]), own: server() }));
+    await writeFile(home.mcp, text);
+    await command.running.written({ file: home.mcp, text });
+    expect(command.effects).toEqual(["mcp.json: + own, ~ s (args)"]);
+  });
+
   test("the same servers written differently -> no plan", async () => {
     const [home, pi] = await openWith({ s: server() });
     await writeFile(home.mcp, `// mine\n{"mcpServers": {"s": {"args": [], "command": "x"}}}\n`);

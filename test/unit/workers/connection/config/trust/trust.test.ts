@@ -175,7 +175,7 @@ describe("a server of .pi/mcp.json that a model wrote", () => {
     const many = Array.from({ length: 501 }, (_, i) => onPi(`s${i}`));
     await consents.decide(many);
     expect(consents.problems).toMatchObject([
-      { severity: "warning", message: "what was refused or put off before is not known any more" },
+      { severity: "warning", message: "what was refused or put off before is no longer known" },
     ]);
     await consents.decide(many);
     expect(consents.problems).toHaveLength(1);
