@@ -226,7 +226,7 @@ test("nobody can be asked -> refused with a sentence that names the setting and 
     expect(error).toMatchObject({
       code: "not_approved",
       message:
-        's/t was not called: "approve" wants the user\'s yes, and no one can be asked in this mode of Pi.',
+        's/t was not called: "approve" needs the user\'s yes, and no one can be asked in this mode of Pi.',
       remedy: "Only the user can change that: approve of s in /m.json, or approve of the settings.",
     });
   }

@@ -79,7 +79,7 @@ describe("an edit of the user's file", () => {
     const text = JSON.stringify(configOf({ s: server(["two"]), own: server() }));
     await writeFile(home.mcp, text);
     await command.running.written({ file: home.mcp, text });
-    expect(command.effects).toEqual(["mcp.json: + own, ~ s (args)"]);
+    expect(command.effects).toEqual(["mcp.json: ~ s (args), + own"]);
   });
 
   test("the same servers written differently -> no plan", async () => {
