@@ -107,10 +107,10 @@ describe("a call to a server that", () => {
         ...fixture("shapes.mjs"),
         command: process.execPath,
         args: ["-e", "console.log('Listening on port 3000'); setInterval(() => {}, 1e6)"],
-        startupTimeoutMs: 1_500,
+        startupTimeoutMs: 4_000,
       },
       "connect_timeout",
-      /^s did not start within 1\.5 s, and wrote text to stdout in place of MCP: "Listening on port 3000"\. It is tried again/,
+      /^s did not start within 4 s, and wrote text to stdout in place of MCP: "Listening on port 3000"\. It is tried again/,
     ],
     [
       "exits at once",
