@@ -43,6 +43,10 @@ export function flagOnCommandLine(argv: readonly string[]): string | undefined {
   }, undefined);
 }
 
+/** Whether Pi takes its prompts from a program or its command line: print mode, JSON or RPC. A factory has no `ctx` that says so. */
+export const isForProgram = (argv: readonly string[]): boolean =>
+  argv.some((word) => word === "-p" || word === "--print" || word === "--mode");
+
 /** Runs a task that touches Pi outside a call of Pi's own, for example when the worker sends an event: there, Pi would end. */
 export function guardStale(task: () => void, onStale: (error: unknown) => void): void {
   try {

@@ -14,7 +14,7 @@ import type {
   Pi,
   PiContext,
 } from "../pi/api.ts";
-import { becomeOnlySession, leaveOnlySession, otherClients } from "../pi/extension.ts";
+import { becomeOnlySession, isForProgram, leaveOnlySession, otherClients } from "../pi/extension.ts";
 import { STOPPED } from "../runtime/contract.ts";
 import { prepareRuntime, startRuntimeLater } from "../runtime/later.ts";
 import { messageOf, ThreadsError } from "../shared/protocol/errors.ts";
@@ -134,8 +134,12 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
       searchTools.declare(store.current());
       registrar.registerAll(store.current());
       registeredInMs = performance.now() - startedAt;
-      // Without a snapshot the first request waits for the worker's plan.
-      if (startRuntime === startRuntimeLater && store.checksum() === undefined) {
+      // Without a snapshot the first request waits for the worker's plan. Where no person types, the prompt comes at once,
+      // and its first call waits for the worker.
+      if (
+        startRuntime === startRuntimeLater &&
+        (store.checksum() === undefined || isForProgram(process.argv))
+      ) {
         prepareRuntime(join(agentDir, LOG_FILE));
       }
     },

@@ -2,7 +2,14 @@ import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { describe, expect, it, test } from "vitest";
 import type { Pi, PiCommandContext, PiContext } from "../../../src/pi/api.ts";
-import { claim, configFileOf, flagOnCommandLine, guardHandlers, notify } from "../../../src/pi/extension.ts";
+import {
+  claim,
+  configFileOf,
+  flagOnCommandLine,
+  guardHandlers,
+  isForProgram,
+  notify,
+} from "../../../src/pi/extension.ts";
 import { createRecordingContext } from "../recording-context.ts";
 import { createRecordingPi } from "../recording-pi.ts";
 
@@ -42,6 +49,16 @@ it.each<[string[], string | undefined]>([
   [["--mcp-configs", "a.json"], undefined],
 ])("%j -> %s", (argv, expected) => {
   expect(flagOnCommandLine(argv)).toBe(expected);
+});
+
+it.each<[string[], boolean]>([
+  [["-p", "hello"], true],
+  [["--model", "m", "--print", "hello"], true],
+  [["--mode", "rpc"], true],
+  [["hello"], false],
+  [["--models", "m"], false],
+])("isForProgram(%j) -> %s", (argv, expected) => {
+  expect(isForProgram(argv)).toBe(expected);
 });
 
 it.each<[unknown, string | undefined]>([

@@ -43,6 +43,8 @@ export interface ConnectOptions {
   /** Absolute path of `mcp-npx-cache.json`. */
   npxCacheFile: string;
   signal: AbortSignal;
+  /** Settles when no call waits for another server. Absent: nobody else waits. */
+  standAside?: () => Promise<void> | undefined;
   maxMessageBytes: number;
   /** `caFile` of the settings; empty or absent: none. */
   caFile?: string;

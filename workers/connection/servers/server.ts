@@ -261,9 +261,12 @@ export class Server extends ServerLists {
   /** Runs `use` as a use of the server: the idle time counts from its end. */
   async during<T>(use: () => Promise<T>): Promise<T> {
     this.#idle.begin();
+    // Servers that nobody waits for let this one connect first.
+    const end = this.#connected ? undefined : this.#context.gate.use();
     try {
       return await use();
     } finally {
+      end?.();
       this.#idle.end();
       // After the use: a list must not stand in the way of a call.
       if (this.#connected?.isStale()) this.#refresh.request();
@@ -383,9 +386,13 @@ export class Server extends ServerLists {
 
   async #attemptToOpen(urgent: AbortSignal, by: WantedBy): Promise<Connection> {
     const { gate, log, onTools } = this.#context;
-    const leaveGate = await gate.enter(AbortSignal.any([urgent, this.lifetime.signal]));
+    const noWait = AbortSignal.any([urgent, this.lifetime.signal]);
+    const leaveGate = await gate.enter(noWait);
+    const standAside = (): Promise<void> | undefined => gate.aside(noWait);
     try {
-      const connection = await during(this.lifetime.signal, (signal) => this.#open(signal, by));
+      const connection = await during(this.lifetime.signal, (signal) =>
+        this.#open(signal, { by, standAside }),
+      );
       this.#dispatch({ type: "opened", nowMs: performance.now() });
       this.#watch(connection);
       if (!connection.isFromMemory()) onTools(this);
@@ -411,13 +418,17 @@ export class Server extends ServerLists {
   }
 
   /** Opens a connection, holds it, and lists over it what the server has. */
-  async #open(signal: AbortSignal, by: WantedBy): Promise<Connection> {
+  async #open(
+    signal: AbortSignal,
+    { by, standAside }: { by: WantedBy } & Required<Pick<ConnectOptions, "standAside">>,
+  ): Promise<Connection> {
     const { log, connect = connectByTransport } = this.#context;
     const startedAt = performance.now();
     let opened: Connection | undefined;
     const connection = await connect({
       ...this.#connectOptions(by),
       signal,
+      standAside,
       onClosed: () => {
         // A connection that was replaced or is being closed says nothing about this server any more.
         if (opened && this.#connected === opened) this.#onDropped(opened.whyClosed());
@@ -431,6 +442,7 @@ export class Server extends ServerLists {
       return connection;
     }
     try {
+      await standAside();
       await this.list(connection, signal);
     } catch (error) {
       this.#connection = undefined;
@@ -446,7 +458,7 @@ export class Server extends ServerLists {
     return connection;
   }
 
-  #connectOptions(by: WantedBy): Omit<ConnectOptions, "signal" | "onClosed"> {
+  #connectOptions(by: WantedBy): Omit<ConnectOptions, "signal" | "standAside" | "onClosed"> {
     const { name, definition, redact } = this;
     const { cwd, npxCacheFile, settings, emit, talkers, auth, asks, hub } = this.#context;
     const { maxMessageBytes, caFile } = settings();

@@ -53,6 +53,13 @@ export class Supervisor {
     return [...this.#servers.values()];
   }
 
+  /** Whether a server is to be connected that may run already, for another session. */
+  get connectsShared(): boolean {
+    return this.servers.some(
+      ({ definition: { enabled, lifecycle, shared } }) => enabled && lifecycle !== "lazy" && shared === true,
+    );
+  }
+
   /** Names for which `get` answers, or throws something more precise than `unknown_server`. */
   get names(): readonly string[] {
     return [...new Set([...this.#servers.keys(), ...this.#withheld.keys(), ...this.#removed])];

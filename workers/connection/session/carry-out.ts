@@ -116,7 +116,7 @@ interface PlanCarrierOptions {
   cwd: string;
   /** Absolute path of the cache file. */
   cachePath: string;
-  supervisor: Pick<Supervisor, "servers" | "carryOut" | "restoreAndConnect">;
+  supervisor: Pick<Supervisor, "servers" | "carryOut" | "restoreAndConnect" | "connectsShared">;
   catalog: Pick<CatalogPublisher, "noteUsed" | "changed">;
   hashes: DefinitionHashes;
   cache: Pick<CacheWorker, "readCache" | "warm">;
@@ -160,16 +160,20 @@ export function createPlanCarrier(current: CurrentPlan, options: PlanCarrierOpti
     return found;
   };
 
-  /** Gives the servers that start what the cache knows of them, and connects those that are to be up. */
-  const start = async (names: ReadonlySet<string>, hashed: Promise<void>): Promise<void> => {
+  /** What the cache knows of the servers that start. */
+  const readKnown = (names: ReadonlySet<string>, hashed: Promise<void>) => {
     const definitions = supervisor.servers
       .map(({ definition }) => definition)
       .filter(({ name }) => names.has(name));
-    const query = cacheQuery(cachePath, definitions, cwd);
-    const reading = Promise.all([read(query), hashed]);
-    const known = await abortable(reading, signal, "The plan").catch((error: unknown) => {
+    const reading = Promise.all([read(cacheQuery(cachePath, definitions, cwd)), hashed]);
+    return abortable(reading, signal, "The plan").catch((error: unknown) => {
       if (!signal.aborted) throw error;
     });
+  };
+
+  /** Gives the servers that start what the cache knows of them, and connects those that are to be up. */
+  const start = async (reading: ReturnType<typeof readKnown>): Promise<void> => {
+    const known = await reading;
     if (known === undefined) return;
     const [{ entries, used }] = known;
     catalog.noteUsed(used);
@@ -188,12 +192,20 @@ export function createPlanCarrier(current: CurrentPlan, options: PlanCarrierOpti
       accepted,
       ...statusReport(supervisor, state),
     });
+    const starting = new Set(startedBy(change));
+    const prepare = () => {
+      const hashed = hashes.update(supervisor.servers.map(({ definition }) => definition));
+      // A plan that starts no server need not wait for the cache.
+      return starting.size === 0 ? undefined : readKnown(starting, hashed);
+    };
+    // A shared server that runs already is connected in a moment: what that needs is read while Pi prepares its request.
+    const early = isFirst && supervisor.connectsShared ? prepare() : undefined;
+    // A failure is reported where it is awaited.
+    early?.catch(() => undefined);
     if (isFirst) await firstRequestGone();
     if (signal.aborted) return;
-    const hashed = hashes.update(supervisor.servers.map(({ definition }) => definition));
-    const starting = startedBy(change);
-    // A plan that starts no server need not wait for the cache.
-    if (starting.length > 0) await start(new Set(starting), hashed);
+    const reading = early ?? prepare();
+    if (reading) await start(reading);
     if (signal.aborted) return;
     // Also if no server has listed anything: servers may have been added, removed or changed since the snapshot.
     catalog.changed();

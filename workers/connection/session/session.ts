@@ -127,6 +127,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
       emit({ type: "notice", text, level: "warning" });
     },
   });
+  const preload = preloadTransports(supervisor);
   const notice = { supervisor, catalog, log, emit, signal: lifetime.signal };
   const started = runConfiguration({
     facts,
@@ -142,7 +143,10 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
       onDemand: facts.onDemand,
       emit,
       signal: lifetime.signal,
-      firstRequestGone: first.gone,
+      firstRequestGone: () => {
+        preload.beforeConnects();
+        return first.gone();
+      },
       onChanged: (change) => {
         auth.abandon(endedBy(change));
         void reportEffect(change, notice);
@@ -173,13 +177,12 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
     agentDir,
     cwd,
   });
-  const cancelPreload = preloadTransports(supervisor);
   return {
     requests: endingTheWait(requests, first),
     planned: started.then(() => undefined),
     close: async () => {
       lifetime.abort();
-      cancelPreload();
+      preload.cancel();
       // A start that failed has opened something, too, and has reported why it failed.
       const running = await started.catch(() => undefined);
       await closeAll(
@@ -234,16 +237,27 @@ const snapshotPath = ({ agentDir, cwd, configPath }: SessionFacts): string =>
 const sha256Hex = (text: string): string => createHash("sha256").update(text).digest("hex");
 
 /**
- * Reads and compiles the client in a quiet moment, so that the first call of a lazy server does not wait for that. A
- * file that cannot be loaded is reported when a server is connected. Answers how to cancel it.
+ * Reads and compiles the client before a server is connected: in a quiet moment, so that the first call of a lazy server
+ * does not wait for that, and, for a shared server, which may run already, while Pi's first request is being prepared. A file
+ * that cannot be loaded is reported when a server is connected.
  */
-function preloadTransports(supervisor: Pick<Supervisor, "servers">): () => void {
+function preloadTransports(supervisor: Pick<Supervisor, "servers" | "connectsShared">) {
   const timer = setTimeout(() => {
     if (supervisor.servers.length > 0)
       import("../transports/stdio/stdio.ts").then(({ preload }) => preload()).catch(() => undefined);
   }, PRELOAD_MS);
   timer.unref();
-  return () => clearTimeout(timer);
+  return {
+    /** The first plan is made, and connects its servers soon. */
+    beforeConnects: (): void => {
+      if (!supervisor.connectsShared) return;
+      import("../transports/transports.ts").catch(() => undefined);
+      import("../transports/stdio/stdio.ts")
+        .then(({ preloadShared }) => preloadShared())
+        .catch(() => undefined);
+    },
+    cancel: (): void => clearTimeout(timer),
+  };
 }
 
 /** Closes one thing even if another cannot be closed. */

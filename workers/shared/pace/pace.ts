@@ -81,13 +81,19 @@ export function createThrottle(options: {
 
 export type Gate = ReturnType<typeof createGate>;
 
+/** Background work stands aside for at most this long at a time: what it stands aside for may take minutes. */
+const ASIDE_MS = 250;
+
 /**
  * Lets at most `size` background tasks run at a time; the others wait in order. A task that becomes urgent stops
- * waiting, so a task that a user waits for never queues behind background work.
+ * waiting, so a task that a user waits for never queues behind background work. Between their steps, background tasks stand
+ * aside while somebody uses what they share.
  */
 export function createGate(size: number) {
   let running = 0;
+  let uses = 0;
   const waiting: (() => void)[] = [];
+  const aside = new Set<() => void>();
   const leave = (): void => {
     running--;
     waiting.shift()?.();
@@ -111,6 +117,29 @@ export function createGate(size: number) {
         waiting.push(pass);
         urgent.addEventListener("abort", jump, { once: true });
       }),
+    /** Somebody waits from now on, until the answer is called. */
+    use: (): (() => void) => {
+      uses++;
+      return () => {
+        uses--;
+        if (uses === 0) for (const go of [...aside]) go();
+      };
+    },
+    /** Settles when nobody waits, when `urgent` fires, or after a moment. Undefined: the task may go on at once. */
+    aside: (urgent: AbortSignal): Promise<void> | undefined => {
+      if (uses === 0 || urgent.aborted) return undefined;
+      return new Promise((resolve) => {
+        const go = (): void => {
+          clearTimeout(timer);
+          aside.delete(go);
+          urgent.removeEventListener("abort", go);
+          resolve();
+        };
+        const timer = setTimeout(go, ASIDE_MS);
+        aside.add(go);
+        urgent.addEventListener("abort", go, { once: true });
+      });
+    },
   };
 }
 

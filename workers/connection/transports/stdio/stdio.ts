@@ -87,6 +87,7 @@ async function starterOf(launch: Launch, options: ConnectOptions): Promise<() =>
 
 /** Loads what a connection needs once its process is starting. */
 export const preload = () => import("./handshake.ts");
+export const preloadShared = () => Promise.all([preload(), import("./shared.ts")]);
 
 /** Throws `ThreadsError`; then it has left nothing running. `isAgain`: the hub has gone in the attempt before. */
 export async function connectStdio(
@@ -98,6 +99,7 @@ export async function connectStdio(
   const server = definition.name;
   const command = await withoutNpm(commandOf(target, options), options);
   const launch = await launchOf(command, server);
+  await options.standAside?.();
   await spawnTurn();
   if (options.signal.aborted) throw stoppedEarly(definition);
   // What the handshake needs is loaded while the hub answers.

@@ -100,6 +100,30 @@ describe("the first plan", () => {
     expect(asked()).toEqual(["constructor"]);
   });
 
+  test("a call waits for one server -> the others stand aside, that one does not, and they list when it is answered", async () => {
+    const { start, supervisor, openingOf } = open();
+    await start({ a: { lifecycle: "eager" }, called: { lifecycle: "eager" } });
+    const asideOf = (name: string) => openingOf(name).options.standAside?.();
+    expect(asideOf("a")).toBeUndefined();
+    const answered = Promise.withResolvers<{ content: [] }>();
+    const calling = call(supervisor, "called");
+    expect(asideOf("called")).toBeUndefined();
+    expect(asideOf("a")).toBeInstanceOf(Promise);
+    openingOf("a").open();
+    openingOf("called").open({
+      listTools: async () => [{ name: "work" }],
+      callTool: () => answered.promise,
+    });
+    await settle();
+    expect(supervisor.get("called").phase).toBe("connected");
+    expect(supervisor.get("a").phase).toBe("connecting");
+    answered.resolve({ content: [] });
+    await calling;
+    await settle();
+    expect(supervisor.get("a").phase).toBe("connected");
+    expect(asideOf("a")).toBeUndefined();
+  });
+
   test("a server at work when the worker died -> held back, once: an edit of it is tried", async () => {
     const { start, supervisor, asked } = open({ heldBack: new Map([["a", "It was at work"]]) });
     await start({ a: {}, b: {} });

@@ -316,6 +316,40 @@ describe("createGate", () => {
     expect(started).toEqual(["first", "waiting", "late"]);
   });
 
+  test("nobody waits, or the task is the one that is waited for -> it does not stand aside", () => {
+    const gate = createGate(1);
+    expect(gate.aside(never())).toBeUndefined();
+    gate.use();
+    expect(gate.aside(AbortSignal.abort())).toBeUndefined();
+  });
+
+  test("somebody waits -> a background task stands aside until the last use ends, or the task is waited for", async () => {
+    const gate = createGate(1);
+    const ends = [gate.use(), gate.use()];
+    const wanted = new AbortController();
+    const went: string[] = [];
+    const all = [
+      gate.aside(never())?.then(() => went.push("background")),
+      gate.aside(wanted.signal)?.then(() => went.push("wanted")),
+    ];
+    ends[0]?.();
+    await settleMicrotasks();
+    expect(went).toEqual([]);
+    wanted.abort();
+    await settleMicrotasks();
+    expect(went).toEqual(["wanted"]);
+    ends[1]?.();
+    await Promise.all(all);
+    expect(went).toEqual(["wanted", "background"]);
+    expect(gate.aside(never())).toBeUndefined();
+  });
+
+  test("a use without an end -> a background task goes on all the same", async () => {
+    const gate = createGate(1);
+    gate.use();
+    await gate.aside(never());
+  });
+
   test("urgent from the start -> runs at once beside any others, and does not count", async () => {
     const { enter, end, inside } = gated(1);
     await enter("a");
