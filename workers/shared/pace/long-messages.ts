@@ -9,6 +9,7 @@ const LONG_BYTES = 1024 * 1024;
 /** While others wait, a reader with a slot must be faster than this on average, after `SLOW_AFTER_MS`. */
 const SLOW_BYTES_A_SECOND = 256 * 1024;
 const SLOW_AFTER_MS = 10_000;
+const LOOK_MS = SLOW_AFTER_MS / 4;
 
 /** The reader of one stream of messages. */
 export class LongReader {
@@ -70,6 +71,7 @@ export class LongMessages {
   readonly #withSlot = new Set<LongReader>();
   readonly waiting = new Set<LongReader>();
   #timer: NodeJS.Timeout | undefined;
+  #lookedAt = 0;
 
   constructor(slots: number, { longBytes, onLong } = { longBytes: LONG_BYTES, onLong: () => {} }) {
     this.#slots = slots;
@@ -88,7 +90,6 @@ export class LongMessages {
       return undefined;
     }
     this.waiting.add(reader);
-    this.#timer ??= setInterval(() => this.#giveUpSlow(), SLOW_AFTER_MS / 4).unref();
     return new Promise((resolve) => {
       reader.resume = resolve;
     });
@@ -104,17 +105,28 @@ export class LongMessages {
         next.resume?.();
       }
     }
-    if (this.waiting.size > 0) return;
+    if (this.#withSlot.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
   }
 
   #give(reader: LongReader): void {
+    const now = performance.now();
     this.#withSlot.add(reader);
-    reader.slot = { sinceMs: performance.now(), fromBytes: reader.bytes };
+    reader.slot = { sinceMs: now, fromBytes: reader.bytes };
+    if (this.#timer) return;
+    this.#lookedAt = now;
+    this.#timer = setInterval(() => this.#look(), LOOK_MS).unref();
   }
 
-  #giveUpSlow(): void {
+  #look(): void {
+    const now = performance.now();
+    const hasSlept = now - this.#lookedAt > 2 * LOOK_MS;
+    this.#lookedAt = now;
+    // What came meanwhile, as on a laptop that slept, is still to be read: the readers are measured anew.
+    if (hasSlept)
+      for (const reader of this.#withSlot) reader.slot = { sinceMs: now, fromBytes: reader.bytes };
+    if (this.waiting.size === 0) return;
     for (const reader of [...this.#withSlot].filter(({ isSlow }) => isSlow)) {
       reader.end();
       reader.giveUp(reader.bytes);

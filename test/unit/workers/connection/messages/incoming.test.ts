@@ -453,6 +453,26 @@ describe("places for long messages", () => {
       expect(stuck.hold(5 * MEBIBYTE)).toBeUndefined();
     });
 
+    test("the machine sleeps for an hour in the midst of a message while another one waits -> not given up for that", async () => {
+      const { open, givenUp } = places(1);
+      let sleptMs = 0;
+      const now = performance.now.bind(performance);
+      const clock = vi.spyOn(performance, "now").mockImplementation(() => now() + sleptMs);
+      try {
+        const asleep = open("asleep");
+        asleep.hold(3 * MEBIBYTE);
+        open("waiting").hold(MEBIBYTE);
+        sleptMs = 3_600_000;
+        await vi.advanceTimersByTimeAsync(5_000);
+        expect(asleep.hold(4 * MEBIBYTE)).toBeUndefined();
+        expect(givenUp).toEqual([]);
+        await vi.advanceTimersByTimeAsync(15_000);
+        expect(givenUp).toHaveLength(1);
+      } finally {
+        clock.mockRestore();
+      }
+    });
+
     test("a message that comes slowly but steadily -> keeps its slot", async () => {
       const { open, givenUp } = places(1);
       const steady = open("steady");
