@@ -116,6 +116,7 @@ export class Routes<P extends Party> {
     const id = envelope.id?.text;
     if (method === undefined) this.#answered(party, line);
     else if (id === undefined) this.#told(party, line, method);
+    else if (id === "") this.#options.onNote("was sent a request with an unreadable id, which is dropped");
     else this.#requested(party, { id, line, method });
   }
 
@@ -231,7 +232,9 @@ export class Routes<P extends Party> {
 
   #send(party: P, { id, line, method }: { id: string; line: Line; method: string }): number {
     const ours = ++this.#lastId;
-    const { id: idPart, token } = line.envelope;
+    const { id: idPart, token: named } = line.envelope;
+    // One that is neither text nor number stands nowhere that could be replaced (MCP 2025-11-25, basic/utilities/progress).
+    const token = named?.text ? named : undefined;
     this.#open.set(ours, { party, id, token: token?.text, method });
     const changes: Change[] = [];
     if (idPart) changes.push([idPart, String(ours)]);

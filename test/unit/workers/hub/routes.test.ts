@@ -37,6 +37,32 @@ describe("answers", () => {
     expect(texts).toEqual(['{"jsonrpc":"2.0","id":12345678901234567890,"result":{}}']);
   });
 
+  it.each(["[1]", '{"a":1}', `"${"x".repeat(1_000)}"`])(
+    "a request whose id is %s -> dropped, and noted: no answer could name it",
+    (id) => {
+      const { a, server, notes } = makeRoutes("a");
+      a.says(`{"jsonrpc":"2.0","id":${id},"method":"tools/list"}`);
+      expect(server()).toEqual([]);
+      expect(notes).toEqual(["was sent a request with an unreadable id, which is dropped"]);
+    },
+  );
+
+  it.each([[{}], [{ a: "b" }], [[1]], ["x".repeat(1_000)]])(
+    "a request whose progress token is %j -> goes as it came, under an id that is no other session's",
+    (progressToken) => {
+      const { a, b, server, serverSays } = makeRoutes("a", "b");
+      for (let i = 0; i < 12; i++) b.says(call(i));
+      const others = server().map(({ id }) => id);
+      const asked = call(5, { _meta: { progressToken } });
+      a.says(asked);
+      const [sent] = server();
+      expect(sent).toEqual({ ...asked, id: NUMBER });
+      expect(others).not.toContain(sent?.id);
+      serverSays({ id: sent?.id, result: 1 });
+      expect([a.got(), b.got()]).toEqual([[{ id: 5, result: 1 }], []]);
+    },
+  );
+
   test("two sessions with one id -> each gets its own answer, in whatever order they come", () => {
     const { a, b, server, serverSays } = makeRoutes("a", "b");
     a.says(call(1));
