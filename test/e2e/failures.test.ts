@@ -207,7 +207,7 @@ describe("a server whose message ends the connection worker", () => {
     const status = notices(await rpc.command("/mcp"))
       .map(({ message }) => message)
       .join("\n");
-    expect(status).toMatch(/^bad: failed .*not connected by itself/m);
+    expect(status).toMatch(/^bad: failed .*no longer connected by itself/m);
     expect(status).toContain("good: connected");
     expect(await rpc.stop()).toMatchObject({ code: 0 });
     expect(rpc.stderr).toBe("");

@@ -2,6 +2,7 @@
  * What servers, sessions and the end of a process do to a hub of shared servers and to those who share it. hub.test.ts has the
  * attacks on its place, its socket and its secrets.
  */
+import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -247,6 +248,20 @@ describe("sessions", () => {
     expect(await session.line("ended")).toContain("lost its connection to the hub");
     expect(await reportOf(home)).toMatchObject({ pid: hub, servers: [{ sessions: [process.pid] }] });
     expect(await startsOf(home)).toBe(1);
+  });
+
+  test("one that sends a line without end -> it is dropped with the reason; another session of the server goes on", async () => {
+    const home = await hubHome();
+    const hub = await startHub(home);
+    const [one, two] = await Promise.all([joined(home), joined(home)]);
+    const part = Buffer.alloc(8 * 1024 * 1024, "z");
+    const { stdin } = one.process;
+    stdin.on("error", () => undefined);
+    for (let sent = 0; sent <= LIMITS.hubRequestBytes && stdin.writable; sent += part.length)
+      if (!stdin.write(part)) await Promise.race([once(stdin, "drain"), one.ended]);
+    expect(await one.ended).toContain("sent a message of more than 134,217,728 bytes");
+    await alive(two);
+    expect((await reportOf(home)).pid).toBe(hub);
   });
 
   test("200 open calls of each of two sessions, with equal ids, answered backwards -> each gets its own", async () => {

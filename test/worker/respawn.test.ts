@@ -211,7 +211,7 @@ describe("a server whose message ends the worker", () => {
     expect(await at.crash(1)).toEqual({ reason: expect.any(String), givenUp: false, heldBack: ["bad"] });
     const { status } = await at.event("server", say("bad", "failed"));
     expect(status.error?.message).toMatch(
-      /^bad: the connection worker ended while it handled a message of this server .*The server is not connected by itself any more\.$/,
+      /^bad: the connection worker ended while it handled a message of this server .*The server is no longer connected by itself\.$/,
     );
     expect(status.error?.message).toMatch(reason);
     expect(status.error?.remedy).toBe("A call of one of its tools or /mcp reconnect bad connects it.");

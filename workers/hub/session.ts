@@ -172,6 +172,9 @@ export class Session implements User {
           if (line) this.#desk.line(this, line);
           yield;
         }
+        if (lines.pendingBytes > LIMITS.hubRequestBytes) {
+          this.drop(`sent a message of more than ${LIMITS.hubRequestBytes.toLocaleString("en")} bytes`);
+        }
       }
       if (this.#isOver) return;
       yield;

@@ -201,6 +201,8 @@ export const LIMITS = {
   hubUnproven: 32,
   /** A new hub has this long to be ready, and an answer of one as well. */
   hubStartMs: 10_000,
+  /** One message of a session to its shared server. */
+  hubRequestBytes: 128 * 1024 * 1024,
   /** A session that has not read so many bytes is dropped, and one whose server has not; nobody waits longer than this for one that does not read. */
   hubUnreadBytes: 64 * 1024 * 1024,
   hubStallMs: 250,
