@@ -145,6 +145,8 @@ type KeyAction =
   | "tui.select.pageDown"
   | "tui.select.confirm"
   | "tui.select.cancel"
+  | "tui.editor.cursorLeft"
+  | "tui.editor.cursorRight"
   | "tui.editor.cursorLineStart"
   | "tui.editor.cursorLineEnd"
   | "tui.editor.deleteCharBackward";
@@ -271,6 +273,10 @@ export interface PiContext {
     /** Over RPC the value is whatever the other program sends. */
     input(title: string, placeholder?: string, dialog?: DialogOptions): Promise<string | undefined>;
     editor(title: string, prefill?: string): Promise<string | undefined>;
+    /** The handler sees each key before anything else does, and may keep it from the others. Only in mode `tui`. */
+    onTerminalInput(handler: (data: string) => { consume: true } | undefined): () => void;
+    /** The text in Pi's own editor. Empty without a terminal. */
+    getEditorText(): string;
     /**
      * Shows the component in place of the editor until `done` is called. A dialog that comes later covers it for its time.
      * Only in mode `tui`. `keybindings` are `Keybindings`: their published type leaves `matches` to a package within Pi.

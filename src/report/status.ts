@@ -219,15 +219,17 @@ function lines(tools: readonly ToolStats[], columns: number): string[] {
   );
 }
 
+const OFF = '"captureStats": false under "settings" in mcp.json';
+const KEPT_WHERE = `Counted on this machine alone; ${OFF} stops it.`;
+
 function table({ tools, moreTools, tokensSaved }: StatsSummary, columns: number): string {
   if (tools.length === 0) return "No calls are recorded yet.";
   const more = moreTools > 0 ? [`and ${moreTools.toLocaleString("en")} more tools`] : [];
   const saved = `About ${tokensSaved.toLocaleString("en")} tokens saved by shortening results.`;
-  return [...lines(tools, columns), ...more, ...wrapWords(saved, columns)].join("\n");
+  const below = [...(tokensSaved === 0 ? [] : [saved]), KEPT_WHERE];
+  return [...lines(tools, columns), ...more, ...below.flatMap((text) => wrapWords(text, columns))].join("\n");
 }
 
 /** `columns`: terminal cells of a line. */
 export const renderStats = (report: StatsReport, columns: number): string =>
-  report.captured
-    ? table(report.summary, columns)
-    : 'Nothing is captured. Set "captureStats": true under "settings" in mcp.json.';
+  report.captured ? table(report.summary, columns) : `Calls are not counted: ${OFF}.`;

@@ -137,7 +137,7 @@ describe("over RPC", () => {
     await pi.rpc.request({ type: "abort" });
     await stopped;
     // An answer that comes too late lets nothing run.
-    pi.answer(dialog, { value: "Always allow" });
+    pi.answer(dialog, { value: "Always allow this tool" });
     const { texts, titles } = await answering(pi, searches("next"), "No");
     expect(titles).toEqual(['Run search of the MCP server s?\nq: "next"']);
     expect(texts[0]).toMatch(/the user said no/);
@@ -148,7 +148,7 @@ describe("over RPC", () => {
     const pi = await asking();
     const read = (path: string) => call("s__read", { path }).toolCalls;
     const turn = { toolCalls: [...read("a"), ...read("b"), ...read("c")] };
-    const { texts, asked } = await answering(pi, turn, "Allow for this session");
+    const { texts, asked } = await answering(pi, turn, "Allow this tool for this session");
     expect(texts).toEqual(["a", "b", "c"].map((path) => `read {"path":"${path}"}`));
     expect(asked).toBe(1);
     expect(await readFile(pi.file, "utf8")).toBe(WRITTEN(shapes));
@@ -156,7 +156,7 @@ describe("over RPC", () => {
 
   test("always -> a rule in the user's file beside its comments, and never asked again", async () => {
     const pi = await asking();
-    const { texts } = await answering(pi, searches("x"), "Always allow");
+    const { texts } = await answering(pi, searches("x"), "Always allow this tool");
     expect(texts[0]).toBe('search {"q":"x"}');
     const rule = '"approve": { "*": "destructive", "search": "allow" }, // careful';
     await expect

@@ -59,7 +59,9 @@ test("60 columns, then 120 -> a form, its review, Escape, and a page of a look-a
     await terminal.press("Enter");
     await terminal.until(/q, 1 of 2:\s+│ Your name/);
     await terminal.prompt("Ann");
-    await terminal.until(/q, 2 of 2:\s+│ Size\s+\(optional\)\s+→ Medium\s+Small\s+\(leave out\)/);
+    await terminal.until(
+      /q, 2 of 2:\s+│ Size\s+\(optional\)\s+Escape: back\s+→ Medium\s+Small\s+\(leave out\)/,
+    );
     await terminal.press("Enter");
     await terminal.until(
       /Send this to MCP server q\?[\s\S]*→ Send\s+Your name: Ann\s+Size: Medium\s+Decline/,

@@ -74,7 +74,7 @@ test("a form -> a dialog for each field, the review, and the answer", async () =
   expect(got).toEqual([{ action: "accept", content: { name: "Ann" } }]);
   expect(dialogs.map(({ title }) => title)).toEqual([
     "MCP server q asks (1 question):\n│ Who are you?",
-    "q, 1 of 1:\n│ name",
+    "q:\n│ name\nEscape: back",
     "Send this to MCP server q? Choose a line to change it.",
   ]);
 });

@@ -202,8 +202,8 @@ test("many servers at once -> all can be put off in one answer, and /mcp trust a
   const servers = Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`s${i}`, live([`${i}`])]));
   const pi = await withFile(servers);
   const first = await pi.dialog(pi.from);
-  expect(first.options).toEqual([LATER, "Refuse", "Allow", "Not now, for this one and the 29 others"]);
-  pi.answer(first, { value: "Not now, for this one and the 29 others" });
+  expect(first.options).toEqual([LATER, "Refuse", "Allow", "Not now for all 30 servers"]);
+  pi.answer(first, { value: "Not now for all 30 servers" });
   expect((await pi.status()).match(/waits for your consent/g)).toHaveLength(30);
   expect(dialogsOf(pi.rpc, pi.from)).toHaveLength(1);
   const since = pi.rpc.events.length;

@@ -141,7 +141,7 @@ async function expectStats(terminal: Terminal, columns: number): Promise<void> {
 
 test("60, 80 and 200 columns -> calls, progress, errors, a resumed session fit", async () => {
   const [narrow, ...wider] = WIDTHS;
-  const at = await home({ mcp: { mcpServers, settings: { captureStats: true } } });
+  const at = await home({ mcp: { mcpServers } });
   const scripted = await model(SCRIPT);
   const opened: Terminal[] = [];
   onCleanup(() => Promise.all(opened.map((one) => one.close())));

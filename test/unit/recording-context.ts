@@ -23,6 +23,7 @@ export interface RecordingOptions {
   isIdle?: () => boolean;
   /** Entries of the branch, read at each call of `getBranch`. */
   branch?: readonly unknown[];
+  editorText?: string;
 }
 
 export interface RecordingContext {
@@ -34,6 +35,8 @@ export interface RecordingContext {
   dialogs: ShownDialog[];
   /** Components that have the screen now, on a terminal of 80 columns and 24 rows without colours. */
   screens: ScreenComponent[];
+  /** Presses a key. True: something keeps it from the dialog that is open. */
+  isTaken(data: string): boolean;
 }
 
 const closedBy = (signal: AbortSignal | undefined): Promise<undefined> =>
@@ -47,6 +50,7 @@ export function createRecordingContext(options: RecordingOptions = {}): Recordin
   const dialogs: ShownDialog[] = [];
   const refreshes: unknown[] = [];
   const screens: ScreenComponent[] = [];
+  const inputs = new Set<(data: string) => { consume: true } | undefined>();
   const ctx: PiCommandContext = {
     ui: {
       notify: (message, level) => notices.push([message, level]),
@@ -63,6 +67,11 @@ export function createRecordingContext(options: RecordingOptions = {}): Recordin
         dialogs.push({ method: "input", title, message: placeholder ?? "" });
         return Promise.race([options.input?.(title, signal) as string | undefined, closedBy(signal)]);
       },
+      onTerminalInput: (handler) => {
+        inputs.add(handler);
+        return () => void inputs.delete(handler);
+      },
+      getEditorText: () => options.editorText ?? "",
       editor: async (title, prefill) => {
         dialogs.push({ method: "editor", title, prefill });
         return options.editor?.(title, prefill);
@@ -98,5 +107,6 @@ export function createRecordingContext(options: RecordingOptions = {}): Recordin
       buildContextEntries: () => options.branch ?? [],
     },
   };
-  return { ctx, notices, statuses, dialogs, refreshes, screens };
+  const isTaken = (data: string): boolean => [...inputs].some((input) => input(data)?.consume === true);
+  return { ctx, notices, statuses, dialogs, refreshes, screens, isTaken };
 }

@@ -92,11 +92,11 @@ describe("changes", () => {
     const { pid } = await at.settled("s");
     const change = (to: "direct" | "hidden" | "search") =>
       at.runtime.ask("setExposure", { server: "s", tools: ["more"], to, project: false });
-    expect(await change("hidden")).toEqual({ file: mcpFile(at) });
+    expect(await change("hidden")).toEqual({ file: mcpFile(at), ruled: true });
     await until(async () => !newestCatalog(at).get("s__more") || undefined);
     await change("direct");
     await until(async () => newestCatalog(at).get("s__more")?.direct || undefined);
-    await change("search");
+    expect(await change("search")).toEqual({ file: mcpFile(at), ruled: false });
     await until(async () => newestCatalog(at).get("s__more")?.direct === undefined || undefined);
     expect(await readFile(mcpFile(at), "utf8")).not.toContain("toolExposure");
     expect((await at.settled("s")).pid).toBe(pid);
@@ -162,9 +162,9 @@ test("a form of a tool's schema: what must be given first, choices, and JSON for
 
 test("statistics are switched on -> in the user's file, whose comments stay, and at once", async () => {
   const at = await open({});
-  const text = '{\n  // Kept.\n  "mcpServers": {}\n}\n';
+  const text = '{\n  // Kept.\n  "settings": { "captureStats": false }\n}\n';
   await writeFile(mcpFile(at), text);
-  expect(await at.runtime.ask("stats", {})).toEqual({ captured: false });
+  await expect.poll(() => at.runtime.ask("stats", {})).toEqual({ captured: false });
   expect(await at.runtime.ask("captureStats", {})).toEqual({ file: mcpFile(at) });
   expect(await readFile(mcpFile(at), "utf8")).toMatch(/\/\/ Kept\.[\s\S]*"captureStats": true/);
   expect(await at.runtime.ask("stats", {})).toMatchObject({ captured: true });
@@ -320,6 +320,24 @@ describe("serverLog", () => {
     });
     await appendFile(join(at.agentDir, "mcp-threads.log"), "2026-01-01T00:00:00.000Z info  [x] s: news\n");
     await told;
+  });
+
+  test("each call is a line of names, time and sizes, without its arguments", async () => {
+    const at = await shared();
+    const s3cret = "an-argument-of-the-call";
+    await at.call("s-two", "echo", { message: s3cret });
+    await expect(at.call("s-two", "no-such-tool", { message: s3cret })).rejects.toThrow();
+    const lines = await until(async () => {
+      const found = await at.runtime.ask("serverLog", { server: "s-two", seen: undefined });
+      return found.lines.some((line) => line.includes("no-such-tool")) ? found.lines : undefined;
+    });
+    expect(lines.join("\n")).toMatch(
+      / info {2}\[connection#\d+\] s-two\/echo answered after [\d.]+ m?s: 29 B$/m,
+    );
+    expect(lines.join("\n")).toMatch(
+      / warn {2}\[.*\] s-two\/no-such-tool ended with unknown_tool after [\d.]+ m?s$/m,
+    );
+    expect(await at.log()).not.toContain(s3cret);
   });
 
   test("a request that waits is given up -> it fails at once, and nothing keeps waiting", async () => {

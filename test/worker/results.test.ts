@@ -271,6 +271,8 @@ test("statistics off, then captured, then to a path that cannot be written -> on
       .poll(() => events.slice(since).some(({ type }) => type === "planned"), { timeout: WAIT_MS })
       .toBe(true);
   };
+  expect(await runtime.ask("stats", {})).toMatchObject({ captured: true });
+  await planned(() => configure({ captureStats: false }));
   expect(await runtime.ask("stats", {})).toEqual({ captured: false });
 
   await planned(() => configure({ captureStats: { path: "own/stats.jsonl" } }));

@@ -4,12 +4,12 @@
  * characters that a terminal acts on, or that nobody sees, are shown by their codes.
  */
 
-import { mkdir, rename } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { LogLevel } from "../../src/shared/protocol/contract.ts";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import { replaceHidden } from "../../src/shared/text/unprintable.ts";
-import { appendRegular, codeOf, PRIVATE_FOLDER, regularSize } from "./files/read-regular.ts";
+import { appendRotated, codeOf, PRIVATE_FOLDER } from "./files/read-regular.ts";
 
 export interface Log {
   debug(message: string): void;
@@ -41,9 +41,7 @@ export function createLog({ file, label }: { file: string; label: string }): Log
     while (queue.length > 0) {
       const text = queue.join("");
       queue = [];
-      const size = await regularSize(file);
-      if (size > 0 && size + Buffer.byteLength(text) > LIMITS.logBytes) await rename(file, `${file}.1`);
-      await appendRegular(file, text);
+      await appendRotated(file, text, LIMITS.logBytes);
     }
   };
 

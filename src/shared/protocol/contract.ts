@@ -191,11 +191,12 @@ export interface PanelRequests {
   setKey: { params: { server: string } & person.KeySource; value: Written };
   /**
    * Decides what becomes of tools of a server; of all its tools without `tools`. Fails if a rule of another file or a
-   * pattern forbids it, and names the rule with file and line. `tools`: the server's own names.
+   * pattern forbids it, and names the rule with file and line. `tools`: the server's own names. `ruled`: a rule decides now
+   * about one of them; without one it is the default again.
    */
   setExposure: {
     params: { server: string; tools: string[] | undefined; to: person.ToolExposure; project: boolean };
-    value: Written;
+    value: Written & { ruled: boolean };
   };
   /**
    * Answers the last lines of the log, those that name the server if one is given. With `seen`, the size that an earlier answer told, it answers

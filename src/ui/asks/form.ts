@@ -1,6 +1,6 @@
 /**
  * A server's question (MCP: elicitation) as dialogs: the fields of a form, one dialog each, with all values shown before
- * any of them leaves, or an address to open. Escape cancels the whole question. Must not: read a server's words, which the
+ * any of them leaves, or an address to open. Escape goes back a question, and cancels from the first. Must not: read a server's words, which the
  * worker has bounded and cleaned; open an address, which the worker does after a yes. What the user reads: words.ts.
  */
 import type { PiContext } from "../../pi/api.ts";
@@ -9,10 +9,14 @@ import { openableUrl } from "../../report/server-name.ts";
 import { problemOf, startValue } from "../../shared/asks/check.ts";
 import type { Ask, AskAnswer, AskForm, AskUrl, Field, FieldValue } from "../../shared/protocol/calls.ts";
 import { isOpenable } from "../../shared/text/reading.ts";
+import { oneLine } from "../../shared/text/unprintable.ts";
 import { orAborted } from "../dialog.ts";
+import { tickLines } from "../ticks.ts";
+import { afterPause, isTyping, whileTyped } from "../typing.ts";
 import {
   addressText,
   choicesOf,
+  type FieldState,
   fieldTitle,
   fitsDialog,
   numbered,
@@ -34,7 +38,7 @@ export async function askForServer(
   { signal, over }: { signal: AbortSignal; over: () => boolean },
 ): Promise<AskAnswer> {
   const at: Conversation = { ctx, server, signal };
-  const answer = ask.kind === "form" ? await askForm(ask, at) : await askUrl(ask, at);
+  const answer = await (ask.kind === "form" ? askForm(ask, at) : askUrl(ask, at));
   if (signal.aborted && !over()) notify(ctx, withdrawnText(server), "info");
   return answer;
 }
@@ -46,24 +50,43 @@ interface Conversation {
   signal: AbortSignal;
 }
 
+/** Over RPC a program may answer every dialog at once, with anything. A person needs fewer dialogs. */
+const MOST_DIALOGS = 250;
+
+/** How many dialogs of a conversation there were. */
+const shown = new WeakMap<Conversation, number>();
+
+/** Whether there are no more dialogs. */
+const isOver = (at: Conversation): boolean => at.signal.aborted || (shown.get(at) ?? 0) >= MOST_DIALOGS;
+
+/** Counts a dialog. False: it is one too many. */
+function mayShow(at: Conversation): boolean {
+  if (isOver(at)) return false;
+  shown.set(at, (shown.get(at) ?? 0) + 1);
+  return true;
+}
+
 /** The choice, or undefined: Escape, or the dialog was closed. */
 async function choose(
-  { ctx, signal }: Conversation,
+  at: Conversation,
   title: string,
   choices: readonly string[],
 ): Promise<string | undefined> {
-  const choice = await orAborted(ctx.ui.select(title, [...choices], { signal }), signal);
+  if (!mayShow(at)) return undefined;
+  const { ctx, signal } = at;
+  const open = (): Promise<string | undefined> => ctx.ui.select(title, [...choices], { signal });
+  // Behind its first dialog a person looks at the question.
+  const choice = await orAborted(shown.get(at) === 1 ? afterPause(ctx, open) : open(), signal);
   // Over RPC the other program may answer with a choice that it was not given.
   return choice !== undefined && choices.includes(choice) ? choice : undefined;
 }
 
 /** The text that the user has typed, or undefined: Escape, or the dialog was closed. */
-async function typeIn(
-  { ctx, signal }: Conversation,
-  title: string,
-  placeholder: string,
-): Promise<string | undefined> {
-  const text: unknown = await orAborted(ctx.ui.input(title, placeholder, { signal }), signal);
+async function typeIn(at: Conversation, title: string, placeholder: string): Promise<string | undefined> {
+  if (!mayShow(at)) return undefined;
+  const { ctx, signal } = at;
+  const asked = whileTyped(ctx.ui.input(title, placeholder, { signal }));
+  const text: unknown = await orAborted(asked, signal);
   // Over RPC the other program may send anything.
   return typeof text === "string" ? text : undefined;
 }
@@ -74,18 +97,19 @@ const SEND = "Send";
 const DONE = "Done";
 const LEAVE_OUT = "(leave out)";
 
-/** Over RPC a program may answer every dialog at once, with anything. */
-const MOST_TRIES = 100;
-
 const CANCELLED = Symbol("cancelled");
 type Given = FieldValue | typeof CANCELLED;
+type FieldStep = Pick<FieldState, "place" | "leave">;
+
+/** What can be chosen. The value that holds comes first, so that Enter keeps it. */
+function rowsOf(field: Field, value: FieldValue): { text: string; value: FieldValue }[] {
+  const rows = choicesOf(field).map(({ text, value: one }) => ({ text, value: one as FieldValue }));
+  if (!field.required) rows.push({ text: LEAVE_OUT, value: undefined });
+  return rows.sort((one, other) => Number(other.value === value) - Number(one.value === value));
+}
 
 async function chooseOne(field: Field, value: FieldValue, at: Conversation, title: string): Promise<Given> {
-  const choices = choicesOf(field);
-  const rows = choices.map(({ text, value: one }) => ({ text, value: one as FieldValue }));
-  if (!field.required) rows.push({ text: LEAVE_OUT, value: undefined });
-  // The value that holds comes first, so that Enter keeps it.
-  rows.sort((one, other) => Number(other.value === value) - Number(one.value === value));
+  const rows = rowsOf(field, value);
   const texts = numbered(rows.map(({ text }) => text));
   const choice = await choose(at, title, texts);
   return choice === undefined ? CANCELLED : rows[texts.indexOf(choice)]?.value;
@@ -97,19 +121,22 @@ async function chooseSeveral(
   at: Conversation,
   title: string,
 ): Promise<Given> {
-  const chosen = new Set(Array.isArray(value) ? value : []);
-  const texts = numbered(choicesOf(field).map(({ text }) => text));
-  for (let tries = 0; tries < MOST_TRIES + texts.length; tries++) {
-    const rows = texts.map((text, index) => `${chosen.has(index) ? "[x]" : "[ ]"} ${text}`);
-    const choice = await choose(at, title, [...rows, DONE]);
-    if (choice === undefined) return CANCELLED;
-    if (choice === DONE) {
-      return chosen.size === 0 && !field.required ? undefined : [...chosen].sort((a, b) => a - b);
-    }
-    const index = rows.indexOf(choice);
-    if (!chosen.delete(index)) chosen.add(index);
-  }
-  return CANCELLED;
+  const chosen = Array.isArray(value) ? value : [];
+  const rows = numbered(choicesOf(field).map(({ text }) => text));
+  const given = (ticked: readonly boolean[]): FieldValue => {
+    const positions = [...ticked.keys()].filter((position) => ticked[position]);
+    return positions.length === 0 && !field.required ? undefined : positions;
+  };
+  const ticked = await tickLines(at.ctx, {
+    title,
+    rows,
+    ticked: rows.map((_, position) => chosen.includes(position)),
+    done: () => DONE,
+    problem: (now) => problemOf(field, given(now)),
+    signal: at.signal,
+    select: (text, choices) => choose(at, text, choices),
+  });
+  return ticked ? given(ticked) : CANCELLED;
 }
 
 async function typeText(field: Field, value: FieldValue, at: Conversation, title: string): Promise<Given> {
@@ -121,11 +148,17 @@ async function typeText(field: Field, value: FieldValue, at: Conversation, title
   return typed === "" ? value : typed;
 }
 
-/** Asks for one field until the value fits. */
-async function askField(field: Field, value: FieldValue, at: Conversation, place: string): Promise<Given> {
+const TYPED_CHARS = 60;
+
+/** The reason, after what was typed. */
+const problemText = (problem: string, given: FieldValue): string =>
+  typeof given === "string" ? `"${oneLine(given, TYPED_CHARS)}": ${problem}` : problem;
+
+/** Asks for one field until the value fits. `step`: where the person is, and what Escape leads to. */
+async function askField(field: Field, value: FieldValue, at: Conversation, step: FieldStep): Promise<Given> {
   let problem: string | undefined;
-  for (let tries = 0; tries < MOST_TRIES; tries++) {
-    const title = fieldTitle(at.server, field, { value, place, problem });
+  for (;;) {
+    const title = fieldTitle(at.server, field, { value, ...step, problem });
     const given: Given =
       field.kind === "choices"
         ? await chooseSeveral(field, value, at, title)
@@ -133,10 +166,10 @@ async function askField(field: Field, value: FieldValue, at: Conversation, place
           ? await chooseOne(field, value, at, title)
           : await typeText(field, value, at, title);
     if (given === CANCELLED) return CANCELLED;
-    problem = problemOf(field, given);
-    if (problem === undefined) return given;
+    const wrong = problemOf(field, given);
+    if (wrong === undefined) return given;
+    problem = problemText(wrong, given);
   }
-  return CANCELLED;
 }
 
 /** Shows all values. Answers what to do, or the position of the field that is to be changed. */
@@ -153,41 +186,73 @@ async function review(
   return others.includes(choice) ? "decline" : rows.indexOf(choice);
 }
 
-async function fill(form: AskForm, values: FieldValue[], at: Conversation): Promise<boolean> {
-  for (const [index, field] of form.fields.entries()) {
-    const place = `${index + 1} of ${form.fields.length}`;
-    const given = await askField(field, values[index], at, place);
-    if (given === CANCELLED) return false;
-    values[index] = given;
+/**
+ * Asks for the fields at these positions, one after the other, and shows all values until they are sent. Escape goes to the
+ * question before; `back`: from the first one. Every value may change while it asks.
+ */
+async function fill(
+  form: AskForm,
+  values: FieldValue[],
+  at: Conversation,
+  { wanted, ...words }: { wanted: readonly number[]; title: string; send: string; others: readonly string[] },
+): Promise<"send" | "decline" | "back" | typeof CANCELLED> {
+  let step = 0;
+  for (;;) {
+    const asked = wanted[step];
+    const next = asked ?? (await review(form, values, at, words));
+    if (typeof next !== "number") return next;
+    const field = form.fields[next];
+    if (!field) return CANCELLED;
+    const place = asked === undefined || wanted.length === 1 ? "" : `${step + 1} of ${wanted.length}`;
+    const given = await askField(field, values[next], at, {
+      place,
+      leave: asked === undefined ? "keep" : "back",
+    });
+    if (isOver(at)) return CANCELLED;
+    if (given !== CANCELLED) values[next] = given;
+    if (asked === undefined) continue;
+    if (given === CANCELLED && step === 0) return "back";
+    step += given === CANCELLED ? -1 : 1;
   }
-  return true;
 }
 
-async function askForm(form: AskForm, at: Conversation): Promise<AskAnswer> {
-  const isQuestion = form.fields.length === 0;
-  const first = await choose(at, questionText(at.server, form, at.ctx), [
-    isQuestion ? CONTINUE : ANSWER,
-    DECLINE,
-  ]);
-  if (first === undefined) return CANCEL;
-  if (first === DECLINE) return { action: "decline" };
-  if (isQuestion) return { action: "accept", values: [] };
+/** One choice is the whole question: it is sent as soon as it is made. */
+async function askOne(form: AskForm, field: Field, at: Conversation): Promise<AskAnswer> {
+  const title = `${questionText(at.server, form, at.ctx)}\n${fieldTitle(at.server, field, { value: undefined, place: "", problem: undefined, leave: "sends" })}`;
+  const rows = rowsOf(field, startValue(field));
+  const texts = numbered(rows.map(({ text }) => text));
+  const choices = isTyping(at.ctx) ? [DECLINE, ...texts] : [...texts, DECLINE];
+  const choice = await choose(at, title, choices);
+  if (choice === undefined) return CANCEL;
+  if (choice === DECLINE) return { action: "decline" };
+  return { action: "accept", values: [rows[texts.indexOf(choice)]?.value] };
+}
 
+const isChosen = ({ kind }: Field): boolean => kind === "boolean" || kind === "choice";
+
+async function askForm(form: AskForm, at: Conversation): Promise<AskAnswer> {
+  const [only, ...more] = form.fields;
+  if (only && more.length === 0 && isChosen(only)) return askOne(form, only, at);
+  const yes = only ? ANSWER : CONTINUE;
+  // To continue without a form answers the server: not by an Enter that is meant for another text.
+  const choices = !only && isTyping(at.ctx) ? [DECLINE, yes] : [yes, DECLINE];
   const values = form.fields.map(startValue);
-  if (!(await fill(form, values, at))) return CANCEL;
-  for (let tries = 0; tries < MOST_TRIES; tries++) {
-    const words = { title: reviewTitle(at.server), send: SEND, others: [DECLINE] };
-    const next = await review(form, values, at, words);
-    if (next === CANCELLED) break;
-    if (next === "decline") return { action: "decline" };
+  const words = {
+    wanted: [...form.fields.keys()],
+    title: reviewTitle(at.server),
+    send: SEND,
+    others: [DECLINE],
+  };
+  for (;;) {
+    const first = await choose(at, questionText(at.server, form, at.ctx), choices);
+    if (first === undefined) return CANCEL;
+    if (first === DECLINE) return { action: "decline" };
+    if (!only) return { action: "accept", values: [] };
+    const next = await fill(form, values, at, words);
     if (next === "send") return { action: "accept", values };
-    const field = form.fields[next];
-    if (!field) break;
-    const given = await askField(field, values[next], at, "");
-    if (given === CANCELLED) break;
-    values[next] = given;
+    if (next === "decline") return { action: "decline" };
+    if (next === CANCELLED) return CANCEL;
   }
-  return CANCEL;
 }
 
 /**
@@ -200,23 +265,13 @@ export async function fillIn(
   { title, send }: { title: string; send: string },
 ): Promise<FieldValue[] | undefined> {
   const values = form.fields.map(startValue);
-  const missing = form.fields.flatMap(({ required }, index) =>
+  const wanted = form.fields.flatMap(({ required }, index) =>
     required && values[index] === undefined ? [index] : [],
   );
-  let next: Awaited<ReturnType<typeof review>> | undefined = missing.shift();
-  const count = missing.length + 1;
-  for (let tries = 0; tries < MOST_TRIES; tries++) {
-    next ??= await review(form, values, at, { title, send, others: [] });
-    if (next === "send") return values;
-    const field = typeof next === "number" ? form.fields[next] : undefined;
-    if (!field || typeof next !== "number") return undefined;
-    const place = values[next] === undefined && field.required ? `${count - missing.length} of ${count}` : "";
-    const given = await askField(field, values[next], at, place);
-    if (given === CANCELLED) return undefined;
-    values[next] = given;
-    next = missing.shift();
-  }
-  return undefined;
+  // The person has just asked for the form: every key is meant for it.
+  shown.set(at, 1);
+  const next = await fill(form, values, at, { wanted, title, send, others: [] });
+  return next === "send" ? values : undefined;
 }
 
 const OPEN = "Open it in the browser";
@@ -230,7 +285,8 @@ async function askUrl(ask: AskUrl, at: Conversation): Promise<AskAnswer> {
   if (!fitsDialog(ask, ctx)) ctx.ui.notify(addressText(server, ask.url, ctx.mode), "info");
   // The worker starts no browser for any other address, so none is offered.
   const ways = isOpenable(URL.parse(ask.url)) ? [OPEN, SHOW] : [SHOW];
-  const choice = await choose(at, urlText(server, ask, ctx), [...ways, DECLINE]);
+  const choices = isTyping(ctx) ? [DECLINE, ...ways] : [...ways, DECLINE];
+  const choice = await choose(at, urlText(server, ask, ctx), choices);
   if (choice === undefined || signal.aborted) return CANCEL;
   if (choice === DECLINE) return { action: "decline" };
   if (choice === SHOW) ctx.ui.notify(addressText(server, ask.url, ctx.mode), "info");

@@ -63,10 +63,11 @@ export function numbered(texts: readonly string[]): string[] {
 
 /** The choices of a field that is chosen from a list, with their values. */
 export function choicesOf(field: Field): { text: string; value: boolean | number }[] {
+  // No comes first: the question may be whether something is destroyed.
   if (field.kind === "boolean") {
     return [
-      { text: "Yes", value: true },
       { text: "No", value: false },
+      { text: "Yes", value: true },
     ];
   }
   const choices = "choices" in field ? field.choices : [];
@@ -114,21 +115,33 @@ function limitsText(field: Field): string {
 
 export interface FieldState {
   value: FieldValue;
-  /** For example `2 of 5`; empty: the field is changed in the review. */
+  /** For example `2 of 5`; empty: there is nothing to count. */
   place: string;
   problem: string | undefined;
+  /** What the person is told of Escape: it goes back, or keeps the value; or, of a choice, that it is sent at once. */
+  leave: keyof typeof ESCAPES;
 }
 
-export function fieldTitle(server: string, field: Field, { value, place, problem }: FieldState): string {
+const ESCAPES = {
+  back: "Escape: back",
+  keep: "Escape: leave it as it is",
+  sends: "Your choice is sent at once",
+};
+
+export function fieldTitle(
+  server: string,
+  field: Field,
+  { value, place, problem, leave }: FieldState,
+): string {
   const limits = limitsText(field);
   const kept = valueText(field, value);
   const isTyped = field.kind === "text" || field.kind === "number";
+  const enter = isTyped ? (kept !== "" ? [`Enter: ${kept}`] : field.required ? [] : ["Enter to skip"]) : [];
   const lines = [
-    `${serverName(server)}${place === "" ? "" : `, ${place}`}:`,
+    ...(leave === "sends" ? [] : [`${serverName(server)}${place === "" ? "" : `, ${place}`}:`]),
     bar(`${field.title}${field.description === undefined ? "" : `\n${field.description}`}`),
     ...(limits === "" ? [] : [`(${limits})`]),
-    ...(isTyped && kept !== "" ? [`Enter: ${kept}`] : []),
-    ...(isTyped && kept === "" && !field.required ? ["Enter to skip"] : []),
+    [...enter, ESCAPES[leave]].join(" · "),
     ...(problem === undefined ? [] : [`! ${problem}`]),
   ];
   return printable(lines.join("\n"));

@@ -12,7 +12,7 @@ import { guardStale, notify } from "../../pi/extension.ts";
 import { ACTIONS, type ActionName, doneText, isAction } from "../../report/actions.ts";
 import { renderDoctor, renderIssueReport, surroundingFindings, withFindings } from "../../report/doctor.ts";
 import { interruptText } from "../../report/hub.ts";
-import { serverName } from "../../report/server-name.ts";
+import { refusedLine, serverName } from "../../report/server-name.ts";
 import { absentText, renderResources, renderStatus, renderTools, unknownText } from "../../report/status.ts";
 import { renderTool, severalToolsText, unknownToolText } from "../../report/tool.ts";
 import { describeThrown, messageOf } from "../../shared/protocol/errors.ts";
@@ -24,6 +24,7 @@ import { choose } from "../setup/dialog.ts";
 import { askedKey } from "../setup/key.ts";
 import { addServer, editConfig, importServers, removeServer } from "../setup/setup.ts";
 import { tryTool } from "../try/try.ts";
+import { TRUST_IT, UNTRUSTED, untrustedFiles } from "../untrusted.ts";
 import { helpText, logText, unknownWordText, usageText } from "./help.ts";
 import { splitWord, subcommand, WORDS } from "./words.ts";
 
@@ -193,11 +194,17 @@ const DO: Readonly<Record<Exclude<keyof typeof WORDS, ActionName>, (given: Given
   import: ({ ctx, host }) => importServers(ctx, host.ask),
   remove: ({ rest, ctx, host }) => removeServer(rest, ctx, host.ask),
   edit: ({ project, ctx, host }) => editConfig(project, ctx, host.ask),
-  trust: async ({ host }) => {
+  trust: async ({ ctx, host }) => {
+    const unread = await untrustedFiles(ctx);
+    if (unread.length > 0) return `${unread.join(" and ")}: ${UNTRUSTED}. ${TRUST_IT}`;
     const { questions, refused } = await host.ask("status", {});
-    if (questions.length + refused.length === 0) return NOTHING_TO_ASK;
-    await host.askConsents();
-    return status(host);
+    const asked = questions.length + refused.filter(({ byPerson }) => byPerson).length;
+    if (asked > 0) {
+      await host.askConsents();
+      // A dialog asks, and its answer has its own words.
+      return ctx.hasUI ? undefined : status(host);
+    }
+    return refused.length === 0 ? NOTHING_TO_ASK : refused.map(refusedLine).join("\n");
   },
   logs: async ({ server, host }) => {
     const { lines } = await host.ask("serverLog", { server, seen: undefined });

@@ -8,6 +8,7 @@ import type { ApprovalAnswer, ApprovalQuestion } from "../../shared/protocol/cal
 import type { ConsentQuestion } from "../../shared/protocol/session.ts";
 import { cutTo, printable } from "../../shared/text/width.ts";
 import { pagesOf, screenOf, shortOf } from "../dialog.ts";
+import { afterPause, isTyping } from "../typing.ts";
 
 export interface DialogsHost {
   consent(hash: string, allow: boolean): Promise<void>;
@@ -75,8 +76,8 @@ export function createLastingQuestions(
 const NO = "No";
 const ANSWERS: readonly [choice: string, answer: ApprovalAnswer][] = [
   ["Allow once", "once"],
-  ["Allow for this session", "session"],
-  ["Always allow", "always"],
+  ["Allow this tool for this session", "session"],
+  ["Always allow this tool", "always"],
   [NO, "no"],
 ];
 const WHOLE = "Show all arguments";
@@ -104,15 +105,20 @@ export async function askAboutCall(
   const { short, pages } = viewsOf(ctx, question);
   const answers = ANSWERS.filter(([, answer]) => answer !== "always" || question.canAlways);
   const words = answers.map(([choice]) => choice);
-  // On the last page Enter has turned the pages before it, so the first choice lets nothing run.
+  // On the last page Enter has turned the pages before it, and over a text that is being typed it is meant for the text: then
+  // the first choice lets nothing run.
   const noFirst = [NO, ...words.filter((word) => word !== NO)];
+  const first = isTyping(ctx) ? noFirst : words;
   let at = -1;
+  let isFirst = true;
   for (;;) {
     const isLast = at === pages.length - 1;
     const title = at < 0 ? `${head}\n${short}` : `${head} Page ${at + 1} of ${pages.length}:\n${pages[at]}`;
     const choices =
-      at < 0 ? [...words, ...(pages.length > 0 ? [WHOLE] : [])] : [...(isLast ? noFirst : [NEXT, NO]), BACK];
-    const choice = await ctx.ui.select(title, choices, { signal });
+      at < 0 ? [...first, ...(pages.length > 0 ? [WHOLE] : [])] : [...(isLast ? noFirst : [NEXT, NO]), BACK];
+    const ask = (): Promise<string | undefined> => ctx.ui.select(title, choices, { signal });
+    const choice = await (isFirst ? afterPause(ctx, ask) : ask());
+    isFirst = false;
     if (choice === undefined || !choices.includes(choice)) return "no";
     const found = answers.find(([word]) => word === choice);
     if (found) return found[1];
@@ -125,7 +131,7 @@ const REFUSE = "Refuse";
 const LATER = "Not now";
 /** `others`: the questions that wait behind this one. */
 const noneOf = (others: number): string =>
-  `Not now, for this one and the ${others === 1 ? "other one" : `${others} others`}`;
+  others === 1 ? "Not now for both servers" : `Not now for all ${others + 1} servers`;
 
 /** The first choice allows nothing: Enter may be meant for the editor, or for the page before. */
 function choicesOn(page: number, pages: number): string[] {
@@ -140,11 +146,14 @@ async function askPaged(
   { more, over }: { more: readonly string[]; over: () => boolean },
 ): Promise<string | undefined> {
   const pages = pagesOf(printable(question), screenOf(ctx));
+  let isFirst = true;
   for (let at = 0; !over(); ) {
     const page = pages.length === 1 ? "" : ` Page ${at + 1} of ${pages.length}:`;
     const title = `This project wants to run an MCP server.${page}\n${pages[at]}`;
     const choices = [...choicesOn(at, pages.length), ...more];
-    const choice = await ctx.ui.select(title, choices);
+    const ask = (): Promise<string | undefined> => ctx.ui.select(title, choices);
+    const choice = await (isFirst ? afterPause(ctx, ask) : ask());
+    isFirst = false;
     // Over RPC the other program may answer with a choice that it was not given.
     if (choice === undefined || !choices.includes(choice)) return undefined;
     if (choice !== NEXT && choice !== BACK) return choice;

@@ -9,12 +9,14 @@ import { ACTIONS, type ActionName, doneText } from "../../report/actions.ts";
 import { describeThrown } from "../../shared/protocol/errors.ts";
 import { counted } from "../../shared/text/amounts.ts";
 import type { McpHost } from "../mcp-host.ts";
+import type { Area } from "../screen/frame.ts";
+import { keyOf } from "../screen/list.ts";
 import { askedKey } from "../setup/key.ts";
 import { addServer, editConfig, importServers, removeServer } from "../setup/setup.ts";
 import { tryTool, type Wanted } from "../try/try.ts";
+import { takesKeys } from "../typing.ts";
+import { untrustedFiles } from "../untrusted.ts";
 import { draw, sizeOf } from "./draw/draw.ts";
-import type { Area } from "./draw/frame.ts";
-import { keyOf } from "./model/list.ts";
 import { onKey, onWorld, seen } from "./model/model.ts";
 import { type Effect, push, START, type State, shown, type View } from "./model/state.ts";
 import { EXPOSURE_WORDS } from "./model/tools.ts";
@@ -66,14 +68,16 @@ async function act(effect: Act, ctx: PiContext, host: McpHost): Promise<unknown>
     case "set": {
       const { server, change } = effect;
       const { file } = await host.ask("setServer", { server, project: false, ...change });
-      return `${change.key} of ${server} is ${change.value ?? "as the settings say"} in ${file}.`;
+      return `${change.key} of ${server} is ${change.value ?? "what the settings say"}, in ${file}.`;
     }
     case "expose": {
       const { server, tools, to } = effect;
       const params = { server, tools: tools && [...tools], to, project: false };
-      const { file } = await host.ask("setExposure", params);
+      const { file, ruled } = await host.ask("setExposure", params);
       const what = tools?.length === 1 ? tools[0] : tools ? counted(tools.length, "tool") : "every tool";
-      return `${what} of ${server}: ${EXPOSURE_WORDS[to]}, in ${file}.`;
+      return ruled
+        ? `${what} of ${server}: ${EXPOSURE_WORDS[to]}, in ${file}.`
+        : `${what} of ${server}: ${EXPOSURE_WORDS[to]} again, as no rule is left in ${file}.`;
     }
     case "set-up":
       return effect.word === "add" ? addServer("", ctx, host.ask) : importServers(ctx, host.ask);
@@ -172,7 +176,8 @@ function createPanel(
     redraw();
   };
   const failed = (error: unknown): void => tell({ notice: { text: describeThrown(error), level: "error" } });
-  const source = new WorldSource(host, { state: () => state, changed: redraw, failed });
+  const unread = () => untrustedFiles(ctx);
+  const source = new WorldSource(host, { state: () => state, changed: redraw, failed, unread });
   const area = (): Area => ({
     width,
     height: Math.min(MOST_ROWS, Math.max(FEWEST_ROWS, tui.terminal.rows - OTHER_ROWS)),
@@ -198,10 +203,10 @@ function createPanel(
     show: (view) => tell({ views: push(state, view).views }),
   });
   const expose = createWriter(carryOut, () => source.readAgain());
+  const ended = takesKeys();
   const dispose = (): void => {
     isOpen = false;
-    trial.stop();
-    unsubscribe();
+    for (const end of [ended, trial.stop, unsubscribe]) end();
     source.stop();
   };
   const close = (): void => {

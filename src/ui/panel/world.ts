@@ -123,6 +123,8 @@ interface Viewer {
   /** The world is another one. */
   changed: () => void;
   failed: (error: unknown) => void;
+  /** As in the world. */
+  unread: () => Promise<readonly string[]>;
 }
 
 function foundTool({ name, tool, server, description }: CatalogTool): FoundTool {
@@ -166,6 +168,7 @@ export class WorldSource {
     Record<"server" | "schema" | "search" | "report" | "log" | "cost" | "decisions", Reading>
   >;
   #timer: NodeJS.Timeout | undefined;
+  #unread: readonly string[] = [];
   #isOver = false;
 
   constructor(host: McpHost, panel: Viewer) {
@@ -193,6 +196,7 @@ export class WorldSource {
       loaded: this.#loaded,
       tokensOf: (name) => this.#counts.get(name)?.tokens,
       chosen: this.#chosen,
+      unread: this.#unread,
       home: homedir(),
       now: Date.now(),
     };
@@ -201,6 +205,13 @@ export class WorldSource {
   /** Asks the session for its report, and counts the costs. */
   start(): void {
     this.#count();
+    this.#panel
+      .unread()
+      .then((files) => {
+        this.#unread = files;
+        if (files.length > 0) this.#panel.changed();
+      })
+      .catch(this.#panel.failed);
     this.#host
       .ask("status", {})
       .then((report) => {
@@ -334,7 +345,7 @@ export class WorldSource {
       off = !stats.captured;
       text = (columns) =>
         off
-          ? "Nothing is captured. Enter switches it on, in your mcp.json; it stays on this machine."
+          ? "Calls are not counted. Enter switches it on, in your mcp.json; it stays on this machine."
           : renderStats(stats, columns);
     }
     if (!signal.aborted) this.#put({ report: { of: reportKey(view), text, off } });

@@ -3,6 +3,7 @@ import type { Keybindings, PiContext } from "../../pi/api.ts";
 import type { Runtime } from "../../runtime/contract.ts";
 import { cutTo, printable, wrap } from "../../shared/text/width.ts";
 import { pagesOf, screenOf } from "../dialog.ts";
+import { takesKeys, whileTyped } from "../typing.ts";
 
 export type Ask = Runtime["ask"];
 
@@ -56,7 +57,9 @@ export async function until<T>(
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const asked = printable(problem === "" ? title : `${problem}\n${title}`);
     const mends = keeps && typed !== "";
-    const text: unknown = mends ? await ctx.ui.editor(asked, typed) : await ctx.ui.input(asked, placeholder);
+    const text: unknown = await whileTyped<string | undefined>(
+      mends ? ctx.ui.editor(asked, typed) : ctx.ui.input(asked, placeholder),
+    );
     // Over RPC the other program may send anything.
     if (typeof text !== "string") return undefined;
     typed = text.replace(/\s*\n\s*/g, " ").trim();
@@ -104,8 +107,13 @@ const showWait = (ctx: PiContext, text: string, signal: AbortSignal): Promise<vo
     const startedAt = performance.now();
     const timer = setInterval(() => tui.requestRender(), TICK_MS);
     timer.unref();
-    const end = (): void => {
+    const ended = takesKeys();
+    const dispose = (): void => {
       clearInterval(timer);
+      ended();
+    };
+    const end = (): void => {
+      dispose();
       signal.removeEventListener("abort", end);
       done();
     };
@@ -124,6 +132,6 @@ const showWait = (ctx: PiContext, text: string, signal: AbortSignal): Promise<vo
         if (keys.matches(data, "tui.select.cancel")) end();
       },
       invalidate: () => undefined,
-      dispose: () => clearInterval(timer),
+      dispose,
     };
   });

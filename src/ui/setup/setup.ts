@@ -16,8 +16,7 @@ import { describeProblem } from "../../shared/text/failure.ts";
 import { BOM } from "../../shared/text/reading.ts";
 import { splitWords } from "../../shared/text/split-words.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
-import { cutTo } from "../../shared/text/width.ts";
-import { screenOf } from "../dialog.ts";
+import { tickLines } from "../ticks.ts";
 import { add } from "./add.ts";
 import { type Ask, choose } from "./dialog.ts";
 import { askWords, withName, wordsFor } from "./steps.ts";
@@ -52,41 +51,19 @@ export async function addServer(rest: string, ctx: PiContext, ask: Ask): Promise
   return words ? add(ctx, words, ask) : notify(ctx, "Nothing is added.", "info");
 }
 
-/** Lines that are ticked: the chosen ones, or undefined if the person went back. `rows`: cut to the screen. */
-async function tick(
-  ctx: PiContext,
-  {
-    title,
-    rows,
-    ticked,
-    done,
-  }: { title: string; rows: string[]; ticked: boolean[]; done: (count: number) => string },
-): Promise<boolean[] | undefined> {
-  const columns = (screenOf(ctx)?.columns ?? RPC_COLUMNS) - AROUND_COLUMNS;
-  for (let times = 0; times < CHOICES; times++) {
-    const lines = rows.map((row, at) => cutTo(`${ticked[at] ? "[x]" : "[ ]"} ${at + 1}. ${row}`, columns));
-    const count = ticked.filter(Boolean).length;
-    const go = done(count);
-    const choice = await choose(ctx, title, [...(count > 0 ? [go] : []), ...lines, BACK]);
-    if (choice === undefined || choice === BACK) return undefined;
-    if (choice === go) return ticked;
-    const at = lines.indexOf(choice);
-    if (at >= 0) ticked[at] = !ticked[at];
-  }
-  return undefined;
-}
-
 /** The servers of one JSON text: those that are ticked are added one after the other. */
 async function addSeveral(ctx: PiContext, all: readonly AddWords[], ask: Ask): Promise<void> {
   const lineOf = ({ name, entry: { command, args, url } }: AddWords): string => {
     const words = Array.isArray(args) ? args.filter((word) => typeof word === "string") : [];
     return oneLine(`${serverName(name)}: ${url ?? [command, ...words].join(" ")}`, RPC_COLUMNS);
   };
-  const ticked = await tick(ctx, {
+  const ticked = await tickLines(ctx, {
     title: `The JSON holds ${counted(all.length, "server")}. Add which? Choose a line to change it.`,
-    rows: all.map(lineOf),
+    rows: all.map((words, at) => `${at + 1}. ${lineOf(words)}`),
     ticked: all.map(() => true),
-    done: (count) => `Add ${counted(count, "server")}`,
+    done: (count) => (count > 0 ? `Add ${counted(count, "server")}` : undefined),
+    doneFirst: true,
+    back: BACK,
   });
   if (!ticked) return notify(ctx, "Nothing is added.", "info");
   for (const words of all.filter((_, at) => ticked[at])) await add(ctx, words, ask);
@@ -154,8 +131,6 @@ const LEAVE = "Leave it";
 const CHOICES = 1_000;
 /** Servers of one program above the choice what becomes of them. */
 const BRIEF_SERVERS = 20;
-/** Cells that Pi needs beside a choice. */
-const AROUND_COLUMNS = 6;
 const RPC_COLUMNS = 200;
 
 interface Candidate {
@@ -171,38 +146,29 @@ const candidatesOf = (host: FoundHost): Candidate[] =>
       .map((server) => ({ server, file, chosen: server.standing === "new" && !file.ofProject })),
   );
 
-function rowsOf(ctx: PiContext, candidates: readonly Candidate[]): string[] {
-  const columns = (screenOf(ctx)?.columns ?? RPC_COLUMNS) - AROUND_COLUMNS;
-  return candidates.map(({ server, chosen }, at) =>
-    cutTo(`${chosen ? "[x]" : "[ ]"} ${at + 1}. ${foundText(server, RPC_COLUMNS)}`, columns),
-  );
-}
-
-/** Chooses a server, or chooses it no longer. What a project's file would run is shown whole first. */
-async function toggle(ctx: PiContext, candidate: Candidate): Promise<void> {
-  const { server, file } = candidate;
-  if (!candidate.chosen && file.ofProject) {
-    const text = `${serverName(server.name)} comes from ${file.file}, a file of this project, which others may have written. As your own server it would run in every folder, without another question:\n${server.line}`;
-    if ((await choose(ctx, text, [LEAVE, CHOOSE])) !== CHOOSE) return;
-  }
-  candidate.chosen = !candidate.chosen;
+/** Whether it may be chosen. What a project's file would run is shown whole first. */
+async function mayChoose(ctx: PiContext, { server, file }: Candidate): Promise<boolean> {
+  if (!file.ofProject) return true;
+  const text = `${serverName(server.name)} comes from ${file.file}, a file of this project, which others may have written. As your own server it would run in every folder, without another question:\n${server.line}`;
+  return (await choose(ctx, text, [LEAVE, CHOOSE])) === CHOOSE;
 }
 
 /** The ids of the chosen servers; undefined: the person went back. */
 async function pick(ctx: PiContext, host: FoundHost): Promise<string[] | undefined> {
   const candidates = candidatesOf(host);
-  for (let times = 0; times < CHOICES; times++) {
-    const chosen = candidates.filter((one) => one.chosen);
-    const copy = `Copy ${counted(chosen.length, "server")}`;
-    const rows = rowsOf(ctx, candidates);
-    const title = `Which servers of ${host.title}? Choose a line to change it.`;
-    const choice = await choose(ctx, title, [...(chosen.length > 0 ? [copy] : []), ...rows, BACK]);
-    if (choice === undefined || choice === BACK) return undefined;
-    if (choice === copy) return chosen.flatMap(({ server: { id } }) => id ?? []);
-    const candidate = candidates[rows.indexOf(choice)];
-    if (candidate) await toggle(ctx, candidate);
-  }
-  return undefined;
+  const ticked = await tickLines(ctx, {
+    title: `Which servers of ${host.title}? Choose a line to change it.`,
+    rows: candidates.map(({ server }, at) => `${at + 1}. ${foundText(server, RPC_COLUMNS)}`),
+    ticked: candidates.map(({ chosen }) => chosen),
+    done: (count) => (count > 0 ? `Copy ${counted(count, "server")}` : undefined),
+    doneFirst: true,
+    mayTick: async (at) => {
+      const candidate = candidates[at];
+      return candidate !== undefined && mayChoose(ctx, candidate);
+    },
+    back: BACK,
+  });
+  return ticked && candidates.flatMap(({ server: { id } }, at) => (ticked[at] ? (id ?? []) : []));
 }
 
 /** What this program would bring: its files and their first servers. */

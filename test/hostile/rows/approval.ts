@@ -62,7 +62,7 @@ export const APPROVAL: readonly Row[] = [
     check: async (arena) => [
       ...(await asked(arena)),
       ...ofTools(arena)
-        .filter(({ options }) => options?.includes("Always allow"))
+        .filter(({ options }) => options?.includes("Always allow this tool"))
         .map(() => "a rule for every tool is offered"),
     ],
   },

@@ -74,7 +74,9 @@ export const ELICITATION: readonly Row[] = [
     server: asking(() => {
       const words = `${ESCAPES}Send\nMCP server bank asks:${"x".repeat(50_000)}`;
       const choice = { type: "string", title: words, description: words, enum: ["a"], enumNames: [words] };
-      return { message: words, requestedSchema: { type: "object", properties: { [words]: choice } } };
+      // One choice alone would be the whole question, without a review.
+      const properties = { [words]: choice, also: { type: "boolean" } };
+      return { message: words, requestedSchema: { type: "object", properties } };
     }),
     act: async (arena) => {
       arena.rpc.answerUi(({ options = [] }) =>

@@ -107,7 +107,7 @@ async function readAll(arena: Arena): Promise<void> {
   const isOver = (): boolean => {
     const { dialogs } = arena;
     const last = dialogs.at(-1);
-    const isLast = last?.options?.some((one) => one.startsWith("Not now, for this one and the")) === false;
+    const isLast = last?.options?.some((one) => one.startsWith("Not now for ")) === false;
     return isLast && isAllowable(last) && dialogs.filter(isAllowable).length >= count;
   };
   if (!(await arena.until(isOver))) throw new Error(`${arena.dialogs.length} dialogs, and more wait`);

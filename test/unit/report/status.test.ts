@@ -290,6 +290,11 @@ const shown = (tools: ToolStats[], columns: number, more: Partial<StatsSummary> 
     columns,
   ).split("\n");
 
+const KEPT_WRAPPED = [
+  'Counted on this machine alone; "captureStats": false under "settings" in',
+  "mcp.json stops it.",
+];
+
 const TWO = [
   stats("s", "big"),
   stats("s", "t", { calls: 2, errors: 1, receivedBytes: 1_000, shownBytes: 200, meanMs: 20 }),
@@ -302,6 +307,7 @@ test("wide enough -> names and numbers side by side", () => {
       "s · big      1       0    8.6 MB  48.8 KB  1.5 s",
       "s · t        2       1    1000 B    200 B  20 ms",
       "About 2,237,700 tokens saved by shortening results.",
+      ...(columns === 78 ? KEPT_WRAPPED : [KEPT_WRAPPED.join(" ")]),
     ]);
   }
 });
@@ -315,11 +321,13 @@ test("60 columns -> one line per name, the numbers below it", () => {
     "s · t",
     "      2       1    1000 B    200 B  20 ms",
     "About 2,237,700 tokens saved by shortening results.",
+    'Counted on this machine alone; "captureStats": false under',
+    '"settings" in mcp.json stops it.',
   ]);
 });
 
 test("CJK and emoji -> columns line up by cells", () => {
-  const lines = shown([stats("服务器", "查询数据库"), stats("👩‍🚀", "go"), ...TWO], 100).slice(0, -1);
+  const lines = shown([stats("服务器", "查询数据库"), stats("👩‍🚀", "go"), ...TWO], 100).slice(0, -2);
   expect(new Set(lines.map(visibleWidth)).size).toBe(1);
   expect(lines[1]).toBe("服务器 · 查询数据库      1       0    8.6 MB  48.8 KB  1.5 s");
 });
@@ -353,9 +361,12 @@ test("200 tools -> thirty of them and the number of the others; the tokens count
   );
   const summary = summarizeStats(entries);
   const lines = renderStats({ captured: true, summary }, 80).split("\n");
-  expect(lines).toHaveLength(33);
+  expect(lines).toHaveLength(35);
   expect(lines[1]).toMatch(/^s · t199 /);
-  expect(lines.slice(-2)).toEqual(["and 170 more tools", "About 54,975 tokens saved by shortening results."]);
+  expect(lines.slice(-4, -2)).toEqual([
+    "and 170 more tools",
+    "About 54,975 tokens saved by shortening results.",
+  ]);
 });
 
 test("names that a server wrote -> one line without escapes", () => {
@@ -365,8 +376,9 @@ test("names that a server wrote -> one line without escapes", () => {
 
 test("no calls, nothing captured -> the table says so", () => {
   expect(shown([], 58)).toEqual(["No calls are recorded yet."]);
+  expect(shown(TWO, 78, { tokensSaved: 0 }).slice(3)).toEqual(KEPT_WRAPPED);
   expect(renderStats({ captured: false }, 58)).toBe(
-    'Nothing is captured. Set "captureStats": true under "settings" in mcp.json.',
+    'Calls are not counted: "captureStats": false under "settings" in mcp.json.',
   );
 });
 

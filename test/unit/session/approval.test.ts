@@ -11,7 +11,7 @@ const ask = (at: Opened, signal = new AbortController().signal): Promise<unknown
   );
 
 test("a question of the worker -> a dialog, whose answer goes to the worker", async () => {
-  const at = await openSession({ select: () => "Allow for this session" });
+  const at = await openSession({ select: () => "Allow this tool for this session" });
   expect(await ask(at)).toBe("session");
   expect(at.dialogs).toHaveLength(1);
 });

@@ -5,15 +5,19 @@
  */
 import { join } from "node:path";
 import type { StatsReport } from "../../../src/shared/protocol/calls.ts";
-import { messageOf } from "../../../src/shared/protocol/errors.ts";
+import { type ErrorCode, messageOf } from "../../../src/shared/protocol/errors.ts";
+import { formatBytes, formatMs } from "../../../src/shared/text/amounts.ts";
+import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import type { Log } from "../../shared/log.ts";
 import { guardFrom, type Settings } from "../config/entry/settings.ts";
 import type { Server } from "../servers/server.ts";
 import { resourceReader } from "../tools/listed.ts";
 import type { ResultSettings } from "./content.ts";
-import { createStats, readStats, type Stats, statsSettings } from "./stats.ts";
+import { createStats, readStats, type Stats, type StatsEntry, statsSettings } from "./stats.ts";
 import { createResultStore, RESULTS_FOLDER, type ResultStore, removeOldResults } from "./store.ts";
 import { toonWanted } from "./structured.ts";
+
+const TOOL_CHARS = 200;
 
 interface ResultsOptions {
   agentDir: string;
@@ -21,6 +25,20 @@ interface ResultsOptions {
   log: Log;
   /** Shows the user a problem that the user can mend. */
   warn: (problem: string) => void;
+}
+
+/** Whoever called has ended the call. */
+const QUIET: ReadonlySet<ErrorCode> = new Set(["cancelled", "not_approved"]);
+
+/** Names, time and sizes: no argument and no answer. A result that was cut has two sizes. */
+function callLine(
+  { server, tool, failed, durationMs, receivedBytes, shownBytes }: StatsEntry,
+  code: ErrorCode | undefined,
+): string {
+  const what = `${server}/${oneLine(tool, TOOL_CHARS)}`;
+  if (code !== undefined) return `${what} ended with ${code} after ${formatMs(durationMs)}`;
+  const cut = shownBytes < receivedBytes ? `, of which the model got ${formatBytes(shownBytes)}` : "";
+  return `${what} answered ${failed ? "with an error " : ""}after ${formatMs(durationMs)}: ${formatBytes(receivedBytes)}${cut}`;
 }
 
 export class Results {
@@ -46,12 +64,22 @@ export class Results {
     };
   }
 
-  /** Undefined if the settings do not ask for statistics. */
-  stats(): Stats | undefined {
+  /** A call has ended: a line of the log, and of the statistics. `code`: of the error that it ended with. */
+  called(entry: StatsEntry, code?: ErrorCode): void {
+    const { log } = this.#options;
+    log.write(code === undefined || QUIET.has(code) ? "info" : "warn", callLine(entry, code));
+    this.#stats()?.record(entry);
+  }
+
+  /** Undefined if the settings do not want statistics. */
+  #stats(): Stats | undefined {
     const wanted = this.#statsWanted();
     if (!wanted) return undefined;
     if (this.#open?.path !== wanted.path || this.#open.flushDelayMs !== wanted.flushDelayMs) {
-      this.#open = { ...wanted, stats: createStats({ ...wanted, onProblem: this.#options.warn }) };
+      const { warn, log, settings } = this.#options;
+      // A file that nobody has named is a courtesy: the log alone says that it cannot be written.
+      const onProblem = typeof settings().captureStats === "object" ? warn : log.warn;
+      this.#open = { ...wanted, stats: createStats({ ...wanted, onProblem }) };
     }
     return this.#open.stats;
   }
@@ -60,7 +88,7 @@ export class Results {
   async statsReport(): Promise<StatsReport> {
     const wanted = this.#statsWanted();
     if (!wanted) return { captured: false };
-    await this.stats()?.flush();
+    await this.#stats()?.flush();
     return { captured: true, summary: await readStats(wanted.path) };
   }
 

@@ -1,6 +1,6 @@
 /**
- * Statistics of calls, if `settings.captureStats` asks for them: one JSON line for each call, appended in the
- * background, and the summary of such a file. The file holds names, sizes and times, never arguments or results.
+ * Statistics of calls, unless `settings.captureStats` is false: one JSON line for each call, appended in the background, and
+ * the summary of such a file. The file stays on this machine and holds names, sizes and times, never arguments or results.
  */
 import { mkdir } from "node:fs/promises";
 import { homedir } from "node:os";
@@ -8,7 +8,7 @@ import { dirname, join, resolve } from "node:path";
 import type { StatsSummary, ToolStats } from "../../../src/shared/protocol/calls.ts";
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { appendRegular, PRIVATE_FOLDER, readTextOrThrow } from "../../shared/files/read-regular.ts";
+import { appendRotated, PRIVATE_FOLDER, readTextOrThrow } from "../../shared/files/read-regular.ts";
 import { expandHome } from "../config/entry/interpolate.ts";
 
 const FLUSH_DELAY_MS = 1_000;
@@ -74,7 +74,7 @@ export function createStats({
   const write = async (text: string): Promise<void> => {
     try {
       await mkdir(dirname(path), { recursive: true, mode: PRIVATE_FOLDER });
-      await appendRegular(path, text);
+      await appendRotated(path, text, LIMITS.logBytes);
     } catch (error) {
       if (!failed) {
         const why = messageOf(error).replace(`${path}: `, "");
@@ -155,14 +155,18 @@ export function summarizeStats(entries: readonly StatsEntry[]): StatsSummary {
 /** Node's longest string. */
 const FILE_BYTES = 512 * 1024 * 1024;
 
-/** Summary of a file; empty if there is no file. Throws `bad_config` if the file cannot be read. */
+/** Summary of a file and of the older one beside it; empty if there is none. Throws `bad_config` if the file cannot be read. */
 export async function readStats(path: string): Promise<StatsSummary> {
-  const text = await readTextOrThrow(path, FILE_BYTES).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return "";
-    throw new ThreadsError("bad_config", `${path} cannot be read: ${error.message}.`, {
-      remedy: "Set captureStats.path under settings in mcp.json to a file.",
-      data: { file: path },
+  const entriesOf = async (file: string): Promise<StatsEntry[]> => {
+    const text = await readTextOrThrow(file, FILE_BYTES).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT") return "";
+      throw new ThreadsError("bad_config", `${file} cannot be read: ${error.message}.`, {
+        remedy: "Set captureStats.path under settings in mcp.json to a file.",
+        data: { file },
+      });
     });
-  });
-  return summarizeStats(parseStats(text));
+    return parseStats(text);
+  };
+  const [older, newer] = await Promise.all([entriesOf(`${path}.1`), entriesOf(path)]);
+  return summarizeStats([...older, ...newer]);
 }

@@ -15,7 +15,7 @@ import {
   type SuggestedResource,
 } from "../../../src/shared/protocol/calls.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
-import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
+import { ThreadsError, toWireError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { cleanText, oneLine, withBases } from "../../../src/shared/text/unprintable.ts";
 import type { CachedResource, CachedTemplate } from "../../shared/listed.ts";
@@ -44,7 +44,6 @@ export async function runCall(
 ): Promise<Uint8Array<ArrayBuffer>> {
   const { server, tool, callId } = params;
   const { supervisor, emit, signal, results } = context;
-  const stats = results.stats();
   const called = supervisor.get(server);
   const progress = createProgressPacer<CallProgress>(LIMITS.progressIntervalMs, (latest) =>
     emit({ type: "progress", callId, ...latest }),
@@ -53,8 +52,8 @@ export async function runCall(
   const onYes = (): void => {
     startedAt = performance.now();
   };
-  const record = (result?: Shaped): void =>
-    stats?.record({
+  const record = (result?: Shaped, error?: unknown): void => {
+    const entry = {
       at: Date.now(),
       server,
       tool,
@@ -63,7 +62,9 @@ export async function runCall(
       shownBytes: result?.sizes?.shown ?? 0,
       savedTextBytes: result?.sizes?.savedText ?? 0,
       durationMs: Math.round(performance.now() - startedAt),
-    });
+    };
+    results.called(entry, result ? undefined : toWireError(error).code);
+  };
   try {
     const onProgress = progress.push;
     const result = await callTool(called, { tool, args: params.args, signal, onProgress }, onYes);
@@ -82,7 +83,7 @@ export async function runCall(
     record(shaped);
     return shaped.bytes;
   } catch (error) {
-    record();
+    record(undefined, error);
     throw redactError(error, called.redact);
   } finally {
     progress.stop();

@@ -279,7 +279,7 @@ export function createPanelRequests({ started, supervisor, agentDir }: PanelPart
       const tools = chosen ?? allTools(supervisor.get(server)).map(({ name }) => name);
       const entries = await entriesOf(server, running.facts);
       const change = { server, tools, all: chosen === undefined, to, settings: running.now.settings };
-      return makeEffective(
+      const written = await makeEffective(
         {
           server,
           project,
@@ -298,6 +298,8 @@ export function createPanelRequests({ started, supervisor, agentDir }: PanelPart
         },
         running,
       );
+      const decide = decideIn(supervisor.get(server).definition, running.now.settings);
+      return { ...written, ruled: tools.some((tool) => decide(tool).by !== undefined) };
     },
   };
 }

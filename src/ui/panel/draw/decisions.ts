@@ -1,7 +1,5 @@
 /** Draws what was decided about servers of projects. Pure. */
-import { decisionsIn } from "../model/decisions.ts";
-import { chosenAt } from "../model/list.ts";
-import type { View, World } from "../model/state.ts";
+
 import {
   type Area,
   cell,
@@ -13,7 +11,10 @@ import {
   part,
   pointer,
   withTilde,
-} from "./frame.ts";
+} from "../../screen/frame.ts";
+import { chosenAt, isLeft } from "../../screen/list.ts";
+import { decisionsIn } from "../model/decisions.ts";
+import type { View, World } from "../model/state.ts";
 
 const NAME_CELLS = 24;
 const DECISION_CELLS = 8;
@@ -55,6 +56,6 @@ export function decisionsPicture(
       rows.length === 0
         ? []
         : paragraph(`${where} Enter takes it back, after a question.`, width, 2, "muted"),
-    hints: `↑↓ move  enter take back  type to filter  esc ${list.filter === "" ? "back" : "clear"}`,
+    hints: `↑↓ move  enter take back  type to filter  esc ${isLeft(list) ? "back" : "clear"}`,
   };
 }

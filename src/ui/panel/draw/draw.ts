@@ -3,9 +3,11 @@
  * Must not: change anything or know Pi's terminal. To draw another view: a function that makes a `Picture`, and a case below.
  * Pure.
  */
+
+import { type Area, columnRows, framed, type Picture, rowsIn } from "../../screen/frame.ts";
+import { menuIn } from "../model/menu.ts";
 import { type State, shown, type World } from "../model/state.ts";
 import { decisionsPicture } from "./decisions.ts";
-import { type Area, framed, type Picture, rowsIn } from "./frame.ts";
 import { choicePicture, serverPicture, serversPicture } from "./servers.ts";
 import { linesOf, searchPicture, textPicture, toolsPicture } from "./tools.ts";
 
@@ -31,9 +33,21 @@ function pictureOf(state: State, world: World, area: Area): Picture {
 export const draw = (state: State, world: World, area: Area): string[] =>
   framed(pictureOf(state, world, area), state, world.home, area);
 
-/** Rows of the shown list, or lines of the shown text, that are seen at once; and the lines of the whole text. */
-export function sizeOf(state: State, world: World, area: Area): { page: number; lines: number } {
+/**
+ * Rows of the shown list, or lines of the shown text, that are seen at once; the lines of the whole text; and the rows of the
+ * first of two columns, if there are two.
+ */
+export function sizeOf(
+  state: State,
+  world: World,
+  area: Area,
+): { page: number; lines: number; column: number | undefined } {
   const view = shown(state);
-  const page = Math.max(1, rowsIn(pictureOf(state, world, area), area.height) - 1);
-  return { page, lines: "top" in view ? linesOf(view, world, area.width).length : 0 };
+  const rows = rowsIn(pictureOf(state, world, area), area.height);
+  const menu = view.name === "server" ? menuIn(world, view.server).length : 0;
+  return {
+    page: Math.max(1, rows - 1),
+    lines: "top" in view ? linesOf(view, world, area.width).length : 0,
+    column: columnRows(menu, rows, area.width),
+  };
 }

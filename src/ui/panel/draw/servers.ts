@@ -9,28 +9,32 @@ import { counted, durationText, formatBytes, offerText } from "../../../shared/t
 import { describeProblem } from "../../../shared/text/failure.ts";
 import { firstSentence } from "../../../shared/text/unprintable.ts";
 import { cutOff, wrap } from "../../../shared/text/width.ts";
-import type { FoundTool } from "../model/find.ts";
-import { chosenAt } from "../model/list.ts";
-import { menuAt, menuIn, statusOf } from "../model/menu.ts";
-import { rowKeys, type ServersRow, serversRows } from "../model/servers.ts";
-import type { ChoiceView, Cost, View, World } from "../model/state.ts";
-import { EXPOSURE_WORDS } from "../model/tools.ts";
 import {
   type Area,
   type Colour,
   cell,
   cellRight,
   clean,
+  columnRows,
   filterLine,
   listLines,
+  menuColumns,
   menuLines,
   type Parts,
   type Picture,
   paragraph,
   part,
   pointer,
+  rowsIn,
   withTilde,
-} from "./frame.ts";
+} from "../../screen/frame.ts";
+import { chosenAt, isLeft } from "../../screen/list.ts";
+import { TRUST_IT, UNTRUSTED } from "../../untrusted.ts";
+import type { FoundTool } from "../model/find.ts";
+import { menuAt, menuIn, statusOf } from "../model/menu.ts";
+import { rowKeys, type ServersRow, serversRows } from "../model/servers.ts";
+import type { ChoiceView, Cost, View, World } from "../model/state.ts";
+import { EXPOSURE_WORDS } from "../model/tools.ts";
 
 interface Mark {
   sign: string;
@@ -50,6 +54,7 @@ const MARKS: Readonly<Record<ServerStatus["state"], Mark>> = {
 
 const WAITING: Mark = { sign: "?", word: "asks consent", colour: "warning" };
 const REFUSED: Mark = { sign: "✗", word: "refused", colour: "warning" };
+const UNREAD: Mark = { sign: "✗", word: "not trusted", colour: "warning" };
 const MISTAKE: Mark = { sign: "!", word: "mistake", colour: "error" };
 
 function markOf({ state, signIn, waits, error }: ServerStatus): Mark {
@@ -119,6 +124,7 @@ const cellsOf = (name: string): number => (/^[ -~]*$/.test(name) ? name.length :
 
 const nameOf = (row: ServersRow): string => {
   if (row.kind === "server") return clean(row.status.name);
+  if (row.kind === "unread") return clean(row.file);
   return row.kind === "waiting" || row.kind === "refused" ? clean(row.server) : "";
 };
 
@@ -180,6 +186,8 @@ function rowLine(row: ServersRow, isChosen: boolean, world: World, columns: Colu
       return named(isChosen, WAITING, nameOf(row), columns.name);
     case "refused":
       return [...named(isChosen, REFUSED, nameOf(row), columns.name), " ", part(clean(row.reason), "muted")];
+    case "unread":
+      return named(isChosen, UNREAD, nameOf(row), columns.name);
     case "problem": {
       const { severity } = row.problem;
       const colour = severity === "error" ? "error" : "warning";
@@ -211,6 +219,8 @@ function aboutRow(row: ServersRow, world: World): { text: string; colour: Colour
         text: `Not started: ${clean(row.reason)}. Enter asks again (/mcp trust).`,
         colour: "warning",
       };
+    case "unread":
+      return { text: `${UNTRUSTED}. ${TRUST_IT}`, colour: "warning" };
     case "problem": {
       const problem = withTilde(describeProblem(row.problem), home);
       return { text: `${problem} Enter edits your file.`, colour: "muted" };
@@ -296,7 +306,7 @@ export function serversPicture(
       rowLine(row, isChosen, world, columns),
     ),
     foot: about?.text ? paragraph(about.text, width, height >= 20 ? 3 : 2, about.colour) : [],
-    hints: `↑↓ move  enter open  type to find  tab actions  esc ${list.filter === "" ? "close" : "clear"}`,
+    hints: `↑↓ move  enter open  type to find  tab actions  esc ${isLeft(list) ? "close" : "clear"}`,
     rowKeys: rowKeys(rows[at]) || " ",
   };
 }
@@ -309,13 +319,20 @@ const fact = (label: string, value: string): Parts => [
   part(value, "text"),
 ];
 
-/** On two lines at most. */
-function longFact(label: string, value: string, width: number): Parts[] {
+/** On so many lines at most; `isCut`: there is more. */
+function longFact(
+  label: string,
+  value: string,
+  width: number,
+  most: number,
+): { lines: Parts[]; isCut: boolean } {
   const cells = Math.max(1, width - LABEL_CELLS - 3);
-  const { lines, rest } = wrap(value, cells, 2);
-  const [first = "", second] = lines;
-  if (second === undefined) return [fact(label, first)];
-  return [fact(label, first), fact("", rest < value.length ? cutOff(second, cells) : second)];
+  const { lines, rest } = wrap(value, cells, most);
+  const isCut = rest < value.length;
+  const shown = lines.map((text, i) =>
+    fact(i === 0 ? label : "", isCut && i === lines.length - 1 ? cutOff(text, cells) : text),
+  );
+  return { lines: shown, isCut };
 }
 
 const exposureCounts = ({ tools: { exposures } }: ServerDetails): string =>
@@ -327,6 +344,7 @@ const exposureCounts = ({ tools: { exposures } }: ServerDetails): string =>
 function toolsText(status: ServerStatus, { costs, details }: World): string {
   const cost = costs.get(status.name);
   const known = details.get(status.name);
+  if (!status.toolsKnown) return "not listed yet";
   const offer = known && known.tools.names.length > 0 ? exposureCounts(known) : offerText(status);
   if (!cost) return offer;
   if (!cost.isWhole) return `${offer} · counting tokens`;
@@ -342,11 +360,25 @@ function fromText({ source }: ServerStatus, details: ServerDetails | undefined):
 const sharedText = (sharing: Sharing, memory: number | undefined, now: number): string =>
   [sharingText(sharing, now), ...(memory === undefined ? [] : [formatBytes(memory)])].join(" · ");
 
-function facts(status: ServerStatus, world: World, width: number): Parts[] {
+/** Folder, variables or headers, which the command's line names too where it has room. */
+function surroundings(
+  { transport }: ServerStatus,
+  { cwd, env = [] }: Partial<ServerDetails>,
+  home: string,
+): Parts[] {
+  return [
+    ...(cwd === undefined ? [] : [fact("in", withTilde(cwd, home))]),
+    ...(env.length === 0 ? [] : [fact(transport === "stdio" ? "env" : "headers", clean(env.join(", ")))]),
+  ];
+}
+
+function facts(status: ServerStatus, world: World, width: number, isTight: boolean): Parts[] {
   const { pid, protocol, transport, lifecycle, signIn, name, sharing } = status;
   const { home, now } = world;
   const details = world.details.get(name);
-  const { runs, cwd, env = [], connectedAt, timeouts = [], memory } = details ?? {};
+  const { runs, connectedAt, timeouts = [], memory } = details ?? {};
+  const line =
+    runs === undefined ? undefined : longFact("runs", withTilde(runs, home), width, isTight ? 1 : 2);
   const isUp = connectedAt !== undefined && status.state === "connected";
   const process = [
     transport,
@@ -356,9 +388,8 @@ function facts(status: ServerStatus, world: World, width: number): Parts[] {
     ...timeouts,
   ];
   return [
-    ...(runs === undefined ? [] : longFact("runs", withTilde(runs, home), width)),
-    ...(cwd === undefined ? [] : [fact("in", withTilde(cwd, home))]),
-    ...(env.length === 0 ? [] : [fact(transport === "stdio" ? "env" : "headers", clean(env.join(", ")))]),
+    ...(line?.lines ?? []),
+    ...(details && line?.isCut && !isTight ? surroundings(status, details, home) : []),
     fact("from", withTilde(fromText(status, details), home)),
     fact("process", process.join(" · ")),
     ...(sharing ? [fact("sharing", sharedText(sharing, memory, now))] : []),
@@ -372,22 +403,27 @@ const MENU_HINTS = "↑↓ move  enter choose  esc back";
 export function serverPicture(
   { server, list }: Extract<View, { name: "server" }>,
   world: World,
-  { width }: Area,
+  { width, height }: Area,
 ): Picture {
   const status = statusOf(world, server);
   const rows = menuIn(world, server);
   const at = chosenAt(list, rows, (key) => menuAt(rows, key));
   const mark = status && markOf(status);
   const words = status?.error || status?.waits ? wordsOf(status, world) : undefined;
+  const head = (isTight: boolean): Parts[] => [
+    ...(status ? facts(status, world, width, isTight) : []),
+    ...(words ? paragraph(words.text, width, isTight ? 2 : 3, words.colour) : []),
+    [],
+  ];
+  const whole = head(false);
+  const lines = rowsIn({ head: whole }, height);
+  const isSeen = rows.length <= lines || columnRows(rows.length, lines, width) !== undefined;
   return {
     title: clean(server),
     subtitle: mark ? `${mark.sign} ${mark.word}` : "",
-    head: [
-      ...(status ? facts(status, world, width) : []),
-      ...(words ? paragraph(words.text, width, 3, words.colour) : []),
-      [],
-    ],
-    list: menuLines(rows, at, "This server is gone.", ({ value }) => value),
+    // Every action is seen, if some lines above them can do without.
+    head: isSeen ? whole : head(true),
+    list: menuColumns(rows, at, "This server is gone.", { meaning: ({ value }) => value, width }),
     hints: MENU_HINTS,
   };
 }

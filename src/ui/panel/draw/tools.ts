@@ -4,10 +4,6 @@ import type { ToolExposure } from "../../../shared/protocol/person.ts";
 import { counted, formatMs } from "../../../shared/text/amounts.ts";
 import { firstSentence, plainLines } from "../../../shared/text/unprintable.ts";
 import { printable, wrap } from "../../../shared/text/width.ts";
-import { chosenAt } from "../model/list.ts";
-import { reportKey } from "../model/model.ts";
-import { exposureNow, type TextView, type ToolRow, type View, type World } from "../model/state.ts";
-import { allWords, EXPOSURE_WORDS, filteredTools, isTool, NEXT, type ToolsRow } from "../model/tools.ts";
 import {
   type Area,
   type Colour,
@@ -22,7 +18,12 @@ import {
   part,
   pointer,
   withTilde,
-} from "./frame.ts";
+} from "../../screen/frame.ts";
+import { chosenAt, isLeft } from "../../screen/list.ts";
+import { withResources } from "../model/menu.ts";
+import { reportKey } from "../model/model.ts";
+import { exposureNow, type TextView, type ToolRow, type View, type World } from "../model/state.ts";
+import { allWords, EXPOSURE_WORDS, filteredTools, isTool, NEXT, type ToolsRow } from "../model/tools.ts";
 import { tokensText } from "./servers.ts";
 
 const WIDE = 80;
@@ -82,9 +83,17 @@ function whyText({ place }: ToolRow, home: string): string {
 const nextText = (row: ToolRow, server: string, world: World): string =>
   `make it ${EXPOSURE_WORDS[NEXT[exposureNow(world, server, row)]]} (writes mcp.json)`;
 
+function keysOf(row: ToolsRow | undefined, server: string, world: World): string {
+  if (!row) return " ";
+  return isTool(row)
+    ? `tab ${nextText(row, server, world)}  ctrl+t try it`
+    : "tab change all that are listed";
+}
+
 function aboutTool(row: ToolsRow | undefined, world: World, width: number): Parts[] {
   if (!row) return [];
-  if (!isTool(row)) return paragraph("Enter chooses for all tools that are listed.", width, 1, "muted");
+  if (!isTool(row))
+    return paragraph("Enter and tab ask what becomes of all that are listed.", width, 1, "muted");
   return [
     ...paragraph(firstSentence(row.description) || "It has no description.", width, 2, "text"),
     ...paragraph(whyText(row, world.home), width, 2, "muted"),
@@ -104,19 +113,24 @@ export function toolsPicture(
   const declared = cost?.isWhole
     ? ` · ${cost.declaredTools} loaded, ~${tokensText(cost.declared)} of ~${tokensText(cost.all)} tokens`
     : "";
-  const of = list.filter === "" ? "" : ` of ${(all?.rows.length ?? 0).toLocaleString("en")}`;
+  const resources = world.servers.find(({ name }) => name === server)?.resourceCount ?? 0;
+  const total = all?.rows.length ?? 0;
+  const listed =
+    list.filter === ""
+      ? withResources(total - resources, resources)
+      : `${count.toLocaleString("en")} of ${total.toLocaleString("en")}`;
   return {
     title: `${clean(server)} tools`,
-    subtitle: all ? `${count.toLocaleString("en")}${of}${declared}` : "",
+    subtitle: all ? `${listed}${declared}` : "",
     head: [filterLine("Filter: ", list.filter)],
     list: listLines(rows, at, all ? "No tool fits the filter." : "Reading the tools…", (row, isChosen) => {
       if (isTool(row)) return toolLine(row, isChosen, { world, server, width });
-      const words = allWords(list.filter === "", count);
+      const words = allWords(list.filter === "", count, resources);
       return [pointer(isChosen), part("» ", "muted"), part(words, isChosen ? "accent" : "muted")];
     }),
     foot: aboutTool(rows[at], world, width),
-    hints: `↑↓ move  enter open  type to filter  esc ${list.filter === "" ? "back" : "clear"}`,
-    rowKeys: isTool(rows[at]) ? `tab ${nextText(rows[at], server, world)}  ctrl+t try it` : " ",
+    hints: `↑↓ move  enter open  type to filter  esc ${isLeft(list) ? "back" : "clear"}`,
+    rowKeys: keysOf(rows[at], server, world),
   };
 }
 
@@ -157,7 +171,7 @@ export function searchPicture(
       ];
     }),
     foot: hits.length === 0 ? [] : paragraph("● would be loaded  ○ would only be named", width, 1, "muted"),
-    hints: `type to search  ↑↓ move  enter show  esc ${query === "" ? "back" : "clear"}`,
+    hints: `type to search  ↑↓ move  enter show  esc ${isLeft(list) ? "back" : "clear"}`,
     rowKeys: hits.length === 0 ? " " : "ctrl+t try it",
   };
 }

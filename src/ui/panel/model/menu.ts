@@ -4,7 +4,7 @@ import { lacksKey } from "../../../report/status.ts";
 import type { ServerDetails, ServerKey } from "../../../shared/protocol/person.ts";
 import type { ServerStatus } from "../../../shared/protocol/session.ts";
 import { counted } from "../../../shared/text/amounts.ts";
-import { FIRST, type Row } from "./list.ts";
+import { FIRST, type Row } from "../../screen/list.ts";
 import type { ChoiceView, Effect, View, World } from "./state.ts";
 
 export interface MenuRow extends Row {
@@ -148,11 +148,13 @@ function settings(server: string, details: ServerDetails): MenuRow[] {
 
 const number = (count: number): string => count.toLocaleString("en");
 
-/** For example `12 + 3 resources`: a resource is offered as a tool, too. `details`: those that are hidden count as well. */
-function offered({ toolCount, resourceCount }: ServerStatus, details: ServerDetails | undefined): string {
-  const tools = Math.max(toolCount, (details?.tools.names.length ?? 0) - resourceCount);
-  return `${number(tools)}${resourceCount === 0 ? "" : ` + ${counted(resourceCount, "resource")}`}`;
-}
+/** For example `12 + 3 resources`: a resource is offered as a tool, too. */
+export const withResources = (tools: number, resources: number): string =>
+  `${number(tools)}${resources === 0 ? "" : ` + ${counted(resources, "resource")}`}`;
+
+/** `details`: the tools that are hidden count as well. */
+const offered = ({ toolCount, resourceCount }: ServerStatus, details: ServerDetails | undefined): string =>
+  withResources(Math.max(toolCount, (details?.tools.names.length ?? 0) - resourceCount), resourceCount);
 
 export function menuOf(status: ServerStatus, details: ServerDetails | undefined): MenuRow[] {
   const { name: server, state, toolsKnown } = status;

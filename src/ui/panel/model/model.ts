@@ -3,8 +3,18 @@
  * draw, wait or know Pi. To add a view: its type in state.ts, its rows in `listOf`, its picture in panel/draw. Pure.
  */
 
+import {
+  chosenAt,
+  FIRST,
+  isLeft,
+  isMove,
+  type Key,
+  moveIn,
+  type Row,
+  scrolled,
+  typed,
+} from "../../screen/list.ts";
 import { decisionsIn, takeBack } from "./decisions.ts";
-import { chosenAt, FIRST, isMove, type Key, moveIn, type Row, scrolled, typed } from "./list.ts";
 import { menuAt, menuIn, statusOf } from "./menu.ts";
 import { doesOf, menuRowOf, otherEnd, serversRows } from "./servers.ts";
 import {
@@ -99,12 +109,19 @@ const back = (state: State): Step => {
 
 /**
  * What a key needs to know beside the state. `page`: rows of the list, or lines of the text, that are seen at once;
- * `lines`: of the whole text.
+ * `lines`: of the whole text; `column`: rows of the first of two columns, undefined for one column.
  */
 interface Surroundings {
   world: World;
   page: number;
   lines: number;
+  column?: number | undefined;
+}
+
+/** The position beside this one in the other column, or this one. */
+function beside(at: number, key: "left" | "right", column: number, count: number): number {
+  if (key === "left") return at < column ? at : at - column;
+  return at < column ? Math.min(at + column, count - 1) : at;
 }
 
 /** Tab changes what the hints name: the tool's exposure, or the place in the list of servers. */
@@ -151,11 +168,15 @@ export function onKey(before: State, key: Key, around: Surroundings): Step {
   const show = (next: typeof list): Step => ({ state: withView(state, { ...view, list: next }) });
   if (isMove(key)) return show(moveIn(list, rows, key, { page, ...(find ? { find } : {}) }));
   const at = chosenAt(list, rows, find);
+  if (key === "left" || key === "right") {
+    const to = around.column === undefined ? at : beside(at, key, around.column, rows.length);
+    return show({ ...list, at: to, key: rows[to]?.key });
+  }
   if (key === "enter") return enter(state, at);
   if (key === "tab") return onTab(state, view, at, world);
   const does = ofRow(view, at, key, world);
   if (does) return carryOn(state, does);
-  if (key === "escape" && list.filter === "") return back(state);
+  if (key === "escape" && isLeft(list)) return back(state);
   if (view.name === "server" || view.name === "choice") return { state };
   const filter = key === "escape" ? "" : typed(list.filter, key);
   return filter === undefined ? { state } : show({ ...FIRST, filter });

@@ -4,8 +4,8 @@
  */
 import type { ConfigProblem, ServerStatus } from "../../../shared/protocol/session.ts";
 import { describeProblem } from "../../../shared/text/failure.ts";
+import { FIRST, type Key, type Row } from "../../screen/list.ts";
 import { type FoundTool, foundIn, hasWords, wordsOf } from "./find.ts";
-import { FIRST, type Key, type Row } from "./list.ts";
 import { type MenuRow, menuOf } from "./menu.ts";
 import type { Effect, View, World } from "./state.ts";
 
@@ -15,6 +15,8 @@ export type ServersRow = Row &
     /** A server of the project that waits for the person's consent. */
     | { kind: "waiting"; server: string; question: string }
     | { kind: "refused"; server: string; reason: string }
+    /** A file of the project that Pi does not read. */
+    | { kind: "unread"; file: string }
     | { kind: "problem"; problem: ConfigProblem }
     | { kind: "tool"; tool: FoundTool }
     | { kind: "action"; label: string; does: Effect | View }
@@ -59,7 +61,7 @@ const needsAttention = ({ state, waits }: ServerStatus): boolean =>
   state === "failed" || state === "needs-auth" || waits !== undefined;
 
 /** Everything without the actions: what a person has to look at first, then the rest in the order of the files. */
-function allRows({ servers, questions, refused, problems }: World): ServersRow[] {
+function allRows({ servers, questions, refused, problems, unread }: World): ServersRow[] {
   const row = (status: ServerStatus): ServersRow => ({
     key: `server ${status.name}`,
     kind: "server",
@@ -78,6 +80,7 @@ function allRows({ servers, questions, refused, problems }: World): ServersRow[]
     ...refused.map(
       ({ name, reason }): ServersRow => ({ key: `refused ${name}`, kind: "refused", server: name, reason }),
     ),
+    ...unread.map((file): ServersRow => ({ key: `unread ${file}`, kind: "unread", file })),
     ...mistakes.slice(FIRST_MISTAKES),
   ];
 }
@@ -99,6 +102,7 @@ function fitting(rows: readonly ServersRow[], words: readonly string[]): Servers
 
 function nameOf(row: ServersRow): string {
   if (row.kind === "server") return row.status.name;
+  if (row.kind === "unread") return row.file;
   return row.kind === "waiting" || row.kind === "refused" ? row.server : "";
 }
 
@@ -162,8 +166,9 @@ export function serversRows(world: World, filter: string): ServersRow[] {
   ];
 }
 
-/** What Enter does. */
-export function doesOf(row: ServersRow): Effect | View {
+/** What Enter does; undefined: nothing. */
+export function doesOf(row: ServersRow): Effect | View | undefined {
+  if (row.kind === "unread") return undefined;
   if (row.kind === "server") return { name: "server", server: row.status.name, list: FIRST };
   if (row.kind === "action") return row.does;
   if (row.kind === "tool") return { name: "tool", server: row.tool.server, tool: row.tool.tool, top: 0 };

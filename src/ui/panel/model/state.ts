@@ -10,8 +10,9 @@ import type {
   ToolExposure,
 } from "../../../shared/protocol/person.ts";
 import type { ServerStatus, StatusReport } from "../../../shared/protocol/session.ts";
+import type { Told } from "../../screen/frame.ts";
+import { FIRST, type ListState } from "../../screen/list.ts";
 import type { ToolIndex } from "./find.ts";
-import { FIRST, type ListState } from "./list.ts";
 
 /** What the panel asks for beside a new screen. The component carries it out. */
 export type Effect =
@@ -75,18 +76,10 @@ export type View =
 export type TextView = Extract<View, { name: "tool" | "log" | "stats" | "doctor" | "result" }>;
 export type ListView = Exclude<View, TextView>;
 
-export interface Notice {
-  text: string;
-  level: "info" | "error";
-}
-
-export interface State {
+/** The next key removes the notice, which says what the last action did. */
+export interface State extends Told {
   /** The last one is shown; Escape goes back to the one before. */
   views: readonly [View, ...View[]];
-  /** What the last action did. The next key removes it. */
-  notice: Notice | undefined;
-  /** What is under way, for example `Reconnecting github`. */
-  busy: string | undefined;
 }
 
 export interface Step {
@@ -103,7 +96,11 @@ export function withView(state: State, view: View): State {
   return { ...state, views: rest.length === 0 ? [view] : [first, ...rest.slice(0, -1), view] };
 }
 
-export const push = (state: State, view: View): State => ({ ...state, views: [...state.views, view] });
+export function push(state: State, view: View): State {
+  const from = shown(state);
+  const left = "list" in from ? withView(state, { ...from, list: { ...from.list, opened: true } }) : state;
+  return { ...left, views: [...left.views, view] };
+}
 
 /** The state without the shown view; undefined if it was the first one. */
 export function popped(state: State): State | undefined {
@@ -189,6 +186,8 @@ export interface World extends Omit<StatusReport, "servers"> {
   /** The statistics of calls, or the doctor's findings about a server, for a width. `off`: none are captured. */
   report: { of: string; text: (columns: number) => string; off?: boolean } | undefined;
   tried: Tried | undefined;
+  /** The project's files that Pi does not read, because it does not trust the folder. */
+  unread: readonly string[];
   /** The home folder, which is shown as `~`. */
   home: string;
   /** Milliseconds since the epoch. */

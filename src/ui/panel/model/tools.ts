@@ -4,7 +4,8 @@
  */
 import type { ToolExposure } from "../../../shared/protocol/person.ts";
 import { counted } from "../../../shared/text/amounts.ts";
-import { FIRST } from "./list.ts";
+import { FIRST } from "../../screen/list.ts";
+import { hasWords, wordsOf } from "./find.ts";
 import {
   type ChoiceView,
   type Effect,
@@ -27,7 +28,10 @@ interface Filtered {
 const EMPTY: Filtered = { rows: [], find: () => -1 };
 const kept = new WeakMap<ToolList, { filter: string; filtered: Filtered }>();
 
-/** A longer filter needs to look only at what the shorter one let through. */
+/**
+ * Names that begin with the words, names that hold them, then descriptions. A longer filter needs to look only at what the
+ * shorter one let through.
+ */
 function fitting(
   { rows }: ToolList,
   filter: string,
@@ -35,8 +39,15 @@ function fitting(
 ) {
   const from =
     before && before.filter !== "" && filter.startsWith(before.filter) ? before.filtered.rows.slice(1) : rows;
-  const wanted = filter.toLowerCase();
-  return (from as readonly ToolRow[]).filter(({ text }) => text.includes(wanted));
+  const words = wordsOf(filter);
+  const [first = ""] = words;
+  const ranked: ToolRow[][] = [[], [], []];
+  for (const row of from as readonly ToolRow[]) {
+    if (!hasWords(row.text, words)) continue;
+    const name = row.key.toLowerCase();
+    ranked[!hasWords(name, words) ? 2 : name.startsWith(first) ? 0 : 1]?.push(row);
+  }
+  return ranked.flat();
 }
 
 export function filteredTools(list: ToolList | undefined, filter: string): Filtered {
@@ -73,10 +84,15 @@ const HINTS: Readonly<Record<ToolExposure, string>> = {
   hidden: "the model never sees them",
 };
 
-/** For example `All 45 tools`, `These 3 tools`, `This tool`. `isWhole`: no filter leaves some out. */
-export function allWords(isWhole: boolean, count: number): string {
+/**
+ * For example `All 45 tools`, `All 12 tools + 3 resources`, `These 3 tools`, `This tool`. `isWhole`: no filter leaves some
+ * out. `resources`: how many of them read a resource.
+ */
+export function allWords(isWhole: boolean, count: number, resources = 0): string {
   if (!isWhole && count === 1) return "This tool";
-  return `${isWhole ? "All" : "These"} ${counted(count, "tool")}`;
+  if (!isWhole) return `These ${counted(count, "tool")}`;
+  const tools = counted(count - resources, "tool");
+  return `All ${tools}${resources === 0 ? "" : ` + ${counted(resources, "resource")}`}`;
 }
 
 /** `tools`: undefined for all of the server. */
@@ -112,8 +128,10 @@ export function triedIn({ server, list }: ToolsView, at: number, world: World): 
   return isTool(row) ? { type: "try", server, tool: row.key } : undefined;
 }
 
-export function toggled({ server, list }: ToolsView, at: number, world: World): Effect | undefined {
+/** What Tab does: a tool changes; of all that are listed it asks, as Enter does. */
+export function toggled(view: ToolsView, at: number, world: World): Effect | View | undefined {
+  const { server, list } = view;
   const row = filteredTools(world.tools.get(server), list.filter).rows[at];
-  if (!isTool(row)) return undefined;
+  if (!isTool(row)) return enterTools(view, at, world);
   return { type: "expose", server, tools: [row.key], to: NEXT[exposureNow(world, server, row)] };
 }

@@ -1,6 +1,6 @@
 /** Owns: a server's question as the user sees it: its dialogs in order, the review, and every way in which it ends. */
 import { describe, expect, it, test } from "vitest";
-import type { AskAnswer, AskUrl, FieldKind } from "../../../../src/shared/protocol/calls.ts";
+import type { Ask, AskAnswer, AskUrl, Field, FieldKind } from "../../../../src/shared/protocol/calls.ts";
 import { settled } from "../../settled.ts";
 import { type Asking, asking, field, form } from "./support.ts";
 
@@ -34,19 +34,19 @@ describe("a form", () => {
     expect(at.answers).toEqual([{ action: "accept", values: [" Ann ", "42", undefined, 2, [1]] }]);
     expect(titles(at)).toEqual([
       "MCP server files asks (5 questions):\n│ Tell me.",
-      "files, 1 of 5:\n│ Name",
-      "files, 2 of 5:\n│ Age\n(a whole number, at least 1, optional)\nEnter: 42",
-      "files, 3 of 5:\n│ Sure\n(optional)",
-      "files, 4 of 5:\n│ Pet\n(optional)",
-      "files, 5 of 5:\n│ Fish\n(choose at least 1, optional)",
-      "files, 5 of 5:\n│ Fish\n(choose at least 1, optional)",
+      "files, 1 of 5:\n│ Name\nEscape: back",
+      "files, 2 of 5:\n│ Age\n(a whole number, at least 1, optional)\nEnter: 42 · Escape: back",
+      "files, 3 of 5:\n│ Sure\n(optional)\nEscape: back",
+      "files, 4 of 5:\n│ Pet\n(optional)\nEscape: back",
+      "files, 5 of 5:\n│ Fish\n(choose at least 1, optional)\nEscape: back",
+      "files, 5 of 5:\n│ Fish\n(choose at least 1, optional)\nEscape: back",
       "Send this to MCP server files? Choose a line to change it.",
     ]);
     expect(at.dialogs.map(({ options }) => options)).toEqual([
       ["Answer", "Decline"],
       undefined,
       undefined,
-      ["(leave out)", "Yes", "No"],
+      ["(leave out)", "No", "Yes"],
       ["Dog", "Cat", "Cat (2)", "(leave out)"],
       ["[ ] Tuna", "[ ] Trout", "Done"],
       ["[ ] Tuna", "[x] Trout", "Done"],
@@ -58,9 +58,9 @@ describe("a form", () => {
     const at = asking({ user: ["Answer", "", "Ann", "abc", "0", "7", "Send"] });
     await at.ask(form(NAME, AGE));
     expect(titles(at).filter((title) => title.includes("!"))).toEqual([
-      "files, 1 of 2:\n│ Name\n! An answer is needed.",
-      expect.stringMatching(/! A number is needed\.$/),
-      expect.stringMatching(/! At least 1 is needed\.$/),
+      "files, 1 of 2:\n│ Name\nEscape: back\n! An answer is needed.",
+      expect.stringMatching(/! "abc": A number is needed\.$/),
+      expect.stringMatching(/! "0": At least 1 is needed\.$/),
     ]);
     expect(at.answers).toEqual([{ action: "accept", values: ["Ann", "7"] }]);
   });
@@ -69,7 +69,58 @@ describe("a form", () => {
     const at = asking({ user: ["Answer", "Ann", "Name: Ann", "Bob", "Send"] });
     await at.ask(form(NAME));
     expect(at.answers).toEqual([{ action: "accept", values: ["Bob"] }]);
-    expect(titles(at)[3]).toBe("files:\n│ Name\nEnter: Ann");
+    expect(titles(at)[3]).toBe("files:\n│ Name\nEnter: Ann · Escape: leave it as it is");
+  });
+
+  test("Escape -> the question before, whose value stays; from the first one to where the form begins", async () => {
+    const at = asking({ user: ["Answer", "Ann", null, null, "Answer", "", "7", "Send"] });
+    await at.ask(form(NAME, AGE));
+    expect(at.answers).toEqual([{ action: "accept", values: ["Ann", "7"] }]);
+    expect(titles(at).map((title) => title.split("\n")[0])).toEqual([
+      "MCP server files asks (2 questions):",
+      "files, 1 of 2:",
+      "files, 2 of 2:",
+      "files, 1 of 2:",
+      "MCP server files asks (2 questions):",
+      "files, 1 of 2:",
+      "files, 2 of 2:",
+      "Send this to MCP server files? Choose a line to change it.",
+    ]);
+    expect(titles(at)[5]).toContain("Enter: Ann");
+  });
+
+  test.each<[string, Partial<Field>, string[], unknown]>([
+    ["a yes or no", { required: true }, ["No", "Yes", "Decline"], [true]],
+    ["one whose server proposes yes", { required: true, default: true }, ["Yes", "No", "Decline"], [true]],
+    ["one that may be left out", {}, ["(leave out)", "No", "Yes", "Decline"], [true]],
+  ])("%s alone -> one dialog, which sends the choice", async (_what, more, options, values) => {
+    const at = asking({ user: ["Yes"] });
+    await at.ask(form(field("Drop it", { kind: "boolean" }, more)));
+    expect(at.dialogs).toHaveLength(1);
+    expect(at.dialogs[0]?.options).toEqual(options);
+    expect(titles(at)[0]).toMatch(
+      /^MCP server files asks \(1 question\):\n│ Tell me\.\n│ Drop it\n(\(optional\)\n)?Your choice is sent at once$/,
+    );
+    expect(at.answers).toEqual([{ action: "accept", values }]);
+    const declined = asking({ user: ["Decline"] });
+    await declined.ask(form(field("Drop it", { kind: "boolean" }, more)));
+    expect(declined.answers).toEqual([{ action: "decline" }]);
+  });
+
+  test("while one types into Pi's editor -> the first choice of what answers at once lets nothing happen", async () => {
+    const first = async (ask: Ask, editorText: string): Promise<unknown> => {
+      const at = asking({ mode: "tui", editorText });
+      await at.ask(ask);
+      return at.dialogs[0]?.options?.[0];
+    };
+    const yesNo = form(field("Drop it", { kind: "boolean" }, { required: true, default: true }));
+    for (const [ask, usual] of [
+      [yesNo, "Yes"],
+      [form(), "Continue"],
+      [PAGE, "Open it in the browser"],
+    ] as const) {
+      expect([await first(ask, ""), await first(ask, "fix the")]).toEqual([usual, "Decline"]);
+    }
   });
 
   test("without fields -> Continue or Decline", async () => {
@@ -85,11 +136,15 @@ describe("a form", () => {
     ["Decline at first", ["Decline"], "decline"],
     ["Decline in the review", ["Answer", "Ann", "Decline"], "decline"],
     ["Escape at first", [null], "cancel"],
-    ["Escape at a field", ["Answer", null], "cancel"],
+    ["Escape at the first field, and before it", ["Answer", null, null], "cancel"],
     ["Escape in the review", ["Answer", "Ann", null], "cancel"],
-    ["Escape while a field is changed", ["Answer", "Ann", "Name: Ann", null], "cancel"],
+    [
+      "Escape while a field is changed, then in the review",
+      ["Answer", "Ann", "Name: Ann", null, null],
+      "cancel",
+    ],
     ["over RPC a choice that was not given", ["Yes"], "cancel"],
-    ["over RPC a number", ["Answer", 5], "cancel"],
+    ["over RPC a number", ["Answer", 5, 5], "cancel"],
     ["over RPC an object", [{ value: "Answer" }], "cancel"],
   ])("%s -> no value is sent", async (_how, user, action) => {
     const at = asking({ user });
@@ -118,10 +173,59 @@ describe("a form", () => {
 
 test("choices with equal texts, or with ours -> each can be chosen", async () => {
   const same = ["x", "x", "x (2)", "(leave out)"].map((title) => ({ title }));
-  const at = asking({ user: ["Answer", "x (2) (2)", "Send"] });
+  const at = asking({ user: ["x (2) (2)"] });
   await at.ask(form(field("F", { kind: "choice", choices: same, default: 0 })));
-  expect(at.dialogs[1]?.options).toEqual(["x", "x (2)", "x (2) (2)", "(leave out)", "(leave out) (2)"]);
+  const left = ["(leave out)", "(leave out) (2)", "Decline"];
+  expect(at.dialogs[0]?.options).toEqual(["x", "x (2)", "x (2) (2)", ...left]);
   expect(at.answers).toEqual([{ action: "accept", values: [2] }]);
+});
+
+describe("in a terminal, several of a list", () => {
+  const MANY = field("Fish", {
+    kind: "choices",
+    choices: ["Tuna", "Trout", "Cod"].map((title) => ({ title })),
+    maxItems: 2,
+  });
+  const [DOWN, ENTER, ESCAPE] = ["\u001b[B", "\r", "\u001b"];
+
+  /** Opens the list of the only question. */
+  async function opened() {
+    const at = asking({ mode: "tui", user: ["Answer", "Send"] });
+    await at.ask(form(MANY));
+    const screen = (): string => (at.screens[0]?.render(60) ?? []).map((line) => line.trimEnd()).join("\n");
+    const press = async (...keys: string[]): Promise<string> => {
+      for (const key of keys) at.screens[0]?.handleInput(key);
+      await settled();
+      return screen();
+    };
+    return { at, screen, press };
+  }
+
+  test("the choice stays after a tick; too many are told, and the ticks stay", async () => {
+    const { at, screen, press } = await opened();
+    expect(screen()).toMatch(
+      /^─+\n files:\n\n │ Fish\n \(choose at most 2, optional\)\n Escape: back\n\n → \[ \] Tuna/,
+    );
+    expect(await press(DOWN, ENTER)).toMatch(/ {3}\[ \] Tuna\n → \[x\] Trout\n {3}\[ \] Cod\n {3}Done/);
+    expect(await press(DOWN, " ")).toMatch(/\[x\] Trout\n → \[x\] Cod/);
+    await press("\u001b[A", "\u001b[A", " ");
+    expect(await press(DOWN, DOWN, DOWN, ENTER)).toMatch(
+      /\[x\] Tuna\n {3}\[x\] Trout\n {3}\[x\] Cod\n → Done\n\n Choose at most 2\./,
+    );
+    expect(screen()).toContain("tab done");
+    await press("\u001b[A", ENTER, "\t");
+    expect(at.screens).toEqual([]);
+    expect(at.answers).toEqual([{ action: "accept", values: [[0, 1]] }]);
+  });
+
+  test("Escape goes back; a question that is withdrawn closes it", async () => {
+    const { at, press } = await opened();
+    await press(ESCAPE);
+    expect([at.screens.length, at.dialogs.at(-1)?.options]).toEqual([0, ["Answer", "Decline"]]);
+    const other = await opened();
+    await other.at.withdraw();
+    expect([other.at.screens.length, other.at.notices]).toEqual([0, [WITHDRAWN]]);
+  });
 });
 
 describe("a page", () => {

@@ -237,14 +237,33 @@ describe("/mcp", () => {
     expect((await run(args)).notices).toEqual([["git: signed out.", "info"]]);
   });
 
-  test("trust -> the questions are asked again, then the status is shown", async () => {
+  test("trust -> the questions are asked again; without a person the status says what waits", async () => {
     const report = makeReport({
       servers: SERVERS,
       questions: [{ server: "theirs", hash: "h", question: "Run it?" }],
     });
+    const answers = { status: () => report };
+    const { notices, asked } = await run("trust", { answers });
+    expect(asked.map(([method]) => method)).toEqual(["status", "askConsents"]);
+    expect(notices).toEqual([]);
+    const printed = await run("trust", { hasUI: false, answers });
+    expect(printed.asked.map(([method]) => method)).toEqual(["status", "askConsents", "status"]);
+  });
+
+  test("trust, where only Pi could decide -> why the servers do not run, in one line each", async () => {
+    const report = makeReport({ servers: SERVERS, refused: [{ name: "long", reason: "it is too long" }] });
     const { notices, asked } = await run("trust", { answers: { status: () => report } });
-    expect(asked.map(([method]) => method)).toEqual(["status", "askConsents", "status"]);
-    expect(notices).toEqual([[renderStatus(report), "info"]]);
+    expect(asked.map(([method]) => method)).toEqual(["status"]);
+    expect(notices).toEqual([["MCP server long of this project is not started: it is too long.", "info"]]);
+    const cwd = await tempFolder();
+    await writeFile(join(cwd, ".mcp.json"), "{}");
+    const untrusted = await run("trust", { cwd, trusted: false });
+    expect(untrusted.notices).toEqual([
+      [
+        ".mcp.json: Pi does not trust this folder, so its servers are not read. /trust decides that, from the next start of Pi on.",
+        "info",
+      ],
+    ]);
   });
 
   test("trust without a question -> that, and nobody is asked", async () => {
@@ -296,7 +315,7 @@ describe("/mcp", () => {
   test("stats -> one notice with the table", async () => {
     const { notices, asked } = await run("stats");
     expect(asked).toEqual([["stats", {}]]);
-    expect(notices).toEqual([[expect.stringMatching(/^Nothing is captured\./), "info"]]);
+    expect(notices).toEqual([[expect.stringMatching(/^Calls are not counted: /), "info"]]);
   });
 
   it.each([

@@ -2,13 +2,14 @@
  * Owns: how the user is asked whether a tool may run: what each dialog shows and offers, one at a time, and gone as soon
  * as nobody waits for the answer.
  */
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { ApprovalQuestion } from "../../../../src/shared/protocol/calls.ts";
 import { createDialogs } from "../../../../src/ui/dialogs/dialogs.ts";
+import { takesKeys } from "../../../../src/ui/typing.ts";
 import { createRecordingContext, type RecordingOptions } from "../../recording-context.ts";
 import { settled } from "../../settled.ts";
 
-const ALL = ["Allow once", "Allow for this session", "Always allow", "No"];
+const ALL = ["Allow once", "Allow this tool for this session", "Always allow this tool", "No"];
 const WHOLE = "Show all arguments";
 
 const question = (over: Partial<ApprovalQuestion> = {}): ApprovalQuestion => ({
@@ -28,7 +29,7 @@ function setup(
   const answered: [id: string, answer: unknown][] = [];
   const failures: string[] = [];
   let isOver = false;
-  const { ctx, dialogs } = createRecordingContext({
+  const { ctx, dialogs, isTaken } = createRecordingContext({
     select: (title) => choose(title, dialogs.at(-1)?.options ?? []),
     ...options,
   });
@@ -52,6 +53,7 @@ function setup(
   return {
     asking,
     dialogs,
+    isTaken,
     answered,
     failures,
     send,
@@ -66,8 +68,8 @@ const open = (): Promise<undefined> => new Promise(() => undefined);
 describe("what the dialog shows", () => {
   test.each([
     ["Allow once", "once"],
-    ["Allow for this session", "session"],
-    ["Always allow", "always"],
+    ["Allow this tool for this session", "session"],
+    ["Always allow this tool", "always"],
     ["No", "no"],
     [undefined, "no"],
     ["Allow everything", "no"],
@@ -82,13 +84,13 @@ describe("what the dialog shows", () => {
   });
 
   test("no rule could be written -> always is not offered, and not taken from another program", async () => {
-    const at = setup(() => "Always allow");
+    const at = setup(() => "Always allow this tool");
     at.send("1", question({ canAlways: false, args: "" }));
     await settled();
     expect(at.dialogs).toMatchObject([
       {
         title: "Run delete_repo of the MCP server github?\nIt gets no arguments.",
-        options: ["Allow once", "Allow for this session", "No"],
+        options: ["Allow once", "Allow this tool for this session", "No"],
       },
     ]);
     expect(at.answered).toEqual([["1", "no"]]);
@@ -114,6 +116,50 @@ describe("what the dialog shows", () => {
     // Enter has turned the pages, so the first choice of the last page lets nothing run.
     expect(pages.at(-1)?.options).toEqual(["No", ...ALL.slice(0, 3), "Previous page"]);
     expect(at.answered).toEqual([["1", "once"]]);
+  });
+
+  test("while one types, or a screen of ours takes the keys -> No comes first", async () => {
+    const first = async (options: RecordingOptions): Promise<unknown> => {
+      const at = setup(() => "No", options);
+      at.send("1", question());
+      await settled();
+      return at.dialogs[0]?.options?.[0];
+    };
+    expect(await first({ mode: "tui" })).toBe("Allow once");
+    expect(await first({ mode: "tui", editorText: "fix the" })).toBe("No");
+    const ended = takesKeys();
+    expect(await first({ mode: "tui" })).toBe("No");
+    // Over RPC another program draws the dialog.
+    expect(await first({ editorText: "fix the" })).toBe("Allow once");
+    ended();
+    expect(await first({ mode: "tui" })).toBe("Allow once");
+  });
+
+  test("keys that were on their way to another text are not the dialog's, until a pause", async () => {
+    const clock = vi.spyOn(performance, "now");
+    onTestFinished(() => clock.mockRestore());
+    let now = 1_000;
+    clock.mockImplementation(() => now);
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const at = setup(() => promise, { mode: "tui", editorText: "fix the" });
+    at.send("1", question());
+    await settled();
+    expect(at.isTaken("j")).toBe(true);
+    now += 500;
+    expect(at.isTaken("\r")).toBe(true);
+    now += 599;
+    expect(at.isTaken("j")).toBe(true);
+    now += 600;
+    expect(at.isTaken("\r")).toBe(false);
+    expect(at.isTaken("\r")).toBe(false);
+    resolve("No");
+    await settled();
+    expect(at.answered).toEqual([["1", "no"]]);
+    // Nobody types: its keys are its own from the start.
+    const calm = setup(open, { mode: "tui" });
+    calm.send("1", question());
+    await settled();
+    expect(calm.isTaken("\r")).toBe(false);
   });
 
   test("Enter on every page -> no", async () => {

@@ -124,7 +124,7 @@ describe("many questions", () => {
     const { ask, dialogs, answered, idle } = asking((_, options) => options.at(-1));
     ask.consents(three);
     await idle();
-    expect(dialogs.map(({ options }) => options?.at(-1))).toEqual(["Not now, for this one and the 2 others"]);
+    expect(dialogs.map(({ options }) => options?.at(-1))).toEqual(["Not now for all 3 servers"]);
     ask.consents(three);
     await idle();
     expect(dialogs).toHaveLength(1);
@@ -132,8 +132,8 @@ describe("many questions", () => {
     ask.consents(three.slice(1));
     await idle();
     expect(dialogs.map(({ options }) => options?.at(-1))).toEqual([
-      "Not now, for this one and the 2 others",
-      "Not now, for this one and the other one",
+      "Not now for all 3 servers",
+      "Not now for both servers",
     ]);
     expect(answered).toEqual([]);
   });

@@ -124,12 +124,12 @@ describe("one server", () => {
        tools     42 tools, 3 resources · 1.2k of 18.3k tokens loa…
        sign-in   signed in, expires in 42 min, renews itself
 
-       → Tools                    42 + 3 resources
+       → Tools    42 + 3 resources
          Log
          Reconnect
          Sign in again
          Sign out
-         Disable                  everywhere
+         Disable  everywhere
          Disable in this project
         (1/9)
 
@@ -146,15 +146,15 @@ describe("one server", () => {
 
        from      /mcp.json
        process   stdio · lazy
-       tools     tools unknown
+       tools     not listed yet
        the command "npx" was not found. Check command, cwd and
        PATH in mcp.json.
 
        → Log
          Connect
-         Disable                  everywhere
+         Disable  everywhere
          Disable in this project
-         Doctor                   what can be wrong
+         Doctor   what can be wrong
          Remove
 
        ↑↓ move  enter choose  esc back
@@ -240,17 +240,17 @@ describe("a server in full", () => {
        files  ● connected
 
        runs      npx -y server-filesystem .
-       env       DEBUG, TOKEN
        from      ~/.pi/agent/mcp.json:7
        process   stdio · up 5 min · pid 4711 · MCP 2025-11-25 · c…
        tools     1 direct · 1 deferred · 1 hidden · 0 of 960 toke…
 
-       → Tools                    3
+       → Tools       3
          Log
          Reconnect
-         Lifecycle                lazy
-         Approval                 never (settings)
-         Tool names               server (settings)
+         Lifecycle   lazy
+         Approval    never (settings)
+         Tool names  server (settings)
+         Disable     everywhere
         (1/10)
 
        ↑↓ move  enter choose  esc back
@@ -265,26 +265,69 @@ describe("a server in full", () => {
        files  ● connected
 
        runs      npx -y server-filesystem .
-       env       DEBUG, TOKEN
        from      ~/.pi/agent/mcp.json:7
        process   stdio · up 5 min · pid 4711 · MCP 2025-11-25 · call 30 s
        tools     1 direct · 1 deferred · 1 hidden · 0 of 960 tokens loaded
 
-       → Tools                    3
+       → Tools       3
          Log
          Reconnect
-         Lifecycle                lazy
-         Approval                 never (settings)
-         Tool names               server (settings)
-         Disable                  everywhere
+         Lifecycle   lazy
+         Approval    never (settings)
+         Tool names  server (settings)
+         Disable     everywhere
          Disable in this project
-         Doctor                   what can be wrong
+         Doctor      what can be wrong
          Remove
 
        ↑↓ move  enter choose  esc back
       ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
       "
     `);
+  });
+  test("80 columns x 24 rows -> every action is seen, in two columns", () => {
+    const shown = picture(press(FILES, world).state, world, 80, 19);
+    expect(shown).toMatchInlineSnapshot(`
+      "
+      ────────────────────────────────────────────────────────────────────────────────
+       files  ● connected
+
+       runs      npx -y server-filesystem .
+       from      ~/.pi/agent/mcp.json:7
+       process   stdio · up 5 min · pid 4711 · MCP 2025-11-25 · call 30 s
+       tools     1 direct · 1 deferred · 1 hidden · 0 of 960 tokens loaded
+
+       → Tools      3                            Tool names  server (settings)
+         Log                                     Disable     everywhere
+         Reconnect                               Disable in this project
+         Lifecycle  lazy                         Doctor      what can be wrong
+         Approval   never (settings)             Remove
+
+       ↑↓ move  enter choose  esc back
+      ────────────────────────────────────────────────────────────────────────────────
+      "
+    `);
+    const error = { code: "spawn_failed" as const, message: "files: it broke. ".repeat(30) };
+    const failed = makeWorld({
+      ...world,
+      servers: [makeStatus("files", { state: "failed", toolsKnown: true, error })],
+      details: new Map([["files", makeDetails({ runs: "npx -y a-long-name ".repeat(20), shared: true })]]),
+    });
+    const broken = picture(press("enter", failed).state, failed, 80, 19);
+    for (const label of ["Tools", "Log", "Connect", "Lifecycle", "Approval", "Tool names", "Sharing"])
+      expect(broken).toContain(` ${label} `);
+    expect(broken).toMatch(/Disable +everywhere[\s\S]*Disable in this project[\s\S]*Doctor[\s\S]*Remove/);
+    expect(broken).not.toMatch(/\(\d+\/\d+\)/);
+  });
+  test("a file of a project that Pi does not trust is a row, with what to do", () => {
+    const untrusted = makeWorld({ ...USUAL, unread: [".mcp.json"] });
+    const { state } = press('".mcp"', untrusted);
+    const shown = picture(state, untrusted, 80);
+    expect(shown).toContain("✗ .mcp.json  not trusted");
+    expect(shown).toMatch(
+      /Pi does not trust this folder, so its servers are not read\. \/trust decides that,\s+from the next start of Pi on\./,
+    );
+    expect(press("enter", untrusted, { from: state }).effects).toEqual([]);
   });
   test("a choice", () => {
     expect(picture(press(`${FILES} down down down enter`, world).state, world)).toMatchInlineSnapshot(`
@@ -336,9 +379,9 @@ describe("a server in full", () => {
          ○ write                                    deferred   1.2k  It does write.
          – delete                                   hidden        –
 
-       Enter chooses for all tools that are listed.
+       Enter and tab ask what becomes of all that are listed.
 
-
+       tab change all that are listed
        ↑↓ move  enter open  type to filter  esc clear
       ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
       "

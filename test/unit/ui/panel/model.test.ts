@@ -1,11 +1,11 @@
 /** Owns: what each key does in each view of the panel, and what becomes of a view whose server is gone. */
 import { describe, expect, test } from "vitest";
 import { type FoundTool, foundIn } from "../../../../src/ui/panel/model/find.ts";
-import { chosenAt, keyOf } from "../../../../src/ui/panel/model/list.ts";
 import { onWorld, seen } from "../../../../src/ui/panel/model/model.ts";
 import { type ServersRow, serversRows } from "../../../../src/ui/panel/model/servers.ts";
 import { chosenKey, START, type State, shown, type World } from "../../../../src/ui/panel/model/state.ts";
 import { filteredTools } from "../../../../src/ui/panel/model/tools.ts";
+import { chosenAt, keyOf } from "../../../../src/ui/screen/list.ts";
 import { makeStatus } from "../../server-status.ts";
 import { makeDetails, makeTools, makeWorld, NOW, picture, press, USUAL } from "./support.ts";
 
@@ -142,6 +142,21 @@ describe("one server", () => {
     expect(press("enter", off, { from: state }).effects).toEqual([enabling(true, false)]);
   });
 
+  test("left and right -> the other column of a menu in two columns, the same line where it has one", () => {
+    const { state } = press("@files enter down", USUAL);
+    const key = (keys: string, column: number | undefined) =>
+      shown(press(keys, USUAL, { from: state, column }).state);
+    // Tools, log, reconnect, disable; disable in this project, doctor, remove.
+    for (const [keys, column, to] of [
+      ["right", 4, "doctor"],
+      ["right right", 4, "doctor"],
+      ["right left", 4, "log"],
+      ["down down right", 4, "remove"],
+      ["right", undefined, "log"],
+    ] as const)
+      expect([keys, key(keys, column)]).toMatchObject([keys, { list: { key: to } }]);
+  });
+
   test("an answer goes back to the server", () => {
     expect(shown(press("@files enter end up up enter down enter", USUAL).state).name).toBe("server");
   });
@@ -203,8 +218,8 @@ describe("tools of a server", () => {
   });
   const open = "@files enter enter";
   test.each([
-    // The first row stands for all of them, and Tab changes single tools only.
-    [`${open} tab`, []],
+    // The first row stands for all of them: Tab asks, as Enter does.
+    [`${open} tab down enter`, [expose(undefined, "direct")]],
     [`${open} down tab`, [expose(["read"], "direct")]],
     // A space is a part of the text, and writes nothing.
     [`${open} down space`, []],
@@ -215,8 +230,36 @@ describe("tools of a server", () => {
     [`${open} "re" down tab`, [expose(["read"], "direct")]],
     [`${open} "nothing" down tab enter`, []],
     [`${open} "x" escape escape escape escape`, [{ type: "close" }]],
+    // A filter from which a tool was opened has done its work.
+    [`${open} "re" down enter escape escape escape escape`, [{ type: "close" }]],
   ])("%s -> %j", (keys, effects) => {
     expect(press(keys, WITH_TOOLS).effects).toEqual(effects);
+  });
+
+  test("a filter -> names that begin so, names that hold it, then descriptions; words in any order", () => {
+    const list = makeTools(["write_text", "list_files", "filesystem", "read_file"], { description: "" });
+    const about = list.rows.map((row) => ({
+      ...row,
+      text: `${row.key}\n${row.key === "write_text" ? "to a file on the disk" : ""}`,
+    }));
+    const found = (filter: string) => filteredTools({ ...list, rows: about }, filter).rows.slice(1);
+    expect(found("file").map(({ key }) => key)).toEqual([
+      "filesystem",
+      "list_files",
+      "read_file",
+      "write_text",
+    ]);
+    expect(found("disk file").map(({ key }) => key)).toEqual(["write_text"]);
+    expect(found("FILE read").map(({ key }) => key)).toEqual(["read_file"]);
+  });
+
+  test("coming back from a tool -> the filter and the choice stay, and Escape leaves; a new letter filters anew", () => {
+    const { state } = press(`${open} "re" down enter escape`, WITH_TOOLS);
+    expect(shown(state)).toMatchObject({ name: "tools", list: { filter: "re", key: "read" } });
+    expect(picture(state, WITH_TOOLS)).toContain("esc back");
+    expect(shown(press("escape", WITH_TOOLS, { from: state }).state).name).toBe("server");
+    const typing = press('"a" escape', WITH_TOOLS, { from: state }).state;
+    expect(shown(typing)).toMatchObject({ name: "tools", list: { filter: "" } });
   });
 
   test("what was just chosen counts for the next Tab, also before it is written", () => {
@@ -272,7 +315,7 @@ describe("thousands of tools", () => {
   test("a key that moves, and the picture after it, look at the rows of one screen only", () => {
     const at = watched(5_000);
     const world = makeWorld({ ...WITH_TOOLS, tools: new Map([["files", at.list]]) });
-    const opened = press("@files enter enter", world).state;
+    const opened = press("@files enter enter down", world).state;
     picture(opened, world);
     for (const key of ["down", "pageDown", "end", "up", "home", "tab"]) {
       const before = at.looks();
@@ -434,7 +477,7 @@ test("a decision is taken back only after a yes; those of this folder come first
 });
 
 test("statistics: Enter switches them on while they are off", () => {
-  const report = { of: "stats ", text: () => "Nothing is captured.", off: true };
+  const report = { of: "stats ", text: () => "Calls are not counted.", off: true };
   const off = makeWorld({ ...USUAL, report });
   expect(press('"stati" enter enter', off).effects).toEqual([{ type: "capture" }]);
   expect(

@@ -93,7 +93,7 @@ describe("an action", () => {
     await at.press(UP, ENTER);
     const asked = { server: "git", project: false, key: "shared", value: true };
     expect(at.asked).toContainEqual(["setServer", asked]);
-    expect(at.screen()).toContain("shared of git is true in /mcp.json.");
+    expect(at.screen()).toContain("shared of git is true, in /mcp.json.");
   });
 
   test("it fails -> the error with its remedy; the panel stays", async () => {
@@ -237,7 +237,7 @@ describe("tools", () => {
       serverDetails: () => makeDetails({ tools: now }),
       setExposure: (params) => {
         asked.push(params);
-        return asked.length === 1 ? first.promise : { file: "/mcp.json" };
+        return asked.length === 1 ? first.promise : { file: "/mcp.json", ruled: true };
       },
     });
     await openTools(at);
@@ -247,7 +247,7 @@ describe("tools", () => {
     await at.press(TAB, TAB, TAB, TAB);
     expect(at.screen()).toMatch(/– read +hidden/);
     now = tools(["hidden", "search"]);
-    first.resolve({ file: "/mcp.json" });
+    first.resolve({ file: "/mcp.json", ruled: true });
     await at.until(/read of git: hidden, in \/mcp\.json\./);
     const written = { server: "git", tools: ["read"], project: false };
     expect(asked).toEqual([
@@ -255,6 +255,17 @@ describe("tools", () => {
       { ...written, to: "hidden" },
     ]);
     expect(at.screen()).toMatch(/– read +hidden/);
+  });
+
+  test("back to the default -> the message says that no rule is left", async () => {
+    const at = await open({
+      serverDetails: () => makeDetails({ tools: tools(["hidden", "search"]) }),
+      setExposure: () => ({ file: "/mcp.json", ruled: false }),
+    });
+    await openTools(at);
+    await at.until(/– read/);
+    await at.press(DOWN, TAB);
+    await at.until(/read of git: deferred again, as no rule is left in \/mcp\.json\./);
   });
 
   test("a rule forbids it -> the tool shows again what holds, and the error names the rule", async () => {
@@ -323,7 +334,7 @@ describe("a tool that is tried", () => {
       args: { path: "src", depth: 2, mode: 2, more: ["a"] },
     });
     const titles = at.dialogs.map(({ title }) => title);
-    expect(titles[0]).toMatch(/git, 1 of 1:\n│ path$/);
+    expect(titles[0]).toMatch(/git:\n│ path\nEscape: back$/);
     expect(titles[1]).toBe("Call read of git? Choose a line to change it.");
     expect(at.dialogs[1]?.options).toEqual([
       "Call it",
@@ -332,7 +343,7 @@ describe("a tool that is tried", () => {
       "mode: (left out)",
       "more: (left out)",
     ]);
-    expect(titles.join("\n")).toContain("! JSON is needed");
+    expect(titles.join("\n")).toContain('! "{broken": JSON is needed');
     await at.press(ESCAPE);
     expect(at.screen()).toContain("Find: read");
   });
@@ -412,7 +423,7 @@ describe("the other views", () => {
       },
     });
     await at.press(TAB, DOWN, ENTER);
-    await at.until(/Statistics of calls[\s\S]*Nothing is captured\. Enter switches it on/);
+    await at.until(/Statistics of calls[\s\S]*Calls are not counted\. Enter switches it on/);
     await at.press(ENTER);
     await at.until(/No calls are recorded yet\.[\s\S]*Calls are counted from now on, in \/mcp\.json\./);
   });

@@ -1,7 +1,6 @@
 /** Owns: what the panel's tests share: a reading of the session, keys, and a picture without colours. */
 import type { ServerDetails } from "../../../../src/shared/protocol/person.ts";
 import { draw } from "../../../../src/ui/panel/draw/draw.ts";
-import type { Key } from "../../../../src/ui/panel/model/list.ts";
 import { onKey } from "../../../../src/ui/panel/model/model.ts";
 import {
   type Effect,
@@ -12,6 +11,7 @@ import {
   type World,
   withView,
 } from "../../../../src/ui/panel/model/state.ts";
+import type { Key } from "../../../../src/ui/screen/list.ts";
 import { makeReport, makeStatus } from "../../server-status.ts";
 
 export const NOW = 1_800_000_000_000;
@@ -30,6 +30,7 @@ export const makeWorld = (rest: Partial<World> = {}): World => ({
   index: [],
   decisions: undefined,
   loaded: new Set(),
+  unread: [],
   home: "/home/ann",
   now: NOW,
   ...rest,
@@ -82,7 +83,12 @@ const at = (server: string, state: State): State =>
 export function press(
   keys: string,
   world: World,
-  { from = START, page = 5, lines = 0 }: { from?: State; page?: number; lines?: number } = {},
+  {
+    from = START,
+    page = 5,
+    lines = 0,
+    column,
+  }: { from?: State; page?: number; lines?: number; column?: number | undefined } = {},
 ): { state: State; effects: Effect[] } {
   const effects: Effect[] = [];
   let state = from;
@@ -92,7 +98,7 @@ export function press(
       continue;
     }
     const key = word.startsWith('"') ? { text: word.slice(1, -1) } : (word as Key);
-    const step = onKey(state, key, { world, page, lines });
+    const step = onKey(state, key, { world, page, lines, column });
     state = step.state;
     if (step.effect) effects.push(step.effect);
   }

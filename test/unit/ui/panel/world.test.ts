@@ -55,6 +55,7 @@ function setup(answers: Answers = {}) {
   const world = new WorldSource(host, {
     state: () => state,
     changed: () => told.changes++,
+    unread: async () => [],
     failed: (error) => told.errors.push(error),
   });
   const turn = () => vi.advanceTimersByTimeAsync(20);
@@ -337,7 +338,7 @@ test("a report -> read once while it is open, and again when it is opened again;
   await settle(0, { captured: true, summary: { tools: [], moreTools: 0, tokensSaved: 0 } });
   expect(world.now().report).toBeUndefined();
   await settle(1, { captured: false });
-  expect(world.now().report?.text(80)).toMatch(/^Nothing is captured/);
+  expect(world.now().report?.text(80)).toMatch(/^Calls are not counted/);
   world.stop();
 });
 

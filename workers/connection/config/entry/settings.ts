@@ -197,9 +197,10 @@ const SETTINGS = {
         ),
       ]),
     {
-      description: "Count calls, errors, bytes and times of each tool, for /mcp stats.",
-      examples: [true],
-      preset: false,
+      description:
+        "Count calls, errors, bytes and times of each tool, on this machine alone, for /mcp stats.",
+      examples: [false],
+      preset: true,
       narrow: usersOnly("it writes files"),
     },
   ),

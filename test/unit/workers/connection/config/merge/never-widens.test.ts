@@ -138,7 +138,7 @@ const usersOnly = <K extends keyof Settings>(key: K, ...values: unknown[]): Deci
 const free = (...values: unknown[]): Decision<Settings> => ({ values, isWider: () => false });
 
 const SETTINGS: Record<keyof typeof settingsShape, Decision<Settings>> = {
-  captureStats: usersOnly("captureStats", true, { path: "/evil" }),
+  captureStats: usersOnly("captureStats", true, false, { path: "/evil" }),
   autoAuth: usersOnly("autoAuth", true),
   caFile: usersOnly("caFile", "./evil.pem"),
   toolPrefix: usersOnly("toolPrefix", "none", "server"),

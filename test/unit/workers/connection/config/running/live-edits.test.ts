@@ -332,7 +332,7 @@ test("settings of .mcp.json -> what writes files or widens is ignored, each repo
     ".mcp.json:2:17: settings.captureStats: a project's file may not decide this: it writes files",
   ]);
   const { running } = await open(home);
-  expect(running.now.settings).toMatchObject({ captureStats: false, outputGuard: {}, proxyTool: false });
+  expect(running.now.settings).toMatchObject({ captureStats: true, outputGuard: {}, proxyTool: false });
 });
 
 test(".mcp.json takes back the user's exclusions -> they hold; its own exclusions hold too", async () => {

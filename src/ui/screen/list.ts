@@ -2,13 +2,15 @@
  * A list that a person moves through while its rows change: the chosen row is remembered by its key, and by its position
  * if it is gone. Pure.
  */
-import { cut, plainLines } from "../../../shared/text/unprintable.ts";
+import { cut, plainLines } from "../../shared/text/unprintable.ts";
 
 export type Key =
   | "up"
   | "down"
   | "pageUp"
   | "pageDown"
+  | "left"
+  | "right"
   | "home"
   | "end"
   | "enter"
@@ -31,6 +33,8 @@ const BINDINGS = [
   ["pageDown", "tui.select.pageDown"],
   ["enter", "tui.select.confirm"],
   ["escape", "tui.select.cancel"],
+  ["left", "tui.editor.cursorLeft"],
+  ["right", "tui.editor.cursorRight"],
   ["home", "tui.editor.cursorLineStart"],
   ["end", "tui.editor.cursorLineEnd"],
   ["backspace", "tui.editor.deleteCharBackward"],
@@ -104,7 +108,12 @@ export interface ListState {
   key: string | undefined;
   /** Its position when it was chosen. */
   at: number;
+  /** A row was opened since the filter was typed: it has done its work, and Escape leaves the list at once. */
+  opened?: boolean;
 }
+
+/** Whether Escape leaves the list; else it clears the filter. */
+export const isLeft = ({ filter, opened }: ListState): boolean => filter === "" || opened === true;
 
 export const FIRST: ListState = { filter: "", key: undefined, at: 0 };
 

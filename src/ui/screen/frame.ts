@@ -1,9 +1,11 @@
-/** What all views share: the frame, the title, the hints about keys, and a list with its window. Pure. */
+/**
+ * What our own screens in a terminal share: the frame, the title, the hints about keys, and a list with its window. Must not:
+ * know what is shown. Pure.
+ */
 
-import { oneLine, plainLines } from "../../../shared/text/unprintable.ts";
-import { asDrawn, cutOff, cutTo, mostCells, padded, visibleWidth, wrap } from "../../../shared/text/width.ts";
-import { type Row, windowFrom } from "../model/list.ts";
-import type { State } from "../model/state.ts";
+import { oneLine, plainLines } from "../../shared/text/unprintable.ts";
+import { asDrawn, cutOff, cutTo, mostCells, padded, visibleWidth, wrap } from "../../shared/text/width.ts";
+import { type Row, windowFrom } from "./list.ts";
 
 export type Colour = "accent" | "border" | "success" | "warning" | "error" | "muted" | "dim" | "text";
 
@@ -127,22 +129,70 @@ export const listLines =
     return hasMore ? [...lines, [part(counted, "muted")]] : lines;
   };
 
+type Labelled = Row & { label: string };
+
+/** A label, and what it means or holds at the same place in each of these rows. */
+function menuDrawer<R extends Labelled>(rows: readonly R[], meaning: (row: R) => string | undefined) {
+  const cells = Math.max(0, ...rows.map((row) => (meaning(row) === undefined ? 0 : row.label.length)));
+  return (row: R, isChosen: boolean): (Part | string)[] => {
+    const value = meaning(row);
+    return [
+      pointer(isChosen),
+      part(value === undefined ? row.label : cell(row.label, cells), isChosen ? "accent" : "text"),
+      part(value === undefined ? "" : `  ${clean(value)}`, "muted"),
+    ];
+  };
+}
+
 /** Rows of a label and what it means or holds. */
-export function menuLines<R extends Row & { label: string }>(
+export const menuLines = <R extends Labelled>(
   rows: readonly R[],
   at: number,
   empty: string,
   meaning: (row: R) => string | undefined,
+): Picture["list"] => listLines(rows, at, empty, menuDrawer(rows, meaning));
+
+/** A column of a menu is at least so wide. */
+const COLUMN_CELLS = 38;
+
+/**
+ * The rows that the first of two columns has, if all fit into the lines in two columns and not in one; undefined: one column.
+ */
+export function columnRows(count: number, lines: number, width: number): number | undefined {
+  const half = Math.ceil(count / 2);
+  return count > lines && half <= lines && width >= 2 * COLUMN_CELLS ? half : undefined;
+}
+
+/** The same in two columns where one has no room for all. */
+export function menuColumns<R extends Labelled>(
+  rows: readonly R[],
+  at: number,
+  empty: string,
+  { meaning, width }: { meaning: (row: R) => string | undefined; width: number },
 ): Picture["list"] {
-  const cells = Math.max(0, ...rows.map(({ label }) => label.length));
-  return listLines(rows, at, empty, (row, isChosen) => {
-    const value = meaning(row);
-    return [
-      pointer(isChosen),
-      part(cell(row.label, cells), isChosen ? "accent" : "text"),
-      part(value === undefined ? "" : `  ${clean(value)}`, "muted"),
-    ];
+  return (lines) => {
+    const half = columnRows(rows.length, lines, width);
+    if (half === undefined) return menuLines(rows, at, empty, meaning)(lines);
+    const [left, right] = [rows.slice(0, half), rows.slice(half)];
+    const [drawLeft, drawRight] = [menuDrawer(left, meaning), menuDrawer(right, meaning)];
+    return left.map((row, i): Parts => {
+      const other = right[i];
+      const first = fill(drawLeft(row, i === at), Math.floor(width / 2));
+      return other === undefined ? first : [...first, ...drawRight(other, half + i === at)];
+    });
+  };
+}
+
+/** Exactly so many cells. */
+function fill(parts: readonly (Part | string)[], cells: number): Parts {
+  let left = cells;
+  const filled = parts.map((given): Part => {
+    const one = typeof given === "string" ? { text: given } : given;
+    const text = cutTo(one.text, Math.max(0, left));
+    left -= mostCells(text);
+    return { ...one, text };
   });
+  return [...filled, " ".repeat(Math.max(0, left))];
 }
 
 export const filterLine = (label: string, text: string): Parts => [
@@ -164,20 +214,26 @@ function hintLine(hints: string, width: number): Parts {
   return [" ", ...parts];
 }
 
-const lastLine = ({ busy }: State, hints: string, width: number): Parts =>
+export interface Notice {
+  text: string;
+  level: "info" | "error";
+}
+
+/** What a screen tells beside its view. `busy`: what is under way, for example `Reconnecting github`. */
+export interface Told {
+  notice: Notice | undefined;
+  busy: string | undefined;
+}
+
+const lastLine = ({ busy }: Told, hints: string, width: number): Parts =>
   busy === undefined ? hintLine(hints, width) : [" ", part(`${clean(busy)}…`, "accent")];
 
 /** Lines that a notice may take: it names a file, and says what to do. */
 const NOTICE_LINES = 3;
 
-export function framed(
-  picture: Picture,
-  state: State,
-  home: string,
-  { width, height, theme }: Area,
-): string[] {
+export function framed(picture: Picture, told: Told, home: string, { width, height, theme }: Area): string[] {
   const { title, subtitle, hints, rowKeys } = picture;
-  const { notice } = state;
+  const { notice } = told;
   const foot = notice
     ? paragraph(
         withTilde(notice.text, home),
@@ -200,7 +256,7 @@ export function framed(
     ...(foot.length === 0 ? [] : [[] as Parts, ...foot]),
     [],
     ...(rowKeys === undefined ? [] : [hintLine(rowKeys, width)]),
-    lastLine(state, hints, width),
+    lastLine(told, hints, width),
     border,
   ];
   return lines.map((parts) => line(parts, width, theme));

@@ -1,0 +1,57 @@
+/**
+ * Whether the keys of a person are meant for something else when a dialog of ours opens: a text in Pi's editor, a screen of
+ * ours, or a dialog in which one types. The first choice of a dialog that covers them must let nothing happen, and the keys
+ * that were on their way are not its keys.
+ */
+import type { PiContext } from "../pi/api.ts";
+
+/**
+ * What takes keys now. One for the process, because its sessions share the one terminal, and the build has this module twice: in
+ * the file of the screens and in that of the dialogs.
+ */
+const SHARED = Symbol.for("pi-mcp-threads.keys-taken");
+const shared = globalThis as { [SHARED]?: Set<object> };
+shared[SHARED] ??= new Set();
+const taking = shared[SHARED];
+
+/** Until the function is called. */
+export function takesKeys(): () => void {
+  const one = {};
+  taking.add(one);
+  return () => void taking.delete(one);
+}
+
+/** While the dialog of the promise is open. */
+export async function whileTyped<T>(dialog: Promise<T>): Promise<T> {
+  const end = takesKeys();
+  try {
+    return await dialog;
+  } finally {
+    end();
+  }
+}
+
+/** Over RPC another program draws the dialog, in a place of its own. */
+export const isTyping = ({ mode, ui }: Pick<PiContext, "mode" | "ui">): boolean =>
+  mode === "tui" && (taking.size > 0 || ui.getEditorText().trim() !== "");
+
+/** Milliseconds without a key, after which the next key is meant for what is on the screen. */
+const PAUSE_MS = 600;
+
+/** A dialog that may cover a text which is being typed: it gets keys once a person has paused. */
+export async function afterPause<T>(ctx: Pick<PiContext, "mode" | "ui">, open: () => Promise<T>): Promise<T> {
+  if (!isTyping(ctx)) return open();
+  let last = performance.now();
+  const end = ctx.ui.onTerminalInput(() => {
+    const pause = performance.now() - last;
+    last = performance.now();
+    if (pause < PAUSE_MS) return { consume: true };
+    end();
+    return undefined;
+  });
+  try {
+    return await open();
+  } finally {
+    end();
+  }
+}

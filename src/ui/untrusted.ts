@@ -1,0 +1,25 @@
+/** The project's own files that are not read, because Pi does not trust the folder: what a person is told in their place. */
+import { access } from "node:fs/promises";
+import { join } from "node:path";
+import type { PiContext } from "../pi/api.ts";
+
+const FILES = [".mcp.json", join(".pi", "mcp.json")];
+
+/** Those that are there, from the folder on; none of a folder that Pi trusts. */
+export async function untrustedFiles(
+  ctx: Pick<PiContext, "cwd" | "isProjectTrusted">,
+): Promise<readonly string[]> {
+  if (ctx.isProjectTrusted()) return [];
+  const found = await Promise.all(
+    FILES.map((file) =>
+      access(join(ctx.cwd, file)).then(
+        () => [file],
+        () => [],
+      ),
+    ),
+  );
+  return found.flat();
+}
+
+export const UNTRUSTED = "Pi does not trust this folder, so its servers are not read";
+export const TRUST_IT = "/trust decides that, from the next start of Pi on.";
