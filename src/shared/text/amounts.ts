@@ -16,6 +16,9 @@ export function formatBytes(bytes: number): string {
 export const formatMs = (ms: number): string =>
   ms < 999.5 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(ms < 99_950 ? 1 : 0)} s`;
 
+/** For example `12,345`. Of a whole number; Intl takes 20 ms for the first one, which a key press would wait for. */
+export const grouped = (count: number): string => String(count).replace(/\B(?=(?:\d{3})+$)/g, ",");
+
 /** For example `1 tool`, `3 tools`. */
 export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
 

@@ -85,8 +85,8 @@ async function choose(
 async function typeIn(at: Conversation, title: string, placeholder: string): Promise<string | undefined> {
   if (!mayShow(at)) return undefined;
   const { ctx, signal } = at;
-  const asked = whileTyped(ctx.ui.input(title, placeholder, { signal }));
-  const text: unknown = await orAborted(asked, signal);
+  const asked = orAborted(ctx.ui.input(title, placeholder, { signal }), signal);
+  const text: unknown = await whileTyped(asked);
   // Over RPC the other program may send anything.
   return typeof text === "string" ? text : undefined;
 }

@@ -15,16 +15,10 @@ import { printable } from "../../shared/text/width.ts";
 const written = (value: string): string =>
   /^[^\s"'\\]+$/.test(value) ? value : `"${value.replace(/["\\]/g, "\\$&")}"`;
 
-/** `head`: the text before the word that is being typed. */
-function names(prompt: SnapshotPrompt, head: string, start: string): Completion[] {
+/** The arguments without a value whose names begin so. `head`: the text before the word that is being typed. */
+function openArguments(prompt: SnapshotPrompt, head: string, start: string) {
   const given = readArguments(head, prompt);
-  return (prompt.arguments ?? [])
-    .filter(({ name }) => given[name] === undefined && name.startsWith(start))
-    .map(({ name, description }) => ({
-      value: `${head}${name}=`,
-      label: `${name}=`,
-      ...(description === undefined ? {} : { description }),
-    }));
+  return (prompt.arguments ?? []).filter(({ name }) => given[name] === undefined && name.startsWith(start));
 }
 
 const orNull = (items: Completion[]): Completion[] | null => (items.length > 0 ? items : null);
@@ -41,15 +35,29 @@ export async function completeArguments(
   const last = wordsOf(typed).at(-1);
   const word = last?.isOpen ? last : undefined;
   const head = typed.slice(0, word?.at);
+  const valuesOf = (argument: string, value: string): Promise<string[]> => {
+    const { [argument]: _own, ...context } = readArguments(head, prompt);
+    const asked = { server, prompt: prompt.prompt, argument, value, context };
+    // Without an answer of the worker the person types on; the worker's own trouble is reported elsewhere.
+    return host.ask("completePrompt", asked).catch((): string[] => []);
+  };
+  const items = (argument: string, values: readonly string[], lead = ""): Completion[] =>
+    values.map((text) => ({ value: `${head}${argument}=${written(text)}`, label: `${lead}${text}` }));
   const named = word && namedIn(word.text, prompt);
-  if (!named) return orNull(names(prompt, head, word?.text ?? ""));
-  const [argument, value] = named;
-  const { [argument]: _own, ...context } = readArguments(head, prompt);
-  const asked = { server, prompt: prompt.prompt, argument, value, context };
-  // Without an answer of the worker the person types on; the worker's own trouble is reported elsewhere.
-  const values = await host.ask("completePrompt", asked).catch((): string[] => []);
-  if (values.includes(value)) return null;
-  return orNull(values.map((text) => ({ value: `${head}${argument}=${written(text)}`, label: text })));
+  if (named) {
+    const values = await valuesOf(...named);
+    return values.includes(named[1]) ? null : orNull(items(named[0], values));
+  }
+  const open = openArguments(prompt, head, word?.text ?? "");
+  const [first] = open;
+  if (!first) return null;
+  const names = open.map(({ name, description }) => ({
+    value: `${head}${name}=`,
+    label: `${name}=`,
+    ...(description === undefined ? {} : { description }),
+  }));
+  // Pi asks for nothing more when a name is taken, so the values of the first one stand beside it.
+  return [...names, ...items(first.name, await valuesOf(first.name, ""), `${first.name}=`)];
 }
 
 export interface PromptHost {

@@ -13,6 +13,7 @@ import { describeThrown } from "../../shared/protocol/errors.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
 import { isTextBlock } from "../../shared/text/clean-blocks.ts";
 import { oneLine, shownName } from "../../shared/text/unprintable.ts";
+import { visibleWidth } from "../../shared/text/width.ts";
 
 export interface ResourceHost {
   ask: Runtime["ask"];
@@ -109,6 +110,23 @@ export const withResources = (host: ResourceHost, current: CompletionProvider): 
   shouldTriggerFileCompletion: (...args) => current.shouldTriggerFileCompletion?.(...args) ?? true,
 });
 
+/** Cells of a label in Pi's list. */
+const LABEL_CELLS = 30;
+
+/** Resources of one server begin alike, so the end of a long mention is shown. */
+function labelOf(mention: string): string {
+  const label = `@${mention}`;
+  if (visibleWidth(label) <= LABEL_CELLS) return label;
+  let from = 0;
+  let cells = visibleWidth(label);
+  for (const char of label) {
+    if (cells < LABEL_CELLS) break;
+    from += char.length;
+    cells -= visibleWidth(char);
+  }
+  return `…${label.slice(from)}`;
+}
+
 /** Ours behind Pi's own, or alone once a server is named. `typed`: without the `@`. */
 async function suggest(
   host: ResourceHost,
@@ -124,7 +142,7 @@ async function suggest(
   });
   const items = (await Promise.race([asked, late])).map(({ mention, title }) => ({
     value: `@${mention}`,
-    label: `@${mention}`,
+    label: labelOf(mention),
     description: title,
   }));
   if (items.length === 0) return others;

@@ -3,6 +3,7 @@
  * know what is shown. Pure.
  */
 
+import { grouped } from "../../shared/text/amounts.ts";
 import { oneLine, plainLines } from "../../shared/text/unprintable.ts";
 import { asDrawn, cutOff, cutTo, mostCells, padded, visibleWidth, wrap } from "../../shared/text/width.ts";
 import { type Row, windowFrom } from "./list.ts";
@@ -125,7 +126,7 @@ export const listLines =
     const size = hasMore ? Math.max(1, rows - 1) : count;
     const from = windowFrom(at, count, size);
     const lines = all.slice(from, from + size).map((row, i) => draw(row, from + i === at, from + i));
-    const counted = `  (${(at + 1).toLocaleString("en")}/${count.toLocaleString("en")})`;
+    const counted = `  (${grouped(at + 1)}/${grouped(count)})`;
     return hasMore ? [...lines, [part(counted, "muted")]] : lines;
   };
 

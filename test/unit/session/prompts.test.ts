@@ -180,6 +180,17 @@ describe("completion", () => {
     expect(await values(typed)).toEqual(expected);
   });
 
+  test("beside the names -> the values of the first one, since Pi asks for nothing once a name is taken", async () => {
+    const suggested = ["cats", "big dogs"];
+    expect(await values("", suggested)).toEqual(["topic=", "style=", "topic=cats", 'topic="big dogs"']);
+    expect(await values("topic=x st", suggested)).toEqual([
+      "topic=x style=",
+      "topic=x style=cats",
+      'topic=x style="big dogs"',
+    ]);
+    expect(await values("zz", suggested)).toBeUndefined();
+  });
+
   test("behind name= -> the server's values, quoted where they must be; none when one is complete", async () => {
     expect(await values("style=x topic=c", ["cats", 'c "d"'])).toEqual([
       "style=x topic=cats",

@@ -103,6 +103,22 @@ describe("the editor", () => {
     ]);
   });
 
+  test("long mentions -> their ends are seen in the 30 cells that Pi's list has", async () => {
+    const uris = [
+      "demo://resource/dynamic/text/1",
+      "demo://resource/dynamic/text/2",
+      "demo://a/目录目录目录目录目录目录/b",
+    ];
+    const { type } = await provider(() => uris.map((uri) => ({ mention: `docs:${uri}`, title: "T" })));
+    const { items = [] } = (await type("@docs:d")) ?? {};
+    expect(items.map(({ value }) => value)).toEqual(uris.map((uri) => `@docs:${uri}`));
+    expect(items.map(({ label }) => label)).toEqual([
+      "…emo://resource/dynamic/text/1",
+      "…emo://resource/dynamic/text/2",
+      "…/a/目录目录目录目录目录目录/b",
+    ]);
+  });
+
   test("elsewhere, without a resource, or without an answer of the worker -> what Pi suggests", async () => {
     const { type } = await provider(() => []);
     expect(await type("see @a")).toBe(files);

@@ -5,7 +5,7 @@ import { needsText, signInText } from "../../../report/status.ts";
 import { describeErrorOf } from "../../../shared/protocol/errors.ts";
 import type { ServerDetails } from "../../../shared/protocol/person.ts";
 import type { ConfigProblem, ServerStatus, Sharing } from "../../../shared/protocol/session.ts";
-import { counted, durationText, formatBytes, offerText } from "../../../shared/text/amounts.ts";
+import { counted, durationText, formatBytes, grouped, offerText } from "../../../shared/text/amounts.ts";
 import { describeProblem } from "../../../shared/text/failure.ts";
 import { firstSentence } from "../../../shared/text/unprintable.ts";
 import { cutOff, wrap } from "../../../shared/text/width.ts";
@@ -338,7 +338,7 @@ function longFact(
 const exposureCounts = ({ tools: { exposures } }: ServerDetails): string =>
   Object.entries(EXPOSURE_WORDS)
     .map(([exposure, word]) => [exposures.filter((one) => one === exposure).length, word] as const)
-    .flatMap(([count, word]) => (count > 0 ? [`${count.toLocaleString("en")} ${word}`] : []))
+    .flatMap(([count, word]) => (count > 0 ? [`${grouped(count)} ${word}`] : []))
     .join(" · ");
 
 function toolsText(status: ServerStatus, { costs, details }: World): string {

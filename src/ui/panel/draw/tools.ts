@@ -1,7 +1,7 @@
 /** Draws the tools of a server, a tool, and a tried search. Only the rows that are seen are looked at. Pure. */
 
 import type { ToolExposure } from "../../../shared/protocol/person.ts";
-import { counted, formatMs } from "../../../shared/text/amounts.ts";
+import { counted, formatMs, grouped } from "../../../shared/text/amounts.ts";
 import { firstSentence, plainLines } from "../../../shared/text/unprintable.ts";
 import { printable, wrap } from "../../../shared/text/width.ts";
 import {
@@ -118,7 +118,7 @@ export function toolsPicture(
   const listed =
     list.filter === ""
       ? withResources(total - resources, resources)
-      : `${count.toLocaleString("en")} of ${total.toLocaleString("en")}`;
+      : `${grouped(count)} of ${grouped(total)}`;
   return {
     title: `${clean(server)} tools`,
     subtitle: all ? `${listed}${declared}` : "",
@@ -217,7 +217,7 @@ function textLines(
   const from = Math.min(top ?? end, end);
   const seen = lines.slice(from, from + page).map((line): Parts => [" ", part(line, colour(line))]);
   if (lines.length <= page) return seen;
-  const place = `  (${from + 1}–${from + seen.length}/${lines.length.toLocaleString("en")})`;
+  const place = `  (${from + 1}–${from + seen.length}/${grouped(lines.length)})`;
   return [...seen, [part(place, "muted")]];
 }
 

@@ -3,7 +3,7 @@ import { interruptText } from "../../../report/hub.ts";
 import { lacksKey } from "../../../report/status.ts";
 import type { ServerDetails, ServerKey } from "../../../shared/protocol/person.ts";
 import type { ServerStatus } from "../../../shared/protocol/session.ts";
-import { counted } from "../../../shared/text/amounts.ts";
+import { counted, grouped } from "../../../shared/text/amounts.ts";
 import { FIRST, type Row } from "../../screen/list.ts";
 import type { ChoiceView, Effect, View, World } from "./state.ts";
 
@@ -146,11 +146,9 @@ function settings(server: string, details: ServerDetails): MenuRow[] {
   ];
 }
 
-const number = (count: number): string => count.toLocaleString("en");
-
 /** For example `12 + 3 resources`: a resource is offered as a tool, too. */
 export const withResources = (tools: number, resources: number): string =>
-  `${number(tools)}${resources === 0 ? "" : ` + ${counted(resources, "resource")}`}`;
+  `${grouped(tools)}${resources === 0 ? "" : ` + ${counted(resources, "resource")}`}`;
 
 /** `details`: the tools that are hidden count as well. */
 const offered = ({ toolCount, resourceCount }: ServerStatus, details: ServerDetails | undefined): string =>

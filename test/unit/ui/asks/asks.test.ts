@@ -2,6 +2,7 @@
 import { describe, expect, it, test } from "vitest";
 import type { Ask, AskAnswer, AskUrl, Field, FieldKind } from "../../../../src/shared/protocol/calls.ts";
 import { settled } from "../../settled.ts";
+import { nothingTyped } from "../typed.ts";
 import { type Asking, asking, field, form } from "./support.ts";
 
 const NAME = field("Name", { kind: "text" }, { required: true });
@@ -108,6 +109,7 @@ describe("a form", () => {
   });
 
   test("while one types into Pi's editor -> the first choice of what answers at once lets nothing happen", async () => {
+    nothingTyped();
     const first = async (ask: Ask, editorText: string): Promise<unknown> => {
       const at = asking({ mode: "tui", editorText });
       await at.ask(ask);

@@ -8,6 +8,7 @@ import { createDialogs } from "../../../../src/ui/dialogs/dialogs.ts";
 import { takesKeys } from "../../../../src/ui/typing.ts";
 import { createRecordingContext, type RecordingOptions } from "../../recording-context.ts";
 import { settled } from "../../settled.ts";
+import { nothingTyped } from "../typed.ts";
 
 const ALL = ["Allow once", "Allow this tool for this session", "Always allow this tool", "No"];
 const WHOLE = "Show all arguments";
@@ -119,6 +120,7 @@ describe("what the dialog shows", () => {
   });
 
   test("while one types, or a screen of ours takes the keys -> No comes first", async () => {
+    nothingTyped();
     const first = async (options: RecordingOptions): Promise<unknown> => {
       const at = setup(() => "No", options);
       at.send("1", question());
@@ -136,6 +138,7 @@ describe("what the dialog shows", () => {
   });
 
   test("keys that were on their way to another text are not the dialog's, until a pause", async () => {
+    nothingTyped();
     const clock = vi.spyOn(performance, "now");
     onTestFinished(() => clock.mockRestore());
     let now = 1_000;

@@ -325,7 +325,7 @@ describe("a server in full", () => {
     const shown = picture(state, untrusted, 80);
     expect(shown).toContain("✗ .mcp.json  not trusted");
     expect(shown).toMatch(
-      /Pi does not trust this folder, so its servers are not read\. \/trust decides that,\s+from the next start of Pi on\./,
+      /so its servers are not read\. \/trust decides\s+that, from the next start of Pi on\./,
     );
     expect(press("enter", untrusted, { from: state }).effects).toEqual([]);
   });
