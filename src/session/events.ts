@@ -19,7 +19,7 @@ import { type Running, type SessionState, serversOf, type WhileRunning } from ".
 
 export interface EventTargets {
   ctx: PiContext;
-  state: WhileRunning<SessionState & Pick<Running, "called" | "signedOut">>;
+  state: WhileRunning<SessionState & Pick<Running, "called" | "known">>;
   store: CatalogStore;
   registrar: Registrar;
   dialogs: Dialogs;
@@ -58,9 +58,9 @@ function createServerEvents(
     const notice = health.onStatus(status, {
       isCalled: state.called.has(name),
       isSigningIn: signIns.isRunning(name),
-      isSignedOut: state.signedOut.has(name),
+      known: state.known.get(name),
     });
-    if (status.state === "connected") state.signedOut.delete(name);
+    if (status.state === "connected") state.known.delete(name);
     const isBusy = serversOf(state).some((server) => server.state === "connecting");
     gathering.add(name, notice, isBusy);
   };

@@ -1,6 +1,7 @@
 /** What lives from `session_start` to `session_shutdown`. Types, and the wait for the plan. */
 
 import type { Runtime } from "../runtime/contract.ts";
+import type { ErrorCode } from "../shared/protocol/errors.ts";
 import type { AcceptedBefore, CatalogSettings, ServerStatus } from "../shared/protocol/session.ts";
 import type { Dialogs } from "../ui/dialogs/dialogs.ts";
 import type { SignIns } from "../ui/sign-in/sign-in.ts";
@@ -31,8 +32,11 @@ export interface Running extends SessionState {
   signIns: SignIns;
   /** Servers that were called in this session. */
   called: Set<string>;
-  /** Servers that the user has signed out of; they have not connected since. */
-  signedOut: Set<string>;
+  /**
+   * What the user knows of a server without a notice: that he has signed out of it, or the code of the failure that a test has
+   * just shown. Until it connects.
+   */
+  known: Map<string, "signed-out" | ErrorCode>;
   /** How many workers of this session died, and why the last one did. */
   crashes: { count: number; last: string };
   warn: (text: string) => void;

@@ -17,7 +17,7 @@ import type {
 import { becomeOnlySession, isForProgram, leaveOnlySession, otherClients } from "../pi/extension.ts";
 import { STOPPED } from "../runtime/contract.ts";
 import { prepareRuntime, startRuntimeLater } from "../runtime/later.ts";
-import { messageOf, ThreadsError } from "../shared/protocol/errors.ts";
+import { type ErrorCode, messageOf, ThreadsError } from "../shared/protocol/errors.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import { LOG_FILE, type SnapshotKey } from "../shared/snapshot/contract.ts";
 import { explainRefusedArguments, explainUnknownCall } from "../tools/unknown-call.ts";
@@ -182,11 +182,19 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
       const session = runningOrThrow();
       const [method, params] = request;
       const answer = session.runtime.ask(...request);
-      if (method !== "signOut") return answer;
-      // The user knows that the server needs a sign-in then.
-      const { server } = params as { server: string };
-      session.signedOut.add(server);
-      answer.catch(() => session.signedOut.delete(server));
+      const { known } = session;
+      if (method === "signOut") {
+        const { server } = params as { server: string };
+        known.set(server, "signed-out");
+        answer.catch(() => known.delete(server));
+      } else if (method === "tryServer") {
+        const { name } = params as { name: string };
+        const took = (tried: unknown): void => {
+          const { error } = tried as { error?: { code: ErrorCode } };
+          if (error) known.set(name, error.code);
+        };
+        answer.then(took, () => undefined);
+      }
       return answer;
     },
     surroundings: () => ({

@@ -177,7 +177,7 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
     settings: undefined,
     accepted: undefined,
     called: new Set(),
-    signedOut: new Set(),
+    known: new Map(),
     crashes: { count: 0, last: "" },
   };
 }

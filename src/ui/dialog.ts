@@ -18,6 +18,9 @@ export const screenOf = ({ mode }: Pick<PiContext, "mode">): Screen | undefined 
 
 /** Rows that Pi draws around a question of three choices: frame, hints, choices, footer, and the heading of a page. */
 const AROUND_ROWS = 18;
+/** The same without the choices: frame, hints, footer and a line of another extension. The heading and the way back: two more. */
+const AROUND_CHOICES = 11;
+const PAGED_ROWS = 2;
 const FEWEST_ROWS = 3;
 /** Pi leaves a cell free on both sides. */
 const AROUND_COLUMNS = 2;
@@ -36,10 +39,13 @@ export function shortOf(text: string, screen: Screen = UNKNOWN): string {
   return [...short, ...(left > 0 ? [`and ${left.toLocaleString("en")} more lines`] : [])].join("\n");
 }
 
-/** The joined pages are the text again. There is at least one page. */
-export function pagesOf(text: string, screen: Screen = UNKNOWN): string[] {
-  const lines = linesOn(screen);
+/** The joined pages are the text again. There is at least one page. `choices`: how many stand below, for pages of all the room. */
+export function pagesOf(text: string, screen: Screen = UNKNOWN, choices?: number): string[] {
   const width = widthOf(screen);
+  const room = screen.rows - AROUND_CHOICES - (choices ?? 0);
+  if (choices !== undefined && wrap(text, width, Math.max(room, FEWEST_ROWS)).rest === text.length)
+    return [text];
+  const lines = choices === undefined ? linesOn(screen) : Math.max(room - PAGED_ROWS, FEWEST_ROWS);
   const pages: string[] = [];
   let rest = text;
   do {

@@ -7,6 +7,7 @@
 import type { PiContext } from "../pi/api.ts";
 import { notify } from "../pi/extension.ts";
 import { failureText, serverName } from "../report/server-name.ts";
+import type { ErrorCode } from "../shared/protocol/errors.ts";
 import type { ServerStatus } from "../shared/protocol/session.ts";
 import type { Notice, ServerNotice } from "./join-notices.ts";
 
@@ -105,8 +106,8 @@ interface Surroundings {
   isCalled: boolean;
   /** Whether the user signs in now, which has its own line at the end. */
   isSigningIn: boolean;
-  /** Whether the user has just signed out, and so knows that a sign-in is needed. */
-  isSignedOut: boolean;
+  /** What the user knows already: that a sign-in is needed, since he has just signed out, or the code of a failure. */
+  known?: "signed-out" | ErrorCode | undefined;
 }
 
 interface HealthNotices {
@@ -150,7 +151,7 @@ export function createHealthNotices(): HealthNotices {
   };
 
   return {
-    onStatus(status, { isCalled, isSigningIn, isSignedOut }) {
+    onStatus(status, { isCalled, isSigningIn, known }) {
       const { name, state, error, lifecycle, toolsKnown, signIn, waits } = status;
       const shown = `MCP server ${serverName(name)}`;
       // Its seconds go on in the line below the editor and in the panel.
@@ -167,7 +168,7 @@ export function createHealthNotices(): HealthNotices {
       // A keep-alive server may fail again and again for the same reason: one notice.
       const what = wantsSignIn ? SIGN_IN : (error?.code ?? state);
       if (reported.get(name)?.what === what) return undefined;
-      if (wantsSignIn && isSignedOut) {
+      if (known !== undefined && known === (wantsSignIn ? "signed-out" : error?.code)) {
         reported.set(name, { what, isRead: true });
         return undefined;
       }

@@ -9,6 +9,8 @@ export type Ask = Runtime["ask"];
 
 const NEXT = "Next page";
 const BACK = "Previous page";
+/** Pi shows so many choices, and a line that counts them. */
+const MOST_CHOICES = 11;
 /** Over RPC a program may turn pages for ever. */
 const TURNS = 1_000;
 
@@ -21,7 +23,7 @@ export async function choose<T extends string>(
   text: string,
   choices: readonly T[],
 ): Promise<T | undefined> {
-  const pages = pagesOf(printable(text), screenOf(ctx));
+  const pages = pagesOf(printable(text), screenOf(ctx), Math.min(choices.length, MOST_CHOICES));
   let at = 0;
   for (let turns = 0; turns < TURNS; turns++) {
     const isLast = at === pages.length - 1;

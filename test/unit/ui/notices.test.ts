@@ -1,5 +1,7 @@
 /** Owns: what the person is told without asking: which notices come, how often, and what becomes one. */
+
 import { describe, expect, it, test, vi } from "vitest";
+import type { ErrorCode } from "../../../src/shared/protocol/errors.ts";
 import type { ServerState, ServerStatus } from "../../../src/shared/protocol/session.ts";
 import { joinNotices, type Notice, type ServerNotice } from "../../../src/ui/join-notices.ts";
 import {
@@ -112,7 +114,19 @@ const FAILED: Notice = { level: "error", text: "MCP server s: no answer. Look." 
 const often = (times: number): Notice => ({ ...FAILED, text: `${FAILED.text} (${times} times)` });
 const RECOVERED: Notice = { level: "info", text: "MCP server s works again." };
 
-const UNCALLED = { isCalled: false, isSigningIn: false, isSignedOut: false };
+const UNCALLED: Parameters<ReturnType<typeof createHealthNotices>["onStatus"]>[1] = {
+  isCalled: false,
+  isSigningIn: false,
+};
+
+test("a failure that the test before /mcp add has shown -> not told again; another one, and its end, are", () => {
+  const health = createHealthNotices();
+  const failed = (code: ErrorCode) => makeStatus("s", { state: "failed", error: { ...error, code } });
+  const known = { ...UNCALLED, known: "connect_failed" as const };
+  expect(health.onStatus(failed("connect_failed"), known)).toBeUndefined();
+  expect(health.onStatus(makeStatus("s"), UNCALLED)).toEqual(RECOVERED);
+  expect(health.onStatus(failed("spawn_failed"), known)).toEqual(FAILED);
+});
 
 /** The notice after each of these states of the server `s`, one after the other. */
 function told(states: readonly ServerState[]): (Notice | undefined)[] {
@@ -189,7 +203,7 @@ describe("a server that takes a sign-in", () => {
     ["lazy, called", { lifecycle: "lazy" }, { isCalled: true }, NEEDS],
     ["lazy, its tools are unknown", { lifecycle: "lazy", toolsKnown: false }, {}, NEEDS],
     ["signing in now", {}, { isSigningIn: true }, undefined],
-    ["signed out by the user", {}, { isSignedOut: true }, undefined],
+    ["signed out by the user", {}, { known: "signed-out" }, undefined],
     [
       "a name that acts on a terminal",
       { name: "a\n\u001b[2Jb" },

@@ -2,6 +2,7 @@
 import { describe, expect, test, vi } from "vitest";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import type { FoundImports, ServerPreview, TriedServer } from "../../../../src/shared/protocol/person.ts";
+import { pagesOf } from "../../../../src/ui/dialog.ts";
 import { addServer, importServers, removeServer } from "../../../../src/ui/setup/setup.ts";
 import {
   createRecordingContext,
@@ -624,4 +625,12 @@ describe("/mcp remove", () => {
     const print = await run("remove", "fs", { hasUI: false });
     expect(methods(print)).toEqual(["removeServer"]);
   });
+});
+
+test("a text that fits beside its choices -> one page; a longer one uses the height of the screen", () => {
+  const lines = (count: number): string => Array.from({ length: count }, (_, i) => `line ${i}\n`).join("");
+  const small = { columns: 80, rows: 24 };
+  expect(pagesOf(lines(10).trimEnd(), small, 3)).toHaveLength(1);
+  expect(pagesOf(lines(11), small, 3).map((page) => page.split("\n").length - 1)).toEqual([8, 3]);
+  expect(pagesOf(lines(30).trimEnd(), { columns: 120, rows: 50 }, 3)).toHaveLength(1);
 });
