@@ -111,6 +111,7 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
     applyHeld: async (id, apply) => runningOrThrow().runtime.ask("applyHeld", { id, apply }),
     over,
     failed: (error) => failed(`MCP: ${messageOf(error)}`),
+    tick: async (...list) => (await import("../ui/command/screens.ts")).tickLines(...list),
   });
   const host: SignInHost = {
     ask: async (method, params) => runningOrThrow().runtime.ask(method, params),

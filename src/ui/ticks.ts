@@ -19,7 +19,7 @@ import {
 import { chosenAt, FIRST, isMove, type Key, keyOf, type ListState, moveIn, type Row } from "./screen/list.ts";
 import { takesKeys } from "./typing.ts";
 
-export interface Ticks {
+interface Ticks {
   /** The first line is the heading. */
   title: string;
   rows: readonly string[];
@@ -49,7 +49,9 @@ const boxOf = (isTicked: boolean | undefined): string => (isTicked ? "[x]" : "[ 
 const countOf = (ticked: readonly boolean[]): number => ticked.filter(Boolean).length;
 
 /** The ticks; undefined: the person went back, or nobody waits any more. */
-export const tickLines = (ctx: PiContext, ticks: Ticks): Promise<boolean[] | undefined> =>
+export type TickLines = (ctx: PiContext, ticks: Ticks) => Promise<boolean[] | undefined>;
+
+export const tickLines: TickLines = (ctx, ticks) =>
   ctx.mode === "tui" ? onScreen(ctx, ticks) : byDialogs(ctx, ticks);
 
 async function byDialogs(ctx: PiContext, ticks: Ticks): Promise<boolean[] | undefined> {

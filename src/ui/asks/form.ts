@@ -11,7 +11,7 @@ import type { Ask, AskAnswer, AskForm, AskUrl, Field, FieldValue } from "../../s
 import { isOpenable } from "../../shared/text/reading.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { orAborted } from "../dialog.ts";
-import { tickLines } from "../ticks.ts";
+import type { TickLines } from "../ticks.ts";
 import { afterPause, isTyping, whileTyped } from "../typing.ts";
 import {
   addressText,
@@ -35,9 +35,9 @@ const CANCEL: AskAnswer = { action: "cancel" };
 export async function askForServer(
   ctx: PiContext,
   { server, ask }: { server: string; ask: Ask },
-  { signal, over }: { signal: AbortSignal; over: () => boolean },
+  { signal, over, tick }: { signal: AbortSignal; over: () => boolean; tick: TickLines },
 ): Promise<AskAnswer> {
-  const at: Conversation = { ctx, server, signal };
+  const at: Conversation = { ctx, server, signal, tick };
   const answer = await (ask.kind === "form" ? askForm(ask, at) : askUrl(ask, at));
   if (signal.aborted && !over()) notify(ctx, withdrawnText(server), "info");
   return answer;
@@ -48,6 +48,8 @@ interface Conversation {
   server: string;
   /** Aborts when nobody waits for the answer any more. */
   signal: AbortSignal;
+  /** The list of lines to tick, which is a part of the screens and not of what every session loads. */
+  tick: TickLines;
 }
 
 /** Over RPC a program may answer every dialog at once, with anything. A person needs fewer dialogs. */
@@ -127,7 +129,7 @@ async function chooseSeveral(
     const positions = [...ticked.keys()].filter((position) => ticked[position]);
     return positions.length === 0 && !field.required ? undefined : positions;
   };
-  const ticked = await tickLines(at.ctx, {
+  const ticked = await at.tick(at.ctx, {
     title,
     rows,
     ticked: rows.map((_, position) => chosen.includes(position)),

@@ -28,6 +28,9 @@ import { TRUST_IT, UNTRUSTED, untrustedFiles } from "../untrusted.ts";
 import { helpText, logText, unknownWordText, usageText } from "./help.ts";
 import { splitWord, subcommand, WORDS } from "./words.ts";
 
+/** The dialogs of a session open it too. */
+export { tickLines } from "../ticks.ts";
+
 const PROJECT = "--project";
 export const REPORT_FILE = "mcp-doctor.md";
 /** Only the user may read it. */

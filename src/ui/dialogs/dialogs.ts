@@ -28,7 +28,7 @@ export function createDialogs(ctx: PiContext, host: DialogsHost) {
   const show = async (question: Question, signal: AbortSignal): Promise<unknown> => {
     if (question.about === "server") {
       const { askForServer } = await import("../asks/form.ts");
-      return askForServer(ctx, question, { signal, over: host.over });
+      return askForServer(ctx, question, { signal, over: host.over, tick: host.tick });
     }
     const { askAboutCall } = await import("./questions.ts");
     return askAboutCall(ctx, question, signal);

@@ -8,6 +8,7 @@ import type { ApprovalAnswer, ApprovalQuestion } from "../../shared/protocol/cal
 import type { ConsentQuestion } from "../../shared/protocol/session.ts";
 import { cutTo, printable } from "../../shared/text/width.ts";
 import { pagesOf, screenOf, shortOf } from "../dialog.ts";
+import type { TickLines } from "../ticks.ts";
 import { afterPause, isTyping } from "../typing.ts";
 
 export interface DialogsHost {
@@ -16,6 +17,8 @@ export interface DialogsHost {
   /** Whether the session that asks has ended. */
   over(): boolean;
   failed(error: unknown): void;
+  /** Lines to tick, of a form. */
+  tick: TickLines;
 }
 
 const NEXT = "Next page";

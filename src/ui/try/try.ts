@@ -15,6 +15,7 @@ import { printable } from "../../shared/text/width.ts";
 import { createMcpTool } from "../../tools/definition.ts";
 import { fillIn } from "../asks/form.ts";
 import type { McpHost } from "../mcp-host.ts";
+import { tickLines } from "../ticks.ts";
 
 const NAME_CHARS = 200;
 
@@ -82,7 +83,7 @@ export async function tryTool(
       ? `Call ${shown} of ${serverName(wanted.server)}? It takes no arguments.`
       : `Call ${shown} of ${serverName(wanted.server)}? Choose a line to change it.${others}`;
   const form = { kind: "form" as const, message: "", fields: fields.map(({ field }) => field) };
-  const at = { ctx, server: wanted.server, signal };
+  const at = { ctx, server: wanted.server, signal, tick: tickLines };
   const given = await fillIn(form, at, { title: printable(title), send: "Call it" });
   if (!given || signal.aborted) return undefined;
   onCall?.();

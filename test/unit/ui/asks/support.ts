@@ -1,6 +1,7 @@
 /** Owns: the questions of servers on a Pi in memory: a user with prepared answers. */
 import type { Ask, AskForm, Field, FieldKind } from "../../../../src/shared/protocol/calls.ts";
 import { createDialogs } from "../../../../src/ui/dialogs/dialogs.ts";
+import { tickLines } from "../../../../src/ui/ticks.ts";
 import {
   createRecordingContext,
   type RecordingContext,
@@ -47,6 +48,7 @@ export function asking({ user = [], ...options }: AskingOptions = {}): Asking {
   const over = (): boolean => isOver;
   const failed = (text: unknown): void => void errors.push(String(text));
   const dialogs = createDialogs(recording.ctx, {
+    tick: tickLines,
     consent: async () => undefined,
     applyHeld: async () => undefined,
     over,

@@ -5,6 +5,7 @@
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { ApprovalQuestion } from "../../../../src/shared/protocol/calls.ts";
 import { createDialogs } from "../../../../src/ui/dialogs/dialogs.ts";
+import { tickLines } from "../../../../src/ui/ticks.ts";
 import { takesKeys } from "../../../../src/ui/typing.ts";
 import { createRecordingContext, type RecordingOptions } from "../../recording-context.ts";
 import { settled } from "../../settled.ts";
@@ -35,6 +36,7 @@ function setup(
     ...options,
   });
   const asking = createDialogs(ctx, {
+    tick: tickLines,
     consent: async () => undefined,
     applyHeld: async () => undefined,
     over: () => isOver,

@@ -5,6 +5,7 @@
 import { describe, expect, test } from "vitest";
 import { pagesOf } from "../../../../src/ui/dialog.ts";
 import { createDialogs } from "../../../../src/ui/dialogs/dialogs.ts";
+import { tickLines } from "../../../../src/ui/ticks.ts";
 import { createRecordingContext, type ShownDialog } from "../../recording-context.ts";
 import { settled } from "../../settled.ts";
 
@@ -26,6 +27,7 @@ function asking(choose: (title: string, options: readonly string[]) => string | 
     select: (title) => choose(title, dialogs.at(-1)?.options ?? []),
   });
   const ask = createDialogs(ctx, {
+    tick: tickLines,
     consent: async (hash, allow) => void answered.push([hash, allow]),
     applyHeld: async () => undefined,
     over: () => false,
@@ -142,6 +144,7 @@ describe("many questions", () => {
     let open = Promise.withResolvers<string | undefined>();
     const { ctx, dialogs } = createRecordingContext({ select: () => open.promise });
     const ask = createDialogs(ctx, {
+      tick: tickLines,
       consent: async () => undefined,
       applyHeld: async () => undefined,
       over: () => false,
@@ -167,6 +170,7 @@ describe("many questions", () => {
 
 describe("a turn", () => {
   const quiet = {
+    tick: tickLines,
     consent: async () => undefined,
     applyHeld: async () => undefined,
     over: () => false,

@@ -3,6 +3,7 @@ import type { Runtime } from "../../../../src/runtime/contract.ts";
 import type { SignInResult, SignInStep, StatusReport } from "../../../../src/shared/protocol/session.ts";
 import { createDialogs } from "../../../../src/ui/dialogs/dialogs.ts";
 import { createSignIns, type SignIns } from "../../../../src/ui/sign-in/sign-in.ts";
+import { tickLines } from "../../../../src/ui/ticks.ts";
 import {
   createRecordingContext,
   type RecordingContext,
@@ -66,6 +67,7 @@ export function signing(options: SigningOptions = {}): Signing {
   const over = (): boolean => isOver;
   const failed = (text: string): void => void (isOver || notices.push([text, "error"]));
   const dialogs = createDialogs(ctx, {
+    tick: tickLines,
     consent: async () => undefined,
     applyHeld: async () => undefined,
     over,
