@@ -84,14 +84,21 @@ const LEAVE_TRIES = 20;
 const LOST_KEY_MS = 1_500;
 /** Each page of the panel, and each dialog, says what Escape does. */
 const COVERED = / {2}esc (close|back|clear)|^ esc back|escape\/ctrl\+c cancel/m;
-/** Goes back until Pi's editor is on the screen. */
+/** The page and what Escape does there: its numbers change by themselves, while Escape is still on its way. */
+function pageOf(screen: string): string {
+  const title = screen.matchAll(/^─{10,}\n\n? (\S.*?)(?: {2}|$)/gm);
+  return `${[...title].at(-1)?.[1]} ${COVERED.exec(screen)?.[0]}`;
+}
+
+/** Goes back until Pi's editor is on the screen. A second Escape that comes late would make another key of the one behind it. */
 export async function leavePanel(terminal: Terminal): Promise<void> {
   for (let tries = 0; tries < LEAVE_TRIES; tries++) {
     const before = (await terminal.until(new RegExp(`${COVERED.source}|${EDITOR.source}`, "m"))).join("\n");
     if (!COVERED.test(before)) return;
     await terminal.press("Escape");
     let after = before;
-    for (const endsAt = performance.now() + LOST_KEY_MS; after === before && performance.now() < endsAt; ) {
+    const endsAt = performance.now() + LOST_KEY_MS;
+    while (pageOf(after) === pageOf(before) && performance.now() < endsAt) {
       await sleep(20);
       after = (await terminal.screen()).join("\n");
     }

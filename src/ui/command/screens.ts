@@ -16,6 +16,7 @@ import { refusedLine, serverName } from "../../report/server-name.ts";
 import { absentText, renderResources, renderStatus, renderTools, unknownText } from "../../report/status.ts";
 import { renderTool, severalToolsText, unknownToolText } from "../../report/tool.ts";
 import { describeThrown, messageOf } from "../../shared/protocol/errors.ts";
+import { LIMITS } from "../../shared/protocol/limits.ts";
 import { LOG_FILE } from "../../shared/snapshot/contract.ts";
 import { printable } from "../../shared/text/width.ts";
 import type { McpHost } from "../mcp-host.ts";
@@ -186,8 +187,11 @@ interface Given {
 /** Each answers the text of a notice, or anything else if the person has read it already. */
 const DO: Readonly<Record<Exclude<keyof typeof WORDS, ActionName>, (given: Given) => Promise<unknown>>> = {
   status: ({ host }) => status(host),
-  tools: async ({ server, host }) =>
-    (await absent(server, host)) ?? renderTools(host.catalog(), host.servers(), server),
+  tools: async ({ ctx, server, host }) => {
+    // A session of one command ends before its servers have told their tools.
+    if (!ctx.hasUI) await host.ask("settleTools", { timeoutMs: LIMITS.startupTimeoutMs });
+    return (await absent(server, host)) ?? renderTools(host.catalog(), await plannedServers(host), server);
+  },
   tool: ({ server = "", host }) => tool(server, host),
   resources: ({ server, host }) => resources(server, host),
   reconnect: ({ server, ctx, host }) => reconnect(server, ctx, host),

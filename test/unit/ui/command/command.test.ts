@@ -2,7 +2,7 @@
 import { lstat, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished, test } from "vitest";
+import { describe, expect, it, onTestFinished, test, vi } from "vitest";
 import { renderStatus, renderTools } from "../../../../src/report/status.ts";
 import { renderTool } from "../../../../src/report/tool.ts";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
@@ -235,6 +235,19 @@ describe("/mcp", () => {
     // Without a UI a notice is a line on stderr.
     expect(notices).toEqual([]);
     expect((await run(args)).notices).toEqual([["git: signed out.", "info"]]);
+  });
+
+  test("tools without a person -> they are waited for, and the servers of a session that has just begun are named", async () => {
+    const write = vi.spyOn(process.stderr, "write").mockReturnValue(true);
+    onTestFinished(() => write.mockRestore());
+    const { asked } = await run("tools", {
+      hasUI: false,
+      servers: () => [],
+      answers: { settleTools: () => [] },
+    });
+    expect(asked.map(([method]) => method)).toEqual(["settleTools", "status"]);
+    const printed = write.mock.calls.map(([text]) => text).join("");
+    expect(printed).toBe(`${renderTools(CATALOG, REPORT.servers, undefined)}\n`);
   });
 
   test("trust -> the questions are asked again; without a person the status says what waits", async () => {
