@@ -94,17 +94,21 @@ export function guardHandlers(pi: Pi): Pi {
   return Object.assign(Object.create(pi) as Pi, { on: on as Pi["on"], registerCommand });
 }
 
-/** The last notice that Pi may replace: where it stands in the transcript, and its text. */
-let replaceable: { manager: object; after: unknown; text: string } | undefined;
+/**
+ * The last notice that Pi may replace: where it stands in the transcript, and its text. Global, because the build has this module
+ * in the file of the screens as well, and a command's notice is followed by one of the session.
+ */
+const REPLACEABLE = Symbol.for("pi-mcp-threads:replaceable");
+const last = globalThis as { [REPLACEABLE]?: { manager: object; after: unknown; text: string } | undefined };
 const KEPT_CHARS = 20_000;
 
 /** Pi's terminal puts an info notice in the place of the one that it follows directly: then the older one goes along. */
 function withReplaced(manager: PiContext["sessionManager"], text: string): string {
   const after = manager.getBranch().at(-1);
-  const isReplaced = replaceable?.manager === manager && replaceable.after === after;
-  const joined = isReplaced ? `${replaceable?.text}\n\n${text}` : text;
+  const before = last[REPLACEABLE];
+  const joined = before?.manager === manager && before.after === after ? `${before.text}\n\n${text}` : text;
   const whole = joined.length > KEPT_CHARS ? text : joined;
-  replaceable = { manager, after, text: whole };
+  last[REPLACEABLE] = { manager, after, text: whole };
   return whole;
 }
 
@@ -112,7 +116,7 @@ export function notify(ctx: PiContext, message: string, level: NoticeLevel): voi
   let text = printable(message);
   if (ctx.mode === "tui") {
     if (level === "info") text = withReplaced(ctx.sessionManager, text);
-    else replaceable = undefined;
+    else last[REPLACEABLE] = undefined;
   }
   if (ctx.hasUI) ctx.ui.notify(text, level);
   else process.stderr.write(`${text.trim().replace(/\s*\n\s*/g, " | ")}\n`);

@@ -170,6 +170,16 @@ describe("info notices in Pi's terminal, which puts one in the place of the one 
     expect(texts(recording)).toEqual(["one", "one\n\ntwo", "one\n\ntwo\n\nthree"]);
   });
 
+  test("a notice of the screens' file, then one of main's -> both are there, although each has this module for itself", async () => {
+    const recording = createRecordingContext({ mode: "tui" });
+    notify(recording.ctx, "fs is added.", "info");
+    const again = new URL("../../../src/pi/extension.ts?again", import.meta.url).href;
+    const other = (await import(again)) as { notify: typeof notify };
+    expect(other.notify).not.toBe(notify);
+    other.notify(recording.ctx, "mcp.json: + fs", "info");
+    expect(recording.notices.at(-1)).toEqual(["fs is added.\n\nmcp.json: + fs", "info"]);
+  });
+
   test("behind a warning, or behind a new entry of the transcript -> on its own", () => {
     const branch: unknown[] = [{}];
     const recording = createRecordingContext({ mode: "tui", branch });
