@@ -69,19 +69,19 @@ interface Row {
 }
 
 const ROWS: Record<string, Row> = {
-  "never answers": { answer: () => undefined, code: "call_timeout", says: /no answer within/ },
+  "never answers": { answer: () => undefined, code: "call_timeout", says: /did not answer within/ },
   "sends headers without end": {
     answer: (socket) => {
       socket.write("HTTP/1.1 200 OK\r\n");
       trickle(socket, "x: y\r\n");
     },
     code: "call_timeout",
-    says: /no answer within/,
+    says: /did not answer within/,
   },
   "sends hints without end": {
     answer: (socket) => trickle(socket, head("103 Early Hints")),
     code: "call_timeout",
-    says: /no answer within/,
+    says: /did not answer within/,
   },
   "sends a byte at a time": {
     answer: (socket) => {
@@ -89,7 +89,7 @@ const ROWS: Record<string, Row> = {
       oneByte(socket);
     },
     code: "call_timeout",
-    says: /no answer within/,
+    says: /did not answer within/,
   },
   "sends comments without end": {
     answer: (socket) => {
@@ -97,13 +97,13 @@ const ROWS: Record<string, Row> = {
       trickle(socket, "3\r\n:x\n\r\n");
     },
     code: "call_timeout",
-    says: /no answer within/,
+    says: /did not answer within/,
   },
   "accepts, and never answers": {
     complete: true,
     answer: (socket) => socket.write(head("202 Accepted", "content-length: 0")),
     code: "call_timeout",
-    says: /no answer within/,
+    says: /did not answer within/,
   },
   "accepts with a body without end, and never answers": {
     answer: (socket) => {
@@ -111,13 +111,13 @@ const ROWS: Record<string, Row> = {
       oneByte(socket);
     },
     code: "call_timeout",
-    says: /no answer within/,
+    says: /did not answer within/,
   },
   "announces more than it sends": {
     answer: (socket, { message }) =>
       socket.write(`${head("200 OK", JSON_TYPE, "content-length: 9000")}${resultOf(message)}`),
     code: "call_timeout",
-    says: /no answer within/,
+    says: /did not answer within/,
   },
   "announces more than it sends, and closes": {
     answer: (socket, { message }) =>

@@ -537,7 +537,7 @@ describe("tool lists", () => {
     const at = await listed();
     const status = await at.settled("slow");
     const { pid } = await at.event("spawned", ({ server }) => server === "slow");
-    expect(await waitGone([pid], 10_000)).toEqual([]);
+    expect(await waitGone([pid], 30_000)).toEqual([]);
     expect(status).toMatchObject({
       state: "failed",
       error: { code: "connect_timeout", data: { server: "slow", timeoutMs: 500 } },
