@@ -313,9 +313,12 @@ describe("requests", () => {
     expect(await readFile(file, "utf8")).toBe(before);
   });
 
-  test("statistics that nobody asked for -> not captured", async () => {
+  test("statistics that no setting names -> captured; switched off -> not", async () => {
     const at = await openWith({});
-    expect(await at.session.requests.stats(NO_PARAMS, never())).toEqual({ captured: false });
+    const summary = { tools: [], moreTools: 0, tokensSaved: 0 };
+    expect(await at.session.requests.stats(NO_PARAMS, never())).toEqual({ captured: true, summary });
+    const off = await openWith({}, { settings: { captureStats: false } });
+    expect(await off.session.requests.stats(NO_PARAMS, never())).toEqual({ captured: false });
   });
 });
 
