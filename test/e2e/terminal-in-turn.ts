@@ -81,7 +81,7 @@ export function terminalInTurn(env: Readonly<Record<string, string>> = {}): Take
 
 const LEAVE_TRIES = 20;
 /** A key that comes while a page opens may be lost: then it is pressed again. */
-const LOST_KEY_MS = 1_500;
+const LOST_KEY_MS = 8_000;
 /** Each page of the panel, and each dialog, says what Escape does. */
 const COVERED = / {2}esc (close|back|clear)|^ esc back|escape\/ctrl\+c cancel/m;
 /** The page and what Escape does there: its numbers change by themselves, while Escape is still on its way. */
