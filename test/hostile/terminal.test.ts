@@ -155,7 +155,8 @@ describe.runIf(hasTmux)("in a real terminal", () => {
       await terminal.press("Escape");
       await terminal.until(/» All/);
     }
-    for (const shown of [/→ Tools/, /Find: wide/, /→ ✗ mine/]) {
+    // A filter from which a row was opened goes with the list.
+    for (const shown of [/→ Tools/, /Find: wide/]) {
       await terminal.press("Escape");
       await terminal.until(shown);
     }
