@@ -134,14 +134,11 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
       searchTools.declare(store.current());
       registrar.registerAll(store.current());
       registeredInMs = performance.now() - startedAt;
+      if (startRuntime !== startRuntimeLater) return;
       // Without a snapshot the first request waits for the worker's plan. Where no person types, the prompt comes at once,
-      // and its first call waits for the worker.
-      if (
-        startRuntime === startRuntimeLater &&
-        (store.checksum() === undefined || isForProgram(process.argv))
-      ) {
-        prepareRuntime(join(agentDir, LOG_FILE));
-      }
+      // and the first call of a shared server, which may run already, waits for the worker alone.
+      const isSharedCallNear = store.current().settings.shared === true && isForProgram(process.argv);
+      if (store.checksum() === undefined || isSharedCallNear) prepareRuntime(join(agentDir, LOG_FILE));
     },
     start: (ctx) => {
       // Over RPC `/new` sends session_start twice to one instance of the factory: the same session.

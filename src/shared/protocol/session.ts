@@ -94,6 +94,8 @@ export interface CatalogSettings {
   autoAuth: boolean;
   /** Absolute paths of the files that were read or looked for. */
   files: readonly string[];
+  /** A shared server that is not lazy is there: it may run already, so its first call waits for the worker alone. */
+  shared?: true;
 }
 
 export const DEFAULT_CATALOG_SETTINGS: CatalogSettings = {

@@ -8,7 +8,7 @@ import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { CatalogSettings, RemovedTools, SessionLimits } from "../../../src/shared/protocol/session.ts";
 import type { CatalogServer, PublishedTool, PublishResult, PublishTask } from "../../shared/tasks.ts";
 import type { Settings } from "../config/entry/settings.ts";
-import type { Server } from "../servers/server.ts";
+import { connectsShared, type Server } from "../servers/server.ts";
 import { exposedTools, prefixOf } from "../tools/listed.ts";
 import type { CacheWorker } from "./cache-worker.ts";
 
@@ -49,7 +49,10 @@ export const publishTask = (
   configFiles: readonly string[],
 ): PublishTask => ({
   servers: servers.map((server) => catalogServer(server, settings)),
-  settings: catalogSettings(settings, configFiles),
+  settings: {
+    ...catalogSettings(settings, configFiles),
+    ...(servers.some(connectsShared) ? { shared: true as const } : {}),
+  },
 });
 
 /** `files`: the files that the configuration was read from. */

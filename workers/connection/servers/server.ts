@@ -92,6 +92,10 @@ export interface ServerTimings {
   lateCalls: number;
 }
 
+/** Whether the server is to be connected, and may run already, for another session. */
+export const connectsShared = ({ definition: { enabled, lifecycle, shared } }: Server): boolean =>
+  enabled && lifecycle !== "lazy" && shared === true;
+
 export class Server extends ServerLists {
   readonly log;
   readonly timings: ServerTimings = { slowestCallMs: 0, lateCalls: 0 };

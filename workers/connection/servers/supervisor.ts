@@ -10,7 +10,7 @@ import { createGate } from "../../shared/pace/pace.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { Plan } from "../config/plan/plan.ts";
 import type { KnownTools } from "./lists.ts";
-import { Server, type ServerContext } from "./server.ts";
+import { connectsShared, Server, type ServerContext } from "./server.ts";
 import { noServer } from "./status.ts";
 
 export interface SupervisorContext extends Omit<ServerContext, "gate"> {
@@ -55,9 +55,7 @@ export class Supervisor {
 
   /** Whether a server is to be connected that may run already, for another session. */
   get connectsShared(): boolean {
-    return this.servers.some(
-      ({ definition: { enabled, lifecycle, shared } }) => enabled && lifecycle !== "lazy" && shared === true,
-    );
+    return this.servers.some(connectsShared);
   }
 
   /** Names for which `get` answers, or throws something more precise than `unknown_server`. */

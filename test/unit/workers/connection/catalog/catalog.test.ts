@@ -6,7 +6,7 @@ import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import { DEFAULT_CATALOG_SETTINGS } from "../../../../../src/shared/protocol/session.ts";
 import type { CacheWorker, PublishLimits } from "../../../../../workers/connection/catalog/cache-worker.ts";
 import { type CatalogOptions, CatalogPublisher } from "../../../../../workers/connection/catalog/catalog.ts";
-import { catalogSettings } from "../../../../../workers/connection/catalog/publish.ts";
+import { catalogSettings, publishTask } from "../../../../../workers/connection/catalog/publish.ts";
 import { parseEntry } from "../../../../../workers/connection/config/entry/definition.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../../../../../workers/connection/config/entry/settings.ts";
 import type { Server } from "../../../../../workers/connection/servers/server.ts";
@@ -332,4 +332,14 @@ test.each<[Partial<Settings>, object]>([
     ...own,
     files: ["/a"],
   });
+});
+
+test.each<[object, true | undefined]>([
+  [{ shared: true, lifecycle: "eager" }, true],
+  [{ shared: true }, undefined],
+  [{ lifecycle: "eager" }, undefined],
+  [{ shared: true, lifecycle: "eager", enabled: false }, undefined],
+])("a server with %j -> the snapshot says of a shared one that connects by itself: %s", (entry, shared) => {
+  const { settings } = publishTask([server("a"), server("b", entry)], DEFAULT_SETTINGS, NO_FILES);
+  expect(settings.shared).toBe(shared);
 });
