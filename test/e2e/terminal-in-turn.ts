@@ -90,11 +90,20 @@ function pageOf(screen: string): string {
   return `${[...title].at(-1)?.[1]} ${COVERED.exec(screen)?.[0]}`;
 }
 
+/** An Escape that is still on its way makes another key of the letter behind it: such a letter is typed here, and removed. */
+async function typesAgain(terminal: Terminal): Promise<void> {
+  await terminal.press("C-u");
+  await terminal.type("xx");
+  await terminal.until(/^─{10,}\n ?x{1,2}\n─{10,}\n~/m);
+  await terminal.press("C-u");
+  await terminal.until(/^─{10,}\n\n─{10,}\n~/m);
+}
+
 /** Goes back until Pi's editor is on the screen. A second Escape that comes late would make another key of the one behind it. */
 export async function leavePanel(terminal: Terminal): Promise<void> {
   for (let tries = 0; tries < LEAVE_TRIES; tries++) {
     const before = (await terminal.until(new RegExp(`${COVERED.source}|${EDITOR.source}`, "m"))).join("\n");
-    if (!COVERED.test(before)) return;
+    if (!COVERED.test(before)) return typesAgain(terminal);
     await terminal.press("Escape");
     let after = before;
     const endsAt = performance.now() + LOST_KEY_MS;
