@@ -12,7 +12,7 @@ import type { AddedMessage, Pi, PiContext } from "../pi/api.ts";
 import type { Runtime } from "../runtime/contract.ts";
 import { messageOf } from "../shared/protocol/errors.ts";
 import type { ServerStatus } from "../shared/protocol/session.ts";
-import type { SnapshotKey, SnapshotServer } from "../shared/snapshot/contract.ts";
+import { PROJECT_FILES, type SnapshotKey, type SnapshotServer } from "../shared/snapshot/contract.ts";
 import type { DirectRule } from "../tools/book.ts";
 import { type DeclaredTool, declaredTools, serverByName } from "../tools/branch.ts";
 import type { Registrar } from "../tools/registrar.ts";
@@ -53,8 +53,7 @@ export const isLearning = (
 const configFiles = ({ agentDir, key, store }: AwaitDirectOptions): string[] => [
   join(agentDir, "mcp.json"),
   join(homedir(), ".config", "mcp", "mcp.json"),
-  join(key().cwd, ".mcp.json"),
-  join(key().cwd, ".pi", "mcp.json"),
+  ...PROJECT_FILES.map((file) => join(key().cwd, file)),
   ...store.current().settings.files,
 ];
 

@@ -2,8 +2,7 @@
 import { access } from "node:fs/promises";
 import { join } from "node:path";
 import type { PiContext } from "../pi/api.ts";
-
-const FILES = [".mcp.json", join(".pi", "mcp.json")];
+import { PROJECT_FILES } from "../shared/snapshot/contract.ts";
 
 /** Those that are there, from the folder on; none of a folder that Pi trusts. */
 export async function untrustedFiles(
@@ -11,7 +10,7 @@ export async function untrustedFiles(
 ): Promise<readonly string[]> {
   if (ctx.isProjectTrusted()) return [];
   const found = await Promise.all(
-    FILES.map((file) =>
+    PROJECT_FILES.map((file) =>
       access(join(ctx.cwd, file)).then(
         () => [file],
         () => [],

@@ -125,25 +125,24 @@ function divided(
   return whole ? [whole.server.name, whole.tool, ...others] : given;
 }
 
-function serversOf(place: Place): Candidate[] {
-  const { servers } = createCatalogStore(place.agentDir, place.key).current();
-  return servers
-    .filter(({ project }) => !project || isTrusted(place))
-    .map(({ name, description }) => ({ value: name, about: description }));
+const described = (all: readonly { name: string; description?: string | undefined }[]): Candidate[] =>
+  all.map(({ name, description }) => ({ value: name, about: description }));
+
+/** What is known in the place, without what its project may not show. */
+function knownIn(place: Place) {
+  const catalog = createCatalogStore(place.agentDir, place.key).current();
+  const isShown = ({ project }: { project: boolean }): boolean => !project || isTrusted(place);
+  return { catalog, isShown, servers: catalog.servers.filter(isShown) };
 }
 
 function valuesFor({ command, given: written, typed }: Unfinished, place: Place): Candidate[] {
-  const catalog = createCatalogStore(place.agentDir, place.key).current();
-  const isShown = ({ project }: { project: boolean }): boolean => !project || isTrusted(place);
-  const servers = catalog.servers.filter(isShown);
+  const { catalog, isShown, servers } = knownIn(place);
   const tools = catalog.tools.filter(({ server }) => isShown(server));
   const given = command === "call" ? divided(written, tools, servers) : written;
   const { arguments: wanted = [] } = WORDS[command];
   const argument = wanted[Math.min(given.length, wanted.length - 1)];
   if (!argument || (given.length >= wanted.length && !argument.many)) return [];
   const server = servers.find(({ name }) => name === given[0]);
-  const whole = (): Candidate[] =>
-    tools.map(({ name, description }) => ({ value: name, about: description }));
   switch (argument.kind) {
     case "shell":
       return named(SHELLS);
@@ -157,11 +156,11 @@ function valuesFor({ command, given: written, typed }: Unfinished, place: Place)
         const isOn = (name: string): boolean => catalog.servers.some((one) => one.name === name);
         return named(Object.keys(cached(place.agentDir)).filter((name) => !isOn(name)));
       }
-      const all = servers.map(({ name, description }) => ({ value: name, about: description }));
-      return command === "call" && /__/.test(typed) ? [...all, ...whole()] : all;
+      const all = described(servers);
+      return command === "call" && /__/.test(typed) ? [...all, ...described(tools)] : all;
     }
     case "tool":
-      if (given.length === 0) return whole();
+      if (given.length === 0) return described(tools);
       return tools
         .filter((tool) => tool.server.name === given[0])
         .map(({ tool, description }) => ({ value: tool, about: description }));
@@ -228,7 +227,8 @@ export function candidates(typed: string, place: Place): Candidate[] {
   const last = words.at(-1) ?? "";
   const option = optionWithValue(last, optionsOf(known));
   // Without values of its own the shell completes names of files.
-  if (option) return fitting(option.name === "server" ? serversOf(place) : named(option.values ?? []));
+  if (option)
+    return fitting(option.name === "server" ? described(knownIn(place).servers) : named(option.values ?? []));
   if (known === undefined) return command === undefined || command === "help" ? fitting(commands()) : [];
   if (words[0] === "help") return [];
   return fitting(valuesFor({ command: known, given, typed: current }, place));

@@ -10,7 +10,7 @@ import { refusedLine, serverName } from "../../report/server-name.ts";
 import { describeError } from "../../shared/protocol/errors.ts";
 import type { SessionFacts, StatusReport } from "../../shared/protocol/session.ts";
 import { fileStamp, isObject } from "../../shared/protocol/values.ts";
-import type { SnapshotKey } from "../../shared/snapshot/contract.ts";
+import { PROJECT_FILES, type SnapshotKey } from "../../shared/snapshot/contract.ts";
 import { EXIT, Failure, usage } from "../console/failure.ts";
 import { readRegular, TRUST_FILE_BYTES } from "./read-regular.ts";
 
@@ -113,7 +113,7 @@ export const factsOf = (place: Place): Omit<SessionFacts, "snapshotChecksum"> =>
 /** What the person must know of files that are left out; undefined: nothing is. */
 export function leftOutNote({ key: { cwd }, trust }: Place): string | undefined {
   if (trust.trust !== "no") return undefined;
-  const files = [".mcp.json", join(".pi", "mcp.json")].filter((file) => existsSync(join(cwd, file)));
+  const files = PROJECT_FILES.filter((file) => existsSync(join(cwd, file)));
   if (files.length === 0) return undefined;
   const which = files.join(" and ");
   return `${which} of this folder ${files.length === 1 ? "is" : "are"} left out: ${trust.reason}. Start Pi here and trust the project, or add --trust-project.`;

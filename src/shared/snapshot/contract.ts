@@ -108,6 +108,9 @@ export const SNAPSHOT_FOLDER = "mcp-snapshots";
 export const LOG_FILE = "mcp-threads.log";
 export const SIGN_IN_FOLDER = "mcp-oauth";
 
+/** The project's own files, from its folder on. */
+export const PROJECT_FILES = [".mcp.json", ".pi/mcp.json"] as const;
+
 /** Names a snapshot: there is one for each working directory and `--mcp-config` file. */
 export interface SnapshotKey {
   cwd: string;
