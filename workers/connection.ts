@@ -6,6 +6,7 @@ import { isMainThread, threadId, workerData } from "node:worker_threads";
 import { expose, wrap } from "comlink";
 import type { MainApi, WorkerEvent } from "../src/shared/protocol/contract.ts";
 import { createTurnEndpoint, type WorkerBoot } from "../src/shared/protocol/port.ts";
+import { compileHeavyIn } from "./connection/messages/heavy-thread.ts";
 import { createAnswer, createAskUser, serve } from "./connection/rpc.ts";
 import { createTalkers } from "./connection/servers/talkers.ts";
 import { nameCommandsFor } from "./shared/commands.ts";
@@ -41,6 +42,7 @@ process.on("unhandledRejection", (reason) => {
 const talkers = createTalkers(boot.talk, emit);
 const main = wrap<MainApi>(endpoint);
 const askUser = createAskUser(main);
+compileHeavyIn(boot.compileCache);
 findOwnFilesBy(() => main.workerFolder());
 const answer = createAnswer({ emit, askUser, log, talkers, compileCache: boot.compileCache });
 expose(serve(answer, log), endpoint);

@@ -4,11 +4,13 @@
  * writes no file and knows no server: the connection worker does that for it.
  */
 import { parentPort } from "node:worker_threads";
-import { asToolResult, type ReadLong } from "./connection/messages/heavy.ts";
+import { toolResultOf } from "./connection/messages/as-tool-result.ts";
+import type { ReadLong } from "./connection/messages/heavy.ts";
 import type { FromHeavy, ToHeavy } from "./connection/messages/heavy-thread.ts";
 import { readLong } from "./connection/messages/incoming.ts";
 import { prune } from "./connection/messages/prune.ts";
-import { type HeldOptions, inBytes, linksIn, shapeResult, toShaped } from "./connection/results/shape.ts";
+import type { HeldOptions } from "./connection/results/anywhere.ts";
+import { inBytes, linksIn, shapeResult, toShaped } from "./connection/results/shape.ts";
 import { createRedactor } from "./connection/secrets/redact.ts";
 
 const port = parentPort;
@@ -19,22 +21,21 @@ const say = (message: FromHeavy, transfer: ArrayBuffer[] = []): void => port.pos
 type Read = Extract<ToHeavy, { read: unknown }>;
 type Shape = Extract<ToHeavy, { shape: unknown }>;
 
-/** The results of the last message, by the position of their message in it. */
-let held = { of: 0, results: new Map<number, Record<string, unknown>>() };
-
-/** Memory for the bytes of one message after the other: the system takes as long to give new memory as to fill it. */
-let room = Buffer.alloc(0);
-
-function together(parts: Read["read"]["parts"]): Buffer {
-  const length = parts.reduce((all, [, bytes]) => all + bytes, 0);
-  if (room.length < length) room = Buffer.allocUnsafeSlow(length);
-  let at = 0;
-  for (const [buffer, bytes] of parts) at += Buffer.from(buffer, 0, bytes).copy(room, at);
-  return room.subarray(0, length);
+interface Held {
+  of: number;
+  results: Map<number, Record<string, unknown>>;
+  /** What held the bytes of the message. The first file of a result takes it, since new memory takes as long as to fill it. */
+  room?: ArrayBuffer | undefined;
 }
 
-function read({ job, read: { parts, batches, asked } }: Read): { answer: ReadLong; transfer: ArrayBuffer[] } {
-  const bytes = together(parts);
+/** The results of the last message, by the position of their message in it. */
+let held: Held = { of: 0, results: new Map() };
+
+function read({ job, read: { bytes: room, length, batches, asked } }: Read): {
+  answer: ReadLong;
+  transfer: ArrayBuffer[];
+} {
+  const bytes = Buffer.from(room, 0, length);
   const methods = new Map(asked);
   const incoming = readLong(bytes, { batches, asked: methods, onId: (about) => say({ job, about }) });
   if (incoming.kind === "refused")
@@ -50,7 +51,7 @@ function read({ job, read: { parts, batches, asked } }: Read): { answer: ReadLon
     }
     return pruned;
   });
-  if (results.size > 0) held = { of: job, results };
+  if (results.size > 0) held = { of: job, results, room };
   const transfer = messages.flatMap(({ items }) => items?.pieces.map(({ buffer }) => buffer) ?? []);
   return { answer: { kind: "messages", messages }, transfer };
 }
@@ -69,7 +70,7 @@ async function shape({ job, shape: { of, index, task } }: Shape): Promise<void> 
   held.results.delete(index);
   if (!result) throw new Error("another message took its place");
   const { secrets, ...options } = task.options as unknown as HeldOptions;
-  const whole = asToolResult(task.as, result);
+  const whole = toolResultOf(task.as, result);
   const links = linksIn(whole);
   const sentences = links.length === 0 ? [] : await ask<string[]>(job, links);
   const known = new Map(links.map((uri, i) => [uri, sentences[i]]));
@@ -80,8 +81,9 @@ async function shape({ job, shape: { of, index, task } }: Shape): Promise<void> 
     readResource: (uri) => (known.has(uri) ? known.get(uri) : ""),
     store: {
       save: (parts, label, extension) => {
-        const bytes = inBytes(parts);
-        const transfer = bytes.map(({ buffer }) => buffer);
+        const bytes = inBytes(parts, held.room);
+        held.room = undefined;
+        const transfer = [...new Set(bytes.map(({ buffer }) => buffer))];
         return ask(job, { parts: bytes, label, extension }, transfer);
       },
     },

@@ -5,7 +5,8 @@ import type { ThreadsError } from "../../src/shared/protocol/errors.ts";
 import type { HttpTarget } from "../../workers/connection/config/entry/definition.ts";
 import type { Connection, ConnectOptions } from "../../workers/connection/mcp/connection.ts";
 import { heldIn } from "../../workers/connection/messages/heavy.ts";
-import { inBytes, shapeAnywhere } from "../../workers/connection/results/shape.ts";
+import { shapeAnywhere } from "../../workers/connection/results/anywhere.ts";
+import { inBytes } from "../../workers/connection/results/shape.ts";
 import { connectHttp } from "../../workers/connection/transports/http/http.ts";
 import {
   answerWell,

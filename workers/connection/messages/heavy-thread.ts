@@ -14,13 +14,14 @@ import { isFileGone } from "../../shared/log.ts";
 import { OwnFile } from "../../shared/own-file.ts";
 import { WorkLimit } from "../../shared/pace/turns.ts";
 import type { RequestId } from "../mcp/wire/wire.ts";
+import type { ResultKind } from "./as-tool-result.ts";
 import { type TooLarge, tooLaborious, unreadable } from "./too-large.ts";
 
 /** What the thread gets. `job` numbers the work; an answer to a question of the thread has its number. */
 export type ToHeavy =
   | {
       job: number;
-      read: { parts: [ArrayBuffer, bytes: number][]; batches: boolean; asked: [string, string][] };
+      read: { bytes: ArrayBuffer; length: number; batches: boolean; asked: [string, string][] };
     }
   | { job: number; shape: { of: number; index: number; task: ShapeTask } }
   | { answer: number; value: unknown };
@@ -38,7 +39,7 @@ type Question = Extract<FromHeavy, { ask: number }>;
 
 /** What a held result is, and the options with which it is shaped: plain data. */
 export interface ShapeTask {
-  as: "call" | "resource" | "prompt";
+  as: ResultKind;
   options: Record<string, unknown>;
 }
 
@@ -78,6 +79,13 @@ const isRaw = import.meta.url.endsWith(".ts");
 const heavyFile = new OwnFile(
   fileURLToPath(new URL(isRaw ? "../../heavy.ts" : "./heavy.js", import.meta.url)),
 );
+
+let compileCache: string | undefined;
+
+/** The folder of Node's compile cache, if the environment does not name it: half of what the thread loads is compiled there. */
+export const compileHeavyIn = (folder: string | undefined): void => {
+  compileCache = folder;
+};
 
 /** Remembers which code belongs to this worker. */
 export const rememberHeavyFile = (): void => heavyFile.remember();
@@ -197,6 +205,7 @@ export class HeavyThread {
     }
     const thread = new Worker(heavyFile.path, {
       name: "pi-mcp-threads heavy",
+      ...(compileCache && { env: { ...process.env, NODE_COMPILE_CACHE: compileCache } }),
       stdout: true,
       stderr: true,
       resourceLimits: { maxOldGenerationSizeMb: LIMITS.workerHeapMebibytes },

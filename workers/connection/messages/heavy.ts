@@ -1,15 +1,13 @@
 /**
  * A long message as the connection worker gets it from the thread: the few parts that are read here, and results that stay
- * there until they are shaped. The results of requests that a person makes are shaped as those of a tool; what is no message
- * in them is left out.
+ * there until they are shaped.
  */
-
-import { asList, isObject } from "../../../src/shared/protocol/values.ts";
 import { createReader, inTurn } from "../../shared/pace/turns.ts";
 import type { CallToolResult, JSONRPCMessage, RequestId } from "../mcp/wire/wire.ts";
+import { type ResultKind, toolResultOf } from "./as-tool-result.ts";
 import { type AnswerHeavy, type HeavyFailure, HeavyThread, type ShapeTask } from "./heavy-thread.ts";
 import { countRead, type Incoming } from "./incoming.ts";
-import type { Blocks } from "./pieces.ts";
+import type { LongBytes } from "./pieces.ts";
 import { errorOf, LongErrorData, type Pruned } from "./prune.ts";
 import { TooLarge, unreadable } from "./too-large.ts";
 
@@ -96,20 +94,21 @@ export const warmHeavy = (): void => ownThread.warm();
 
 /** Reads a long message in the thread. Never rejects. */
 export async function readHeavy(
-  { blocks, length: bytes }: Blocks,
+  { buffer, length: bytes }: LongBytes,
   { server, batches, asked, onNote, isOver, thread: heavy = ownThread }: HeavyOptions,
 ): Promise<Incoming> {
   countRead(bytes);
   const job = heavy.newJob();
-  const read = {
-    parts: blocks.map((block): [ArrayBuffer, number] => [block.buffer, block.length]),
-    batches,
-    asked: [...asked],
-  };
-  const transfer = blocks.map(({ buffer }) => buffer);
+  const read = { bytes: buffer, length: bytes, batches, asked: [...asked] };
   let answer: ReadLong;
   try {
-    answer = (await heavy.run({ server, bytes, message: { job, read }, transfer, isOver })) as ReadLong;
+    answer = (await heavy.run({
+      server,
+      bytes,
+      message: { job, read },
+      transfer: [buffer],
+      isOver,
+    })) as ReadLong;
   } catch (error) {
     const { excess, id } = error as HeavyFailure;
     return { kind: "refused", error: excess, id };
@@ -127,45 +126,11 @@ export async function readHeavy(
   return { kind: "messages", messages };
 }
 
-type Result = Record<string, unknown>;
-type ResultKind = "call" | "resource" | "prompt";
-
-/** Without annotations: whom a block is meant for does not count, since the person asked for the prompt. */
-const withoutAnnotations = (block: unknown): unknown => {
-  if (!isObject(block)) return block;
-  const { annotations: _annotations, ...rest } = block;
-  return rest;
-};
-
-/**
- * The blocks of all messages of a prompt (MCP 2025-11-25, server/prompts). A message may hold one block or, from some
- * servers, a list of blocks. A line says where the role changes, because everything becomes one message of the user.
- */
-function promptBlocks({ messages }: Result): unknown[] {
-  const blocks: unknown[] = [];
-  let role = "user";
-  for (const message of asList(messages)) {
-    if (!isObject(message)) continue;
-    const speaker = message.role === "assistant" ? "assistant" : "user";
-    if (speaker !== role) blocks.push({ type: "text", text: `[${speaker}]` });
-    role = speaker;
-    const { content } = message;
-    for (const block of Array.isArray(content) ? content : [content]) blocks.push(withoutAnnotations(block));
-  }
-  return blocks;
-}
-
-/** The contents of a resource (the same revision, server/resources), as a tool that embeds the resource answers. */
-const resourceBlocks = ({ contents }: Result): unknown[] =>
-  asList(contents).map((resource) => ({ type: "resource", resource }));
-
 /** A result that is in the thread for long messages stays there. */
-export function asToolResult(kind: ResultKind, result: Result): CallToolResult {
-  if (kind === "call") return result as CallToolResult;
+export function asToolResult(kind: ResultKind, result: Record<string, unknown>): CallToolResult {
   const { held } = result;
-  if (held instanceof HeldResult) return { content: [], held: held.read(kind) };
-  const blocks = kind === "prompt" ? promptBlocks(result) : resourceBlocks(result);
-  return { content: blocks as CallToolResult["content"] };
+  if (kind === "call" || !(held instanceof HeldResult)) return toolResultOf(kind, result);
+  return { content: [], held: held.read(kind) };
 }
 
 /** The result if it is in the thread for long messages. */

@@ -1,56 +1,66 @@
 /**
  * The bytes of one message that is not complete, in the pieces in which they come. Small pieces are copied together,
- * because a message of 64 MiB that comes byte by byte would otherwise cost some GB of objects. A long message is kept
- * in blocks that can be handed to another thread, which puts them together.
+ * because a message of 64 MiB that comes byte by byte would otherwise cost some GB of objects. A long message is put together
+ * as it comes, so that it can be handed to another thread as it is: copied there at its end, 60 MB would take 80 ms.
  */
 import { LONG_BYTES } from "./incoming.ts";
 
 /** A piece of this size or more is kept as it is, in a message that is not long. */
 const LARGE_BYTES = 16 * 1024;
 const BLOCK_BYTES = 64 * 1024;
-/** A piece of a long message with memory of its own is handed over with that memory. Smaller ones are copied together. */
-const OWN_BYTES = 32 * 1024;
 /** Most messages come in a few pieces, which are kept as they are, whatever their size. */
 const FEW_PIECES = 32;
 const NO_BLOCK = Buffer.alloc(0);
+/** The room of a long message grows by this. The system gives the memory when the bytes come. */
+const GROWN_BYTES = 1024 * 1024;
+/** The start of a long message that is looked at before the message is read. */
+const HEAD_BYTES = 64 * 1024;
 
-/** The bytes of a long message. Each block has memory of its own, so that it can be handed to another thread. */
-export class Blocks {
-  readonly blocks: readonly Buffer<ArrayBuffer>[];
+/** A long message: the first `length` bytes of a buffer of its own, which can be handed to another thread. */
+export class LongBytes {
+  readonly buffer: ArrayBuffer;
   readonly length: number;
 
-  constructor(blocks: readonly Buffer<ArrayBuffer>[], length: number) {
-    this.blocks = blocks;
+  constructor(buffer: ArrayBuffer, length: number) {
+    this.buffer = buffer;
     this.length = length;
   }
 
   /** The first bytes, at most 64 KiB of them. */
   get head(): Buffer {
-    return this.blocks[0] ?? NO_BLOCK;
+    return Buffer.from(this.buffer, 0, Math.min(this.length, HEAD_BYTES));
   }
 }
 
-/** All bytes of a message: a long one in blocks. */
-export type Received = Buffer | Blocks;
+/** All bytes of a message. */
+export type Received = Buffer | LongBytes;
 
 /** The start of it, for a line in the log. */
 export const startOf = (received: Received, bytes: number): string =>
-  (received instanceof Blocks ? received.head : received).toString("utf8", 0, bytes);
+  (received instanceof LongBytes ? received.head : received).toString("utf8", 0, bytes);
 
 export class Pieces {
   bytes = 0;
+  readonly #maxBytes: number;
   #parts: Buffer[] = [];
   #block: Buffer<ArrayBuffer> = NO_BLOCK;
   /** Start and end of the bytes in the block that are not in `#parts` yet. */
   #from = 0;
   #filled = 0;
-  #isLong = false;
+  /** The room of a long message. */
+  #long: Uint8Array<ArrayBuffer> | undefined;
+
+  /** `maxBytes`: whoever pushes sees to it that no message has more. */
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
 
   push(piece: Buffer): void {
     if (piece.length === 0) return;
+    const before = this.bytes;
     this.bytes += piece.length;
-    if (!this.#isLong && this.bytes > LONG_BYTES) this.#becomeLong();
-    if (this.#isLong) this.#keepLong(piece);
+    if (!this.#long && this.bytes > LONG_BYTES) this.#becomeLong();
+    if (this.#long) this.#keepLong(this.#long, piece, before);
     else if (piece.length < LARGE_BYTES && this.#parts.length >= FEW_PIECES) this.#copy(piece);
     else {
       this.#flush();
@@ -61,12 +71,11 @@ export class Pieces {
   /** Returns all bytes and forgets the pieces. */
   take(): Received {
     this.#startBlock(NO_BLOCK);
-    const [parts, bytes, isLong] = [this.#parts, this.bytes, this.#isLong];
+    const [parts, bytes, long] = [this.#parts, this.bytes, this.#long];
     this.#parts = [];
     this.bytes = 0;
-    this.#isLong = false;
-    // Every part of a long message is the start of a block of its own.
-    if (isLong) return new Blocks(parts as Buffer<ArrayBuffer>[], bytes);
+    this.#long = undefined;
+    if (long) return new LongBytes(long.buffer, bytes);
     const [only] = parts;
     return parts.length === 1 && only ? only : Buffer.concat(parts, bytes);
   }
@@ -89,27 +98,23 @@ export class Pieces {
     this.#filled += piece.copy(this.#block, this.#filled);
   }
 
-  #keepLong(piece: Buffer): void {
-    const { length, buffer } = piece;
-    // Whoever reads a stream gets each piece for itself, so no other code looks at the memory that the piece fills.
-    if (length >= OWN_BYTES && length === buffer.byteLength && buffer instanceof ArrayBuffer) {
-      this.#startBlock(NO_BLOCK);
-      this.#parts.push(piece);
-      return;
-    }
-    for (let at = 0; at < length; ) {
-      if (this.#filled === this.#block.length) this.#startBlock(Buffer.allocUnsafeSlow(BLOCK_BYTES));
-      const copied = piece.copy(this.#block, this.#filled, at);
-      this.#filled += copied;
-      at += copied;
-    }
+  #keepLong({ buffer }: Uint8Array<ArrayBuffer>, piece: Buffer, at: number): void {
+    const end = at + piece.length;
+    if (end > buffer.byteLength)
+      buffer.resize(Math.min(Math.max(end, buffer.byteLength + GROWN_BYTES), this.#maxBytes));
+    this.#long?.set(piece, at);
   }
 
   #becomeLong(): void {
     this.#startBlock(NO_BLOCK);
     const before = this.#parts;
     this.#parts = [];
-    this.#isLong = true;
-    for (const part of before) this.#keepLong(part);
+    // What is reserved is no memory yet: the buffer grows in place, without a copy.
+    this.#long = new Uint8Array(new ArrayBuffer(0, { maxByteLength: this.#maxBytes }));
+    let at = 0;
+    for (const part of before) {
+      this.#keepLong(this.#long, part, at);
+      at += part.length;
+    }
   }
 }

@@ -17,7 +17,7 @@ import {
   readShort,
   refusalOf,
 } from "./incoming.ts";
-import { Blocks, type Received } from "./pieces.ts";
+import { LongBytes, type Received } from "./pieces.ts";
 import { type Noise, type TooLarge, tooSlow } from "./too-large.ts";
 
 /** One connection whose messages are read. */
@@ -49,7 +49,7 @@ const HANDED = Promise.resolve();
  * message that is too large, and for too much noise.
  */
 export function receive(received: Received, to: Receiver): undefined | Promise<unknown> {
-  if (received instanceof Blocks) return receiveLong(received, to);
+  if (received instanceof LongBytes) return receiveLong(received, to);
   if (to.noise.isLoud && !received.includes(MARK)) {
     to.noise.add(1, received.length);
     return undefined;
@@ -57,7 +57,7 @@ export function receive(received: Received, to: Receiver): undefined | Promise<u
   return settle(readShort(received, { batches: to.batches() }), received, to);
 }
 
-async function receiveLong(received: Blocks, to: Receiver): Promise<void> {
+async function receiveLong(received: LongBytes, to: Receiver): Promise<void> {
   const { server, asked, isOver, onNote } = to;
   const batches = to.batches();
   const incoming: Incoming = mayBeMessage(received.head, { batches })

@@ -8,8 +8,8 @@ import type { ResultContent } from "../../../src/shared/protocol/calls.ts";
 import { textBlock } from "../../../src/shared/text/clean-blocks.ts";
 import { isHighSurrogate, isLowSurrogate } from "../../../src/shared/text/unprintable.ts";
 import type { GuardLimits } from "../config/entry/settings.ts";
+import type { ResultStore, Saved } from "./files.ts";
 import { amount, type Structure, structureOf } from "./outline.ts";
-import type { ResultStore, Saved } from "./store.ts";
 
 interface Budget {
   bytes: number;
@@ -273,24 +273,27 @@ export async function guardOutput(
   const whole = total(parts);
   if (isWithin(whole, limits)) return { content: [...content], cut: false };
   const found = structures(parts, limits);
-  const saved = await store.save([...wholeText(content)], label, extensionOf(parts, found));
-  const stored = "path" in saved ? { storedAt: saved.path } : {};
-  const where = whereWhole(saved);
+  const saving = store.save([...wholeText(content)], label, extensionOf(parts, found));
+  const stored = (saved: Saved): { storedAt?: string } => ("path" in saved ? { storedAt: saved.path } : {});
   if (found) {
+    const saved = await saving;
+    const where = whereWhole(saved);
     const first = Math.min(...found.keys());
     const shown = content.map((part, index) => {
       const structure = found.get(index);
       return structure ? textBlock(structureText(structure, index === first ? ` ${where}` : "")) : part;
     });
-    return { content: shown, cut: true, ...stored };
+    return { content: shown, cut: true, ...stored(saved) };
   }
+  // While the file is written.
   const cut = cutAt(parts, limits);
   const kept = total(keptParts(parts, cut));
   const missing = `${bytesText(whole.bytes - kept.bytes)} of ${bytesText(whole.bytes)}`;
   const missingLines = whole.lines - kept.lines;
   const ofLines =
     missingLines > 0 ? ` (${amount(missingLines, "line")} of ${whole.lines.toLocaleString("en")})` : "";
+  const saved = await saving;
   // ASCII: one character beyond Latin-1 would make each copy of the whole text in Pi twice as large and slower to read.
-  const notice = `[... ${missing}${ofLines} left out here. ${where}]`;
-  return { content: withoutMiddle(parts, cut, notice), cut: true, ...stored };
+  const notice = `[... ${missing}${ofLines} left out here. ${whereWhole(saved)}]`;
+  return { content: withoutMiddle(parts, cut, notice), cut: true, ...stored(saved) };
 }

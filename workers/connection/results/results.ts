@@ -13,8 +13,9 @@ import { guardFrom, type Settings } from "../config/entry/settings.ts";
 import type { Server } from "../servers/server.ts";
 import { resourceReader } from "../tools/listed.ts";
 import type { ResultSettings } from "./content.ts";
+import type { ResultStore } from "./files.ts";
 import { createStats, readStats, type Stats, type StatsEntry, statsSettings } from "./stats.ts";
-import { createResultStore, RESULTS_FOLDER, type ResultStore, removeOldResults } from "./store.ts";
+import { createResultStore, RESULTS_FOLDER, removeOldResults } from "./store.ts";
 import { toonWanted } from "./structured.ts";
 
 const TOOL_CHARS = 200;

@@ -10,9 +10,7 @@ import { isObject } from "../../../src/shared/protocol/values.ts";
 import { cleanBlocks, isTextBlock as isText, textBlock } from "../../../src/shared/text/clean-blocks.ts";
 import { cleanText } from "../../../src/shared/text/unprintable.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
-import { heldIn } from "../messages/heavy.ts";
-import { callTooLarge, TooLarge } from "../messages/too-large.ts";
-import type { Redactor, Secrets } from "../secrets/redact.ts";
+import type { Redactor } from "../secrets/redact.ts";
 import {
   blockContent,
   imageForPerson,
@@ -21,8 +19,8 @@ import {
   type ShapeOptions,
   word,
 } from "./content.ts";
+import { joined, limitFiles, type ResultStore } from "./files.ts";
 import { fitsGuard, type Guarded, guardOutput, measure, whereWhole, wholeText } from "./guard.ts";
-import { joined, limitFiles, type ResultStore, type Saved } from "./store.ts";
 import { forScript, readStructured, type Structured, structuredForModel, toonOr } from "./structured.ts";
 
 const FOR_USER_CHARS = 4_000;
@@ -148,7 +146,10 @@ export async function shapeResult(result: CallToolResult, options: ShapeOptions)
   // A text that is too long even as TOON stays JSON: the file is more useful, and the preview needs its structure.
   const best = fitsGuard(encoded, limits) ? encoded : all;
   const label = `${server}-${tool}`;
-  const guarded = await guardOutput(best, { limits, store, label });
+  const guarding = guardOutput(best, { limits, store, label });
+  // Counted while the file is written.
+  const received = receivedBytes(blocks) + sumBytes(fromStructured);
+  const guarded = await guarding;
   const redact = isError ? options.redact : (text: string): string => text;
   const { content, storedAt } = await cleaned(guarded, all, { store, label, redact });
   return {
@@ -156,7 +157,7 @@ export async function shapeResult(result: CallToolResult, options: ShapeOptions)
     isError,
     durationMs: options.durationMs,
     bytes: {
-      received: receivedBytes(blocks) + sumBytes(fromStructured),
+      received,
       shown: sumBytes(content),
       savedText: Math.max(0, sumBytes(all.filter(isText)) - sumBytes(content.filter(isText))),
     },
@@ -178,14 +179,6 @@ export const toShaped = (result: CallResult): Shaped => ({
   isError: result.isError,
   sizes: result.bytes,
 });
-
-export interface ResultOptions extends ShapeOptions {
-  /** The secrets that `redact` takes out. */
-  secrets: Secrets;
-}
-
-/** The options that are plain data. */
-export type HeldOptions = Omit<ResultOptions, "store" | "redact" | "readResource">;
 
 /** More links than fit into what a model is shown. */
 const LINKS = 500;
@@ -209,26 +202,34 @@ function bytesOf(text: string): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-/** The parts of a file as bytes that can be handed to another thread. */
-export const inBytes = (parts: readonly (string | Uint8Array)[]): Uint8Array<ArrayBuffer>[] =>
-  [...joined(parts)].map((part) => (typeof part === "string" ? bytesOf(part) : new Uint8Array(part)));
+/** A character takes at most four bytes, and one that does not fit is not written. */
+const SPARE_BYTES = 4;
 
-interface SaveArgs {
-  parts: Uint8Array[];
-  label: string;
-  extension: string;
+/** The parts one after the other in this memory; undefined if it is too small. */
+function inRoom(
+  parts: readonly (string | Uint8Array)[],
+  room: ArrayBuffer,
+): Uint8Array<ArrayBuffer> | undefined {
+  const all = Buffer.from(room, 0, room.byteLength);
+  let at = 0;
+  for (const part of joined(parts)) {
+    const left = all.length - at;
+    if (typeof part === "string") at += all.write(part, at);
+    else if (part.length < left) {
+      all.set(part, at);
+      at += part.length;
+    } else return undefined;
+    if (all.length - at < SPARE_BYTES) return undefined;
+  }
+  return new Uint8Array(room, 0, at);
 }
 
-/** Rejects with `message_too_large` if the result could not be shaped within the limits of its thread. */
-export async function shapeAnywhere(result: CallToolResult, options: ResultOptions): Promise<Shaped> {
-  const held = heldIn(result);
-  if (!held) return toShaped(await shapeResult(result, options));
-  const { store, redact: _redact, readResource, ...data } = options;
-  const answer = async (args: SaveArgs | string[]): Promise<Saved | (string | undefined)[]> =>
-    Array.isArray(args) ? args.map(readResource) : store.save(args.parts, args.label, args.extension);
-  try {
-    return (await held.shape({ ...data }, answer)) as Shaped;
-  } catch (error) {
-    throw error instanceof TooLarge ? callTooLarge(options.server, options.tool, error) : error;
-  }
+/** The parts of a file as bytes that can be handed to another thread. They are written into `room` if they fit. */
+export function inBytes(
+  parts: readonly (string | Uint8Array)[],
+  room?: ArrayBuffer,
+): Uint8Array<ArrayBuffer>[] {
+  const written = room && inRoom(parts, room);
+  if (written) return [written];
+  return [...joined(parts)].map((part) => (typeof part === "string" ? bytesOf(part) : new Uint8Array(part)));
 }

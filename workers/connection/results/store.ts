@@ -12,6 +12,7 @@ import { dirname, join } from "node:path";
 import { formatBytes } from "../../../src/shared/text/amounts.ts";
 import { isHighSurrogate } from "../../../src/shared/text/unprintable.ts";
 import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../shared/files/read-regular.ts";
+import { joined, type ResultStore, SHORT_CHARS } from "./files.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const RESULTS_MAX_AGE_MS = 7 * DAY_MS;
@@ -89,8 +90,18 @@ class Room {
     return made;
   }
 
+  /** Looks at what is stored, if the next file wants that. Never rejects. */
+  prepare(): void {
+    const looked = this.#making.then(() => (this.#isLookDue ? this.#look() : undefined));
+    this.#making = looked.catch(() => undefined);
+  }
+
+  get #isLookDue(): boolean {
+    return this.#sinceLook >= LOOK_EVERY_BYTES;
+  }
+
   async #make(file: StoredFile): Promise<{ bytes: number } | { problem: string }> {
-    if (this.#sinceLook >= LOOK_EVERY_BYTES || (await this.#lackFor(file))) await this.#look();
+    if (this.#isLookDue || (await this.#lackFor(file))) await this.#look();
     for (let lack = await this.#lackFor(file); lack; lack = await this.#lackFor(file)) {
       if (await this.#removeOldest(lack)) continue;
       return {
@@ -195,19 +206,10 @@ export async function removeOldResults(
 
 /** Characters encoded at a time: a text of any size goes through one small buffer. */
 const CHUNK_CHARS = 1024 * 1024;
-/** Shorter texts are written together. */
-const SHORT_CHARS = 64 * 1024;
 const NAME_CHARS = 60;
 
 /** Folder of all sessions' results, below the agent folder. */
 export const RESULTS_FOLDER = "mcp-results";
-
-export type Saved = { path: string; bytes: number } | { problem: string };
-
-export interface ResultStore {
-  /** Writes the parts one after the other. `label` and `extension` make the name of the file readable. */
-  save(parts: readonly (string | Uint8Array)[], label: string, extension: string): Promise<Saved>;
-}
 
 interface StoreOptions extends RoomOptions {
   /** Opens a new file for writing. */
@@ -229,25 +231,9 @@ async function writeText(file: FileHandle, text: string, buffer: Uint8Array): Pr
   return bytes;
 }
 
-/** Joins short texts, so that a hundred thousand of them take a few writes. */
-export function* joined(parts: readonly (string | Uint8Array)[]): Generator<string | Uint8Array> {
-  let short: string[] = [];
-  let chars = 0;
-  for (const part of parts) {
-    const isShort = typeof part === "string" && part.length < SHORT_CHARS;
-    if (short.length > 0 && (!isShort || chars >= SHORT_CHARS)) {
-      yield short.join("");
-      short = [];
-      chars = 0;
-    }
-    if (!isShort) {
-      yield part;
-      continue;
-    }
-    short.push(part);
-    chars += part.length;
-  }
-  if (short.length > 0) yield short.join("");
+/** All at once: `writeFile` writes 512 KiB, and then waits for its turn. */
+async function writeBytes(file: FileHandle, bytes: Uint8Array): Promise<void> {
+  for (let at = 0; at < bytes.length; ) at += (await file.write(bytes, at)).bytesWritten;
 }
 
 async function writeParts(file: FileHandle, parts: readonly (string | Uint8Array)[]): Promise<number> {
@@ -258,7 +244,7 @@ async function writeParts(file: FileHandle, parts: readonly (string | Uint8Array
     if (typeof part === "string") {
       bytes += await writeText(file, part, buffer);
     } else {
-      await file.writeFile(part);
+      await writeBytes(file, part);
       bytes += part.length;
     }
   }
@@ -281,15 +267,23 @@ export function createResultStore(options: StoreOptions): ResultStore {
     const folder = join(root, `${new Date().toISOString().slice(0, 10)}-${randomBytes(6).toString("hex")}`);
     return { folder, room: new Room(folder, options) };
   };
+  /** The folder is made each time, because a cleanup or the user may have removed it. */
+  const makeFolder = (folder: string) => mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
   return {
+    prepare() {
+      chosen ??= choose();
+      const { folder, room } = chosen;
+      // What fails now fails again with the file, which tells why.
+      makeFolder(folder).catch(() => undefined);
+      room.prepare();
+    },
     async save(parts, label, extension) {
       chosen ??= choose();
       const { folder, room } = chosen;
       const path = join(folder, fileName(label, extension));
       let kept: { bytes: number } | undefined;
       try {
-        // The folder is made each time, because a cleanup or the user may have removed it.
-        await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
+        await makeFolder(folder);
         const place = await room.make(path, lengthOf(parts));
         if ("problem" in place) return place;
         kept = place;
@@ -306,18 +300,6 @@ export function createResultStore(options: StoreOptions): ResultStore {
         if (kept) kept.bytes = 0;
         return { problem: (error as Error).message };
       }
-    },
-  };
-}
-
-/** The same store for at most `most` files: one result may hold a hundred thousand images. */
-export function limitFiles(store: ResultStore, most: number): ResultStore {
-  let left = most;
-  return {
-    save: async (...file) => {
-      if (left <= 0) return { problem: `more than ${most} files of one result` };
-      left--;
-      return store.save(...file);
     },
   };
 }

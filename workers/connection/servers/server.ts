@@ -4,6 +4,7 @@
  * it connects and closes is decided in state.ts, a pure table, and call.ts calls its tools. A failure stays with this server.
  */
 
+import { constants } from "node:buffer";
 import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
@@ -471,7 +472,8 @@ export class Server extends ServerLists {
       definition,
       cwd,
       npxCacheFile,
-      maxMessageBytes,
+      // No text is longer, so no longer message could be read.
+      maxMessageBytes: Math.min(maxMessageBytes, constants.MAX_STRING_LENGTH),
       caFile,
       onSpawn: (pid) => emit({ type: "spawned", pid, server: name }),
       onExit: (pid) => emit({ type: "exited", pid, server: name }),

@@ -48,7 +48,7 @@ const USABLE_ID = /^[\x20-\x7e]{1,1024}$/;
 export class EventReader {
   readonly #to: EventHandlers;
   /** Data of the event that is not complete, as bytes: a million short lines would cost more memory as strings. */
-  readonly #data = new Pieces();
+  readonly #data: Pieces;
   #hasData = false;
   #type = "";
   #isFirst = true;
@@ -56,7 +56,7 @@ export class EventReader {
   #idleLines = 0;
   #idleBytes = 0;
   /** Bytes of the line that is not complete. */
-  readonly #rest = new Pieces();
+  readonly #rest = new Pieces(LINE_BYTES);
   #afterCr = false;
   /** The line that is not complete is a long one of data, whose start is in `#data`. */
   #isInData = false;
@@ -65,6 +65,7 @@ export class EventReader {
 
   constructor(to: EventHandlers) {
     this.#to = to;
+    this.#data = new Pieces(to.maxBytes);
   }
 
   /** Bytes held of the event that is not complete. */
@@ -194,7 +195,7 @@ export async function readBody(
   maxBytes: number,
   use: (received: Received) => undefined | Promise<unknown> = () => undefined,
 ): Promise<void> {
-  const pieces = new Pieces();
+  const pieces = new Pieces(maxBytes);
   await held(body, async (slot, reader) => {
     await readInTurn(body, reader, (piece) => {
       if (pieces.bytes + piece.length > maxBytes) throw new TooLarge(maxBytes);

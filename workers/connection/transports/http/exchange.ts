@@ -14,7 +14,7 @@ import { createReader, readInTurn } from "../../../shared/pace/turns.ts";
 import type { RpcError } from "../../mcp/modern/era.ts";
 import type { JSONRPCMessage, JSONRPCRequest, RequestId } from "../../mcp/wire/wire.ts";
 import { isAnswer } from "../../messages/incoming.ts";
-import { Blocks, Pieces, type Received } from "../../messages/pieces.ts";
+import { LongBytes, Pieces, type Received } from "../../messages/pieces.ts";
 import { type MessageStream, receive } from "../../messages/receive.ts";
 import { TooLarge } from "../../messages/too-large.ts";
 import { type HttpResponse, redirectTarget } from "../../web/client.ts";
@@ -27,17 +27,17 @@ const HEAD_BYTES = 16 * 1024;
 const HEAD_MS = 2_000;
 
 async function head({ body }: HttpResponse): Promise<Buffer> {
-  const pieces = new Pieces();
+  const pieces = new Pieces(2 * HEAD_BYTES);
   const timer = setTimeout(() => body.destroy(), HEAD_MS);
   // If the body breaks, the part before that may still say something.
   await readInTurn(body, body.reader ?? createReader(), (piece) => {
-    pieces.push(piece);
+    pieces.push(piece.subarray(0, HEAD_BYTES));
     if (pieces.bytes >= HEAD_BYTES) body.destroy();
     return undefined;
   }).catch(() => undefined);
   clearTimeout(timer);
   const received = pieces.take();
-  return (received instanceof Blocks ? received.head : received).subarray(0, HEAD_BYTES);
+  return (received instanceof LongBytes ? received.head : received).subarray(0, HEAD_BYTES);
 }
 
 /**

@@ -27,11 +27,12 @@ interface LineOptions {
  */
 export class LineReader {
   readonly #options: LineOptions;
-  readonly #pieces = new Pieces();
+  readonly #pieces: Pieces;
   #isStopped = false;
 
   constructor(options: LineOptions) {
     this.#options = options;
+    this.#pieces = new Pieces(options.maxBytes);
   }
 
   /** Bytes held of the line that is not complete. */

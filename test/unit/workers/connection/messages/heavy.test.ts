@@ -5,8 +5,9 @@ import type { CallToolResult } from "../../../../../workers/connection/mcp/wire/
 import { asToolResult, heldIn, readHeavy } from "../../../../../workers/connection/messages/heavy.ts";
 import { HeavyThread } from "../../../../../workers/connection/messages/heavy-thread.ts";
 import type { Incoming } from "../../../../../workers/connection/messages/incoming.ts";
-import { Blocks, Pieces } from "../../../../../workers/connection/messages/pieces.ts";
-import { type ResultOptions, shapeAnywhere } from "../../../../../workers/connection/results/shape.ts";
+import { LongBytes, Pieces } from "../../../../../workers/connection/messages/pieces.ts";
+import { type ResultOptions, shapeAnywhere } from "../../../../../workers/connection/results/anywhere.ts";
+import { inBytes } from "../../../../../workers/connection/results/shape.ts";
 
 /** Far below the time that `KEYS` take on any machine. */
 const SHORT = { workMs: 400, idleMs: 60_000 };
@@ -27,11 +28,11 @@ const open = (limits: typeof SHORT): HeavyThread => {
 const kept = new HeavyThread(LONG);
 afterAll(() => kept.close());
 
-const blocksOf = (text: string): Blocks => {
-  const pieces = new Pieces();
+const bytesOf = (text: string): LongBytes => {
+  const pieces = new Pieces(64 * 1024 * 1024);
   pieces.push(Buffer.from(text));
   const taken = pieces.take();
-  if (!(taken instanceof Blocks)) throw new Error("not long");
+  if (!(taken instanceof LongBytes)) throw new Error("not long");
   return taken;
 };
 const answer = (result: string, id = 7): string => `{"jsonrpc":"2.0","id":${id},"result":${result}}`;
@@ -42,7 +43,7 @@ const read = (
   text: string,
   more: { server?: string; method?: string; isOver?: () => boolean } = {},
 ) =>
-  readHeavy(blocksOf(text), {
+  readHeavy(bytesOf(text), {
     server: more.server ?? "docs",
     batches: false,
     asked: new Map([["7", more.method ?? "tools/call"]]),
@@ -90,6 +91,44 @@ test("a long result -> nothing of it here, until it is shaped there and stored h
   expect(isError).toBe(false);
   expect(sizes?.received).toBe(TEXT.length + 11);
   expect(saved.at(-1)).toEqual({ bytes: TEXT.length + 11, label: "docs-search" });
+});
+
+/** ASCII, characters of two, three and four bytes, a half of a pair, and what JSON writes as escapes. */
+const MIXED = 'a"\\\n\u0000 \u00e9 \u20ac \u{1f600} \ud83d '.repeat(20_000);
+
+test("two files of a long result, the first in the memory of the message -> the bytes of each", async () => {
+  const files: Buffer[] = [];
+  const store: ResultOptions["store"] = {
+    save: async (parts) => {
+      files.push(Buffer.concat(parts.map((part) => Buffer.from(part as Uint8Array))));
+      return { path: `/stored-${files.length}`, bytes: 0 };
+    },
+  };
+  const audio = Buffer.alloc(100_000, 7);
+  const blocks = [
+    { type: "audio", mimeType: "audio/wav", data: audio.toString("base64") },
+    { type: "text", text: MIXED },
+    { type: "text", text: "end" },
+  ];
+  const result = resultOf(await read(kept, answer(JSON.stringify({ content: blocks }))));
+  await shapeAnywhere(result, { ...options, store });
+  expect(files[0]?.equals(audio)).toBe(true);
+  expect(files[1]?.toString()).toBe(
+    `[Audio content: audio/wav] Saved to /stored-1 (audio/wav, 97.7 KB).\n${MIXED.toWellFormed()}\nend`,
+  );
+});
+
+test.each([
+  ["enough", 10, true],
+  ["one byte too little", 3, false],
+  ["none", -99, false],
+])("parts of a file, and room for them: %s -> the same bytes", (_, spare, fits) => {
+  const parts = ["\u20ac".repeat(100_000), Buffer.from("bytes"), "\u00e9", "\n", "x".repeat(70_000)];
+  const whole = Buffer.concat(parts.map((part) => Buffer.from(part as string)));
+  const room = new ArrayBuffer(whole.length + spare);
+  const bytes = inBytes(parts, room);
+  expect(Buffer.concat(bytes).equals(whole)).toBe(true);
+  expect(bytes.some(({ buffer }) => buffer === room)).toBe(fits);
 });
 
 test("links and secrets of a long result -> a sentence of this thread, no secret", async () => {

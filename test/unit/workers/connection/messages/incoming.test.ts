@@ -13,13 +13,14 @@ import {
   readLong,
   readShort,
 } from "../../../../../workers/connection/messages/incoming.ts";
-import { Blocks, Pieces, type Received } from "../../../../../workers/connection/messages/pieces.ts";
+import { LongBytes, Pieces, type Received } from "../../../../../workers/connection/messages/pieces.ts";
 import { receive } from "../../../../../workers/connection/messages/receive.ts";
 import { Noise, TooLarge, tooSlow } from "../../../../../workers/connection/messages/too-large.ts";
 import { LongMessages, type LongReader } from "../../../../../workers/shared/pace/long-messages.ts";
 import { createRandom } from "../../../random.ts";
 
 const LONG = 300_000;
+const LONGEST_BYTES = 6_000_001;
 const list = (item: string, count: number): string => `[${Array(count).fill(item).join(",")}]`;
 const answer = (result: string, id: unknown = 7): string =>
   `{"result":${result},"jsonrpc":"2.0","id":${JSON.stringify(id)}}`;
@@ -137,7 +138,7 @@ describe("receive, as the HTTP transports use it", () => {
   const received = async (text: string): Promise<unknown[]> => {
     const found: unknown[] = [];
     const told = (what: unknown): void => void found.push(what);
-    const pieces = new Pieces();
+    const pieces = new Pieces(LIMITS.messageBytes);
     pieces.push(Buffer.from(text));
     await receive(pieces.take(), {
       server: "some",
@@ -313,11 +314,11 @@ test("lines that begin as messages -> parsed and told up to the limit; a message
 });
 
 const allOf = (received: Received): Buffer =>
-  received instanceof Blocks ? Buffer.concat(received.blocks) : received;
+  received instanceof LongBytes ? Buffer.from(received.buffer, 0, received.length) : received;
 
 test("pieces of every size, taken at random times -> the same bytes in order", () => {
   const random = createRandom(7);
-  const pieces = new Pieces();
+  const pieces = new Pieces(LONGEST_BYTES);
   for (let round = 0; round < 20; round++) {
     const expected: Buffer[] = [];
     for (let i = random.below(300); i > 0; i--) {
@@ -334,7 +335,7 @@ test("pieces of every size, taken at random times -> the same bytes in order", (
 });
 
 test("bytes that were taken -> unchanged when more bytes come", () => {
-  const pieces = new Pieces();
+  const pieces = new Pieces(LONGEST_BYTES);
   const take = (byte: string): Received => {
     for (let i = 0; i < 100; i++) pieces.push(Buffer.from(byte));
     return pieces.take();
@@ -345,15 +346,15 @@ test("bytes that were taken -> unchanged when more bytes come", () => {
 });
 
 test("one large piece -> not copied", () => {
-  const pieces = new Pieces();
+  const pieces = new Pieces(LONGEST_BYTES);
   const piece = Buffer.alloc(100_000);
   pieces.push(piece);
   expect(pieces.take()).toBe(piece);
 });
 
-test("a long message, in pieces of every size -> the same bytes, in blocks with memory of their own", () => {
+test("a long message, in pieces of every size -> the same bytes, in a memory of its own, which does not grow beyond the limit", () => {
   const random = createRandom(11);
-  const pieces = new Pieces();
+  const pieces = new Pieces(LONGEST_BYTES);
   const expected: Buffer[] = [];
   while (pieces.bytes < 5 * 1024 * 1024) {
     const piece = Buffer.alloc(
@@ -364,12 +365,21 @@ test("a long message, in pieces of every size -> the same bytes, in blocks with 
     pieces.push(piece);
   }
   const taken = pieces.take();
-  if (!(taken instanceof Blocks)) throw new Error("not in blocks");
+  if (!(taken instanceof LongBytes)) throw new Error("not long");
   expect(taken.length).toBe(Buffer.concat(expected).length);
   expect(allOf(taken).equals(Buffer.concat(expected))).toBe(true);
-  expect(taken.blocks.every((block) => block.byteOffset === 0)).toBe(true);
-  expect(new Set(taken.blocks.map(({ buffer }) => buffer)).size).toBe(taken.blocks.length);
+  expect(taken.head.equals(Buffer.concat(expected).subarray(0, 64 * 1024))).toBe(true);
+  expect(taken.buffer.maxByteLength).toBe(LONGEST_BYTES);
   expect(pieces.bytes).toBe(0);
+});
+
+test("a long message of as many bytes as may come -> all of them", () => {
+  const pieces = new Pieces(LONGEST_BYTES);
+  for (let left = LONGEST_BYTES; left > 0; left -= 65_536)
+    pieces.push(Buffer.alloc(Math.min(left, 65_536), "x"));
+  const taken = pieces.take();
+  expect(taken.length).toBe(LONGEST_BYTES);
+  expect(allOf(taken).equals(Buffer.alloc(LONGEST_BYTES, "x"))).toBe(true);
 });
 
 const MEBIBYTE = 1024 * 1024;

@@ -2,7 +2,7 @@
 
 import { mkdir, open, readdir, readFile, stat, symlink, truncate, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { createResultStore, removeOldResults } from "../../../../../workers/connection/results/store.ts";
 import { tempFolder } from "./support.ts";
 
@@ -46,6 +46,23 @@ async function bytesIn(root: string): Promise<number> {
   const sizes = (await names(root)).map(async (name) => (await stat(join(root, name))).size);
   return (await Promise.all(sizes)).reduce((all, size) => all + size, 0);
 }
+
+test("prepared for a file -> the folder is there, and the file comes into it", async () => {
+  const root = await tempFolder();
+  const store = createResultStore({ root, free: PLENTY });
+  store.prepare?.();
+  await vi.waitFor(async () => expect(await readdir(root)).toHaveLength(1));
+  const saved = await store.save(["text"], "x", "txt");
+  expect("path" in saved && dirname(saved.path)).toBe(join(root, (await readdir(root))[0] as string));
+});
+
+test("prepared where no folder can be made -> nothing is thrown, and the file says why", async () => {
+  const root = join(await tempFolder(), "file");
+  await writeFile(root, "");
+  const store = createResultStore({ root, free: PLENTY });
+  store.prepare?.();
+  expect(await store.save(["text"], "x", "txt")).toEqual({ problem: expect.stringContaining("ENOTDIR") });
+});
 
 describe("the bound of all sessions", () => {
   test("beyond it the oldest files of any session go, and the person is told once", async () => {
