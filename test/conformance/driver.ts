@@ -85,6 +85,8 @@ const CALLS: Record<string, Call[]> = {
     ["test_mrtr_no_state", {}],
     ["test_mrtr_no_result_type", {}],
   ],
+  // Nothing may be read before the skill is loaded.
+  "sep-2640-client-no-prefetch": [],
   // The worker reads resources by tools of its own.
   "http-standard-headers": [
     ["test_headers", {}],
@@ -163,12 +165,33 @@ function entryOf(
   };
 }
 
+/** The address of the skill of all `sep-2640` scenarios, and of the file that a client reads only if it took the skill. */
+const SKILL = "skill_pdf_processing";
+const SKILL_FILE = "references/FORMS.md";
+/** Scenarios in which the skill is not what was listed. */
+const TAMPERED = ["digest", "size", "frontmatter"].map((what) => `sep-2640-client-verify-${what}`);
+
+/** Loads a skill that is not what was listed: the client must refuse it, and reads no further. */
+async function refuseSkill({ session, server, say }: Player): Promise<void> {
+  const load = (args: Record<string, unknown>) =>
+    session.call(server, SKILL, args).then(
+      () => "loaded",
+      (error: unknown) => (error instanceof ThreadsError ? error : String(error)),
+    );
+  const loaded = await load({});
+  say(loaded instanceof ThreadsError ? describeError(loaded) : loaded);
+  if (!(loaded instanceof ThreadsError) || loaded.code !== "skill_refused")
+    throw new Error("the skill was not refused");
+  say(`${SKILL_FILE} is not asked for`);
+}
+
 async function play(player: Player, scenario: string, context: Context): Promise<void> {
   const { session, server, say } = player;
   const { state, error } = await session.settled(server);
   say(`${state}${error ? `: ${describeError(error)}` : ""}`);
   if (state === "needs-auth") await signIn(player);
-  const more = (await MORE_CALLS[scenario]?.(player, context)) ?? CALLS[scenario];
+  if (TAMPERED.includes(scenario)) await refuseSkill(player);
+  const more = TAMPERED.includes(scenario) ? [] : (await MORE_CALLS[scenario]?.(player, context)) ?? CALLS[scenario];
   for (const call of more ?? [["test-tool", {}] satisfies Call]) {
     say(`${call[0]}: ${await callSigningIn(player, call)}`);
   }

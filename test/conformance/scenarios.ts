@@ -92,16 +92,25 @@ const ONLY_NEXT = [
   "auth/metadata-issuer-mismatch",
 ];
 
+/** Skills of servers (SEP-2640), in both eras. */
+const SKILLS = [
+  "sep-2640-client-no-prefetch",
+  "sep-2640-client-verify-digest",
+  "sep-2640-client-verify-size",
+  "sep-2640-client-verify-frontmatter",
+];
+
 type ByVersion = Record<keyof typeof SUITES, readonly string[]>;
 
 /** Scenarios of each version that the client can run. */
 export const ALL: ByVersion = {
   stable: COMMON,
-  next: [...COMMON, ...ONLY_NEXT, SCHEMAS],
+  next: [...COMMON, ...ONLY_NEXT, ...SKILLS, SCHEMAS],
   modern: [
     ...COMMON.filter((scenario) => !ONLY_STATEFUL.includes(scenario)),
     ...ONLY_NEXT,
     ...ONLY_STATELESS,
+    ...SKILLS,
     SCHEMAS,
   ],
 };
@@ -109,8 +118,8 @@ export const ALL: ByVersion = {
 /** Scenarios that run now. Only `ALL_ROWS=1` repeats with a newer version or revision what an older one has proven. */
 export const RUN: ByVersion = {
   stable: COMMON,
-  next: ALL_ROWS ? ALL.next : [...ONLY_NEXT, SCHEMAS],
-  modern: ALL_ROWS ? ALL.modern : [...ONLY_STATELESS, SCHEMAS, "tools_call", "auth/metadata-default"],
+  next: ALL_ROWS ? ALL.next : [...ONLY_NEXT, ...SKILLS, SCHEMAS],
+  modern: ALL_ROWS ? ALL.modern : [...ONLY_STATELESS, ...SKILLS, SCHEMAS, "tools_call", "auth/metadata-default"],
 };
 
 /** Scenarios that are about messages alone, not about HTTP or signing in: they hold over stdio as well. */
@@ -138,10 +147,6 @@ const NEVER: Readonly<Record<string, string>> = {
   "auth/dpop": "An extension that the client does not have.",
   "auth/dpop-nonce": "An extension that the client does not have.",
   "auth/wif-jwt-bearer": "An extension that the client does not have (workload identity).",
-  "sep-2640-client-no-prefetch": "An extension that the client does not have (skills).",
-  "sep-2640-client-verify-digest": "An extension that the client does not have (skills).",
-  "sep-2640-client-verify-size": "An extension that the client does not have (skills).",
-  "sep-2640-client-verify-frontmatter": "An extension that the client does not have (skills).",
 };
 
 /** Scenarios that do not run, each with the reason. */

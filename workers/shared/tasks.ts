@@ -39,6 +39,8 @@ export interface CacheEntry {
   resourceTemplates?: unknown[];
   /** Prompts. Absent as with `resources`. */
   prompts?: unknown[];
+  /** Skills, a field of our own, as the server listed them. Absent: the server serves none, or nobody asked. */
+  skills?: unknown[];
   /** Absent: the server gives none. */
   instructions?: string;
   /** A field of our own. Absent: a server of the old era. */
@@ -82,11 +84,16 @@ export interface StoreResult {
 export type PublishedTool = CachedTool & {
   /** Whether the tool is declared to the model from the first request on. */
   direct: boolean;
+  /** It reads a resource of the server, or loads a skill. Absent: the server's own tool. */
+  kind?: "resource" | "skill";
 };
 
+/** A prompt, or a skill as one. `skillTool`: the server's tool that loads the skill. */
+export type PromptCommand = CachedPrompt & { skillTool?: string };
+
 export type CatalogServer = Omit<SnapshotServer, "prompts"> & {
-  /** As the server listed them. Absent: none are known or offered. */
-  prompts?: CachedPrompt[];
+  /** As the server listed them, and a command for each skill. Absent: none are known or offered. */
+  prompts?: PromptCommand[];
   /** What is known of the server in its own words and the user's, for the index only. */
   about?: string;
   /** How the server's tools are named; `server` if absent. */

@@ -39,6 +39,7 @@ const OF_ERRORS: Readonly<Record<ErrorCode, ExitCode>> = {
   unknown_tool: EXIT.usage,
   tool_excluded: EXIT.usage,
   not_approved: EXIT.consent,
+  skill_refused: EXIT.consent,
   server_not_trusted: EXIT.consent,
   server_disabled: EXIT.unreachable,
   spawn_failed: EXIT.unreachable,

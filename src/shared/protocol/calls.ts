@@ -16,6 +16,18 @@ export interface CallToolParams {
   args: Record<string, unknown>;
   /** True for a call from a codemode script, which reads the server's own result. */
   wantsStructured?: boolean;
+  /** True for a person's own call, who needs no question whether a skill may be loaded. */
+  byPerson?: boolean;
+}
+
+/** A skill of a server of which a result holds a file. */
+export interface LoadedSkill {
+  server: string;
+  /** Of its SKILL.md. */
+  uri: string;
+  name: string;
+  /** A hash of all its files. Empty: nobody can say what it holds. */
+  content: string;
 }
 
 /** What the model reads of a result, already bounded, as Pi's own content blocks. */
@@ -36,6 +48,8 @@ export interface CallResult {
   bytes?: { received: number; shown: number; savedText: number };
   /** File that holds the whole text, if `content` does not. */
   storedAt?: string;
+  /** The result holds a file of this skill. */
+  skill?: LoadedSkill;
   /** What the server meant for the person and not for the model, bounded. */
   forUser?: string;
   /** UTF-8 JSON of the whole `CallToolResult` as the server sent it, without `_meta`; only if `wantsStructured`. */
@@ -211,6 +225,15 @@ export interface PatternTask {
 
 /** Rows of which a text matches, in order; or what is wrong with the pattern, in words for the model that wrote it. */
 export type Matches = { rows: number[] } | { problem: string };
+
+/** A skill that the model wants to load. Its texts come from the server; the worker has bounded and escaped them. */
+export interface SkillQuestion extends LoadedSkill {
+  description: string;
+  /** Its files, one on each line with its size, and how many are left out. */
+  files: string;
+  /** Whether the answer can be kept until the skill changes. */
+  canAlways: boolean;
+}
 
 /** A call that waits. Its texts come from the model and the server; the worker has bounded and escaped them. */
 export interface ApprovalQuestion {

@@ -23,6 +23,7 @@ import type {
   PatternTask,
   ReadResourceParams,
   ServerResources,
+  SkillQuestion,
   StatsReport,
   SuggestedResource,
   ToolForm,
@@ -67,7 +68,7 @@ export interface ConnectionMethods extends PanelRequests, SetupRequests {
 
   /**
    * Connects if needed. Answers a msgpackr-encoded `CallResult`. Throws CONNECT, `unknown_tool`, `tool_excluded`,
-   * `not_approved`, `call_timeout`, `call_rejected`, `message_too_large`.
+   * `not_approved`, `skill_refused`, `call_timeout`, `call_rejected`, `message_too_large`.
    */
   callTool: { params: CallToolParams; value: Uint8Array<ArrayBuffer> };
   /** Answers why a tool of that name is unavailable, if the configuration is the reason. */
@@ -282,10 +283,16 @@ export type WorkerEvent =
   /** Sent while a call runs, at most as often as `LIMITS` allows. */
   | ({ type: "progress"; callId: string } & CallProgress);
 
-/** `server`: a server asks something (MCP: elicitation), one question at a time. `call`: a call needs the person's yes. */
-export type Question = { about: "server"; server: string; ask: Ask } | ({ about: "call" } & ApprovalQuestion);
+/**
+ * `server`: a server asks something (MCP: elicitation), one question at a time. `call`: a call needs the person's yes.
+ * `skill`: the model wants to load a skill.
+ */
+export type Question =
+  | { about: "server"; server: string; ask: Ask }
+  | ({ about: "call" } & ApprovalQuestion)
+  | ({ about: "skill" } & SkillQuestion);
 
-export type AnswerTo<Q extends Question> = { server: AskAnswer; call: ApprovalAnswer }[Q["about"]];
+export type AnswerTo<Q extends Question> = { server: AskAnswer; call: ApprovalAnswer; skill: ApprovalAnswer }[Q["about"]];
 
 /** What main exposes. `ask` answers undefined if nobody answers. `withdraw`: nobody waits for the answer to that question any more. */
 export interface MainApi {

@@ -19,6 +19,8 @@
  * - `unknown_tool`: the server does not offer that tool. `{server, known}`
  * - `tool_excluded`: the server offers that tool, and the configuration withholds it. `{server}`
  * - `not_approved`: the user, or a rule of the configuration, does not let the call run. `{server}`
+ * - `skill_refused`: a skill of the server is not what the server listed, breaks a rule, or is not allowed. `{server, reason?}`;
+ *   `reason`: `not-listed`, `changed`
  * - `server_not_trusted`: a project's file names the server, and the user has not agreed to it. `{server}`
  * - `server_disabled`: the server is switched off in the configuration. `{server}`
  * - `spawn_failed`: the server's command could not be started. `{server}`
@@ -47,6 +49,7 @@ export const ERROR_CODES = [
   "unknown_tool",
   "tool_excluded",
   "not_approved",
+  "skill_refused",
   "server_not_trusted",
   "server_disabled",
   "spawn_failed",

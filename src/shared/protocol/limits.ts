@@ -106,6 +106,13 @@ export const LIMITS = {
   toolsPerServer: 10_000,
   /** Resources and resource templates of one server that become tools. */
   resourcesPerServer: 200,
+  /** Skills of one server; the files of one and their bytes, as SEP-2640 fixes them ("Limits"); and its name. */
+  skillsPerServer: 1_000,
+  skillFiles: 512,
+  skillBytes: 16 * 1024 * 1024,
+  skillNameChars: 64,
+  /** Skills that were allowed for good: the oldest yes goes first. */
+  skillsAllowed: 1_000,
   /** A server's tools wait this long for its resources. Later resources come as a change. */
   resourcesWaitMs: 2_000,
   /** All pages of one list of a server (tools, resources, templates, prompts) together: characters of JSON. */

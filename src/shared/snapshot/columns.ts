@@ -42,7 +42,10 @@ export interface Columns {
   roots: string[];
   /** Position in `roots` by tool. */
   rootOf: Uint8Array;
-  /** Two bits for each hint: whether it is given, and its value. Then a bit for a direct tool and one for a bare name. */
+  /**
+   * Two bits for each hint: whether it is given, and its value. Then a bit each for a direct tool, a bare name, a tool that
+   * reads a resource, and one that loads a skill.
+   */
   flags: Uint8Array;
   /** One entry for each `SCHEMA_BLOCK` tools if they are deflated, else one for all. */
   schemas: Uint8Array[];
@@ -56,10 +59,13 @@ export interface Columns {
 const HINTS = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] as const;
 const DIRECT = 1 << (2 * HINTS.length);
 const BARE = DIRECT << 1;
+const RESOURCE = BARE << 1;
+const SKILL = RESOURCE << 1;
 const HINT_BITS = DIRECT - 1;
 
-function packFlags({ annotations, direct, bare }: SnapshotTool): number {
-  let bits = (direct ? DIRECT : 0) | (bare ? BARE : 0);
+function packFlags({ annotations, direct, bare, kind }: SnapshotTool): number {
+  const made = kind === undefined ? 0 : kind === "skill" ? SKILL : RESOURCE;
+  let bits = (direct ? DIRECT : 0) | (bare ? BARE : 0) | made;
   HINTS.forEach((hint, i) => {
     const value = annotations?.[hint];
     if (typeof value === "boolean") bits |= (value ? 3 : 1) << (2 * i);
@@ -201,6 +207,8 @@ export function openColumns(columns: Columns, index: Uint8Array, inflates: Packi
     if (annotations) tool.annotations = annotations;
     if (bits & DIRECT) tool.direct = true;
     if (bits & BARE) tool.bare = true;
+    if (bits & SKILL) tool.kind = "skill";
+    else if (bits & RESOURCE) tool.kind = "resource";
     return tool;
   };
 
@@ -229,7 +237,7 @@ export function openColumns(columns: Columns, index: Uint8Array, inflates: Packi
     },
     marked: () => {
       const found: number[] = [];
-      for (let at = 0; at < count; at++) if ((flags[at] ?? 0) > HINT_BITS) found.push(at);
+      for (let at = 0; at < count; at++) if ((flags[at] ?? 0) & (DIRECT | BARE)) found.push(at);
       return found;
     },
   };

@@ -2,12 +2,14 @@
 
 import type { CatalogSettings, ToolAnnotations } from "../protocol/session.ts";
 
-/** A prompt of a server as a command of Pi. The texts are clean and bounded. */
+/** A prompt or a skill of a server as a command of Pi. The texts are clean and bounded. */
 export interface SnapshotPrompt {
   /** Name of the command in Pi, without the slash. */
   command: string;
   /** Name at the server, as the server wrote it. */
   prompt: string;
+  /** It is a skill, which this tool of the server loads. */
+  skillTool?: string;
   description?: string;
   /** Absent: none. */
   arguments?: SnapshotArgument[];
@@ -29,6 +31,8 @@ export interface SnapshotServer {
   prompts?: SnapshotPrompt[];
   /** True if the tools are known, from the server or from a cache; false for a server that is only configured. */
   toolsKnown: boolean;
+  /** What skills of the server lead to runs without a question (`"skills": "allow"`). */
+  skillsRun?: true;
   /** True if a file of the project defines the server: it counts only while the project is trusted. */
   project: boolean;
 }
@@ -44,6 +48,8 @@ interface DescribedTool {
   direct?: boolean;
   /** True if the name has no server in it: a tool of another extension may have the same name. */
   bare?: boolean;
+  /** It reads a resource of the server, or loads a skill. Absent: the server's own tool. */
+  kind?: "resource" | "skill";
 }
 
 /** A tool as it is written. */

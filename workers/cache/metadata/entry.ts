@@ -54,6 +54,7 @@ export function readEntry(stored: unknown, configHash: string, nowMs: number): C
       resources: listOf(stored.resources),
       resourceTemplates: listOf(stored.resourceTemplates),
       prompts: listOf(stored.prompts),
+      skills: listOf(stored.skills),
       instructions: typeof instructions === "string" ? instructions : undefined,
       protocol: protocolOf(stored.protocol, nowMs),
     }),
@@ -93,7 +94,7 @@ function mergeTools(fresh: readonly CachedTool[], stored: unknown): Record<strin
 
 const OWN_FIELDS = [
   ...["configHash", "tools", "resources", "resourceTemplates", "prompts", "instructions"],
-  ...["protocol", "cachedAt", "usedAt"],
+  ...["skills", "protocol", "cachedAt", "usedAt"],
 ];
 
 /** What an entry says of the protocol, without its time. */
@@ -109,7 +110,7 @@ const staysFresher = (stored: StoredEntry, { protocol }: CacheEntry, nowMs: numb
 /** The entry for the file: the new entry with the foreign fields of the stored entry. */
 function mergeEntry(fresh: CacheEntry, stored: StoredEntry): StoredEntry {
   const foreign = Object.entries(stored).filter(([key]) => !OWN_FIELDS.includes(key));
-  const { tools, resources, resourceTemplates, prompts, ...rest } = fresh;
+  const { tools, resources, resourceTemplates, prompts, skills, ...rest } = fresh;
   return {
     ...Object.fromEntries(foreign),
     ...rest,
@@ -119,6 +120,7 @@ function mergeEntry(fresh: CacheEntry, stored: StoredEntry): StoredEntry {
     ...known({
       resourceTemplates: resourceTemplates ?? listOf(stored.resourceTemplates),
       prompts: prompts ?? listOf(stored.prompts),
+      skills,
     }),
   };
 }

@@ -52,13 +52,14 @@ const INSTRUCTIONS_CHARS = 4_000;
 
 /** The server as main gets it: its texts are cleaned, its name is the name in the configuration. */
 function toSnapshotServer(server: CatalogServer, prompts: SnapshotPrompt[] | undefined): SnapshotServer {
-  const { name, project, toolsKnown, description, instructions } = server;
+  const { name, project, toolsKnown, description, instructions, skillsRun } = server;
   const line = oneLine(description ?? "", DESCRIPTION_CHARS);
   const text = cut(cleanText(instructions ?? "").trim(), INSTRUCTIONS_CHARS);
   return {
     name,
     project,
     toolsKnown,
+    ...(skillsRun ? { skillsRun } : {}),
     ...(prompts ? { prompts } : {}),
     ...(line === "" ? {} : { description: line }),
     ...(text === "" ? {} : { instructions: text }),

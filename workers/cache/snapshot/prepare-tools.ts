@@ -16,7 +16,7 @@ import {
 } from "../../../src/shared/snapshot/contract.ts";
 import { cleanText, oneLine } from "../../../src/shared/text/unprintable.ts";
 import type { CachedArgument, CachedPrompt, CachedTool } from "../../shared/listed.ts";
-import type { CatalogServer, ServerLine } from "../../shared/tasks.ts";
+import type { CatalogServer, PromptCommand, ServerLine } from "../../shared/tasks.ts";
 import { kept, type Repair, repairLine } from "../schema/keywords.ts";
 import { cleanSchema, moveReferences, repairInputSchema, repairOutputSchema } from "../schema/schema.ts";
 
@@ -91,7 +91,7 @@ function describe(server: string, { name, title, description, annotations }: Cac
 /** Names and prepares the tools of all servers, in their order. */
 export function prepareTools(servers: readonly CatalogServer[]) {
   const flat = servers.flatMap((server, index) =>
-    server.tools.map(({ direct, ...tool }) => ({ server, index, direct, tool })),
+    server.tools.map(({ direct, kind, ...tool }) => ({ server, index, direct, kind, tool })),
   );
   const { names, bare, collisions } = nameTools(
     flat.map(({ server, tool }) => ({
@@ -101,7 +101,7 @@ export function prepareTools(servers: readonly CatalogServer[]) {
     })),
   );
   const repairs: Repairs = new Map();
-  const tools = flat.map(({ server, index, tool, direct }, i): Prepared => {
+  const tools = flat.map(({ server, index, tool, direct, kind }, i): Prepared => {
     const { input, output, repairs: done, undeclared } = schemasOf(tool);
     for (const repair of done) {
       const ofServer = kept(repairs, server.name, () => new Map());
@@ -116,6 +116,7 @@ export function prepareTools(servers: readonly CatalogServer[]) {
       description: [description, ...more].join("\n"),
       ...(direct ? { direct } : {}),
       ...(bare[i] ? { bare: true } : {}),
+      ...(kind ? { kind } : {}),
       ...(tool.annotations ? { annotations: tool.annotations as ToolAnnotations } : {}),
       rootKeys: rootKeysOf(input),
       schema: encode(input),
@@ -139,7 +140,7 @@ const ARGUMENT_NAME = new RegExp(`^[\\p{L}\\p{N}_.-]{1,${LIMITS.promptArgumentCh
 interface Chosen {
   server: string;
   position: number;
-  prompt: CachedPrompt;
+  prompt: PromptCommand;
 }
 
 const described = (description: string | undefined): { description?: string } => {
@@ -172,8 +173,12 @@ function toArgument({ name, description, required }: CachedArgument): SnapshotAr
   return { name, ...described(description), ...(required ? { required } : {}) };
 }
 
-function toPrompt({ name, title, description, arguments: args = [] }: CachedPrompt, command: string) {
-  const prompt: SnapshotPrompt = { command, prompt: name, ...described(description ?? title) };
+function toPrompt(
+  { name, title, description, arguments: args = [], skillTool }: PromptCommand,
+  command: string,
+) {
+  const skill = skillTool === undefined ? {} : { skillTool };
+  const prompt: SnapshotPrompt = { command, prompt: name, ...skill, ...described(description ?? title) };
   const typeable = args.filter(isTypeable).map(toArgument);
   return typeable.length === 0 ? prompt : { ...prompt, arguments: typeable };
 }

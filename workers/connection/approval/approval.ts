@@ -1,19 +1,22 @@
 /**
- * The yes that a call may need. Owns: which calls of a session wait for the user, the questions to main, and the tools
- * that may run until the session ends. Must not: call a tool, or write a file. What the words and rules of `approve` mean: config/entry/exposure.ts. A call that needs no yes costs two
+ * The yes that a call may need. Owns: which calls of a session wait for the user, the questions to main, and the tools that
+ * may run and the skills that may be loaded until the session ends. Must not: call a tool, or write a file. What the words and rules of `approve` mean: config/entry/exposure.ts. A call that needs no yes costs two
  * comparisons.
  */
-import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
+import type { LoadedSkill } from "../../../src/shared/protocol/calls.ts";
+import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { withoutHalfAtEnd } from "../../../src/shared/text/unprintable.ts";
 import { sameJson } from "../../shared/json.ts";
 import type { CachedTool } from "../../shared/listed.ts";
 import type { Log } from "../../shared/log.ts";
+import { type CachedSkill, contentOf, pathIn } from "../../shared/skills.ts";
 import type { AskUser } from "../asks/asks.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { asksNothing, canBeAllowed, type JudgedTool, verdictOn } from "../config/entry/exposure.ts";
 import type { Settings } from "../config/entry/settings.ts";
 import { escaped, shown } from "../config/entry/shown-text.ts";
+import type { AllowedSkills } from "../skills/allowed.ts";
 
 /** What a yes is about: the tool as the server described it, on the server as it was defined. */
 interface ToolOfServer {
@@ -21,16 +24,23 @@ interface ToolOfServer {
   tool: CachedTool;
 }
 
+/** What a yes to a skill is about: the skill as the server told it now. */
+interface SkillOfServer extends ToolOfServer {
+  skill?: CachedSkill | undefined;
+}
+
 /** A call before it is sent. */
 export interface AskedCall extends ToolOfServer {
   args: Record<string, unknown>;
   signal: AbortSignal;
+  /** The call loads a skill. `byPerson`: a person has asked for it, whose word is the yes. */
+  loads?: { of: CachedSkill; byPerson: boolean } | undefined;
 }
 
 /** The yes for one call. */
 export interface Yes {
   /** Throws `not_approved` if the call is no longer what the yes was about: time has passed since the question. */
-  check(now: ToolOfServer): void;
+  check(now: SkillOfServer): void;
 }
 
 export interface ApprovalOptions {
@@ -43,6 +53,10 @@ export interface ApprovalOptions {
   askUser: AskUser;
   /** Writes the rule of an "always", whose call does not wait for that. */
   allowAlways: (subject: ToolOfServer) => void;
+  /** The skills that the user allowed for good. */
+  allowedSkills: Pick<AllowedSkills, "has" | "add">;
+  /** Tells the user what could not be kept. */
+  warn: (text: string) => void;
   log: Log;
 }
 
@@ -61,6 +75,8 @@ export class Approvals {
   #turn: Promise<unknown> = Promise.resolve();
   /** The tools that may run until the session ends. Kept in memory only. */
   readonly #granted = new Map<string, ToolOfServer>();
+  /** The same for skills: the identity of each, and the content that may be loaded. */
+  readonly #grantedSkills = new Map<string, string>();
 
   constructor(options: ApprovalOptions) {
     this.#options = options;
@@ -72,19 +88,86 @@ export class Approvals {
    */
   of(call: AskedCall): Promise<Yes> | undefined {
     const verdict = this.#verdictOn(call);
-    if (verdict === "allow") return undefined;
     if (verdict === "deny") throw denied(call);
-    if (this.#isGranted(call)) return undefined;
+    // What a skill does is asked when it is loaded; to read its files is no act of its own.
+    if (call.loads) return this.#ofSkill(call, call.loads);
+    if (verdict === "allow" || this.#isGranted(call)) return undefined;
     if (!this.#options.canAsk) {
       const why = `"${SETTING}" needs the user's yes, and no one can be asked in this mode of Pi`;
       throw notApproved(call, why, usersRemedy(call));
     }
+    this.#checkRoom(call);
+    return this.#ask(call, () => this.#decide(call));
+  }
+
+  #checkRoom(call: AskedCall): void {
     if (call.signal.aborted) throw cancelled(call);
-    if (this.#waiting >= LIMITS.approvalsOpen) {
-      const why = `${LIMITS.approvalsOpen} other calls wait for the user's yes`;
-      throw notApproved(call, why, "Call it again when they have been answered.");
+    if (this.#waiting < LIMITS.approvalsOpen) return;
+    const why = `${LIMITS.approvalsOpen} other calls wait for the user's yes`;
+    throw notApproved(call, why, "Call it again when they have been answered.");
+  }
+
+  #ofSkill(call: AskedCall, { of: skill, byPerson }: NonNullable<AskedCall["loads"]>): Promise<Yes> | undefined {
+    const { definition } = call;
+    if (definition.skillPolicy.use === "allow" || this.#isGrantedSkill(definition, skill)) return undefined;
+    const grant = (): Yes => {
+      this.#grantedSkills.set(skillKey(definition, skill), contentOf(skill));
+      return { check: (now) => this.#checkSkill(call, skill, now) };
+    };
+    if (byPerson) {
+      grant();
+      return undefined;
     }
-    return this.#ask(call);
+    return this.#askForSkill(call, skill, grant);
+  }
+
+  #isGrantedSkill(definition: ServerDefinition, skill: CachedSkill): boolean {
+    return this.#grantedSkills.get(skillKey(definition, skill)) === contentOf(skill);
+  }
+
+  async #askForSkill(call: AskedCall, skill: CachedSkill, grant: () => Yes): Promise<Yes> {
+    const { canAsk, allowedSkills } = this.#options;
+    const { definition } = call;
+    const loaded = { server: definition.name, uri: skill.uri, name: skill.name, content: contentOf(skill) };
+    if (await allowedSkills.has(loaded)) return grant();
+    if (!canAsk) {
+      const why = "the user has not allowed this skill, and no one can be asked in this mode of Pi";
+      throw notApproved(call, why, `Only the user can: in a session with a person, or by "skills": "allow" of ${definition.name} in ${definition.file}.`);
+    }
+    this.#checkRoom(call);
+    return this.#ask(call, () => this.#decideSkill(call, skill, { loaded, grant }));
+  }
+
+  async #decideSkill(
+    { definition, tool, signal }: AskedCall,
+    skill: CachedSkill,
+    { loaded, grant }: { loaded: LoadedSkill; grant: () => Yes },
+  ): Promise<Yes> {
+    const { askUser, allowedSkills, log, warn } = this.#options;
+    if (signal.aborted) throw cancelled({ definition, tool });
+    if (this.#isGrantedSkill(definition, skill)) return grant();
+    const canAlways = loaded.content !== "";
+    const question = { about: "skill", ...loaded, ...shownSkill(skill), canAlways } as const;
+    const answer = (await askUser(question, signal)) ?? "no";
+    if (signal.aborted) throw cancelled({ definition, tool });
+    log.info(`the user's answer to the skill ${definition.name}/${tool.name}: ${answer}`);
+    if (answer !== "session" && answer !== "always") {
+      throw notApproved({ definition, tool }, "the user said no", "Do not load it again unless the user asks for that.");
+    }
+    if (answer === "always" && canAlways) {
+      await allowedSkills.add(loaded).catch((error: unknown) => {
+        warn(`The skill ${loaded.name} of ${loaded.server} is allowed for this session only: ${messageOf(error)}`);
+      });
+    }
+    return grant();
+  }
+
+  #checkSkill(call: AskedCall, asked: CachedSkill, now: SkillOfServer): void {
+    if (this.#verdictOn(now) === "deny" || now.definition.skillPolicy.use === false) throw denied(call);
+    const isSame = now.skill?.uri === asked.uri && contentOf(now.skill) === contentOf(asked);
+    if (isSame && sameJson(call.definition.target, now.definition.target)) return;
+    const why = "the skill changed while the user was asked";
+    throw notApproved(call, why, "Load it again; the user is then asked about it as it is now.");
   }
 
   #isGranted(one: ToolOfServer): boolean {
@@ -108,8 +191,8 @@ export class Approvals {
       : verdictOn(this.#judged(one), one.definition, approve);
   }
 
-  async #ask(call: AskedCall): Promise<Yes> {
-    const decided = this.#waiting++ === 0 ? this.#decide(call) : this.#turn.then(() => this.#decide(call));
+  async #ask(call: AskedCall, decide: () => Promise<Yes>): Promise<Yes> {
+    const decided = this.#waiting++ === 0 ? decide() : this.#turn.then(decide);
     this.#turn = decided.catch(() => undefined);
     const { promise: aborted, reject } = Promise.withResolvers<never>();
     const onAbort = (): void => reject(cancelled(call));
@@ -154,6 +237,8 @@ export class Approvals {
     throw notApproved(now, why, "Call it again; the user is then asked about it as it is now.");
   }
 }
+
+const skillKey = ({ name }: ServerDefinition, { uri }: CachedSkill): string => JSON.stringify([name, uri]);
 
 const SETTING = "approve";
 
@@ -220,4 +305,23 @@ export function shownArguments(args: Record<string, unknown>): string {
     lines.push(line);
   }
   return lines.join("\n");
+}
+
+/** Files that the question about a skill names, and the characters of its description there. */
+const FILES_SHOWN = 100;
+const DESCRIPTION_CHARS = 1_000;
+
+/** What the question about a skill shows of it: nothing in it can pass for another line or for other letters. */
+function shownSkill(skill: CachedSkill): { name: string; description: string; files: string } {
+  const { resources } = skill;
+  const files = resources === "dynamic" ? [] : resources;
+  const lines = files
+    .slice(0, FILES_SHOWN)
+    .map(({ uri, size }) => `${shownName(pathIn(skill, uri) ?? uri)}  ${count(size)} bytes`);
+  if (files.length > lines.length) lines.push(`and ${count(files.length - lines.length)} more files`);
+  return {
+    name: shownName(skill.name),
+    description: escaped(start(skill.description, DESCRIPTION_CHARS)),
+    files: resources === "dynamic" ? "The server makes its files anew each time: nobody can check them." : lines.join("\n"),
+  };
 }

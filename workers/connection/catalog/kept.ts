@@ -21,7 +21,7 @@ import type { CacheWorker } from "./cache-worker.ts";
 /** The part of a server that an entry of the cache holds. */
 export type StoredServer = Pick<
   Server,
-  "name" | "tools" | "resources" | "prompts" | "instructions" | "protocol"
+  "name" | "tools" | "resources" | "prompts" | "skills" | "instructions" | "protocol"
 >;
 
 /** Answers the hash of the definition that a server has now; empty if it is unknown. */
@@ -85,12 +85,13 @@ export class EntryStore {
 
 /** `cachedAt`: in milliseconds since the epoch. */
 export function toEntry(server: StoredServer, configHash: string, cachedAt: number): CacheEntry {
-  const { tools = [], resources, prompts, instructions, protocol } = server;
+  const { tools = [], resources, prompts, skills, instructions, protocol } = server;
   return {
     configHash,
     tools,
     ...(resources ? { resources: resources.resources, resourceTemplates: resources.templates } : {}),
     ...(prompts ? { prompts } : {}),
+    ...(skills ? { skills } : {}),
     ...(instructions === undefined ? {} : { instructions }),
     ...(protocol ? { protocol } : {}),
     cachedAt,

@@ -6,10 +6,18 @@
 
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { CatalogSettings, RemovedTools, SessionLimits } from "../../../src/shared/protocol/session.ts";
-import type { CatalogServer, PublishedTool, PublishResult, PublishTask } from "../../shared/tasks.ts";
+import type { CachedPrompt } from "../../shared/listed.ts";
+import type {
+  CatalogServer,
+  PromptCommand,
+  PublishedTool,
+  PublishResult,
+  PublishTask,
+} from "../../shared/tasks.ts";
 import type { Settings } from "../config/entry/settings.ts";
 import { connectsShared, type Server } from "../servers/server.ts";
-import { exposedTools, prefixOf } from "../tools/listed.ts";
+import { skillTools } from "../skills/tools.ts";
+import { exposedTools, NO_TOOLS, prefixOf } from "../tools/listed.ts";
 import type { CacheWorker } from "./cache-worker.ts";
 
 const DESCRIPTION_CHARS = 250;
@@ -25,10 +33,29 @@ const firstLine = (text: string | undefined): string | undefined =>
     ?.replace(/^#+\s*/, "")
     .slice(0, DESCRIPTION_CHARS);
 
+const noPrompts: CachedPrompt[] = [];
+const commandsMade = new WeakMap<object, { prompts: object; commands: PromptCommand[] }>();
+
+/** The prompts and skills that become commands: the same list for the same lists, by which new ones are known. */
+function commandsOf(server: Server): PromptCommand[] {
+  const prompts = server.definition.exposePrompts ? (server.prompts ?? noPrompts) : noPrompts;
+  const skills = skillTools(server, server.tools ?? NO_TOOLS);
+  if (skills.size === 0) return prompts;
+  const before = commandsMade.get(skills);
+  if (before?.prompts === prompts) return before.commands;
+  const ofSkills = [...skills.values()].flatMap(({ skill, tool }) =>
+    skill ? [{ name: skill.name, description: skill.description, skillTool: tool.name }] : [],
+  );
+  const commands = [...prompts, ...ofSkills];
+  commandsMade.set(skills, { prompts, commands });
+  return commands;
+}
+
 function catalogServer(server: Server, settings: Settings): CatalogServer {
   const instructions = server.instructions?.trim().slice(0, INSTRUCTIONS_CHARS);
   const words = [server.definition.description, server.instructions].filter(Boolean);
   const description = firstLine(words[0]);
+  const commands = commandsOf(server);
   return {
     name: server.name,
     project: server.definition.project,
@@ -36,7 +63,8 @@ function catalogServer(server: Server, settings: Settings): CatalogServer {
     ...(description ? { description } : {}),
     ...(words.length > 0 ? { about: words.join("\n").slice(0, ABOUT_CHARS) } : {}),
     ...(instructions ? { instructions } : {}),
-    ...(server.definition.exposePrompts && server.prompts?.length ? { prompts: server.prompts } : {}),
+    ...(commands.length > 0 ? { prompts: commands } : {}),
+    ...(server.skills && server.definition.skillPolicy.use === "allow" ? { skillsRun: true as const } : {}),
     prefix: prefixOf(server, settings),
     tools: exposedTools(server, settings),
   };

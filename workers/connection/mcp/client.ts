@@ -9,6 +9,7 @@ import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { asList, isObject } from "../../../src/shared/protocol/values.ts";
 import type { AskPauses } from "../asks/asks.ts";
 import { asToolResult } from "../messages/heavy.ts";
+import { SKILLS_EXTENSION } from "../../shared/skills.ts";
 import type { Redactor } from "../secrets/redact.ts";
 import { type Peer, type PeerCall, urlRequired } from "./both-eras.ts";
 import type { CallRequest, CompleteRequest, Connection, ConnectionParts } from "./connection.ts";
@@ -20,7 +21,7 @@ import {
   startLimitMs,
   urlRequiredFailure,
 } from "./failures.ts";
-import { listPrompts, listResources, listTools } from "./lists.ts";
+import { getSkill, listPrompts, listResources, listSkills, listTools, readDirectory } from "./lists.ts";
 
 /** No values from a server that does not complete. Rejects with what the request rejects with. */
 async function complete(
@@ -132,6 +133,12 @@ export class CallClock {
   }
 }
 
+/** What the server declares of its skills (SEP-2640, "Capability Negotiation"). */
+function skillsOf({ extensions }: Record<string, unknown>): { directories: boolean } | undefined {
+  const declared = isObject(extensions) ? extensions[SKILLS_EXTENSION] : undefined;
+  return isObject(declared) ? { directories: declared.directoryRead === true } : undefined;
+}
+
 /** Far more characters than any model is shown. */
 const INSTRUCTIONS_CHARS = 100_000;
 
@@ -159,6 +166,13 @@ export function toConnection(peer: Peer, parts: ConnectionParts): Connection {
     },
     listResources: async (signal) =>
       capabilities.resources ? listResources(peer.send, listing(signal)) : { resources: [], templates: [] },
+    get skills() {
+      return skillsOf(peer.capabilities);
+    },
+    listSkills: async (signal) =>
+      skillsOf(peer.capabilities) ? listSkills(peer.send, listing(signal)) : undefined,
+    getSkill: (uri, signal) => getSkill(peer.send, { uri, signal }),
+    readDirectory: (uri, signal) => readDirectory(peer.send, listing(signal), uri),
     listPrompts: async (signal) => (capabilities.prompts ? listPrompts(peer.send, listing(signal)) : []),
     callTool: async (call) => {
       const params = { name: call.tool, arguments: call.args };

@@ -8,6 +8,7 @@ import type { Sharing, TransportKind } from "../../../src/shared/protocol/sessio
 import type { CachedPrompt, CachedResources, CachedTool } from "../../shared/listed.ts";
 import type { CloseTimes } from "../../shared/pace/pace.ts";
 import type { Reader } from "../../shared/pace/turns.ts";
+import type { CachedSkill } from "../../shared/skills.ts";
 import type { StoredProtocol } from "../../shared/tasks.ts";
 import type { ServerAsks } from "../asks/asks.ts";
 import type { RequestAuth } from "../auth/auth.ts";
@@ -20,6 +21,12 @@ import type { CallToolResult } from "./wire/wire.ts";
 export interface ListedResources {
   resources: CachedResources["resources"] | undefined;
   templates: CachedResources["templates"] | undefined;
+}
+
+/** `freshUntil`: until when the list counts by the server's own words, in milliseconds since the epoch. */
+export interface ListedSkills {
+  skills: CachedSkill[];
+  freshUntil: number;
 }
 
 /** `version`: for example `2025-11-25`; empty if it is not known. */
@@ -110,6 +117,14 @@ export interface Connection {
   listTools(signal: AbortSignal): Promise<CachedTool[]>;
   /** Never rejects. */
   listResources(signal: AbortSignal): Promise<ListedResources>;
+  /** Whether the server serves skills (SEP-2640, "Capability Negotiation"); `directories`: also lists of its folders. */
+  readonly skills: { directories: boolean } | undefined;
+  /** Never rejects; answers undefined if they could not be listed, or the server serves none. */
+  listSkills(signal: AbortSignal): Promise<ListedSkills | undefined>;
+  /** As lists.ts: the newest entry of one skill. */
+  getSkill(uri: string, signal: AbortSignal): Promise<CachedSkill | "none" | undefined>;
+  /** As lists.ts: addresses in a folder. */
+  readDirectory(uri: string, signal: AbortSignal): Promise<string[]>;
   /** Never rejects; answers undefined if they could not be listed. */
   listPrompts(signal: AbortSignal): Promise<CachedPrompt[] | undefined>;
   callTool(call: CallRequest): Promise<CallToolResult>;

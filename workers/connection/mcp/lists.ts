@@ -1,11 +1,11 @@
 /**
- * The lists of a server: tools, prompts, resources and templates, each over all pages (MCP 2025-11-25,
+ * The lists of a server: tools, prompts, resources, templates and skills, each over all pages (MCP 2025-11-25,
  * server/utilities/pagination) and within the limits. A page may have any shape: a malformed item costs the server only that
  * item. Ends at a repeated cursor and at the limits.
  */
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { asList } from "../../../src/shared/protocol/values.ts";
+import { asList, isObject } from "../../../src/shared/protocol/values.ts";
 import {
   type CachedPrompt,
   type CachedTool,
@@ -16,7 +16,9 @@ import {
   unboundedTools,
 } from "../../shared/listed.ts";
 import { createReader, inTurn } from "../../shared/pace/turns.ts";
-import type { ListedResources } from "./connection.ts";
+import { type CachedSkill, normalizeSkill, normalizeSkills } from "../../shared/skills.ts";
+import type { ListedResources, ListedSkills } from "./connection.ts";
+import { FRESH_LEAST_MS, FRESH_MOST_MS } from "./modern/limits.ts";
 
 type Result = Record<string, unknown>;
 
@@ -146,13 +148,25 @@ const METHOD_NOT_FOUND = -32601;
 async function listOne<T extends { name: string }>(
   send: SendRequest,
   listing: Listing,
-  { of, words, read }: { of: [method: string, field: string]; words: string; read: (raw: unknown) => T[] },
+  {
+    of,
+    words,
+    read,
+    limit = LIMITS.resourcesPerServer + 1,
+    onPage,
+  }: {
+    of: [method: string, field: string];
+    words: string;
+    read: (raw: unknown) => T[];
+    limit?: number;
+    onPage?: (result: Result) => void;
+  },
 ): Promise<T[] | undefined> {
   const [method, field] = of;
-  const limit = LIMITS.resourcesPerServer + 1;
   const kept = new KeptList<T>(method.replace("/list", ""), limit);
   try {
     await listPages(send, listing, method, (result) => {
+      onPage?.(result);
       for (const item of read(result[field])) kept.add(item);
       kept.hasMorePages = kept.isFull && result.nextCursor !== undefined;
       return !kept.isFull && kept.items.length < limit;
@@ -194,4 +208,67 @@ export async function listPrompts(send: SendRequest, listing: Listing): Promise<
   });
   // Each name once, also across pages.
   return listed && normalizePrompts(listed).slice(0, LIMITS.resourcesPerServer);
+}
+
+/** How long an answer counts, in milliseconds: `ttlMs` of MCP 2026-07-28, within bounds. */
+const freshFor = (ttlMs: unknown): number =>
+  typeof ttlMs === "number" && ttlMs > 0 ? Math.min(Math.max(ttlMs, FRESH_LEAST_MS), FRESH_MOST_MS) : FRESH_LEAST_MS;
+
+/** The skills of a server that declares them (SEP-2640, "Listing Skills"). Undefined if they could not be listed. Never rejects. */
+export async function listSkills(send: SendRequest, listing: Listing): Promise<ListedSkills | undefined> {
+  let freshMs = Number.POSITIVE_INFINITY;
+  const listed = await listOne(send, listing, {
+    of: ["skills/list", "skills"],
+    words: "skills",
+    read: normalizeSkills,
+    limit: LIMITS.skillsPerServer,
+    onPage: ({ ttlMs }) => {
+      freshMs = Math.min(freshMs, freshFor(ttlMs));
+    },
+  });
+  // Each address once, also across pages.
+  const skills = new Map((listed ?? []).toReversed().map((skill) => [skill.uri, skill]));
+  return listed && { skills: listed.filter((skill) => skills.get(skill.uri) === skill), freshUntil: Date.now() + Math.min(freshMs, FRESH_MOST_MS) };
+}
+
+/** JSON-RPC 2.0, as the extension uses it: the server serves no such skill. */
+const INVALID_PARAMS = -32602;
+
+/**
+ * The entry of one skill (SEP-2640, "Getting a Skill"); `none`: the server serves no such skill; undefined: the server gives
+ * no entry of that address. Rejects with what the request rejects with.
+ */
+export async function getSkill(
+  send: SendRequest,
+  { uri, signal }: { uri: string; signal: AbortSignal },
+): Promise<CachedSkill | "none" | undefined> {
+  try {
+    const result = await send({ method: "skills/get", params: { uri } }, { signal, timeout: LIMITS.promptTimeoutMs });
+    const skill = normalizeSkill(result.skill);
+    return skill?.uri === uri ? skill : undefined;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === INVALID_PARAMS) return "none";
+    throw error;
+  }
+}
+
+/**
+ * The direct children of a folder of a server that declares `directoryRead` (SEP-2640, "Reading Directories"): addresses, those
+ * of folders with a slash behind them. Rejects with what the request rejects with.
+ */
+export async function readDirectory(send: SendRequest, listing: Listing, uri: string): Promise<string[]> {
+  const found: string[] = [];
+  await listPages(
+    (request, options) => send({ ...request, params: { ...request.params, uri } }, options),
+    listing,
+    "resources/directory/read",
+    (result) => {
+      for (const item of asList(result.resources)) {
+        if (!isObject(item) || typeof item.uri !== "string" || found.length >= LIMITS.skillFiles) continue;
+        found.push(item.mimeType === "inode/directory" ? `${item.uri}/` : item.uri);
+      }
+      return found.length < LIMITS.skillFiles;
+    },
+  );
+  return found;
 }

@@ -14,6 +14,7 @@ import {
   normalizeTools,
   unboundedTools,
 } from "../../shared/listed.ts";
+import { normalizeSkills } from "../../shared/skills.ts";
 import type { JSONRPCMessage } from "../mcp/wire/wire.ts";
 
 /** Keys and values that are kept of a message. The largest that is read, a question to the user, has some hundred. */
@@ -117,6 +118,7 @@ const LISTS: Record<string, { field: string; read: (raw: unknown) => unknown[] }
     field: "resourceTemplates",
     read: (raw) => normalizeTemplates(raw).slice(0, ITEMS),
   },
+  "skills/list": { field: "skills", read: (raw) => normalizeSkills(raw).slice(0, LIMITS.skillsPerServer + 1) },
   "prompts/list": { field: "prompts", read: (raw) => normalizePrompts(raw).slice(0, ITEMS) },
 };
 

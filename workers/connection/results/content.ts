@@ -15,6 +15,7 @@ import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import type { GuardLimits } from "../config/entry/settings.ts";
 import type { Redactor } from "../secrets/redact.ts";
 import type { ResultStore } from "./files.ts";
+import type { ExpectedFile } from "../skills/check.ts";
 import { decodedBytes, imageSize, normalizeBase64, sniffImageType } from "./image-bytes.ts";
 
 export interface ShapeOptions {
@@ -33,6 +34,8 @@ export interface ShapeOptions {
   redact: Redactor;
   /** One sentence on how the model reads this resource of the server; undefined if no tool reads it. */
   readResource: (uri: string) => string | undefined;
+  /** The result is this file of a skill, or nothing of it is shown. */
+  file?: ExpectedFile;
 }
 
 /** Settings for the results of one server. */

@@ -11,6 +11,7 @@ import { cleanBlocks, isTextBlock as isText, textBlock } from "../../../src/shar
 import { cleanText } from "../../../src/shared/text/unprintable.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
 import type { Redactor } from "../secrets/redact.ts";
+import type { ExpectedFile } from "../skills/check.ts";
 import {
   blockContent,
   imageForPerson,
@@ -121,7 +122,37 @@ const receivedBytes = (blocks: readonly unknown[]): number =>
 const isStructured = (found: ReturnType<typeof readStructured>): found is Structured =>
   found !== undefined && "json" in found;
 
-export async function shapeResult(result: CallToolResult, options: ShapeOptions): Promise<CallResult> {
+/** Files of a skill are stored nowhere: what stands on the disk could be changed after the check. */
+const NO_STORE: ResultStore = { save: async () => ({ problem: "files of skills are not stored" }) };
+
+/** A file of a skill, if it is what the server listed. */
+async function shapeFile(
+  result: CallToolResult,
+  file: ExpectedFile,
+  options: ShapeOptions,
+): Promise<CallResult & { problem?: string }> {
+  const { checkFile } = await import("../skills/check.ts");
+  const checked = await checkFile(result, file, options.guard);
+  const { durationMs } = options;
+  if ("problem" in checked) return { content: [], isError: true, durationMs, problem: checked.problem };
+  const { image } = checked;
+  const images = image ? (await readBlocks(image.content ?? [], { ...options, store: NO_STORE }, false)).contents : [];
+  const content = [...cleanBlocks(checked.content).blocks, ...images];
+  return {
+    content,
+    isError: false,
+    durationMs,
+    bytes: { received: receivedBytes(result.content ?? []), shown: sumBytes(content), savedText: 0 },
+    skill: file.skill,
+    ...(options.wantsStructured ? await forScript({ content: content as CallToolResult["content"] }, options) : {}),
+  };
+}
+
+export async function shapeResult(
+  result: CallToolResult,
+  options: ShapeOptions,
+): Promise<CallResult & { problem?: string }> {
+  if (options.file) return shapeFile(result, options.file, options);
   const isError = result.isError === true;
   const blocks: readonly unknown[] = Array.isArray(result.content) ? result.content : [];
   const files = limitFiles(options.store, LIMITS.filesPerResult);
@@ -172,12 +203,15 @@ export interface Shaped {
   bytes: Uint8Array<ArrayBuffer>;
   isError: boolean;
   sizes: CallResult["bytes"];
+  /** Why a file of a skill is not shown, worded to follow a colon. */
+  problem?: string;
 }
 
-export const toShaped = (result: CallResult): Shaped => ({
+export const toShaped = ({ problem, ...result }: CallResult & { problem?: string }): Shaped => ({
   bytes: encode(result),
   isError: result.isError,
   sizes: result.bytes,
+  ...(problem === undefined ? {} : { problem }),
 });
 
 /** More links than fit into what a model is shown. */

@@ -1,5 +1,5 @@
 /**
- * One call of a server's tool, or of a tool that reads one of its resources. Every call of every caller comes through
+ * One call of a server's tool, or of a tool that reads one of its resources or skills. Every call of every caller comes through
  * here, so that here the user's yes is asked for. Connects first if it must, and never repeats a call, because a call that
  * failed may have run.
  */
@@ -10,41 +10,61 @@ import { abortable } from "../../shared/pace/abort.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { CallRequest, Connection } from "../mcp/connection.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
+import type { ExpectedFile } from "../skills/check.ts";
+import { prepareSkill, type SkillCall } from "../skills/load.ts";
 import type { Server, ServerTimings } from "./server.ts";
 import { excludedTool, unknownTool } from "./status.ts";
 
-type Asked = Omit<CallRequest, "timeoutMs">;
+/** `byPerson`: a person has asked for this skill, who needs no question. */
+export type Asked = Omit<CallRequest, "timeoutMs"> & { byPerson?: boolean };
 
 /** A call that can be sent. */
 interface Ready {
   connection: Connection;
   tool: CachedTool;
+  /** What the call reads of a skill. */
+  skill?: SkillCall;
   send(): Promise<CallToolResult>;
+}
+
+/** `file`: the result is this file of a skill, if it fits. */
+export interface Called {
+  result: CallToolResult;
+  file?: ExpectedFile;
 }
 
 /**
  * Throws `ThreadsError`: `tool_excluded`, `unknown_tool`, `not_approved`, or what the connection or the call throws.
  * `onYes`: the user has let the call run, after a time that is not the server's.
  */
-export function callTool(server: Server, asked: Asked, onYes?: () => void): Promise<CallToolResult> {
+export function callTool(server: Server, asked: Asked, onYes?: () => void): Promise<Called> {
   return server.during(async () => {
-    const { args, signal } = asked;
-    const ready = await prepare(server, asked);
-    const waiting = server.approvals.of({ definition: server.definition, tool: ready.tool, args, signal });
-    if (!waiting) return await server.orAgain(ready, async () => (await prepare(server, asked)).send());
-    const yes = await waiting;
-    onYes?.();
-    // A person takes time: the server may have ended or changed its tools, and an edit may have changed the rules.
-    const checked = async (): Promise<Ready> => {
-      const now = await prepare(server, asked);
-      yes.check({ definition: server.definition, tool: now.tool });
-      return now;
-    };
-    return await server.orAgain(await checked(), async () => (await checked()).send());
+    const { args, signal, byPerson } = asked;
+    let ready = await prepare(server, asked);
+    const { tool, skill } = ready;
+    const loads = skill && { of: skill.skill, byPerson: byPerson === true };
+    const waiting = server.approvals.of({ definition: server.definition, tool, args, signal, loads });
+    let again = () => prepare(server, asked);
+    if (waiting) {
+      const yes = await waiting;
+      onYes?.();
+      // A person takes time: the server may have ended or changed its tools, and an edit may have changed the rules.
+      again = async (): Promise<Ready> => {
+        const now = await prepare(server, asked);
+        yes.check({ definition: server.definition, tool: now.tool, skill: now.skill?.skill });
+        return now;
+      };
+      ready = await again();
+    }
+    const result = await server.orAgain(ready, async () => {
+      ready = await again();
+      return await ready.send();
+    });
+    return { result, ...(ready.skill?.file ? { file: ready.skill.file } : {}) };
   });
 }
 
-/** Connects, and finds the tool as the connected server describes it. */
+/** Connects, and finds the tool as the connected server describes it, or the skill with the file that is asked for. */
 async function prepare(server: Server, asked: Asked): Promise<Ready> {
   const what = `${server.name}/${asked.tool}`;
   const connection = await abortable(server.connect("call"), asked.signal, what);
@@ -55,6 +75,13 @@ async function prepare(server: Server, asked: Asked): Promise<Ready> {
   const tool = find();
   if (tool)
     return { connection, tool, send: () => timed(server.timings, () => connection.callTool(request)) };
+  const loader = server.skillTool(request.tool);
+  if (loader) {
+    const skill = await prepareSkill(server, connection, loader, asked);
+    const { file, text } = skill;
+    const send = text ?? (() => connection.readResource({ ...request, uri: file?.uri ?? skill.skill.uri }));
+    return { connection, tool: loader.tool, skill, send };
+  }
   const uri = await server.uriOf(request);
   if (uri === undefined) throw unknownTool(server.name, request.tool, server.tools);
   return {

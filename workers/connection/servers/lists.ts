@@ -9,11 +9,15 @@ import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { keepSame } from "../../shared/json.ts";
 import type { CachedPrompt, CachedResources, CachedTool } from "../../shared/listed.ts";
 import { abortable, during, settledWithin } from "../../shared/pace/abort.ts";
+import { type CachedSkill, normalizeSkills } from "../../shared/skills.ts";
 import type { StoredProtocol } from "../../shared/tasks.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { CallRequest, Connection, RememberedServer } from "../mcp/connection.ts";
 import { MODERN_VERSION } from "../mcp/wire/wire.ts";
-import { allTools, mergeListed, resourceTools } from "../tools/listed.ts";
+import { FRESH_LEAST_MS } from "../mcp/modern/limits.ts";
+import { fileOfSkill } from "../skills/load.ts";
+import { type SkillTool, skillTools, skillWith } from "../skills/tools.ts";
+import { allTools, mergeListed, NO_TOOLS, resourceTools } from "../tools/listed.ts";
 import type { ServerLog } from "./log.ts";
 
 /** What a cache entry says of a server. */
@@ -22,6 +26,7 @@ export interface KnownTools {
   instructions?: string | undefined;
   resources?: CachedResources | undefined;
   prompts?: CachedPrompt[] | undefined;
+  skills?: CachedSkill[] | undefined;
   protocol?: StoredProtocol | undefined;
 }
 
@@ -33,6 +38,10 @@ export abstract class ServerLists {
   resources: CachedResources | undefined;
   /** Undefined until they are known. Shown as commands if the definition says so. */
   prompts: CachedPrompt[] | undefined;
+  /** Undefined: the server serves none, or they are not known yet. */
+  skills: CachedSkill[] | undefined;
+  /** Until when they count by the server's own words, in milliseconds since the epoch. */
+  protected skillsFreshUntil = 0;
   /** What the next connection, and the next session, may rely on. Undefined: an old era, or nothing is known. */
   protocol: StoredProtocol | undefined;
   /** Whether the lists are this definition's own, and not inherited from the server that it replaced. */
@@ -76,11 +85,13 @@ export abstract class ServerLists {
     instructions,
     resources,
     prompts,
+    skills,
   }: Omit<KnownTools, "tools"> & Pick<ServerLists, "tools">): void {
     this.tools = tools;
     this.instructions = instructions;
     this.resources = resources;
     this.prompts = prompts;
+    this.skills = skills;
   }
 
   /** Lists everything over a new connection. Throws what listing the tools throws, or the signal's reason. */
@@ -130,7 +141,17 @@ export abstract class ServerLists {
     const promptsListed = list(connection.listPrompts, (listed) => {
       if (listed) this.prompts = keepSame(this.prompts, listed);
     }).catch((error) => note(`its prompts could not be kept: ${messageOf(error)}`));
-    await settledWithin(Promise.all([this.#resourcesListed, promptsListed]), LIMITS.resourcesWaitMs);
+    const isWanted = this.definition.skillPolicy.use !== false;
+    const skillsListed = isWanted && connection.skills
+      ? list(connection.listSkills, (listed) => {
+          if (!listed) return;
+          this.skills = keepSame(this.skills, listed.skills);
+          this.skillsFreshUntil = listed.freshUntil;
+          this.#toldSkills.clear();
+        }).catch((error) => note(`its skills could not be kept: ${messageOf(error)}`))
+      : undefined;
+    if (!skillsListed) this.skills = undefined;
+    await settledWithin(Promise.all([this.#resourcesListed, promptsListed, skillsListed]), LIMITS.resourcesWaitMs);
     isLate = true;
   }
 
@@ -147,13 +168,45 @@ export abstract class ServerLists {
     return meant.length === 1 && meant[0] ? meant[0].name : written;
   }
 
+  /** Entries that the server told one by one, which are newer than its list, and until when each counts. */
+  readonly #toldSkills = new Map<string, { skill: CachedSkill; until: number }>();
+
+  heldSkill(uri: string): { skill: CachedSkill; isStale: boolean } | undefined {
+    const told = this.#toldSkills.get(uri);
+    if (told) return { skill: told.skill, isStale: Date.now() >= told.until };
+    const skill = this.skills?.find((one) => one.uri === uri);
+    return skill && { skill, isStale: Date.now() >= this.skillsFreshUntil };
+  }
+
+  holdSkill(skill: CachedSkill): void {
+    this.#toldSkills.delete(skill.uri);
+    this.#toldSkills.set(skill.uri, { skill, until: Date.now() + FRESH_LEAST_MS });
+    for (const oldest of this.#toldSkills.keys())
+      if (this.#toldSkills.size > LIMITS.skillsPerServer) this.#toldSkills.delete(oldest);
+  }
+
+  /** What is held of the skill did not hold: the server is asked at the next load. */
+  doubtSkill(uri: string): void {
+    const held = this.heldSkill(uri);
+    if (held) this.#toldSkills.set(uri, { skill: held.skill, until: 0 });
+  }
+
+  /** The tool of that name that loads a skill; undefined for any other tool. */
+  skillTool(tool: string): SkillTool | undefined {
+    return skillTools(this, this.tools ?? NO_TOOLS).get(tool);
+  }
+
   /** The URI that a tool for a resource reads; undefined for any other tool. */
   async uriOf({ tool, args, signal }: Omit<CallRequest, "timeoutMs">): Promise<string | undefined> {
     const { name, exposeResources } = this.definition;
     if (!exposeResources) return undefined;
     await abortable(this.#resourcesListed, signal, `${name}/${tool}`);
-    return resourceTools(this.resources, this.tools ?? [])
+    const uri = resourceTools(this.resources, this.tools ?? [])
       .get(tool)
       ?.uriOf(args);
+    // A file of a skill is read as a part of the skill alone, which checks it.
+    const skill = this.definition.skillPolicy.use !== false && uri ? skillWith(this.skills, uri) : undefined;
+    if (skill) throw fileOfSkill(name, skill);
+    return uri;
   }
 }

@@ -29,6 +29,7 @@ import type { Shaped } from "../results/shape.ts";
 import { redactError } from "../secrets/redact.ts";
 import { callTool } from "../servers/call.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
+import { changedFile } from "../skills/load.ts";
 import type { SessionRequests } from "./first-request.ts";
 
 interface CallContext {
@@ -68,7 +69,9 @@ export async function runCall(
   };
   try {
     const onProgress = progress.push;
-    const result = await callTool(called, { tool, args: params.args, signal, onProgress }, onYes);
+    const { byPerson } = params;
+    const asked = { tool, args: params.args, signal, onProgress, ...(byPerson ? { byPerson } : {}) };
+    const { result, file } = await callTool(called, asked, onYes);
     const durationMs = performance.now() - startedAt;
     const wantsStructured = params.wantsStructured === true;
     const shaped = await shapeAnywhere(result, {
@@ -80,7 +83,12 @@ export async function runCall(
       redact: called.redact,
       secrets: called.secrets,
       ...results.settingsFor(called, supervisor.servers),
+      ...(file ? { file } : {}),
     });
+    if (file && shaped.problem !== undefined) {
+      called.doubtSkill(file.skill.uri);
+      throw changedFile(server, file, shaped.problem);
+    }
     record(shaped);
     return shaped.bytes;
   } catch (error) {

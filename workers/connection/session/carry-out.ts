@@ -18,6 +18,7 @@ import {
 } from "../../shared/listed.ts";
 import type { Log } from "../../shared/log.ts";
 import { abortable } from "../../shared/pace/abort.ts";
+import { normalizeSkills } from "../../shared/skills.ts";
 import type { CacheEntry, CacheQuery } from "../../shared/tasks.ts";
 import type { CacheWorker } from "../catalog/cache-worker.ts";
 import type { CatalogPublisher } from "../catalog/catalog.ts";
@@ -251,11 +252,13 @@ const knownTools = ({
   resources,
   resourceTemplates,
   prompts,
+  skills,
   protocol,
 }: CacheEntry): KnownTools => ({
   tools,
   protocol,
   instructions,
+  skills: skills && normalizeSkills(skills).slice(0, LIMITS.skillsPerServer),
   prompts: prompts && normalizePrompts(prompts).slice(0, LIMITS.resourcesPerServer),
   resources:
     resources &&

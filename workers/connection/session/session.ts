@@ -24,6 +24,7 @@ import { describeEffect } from "../config/plan/plan.ts";
 import { Results } from "../results/results.ts";
 import type { Connect } from "../servers/server.ts";
 import { Supervisor, type SupervisorContext } from "../servers/supervisor.ts";
+import { AllowedSkills } from "../skills/allowed.ts";
 import type { Talkers } from "../servers/talkers.ts";
 import { CurrentPlan, createPlanCarrier, endedBy, firstHint, reportEffect } from "./carry-out.ts";
 import { createFirstRequest, endingTheWait, type SessionRequests } from "./first-request.ts";
@@ -83,6 +84,8 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
         .then((user) => user.allowTool(definition.name, tool.name))
         .catch((error: unknown) => emit({ type: "notice", text: messageOf(error), level: "error" }));
     },
+    allowedSkills: new AllowedSkills(join(agentDir, "mcp-skills.json"), log),
+    warn: (text) => emit({ type: "notice", text, level: "warning" }),
     log,
   });
   const asks = new SessionAsks({

@@ -1,6 +1,6 @@
 /**
- * What a server lists as tools: its own tools under the configuration's rules, and tools that read its resources, one for
- * each resource and one for each template, with the template's variables as parameters. To the rules, the catalog and the
+ * What a server lists as tools: its own tools under the configuration's rules, tools that read its resources, one for each
+ * resource and one for each template, with the template's variables as parameters, and those that load its skills. To the rules, the catalog and the
  * search they are tools like any other. Must not: talk to servers.
  */
 
@@ -16,15 +16,19 @@ import {
   normalizeResources,
   normalizeTemplates,
 } from "../../shared/listed.ts";
+import type { CachedSkill } from "../../shared/skills.ts";
 import type { PublishedTool } from "../../shared/tasks.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { exposureOf, namesInRules } from "../config/entry/exposure.ts";
 import type { Settings } from "../config/entry/settings.ts";
 import type { ListedResources } from "../mcp/connection.ts";
 import type { Redactor } from "../secrets/redact.ts";
+import { skillTools, skillWith } from "../skills/tools.ts";
 import { parseUriTemplate, type UriTemplate } from "./uri-template.ts";
 
-interface ResourceTool {
+export interface ResourceTool {
+  /** The URI, or the template. */
+  key: string;
   tool: CachedTool;
   /** The URI that a call with these arguments reads. */
   uriOf: (args: Record<string, unknown>) => string;
@@ -62,11 +66,7 @@ function inputSchema({ variables }: UriTemplate): Record<string, unknown> {
   };
 }
 
-interface Candidate extends ResourceTool {
-  key: string;
-}
-
-function toCandidate(item: CachedResource | CachedTemplate): Candidate | undefined {
+function toCandidate(item: CachedResource | CachedTemplate): ResourceTool | undefined {
   const key = "uri" in item ? item.uri : item.uriTemplate;
   const template = "uri" in item ? undefined : parseUriTemplate(item.uriTemplate);
   if (!("uri" in item) && !template) return undefined;
@@ -117,22 +117,49 @@ function makeResourceTools(listed: CachedResources, tools: readonly CachedTool[]
   return new Map(
     candidates.map(({ key, tool, uriOf, argsOf }) => {
       const name = uses.get(tool.name) === 1 ? tool.name : `${tool.name}_${shortHash(key)}`;
-      return [name, { uriOf, argsOf, tool: { ...tool, name } }];
+      return [name, { key, uriOf, argsOf, tool: { ...tool, name } }];
     }),
   );
 }
 
 /** The lists of a server that tools are made of. */
 interface KnownLists {
-  definition: Pick<ServerDefinition, "exposeResources">;
+  definition: Pick<ServerDefinition, "exposeResources" | "skillPolicy">;
   tools: CachedTool[] | undefined;
   resources?: CachedResources | undefined;
+  skills?: CachedSkill[] | undefined;
 }
 
-/** The server's own tools, then the tools that read its resources. */
-export function allTools({ definition, tools = [], resources }: KnownLists): CachedTool[] {
-  if (!resources || !definition.exposeResources) return tools;
-  return [...tools, ...[...resourceTools(resources, tools).values()].map(({ tool }) => tool)];
+/** One list for all servers of which none are known, because what is made of lists is found again by them. */
+export const NO_TOOLS: CachedTool[] = [];
+
+type MadeKind = NonNullable<PublishedTool["kind"]>;
+
+/** The tools that are made of a server's resources and skills, each with its kind. */
+function madeTools(server: KnownLists): { tool: CachedTool; kind: MadeKind }[] {
+  const { definition, tools = NO_TOOLS, resources, skills } = server;
+  const readers = definition.exposeResources ? resourceTools(resources, tools) : NO_READERS;
+  return [
+    ...[...readers]
+      .filter(([, { key }]) => !skillWith(wantedSkills(definition, skills), key))
+      .map(([, { tool }]) => ({ tool, kind: "resource" as const })),
+    ...[...skillTools({ definition, skills }, tools).values()].map(({ tool }) => ({ tool, kind: "skill" as const })),
+  ];
+}
+
+const NO_READERS: ReturnType<typeof resourceTools> = new Map();
+
+/** Skills that are switched off leave their files to be resources like any other. */
+const wantedSkills = (
+  { skillPolicy }: KnownLists["definition"],
+  skills: readonly CachedSkill[] | undefined,
+): readonly CachedSkill[] | undefined => (skillPolicy.use === false ? undefined : skills);
+
+/** The server's own tools, then the tools that read its resources and load its skills. */
+export function allTools(server: KnownLists): CachedTool[] {
+  const more = madeTools(server);
+  const { tools = NO_TOOLS } = server;
+  return more.length === 0 ? tools : [...tools, ...more.map(({ tool }) => tool)];
 }
 
 const TEMPLATES_SHOWN = 5;
@@ -186,6 +213,7 @@ interface ToolServer {
   /** Undefined until a list came from the server or the cache. */
   tools: CachedTool[] | undefined;
   resources: CachedResources | undefined;
+  skills: CachedSkill[] | undefined;
   /** Whether the rules hide the tool. `tool`: the server's name of it. */
   excludes(tool: string): boolean;
   redact: Redactor;
@@ -197,11 +225,16 @@ export const prefixOf = (server: ToolServer, settings: Settings): ToolPrefix =>
 /** The tools that the rules let through: hidden ones are left out, direct ones are marked. */
 export function exposedTools(server: ToolServer, settings: Settings): PublishedTool[] {
   const prefix = prefixOf(server, settings);
-  return allTools(server).flatMap((tool) => {
+  const published = (tool: CachedTool, kind?: MadeKind): PublishedTool[] => {
     const names = namesInRules(server.name, tool.name, prefix);
     const exposure = exposureOf(tool.name, server.definition, settings.directTools, names);
-    return exposure === "hidden" ? [] : [{ ...tool, direct: exposure === "direct" }];
-  });
+    if (exposure === "hidden") return [];
+    return [{ ...tool, direct: exposure === "direct", ...(kind ? { kind } : {}) }];
+  };
+  return [
+    ...(server.tools ?? NO_TOOLS).flatMap((tool) => published(tool)),
+    ...madeTools(server).flatMap(({ tool, kind }) => published(tool, kind)),
+  ];
 }
 
 /** Longer arguments are left out of the sentence: the model reads the URI beside it. */
@@ -254,7 +287,7 @@ export function resourceReader(
   return (uri) => {
     if (!server.definition.exposeResources) return undefined;
     tools ??= resourceTools(server.resources, server.tools ?? []);
-    const reader = toolFor(server, tools, uri);
+    const reader = skillWith(server.skills, uri) ? undefined : toolFor(server, tools, uri);
     if (!reader) return undefined;
     names ??= namesInPi(options);
     const name = names.get(keyOf(server.name, reader.tool));

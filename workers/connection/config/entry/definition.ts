@@ -19,6 +19,7 @@ import {
   inOneSpelling,
   inOrder,
 } from "./server-keys.ts";
+import { ASK_FOR_SKILLS, type SkillPolicy, skillPolicy } from "./skill-policy.ts";
 
 export type StdioTarget = {
   command: string;
@@ -53,6 +54,7 @@ export type Origin =
 
 export interface OwnRules extends ExposureRules {
   enabled: boolean;
+  skills: HeldValues["skills"];
 }
 
 export interface ServerDefinition extends HeldValues, ServerApproval {
@@ -60,6 +62,8 @@ export interface ServerDefinition extends HeldValues, ServerApproval {
   /** The file that defines the server, or the path of the extension that registered it. */
   file: string;
   origin: Origin;
+  /** What `skills` of the server and of the settings say together, since merging; before that, the defaults. */
+  skillPolicy: SkillPolicy;
   /** A file of the project decides what runs, or whether it runs: the server needs the project's trust. */
   project: boolean;
   /**
@@ -200,6 +204,7 @@ export function parseEntry(
     overrides: [],
     enabledIn: undefined,
     approveToo: [],
+    skillPolicy: skillPolicy(entry.skills, ASK_FOR_SKILLS),
     userRules: undefined,
     enabledByProject: undefined,
     replaced: undefined,

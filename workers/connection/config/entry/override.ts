@@ -42,8 +42,8 @@ export function parseOverride(raw: Record<string, unknown>): {
 /** The rules of the user's own files for a server; undefined for a server that a project itself defines. */
 function ownRules(base: ServerDefinition): OwnRules | undefined {
   if (base.userRules || base.project) return base.userRules;
-  const { enabled, directTools, exposure, toolExposure, includeTools, excludeTools } = base;
-  return { enabled, directTools, exposure, toolExposure, includeTools, excludeTools };
+  const { enabled, directTools, exposure, toolExposure, includeTools, excludeTools, skills } = base;
+  return { enabled, directTools, exposure, toolExposure, includeTools, excludeTools, skills };
 }
 
 /** Minutes until an unused server is stopped; 0: never. The setting is for lazy servers; an entry may set it for any. */

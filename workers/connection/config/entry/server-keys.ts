@@ -23,6 +23,7 @@ import {
   text,
 } from "./shape.ts";
 import { shown } from "./shown-text.ts";
+import { skillsShape } from "./skill-policy.ts";
 
 export type Lifecycle = ServerStatus["lifecycle"];
 export const LIFECYCLES = ["lazy", "eager", "keep-alive"] as const satisfies readonly Lifecycle[];
@@ -183,6 +184,12 @@ export const SERVER_KEYS = {
     examples: [true],
     read: (isWanted = true) => isWanted,
   }),
+  /** Merging lays it over the setting: `skillPolicy` of the definition. */
+  skills: rules(skillsShape, {
+    description:
+      "Whether skills that it offers can be loaded: ask (each after your yes), allow (also without a yes, and with the commands that they lead to), or false for none.",
+    examples: ["ask"],
+  }),
   directTools: rules(() => z.union([flag(), names()]), {
     description: "Tools that the model always sees: all, none or these.",
     examples: [["search_code"]],
@@ -276,6 +283,7 @@ export const OVERRIDE_KEYS = [
   "excludeTools",
   "approve",
   "shared",
+  "skills",
 ] as const satisfies readonly (keyof Entry)[];
 
 /** An entry in one spelling: `disabled` and `requestTimeoutMs` as the keys that mean the same. */

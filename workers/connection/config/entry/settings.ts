@@ -10,6 +10,7 @@ import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { canonical } from "../../../shared/json.ts";
 import { APPROVE_WORDS, type Approve, approvals, type SettingsApproval } from "./exposure.ts";
 import { check, kindOf, type Mistake, mistake, warning } from "./mistakes.ts";
+import { ASK_FOR_SKILLS, skillPolicy, skillsShape, stricterSkills } from "./skill-policy.ts";
 import {
   approve,
   filled,
@@ -145,6 +146,17 @@ const SETTINGS = {
     examples: [true],
     preset: false,
     narrow: (own, wanted) => looser(own && wanted, wanted && !own),
+  }),
+  /** As written. */
+  skills: setting(skillsShape, {
+    description: "Default of every server's skills: ask, allow or false.",
+    examples: ["ask"],
+    preset: "ask",
+    narrow: (own, wanted) => {
+      const before = skillPolicy(own, ASK_FOR_SKILLS);
+      const { policy, isLooser } = stricterSkills(before, skillPolicy(wanted, before));
+      return looser(policy.use === false ? false : { ...policy, use: policy.use }, isLooser);
+    },
   }),
   outputGuard: setting(outputGuard, {
     description: "How much of a result the model sees; the whole is kept in a file. false for all of it.",

@@ -25,6 +25,7 @@ import {
   STRICTER,
   tighterGuard,
 } from "../entry/settings.ts";
+import { ASK_FOR_SKILLS, skillPolicy, stricterSkills } from "../entry/skill-policy.ts";
 import type { Position } from "../files/document.ts";
 import type { FileConfig, FileEntry, KeyPositions } from "../files/files.ts";
 
@@ -56,6 +57,12 @@ function narrowServer(
     narrower.shared = undefined;
     loosened("shared");
   }
+  if (server.skills !== undefined) {
+    const own = skillPolicy(settings.skills, ASK_FOR_SKILLS);
+    const { policy, isLooser } = stricterSkills(own, skillPolicy(server.skills, own));
+    narrower.skills = policy.use === false ? false : { ...policy, use: policy.use };
+    if (isLooser) loosened("skills");
+  }
   if (server.outputGuard !== undefined) {
     const { guard, isLooser } = tighterGuard(settings.outputGuard, server.outputGuard);
     narrower.outputGuard = guard;
@@ -78,6 +85,10 @@ const WIDENED: { readonly [K in keyof Override]: Asked<K> } = {
   lifecycle: (wanted, { lifecycle }) =>
     wanted === lifecycle ? undefined : "a project's file may only let your server run less",
   shared: (wanted, { shared }) => (wanted && !shared ? STRICTER : undefined),
+  skills: (wanted, _, { skills }) => {
+    const own = skillPolicy(skills, ASK_FOR_SKILLS);
+    return stricterSkills(own, skillPolicy(wanted, own)).isLooser ? STRICTER : undefined;
+  },
   idleTimeout: (wanted, { idleTimeoutMinutes }) =>
     wanted === idleTimeoutMinutes
       ? undefined
@@ -211,11 +222,22 @@ function applyEntry(
   ];
 }
 
-/** The setting counts for local servers that say nothing themselves: a remote server is shared by its nature. */
-function withSharing(server: ServerDefinition, settings: Settings): ServerDefinition {
+/**
+ * The settings count for servers that say nothing themselves. `shared` is for local servers: a remote one is shared by its
+ * nature.
+ */
+function withSettings(server: ServerDefinition, settings: Settings): ServerDefinition {
   const isShared = server.target.kind === "stdio" && (server.shared ?? settings.shared);
-  const { replaced } = server;
-  return { ...server, shared: isShared, replaced: replaced && withSharing(replaced, settings) };
+  const { replaced, userRules } = server;
+  const preset = skillPolicy(settings.skills, ASK_FOR_SKILLS);
+  const skills = skillPolicy(server.skills, preset);
+  return {
+    ...server,
+    shared: isShared,
+    // A project's file may narrow what the user's own files say, never widen.
+    skillPolicy: userRules ? stricterSkills(skillPolicy(userRules.skills, preset), skills).policy : skills,
+    replaced: replaced && withSettings(replaced, settings),
+  };
 }
 
 /** Servers as they are after all files. A mistake is reported at the entry of the last file that defines the server. */
@@ -236,7 +258,7 @@ function narrowed(servers: Servers, settings: Settings, files: readonly FileConf
   );
   for (const definition of servers.values()) {
     const { server, mistakes } = narrowServer(definition, settings);
-    merged.servers.push(withSharing(server, settings));
+    merged.servers.push(withSettings(server, settings));
     const found = byFile.get(server.file);
     const entry = found?.entries.get(server.name);
     if (found && entry) merged.problems.push(...problemsAt(found.file, entry, mistakes));

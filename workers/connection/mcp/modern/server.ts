@@ -5,6 +5,7 @@
 
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { isObject } from "../../../../src/shared/protocol/values.ts";
+import { SKILLS_EXTENSION } from "../../../shared/skills.ts";
 import { MODERN_VERSION } from "../wire/wire.ts";
 import { FRESH_LEAST_MS, FRESH_MOST_MS } from "./limits.ts";
 import { quoted } from "./rounds.ts";
@@ -51,25 +52,42 @@ export const metaOf = ({ clientInfo, capabilities, logLevel }: Sender): Record<s
   ...(logLevel === undefined ? {} : { [`${PREFIX}logLevel`]: logLevel }),
 });
 
+/** The words of the extension for skills, which is no capability of the protocol itself. */
+const SKILLS = "skills";
+const SKILLS_READ = "skills.directoryRead";
+
 const OFFERS = ["tools", "resources", "prompts", "completions", "logging"];
 const CHANGED = ".listChanged";
 
 /** What a server can do, as words that are kept: `tools`, `tools.listChanged`. `capabilities`: of `server/discover`. */
 export const offersOf = (capabilities: Record<string, unknown>): string[] =>
-  OFFERS.flatMap((key) => {
-    const can = capabilities[key];
-    if (!isObject(can)) return [];
-    return can.listChanged === true ? [key, `${key}${CHANGED}`] : [key];
-  });
+  [
+    ...OFFERS.flatMap((key) => {
+      const can = capabilities[key];
+      if (!isObject(can)) return [];
+      return can.listChanged === true ? [key, `${key}${CHANGED}`] : [key];
+    }),
+    ...skillWords(capabilities.extensions),
+  ];
+
+const skillWords = (extensions: unknown): string[] => {
+  const declared = isObject(extensions) ? extensions[SKILLS_EXTENSION] : undefined;
+  if (!isObject(declared)) return [];
+  return declared.directoryRead === true ? [SKILLS, SKILLS_READ] : [SKILLS];
+};
 
 /** The capabilities of these words. */
-export const capabilitiesFrom = (offers: readonly string[]): Record<string, unknown> =>
-  Object.fromEntries(
+export const capabilitiesFrom = (offers: readonly string[]): Record<string, unknown> => ({
+  ...Object.fromEntries(
     OFFERS.filter((key) => offers.includes(key)).map((key) => [
       key,
       offers.includes(`${key}${CHANGED}`) ? { listChanged: true } : {},
     ]),
-  );
+  ),
+  ...(offers.includes(SKILLS)
+    ? { extensions: { [SKILLS_EXTENSION]: { directoryRead: offers.includes(SKILLS_READ) } } }
+    : {}),
+});
 
 /** A server that does not say what it can do is asked for everything. */
 export const EVERY_LIST = capabilitiesFrom(["tools", "resources", "prompts"]);

@@ -1,0 +1,84 @@
+/**
+ * Owns: `<agentDir>/mcp-skills.json`, the skills that the user allowed for good, each bound to the content that he was asked
+ * about (SEP-2640, "Content-bound approval"): another content needs another yes. Mode 0600; one process at a time writes the
+ * whole file; a corrupt file counts as empty and is kept aside.
+ */
+import * as z from "zod";
+import type { LoadedSkill } from "../../../src/shared/protocol/calls.ts";
+import { messageOf } from "../../../src/shared/protocol/errors.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
+import { keepAside, nodeFiles, writeFileAtomic } from "../../shared/files/file-system.ts";
+import { withLock } from "../../shared/files/lock.ts";
+import { readRegularText, whyUnread } from "../../shared/files/read-regular.ts";
+import type { Log } from "../../shared/log.ts";
+
+const FILE_BYTES = 8 * 1024 * 1024;
+const VERSION = 1;
+
+const fileSchema = () =>
+  z.object({
+    version: z.literal(VERSION),
+    skills: z.array(
+      z.object({
+        server: z.string(),
+        uri: z.string(),
+        name: z.string(),
+        content: z.string().regex(/^[0-9a-f]{64}$/),
+        at: z.number(),
+      }),
+    ),
+  });
+
+type Allowed = z.infer<ReturnType<typeof fileSchema>>["skills"][number];
+
+/** Undefined: the file is corrupt. Throws what the file system throws. */
+async function load(file: string): Promise<Allowed[] | undefined> {
+  const read = await readRegularText(file, FILE_BYTES);
+  if (read.kind === "missing") return [];
+  if (read.kind === "unreadable") throw read.error;
+  if (read.kind === "irregular") throw new Error(whyUnread(read));
+  if (read.kind === "too-large") return undefined;
+  try {
+    return fileSchema().safeParse(JSON.parse(read.text)).data?.skills;
+  } catch {
+    return undefined;
+  }
+}
+
+export class AllowedSkills {
+  readonly #file: string;
+  readonly #log: Log;
+
+  /** `file`: absolute. */
+  constructor(file: string, log: Log) {
+    this.#file = file;
+    this.#log = log;
+  }
+
+  /** Whether the user allowed just this content. Read each time, because another session may have asked. Does not reject. */
+  async has({ server, uri, content }: LoadedSkill): Promise<boolean> {
+    if (content === "") return false;
+    const all = await load(this.#file).catch((error: unknown) => {
+      this.#log.warn(`${this.#file} cannot be read: ${messageOf(error)}`);
+      return [];
+    });
+    return (all ?? []).some((one) => one.server === server && one.uri === uri && one.content === content);
+  }
+
+  /** Throws what the file system throws. A yes to an older content of the skill ends. */
+  async add({ server, uri, name, content }: LoadedSkill): Promise<void> {
+    const { target } = await nodeFiles.find(this.#file);
+    await withLock(target, { files: nodeFiles }, async (holds) => {
+      const known = await load(this.#file);
+      const others = (known ?? []).filter((one) => one.server !== server || one.uri !== uri);
+      const all = [...others, { server, uri, name, content, at: Date.now() }].slice(-LIMITS.skillsAllowed);
+      await writeFileAtomic(this.#file, `${JSON.stringify({ version: VERSION, skills: all }, null, 2)}\n`, {
+        beforeReplace: async (file) => {
+          // A process that was suspended for long has lost the lock, and the text that it read may be old.
+          if (!(await holds())) throw new Error("another process has it now");
+          if (known === undefined) await keepAside(file, nodeFiles, Date.now());
+        },
+      });
+    });
+  }
+}

@@ -1,0 +1,25 @@
+/**
+ * The YAML between the first two lines `---` of a SKILL.md (Agent Skills, "SKILL.md format"), read as JSON. Loaded with the
+ * first skill. Anchors and merges are refused: no skill needs them, and they make a short text a large value.
+ */
+import { CORE_SCHEMA, load } from "js-yaml";
+import { isObject } from "../../../src/shared/protocol/values.ts";
+import { isWithin } from "../../shared/json.ts";
+
+const CHARS = 64 * 1024;
+const BOUNDS = { depth: 16, nodes: 2_000, chars: CHARS };
+const FENCED = /^\uFEFF?---[ \t]*\r?\n([\s\S]*?)(?:^|\n)---[ \t]*(?:\r?\n|$)/;
+
+/** The frontmatter, or what is wrong with it, worded to follow a colon. */
+export function readFrontmatter(text: string): { value: Record<string, unknown> } | { problem: string } {
+  const [, yaml] = FENCED.exec(text.slice(0, CHARS + 16)) ?? [];
+  if (yaml === undefined) return { problem: "it has no frontmatter" };
+  let value: unknown;
+  try {
+    value = load(yaml, { schema: CORE_SCHEMA, maxAliases: 0 });
+  } catch {
+    return { problem: "its frontmatter is not YAML that a skill can have" };
+  }
+  if (!isObject(value) || Array.isArray(value)) return { problem: "its frontmatter is no list of fields" };
+  return isWithin(value, BOUNDS) ? { value } : { problem: "its frontmatter is too long" };
+}

@@ -1,0 +1,102 @@
+/**
+ * Skills of a server as tools: one for each skill, which answers its SKILL.md or another of its files, and one that takes the
+ * address of a skill that the server does not list. To the rules, the catalog and the search they are tools like any other.
+ * Must not: talk to servers. Pure.
+ */
+import { shortHash } from "../../../src/shared/naming.ts";
+import { counted, formatBytes } from "../../../src/shared/text/amounts.ts";
+import type { CachedTool } from "../../shared/listed.ts";
+import { bytesOf, type CachedSkill, pathIn } from "../../shared/skills.ts";
+import type { ServerDefinition } from "../config/entry/definition.ts";
+
+/** What a tool for skills loads: this skill, or, without one, the skill whose address the call names. */
+export interface SkillTool {
+  tool: CachedTool;
+  skill: CachedSkill | undefined;
+}
+
+const FILE = {
+  file: {
+    type: "string",
+    description: "Path of another file of the skill. Without it: the skill's instructions.",
+  },
+  line: { type: "integer", minimum: 1, description: "First line of the file to show." },
+};
+
+const inputSchema = (properties: object, required: readonly string[] = []): Record<string, unknown> => ({
+  type: "object",
+  properties: { ...properties, ...FILE },
+  ...(required.length > 0 ? { required } : {}),
+  additionalProperties: false,
+});
+
+/** For example `3 files, 12.1 KB`. */
+export function sizeText(skill: CachedSkill): string {
+  const bytes = bytesOf(skill);
+  if (bytes === undefined) return "its files change each time";
+  return `${counted(skill.resources.length, "file")}, ${formatBytes(bytes)}`;
+}
+
+export const BY_ADDRESS = "skill_by_address";
+
+/** The tool that takes an address. Its description is short, since it is rarely what is meant. */
+const byAddress: CachedTool = {
+  name: BY_ADDRESS,
+  title: "Skill by its address",
+  description: "Loads a skill of this server by its address, also one that the server does not list.",
+  inputSchema: inputSchema(
+    { uri: { type: "string", description: "Address of its SKILL.md, such as skill://name/SKILL.md." } },
+    ["uri"],
+  ),
+  annotations: { readOnlyHint: true },
+};
+
+const toolFor = (skill: CachedSkill, name: string): CachedTool => ({
+  name,
+  title: skill.name,
+  description: `Skill ${skill.name}: ${skill.description}`,
+  inputSchema: inputSchema({}),
+  annotations: { readOnlyHint: true },
+});
+
+const made = new WeakMap<readonly CachedSkill[], { taken: readonly CachedTool[]; tools: Map<string, SkillTool> }>();
+
+interface OfServer {
+  definition: Pick<ServerDefinition, "skillPolicy">;
+  skills: readonly CachedSkill[] | undefined;
+}
+
+/**
+ * By tool name, none if the server's skills are not wanted. `taken`: tools of the server, whose names stay theirs. Skills of one
+ * name get a hash of their address behind it, so that no name depends on the order of the list. Answers the same objects for
+ * the same lists, because tools are compared by identity.
+ */
+export function skillTools(
+  { definition, skills }: OfServer,
+  taken: readonly CachedTool[],
+): ReadonlyMap<string, SkillTool> {
+  if (!skills || definition.skillPolicy.use === false) return NONE;
+  const before = made.get(skills);
+  if (before?.taken === taken) return before.tools;
+  const usable = skills.filter(
+    ({ fault, resources }) => fault === undefined && (resources !== "dynamic" || definition.skillPolicy.dynamic),
+  );
+  const wanted = (skill: CachedSkill): string => `skill_${skill.name.replaceAll("-", "_")}`;
+  const uses = new Map<string, number>([...taken.map(({ name }) => name), BY_ADDRESS].map((name) => [name, 1]));
+  for (const skill of usable) uses.set(wanted(skill), (uses.get(wanted(skill)) ?? 0) + 1);
+  const tools = new Map<string, SkillTool>();
+  for (const skill of usable) {
+    const own = wanted(skill);
+    const name = uses.get(own) === 1 ? own : `${own}_${shortHash(skill.uri)}`;
+    tools.set(name, { skill, tool: toolFor(skill, name) });
+  }
+  if (!taken.some(({ name }) => name === BY_ADDRESS)) tools.set(BY_ADDRESS, { skill: undefined, tool: byAddress });
+  made.set(skills, { taken, tools });
+  return tools;
+}
+
+const NONE: ReadonlyMap<string, SkillTool> = new Map();
+
+/** The skill to which a resource of the server belongs: such a resource is read as a part of the skill alone. */
+export const skillWith = (skills: readonly CachedSkill[] | undefined, uri: string): CachedSkill | undefined =>
+  skills?.find((skill) => pathIn(skill, uri) !== undefined);
