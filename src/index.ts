@@ -57,7 +57,7 @@ export default function piMcpThreads(host: Pi): void {
   pi.on("session_tree", () => session.branchChanged());
   pi.on("session_compact", () => session.branchChanged());
   pi.on("mcp_servers_change", ({ servers }) => session.registeredServersChanged(servers));
-  pi.on("tool_call", ({ toolName, input }) => session.toolCalled(toolName, input));
+  pi.on("tool_call", (event, ctx) => session.toolCalled(event, ctx));
   pi.on("input", (event, ctx) => session.onInput(event, ctx));
   pi.on("turn_end", () => session.turnEnded());
   pi.on("message_end", ({ message }) => session.messageEnded(message));

@@ -67,7 +67,7 @@ export interface Pi {
     handler: (
       event: { toolName: string; input: Record<string, unknown> },
       ctx: PiContext,
-    ) => Promise<void> | undefined,
+    ) => Promise<BlockedCall | undefined> | undefined,
   ): () => void;
   on(
     event: "input",
@@ -97,6 +97,8 @@ export interface Pi {
     content: (TextContent | ImageContent)[],
     options?: { deliverAs?: "steer" | "followUp" },
   ): void;
+  /** Adds an entry to the transcript that the model does not read. */
+  appendEntry(customType: string, data?: unknown): void;
   getActiveTools(): string[];
   getAllTools(): RegisteredTool[];
   setActiveTools(names: string[]): void;
@@ -105,6 +107,12 @@ export interface Pi {
     emit(channel: string, data: unknown): void;
     on(channel: string, handler: (data: unknown) => void): () => void;
   };
+}
+
+/** A call that does not run. The model reads the reason. */
+export interface BlockedCall {
+  block: true;
+  reason: string;
 }
 
 /** The value of a renderer. Pi ends with an error if a line is wider than `width` cells. */
@@ -253,6 +261,9 @@ export interface PiTool extends ToolRenderers {
 
 interface RegisteredTool {
   name: string;
+  annotations?: ToolHints | undefined;
+  /** `path`: `builtin:<name>` for a tool of Pi itself. */
+  sourceInfo?: { path: string };
   /** The tools that a call may reach: all, or those whose names or namespaces are among these words. */
   reachesTools?: ((input: Record<string, unknown>) => "all" | readonly string[]) | undefined;
 }
@@ -302,6 +313,7 @@ export interface PiContext {
     getBranch(): readonly unknown[];
     /** Those of them that the model reads: without what the latest compaction has taken away. */
     buildContextEntries(): readonly unknown[];
+    getSessionId(): string;
   };
 }
 

@@ -7,6 +7,7 @@
 import type { FinishedMessage } from "../pi/api.ts";
 import type { ResultContent } from "../shared/protocol/calls.ts";
 import type { WorkerEvent } from "../shared/protocol/contract.ts";
+import type { LoadedSkills } from "../skills/skills.ts";
 import type { CallTool, ToldResult, ToolCall } from "../tools/definition.ts";
 import type { Instructions } from "../tools/told.ts";
 import type { Running } from "./running.ts";
@@ -27,7 +28,10 @@ const callerOf = (callId: string): string => callId.replace(/\/\d+$/, "");
 /** `runningOrThrow`: throws `runtime_stopped` when no session runs. */
 export function createSessionCalls(
   runningOrThrow: () => Pick<Running, "runtime" | "settings" | "signIns" | "called">,
-  instructions: Pick<Instructions, "tell">,
+  {
+    instructions,
+    skills,
+  }: { instructions: Pick<Instructions, "tell">; skills: Pick<LoadedSkills, "loaded"> },
 ): SessionCalls {
   const progress = new Map<string, ToolCall["onProgress"]>();
   const forModel = new Set<string>();
@@ -41,6 +45,7 @@ export function createSessionCalls(
       const wantsStructured = request.wantsStructured && !forModel.has(callerOf(callId));
       const send = async (): Promise<ToldResult> => {
         const result = await runtime.callTool({ ...request, wantsStructured }, signal);
+        if (result.skill) skills.loaded(result.skill);
         if (wantsStructured) return result;
         return { ...result, instructions: await instructions.tell([server], branch) };
       };

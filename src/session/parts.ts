@@ -7,6 +7,7 @@ import { PROXY_TOOL, TOOL_SEARCH } from "../shared/naming.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import type { SnapshotKey } from "../shared/snapshot/contract.ts";
 import { oneLine } from "../shared/text/unprintable.ts";
+import { createLoadedSkills } from "../skills/skills.ts";
 import { directRule } from "../tools/book.ts";
 import type { ToolHost } from "../tools/host.ts";
 import { createLateTools } from "../tools/late-tools.ts";
@@ -114,7 +115,13 @@ export function createParts(pi: Pi, { agentDir, key, waits, running, runningOrTh
   const store = createCatalogStore(agentDir, key);
   const direct = directRule(process.env.MCP_DIRECT_TOOLS);
   const instructions = createInstructions(store.current);
-  const calls = createSessionCalls(runningOrThrow, instructions);
+  const skills = createLoadedSkills({
+    pi,
+    catalog: store.current,
+    inTurn: (task) => runningOrThrow().dialogs.inTurn(task),
+    log: (message) => running()?.runtime.log("info", message),
+  });
+  const calls = createSessionCalls(runningOrThrow, { instructions, skills });
   const registrar = createRegistrar(pi, {
     call: calls.call,
     direct,
@@ -135,6 +142,7 @@ export function createParts(pi: Pi, { agentDir, key, waits, running, runningOrTh
     ask,
     catalog: store.current,
     settle: () => host.settle(undefined),
+    onSkill: skills.loaded,
   });
   const resources = createResourceMentions({
     ask,
@@ -145,6 +153,7 @@ export function createParts(pi: Pi, { agentDir, key, waits, running, runningOrTh
   });
   return {
     ...shared,
+    skills,
     prompts,
     resources,
     calls,

@@ -7,6 +7,7 @@
 import { join } from "node:path";
 import type {
   AddedMessage,
+  BlockedCall,
   FinishedMessage,
   InputEvent,
   InputResult,
@@ -20,6 +21,7 @@ import { prepareRuntime, startRuntimeLater } from "../runtime/later.ts";
 import { type ErrorCode, messageOf, ThreadsError } from "../shared/protocol/errors.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import { LOG_FILE, type SnapshotKey } from "../shared/snapshot/contract.ts";
+import type { ToolAboutToRun } from "../skills/skills.ts";
 import { explainRefusedArguments, explainUnknownCall } from "../tools/unknown-call.ts";
 import type { McpHost } from "../ui/mcp-host.ts";
 import { withdrawAbsent } from "./first-request.ts";
@@ -39,8 +41,11 @@ export interface Session extends McpHost {
   /** The user moved to another branch, which may have declared other tools, or this one was compacted. */
   branchChanged(): void;
   registeredServersChanged(servers: readonly McpRegistration[]): void;
-  /** A tool is about to run. Settles when our tools that the call may reach are registered. */
-  toolCalled(toolName: string, input: Record<string, unknown>): Promise<void>;
+  /**
+   * A tool is about to run. Settles when our tools that the call may reach are registered, and the person has answered if the
+   * call needs a yes because of a skill.
+   */
+  toolCalled(call: ToolAboutToRun, ctx: PiContext): Promise<BlockedCall | undefined>;
   /** What the input becomes that names a prompt or resources; undefined for any other. */
   onInput(event: InputEvent, ctx: PiContext): Promise<InputResult> | undefined;
   turnEnded(): void;
@@ -86,6 +91,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     instructions,
     prompts,
     resources,
+    skills,
   } = parts;
 
   const stop = async (): Promise<void> => {
@@ -144,6 +150,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
       // Over RPC `/new` sends session_start twice to one instance of the factory: the same session.
       if (current) return;
       becomeOnlySession(stop);
+      skills.branchChanged();
       current = start(ctx);
       prompts.register(ctx);
       const { count: tools, servers } = store.current();
@@ -157,12 +164,17 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     branchChanged: () => {
       firstRequest.branchChanged();
       instructions.branchChanged();
+      skills.branchChanged();
     },
     registeredServersChanged: (servers) => {
       current?.runtime.post("setRegistered", { servers: toRegistered(servers) });
     },
-    toolCalled: async (toolName, input) => {
-      if (current) await lateTools.beforeCall(toolName, input);
+    toolCalled: async (call, ctx) => {
+      if (!current) return undefined;
+      const blocked = await skills.beforeCall(call, ctx);
+      if (blocked) return blocked;
+      if (current) await lateTools.beforeCall(call.toolName, call.input);
+      return undefined;
     },
     messageEnded: (message) => {
       if (!current) return undefined;

@@ -1,5 +1,11 @@
 /** A call of ToolSearch: finds tools by name or by words, loads them, and says how to call them and what is missing. */
-import { type Catalog, type CatalogTool, createSlices, holdsToolsOf } from "../catalog/catalog.ts";
+import {
+  type Catalog,
+  type CatalogTool,
+  createSlices,
+  holdsToolsOf,
+  inputSchemaOf,
+} from "../catalog/catalog.ts";
 import {
   findServer,
   hasTool,
@@ -10,7 +16,7 @@ import {
   searchCatalog,
   serverNames,
 } from "../catalog/search.ts";
-import type { ToolResult } from "../pi/api.ts";
+import type { NestedOutcome, ToolResult } from "../pi/api.ts";
 import {
   errorLine,
   isDisabled,
@@ -193,10 +199,24 @@ const answer = (
   },
 });
 
+/** Skills that one answer loads: each may ask the person, and brings a text of many tokens. */
+const SKILLS = 3;
+
+/** Calls the tool of a skill through Pi, so that extensions that watch or block calls see the tool itself. */
+export type LoadSkill = (tool: CatalogTool) => Promise<Pick<NestedOutcome, "result">>;
+
+/** The texts of the skills that were selected by name: who selects a skill wants its instructions. */
+async function loadedSkills(tools: readonly CatalogTool[], load: LoadSkill): Promise<ToolResult["content"]> {
+  const skills = tools.filter((tool) => tool.kind === "skill" && inputSchemaOf(tool).required === undefined);
+  const content: ToolResult["content"] = [];
+  for (const skill of skills.slice(0, SKILLS)) content.push(...(await load(skill)).result.content);
+  return content;
+}
+
 export async function runToolSearch(
   host: ToolHost,
   params: Record<string, unknown>,
-  { signal, branch }: { signal: AbortSignal | undefined; branch: ReadBranch },
+  { signal, branch, load }: { signal: AbortSignal | undefined; branch: ReadBranch; load: LoadSkill },
 ): Promise<ToolResult> {
   const query = typeof params.query === "string" ? params.query : "";
   const request = parseRequest(query);
@@ -234,5 +254,7 @@ export async function runToolSearch(
     ],
   });
   const found = new Set(active.map((tool) => tool.server.name));
-  return answer(text, active, await host.tell([...found], branch));
+  const told = answer(text, active, await host.tell([...found], branch));
+  if (request.kind !== "select") return told;
+  return { ...told, content: [...told.content, ...(await loadedSkills(active, load))] };
 }

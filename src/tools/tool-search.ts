@@ -8,6 +8,7 @@ import { TOOL_SEARCH } from "../shared/naming.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import type { ToolHost } from "./host.ts";
 import { createRenderers } from "./rows.ts";
+import type { LoadSkill } from "./tool-search-call.ts";
 
 const PARAMETERS = {
   type: "object",
@@ -42,9 +43,11 @@ export function createToolSearch(description: string, host: ToolHost): PiTool {
     exposure: "model-only",
     annotations: { readOnlyHint: true, openWorldHint: false },
     reachesTools: () => "all",
-    async execute(_callId, params, signal, _onUpdate, ctx) {
+    async execute(callId, params, signal, _onUpdate, ctx) {
       const { runToolSearch } = await import("./tool-search-call.ts");
-      return runToolSearch(host, params, { signal, branch: () => ctx.sessionManager.getBranch() });
+      const load: LoadSkill = ({ name }) =>
+        host.forModel(callId, () => ctx.executeTool(name, {}, signal ? { signal } : {}));
+      return runToolSearch(host, params, { signal, load, branch: () => ctx.sessionManager.getBranch() });
     },
   };
 }

@@ -105,6 +105,7 @@ export function createRecordingContext(options: RecordingOptions = {}): Recordin
     sessionManager: {
       getBranch: () => options.branch ?? [],
       buildContextEntries: () => options.branch ?? [],
+      getSessionId: () => "session",
     },
   };
   const isTaken = (data: string): boolean => [...inputs].some((input) => input(data)?.consume === true);

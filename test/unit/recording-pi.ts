@@ -42,6 +42,7 @@ export function createRecordingPi(options: RecordingPiOptions = {}): RecordingPi
     commands,
     sent,
     sendUserMessage: (...message) => void sent.push(message),
+    appendEntry: () => undefined,
     on: (event: string, handler: unknown) => {
       const set = handlers.get(event) ?? new Set();
       handlers.set(event, set.add(handler as () => void));

@@ -98,10 +98,10 @@ export function normalizeSkill(raw: unknown): CachedSkill | undefined {
   const fault =
     told ??
     (!isWhole
-    ? "its frontmatter is too long"
-    : says.trim() === ""
-      ? "it has no description"
-      : faultOf({ uri, name }, resources));
+      ? "its frontmatter is too long"
+      : says.trim() === ""
+        ? "it has no description"
+        : faultOf({ uri, name }, resources));
   const files =
     fault === undefined && Array.isArray(resources)
       ? (resources as SkillFile[]).map((file) => ({ uri: file.uri, digest: file.digest, size: file.size }))
@@ -132,7 +132,9 @@ export function normalizeSkills(raw: unknown): CachedSkill[] {
  */
 export function contentOf({ resources }: Pick<CachedSkill, "resources">): string {
   if (resources === "dynamic") return "";
-  const pairs = resources.map(({ uri, digest }) => [uri, digest]).sort(([a = ""], [b = ""]) => (a < b ? -1 : 1));
+  const pairs = resources
+    .map(({ uri, digest }) => [uri, digest])
+    .sort(([a = ""], [b = ""]) => (a < b ? -1 : 1));
   return createHash("sha256").update(canonical(pairs)).digest("hex");
 }
 

@@ -42,7 +42,7 @@ export const call: Command = async (context) => {
   const callId = "cli";
   const done = session.onProgress(callId, (event) => console.progress(progressText(tool.tool, event)));
   try {
-    const request = { callId, server, tool: tool.tool, args, wantsStructured: true };
+    const request = { callId, server, tool: tool.tool, args, wantsStructured: true, byPerson: true };
     const result = await session.runtime.callTool(request, signal);
     console.progress("");
     await printResult(result, console);

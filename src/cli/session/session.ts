@@ -86,6 +86,8 @@ export class CliSession {
   async #answer(question: Question, taken: AbortSignal): Promise<unknown> {
     const signal = AbortSignal.any([this.#options.signal, taken]);
     if (question.about === "call") return answerApproval(question, { ...this.#options, signal });
+    // Whoever types a command has asked for the skill that it names; nothing else loads one here.
+    if (question.about === "skill") return "no";
     return this.#askForServer(question.server, question.ask, taken);
   }
 

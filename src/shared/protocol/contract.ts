@@ -292,7 +292,11 @@ export type Question =
   | ({ about: "call" } & ApprovalQuestion)
   | ({ about: "skill" } & SkillQuestion);
 
-export type AnswerTo<Q extends Question> = { server: AskAnswer; call: ApprovalAnswer; skill: ApprovalAnswer }[Q["about"]];
+export type AnswerTo<Q extends Question> = {
+  server: AskAnswer;
+  call: ApprovalAnswer;
+  skill: ApprovalAnswer;
+}[Q["about"]];
 
 /** What main exposes. `ask` answers undefined if nobody answers. `withdraw`: nobody waits for the answer to that question any more. */
 export interface MainApi {

@@ -1,11 +1,12 @@
 /**
  * The dialogs of a session. Owns: their queue, so that one shows at a time, and the questions of the worker: whether a
- * project's server may run, whether a tool may run, whether a held edit is applied, and what a server asks. Must not: do
+ * project's server may run, whether a tool may run or a skill may be loaded, whether a held edit is applied, and what a server asks. Must not: do
  * what an answer says. Dialogs appear only in modes that have them; the code of each is loaded with the first one.
  */
 import type { PiContext } from "../../pi/api.ts";
 import type { Question } from "../../shared/protocol/contract.ts";
 import type { ConsentQuestion } from "../../shared/protocol/session.ts";
+import { keyOf } from "../../skills/skills.ts";
 import type { DialogsHost, LastingQuestions } from "./questions.ts";
 
 export type Dialogs = ReturnType<typeof createDialogs>;
@@ -30,13 +31,24 @@ export function createDialogs(ctx: PiContext, host: DialogsHost) {
       const { askForServer } = await import("../asks/form.ts");
       return askForServer(ctx, question, { signal, over: host.over, tick: host.tick });
     }
+    if (question.about === "skill") {
+      const { askAboutSkill } = await import("../skills/questions.ts");
+      return askAboutSkill(ctx, question, signal);
+    }
     const { askAboutCall } = await import("./questions.ts");
     return askAboutCall(ctx, question, signal);
   };
+  /** Skills that the person lets into this session: a worker that follows a crash asks again. */
+  const skills = new Map<string, unknown>();
   const ask = async (question: Question, signal: AbortSignal): Promise<unknown> => {
     const isVoid = (): boolean => signal.aborted || host.over();
+    const skill = question.about === "skill" ? keyOf(question) : undefined;
+    const before = skill === undefined ? undefined : skills.get(skill);
+    if (before !== undefined) return before;
     const answer = isVoid() ? undefined : await show(question, signal);
-    return isVoid() ? undefined : answer;
+    if (isVoid()) return undefined;
+    if (skill !== undefined && (answer === "session" || answer === "always")) skills.set(skill, answer);
+    return answer;
   };
   return {
     inTurn,

@@ -91,27 +91,40 @@ const NAME_CELLS = 200;
 const headOf = ({ server, tool }: ApprovalQuestion): string =>
   printable(`Run ${cutTo(tool, NAME_CELLS)} of the MCP server ${cutTo(server, NAME_CELLS)}?`);
 
-/** The first view, and the pages behind it if it does not hold everything. */
-function viewsOf(ctx: PiContext, question: ApprovalQuestion): { short: string; pages: string[] } {
-  const args = printable(question.args);
-  const screen = screenOf(ctx);
-  const short = args === "" ? "It gets no arguments." : shortOf(args, screen);
-  return { short, pages: args === "" || short === args ? [] : pagesOf(args, screen) };
-}
-
-export async function askAboutCall(
+export const askAboutCall = async (
   ctx: PiContext,
   question: ApprovalQuestion,
   signal: AbortSignal,
-): Promise<ApprovalAnswer> {
-  const head = headOf(question);
-  const { short, pages } = viewsOf(ctx, question);
+): Promise<ApprovalAnswer> => {
   const answers = ANSWERS.filter(([, answer]) => answer !== "always" || question.canAlways);
+  const text = printable(question.args);
+  return (await askInPages(ctx, { head: headOf(question), text, answers, isNoFirst: false }, signal)) ?? "no";
+};
+
+interface PagedQuestion<A> {
+  head: string;
+  /** Empty: the call gets no arguments. */
+  text: string;
+  /** The last word of those that let nothing happen is `NO`. */
+  answers: readonly (readonly [choice: string, answer: A])[];
+  /** The first choice lets nothing happen, also where nobody types. */
+  isNoFirst: boolean;
+}
+
+/** A question whose text may have many pages, which are shown on demand. Undefined: no answer that was offered. */
+export async function askInPages<A>(
+  ctx: PiContext,
+  { head, text, answers, isNoFirst }: PagedQuestion<A>,
+  signal: AbortSignal | undefined,
+): Promise<A | undefined> {
+  const screen = screenOf(ctx);
+  const short = text === "" ? "It gets no arguments." : shortOf(text, screen);
+  const pages = text === "" || short === text ? [] : pagesOf(text, screen);
   const words = answers.map(([choice]) => choice);
   // On the last page Enter has turned the pages before it, and over a text that is being typed it is meant for the text: then
   // the first choice lets nothing run.
   const noFirst = [NO, ...words.filter((word) => word !== NO)];
-  const first = isTyping(ctx) ? noFirst : words;
+  const first = isNoFirst || isTyping(ctx) ? noFirst : words;
   let at = -1;
   let isFirst = true;
   for (;;) {
@@ -119,10 +132,10 @@ export async function askAboutCall(
     const title = at < 0 ? `${head}\n${short}` : `${head} Page ${at + 1} of ${pages.length}:\n${pages[at]}`;
     const choices =
       at < 0 ? [...first, ...(pages.length > 0 ? [WHOLE] : [])] : [...(isLast ? noFirst : [NEXT, NO]), BACK];
-    const ask = (): Promise<string | undefined> => ctx.ui.select(title, choices, { signal });
+    const ask = (): Promise<string | undefined> => ctx.ui.select(title, choices, signal ? { signal } : {});
     const choice = await (isFirst ? afterPause(ctx, ask) : ask());
     isFirst = false;
-    if (choice === undefined || !choices.includes(choice)) return "no";
+    if (choice === undefined || !choices.includes(choice)) return undefined;
     const found = answers.find(([word]) => word === choice);
     if (found) return found[1];
     at += choice === BACK ? -1 : 1;

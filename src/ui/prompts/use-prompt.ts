@@ -4,7 +4,7 @@ import type { Catalog } from "../../catalog/catalog.ts";
 import type { Completion, InputResult, Pi, PiCommandContext, PiContext } from "../../pi/api.ts";
 import { notify } from "../../pi/extension.ts";
 import type { Runtime } from "../../runtime/contract.ts";
-import { type CallResult, decode } from "../../shared/protocol/calls.ts";
+import { type CallResult, decode, type LoadedSkill } from "../../shared/protocol/calls.ts";
 import { describeThrown } from "../../shared/protocol/errors.ts";
 import type { SnapshotPrompt } from "../../shared/snapshot/contract.ts";
 import { isTextBlock } from "../../shared/text/clean-blocks.ts";
@@ -30,7 +30,7 @@ export async function completeArguments(
   typed: string,
 ): Promise<Completion[] | null> {
   const found = promptNamed(host, command);
-  if (!found) return null;
+  if (!found || found.prompt.skillTool !== undefined) return null;
   const { server, prompt } = found;
   const last = wordsOf(typed).at(-1);
   const word = last?.isOpen ? last : undefined;
@@ -64,6 +64,8 @@ export interface PromptHost {
   pi: Pick<Pi, "registerCommand" | "sendUserMessage" | "getCommands">;
   ask: Runtime["ask"];
   catalog: () => Catalog;
+  /** A skill has been loaded by its command. */
+  onSkill: (skill: LoadedSkill) => void;
   /** Waits, within limits, until the servers' tools and prompts are known. */
   settle: () => Promise<unknown>;
 }
@@ -206,10 +208,25 @@ async function allArguments(
   return values;
 }
 
+/** The instructions of a skill, and what the person wrote behind the command. */
+async function skillContent(
+  host: PromptHost,
+  { server, tool }: { server: string; tool: string },
+  { args }: TypedCommand,
+): Promise<CallResult["content"]> {
+  const request = { callId: `command-${++commands}`, server, tool, args: {}, byPerson: true };
+  const { content, skill } = decode(await host.ask("callTool", request)) as CallResult;
+  if (skill) host.onSkill(skill);
+  return args.trim() === "" ? content : [...content, { type: "text", text: args.trim() }];
+}
+
+let commands = 0;
+
 async function contentOf(host: PromptHost, typed: TypedCommand): Promise<CallResult["content"]> {
   const named = promptNamed(host, typed.name);
   if (!named) throw new Refusal("no server offers this prompt any more.");
   const { server, prompt } = named;
+  if (prompt.skillTool !== undefined) return skillContent(host, { server, tool: prompt.skillTool }, typed);
   const args = await allArguments(named, typed);
   const bytes = await host.ask("getPrompt", { server, prompt: prompt.prompt, args });
   return (decode(bytes) as CallResult).content;

@@ -100,7 +100,7 @@ describe("the end", () => {
     const refused = { role: "toolResult", toolName: "own__work", isError: true, content: [] };
     const all = async (): Promise<void> => {
       await session.beforeAgentStart(ctx);
-      await session.toolCalled("codemode", {});
+      await session.toolCalled({ toolName: "codemode", input: {} }, ctx);
       session.registeredServersChanged([]);
       session.turnEnded();
       expect(session.messageEnded(refused)).toBeUndefined();
@@ -396,7 +396,7 @@ describe("Pi's other events", () => {
   });
 
   test("codemode is called -> the tools of a new catalog are registered before the call runs", async () => {
-    const { pi, send, session } = await openSession();
+    const { pi, send, session, ctx } = await openSession();
     const execute = (): Promise<never> => Promise.reject(new Error("not called"));
     pi.registerTool({
       name: "codemode",
@@ -409,9 +409,9 @@ describe("Pi's other events", () => {
     send(planOf({ own: {} }));
     send(catalogOf([OWN]));
     expect(reachable(pi)).toEqual([]);
-    await session.toolCalled("ToolSearch", {});
+    await session.toolCalled({ toolName: "ToolSearch", input: {} }, ctx);
     expect(reachable(pi)).toEqual([]);
-    await session.toolCalled("codemode", {});
+    await session.toolCalled({ toolName: "codemode", input: {} }, ctx);
     expect(reachable(pi)).toEqual(["own__work"]);
   });
 
@@ -427,7 +427,7 @@ describe("Pi's other events", () => {
       reachesTools: () => "all",
       execute,
     });
-    await at.session.toolCalled("codemode", {});
+    await at.session.toolCalled({ toolName: "codemode", input: {} }, at.ctx);
     expect(at.runtimes[0]?.asked).toEqual([["settleTools", { timeoutMs: 5_000 }]]);
   });
 

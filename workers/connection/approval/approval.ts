@@ -107,7 +107,10 @@ export class Approvals {
     throw notApproved(call, why, "Call it again when they have been answered.");
   }
 
-  #ofSkill(call: AskedCall, { of: skill, byPerson }: NonNullable<AskedCall["loads"]>): Promise<Yes> | undefined {
+  #ofSkill(
+    call: AskedCall,
+    { of: skill, byPerson }: NonNullable<AskedCall["loads"]>,
+  ): Promise<Yes> | undefined {
     const { definition } = call;
     if (definition.skillPolicy.use === "allow" || this.#isGrantedSkill(definition, skill)) return undefined;
     const grant = (): Yes => {
@@ -132,7 +135,11 @@ export class Approvals {
     if (await allowedSkills.has(loaded)) return grant();
     if (!canAsk) {
       const why = "the user has not allowed this skill, and no one can be asked in this mode of Pi";
-      throw notApproved(call, why, `Only the user can: in a session with a person, or by "skills": "allow" of ${definition.name} in ${definition.file}.`);
+      throw notApproved(
+        call,
+        why,
+        `Only the user can: in a session with a person, or by "skills": "allow" of ${definition.name} in ${definition.file}.`,
+      );
     }
     this.#checkRoom(call);
     return this.#ask(call, () => this.#decideSkill(call, skill, { loaded, grant }));
@@ -152,11 +159,17 @@ export class Approvals {
     if (signal.aborted) throw cancelled({ definition, tool });
     log.info(`the user's answer to the skill ${definition.name}/${tool.name}: ${answer}`);
     if (answer !== "session" && answer !== "always") {
-      throw notApproved({ definition, tool }, "the user said no", "Do not load it again unless the user asks for that.");
+      throw notApproved(
+        { definition, tool },
+        "the user said no",
+        "Do not load it again unless the user asks for that.",
+      );
     }
     if (answer === "always" && canAlways) {
       await allowedSkills.add(loaded).catch((error: unknown) => {
-        warn(`The skill ${loaded.name} of ${loaded.server} is allowed for this session only: ${messageOf(error)}`);
+        warn(
+          `The skill ${loaded.name} of ${loaded.server} is allowed for this session only: ${messageOf(error)}`,
+        );
       });
     }
     return grant();
@@ -322,6 +335,9 @@ function shownSkill(skill: CachedSkill): { name: string; description: string; fi
   return {
     name: shownName(skill.name),
     description: escaped(start(skill.description, DESCRIPTION_CHARS)),
-    files: resources === "dynamic" ? "The server makes its files anew each time: nobody can check them." : lines.join("\n"),
+    files:
+      resources === "dynamic"
+        ? "The server makes its files anew each time: nobody can check them."
+        : lines.join("\n"),
   };
 }

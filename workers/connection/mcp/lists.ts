@@ -212,7 +212,9 @@ export async function listPrompts(send: SendRequest, listing: Listing): Promise<
 
 /** How long an answer counts, in milliseconds: `ttlMs` of MCP 2026-07-28, within bounds. */
 const freshFor = (ttlMs: unknown): number =>
-  typeof ttlMs === "number" && ttlMs > 0 ? Math.min(Math.max(ttlMs, FRESH_LEAST_MS), FRESH_MOST_MS) : FRESH_LEAST_MS;
+  typeof ttlMs === "number" && ttlMs > 0
+    ? Math.min(Math.max(ttlMs, FRESH_LEAST_MS), FRESH_MOST_MS)
+    : FRESH_LEAST_MS;
 
 /** The skills of a server that declares them (SEP-2640, "Listing Skills"). Undefined if they could not be listed. Never rejects. */
 export async function listSkills(send: SendRequest, listing: Listing): Promise<ListedSkills | undefined> {
@@ -228,7 +230,12 @@ export async function listSkills(send: SendRequest, listing: Listing): Promise<L
   });
   // Each address once, also across pages.
   const skills = new Map((listed ?? []).toReversed().map((skill) => [skill.uri, skill]));
-  return listed && { skills: listed.filter((skill) => skills.get(skill.uri) === skill), freshUntil: Date.now() + Math.min(freshMs, FRESH_MOST_MS) };
+  return (
+    listed && {
+      skills: listed.filter((skill) => skills.get(skill.uri) === skill),
+      freshUntil: Date.now() + Math.min(freshMs, FRESH_MOST_MS),
+    }
+  );
 }
 
 /** JSON-RPC 2.0, as the extension uses it: the server serves no such skill. */
@@ -243,7 +250,10 @@ export async function getSkill(
   { uri, signal }: { uri: string; signal: AbortSignal },
 ): Promise<CachedSkill | "none" | undefined> {
   try {
-    const result = await send({ method: "skills/get", params: { uri } }, { signal, timeout: LIMITS.promptTimeoutMs });
+    const result = await send(
+      { method: "skills/get", params: { uri } },
+      { signal, timeout: LIMITS.promptTimeoutMs },
+    );
     const skill = normalizeSkill(result.skill);
     return skill?.uri === uri ? skill : undefined;
   } catch (error) {

@@ -118,7 +118,10 @@ const LISTS: Record<string, { field: string; read: (raw: unknown) => unknown[] }
     field: "resourceTemplates",
     read: (raw) => normalizeTemplates(raw).slice(0, ITEMS),
   },
-  "skills/list": { field: "skills", read: (raw) => normalizeSkills(raw).slice(0, LIMITS.skillsPerServer + 1) },
+  "skills/list": {
+    field: "skills",
+    read: (raw) => normalizeSkills(raw).slice(0, LIMITS.skillsPerServer + 1),
+  },
   "prompts/list": { field: "prompts", read: (raw) => normalizePrompts(raw).slice(0, ITEMS) },
 };
 

@@ -136,7 +136,9 @@ async function shapeFile(
   const { durationMs } = options;
   if ("problem" in checked) return { content: [], isError: true, durationMs, problem: checked.problem };
   const { image } = checked;
-  const images = image ? (await readBlocks(image.content ?? [], { ...options, store: NO_STORE }, false)).contents : [];
+  const images = image
+    ? (await readBlocks(image.content ?? [], { ...options, store: NO_STORE }, false)).contents
+    : [];
   const content = [...cleanBlocks(checked.content).blocks, ...images];
   return {
     content,
@@ -144,7 +146,9 @@ async function shapeFile(
     durationMs,
     bytes: { received: receivedBytes(result.content ?? []), shown: sumBytes(content), savedText: 0 },
     skill: file.skill,
-    ...(options.wantsStructured ? await forScript({ content: content as CallToolResult["content"] }, options) : {}),
+    ...(options.wantsStructured
+      ? await forScript({ content: content as CallToolResult["content"] }, options)
+      : {}),
   };
 }
 

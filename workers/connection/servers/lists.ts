@@ -9,12 +9,12 @@ import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { keepSame } from "../../shared/json.ts";
 import type { CachedPrompt, CachedResources, CachedTool } from "../../shared/listed.ts";
 import { abortable, during, settledWithin } from "../../shared/pace/abort.ts";
-import { type CachedSkill, normalizeSkills } from "../../shared/skills.ts";
+import type { CachedSkill } from "../../shared/skills.ts";
 import type { StoredProtocol } from "../../shared/tasks.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { CallRequest, Connection, RememberedServer } from "../mcp/connection.ts";
-import { MODERN_VERSION } from "../mcp/wire/wire.ts";
 import { FRESH_LEAST_MS } from "../mcp/modern/limits.ts";
+import { MODERN_VERSION } from "../mcp/wire/wire.ts";
 import { fileOfSkill } from "../skills/load.ts";
 import { type SkillTool, skillTools, skillWith } from "../skills/tools.ts";
 import { allTools, mergeListed, NO_TOOLS, resourceTools } from "../tools/listed.ts";
@@ -142,16 +142,20 @@ export abstract class ServerLists {
       if (listed) this.prompts = keepSame(this.prompts, listed);
     }).catch((error) => note(`its prompts could not be kept: ${messageOf(error)}`));
     const isWanted = this.definition.skillPolicy.use !== false;
-    const skillsListed = isWanted && connection.skills
-      ? list(connection.listSkills, (listed) => {
-          if (!listed) return;
-          this.skills = keepSame(this.skills, listed.skills);
-          this.skillsFreshUntil = listed.freshUntil;
-          this.#toldSkills.clear();
-        }).catch((error) => note(`its skills could not be kept: ${messageOf(error)}`))
-      : undefined;
+    const skillsListed =
+      isWanted && connection.skills
+        ? list(connection.listSkills, (listed) => {
+            if (!listed) return;
+            this.skills = keepSame(this.skills, listed.skills);
+            this.skillsFreshUntil = listed.freshUntil;
+            this.#toldSkills.clear();
+          }).catch((error) => note(`its skills could not be kept: ${messageOf(error)}`))
+        : undefined;
     if (!skillsListed) this.skills = undefined;
-    await settledWithin(Promise.all([this.#resourcesListed, promptsListed, skillsListed]), LIMITS.resourcesWaitMs);
+    await settledWithin(
+      Promise.all([this.#resourcesListed, promptsListed, skillsListed]),
+      LIMITS.resourcesWaitMs,
+    );
     isLate = true;
   }
 

@@ -61,7 +61,10 @@ function textOf(bytes: Buffer): string | undefined {
 function windowOf(text: string, line: number, limits: GuardLimits | false): string[] {
   const lines = text.split("\n");
   const from = Math.min(line, lines.length) - 1;
-  const { maxBytes, maxLines } = limits || { maxBytes: Number.MAX_SAFE_INTEGER, maxLines: Number.MAX_SAFE_INTEGER };
+  const { maxBytes, maxLines } = limits || {
+    maxBytes: Number.MAX_SAFE_INTEGER,
+    maxLines: Number.MAX_SAFE_INTEGER,
+  };
   let bytes = 0;
   let to = from;
   while (to < lines.length && to - from < maxLines) {
@@ -111,7 +114,8 @@ export async function checkFile(
     const { readFrontmatter } = await import("./frontmatter.ts");
     const read = readFrontmatter(text);
     if ("problem" in read) return read;
-    if (!sameJson(read.value, frontmatter)) return { problem: "its frontmatter is not the one that was listed" };
+    if (!sameJson(read.value, frontmatter))
+      return { problem: "its frontmatter is not the one that was listed" };
   }
   if (text === undefined || bytes.includes(0)) {
     // An image is shown as one; other bytes say nothing to a model.

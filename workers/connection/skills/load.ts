@@ -118,17 +118,27 @@ export async function prepareSkill(
   if (typeof uri !== "string") throw refused(name, 'The argument "uri" is missing.');
   const skill = await entryOf(server, connection, uri, signal);
   const called = `the skill ${shown(skill.name)} of ${name}`;
-  if (skill.fault !== undefined) throw refused(name, `${name} offers ${shown(skill.name)}, which cannot be used: ${shown(skill.fault)}.`);
+  if (skill.fault !== undefined)
+    throw refused(name, `${name} offers ${shown(skill.name)}, which cannot be used: ${shown(skill.fault)}.`);
   if (skill.resources === "dynamic" && !server.definition.skillPolicy.dynamic) {
     const remedy = `Only the user can allow it: "skills": {"dynamic": true} of ${name} in ${server.definition.file}.`;
-    throw refused(name, `${called} was not loaded: its files change each time, so nobody can check them.`, undefined, remedy);
+    throw refused(
+      name,
+      `${called} was not loaded: its files change each time, so nobody can check them.`,
+      undefined,
+      remedy,
+    );
   }
   const line = typeof args.line === "number" && Number.isInteger(args.line) && args.line > 0 ? args.line : 1;
   const loaded = { server: name, uri: skill.uri, name: skill.name, content: contentOf(skill) };
   const written = typeof args.file === "string" && args.file !== "" ? args.file : undefined;
   const path = written === undefined ? "SKILL.md" : plainPath(skill, written);
   if (path === undefined)
-    throw refused(name, `${shown(written ?? "")} is no file of ${called}, and nothing else is read for it.`, "not-listed");
+    throw refused(
+      name,
+      `${shown(written ?? "")} is no file of ${called}, and nothing else is read for it.`,
+      "not-listed",
+    );
   const expected = (file: string, listed: SkillFile | undefined): ExpectedFile => ({
     uri: file,
     ...(listed ? { listed: { digest: listed.digest, size: listed.size } } : {}),
@@ -163,7 +173,8 @@ interface DynamicFile {
 function dynamicFile({ skill, path, expected, connection, signal }: DynamicFile): SkillCall {
   const root = rootOf(skill);
   const isFolder = path === "." || path === "" || path.endsWith("/");
-  if (!isFolder || !connection.skills?.directories) return { skill, file: expected(`${root}/${path}`, undefined) };
+  if (!isFolder || !connection.skills?.directories)
+    return { skill, file: expected(`${root}/${path}`, undefined) };
   const folder = path === "." || path === "" ? root : `${root}/${path.replace(/\/+$/, "")}`;
   const text = async (): Promise<CallToolResult> => {
     const found = await connection.readDirectory(folder, signal);

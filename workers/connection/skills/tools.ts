@@ -59,7 +59,10 @@ const toolFor = (skill: CachedSkill, name: string): CachedTool => ({
   annotations: { readOnlyHint: true },
 });
 
-const made = new WeakMap<readonly CachedSkill[], { taken: readonly CachedTool[]; tools: Map<string, SkillTool> }>();
+const made = new WeakMap<
+  readonly CachedSkill[],
+  { taken: readonly CachedTool[]; tools: Map<string, SkillTool> }
+>();
 
 interface OfServer {
   definition: Pick<ServerDefinition, "skillPolicy">;
@@ -79,10 +82,13 @@ export function skillTools(
   const before = made.get(skills);
   if (before?.taken === taken) return before.tools;
   const usable = skills.filter(
-    ({ fault, resources }) => fault === undefined && (resources !== "dynamic" || definition.skillPolicy.dynamic),
+    ({ fault, resources }) =>
+      fault === undefined && (resources !== "dynamic" || definition.skillPolicy.dynamic),
   );
   const wanted = (skill: CachedSkill): string => `skill_${skill.name.replaceAll("-", "_")}`;
-  const uses = new Map<string, number>([...taken.map(({ name }) => name), BY_ADDRESS].map((name) => [name, 1]));
+  const uses = new Map<string, number>(
+    [...taken.map(({ name }) => name), BY_ADDRESS].map((name) => [name, 1]),
+  );
   for (const skill of usable) uses.set(wanted(skill), (uses.get(wanted(skill)) ?? 0) + 1);
   const tools = new Map<string, SkillTool>();
   for (const skill of usable) {
@@ -90,7 +96,8 @@ export function skillTools(
     const name = uses.get(own) === 1 ? own : `${own}_${shortHash(skill.uri)}`;
     tools.set(name, { skill, tool: toolFor(skill, name) });
   }
-  if (!taken.some(({ name }) => name === BY_ADDRESS)) tools.set(BY_ADDRESS, { skill: undefined, tool: byAddress });
+  if (!taken.some(({ name }) => name === BY_ADDRESS))
+    tools.set(BY_ADDRESS, { skill: undefined, tool: byAddress });
   made.set(skills, { taken, tools });
   return tools;
 }

@@ -143,7 +143,10 @@ function madeTools(server: KnownLists): { tool: CachedTool; kind: MadeKind }[] {
     ...[...readers]
       .filter(([, { key }]) => !skillWith(wantedSkills(definition, skills), key))
       .map(([, { tool }]) => ({ tool, kind: "resource" as const })),
-    ...[...skillTools({ definition, skills }, tools).values()].map(({ tool }) => ({ tool, kind: "skill" as const })),
+    ...[...skillTools({ definition, skills }, tools).values()].map(({ tool }) => ({
+      tool,
+      kind: "skill" as const,
+    })),
   ];
 }
 

@@ -10,7 +10,6 @@ import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { canonical } from "../../../shared/json.ts";
 import { APPROVE_WORDS, type Approve, approvals, type SettingsApproval } from "./exposure.ts";
 import { check, kindOf, type Mistake, mistake, warning } from "./mistakes.ts";
-import { ASK_FOR_SKILLS, skillPolicy, skillsShape, stricterSkills } from "./skill-policy.ts";
 import {
   approve,
   filled,
@@ -22,6 +21,7 @@ import {
   TOOL_PREFIXES,
   text,
 } from "./shape.ts";
+import { ASK_FOR_SKILLS, skillPolicy, skillsShape, stricterSkills } from "./skill-policy.ts";
 
 /** What a project's file gets of a setting. `because`: why it does not get all that it asks for. */
 interface Ruling<V> {

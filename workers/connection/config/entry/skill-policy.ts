@@ -49,7 +49,10 @@ export const skillPolicy = (written: WrittenSkills | undefined, otherwise: Skill
 const ORDER = [false, ...WORDS] as const;
 
 /** The stricter of both in each part, and whether `wanted` asks for more than `own` allows. */
-export function stricterSkills(own: SkillPolicy, wanted: SkillPolicy): { policy: SkillPolicy; isLooser: boolean } {
+export function stricterSkills(
+  own: SkillPolicy,
+  wanted: SkillPolicy,
+): { policy: SkillPolicy; isLooser: boolean } {
   const isMore = ORDER.indexOf(wanted.use) > ORDER.indexOf(own.use);
   const dynamic = own.dynamic && wanted.dynamic;
   return {

@@ -60,15 +60,14 @@ const OFFERS = ["tools", "resources", "prompts", "completions", "logging"];
 const CHANGED = ".listChanged";
 
 /** What a server can do, as words that are kept: `tools`, `tools.listChanged`. `capabilities`: of `server/discover`. */
-export const offersOf = (capabilities: Record<string, unknown>): string[] =>
-  [
-    ...OFFERS.flatMap((key) => {
-      const can = capabilities[key];
-      if (!isObject(can)) return [];
-      return can.listChanged === true ? [key, `${key}${CHANGED}`] : [key];
-    }),
-    ...skillWords(capabilities.extensions),
-  ];
+export const offersOf = (capabilities: Record<string, unknown>): string[] => [
+  ...OFFERS.flatMap((key) => {
+    const can = capabilities[key];
+    if (!isObject(can)) return [];
+    return can.listChanged === true ? [key, `${key}${CHANGED}`] : [key];
+  }),
+  ...skillWords(capabilities.extensions),
+];
 
 const skillWords = (extensions: unknown): string[] => {
   const declared = isObject(extensions) ? extensions[SKILLS_EXTENSION] : undefined;

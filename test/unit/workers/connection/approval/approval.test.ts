@@ -28,6 +28,8 @@ function setup(settings: Partial<Settings> = {}, canAsk = true) {
     settings: () => now,
     askUser: user.ask,
     allowAlways: ({ tool }) => always.push(tool.name),
+    allowedSkills: { has: async () => false, add: async () => undefined },
+    warn: () => undefined,
     log,
   });
   return {

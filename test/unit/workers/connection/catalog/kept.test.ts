@@ -23,6 +23,7 @@ const server = (name: string, over: Partial<StoredServer> = {}): StoredServer =>
   tools: [{ name: "t" }],
   resources: undefined,
   prompts: undefined,
+  skills: undefined,
   instructions: undefined,
   protocol: undefined,
   ...over,

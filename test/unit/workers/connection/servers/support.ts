@@ -151,7 +151,7 @@ export function setup(entry: object = {}, { settings = {}, context = {} }: Setup
   };
   const server = new Server(definitionOf("s", entry), shared);
   const call: ServerSetup["call"] = (tool = "work", signal = new AbortController().signal) =>
-    callTool(server, { tool, args: {}, signal, onProgress: () => undefined });
+    callTool(server, { tool, args: {}, signal, onProgress: () => undefined }).then(({ result }) => result);
   return {
     server,
     shared,

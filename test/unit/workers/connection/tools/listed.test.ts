@@ -2,6 +2,7 @@
 
 import { describe, expect, it, test } from "vitest";
 import { shortHash } from "../../../../../src/shared/naming.ts";
+import { ASK_FOR_SKILLS } from "../../../../../workers/connection/config/entry/skill-policy.ts";
 import { allTools, mergeListed, resourceTools } from "../../../../../workers/connection/tools/listed.ts";
 
 const resource = (name: string, uri = `x://${name}`) => ({ name, uri });
@@ -80,9 +81,11 @@ test("allTools: tools first; resources only if they are known and wanted", () =>
   const tools = [{ name: "t" }];
   const resources = { resources: [resource("note")], templates: [] };
   const offered = (exposeResources: boolean, known = true): string[] =>
-    allTools({ definition: { exposeResources }, tools, resources: known ? resources : undefined }).map(
-      ({ name }) => name,
-    );
+    allTools({
+      definition: { exposeResources, skillPolicy: ASK_FOR_SKILLS },
+      tools,
+      resources: known ? resources : undefined,
+    }).map(({ name }) => name);
   expect(offered(true)).toEqual(["t", "get_note"]);
   expect(offered(false)).toEqual(["t"]);
   expect(offered(true, false)).toEqual(["t"]);

@@ -3,6 +3,7 @@
  * without a decision here fails. Random files of a user and a project; what counts as wider is written anew, not taken
  * from the code.
  */
+
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../../../../../src/shared/protocol/limits.ts";
 import type { ServerDefinition } from "../../../../../../workers/connection/config/entry/definition.ts";
@@ -18,6 +19,11 @@ import {
   type Settings,
   settingsShape,
 } from "../../../../../../workers/connection/config/entry/settings.ts";
+import {
+  ASK_FOR_SKILLS,
+  type SkillPolicy,
+  skillPolicy,
+} from "../../../../../../workers/connection/config/entry/skill-policy.ts";
 import { parseConfigText } from "../../../../../../workers/connection/config/files/files.ts";
 import { mergeLayers } from "../../../../../../workers/connection/config/merge/layers.ts";
 import { createRandom, PROJECT_FILE, PROJECT_PI, USER } from "../support.ts";
@@ -65,6 +71,8 @@ const CHANGEABLE: Partial<Record<keyof ServerDefinition, true>> = {
     directTools: true,
     exposure: true,
     shared: true,
+    skills: true,
+    skillPolicy: true,
   },
   ...{ toolExposure: true, excludeTools: true, approveToo: true, overrides: true, enabledIn: true },
   ...{ userRules: true, project: true, origin: true, enabledByProject: true, replaced: true },
@@ -73,7 +81,16 @@ const CHANGEABLE: Partial<Record<keyof ServerDefinition, true>> = {
 const switchesOn: IsWider<ServerDefinition> = (own, result) =>
   result.enabled && !own.enabled && result.enabledByProject === undefined;
 
+const SKILLS = [false, "ask", "allow", { dynamic: true }, { use: "allow", dynamic: true }];
+const widerSkills = (own: SkillPolicy, result: SkillPolicy): boolean =>
+  [false, "ask", "allow"].indexOf(result.use) > [false, "ask", "allow"].indexOf(own.use) ||
+  (result.dynamic && !own.dynamic);
+
 const ENTRY: Record<keyof typeof entryShape, Decision<ServerDefinition>> = {
+  skills: {
+    values: SKILLS,
+    isWider: ({ skillPolicy: own }, { skillPolicy: result }) => widerSkills(own, result),
+  },
   shared: {
     values: [true, false],
     isWider: ({ shared: own }, { shared: result }) => result === true && own !== true,
@@ -143,6 +160,11 @@ const SETTINGS: Record<keyof typeof settingsShape, Decision<Settings>> = {
   caFile: usersOnly("caFile", "./evil.pem"),
   toolPrefix: usersOnly("toolPrefix", "none", "server"),
   proxyTool: usersOnly("proxyTool", true),
+  skills: {
+    values: SKILLS,
+    isWider: ({ skills: own }, { skills: result }) =>
+      widerSkills(skillPolicy(own, ASK_FOR_SKILLS), skillPolicy(result, ASK_FOR_SKILLS)),
+  },
   shared: { values: [true, false], isWider: ({ shared: own }, { shared: result }) => result && !own },
   hotReload: {
     values: ["on", "ask", "off"],

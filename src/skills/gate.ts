@@ -1,0 +1,138 @@
+/**
+ * What waits for the person while a skill of a server stands in the conversation (SEP-2640, "Security Considerations"): tools
+ * that run code, once in a session for each skill, and reads of another server's resources, each time. Fails closed: without a
+ * person, or if the dialog is closed, the call does not run.
+ */
+import type { CatalogTool } from "../catalog/catalog.ts";
+import type { BlockedCall, PiContext } from "../pi/api.ts";
+import { serverName } from "../report/server-name.ts";
+import type { LoadedSkill } from "../shared/protocol/calls.ts";
+import { isObject } from "../shared/protocol/values.ts";
+import { oneLine } from "../shared/text/unprintable.ts";
+import {
+  keyOf,
+  LOADED_ENTRY,
+  RUN_ENTRY,
+  type SkillsHost,
+  type Standing,
+  type ToolAboutToRun,
+} from "./skills.ts";
+
+const BUILT_IN = "builtin:";
+/** Pi's own tools that run no program. A tool of another extension with such a name is not one of them. */
+const HARMLESS = new Set(["read", "edit", "write", "grep", "find", "ls", "codemode", "tool_search"]);
+/** Words of a tool's name that say that the tool runs what it gets. Whoever wrote them is another server than the skill's. */
+const RUNS = new Set(
+  "bash sh zsh shell powershell pwsh cmd command commands exec execute eval evaluate run script scripts terminal process spawn python node javascript repl code".split(
+    " ",
+  ),
+);
+
+interface Judging extends SkillsHost {
+  standing: Standing;
+}
+
+const isSkill = (value: unknown): value is LoadedSkill =>
+  isObject(value) && ["server", "uri", "name", "content"].every((key) => typeof value[key] === "string");
+
+const dataOf = (entry: unknown, type: string): unknown =>
+  isObject(entry) && entry.type === "custom" && entry.customType === type ? entry.data : undefined;
+
+/** Reads the branch: what the model reads of it, and what the person allowed in this session, also before a compaction. */
+function read({ sessionManager }: PiContext, standing: Standing): void {
+  if (standing.isKnown) return;
+  standing.active.clear();
+  for (const entry of sessionManager.buildContextEntries()) {
+    const skill = dataOf(entry, LOADED_ENTRY);
+    if (isSkill(skill)) standing.active.set(keyOf(skill), skill);
+  }
+  const session = sessionManager.getSessionId();
+  for (const entry of sessionManager.getBranch()) {
+    const run = dataOf(entry, RUN_ENTRY);
+    // A fork has the entries of another session, whose yes does not count in it.
+    if (isObject(run) && run.session === session && typeof run.skill === "string")
+      standing.granted.add(`${session} ${run.skill}`);
+  }
+  standing.isKnown = true;
+}
+
+/** For example `run` and `shell` of `runShell` and `run_shell`. */
+const wordsOf = (name: string): string[] =>
+  name
+    .replace(/([a-z])([A-Z])/g, "$1 $2")
+    .toLowerCase()
+    .split(/[^a-z]+/);
+
+const runsCode = ({ annotations, tool }: CatalogTool): boolean =>
+  annotations?.readOnlyHint !== true && wordsOf(tool).some((word) => RUNS.has(word));
+
+/** The skills that the call must wait for; `each`: the person is asked at each such call. */
+function waitsFor({ toolName }: ToolAboutToRun, { catalog, pi, standing }: Judging) {
+  const skills = [...standing.active.values()];
+  const tool = catalog().get(toolName);
+  if (tool) {
+    const others = skills.filter(({ server }) => server !== tool.server.name);
+    if (tool.kind === "resource") return { skills: others, each: true };
+    // A server's own tools run at the server. Its skills have a question of their own.
+    return { skills: tool.kind !== "skill" && runsCode(tool) ? others : [], each: false };
+  }
+  const known = pi.getAllTools().find(({ name }) => name === toolName);
+  const isOwn = known?.sourceInfo?.path.startsWith(BUILT_IN) === true;
+  const isHarmless = isOwn ? HARMLESS.has(toolName) : known?.annotations?.readOnlyHint === true;
+  return { skills: isHarmless ? [] : skills, each: false };
+}
+
+const NAME_CHARS = 200;
+
+const named = (skills: readonly LoadedSkill[]): string =>
+  skills
+    .map(({ name, server }) => `${oneLine(name, NAME_CHARS)} of the MCP server ${serverName(server)}`)
+    .join(" and ");
+
+const block = (reason: string): BlockedCall => ({ block: true, reason });
+
+/** Undefined: the call may run. */
+export async function judge(
+  call: ToolAboutToRun,
+  ctx: PiContext,
+  judging: Judging,
+): Promise<BlockedCall | undefined> {
+  const { standing, catalog, pi, inTurn, log } = judging;
+  read(ctx, standing);
+  const session = ctx.sessionManager.getSessionId();
+  const { skills, each } = waitsFor(call, judging);
+  const mayRun = (server: string): boolean =>
+    catalog().servers.some(({ name, skillsRun }) => name === server && skillsRun === true);
+  const open = (): LoadedSkill[] =>
+    each
+      ? skills
+      : skills.filter(
+          (skill) => !mayRun(skill.server) && !standing.granted.has(`${session} ${keyOf(skill)}`),
+        );
+  if (open().length === 0) return undefined;
+  const tool = oneLine(call.toolName, NAME_CHARS);
+  const why = `${tool} was not run: the skill ${named(open())} is in the conversation, and what it leads to needs the user's yes`;
+  if (!ctx.hasUI) {
+    const how = each
+      ? ""
+      : ' Only the user can allow it: in a session with a person, or by "skills": "allow" of that server.';
+    return block(`${why}, and no one can be asked in this mode of Pi.${how}`);
+  }
+  return inTurn(async () => {
+    // The answer to the question before may count for this one.
+    const asked = open();
+    if (asked.length === 0) return undefined;
+    const { askToRun } = await import("../ui/skills/questions.ts");
+    const yes = await askToRun(ctx, { ...call, skills: named(asked), each });
+    log(`the user's answer to ${tool} beside the skill ${named(asked)}: ${yes ? "yes" : "no"}`);
+    if (!yes)
+      return block(`${why}, and the user said no. Do not try it again unless the user asks for that.`);
+    if (each) return undefined;
+    for (const skill of asked) {
+      const key = keyOf(skill);
+      standing.granted.add(`${session} ${key}`);
+      pi.appendEntry(RUN_ENTRY, { session, skill: key });
+    }
+    return undefined;
+  });
+}

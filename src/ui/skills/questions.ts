@@ -1,0 +1,73 @@
+/**
+ * The questions about skills of servers: whether one may be loaded, and whether a tool may run that a loaded one may have led
+ * to. The first choice lets nothing happen, since Enter may be meant for what was on the screen before.
+ */
+import type { PiContext } from "../../pi/api.ts";
+import { serverName } from "../../report/server-name.ts";
+import type { ApprovalAnswer, SkillQuestion } from "../../shared/protocol/calls.ts";
+import { oneLine } from "../../shared/text/unprintable.ts";
+import { cutTo, printable } from "../../shared/text/width.ts";
+import { askInPages } from "../dialogs/questions.ts";
+
+const NO = "No";
+const NAME_CELLS = 200;
+
+const LOAD: readonly [choice: string, answer: ApprovalAnswer][] = [
+  [NO, "no"],
+  ["Load it for this session", "session"],
+  ["Load it always, until it changes", "always"],
+];
+
+export async function askAboutSkill(
+  ctx: PiContext,
+  { server, name, description, files, canAlways }: SkillQuestion,
+  signal: AbortSignal,
+): Promise<ApprovalAnswer> {
+  const head = `Load the skill ${cutTo(name, NAME_CELLS)} of the MCP server ${cutTo(serverName(server), NAME_CELLS)}? Its text can lead the model to run commands.`;
+  const answers = LOAD.filter(([, answer]) => answer !== "always" || canAlways);
+  const text = [`│ ${description}`, files].join("\n");
+  return (await askInPages(ctx, { head, text, answers, isNoFirst: true }, signal)) ?? "no";
+}
+
+const ARGUMENT_CHARS = 20_000;
+
+/** The command of a shell as it is, any other arguments as JSON, one on each line. */
+function inputText(input: Record<string, unknown>): string {
+  const { command, ...others } = input;
+  const shell =
+    typeof command === "string"
+      ? [`$ ${command}`]
+      : command === undefined
+        ? []
+        : [`command: ${JSON.stringify(command)}`];
+  const rest = Object.entries(others).map(
+    ([key, value]) => `${oneLine(key, NAME_CELLS)}: ${JSON.stringify(value)}`,
+  );
+  return [...shell, ...rest].join("\n").slice(0, ARGUMENT_CHARS).toWellFormed();
+}
+
+interface RunQuestion {
+  toolName: string;
+  input: Record<string, unknown>;
+  /** The skills in words. */
+  skills: string;
+  /** The yes counts for this one call. */
+  each: boolean;
+}
+
+/** Whether the tool may run. */
+export async function askToRun(
+  ctx: PiContext,
+  { toolName, input, skills, each }: RunQuestion,
+): Promise<boolean> {
+  const head = `Run ${oneLine(toolName, NAME_CELLS)}? The skill ${skills} is in the conversation and may have led to it.`;
+  const yes = each ? "Yes, this once" : "Yes, here and for the rest of this session";
+  const answers: [string, boolean][] = [
+    [NO, false],
+    [yes, true],
+  ];
+  const text = printable(inputText(input));
+  return (
+    (await askInPages(ctx, { head: printable(head), text, answers, isNoFirst: true }, undefined)) === true
+  );
+}
