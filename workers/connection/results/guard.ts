@@ -5,6 +5,7 @@
  */
 
 import type { ResultContent } from "../../../src/shared/protocol/calls.ts";
+import { grouped } from "../../../src/shared/text/amounts.ts";
 import { textBlock } from "../../../src/shared/text/clean-blocks.ts";
 import { isHighSurrogate, isLowSurrogate } from "../../../src/shared/text/unprintable.ts";
 import type { GuardLimits } from "../config/entry/settings.ts";
@@ -171,7 +172,7 @@ function cutAt(parts: readonly Measured[], limits: GuardLimits): Cut {
   };
 }
 
-const bytesText = (bytes: number): string => `${bytes.toLocaleString("en")} bytes`;
+const bytesText = (bytes: number): string => `${grouped(bytes)} bytes`;
 
 /**
  * Index of a text -> its structure, for as many of the longest texts as must be shortened for all to fit. Undefined if
@@ -200,7 +201,7 @@ function structures(parts: readonly Measured[], limits: GuardLimits): Map<number
 
 /** The words before the JSON, its size and its outline. `where`: a sentence with the path of the whole. */
 function structureText({ prefix, text, outline, values }: Structure, where: string): string {
-  const of = values === undefined ? "" : `, ${values.toLocaleString("en")} values`;
+  const of = values === undefined ? "" : `, ${grouped(values)} values`;
   const which = values === undefined ? "shown" : "the first shown";
   const size = `${bytesText(Buffer.byteLength(text))} of JSON in ${amount(countLines(text), "line")}${of}`;
   const notice = `[${size}, ${which} by its structure.${where}]`;
@@ -290,8 +291,7 @@ export async function guardOutput(
   const kept = total(keptParts(parts, cut));
   const missing = `${bytesText(whole.bytes - kept.bytes)} of ${bytesText(whole.bytes)}`;
   const missingLines = whole.lines - kept.lines;
-  const ofLines =
-    missingLines > 0 ? ` (${amount(missingLines, "line")} of ${whole.lines.toLocaleString("en")})` : "";
+  const ofLines = missingLines > 0 ? ` (${amount(missingLines, "line")} of ${grouped(whole.lines)})` : "";
   const saved = await saving;
   // ASCII: one character beyond Latin-1 would make each copy of the whole text in Pi twice as large and slower to read.
   const notice = `[... ${missing}${ofLines} left out here. ${whereWhole(saved)}]`;

@@ -4,11 +4,12 @@
  * start to end without parsing it into objects, so that size costs only time and depth costs nothing. Pure.
  */
 
+import { grouped } from "../../../src/shared/text/amounts.ts";
 import { withoutHalfAtEnd } from "../../../src/shared/text/unprintable.ts";
 
 /** A number of things in a text for people and models, such as `1,234 lines` or `1 line`. Pure. */
 export const amount = (count: number, noun: string): string =>
-  `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+  `${grouped(count)} ${noun}${count === 1 ? "" : "s"}`;
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
@@ -148,8 +149,7 @@ class Outline {
     }
     this.#scanner.take(close);
     const hidden = members - shown;
-    if (hidden > 0 && depth < DEPTH_SHOWN && !this.#full)
-      this.#add(depth + 1, `... ${hidden.toLocaleString("en")} more`);
+    if (hidden > 0 && depth < DEPTH_SHOWN && !this.#full) this.#add(depth + 1, `... ${grouped(hidden)} more`);
     return members;
   }
 
