@@ -29,8 +29,9 @@ function restore(pi: Pi, book: Book, catalog: Catalog, { declared, serverOf }: B
     const known = catalog.get(tool.name);
     const server = known ? undefined : serverOf(tool);
     if (known) book.register(known);
-    else if (server) book.register(fromTranscript(tool, server));
-    else left++;
+    else if (!server) left++;
+    // A server that is known without the tool has taken it away, or keeps it for its own pages: no model gets it back.
+    else if (!server.toolsKnown) book.register(fromTranscript(tool, server));
   }
   return left;
 }

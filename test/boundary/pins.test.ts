@@ -16,6 +16,7 @@ test("error codes", () => {
     "server_removed",
     "unknown_tool",
     "tool_excluded",
+    "tool_app_only",
     "not_approved",
     "server_not_trusted",
     "server_disabled",

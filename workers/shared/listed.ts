@@ -2,13 +2,15 @@
  * What a server lists, or a cache file holds, reduced to what is kept and made safe to handle: tools, resources with their
  * templates, and prompts. Servers are untrusted: a field of the wrong type is left out, and so is a schema that is too deep
  * or too big to encode, which then counts as one that takes any object. A text that is too long is cut or left out. An item
- * without a usable name or URI is left out, and of several with one name the first counts.
+ * without a usable name or URI is left out, and so is a page of MCP Apps (signs.ts); of several with one name the first
+ * counts.
  */
 
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import { asList, isObject } from "../../src/shared/protocol/values.ts";
 import { cut } from "../../src/shared/text/unprintable.ts";
 import { isWithin } from "./json.ts";
+import { isPage, signsOf, type ToolSigns } from "./signs.ts";
 
 /** MCP 2025-11-25, server/tools, reduced. */
 export interface CachedTool {
@@ -18,6 +20,8 @@ export interface CachedTool {
   inputSchema?: unknown;
   outputSchema?: unknown;
   annotations?: Record<string, unknown>;
+  /** Those of its signs on which this client acts. */
+  _meta?: ToolSigns;
 }
 
 /** The keys of `CachedTool`. Other keys of a tool in a cache file belong to other adapters. */
@@ -28,6 +32,7 @@ export const TOOL_FIELDS: readonly string[] = [
   "inputSchema",
   "outputSchema",
   "annotations",
+  "_meta",
 ] satisfies (keyof CachedTool)[];
 
 const SCHEMA = { depth: 64, nodes: 20_000, chars: 512 * 1024 };
@@ -57,6 +62,8 @@ export function normalizeTool(raw: unknown): CachedTool | undefined {
     const value = raw[key];
     if (isObject(value) && isBounded(value)) tool[key] = value;
   }
+  const signs = signsOf(raw._meta, raw.uiVisibility);
+  if (signs) tool._meta = signs;
   return tool;
 }
 
@@ -127,7 +134,7 @@ const describedBy =
   <K extends "uri" | "uriTemplate">(key: K) =>
   (raw: unknown): (Described & Record<K, string>) | undefined => {
     const uri = isObject(raw) ? shortText(raw[key]) : undefined;
-    if (!isObject(raw) || uri === undefined) return undefined;
+    if (!isObject(raw) || uri === undefined || isPage(uri)) return undefined;
     const name = shortText(raw.name) ?? uri;
     const texts = textsOf(raw, ["title", "description", "mimeType"]);
     return { [key]: uri, name, ...texts } as Described & Record<K, string>;

@@ -45,6 +45,8 @@ export interface CacheEntry {
   instructions?: string;
   /** A field of our own. Absent: a server of the old era. */
   protocol?: StoredProtocol;
+  /** A field of our own: the tools have the signs that their server gave them (signs.ts). */
+  signs?: true;
   /** When the server listed them, in milliseconds since the epoch. */
   cachedAt: number;
 }

@@ -38,6 +38,7 @@ const OF_ERRORS: Readonly<Record<ErrorCode, ExitCode>> = {
   server_removed: EXIT.usage,
   unknown_tool: EXIT.usage,
   tool_excluded: EXIT.usage,
+  tool_app_only: EXIT.usage,
   not_approved: EXIT.consent,
   skill_refused: EXIT.consent,
   server_not_trusted: EXIT.consent,

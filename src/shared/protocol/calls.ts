@@ -243,6 +243,8 @@ export interface ApprovalQuestion {
   args: string;
   /** Whether the user's file can hold a rule that lets the tool run. */
   canAlways: boolean;
+  /** The server wants a yes for each call: no answer may last. */
+  onceOnly?: true;
 }
 
 /**

@@ -68,7 +68,7 @@ export interface ConnectionMethods extends PanelRequests, SetupRequests {
 
   /**
    * Connects if needed. Answers a msgpackr-encoded `CallResult`. Throws CONNECT, `unknown_tool`, `tool_excluded`,
-   * `not_approved`, `skill_refused`, `call_timeout`, `call_rejected`, `message_too_large`.
+   * `tool_app_only`, `not_approved`, `skill_refused`, `call_timeout`, `call_rejected`, `message_too_large`.
    */
   callTool: { params: CallToolParams; value: Uint8Array<ArrayBuffer> };
   /** Answers why a tool of that name is unavailable, if the configuration is the reason. */

@@ -18,6 +18,7 @@
  * - `server_removed`: the server was taken out of the configuration while the session was open. `{server, known}`
  * - `unknown_tool`: the server does not offer that tool. `{server, known}`
  * - `tool_excluded`: the server offers that tool, and the configuration withholds it. `{server}`
+ * - `tool_app_only`: the server offers that tool or address to its own pages alone (MCP Apps). `{server}`
  * - `not_approved`: the user, or a rule of the configuration, does not let the call run. `{server}`
  * - `skill_refused`: a skill of the server is not what the server listed, breaks a rule, or is not allowed. `{server, reason?}`;
  *   `reason`: `not-listed`, `changed`
@@ -48,6 +49,7 @@ export const ERROR_CODES = [
   "server_removed",
   "unknown_tool",
   "tool_excluded",
+  "tool_app_only",
   "not_approved",
   "skill_refused",
   "server_not_trusted",

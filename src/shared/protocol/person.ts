@@ -152,12 +152,15 @@ export interface RulePlace {
   line?: number;
 }
 
+/** What decides about a tool in place of a rule: the server keeps it for its own pages, or wishes it declared. */
+export const SERVERS_WORD = { pages: -2, wish: -3 } as const;
+
 /** The tools that a server offers, hidden ones too, as columns of equal length: there may be thousands. */
 export interface ToolExposures {
   /** The server's own names. */
   names: string[];
   exposures: ToolExposure[];
-  /** For each tool the position in `places`; -1: no rule, so ToolSearch finds the tool. */
+  /** For each tool the position in `places`; -1: no rule, so ToolSearch finds the tool; else one of `SERVERS_WORD`. */
   rules: number[];
   places: RulePlace[];
 }

@@ -85,6 +85,9 @@ const ANSWERS: readonly [choice: string, answer: ApprovalAnswer][] = [
 ];
 const WHOLE = "Show all arguments";
 
+const canAnswer = (answer: ApprovalAnswer, { canAlways, onceOnly }: ApprovalQuestion): boolean =>
+  (answer !== "always" || canAlways) && (answer !== "session" || !onceOnly);
+
 /** Long names leave room for the question. */
 const NAME_CELLS = 200;
 
@@ -96,7 +99,7 @@ export const askAboutCall = async (
   question: ApprovalQuestion,
   signal: AbortSignal,
 ): Promise<ApprovalAnswer> => {
-  const answers = ANSWERS.filter(([, answer]) => answer !== "always" || question.canAlways);
+  const answers = ANSWERS.filter(([, answer]) => canAnswer(answer, question));
   const text = printable(question.args);
   return (await askInPages(ctx, { head: headOf(question), text, answers, isNoFirst: false }, signal)) ?? "no";
 };

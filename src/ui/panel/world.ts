@@ -16,7 +16,7 @@ import { renderDoctor } from "../../report/doctor.ts";
 import { renderStats } from "../../report/status.ts";
 import type { WorkerEvent } from "../../shared/protocol/contract.ts";
 import { messageOf } from "../../shared/protocol/errors.ts";
-import type { ServerDetails } from "../../shared/protocol/person.ts";
+import { SERVERS_WORD, type ServerDetails } from "../../shared/protocol/person.ts";
 import { estimateTokens } from "../../shared/text/search-tool.ts";
 import type { McpHost } from "../mcp-host.ts";
 import type { FoundTool, ToolIndex } from "./model/find.ts";
@@ -102,12 +102,14 @@ const tokensOf = (tool: CatalogTool): number =>
 function toolRow(details: ServerDetails["tools"], at: number, tool: CatalogTool | undefined): ToolRow {
   const key = details.names[at] ?? "";
   const description = tool?.description ?? "";
+  const rule = details.rules[at] ?? -1;
   return {
     key,
     name: tool?.name,
     description,
     exposure: details.exposures[at] ?? "search",
-    place: details.places[details.rules[at] ?? -1],
+    place: details.places[rule],
+    serversWord: rule === SERVERS_WORD.pages ? "pages" : rule === SERVERS_WORD.wish ? "wish" : undefined,
     text: `${key}\n${description.slice(0, FILTER_CHARS)}`.toLowerCase(),
   };
 }

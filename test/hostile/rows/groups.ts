@@ -20,6 +20,7 @@ import { SCHEMAS } from "./schemas.ts";
 import { SETUP_ROWS } from "./setup.ts";
 import { SHAPES } from "./shapes.ts";
 import { SIGN_IN } from "./sign-in.ts";
+import { SIGNS } from "./signs.ts";
 import { STORIES } from "./stories.ts";
 import { TEXTS } from "./texts.ts";
 
@@ -43,7 +44,7 @@ export const GROUPS = {
   floods: [...CONTROLS, ...FLOODS],
   messages: [...SHAPES, ...TEXTS, ...MANNERS, ...MODERN],
   names: [...NAMES, ...APPROVAL, ...PROMPT_ROWS, ...RESOURCE_ROWS, ...SCHEMAS],
-  catalogs: CATALOGS,
+  catalogs: [...CATALOGS, ...SIGNS],
   http: HTTP,
   user: [...SIGN_IN, ...ELICITATION, ...DOCTOR_ROWS, ...SETUP_ROWS],
   clone: [...STARTS, ...QUESTIONS, ...FILES, ...POWERS, ...STORIES],

@@ -7,6 +7,7 @@ import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { isObject } from "../../../src/shared/protocol/values.ts";
 import { known } from "../../shared/json.ts";
 import { type CachedTool, normalizeTools, TOOL_FIELDS } from "../../shared/listed.ts";
+import { isAppOnly } from "../../shared/signs.ts";
 import type { CacheEntry, SlotChanges, StoredProtocol } from "../../shared/tasks.ts";
 
 /** An entry as it stands in the file, with the fields of other adapters. */
@@ -39,10 +40,17 @@ function isFresh(entry: StoredEntry, nowMs: number): boolean {
   return cachedAt > nowMs - LIMITS.cacheEntryMs && cachedAt <= nowMs + LIMITS.clockSkewMs;
 }
 
+/**
+ * Whether an earlier version of this package wrote the entry, which kept no signs: a tool of it may be one that no model may
+ * have. Other adapters write neither templates nor the protocol, and pi-mcp-adapter a `uiVisibility` of its own.
+ */
+const lacksSigns = ({ signs, resourceTemplates, protocol }: StoredEntry): boolean =>
+  signs !== true && (resourceTemplates !== undefined || protocol !== undefined);
+
 /** The entry; undefined if it is malformed, belongs to another definition, or no longer counts. */
 export function readEntry(stored: unknown, configHash: string, nowMs: number): CacheEntry | undefined {
   if (!isObject(stored) || stored.configHash !== configHash || !isFresh(stored, nowMs)) return undefined;
-  if (!Array.isArray(stored.tools)) return undefined;
+  if (!Array.isArray(stored.tools) || lacksSigns(stored)) return undefined;
   const tools = normalizeTools(stored.tools);
   // An empty list is a server without tools. A list without any readable tool is a broken entry.
   if (tools.length === 0 && stored.tools.length > 0) return undefined;
@@ -83,17 +91,23 @@ function isUnused(entry: unknown, nowMs: number): boolean {
   return used !== undefined && nowMs - used > LIMITS.unusedMs;
 }
 
+/** The field in which pi-mcp-adapter keeps and looks for MCP Apps' visibility: so it does not show the tool either. */
+const ADAPTERS_VISIBILITY = "uiVisibility";
+
 /** The tools of `fresh`. Each tool keeps the foreign fields of the stored tool with its name. */
 function mergeTools(fresh: readonly CachedTool[], stored: unknown): Record<string, unknown>[] {
   const before = new Map((listOf(stored) ?? []).filter(isObject).map((tool) => [tool.name, tool]));
   return fresh.map((tool) => {
-    const foreign = Object.entries(before.get(tool.name) ?? {}).filter(([key]) => !TOOL_FIELDS.includes(key));
-    return { ...tool, ...Object.fromEntries(foreign) };
+    const foreign = Object.entries(before.get(tool.name) ?? {}).filter(
+      ([key]) => !TOOL_FIELDS.includes(key) && key !== ADAPTERS_VISIBILITY,
+    );
+    const visibility = isAppOnly(tool) ? { [ADAPTERS_VISIBILITY]: tool._meta?.ui?.visibility } : {};
+    return { ...tool, ...visibility, ...Object.fromEntries(foreign) };
   });
 }
 
 const OWN_FIELDS = [
-  ...["configHash", "tools", "resources", "resourceTemplates", "prompts", "instructions"],
+  ...["configHash", "tools", "resources", "resourceTemplates", "prompts", "instructions", "signs"],
   ...["skills", "protocol", "cachedAt", "usedAt"],
 ];
 

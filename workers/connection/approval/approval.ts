@@ -1,6 +1,7 @@
 /**
  * The yes that a call may need. Owns: which calls of a session wait for the user, the questions to main, and the tools that
- * may run and the skills that may be loaded until the session ends. Must not: call a tool, or write a file. What the words and rules of `approve` mean: config/entry/exposure.ts. A call that needs no yes costs two
+ * may run and the skills that may be loaded until the session ends. A tool whose server wants a yes for each call
+ * (shared/signs.ts) is asked about each time, unless a rule denies it. Must not: call a tool, or write a file. What the words and rules of `approve` mean: config/entry/exposure.ts. A call that needs no yes costs two
  * comparisons.
  */
 import type { LoadedSkill } from "../../../src/shared/protocol/calls.ts";
@@ -10,6 +11,7 @@ import { withoutHalfAtEnd } from "../../../src/shared/text/unprintable.ts";
 import { sameJson } from "../../shared/json.ts";
 import type { CachedTool } from "../../shared/listed.ts";
 import type { Log } from "../../shared/log.ts";
+import { asksEachTime } from "../../shared/signs.ts";
 import { type CachedSkill, contentOf, pathIn } from "../../shared/skills.ts";
 import type { AskUser } from "../asks/asks.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
@@ -92,10 +94,7 @@ export class Approvals {
     // What a skill does is asked when it is loaded; to read its files is no act of its own.
     if (call.loads) return this.#ofSkill(call, call.loads);
     if (verdict === "allow" || this.#isGranted(call)) return undefined;
-    if (!this.#options.canAsk) {
-      const why = `"${SETTING}" needs the user's yes, and no one can be asked in this mode of Pi`;
-      throw notApproved(call, why, usersRemedy(call));
-    }
+    if (!this.#options.canAsk) throw unasked(call);
     this.#checkRoom(call);
     return this.#ask(call, () => this.#decide(call));
   }
@@ -184,6 +183,7 @@ export class Approvals {
   }
 
   #isGranted(one: ToolOfServer): boolean {
+    if (asksEachTime(one.tool)) return false;
     const granted = this.#granted.get(keyOf(one));
     return granted !== undefined && sameTool(granted, one);
   }
@@ -199,9 +199,10 @@ export class Approvals {
 
   #verdictOn(one: ToolOfServer) {
     const { approve } = this.#options.settings();
-    return asksNothing(one.definition, approve)
+    const verdict = asksNothing(one.definition, approve)
       ? "allow"
       : verdictOn(this.#judged(one), one.definition, approve);
+    return verdict === "allow" && asksEachTime(one.tool) ? "ask" : verdict;
   }
 
   async #ask(call: AskedCall, decide: () => Promise<Yes>): Promise<Yes> {
@@ -226,9 +227,11 @@ export class Approvals {
     if (signal.aborted) throw cancelled(call);
     // By the answer to a question before this one.
     if (this.#isGranted(call)) return yes;
-    const canAlways = canBeAllowed(this.#judged(call), definition, settings().approve);
+    const onceOnly = asksEachTime(tool);
+    const canAlways = !onceOnly && canBeAllowed(this.#judged(call), definition, settings().approve);
     const [server, name] = [shownName(definition.name), shownName(tool.name)];
-    const question = { about: "call", server, tool: name, args: shownArguments(args), canAlways } as const;
+    const about = { about: "call", server, tool: name, args: shownArguments(args), canAlways } as const;
+    const question = onceOnly ? { ...about, onceOnly } : about;
     const answered = await askUser(question, signal);
     if (signal.aborted) throw cancelled(call);
     const answer = answered ?? "no";
@@ -237,7 +240,7 @@ export class Approvals {
     if (!lasts && answer !== "once") {
       throw notApproved(call, "the user said no", "Do not call it again unless the user asks for that.");
     }
-    if (lasts) this.#granted.set(keyOf(call), subject);
+    if (lasts && !onceOnly) this.#granted.set(keyOf(call), subject);
     if (answer === "always" && canAlways) allowAlways(subject);
     return yes;
   }
@@ -269,6 +272,18 @@ const notApproved = (
 /** Names the words and rules that decided. */
 const usersRemedy = ({ definition: { name, file, overrides } }: ToolOfServer): string =>
   `Only the user can change that: ${SETTING} of ${name} in ${[file, ...overrides].join(" or ")}, or ${SETTING} of the settings.`;
+
+/** No one can be asked. */
+function unasked(one: ToolOfServer): ThreadsError {
+  const mode = "no one can be asked in this mode of Pi";
+  return asksEachTime(one.tool)
+    ? notApproved(
+        one,
+        `its server wants the user's yes for each call, and ${mode}`,
+        "It runs where a person can answer.",
+      )
+    : notApproved(one, `"${SETTING}" needs the user's yes, and ${mode}`, usersRemedy(one));
+}
 
 const denied = (one: ToolOfServer): ThreadsError =>
   notApproved(one, `a rule of "${SETTING}" denies it`, usersRemedy(one));

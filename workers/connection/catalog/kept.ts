@@ -94,6 +94,7 @@ export function toEntry(server: StoredServer, configHash: string, cachedAt: numb
     ...(skills ? { skills } : {}),
     ...(instructions === undefined ? {} : { instructions }),
     ...(protocol ? { protocol } : {}),
+    signs: true,
     cachedAt,
   };
 }

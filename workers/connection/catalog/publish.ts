@@ -17,7 +17,7 @@ import type {
 import type { Settings } from "../config/entry/settings.ts";
 import { connectsShared, type Server } from "../servers/server.ts";
 import { skillTools } from "../skills/tools.ts";
-import { exposedTools, NO_TOOLS, prefixOf } from "../tools/listed.ts";
+import { exposedTools, grantedWishes, NO_TOOLS, prefixOf } from "../tools/listed.ts";
 import type { CacheWorker } from "./cache-worker.ts";
 
 const DESCRIPTION_CHARS = 250;
@@ -51,7 +51,11 @@ function commandsOf(server: Server): PromptCommand[] {
   return commands;
 }
 
-function catalogServer(server: Server, settings: Settings): CatalogServer {
+function catalogServer(
+  server: Server,
+  settings: Settings,
+  wished: ReadonlySet<string> | undefined,
+): CatalogServer {
   const instructions = server.instructions?.trim().slice(0, INSTRUCTIONS_CHARS);
   const words = [server.definition.description, server.instructions].filter(Boolean);
   const description = firstLine(words[0]);
@@ -66,7 +70,7 @@ function catalogServer(server: Server, settings: Settings): CatalogServer {
     ...(commands.length > 0 ? { prompts: commands } : {}),
     ...(server.skills && server.definition.skillPolicy.use === "allow" ? { skillsRun: true as const } : {}),
     prefix: prefixOf(server, settings),
-    tools: exposedTools(server, settings),
+    tools: exposedTools(server, settings, wished),
   };
 }
 
@@ -75,13 +79,16 @@ export const publishTask = (
   servers: readonly Server[],
   settings: Settings,
   configFiles: readonly string[],
-): PublishTask => ({
-  servers: servers.map((server) => catalogServer(server, settings)),
-  settings: {
-    ...catalogSettings(settings, configFiles),
-    ...(servers.some(connectsShared) ? { shared: true as const } : {}),
-  },
-});
+): PublishTask => {
+  const wishes = grantedWishes(servers, settings);
+  return {
+    servers: servers.map((server) => catalogServer(server, settings, wishes.get(server.name))),
+    settings: {
+      ...catalogSettings(settings, configFiles),
+      ...(servers.some(connectsShared) ? { shared: true as const } : {}),
+    },
+  };
+};
 
 /** `files`: the files that the configuration was read from. */
 export const catalogSettings = (

@@ -9,7 +9,8 @@ import { type ErrorCode, messageOf } from "../../../src/shared/protocol/errors.t
 import { formatBytes, formatMs } from "../../../src/shared/text/amounts.ts";
 import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import type { Log } from "../../shared/log.ts";
-import { guardFrom, type Settings } from "../config/entry/settings.ts";
+import { wantedResultBytes } from "../../shared/signs.ts";
+import { guardForTool, guardFrom, type Settings } from "../config/entry/settings.ts";
 import type { Server } from "../servers/server.ts";
 import { resourceReader } from "../tools/listed.ts";
 import type { ResultSettings } from "./content.ts";
@@ -55,11 +56,17 @@ export class Results {
     removeOldResults(root).catch((error) => log.warn(`old results cannot be removed: ${messageOf(error)}`));
   }
 
-  /** How results of this server are shaped, under the current settings. `servers`: all servers of the session. */
-  settingsFor(server: Server, servers: readonly Server[]): ResultSettings {
+  /**
+   * How results of this server are shaped, under the current settings. `servers`: all servers of the session. `tool`: the
+   * server's name of the tool that was called, if one was.
+   */
+  settingsFor(server: Server, servers: readonly Server[], tool?: string): ResultSettings {
     const settings = this.#options.settings();
+    const guards = [settings.outputGuard, server.definition.outputGuard] as const;
+    const called = tool === undefined ? undefined : server.tools?.find(({ name }) => name === tool);
+    const wantedBytes = called && wantedResultBytes(called);
     return {
-      guard: guardFrom(settings.outputGuard, server.definition.outputGuard),
+      guard: wantedBytes === undefined ? guardFrom(...guards) : guardForTool(wantedBytes, ...guards),
       toon: toonWanted(settings.toonEncode, server.name),
       readResource: resourceReader(server, { servers, settings }),
     };

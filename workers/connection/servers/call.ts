@@ -7,13 +7,14 @@ import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { CachedTool } from "../../shared/listed.ts";
 import { abortable } from "../../shared/pace/abort.ts";
+import { isAppOnly, isPage } from "../../shared/signs.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { CallRequest, Connection } from "../mcp/connection.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
 import type { ExpectedFile } from "../skills/check.ts";
 import { prepareSkill, type SkillCall } from "../skills/load.ts";
 import type { Server, ServerTimings } from "./server.ts";
-import { excludedTool, unknownTool } from "./status.ts";
+import { appOnlyTool, excludedTool, pageOfApp, unknownTool } from "./status.ts";
 
 /** `byPerson`: a person has asked for this skill, who needs no question. */
 export type Asked = Omit<CallRequest, "timeoutMs"> & { byPerson?: boolean };
@@ -34,7 +35,8 @@ export interface Called {
 }
 
 /**
- * Throws `ThreadsError`: `tool_excluded`, `unknown_tool`, `not_approved`, or what the connection or the call throws.
+ * Throws `ThreadsError`: `tool_excluded`, `tool_app_only`, `unknown_tool`, `not_approved`, or what the connection or the call
+ * throws.
  * `onYes`: the user has let the call run, after a time that is not the server's.
  */
 export function callTool(server: Server, asked: Asked, onYes?: () => void): Promise<Called> {
@@ -73,6 +75,8 @@ async function prepare(server: Server, asked: Asked): Promise<Ready> {
   const find = () => server.tools?.find((known) => known.name === request.tool);
   if (!find() && connection.isFromMemory()) await abortable(server.relist(), asked.signal, what);
   const tool = find();
+  // Whoever calls, and however it learned the name: by a declaration of an earlier session, a cache, or a guess.
+  if (tool && isAppOnly(tool)) throw appOnlyTool(server.name, tool.name);
   if (tool)
     return { connection, tool, send: () => timed(server.timings, () => connection.callTool(request)) };
   const loader = server.skillTool(request.tool);
@@ -84,6 +88,8 @@ async function prepare(server: Server, asked: Asked): Promise<Ready> {
   }
   const uri = await server.uriOf(request);
   if (uri === undefined) throw unknownTool(server.name, request.tool, server.tools);
+  // The arguments of a template decide what it makes.
+  if (isPage(uri)) throw pageOfApp(server.name, uri);
   return {
     connection,
     // The tool is ours, and so is its hint: a resource is only read.

@@ -6,6 +6,7 @@ import type { ServerStatus, SignInStatus } from "../../../src/shared/protocol/se
 import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import { advice, commandFor, withName } from "../../shared/commands.ts";
 import type { CachedTool } from "../../shared/listed.ts";
+import { wantsDeclared } from "../../shared/signs.ts";
 import { type ServerDefinition, transportOf } from "../config/entry/definition.ts";
 import { mayBeDirect } from "../config/entry/exposure.ts";
 import type { Settings } from "../config/entry/settings.ts";
@@ -45,7 +46,7 @@ export function serverStatus(
     toolCount,
     resourceCount: allTools(server).length - toolCount,
     toolsKnown: tools !== undefined,
-    direct: mayBeDirect(definition, settings.directTools),
+    direct: mayBeDirect(definition, settings.directTools) || tools?.some(wantsDeclared) === true,
     ...(connection?.protocol.version ? { protocol: connection.protocol.version } : {}),
     ...(error ? { error: toWireError(error) } : {}),
     ...(waits === undefined ? {} : { waits: oneLine(waits, LIMITS.waitsChars) }),
@@ -127,6 +128,22 @@ export function excludedTool({ name, file, overrides }: ServerDefinition, tool: 
     data: { server: name },
   });
 }
+
+/** The server has marked the tool for its own pages: see workers/shared/signs.ts. */
+export const appOnlyTool = (server: string, tool: string): ThreadsError =>
+  new ThreadsError(
+    "tool_app_only",
+    `${server} offers ${oneLine(tool, LIMITS.resourceTitleChars)} only to its own pages (MCP Apps), which are not shown here.`,
+    { data: { server } },
+  );
+
+/** `uri`: of a page, by its address or by what a template makes. */
+export const pageOfApp = (server: string, uri: string): ThreadsError =>
+  new ThreadsError(
+    "tool_app_only",
+    `${oneLine(uri, LIMITS.resourceTitleChars)} of ${server} is a page of MCP Apps and no resource: pages are not shown here.`,
+    { data: { server } },
+  );
 
 /** `why`: a sentence without its full stop. */
 export const heldBackError = (server: string, why: string): ThreadsError =>

@@ -21,6 +21,7 @@ import { cleanText, oneLine, withBases } from "../../../src/shared/text/unprinta
 import type { CachedResource, CachedTemplate } from "../../shared/listed.ts";
 import { abortable } from "../../shared/pace/abort.ts";
 import { createProgressPacer } from "../../shared/pace/pace.ts";
+import { isPage } from "../../shared/signs.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
 import { heldIn } from "../messages/heavy.ts";
 import { shapeAnywhere } from "../results/anywhere.ts";
@@ -28,6 +29,7 @@ import type { Results } from "../results/results.ts";
 import type { Shaped } from "../results/shape.ts";
 import { redactError } from "../secrets/redact.ts";
 import { callTool } from "../servers/call.ts";
+import { pageOfApp } from "../servers/status.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
 import { changedFile } from "../skills/load.ts";
 import type { SessionRequests } from "./first-request.ts";
@@ -82,7 +84,7 @@ export async function runCall(
       wantsStructured,
       redact: called.redact,
       secrets: called.secrets,
-      ...results.settingsFor(called, supervisor.servers),
+      ...results.settingsFor(called, supervisor.servers, called.nameOf(tool)),
       ...(file ? { file } : {}),
     });
     if (file && shaped.problem !== undefined) {
@@ -264,6 +266,7 @@ export function createResourceRequests(parts: ResourceParts): ResourceRequests {
     readResource: async ({ server: name, uri, wantsStructured = false }, signal) => {
       await started;
       const server = supervisor.get(name);
+      if (isPage(uri)) throw redactError(pageOfApp(name, uri), server.redact);
       const startedAt = performance.now();
       const request = {
         tool: uri,

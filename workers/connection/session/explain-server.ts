@@ -7,9 +7,10 @@ import { ownerOf, spellingsOf } from "../../../src/shared/naming.ts";
 import { ThreadsError, toWireError, type WireError } from "../../../src/shared/protocol/errors.ts";
 import { describeProblem } from "../../../src/shared/text/failure.ts";
 import { advice } from "../../shared/commands.ts";
+import { isAppOnly } from "../../shared/signs.ts";
 import type { ConfigState } from "../config/config.ts";
 import type { Server } from "../servers/server.ts";
-import { excludedTool, refusal } from "../servers/status.ts";
+import { appOnlyTool, excludedTool, refusal } from "../servers/status.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
 import { allTools } from "../tools/listed.ts";
 
@@ -18,8 +19,11 @@ function reasonOf(server: Server, written: string): ThreadsError | undefined {
   if (!definition.enabled) return refusal(definition, { name: "disabled" }, "disabled", 0);
   const sameName = (tool: string): boolean =>
     spellingsOf(name, tool).some((spelling) => spelling.toLowerCase() === written.toLowerCase());
-  const tool = allTools(server).find((known) => sameName(known.name) && server.excludes(known.name));
-  return tool && excludedTool(definition, tool.name);
+  const tool = allTools(server).find(
+    (known) => sameName(known.name) && (isAppOnly(known) || server.excludes(known.name)),
+  );
+  if (!tool) return undefined;
+  return isAppOnly(tool) ? appOnlyTool(name, tool.name) : excludedTool(definition, tool.name);
 }
 
 /** The input schema as the server listed it, without the repairs that hosts need (cache/schema), as indented JSON. */

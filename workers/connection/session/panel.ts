@@ -5,11 +5,18 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PanelRequests } from "../../../src/shared/protocol/contract.ts";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
-import type { LogLines, ServerDetails, ToolExposures } from "../../../src/shared/protocol/person.ts";
+import {
+  type LogLines,
+  SERVERS_WORD,
+  type ServerDetails,
+  type ToolExposure,
+  type ToolExposures,
+} from "../../../src/shared/protocol/person.ts";
 import { LOG_FILE } from "../../../src/shared/snapshot/contract.ts";
 import { escapePattern } from "../../../src/shared/text/reading.ts";
 import { advice } from "../../shared/commands.ts";
 import { readEnd } from "../../shared/files/read-regular.ts";
+import { isAppOnly } from "../../shared/signs.ts";
 import type { RunningConfiguration } from "../config/config.ts";
 import { changeConfigFile, realFile } from "../config/edit/edit.ts";
 import {
@@ -29,7 +36,7 @@ import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { DecidingRule } from "../config/entry/exposure.ts";
 import type { Server } from "../servers/server.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
-import { allTools } from "../tools/listed.ts";
+import { allTools, grantedWishes } from "../tools/listed.ts";
 import type { SessionRequests } from "./first-request.ts";
 import { shownLine } from "./setup.ts";
 import { applyOwnWrite } from "./user-edits.ts";
@@ -96,11 +103,13 @@ interface PanelParts {
 
 interface Judging {
   server: Server;
+  /** Its tools that are declared because it wishes so. */
+  wished: ReadonlySet<string> | undefined;
   running: RunningConfiguration;
   entries: readonly EntryIn[];
 }
 
-function exposuresOf({ server, running, entries }: Judging): ToolExposures {
+function exposuresOf({ server, running, entries, wished }: Judging): ToolExposures {
   const { definition } = server;
   const decide = decideIn(definition, running.now.settings);
   const all: ToolExposures = { names: [], exposures: [], rules: [], places: [] };
@@ -113,11 +122,17 @@ function exposuresOf({ server, running, entries }: Judging): ToolExposures {
     known.set(key, all.places.length);
     return all.places.push(placeOf(rule, entries, definition.file)) - 1;
   };
-  for (const { name } of allTools(server)) {
-    const { exposure, by } = decide(name);
+  const add = (name: string, exposure: ToolExposure, rule: number): void => {
     all.names.push(name);
     all.exposures.push(exposure);
-    all.rules.push(position(by));
+    all.rules.push(rule);
+  };
+  for (const tool of allTools(server)) {
+    const { name } = tool;
+    const { exposure, by } = decide(name);
+    if (isAppOnly(tool)) add(name, "hidden", SERVERS_WORD.pages);
+    else if (wished?.has(name)) add(name, "direct", SERVERS_WORD.wish);
+    else add(name, exposure, position(by));
   }
   return all;
 }
@@ -159,12 +174,17 @@ function presetsOf({ now: { settings } }: RunningConfiguration): ServerDetails["
   return { approve: typeof approve === "string" ? approve : "rules", toolPrefix };
 }
 
-async function detailsOf(server: Server, running: RunningConfiguration): Promise<ServerDetails> {
+async function detailsOf(
+  server: Server,
+  running: RunningConfiguration,
+  servers: readonly Server[],
+): Promise<ServerDetails> {
   const { definition, connectedAt } = server;
   const { target, approve, toolPrefix, file, overrides, lifecycle } = definition;
   const entries = await entriesOf(server.name, running.facts);
   const at = entries.findLast((entry) => entry.file === file);
   const memory = await sharedMemory(server);
+  const wished = grantedWishes(servers, running.now.settings).get(server.name);
   const env = target.kind === "stdio" ? Object.keys(target.env) : Object.keys(target.headers);
   return {
     runs: shownLine(definition, true) ?? "more than can be shown: see the file",
@@ -182,7 +202,7 @@ async function detailsOf(server: Server, running: RunningConfiguration): Promise
     ...(connectedAt === undefined ? {} : { connectedAt }),
     ...(whyUnshared(definition) ? {} : { shared: definition.shared === true }),
     ...(memory === undefined ? {} : { memory }),
-    tools: exposuresOf({ server, running, entries }),
+    tools: exposuresOf({ server, running, entries, wished }),
   };
 }
 
@@ -244,7 +264,7 @@ export function createPanelRequests({ started, supervisor, agentDir }: PanelPart
   return {
     serverDetails: async ({ server }) => {
       const running = await started;
-      return detailsOf(supervisor.get(server), running);
+      return detailsOf(supervisor.get(server), running, supervisor.servers);
     },
     serverLog: async ({ server, seen }, signal) =>
       readLogLines(join(agentDir, LOG_FILE), { server, seen }, signal),

@@ -16,10 +16,11 @@ import {
   normalizeResources,
   normalizeTemplates,
 } from "../../shared/listed.ts";
+import { isAppOnly, isPage, wantsDeclared } from "../../shared/signs.ts";
 import type { CachedSkill } from "../../shared/skills.ts";
 import type { PublishedTool } from "../../shared/tasks.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
-import { exposureOf, namesInRules } from "../config/entry/exposure.ts";
+import { exposureOf, isUndecided, namesInRules } from "../config/entry/exposure.ts";
 import type { Settings } from "../config/entry/settings.ts";
 import type { ListedResources } from "../mcp/connection.ts";
 import type { Redactor } from "../secrets/redact.ts";
@@ -225,14 +226,63 @@ interface ToolServer {
 export const prefixOf = (server: ToolServer, settings: Settings): ToolPrefix =>
   server.definition.toolPrefix ?? settings.toolPrefix;
 
-/** The tools that the rules let through: hidden ones are left out, direct ones are marked. */
-export function exposedTools(server: ToolServer, settings: Settings): PublishedTool[] {
+/** Names, descriptions and schemas of all tools that are declared because their servers wish so: about 5,000 tokens. */
+export const WISHED_CHARS = 20_000;
+
+/** Characters of a tool as the model reads it. */
+const declaredChars = ({ name, description = "", inputSchema }: CachedTool): number =>
+  name.length +
+  Math.min(description.length, LIMITS.descriptionChars) +
+  (inputSchema === undefined ? 0 : JSON.stringify(inputSchema).length);
+
+/**
+ * Server -> its tools that are declared because it wishes so (`anthropic/alwaysLoad`): only tools about which no rule says
+ * anything, and only as many as `WISHED_CHARS` has room for, so that no server can fill the context. The servers in
+ * their order, and of each the first tools of its list: the first one without room ends the server's turn.
+ */
+export function grantedWishes(
+  servers: readonly ToolServer[],
+  settings: Settings,
+): Map<string, ReadonlySet<string>> {
+  const granted = new Map<string, ReadonlySet<string>>();
+  let left = WISHED_CHARS;
+  for (const server of servers) {
+    const { definition } = server;
+    if (!definition.enabled) continue;
+    const prefix = prefixOf(server, settings);
+    const tools = new Set<string>();
+    for (const tool of server.tools ?? []) {
+      if (!wantsDeclared(tool) || isAppOnly(tool)) continue;
+      const names = namesInRules(server.name, tool.name, prefix);
+      if (!isUndecided(tool.name, definition, settings.directTools, names) || server.excludes(tool.name))
+        continue;
+      const chars = declaredChars(tool);
+      if (chars > left) break;
+      left -= chars;
+      tools.add(tool.name);
+    }
+    if (tools.size > 0) granted.set(server.name, tools);
+  }
+  return granted;
+}
+
+/**
+ * The tools that the rules let through and the server does not keep for its own pages: others are left out, direct ones are
+ * marked. `wished`: those of `grantedWishes`.
+ */
+export function exposedTools(
+  server: ToolServer,
+  settings: Settings,
+  wished?: ReadonlySet<string>,
+): PublishedTool[] {
   const prefix = prefixOf(server, settings);
   const published = (tool: CachedTool, kind?: MadeKind): PublishedTool[] => {
+    if (isAppOnly(tool)) return [];
     const names = namesInRules(server.name, tool.name, prefix);
     const exposure = exposureOf(tool.name, server.definition, settings.directTools, names);
     if (exposure === "hidden") return [];
-    return [{ ...tool, direct: exposure === "direct", ...(kind ? { kind } : {}) }];
+    const direct = exposure === "direct" || wished?.has(tool.name) === true;
+    return [{ ...tool, direct, ...(kind ? { kind } : {}) }];
   };
   return [
     ...(server.tools ?? NO_TOOLS).flatMap((tool) => published(tool)),
@@ -288,7 +338,7 @@ export function resourceReader(
   let names: Map<string, string> | undefined;
   let tools: ReturnType<typeof resourceTools> | undefined;
   return (uri) => {
-    if (!server.definition.exposeResources) return undefined;
+    if (!server.definition.exposeResources || isPage(uri)) return undefined;
     tools ??= resourceTools(server.resources, server.tools ?? []);
     const reader = skillWith(server.skills, uri) ? undefined : toolFor(server, tools, uri);
     if (!reader) return undefined;

@@ -72,8 +72,10 @@ function toolLine(
   ];
 }
 
-/** The rule that decides about the tool, and where it stands. */
-function whyText({ place }: ToolRow, home: string): string {
+/** The rule that decides about the tool, and where it stands; or the server's word. */
+function whyText({ place, serversWord }: ToolRow, home: string): string {
+  if (serversWord === "pages") return "Only for the server's own pages (MCP Apps): no model may have it.";
+  if (serversWord === "wish") return "No rule names it, and its server wishes it always declared.";
   if (!place) return "No rule names it, so ToolSearch finds it.";
   const at = place.line === undefined ? place.file : `${place.file}:${place.line}`;
   return withTilde(`By ${place.rule} in ${at}.`, home);
@@ -85,6 +87,7 @@ const nextText = (row: ToolRow, server: string, world: World): string =>
 
 function keysOf(row: ToolsRow | undefined, server: string, world: World): string {
   if (!row) return " ";
+  if (isTool(row) && row.serversWord === "pages") return " ";
   return isTool(row)
     ? `tab ${nextText(row, server, world)}  ctrl+t try it`
     : "tab change all that are listed";

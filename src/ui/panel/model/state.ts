@@ -5,6 +5,7 @@
 import type {
   ProjectDecision,
   RulePlace,
+  SERVERS_WORD,
   ServerDetails,
   ServerKey,
   ToolExposure,
@@ -129,6 +130,8 @@ export interface ToolRow {
   exposure: ToolExposure;
   /** The rule that decides; undefined: none. */
   place: RulePlace | undefined;
+  /** What decides in place of a rule, if the server's word does. */
+  serversWord?: keyof typeof SERVERS_WORD | undefined;
   /** What a filter is compared with, in small letters. */
   text: string;
 }

@@ -125,7 +125,7 @@ export function enterTools({ server, list }: ToolsView, at: number, world: World
 /** The tool that Ctrl+T tries. A hidden one cannot be called. */
 export function triedIn({ server, list }: ToolsView, at: number, world: World): Effect | undefined {
   const row = filteredTools(world.tools.get(server), list.filter).rows[at];
-  return isTool(row) ? { type: "try", server, tool: row.key } : undefined;
+  return isTool(row) && row.serversWord !== "pages" ? { type: "try", server, tool: row.key } : undefined;
 }
 
 /** What Tab does: a tool changes; of all that are listed it asks, as Enter does. */
@@ -133,5 +133,6 @@ export function toggled(view: ToolsView, at: number, world: World): Effect | Vie
   const { server, list } = view;
   const row = filteredTools(world.tools.get(server), list.filter).rows[at];
   if (!isTool(row)) return enterTools(view, at, world);
+  if (row.serversWord === "pages") return undefined;
   return { type: "expose", server, tools: [row.key], to: NEXT[exposureNow(world, server, row)] };
 }

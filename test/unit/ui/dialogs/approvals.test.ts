@@ -99,6 +99,14 @@ describe("what the dialog shows", () => {
     expect(at.answered).toEqual([["1", "no"]]);
   });
 
+  test("the server wants a yes for each call -> no answer that lasts is offered or taken", async () => {
+    const at = setup(() => "Allow this tool for this session");
+    at.send("1", question({ canAlways: false, onceOnly: true }));
+    await settled();
+    expect(at.dialogs).toMatchObject([{ options: ["Allow once", "No"] }]);
+    expect(at.answered).toEqual([["1", "no"]]);
+  });
+
   test("a long argument -> the start of each argument, and all of them page by page on demand", async () => {
     const at = setup((_, choices) =>
       [WHOLE, "Next page", "Allow once"].find((choice) => choices.includes(choice)),

@@ -3,6 +3,8 @@ import { describe, expect, it, test } from "vitest";
 import {
   isBounded,
   normalizePrompts,
+  normalizeResources,
+  normalizeTemplates,
   normalizeTool,
   normalizeTools,
   unboundedTools,
@@ -53,6 +55,17 @@ describe("normalizeTool", () => {
       annotations: { readOnlyHint: true },
     };
     expect(normalizeTool({ ...tool, icons: [], _meta: { a: 1 }, execution: {} })).toEqual(tool);
+  });
+
+  test("a tool with signs -> those on which this client acts", () => {
+    const _meta = { ui: { visibility: ["app"], resourceUri: "ui://a" }, "anthropic/alwaysLoad": true, a: 1 };
+    const kept = { name: "t", _meta: { ui: { visibility: ["app"] }, "anthropic/alwaysLoad": true } };
+    expect(normalizeTool({ name: "t", _meta })).toEqual(kept);
+    expect(normalizeTool(kept)).toEqual(kept);
+    expect(normalizeTool({ name: "t", uiVisibility: ["app"] })).toEqual({
+      name: "t",
+      _meta: { ui: { visibility: ["app"] } },
+    });
   });
 
   it.each([
@@ -185,4 +198,11 @@ describe("isBounded", () => {
   ])("%s -> $2", (_name, value, bounded) => {
     expect(isBounded(value)).toBe(bounded);
   });
+});
+
+test("pages of MCP Apps are neither resources nor templates", () => {
+  const resources = ["ui://page", "UI://page", " ui://page", "x://a"].map((uri) => ({ uri, name: uri }));
+  expect(normalizeResources(resources)).toEqual([{ uri: "x://a", name: "x://a" }]);
+  const templates = ["ui://{page}", "{scheme}://a"].map((uriTemplate) => ({ uriTemplate, name: "t" }));
+  expect(normalizeTemplates(templates)).toEqual([{ uriTemplate: "{scheme}://a", name: "t" }]);
 });

@@ -125,7 +125,7 @@ const decided = (exposure: Exposure, key: DecidingRule["key"], pattern?: string)
 export function decideExposure(
   tool: string,
   rules: ExposureRules,
-  defaultDirect: boolean | string[] = false,
+  defaultDirect?: boolean | string[],
   inRules: RuleNames = NO_NAMES,
 ): Decision {
   const users = rules.userRules && decideExposure(tool, rules.userRules, defaultDirect, inRules);
@@ -147,16 +147,25 @@ export function decideExposure(
   if (directTools === true && exposure !== "hidden") return decided("direct", "directTools");
   if (exposure) return decided(exposure, "exposure");
   if (directTools !== undefined) return decided("search", "directTools");
+  if (defaultDirect === undefined) return { exposure: "search" };
   const preset = Array.isArray(defaultDirect) ? defaultDirect.find(fits) : undefined;
   if (preset !== undefined) return decided("direct", "settings.directTools", preset);
-  return defaultDirect === true ? decided("direct", "settings.directTools") : { exposure: "search" };
+  return decided(defaultDirect === true ? "direct" : "search", "settings.directTools");
 }
 
 export const exposureOf = (...asked: Parameters<typeof decideExposure>): Exposure =>
   decideExposure(...asked).exposure;
 
+/** Whether no rule says what becomes of the tool, of the user's own ones neither: then the server may have a wish. */
+export const isUndecided = (
+  ...[tool, rules, defaultDirect, inRules]: Parameters<typeof decideExposure>
+): boolean =>
+  [rules, rules.userRules].every(
+    (each) => !each || decideExposure(tool, each, defaultDirect, inRules).by === undefined,
+  );
+
 /** Whether some tool of a server may be direct, judged by the rules alone, before the tools are known. */
-export function mayBeDirect(rules: ExposureRules, defaultDirect: boolean | string[] = false): boolean {
+export function mayBeDirect(rules: ExposureRules, defaultDirect?: boolean | string[]): boolean {
   const named = (value: boolean | string[] | undefined): boolean =>
     Array.isArray(value) ? value.length > 0 : value === true;
   if (Object.values(rules.toolExposure).includes("direct") || named(rules.directTools)) return true;

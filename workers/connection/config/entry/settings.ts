@@ -93,11 +93,30 @@ type Guard = false | { maxBytes?: number | undefined; maxLines?: number | undefi
 export const DEFAULT_GUARD: GuardLimits = { maxBytes: LIMITS.resultBytes, maxLines: LIMITS.resultLines };
 
 /** The limits that result from settings; later ones win, and `undefined` keeps the limits before it. */
-export function guardFrom(...settings: readonly (Guard | undefined)[]): GuardLimits | false {
-  let limits: GuardLimits | false = DEFAULT_GUARD;
+export const guardFrom = (...settings: readonly (Guard | undefined)[]): GuardLimits | false =>
+  guardOver(DEFAULT_GUARD, settings);
+
+/**
+ * The same for a tool whose server names the bytes of a result (shared/signs.ts): that is in place of the default, so a limit
+ * that is written in a file wins. More bytes than the default have no limit of lines.
+ */
+export const guardForTool = (
+  wantedBytes: number,
+  ...settings: readonly (Guard | undefined)[]
+): GuardLimits | false =>
+  guardOver(
+    {
+      maxBytes: wantedBytes,
+      maxLines: wantedBytes > DEFAULT_GUARD.maxBytes ? wantedBytes : DEFAULT_GUARD.maxLines,
+    },
+    settings,
+  );
+
+function guardOver(preset: GuardLimits, settings: readonly (Guard | undefined)[]): GuardLimits | false {
+  let limits: GuardLimits | false = preset;
   for (const setting of settings) {
     if (setting === undefined) continue;
-    const before: GuardLimits = limits || DEFAULT_GUARD;
+    const before: GuardLimits = limits || preset;
     limits = setting && {
       maxBytes: setting.maxBytes ?? before.maxBytes,
       maxLines: setting.maxLines ?? before.maxLines,
@@ -120,6 +139,8 @@ export function tighterGuard(own: Guard, wanted: Guard): { guard: Guard; isLoose
     isLooser: asked.maxBytes > most.maxBytes || asked.maxLines > most.maxLines,
   };
 }
+
+const directTools = () => z.union([flag(), names()]);
 
 const HOT_RELOAD = ["on", "ask", "off"] as const;
 
@@ -216,10 +237,11 @@ const SETTINGS = {
       narrow: usersOnly("it writes files"),
     },
   ),
-  directTools: setting(() => z.union([flag(), names()]), {
-    description: "Default of every server's directTools.",
+  /** Undefined: no file says anything, so a server's own wish counts (shared/signs.ts). */
+  directTools: setting<ReturnType<typeof directTools>, boolean | string[] | undefined>(directTools, {
+    description: "Default of every server's directTools. false: servers' own wishes do not count either.",
     examples: [false],
-    preset: false,
+    preset: undefined,
     narrow: free,
   }),
   approve: setting<ReturnType<typeof approve>, SettingsApproval>(approve, {

@@ -4,8 +4,9 @@
  * defines the server, and never which package npx takes. Must not: know lifecycles.
  */
 import { homedir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { setImmediate } from "node:timers/promises";
+import { pathToFileURL } from "node:url";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { UNUSED_TIMES } from "../../../shared/pace/pace.ts";
 import { type Command, launchOf } from "../../../shared/programs/launch.ts";
@@ -30,12 +31,24 @@ function describeLeftOut(left: readonly string[]): string {
   return `does not get these entries of PATH, which depend on the folder in which Pi runs: ${shown.join(", ")}${more}`;
 }
 
+/**
+ * Variables that name the session's folder, if the server's `roots` tell it that folder: sessions that share a process have
+ * the same roots. Claude Code (code.claude.com/docs/en/mcp, "Add a local stdio server") sets `CLAUDE_PROJECT_DIR` for every
+ * local server, and servers look for it; here the entry decides, as about roots. What the entry's own `env` says wins.
+ */
+function projectVariables({ cwd, roots }: Pick<ConnectOptions, "cwd" | "roots">): Record<string, string> {
+  const folder = resolve(cwd);
+  const { href } = pathToFileURL(folder);
+  return roots?.some(({ uri }) => uri === href) ? { PI_PROJECT_DIR: folder, CLAUDE_PROJECT_DIR: folder } : {};
+}
+
 /** The command with the whole environment of its process. */
-function commandOf(target: StdioTarget, { definition, cwd: session, onNote, hub }: ConnectOptions): Command {
+function commandOf(target: StdioTarget, options: ConnectOptions): Command {
+  const { definition, cwd: session, onNote, hub } = options;
   const { platform } = process;
   const cwd = target.cwd ?? session;
   const env = serverEnvironment(definition, target.env, {
-    base: hub ? withoutWindow(process.env) : process.env,
+    base: { ...(hub ? withoutWindow(process.env) : process.env), ...projectVariables(options) },
     session,
     home: homedir(),
     platform,

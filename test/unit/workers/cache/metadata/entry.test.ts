@@ -359,7 +359,8 @@ describe("changeSlots: entries that nobody uses", () => {
 describe("what a server said of the protocol", () => {
   const protocol = { version: "2026-07-28", offers: ["tools"], freshUntil: NOW + MINUTE };
   const found = (stored: unknown) =>
-    findEntry(slots({ s: { ...entry("h"), protocol: stored } }), "s", ["h"], NOW)?.entry.protocol;
+    findEntry(slots({ s: { ...entry("h"), signs: true, protocol: stored } }), "s", ["h"], NOW)?.entry
+      .protocol;
 
   it.each<[string, unknown, unknown]>([
     ["well", protocol, protocol],
@@ -388,5 +389,45 @@ describe("what a server said of the protocol", () => {
   test("a server that is of the old era now -> its entry says nothing of the protocol any more", () => {
     const written = changeOf({ s: { ...entry("h"), protocol } }, { entries: { s: entry("h") as never } });
     expect(written?.s).not.toHaveProperty("protocol");
+  });
+});
+
+describe("signs of tools", () => {
+  const hidden = { name: "t", _meta: { ui: { visibility: ["app"] as ["app"] } } };
+  const found = (stored: unknown): CacheEntry | undefined =>
+    findEntry(new Map([["s", stored]]), "s", ["h"], NOW)?.entry;
+
+  test("an entry that is written -> signs as servers write them, and pi-mcp-adapter's field", () => {
+    const slots = changeSlots(new Map(), changesOf({ s: entry("h", { tools: [hidden], signs: true }) }), NOW);
+    const stored = slots?.get("s");
+    expect(stored).toMatchObject({ signs: true, tools: [{ ...hidden, uiVisibility: ["app"] }] });
+    expect(found(stored)?.tools).toEqual([hidden]);
+  });
+
+  test("the server shows the tool again -> nothing of it is left", () => {
+    const before =
+      changeSlots(new Map(), changesOf({ s: entry("h", { tools: [hidden], signs: true }) }), NOW) ??
+      new Map();
+    const after = changeSlots(
+      before,
+      changesOf({ s: entry("h", { tools: [{ name: "t" }], signs: true }) }),
+      NOW,
+    );
+    expect(after?.get("s")).toMatchObject({ tools: [{ name: "t" }] });
+    expect(found(after?.get("s"))?.tools).toEqual([{ name: "t" }]);
+  });
+
+  test.each<[string, object]>([
+    ["templates", { resourceTemplates: [] }],
+    ["the protocol", { protocol: { version: "2026-07-28", offers: [], freshUntil: 0 } }],
+    ["a stamp that is none", { resourceTemplates: [], signs: "true" }],
+  ])("an entry of an earlier version, known by %s -> does not count", (_case, more) => {
+    expect(found({ ...entry("h"), ...more })).toBeUndefined();
+    expect(found({ ...entry("h"), ...more, signs: true })).toBeDefined();
+  });
+
+  test("an entry of pi-mcp-adapter -> counts, and its own field hides", () => {
+    const tools = [{ name: "t", uiVisibility: ["app"] }, { name: "u" }];
+    expect(found({ ...entry("h"), tools })?.tools).toEqual([hidden, { name: "u" }]);
   });
 });

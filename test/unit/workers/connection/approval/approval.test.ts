@@ -335,3 +335,61 @@ describe("too much for a question", () => {
     }
   });
 });
+
+describe("a server that wants a yes for each call", () => {
+  const tool = { name: "t", _meta: { "anthropic/requiresUserInteraction": true as const } };
+
+  test.each([{}, { approve: "never" }, { approve: { t: "allow" } }, { approve: "destructive" }])(
+    "%j -> asks each time, and offers no answer that lasts",
+    async (entry) => {
+      const at = setup();
+      const reads = { ...tool, annotations: { readOnlyHint: true } };
+      for (const [index, answer] of (["once", "session", "always"] as const).entries()) {
+        const waiting = at.approvals.of(call(entry, { tool: reads }));
+        expect(at.asked()[index]).toEqual({
+          about: "call",
+          server: "s",
+          tool: "t",
+          args: "a: 1",
+          canAlways: false,
+          onceOnly: true,
+        });
+        await at.answer(index, answer);
+        expect(await outcome(waiting)).toBe("yes");
+      }
+      expect(at.always).toEqual([]);
+      expect(await outcome(at.approvals.of(call(entry, { tool: reads })))).toBe("waits");
+    },
+  );
+
+  test("the tool had a yes for the session before its server said so -> asked", async () => {
+    const at = setup();
+    at.approvals.of(call(ASKS));
+    await at.answer(0, "session");
+    expect(await outcome(at.approvals.of(call(ASKS)))).toBe("runs");
+    expect(await outcome(at.approvals.of(call(ASKS, { tool })))).toBe("waits");
+  });
+
+  test("calls that wait at the same time -> one question for each", async () => {
+    const at = setup();
+    const first = at.approvals.of(call({}, { tool }));
+    const second = at.approvals.of(call({}, { tool }));
+    await at.answer(0, "session");
+    expect(await outcome(first)).toBe("yes");
+    expect(await outcome(second)).toBe("waits");
+    expect(at.asked()).toHaveLength(2);
+  });
+
+  test("a rule denies it -> denied without a question", () => {
+    const at = setup();
+    expect(() => at.approvals.of(call({ approve: { t: "deny" } }, { tool }))).toThrow("denies it");
+    expect(at.asked()).toEqual([]);
+  });
+
+  test("no one can be asked -> refused with the reason, also where a rule allows it", () => {
+    const { approvals } = setup({ approve: { "*": "allow" } }, false);
+    expect(() => approvals.of(call({ approve: "never" }, { tool }))).toThrow(
+      "s/t was not called: its server wants the user's yes for each call, and no one can be asked in this mode of Pi.",
+    );
+  });
+});

@@ -113,7 +113,12 @@ describe("CatalogPublisher", () => {
     await catalog.flush();
     expect([published.length, events.length]).toEqual([1, 1]);
     await catalog.finish();
-    const entry = { tools: [{ name: "t" }], instructions: "Use it.", cachedAt: expect.any(Number) };
+    const entry = {
+      tools: [{ name: "t" }],
+      instructions: "Use it.",
+      signs: true,
+      cachedAt: expect.any(Number),
+    };
     expect(stored).toEqual([
       {
         path: "/cache",

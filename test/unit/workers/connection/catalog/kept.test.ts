@@ -54,6 +54,7 @@ test.each<[string, Partial<StoredServer>, object]>([
   expect(toEntry(server("a", over), "h", 5)).toEqual({
     configHash: "h",
     tools: [{ name: "t" }],
+    signs: true,
     cachedAt: 5,
     ...entry,
   });

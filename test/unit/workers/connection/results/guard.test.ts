@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import {
   DEFAULT_GUARD,
+  guardForTool,
   guardFrom,
   type Settings,
 } from "../../../../../workers/connection/config/entry/settings.ts";
@@ -58,6 +59,27 @@ describe("limits", () => {
     [[{ maxBytes: 10 }, false], false],
   ])("settings %j -> %j", (settings, expected) => {
     expect(guardFrom(...settings)).toEqual(expected);
+  });
+
+  test.each<[number, (Settings["outputGuard"] | undefined)[], unknown]>([
+    [200_000, [{}], { maxBytes: 200_000, maxLines: 200_000 }],
+    [10_000, [{}], { maxBytes: 10_000, maxLines: 2_000 }],
+    [200_000, [{ maxBytes: 20_000 }], { maxBytes: 20_000, maxLines: 200_000 }],
+    [200_000, [{ maxLines: 100 }], { maxBytes: 200_000, maxLines: 100 }],
+    [200_000, [{}, { maxBytes: 60_000, maxLines: 50 }], { maxBytes: 60_000, maxLines: 50 }],
+    [10_000, [{ maxBytes: 90_000 }], { maxBytes: 90_000, maxLines: 2_000 }],
+    [10_000, [false], false],
+    [200_000, [false, { maxLines: 5 }], { maxBytes: 200_000, maxLines: 5 }],
+  ])("a server that names %i bytes, settings %j -> %j", (bytes, settings, expected) => {
+    expect(guardForTool(bytes, ...settings)).toEqual(expected);
+  });
+
+  test("a text of 500,000 bytes in 60,000 lines of a server that names as many -> whole", async () => {
+    const text = `${"12345678"}\n`.repeat(55_000);
+    expect(textOf(await shape(one(text), { guard: guardForTool(500_000, {}) }))).toBe(text);
+    const over = await shape(one(`${text}${text}`), { guard: guardForTool(500_000, {}) });
+    expect(over.bytes?.shown).toBeLessThanOrEqual(500_000);
+    expect(over.storedAt).toBeDefined();
   });
 
   test("false -> nothing is changed", async () => {

@@ -4,6 +4,7 @@ import { ThreadsError } from "../../../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import type { Connection } from "../../../../../workers/connection/mcp/connection.ts";
 import type { CallToolResult } from "../../../../../workers/connection/mcp/wire/wire.ts";
+import { callTool as callOf } from "../../../../../workers/connection/servers/call.ts";
 import { Server } from "../../../../../workers/connection/servers/server.ts";
 import { createGate } from "../../../../../workers/shared/pace/pace.ts";
 import { definitionOf, settle, setup } from "./support.ts";
@@ -476,6 +477,38 @@ describe("a call", () => {
     expect(server.excludes("work")).toBe(true);
     await expect(call()).rejects.toMatchObject({ code: "tool_excluded" });
     expect(callTool).not.toHaveBeenCalled();
+  });
+
+  test("of a tool that its server keeps for its own pages -> tool_app_only, not sent", async () => {
+    const callTool = vi.fn<Connection["callTool"]>();
+    const listTools = async () => [{ name: "work", _meta: { ui: { visibility: ["app"] as ["app"] } } }];
+    const { connected, call } = setup({ directTools: true });
+    await connected({ callTool, listTools });
+    await expect(call()).rejects.toMatchObject({
+      code: "tool_app_only",
+      message: "s offers work only to its own pages (MCP Apps), which are not shown here.",
+    });
+    expect(callTool).not.toHaveBeenCalled();
+  });
+
+  test("of a template that makes the address of a page -> tool_app_only, not read", async () => {
+    const readResource = vi.fn<Connection["readResource"]>(async () => ({ content: [] }));
+    const templates = [{ name: "any", uriTemplate: "{+uri}" }];
+    const listResources: Connection["listResources"] = async () => ({ resources: [], templates });
+    const { connected, server } = setup({ exposeResources: true });
+    await connected({ listResources, readResource });
+    const read = (uri: string) =>
+      callOf(server, {
+        tool: "get_any",
+        args: { uri },
+        signal: new AbortController().signal,
+        onProgress: () => undefined,
+      });
+    await expect(read("ui://page")).rejects.toMatchObject({ code: "tool_app_only" });
+    await expect(read("Ui://page")).rejects.toMatchObject({ code: "tool_app_only" });
+    expect(readResource).not.toHaveBeenCalled();
+    await read("x://page");
+    expect(readResource).toHaveBeenCalledTimes(1);
   });
 
   test.each<[string, object, boolean]>([

@@ -2,8 +2,20 @@
 
 import { describe, expect, it, test } from "vitest";
 import { shortHash } from "../../../../../src/shared/naming.ts";
+import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
+import { DEFAULT_SETTINGS, type Settings } from "../../../../../workers/connection/config/entry/settings.ts";
 import { ASK_FOR_SKILLS } from "../../../../../workers/connection/config/entry/skill-policy.ts";
-import { allTools, mergeListed, resourceTools } from "../../../../../workers/connection/tools/listed.ts";
+import {
+  allTools,
+  exposedTools,
+  grantedWishes,
+  mergeListed,
+  resourceReader,
+  resourceTools,
+  WISHED_CHARS,
+} from "../../../../../workers/connection/tools/listed.ts";
+import { type CachedTool, normalizeTools } from "../../../../../workers/shared/listed.ts";
+import { definitionOf } from "../servers/support.ts";
 
 const resource = (name: string, uri = `x://${name}`) => ({ name, uri });
 const names = (...resources: { name: string; uri: string }[]): string[] => [
@@ -138,4 +150,99 @@ test("known from the cache of an earlier session -> noted in this one", () => {
 test("other templates each time -> noted up to the limit", () => {
   const lists = Array.from({ length: 500 }, (_, i) => listed(`{${i}`));
   expect(notesOf(...lists)).toHaveLength(20);
+});
+
+type ToolServer = Parameters<typeof exposedTools>[0];
+
+const server = (name: string, tools: readonly unknown[], entry: object = {}): ToolServer => ({
+  name,
+  definition: definitionOf(name, entry),
+  tools: normalizeTools(tools),
+  resources: undefined,
+  skills: undefined,
+  excludes: () => false,
+  redact: (text) => text,
+});
+const exposed = (one: ToolServer, settings: Settings, wished?: ReadonlySet<string>): [string, boolean][] =>
+  exposedTools(one, settings, wished).map(({ name, direct }) => [name, direct]);
+
+test.each([{}, { directTools: true }, { toolExposure: { a: "direct" } }, { includeTools: ["a", "b"] }])(
+  "a tool for the server's own pages, rules %j -> not offered",
+  (entry) => {
+    const tools = [{ name: "a", _meta: { ui: { visibility: ["app"] } } }, { name: "b" }];
+    expect(exposed(server("s", tools, entry), DEFAULT_SETTINGS).map(([name]) => name)).toEqual(["b"]);
+  },
+);
+
+test("a link to a page of MCP Apps -> no tool is said to read it, though a template fits", () => {
+  const one = {
+    ...server("s", [], { exposeResources: true }),
+    resources: { resources: [], templates: [{ name: "any", uriTemplate: "{+uri}" }] },
+  };
+  const read = resourceReader(one, { servers: [one], settings: DEFAULT_SETTINGS });
+  expect(read("ui://page")).toBeUndefined();
+  expect(read("x://page")).toMatch("Read it with the tool s__get_any");
+});
+
+describe("a server's wish to have tools always declared", () => {
+  const wish = { "anthropic/alwaysLoad": true };
+  const wishing = (name: string, chars = 100) => ({ name, description: "d".repeat(chars), _meta: wish });
+  const granted = (servers: ToolServer[], settings: Partial<Settings> = {}): Record<string, string[]> =>
+    Object.fromEntries(
+      [...grantedWishes(servers, { ...DEFAULT_SETTINGS, ...settings })].map(([name, tools]) => [
+        name,
+        [...tools],
+      ]),
+    );
+
+  test("no rule -> declared; other tools are not", () => {
+    const one = server("s", [wishing("a"), { name: "b" }]);
+    expect(granted([one])).toEqual({ s: ["a"] });
+    expect(exposed(one, DEFAULT_SETTINGS, new Set(["a"]))).toEqual([
+      ["a", true],
+      ["b", false],
+    ]);
+  });
+
+  test.each<[string, object, Partial<Settings>]>([
+    ["directTools: false", { directTools: false }, {}],
+    ["directTools that name another tool", { directTools: ["b"] }, {}],
+    ["toolExposure", { toolExposure: { "*": "deferred" } }, {}],
+    ["exposure", { exposure: "deferred" }, {}],
+    ["the settings", {}, { directTools: false }],
+    ["an exclusion", { excludeTools: ["a"] }, {}],
+    ["a server that is off", { enabled: false }, {}],
+  ])("%s -> not granted", (_case, entry, settings) => {
+    expect(granted([server("s", [wishing("a")], entry)], settings)).toEqual({});
+  });
+
+  test("5,000 tools with 20 KB each of two servers -> as many as there is room for, the same each time", () => {
+    const flood = (name: string): ToolServer =>
+      server(
+        name,
+        Array.from({ length: 5_000 }, (_, i) => wishing(`t${i}`, 20_000)),
+      );
+    const servers = [flood("a"), flood("b"), server("c", [wishing("small")])];
+    expect(granted(servers)).toEqual({ a: ["t0", "t1"], c: ["small"] });
+    expect(granted(servers)).toEqual(granted([...servers]));
+    const chars = exposedTools(servers[0] as ToolServer, DEFAULT_SETTINGS, new Set(["t0", "t1"]))
+      .filter(({ direct }) => direct)
+      .reduce(
+        (sum, { description = "" }: CachedTool) =>
+          sum + Math.min(description.length, LIMITS.descriptionChars),
+        0,
+      );
+    expect(chars).toBeLessThanOrEqual(WISHED_CHARS);
+  });
+
+  test("a large schema counts", () => {
+    const inputSchema = { type: "object", description: "s".repeat(WISHED_CHARS) };
+    expect(granted([server("s", [{ ...wishing("a"), inputSchema }])])).toEqual({});
+  });
+
+  test("a tool for the server's own pages as well -> not granted", () => {
+    expect(granted([server("s", [{ name: "a", _meta: { ...wish, ui: { visibility: ["app"] } } }])])).toEqual(
+      {},
+    );
+  });
 });

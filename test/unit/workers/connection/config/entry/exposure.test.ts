@@ -8,6 +8,7 @@ import {
   asRules,
   canBeAllowed,
   exposureOf,
+  isUndecided,
   type JudgedTool,
   matchesPattern,
   mayBeDirect,
@@ -19,6 +20,26 @@ import {
 import { nearestKey } from "../../../../../../workers/connection/config/entry/mistakes.ts";
 import { loadConfig } from "../../../../../../workers/connection/config/merge/merge.ts";
 import { definition, facts, put, temporaryFolder } from "../support.ts";
+
+test.each<[string, object, boolean | string[] | undefined, boolean]>([
+  ["no rule", {}, undefined, true],
+  ["rules that let it in", { includeTools: ["get"] }, undefined, true],
+  ["a rule for another tool", { toolExposure: { set: "direct" } }, undefined, true],
+  ["directTools of the entry", { directTools: false }, undefined, false],
+  ["directTools that name others", { directTools: ["set"] }, undefined, false],
+  ["toolExposure", { toolExposure: { "g*": "deferred" } }, undefined, false],
+  ["exposure", { exposure: "deferred" }, undefined, false],
+  ["an exclusion", { excludeTools: ["get"] }, undefined, false],
+  ["directTools of the settings", {}, false, false],
+  ["directTools of the settings that name others", {}, ["set"], false],
+])("%s -> undecided: %s", (_case, entry, settings, is) => {
+  expect(isUndecided("get", definition("s", { command: "c", ...entry }), settings)).toBe(is);
+});
+
+test("a project's file that takes the user's rule away -> the user has decided", () => {
+  const own = definition("s", { command: "c", directTools: false });
+  expect(isUndecided("get", { ...definition("s", { command: "c" }), userRules: own })).toBe(false);
+});
 
 test.each([
   ["direct", "direct"],
