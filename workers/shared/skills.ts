@@ -90,7 +90,7 @@ export function normalizeSkill(raw: unknown): CachedSkill | undefined {
   const { uri, frontmatter, resources } = raw;
   if (!uri.endsWith(ENTRY_FILE) || !isObject(frontmatter)) return undefined;
   const { name, description } = frontmatter;
-  if (typeof name !== "string" || name === "" || name.length > LIMITS.skillNameChars) return undefined;
+  if (typeof name !== "string" || name === "") return undefined;
   const isWhole = isWithin(frontmatter, FRONTMATTER);
   const says = typeof description === "string" ? description : "";
   // An entry that was checked before keeps its fault, since its files are gone.
@@ -106,11 +106,12 @@ export function normalizeSkill(raw: unknown): CachedSkill | undefined {
     fault === undefined && Array.isArray(resources)
       ? (resources as SkillFile[]).map((file) => ({ uri: file.uri, digest: file.digest, size: file.size }))
       : [];
+  const label = cut(name, LIMITS.skillNameChars);
   return {
     uri,
-    name,
+    name: label,
     description: cut(says, DESCRIPTION_CHARS),
-    frontmatter: isWhole ? frontmatter : { name },
+    frontmatter: isWhole ? frontmatter : { name: label },
     resources: fault === undefined && resources === "dynamic" ? "dynamic" : files,
     ...(fault === undefined ? {} : { fault }),
   };

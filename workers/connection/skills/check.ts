@@ -4,6 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import type { LoadedSkill, ResultContent } from "../../../src/shared/protocol/calls.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { isObject } from "../../../src/shared/protocol/values.ts";
 import { textBlock } from "../../../src/shared/text/clean-blocks.ts";
 import { sameJson } from "../../shared/json.ts";
@@ -57,10 +58,15 @@ function textOf(bytes: Buffer): string | undefined {
   }
 }
 
+/** The first characters of a text that fit into so many bytes of UTF-8. */
+const startOf = (text: string, bytes: number): string =>
+  text.slice(0, new TextEncoder().encodeInto(text, new Uint8Array(bytes)).read);
+
 /** The lines from `line` on, as many as the limits allow, and a sentence on what is left. */
 function windowOf(text: string, line: number, limits: GuardLimits | false): string[] {
   const lines = text.split("\n");
-  const from = Math.min(line, lines.length) - 1;
+  const all = lines.at(-1) === "" ? lines.length - 1 : lines.length;
+  const from = Math.max(Math.min(line, all), 1) - 1;
   const { maxBytes, maxLines } = limits || {
     maxBytes: Number.MAX_SAFE_INTEGER,
     maxLines: Number.MAX_SAFE_INTEGER,
@@ -74,8 +80,7 @@ function windowOf(text: string, line: number, limits: GuardLimits | false): stri
     if (bytes > maxBytes) break;
   }
   const shown = lines.slice(from, to).join("\n");
-  const kept = bytes > maxBytes && to === from + 1 ? shown.slice(0, maxBytes).toWellFormed() : shown;
-  const all = lines.at(-1) === "" ? lines.length - 1 : lines.length;
+  const kept = bytes > maxBytes && to === from + 1 ? startOf(shown, maxBytes) : shown;
   const isCut = kept.length < shown.length;
   if (from === 0 && to >= all && !isCut) return [kept];
   const next = to < all ? ` Read on with "line": ${to + 1}.` : "";
@@ -91,7 +96,7 @@ const within = (guard: GuardLimits | false): GuardLimits | false => {
   if (guard === false) return false;
   return {
     maxBytes: Math.max(Math.floor(maxBytes / 2), maxBytes - HEAD.bytes),
-    maxLines: Math.max(Math.floor(maxLines / 2), maxLines - HEAD.lines),
+    maxLines: Math.max(Math.ceil(maxLines / 2), maxLines - HEAD.lines),
   };
 };
 
@@ -108,6 +113,8 @@ export async function checkFile(
     return { problem: `it has ${bytes.length} bytes in place of the ${listed.size} that were listed` };
   if (listed && `sha256:${createHash("sha256").update(bytes).digest("hex")}` !== listed.digest)
     return { problem: "its SHA-256 is not the one that was listed" };
+  if (bytes.length > LIMITS.skillBytes)
+    return { problem: `it has ${bytes.length.toLocaleString("en")} bytes, more than a whole skill can have` };
   const text = textOf(bytes);
   if (frontmatter) {
     if (text === undefined) return { problem: "it is no UTF-8 text" };

@@ -12,7 +12,9 @@ const FENCED = /^\uFEFF?---[ \t]*\r?\n([\s\S]*?)(?:^|\n)---[ \t]*(?:\r?\n|$)/;
 
 /** The frontmatter, or what is wrong with it, worded to follow a colon. */
 export function readFrontmatter(text: string): { value: Record<string, unknown> } | { problem: string } {
-  const [, yaml] = FENCED.exec(text.slice(0, CHARS + 16)) ?? [];
+  // What stands behind the limit must not look like the end of a line.
+  const start = text.length > CHARS ? `${text.slice(0, CHARS)}…` : text;
+  const [, yaml] = FENCED.exec(start) ?? [];
   if (yaml === undefined) return { problem: "it has no frontmatter" };
   let value: unknown;
   try {

@@ -39,6 +39,15 @@ const refused = (server: string, message: string, reason?: string, remedy?: stri
 const URI_SHOWN = 300;
 const shown = (text: string): string => oneLine(text, URI_SHOWN);
 
+/** As addresses and paths usually are: no such text can pass for a sentence of ours. */
+const PLAIN = /^[\p{L}\p{N}_.:/+@~%-]+$/u;
+
+/** A path or an address of a server within our own words. */
+function quoted(text: string): string {
+  const line = shown(text);
+  return PLAIN.test(line) ? line : JSON.stringify(line);
+}
+
 /** Throws `skill_refused`. */
 async function entryOf(
   server: SkillServer,
@@ -67,7 +76,7 @@ async function entryOf(
 const NAMED = 50;
 
 const fileText = (skill: CachedSkill, { uri, size }: SkillFile): string =>
-  `${shown(pathIn(skill, uri) ?? uri)} (${formatBytes(size)})`;
+  `${quoted(pathIn(skill, uri) ?? uri)} (${formatBytes(size)})`;
 
 function listText(skill: CachedSkill, files: readonly SkillFile[]): string {
   const named = files.slice(0, NAMED).map((file) => fileText(skill, file));
@@ -80,7 +89,7 @@ const WHOSE =
 
 function headOf(server: string, skill: CachedSkill, path: string | undefined): string {
   const of = `the skill ${shown(skill.name)} of the MCP server ${shown(server)}`;
-  if (path !== undefined) return `[File ${shown(path)} of ${of}. ${WHOSE}]`;
+  if (path !== undefined) return `[File ${quoted(path)} of ${of}. ${WHOSE}]`;
   const others = skill.resources === "dynamic" ? [] : skill.resources.filter(({ uri }) => uri !== skill.uri);
   const files =
     skill.resources === "dynamic"
@@ -88,7 +97,7 @@ function headOf(server: string, skill: CachedSkill, path: string | undefined): s
       : others.length === 0
         ? " It has no other files."
         : ` Its other files, each read with "file": ${listText(skill, others)}.`;
-  return `[This is ${of}, ${shown(skill.uri)}. ${WHOSE} Commands that it leads to ask the user.${files}]`;
+  return `[This is ${of}, ${quoted(skill.uri)}. ${WHOSE} Commands that it leads to ask the user.${files}]`;
 }
 
 /** A path as a model writes it, from the skill's folder on; undefined for one that leaves it. */
@@ -179,7 +188,7 @@ function dynamicFile({ skill, path, expected, connection, signal }: DynamicFile)
   const text = async (): Promise<CallToolResult> => {
     const found = await connection.readDirectory(folder, signal);
     const names = found.flatMap((uri) => pathIn(skill, uri) ?? []).slice(0, NAMED);
-    return answered(names.length === 0 ? "The folder is empty." : names.map(shown).join("\n"));
+    return answered(names.length === 0 ? "The folder is empty." : names.map(quoted).join("\n"));
   };
   return { skill, file: undefined, text };
 }

@@ -91,9 +91,16 @@ export function skillTools(
   );
   for (const skill of usable) uses.set(wanted(skill), (uses.get(wanted(skill)) ?? 0) + 1);
   const tools = new Map<string, SkillTool>();
+  /** With a hash it may be the whole name of another tool or skill, which keeps it. */
+  const withHash = (own: string, uri: string): string => {
+    for (let salt = 0; ; salt++) {
+      const name = `${own}_${shortHash(salt === 0 ? uri : `${uri} ${salt}`)}`;
+      if (!uses.has(name) && !tools.has(name)) return name;
+    }
+  };
   for (const skill of usable) {
     const own = wanted(skill);
-    const name = uses.get(own) === 1 ? own : `${own}_${shortHash(skill.uri)}`;
+    const name = uses.get(own) === 1 ? own : withHash(own, skill.uri);
     tools.set(name, { skill, tool: toolFor(skill, name) });
   }
   if (!taken.some(({ name }) => name === BY_ADDRESS))
