@@ -194,6 +194,12 @@ describe("registrar.restore", () => {
     expect(JSON.stringify(tool?.parameters)).toBe(JSON.stringify(SCHEMA));
   });
 
+  test("a tool of a server that is known without it, as one for its own pages -> not registered, and nobody is waited for", () => {
+    const pi = createRecordingPi();
+    expect(restoreIn(pi, catalogOf({ b: "B" }), { name: "s", project: false, toolsKnown: true })).toBe(0);
+    expect(pi.registrations).toEqual([]);
+  });
+
   test("a tool that belongs to no known server -> not registered", () => {
     const pi = createRecordingPi();
     restoreIn(pi, makeCatalog([]));

@@ -262,6 +262,25 @@ describe("tools of a server", () => {
     expect(shown(typing)).toMatchObject({ name: "tools", list: { filter: "" } });
   });
 
+  test("a tool for the server's own pages -> no key acts on it, and the panel says why", () => {
+    const own = makeTools(["read"], { exposure: "hidden", name: undefined, serversWord: "pages" });
+    const world = makeWorld({ ...WITH_TOOLS, tools: new Map([["files", own]]) });
+    expect(press(`${open} down tab`, world).effects).toEqual([]);
+    expect(press(`${open} down ctrl+t`, world).effects).toEqual([]);
+    const { state } = press(`${open} down`, world);
+    const shownText = picture(state, world, 80);
+    expect(shownText).toContain("Only for the server's own pages (MCP Apps): no model may have it.");
+    expect(shownText).not.toContain("tab make it");
+  });
+
+  test("a tool that is declared because its server wishes so -> the panel says so, and Tab changes it", () => {
+    const wished = makeTools(["read"], { exposure: "direct", serversWord: "wish" });
+    const world = makeWorld({ ...WITH_TOOLS, tools: new Map([["files", wished]]) });
+    expect(press(`${open} down tab`, world).effects).toEqual([expose(["read"], "hidden")]);
+    const { state } = press(`${open} down`, world);
+    expect(picture(state, world, 80)).toContain("its server wishes it always declared");
+  });
+
   test("what was just chosen counts for the next Tab, also before it is written", () => {
     const chosen = new Map([[chosenKey("files", "read"), "hidden" as const]]);
     const world = makeWorld({ ...WITH_TOOLS, chosen });

@@ -214,6 +214,18 @@ describe("a server", () => {
       { name: undefined, exposure: "hidden", place: PLACE },
     ],
     [
+      "a tool for the server's own pages -> the server's word, and no rule",
+      "git",
+      { names: ["write"], exposures: ["hidden"], rules: [-2], places: [PLACE] },
+      { exposure: "hidden", place: undefined, serversWord: "pages" },
+    ],
+    [
+      "a tool that its server wishes declared -> the server's word",
+      "git",
+      { names: ["read"], exposures: ["direct"], rules: [-3], places: [PLACE] },
+      { exposure: "direct", place: undefined, serversWord: "wish" },
+    ],
+    [
       "a tool of another server with the same name -> it is not taken for this server's",
       "fs",
       { names: ["read"], exposures: ["direct"], rules: [-1], places: [] },
