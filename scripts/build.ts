@@ -73,7 +73,15 @@ const worker: BuildOptions = {
 };
 
 /** Folders whose code Pi's main thread runs. */
-const MAIN_FOLDERS = ["src/catalog", "src/pi", "src/runtime", "src/session", "src/tools", "src/ui"];
+const MAIN_FOLDERS = [
+  "src/catalog",
+  "src/pi",
+  "src/runtime",
+  "src/session",
+  "src/skills",
+  "src/tools",
+  "src/ui",
+];
 
 const builds: BuildOptions[] = [
   {

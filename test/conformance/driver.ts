@@ -191,7 +191,9 @@ async function play(player: Player, scenario: string, context: Context): Promise
   say(`${state}${error ? `: ${describeError(error)}` : ""}`);
   if (state === "needs-auth") await signIn(player);
   if (TAMPERED.includes(scenario)) await refuseSkill(player);
-  const more = TAMPERED.includes(scenario) ? [] : (await MORE_CALLS[scenario]?.(player, context)) ?? CALLS[scenario];
+  const more = TAMPERED.includes(scenario)
+    ? []
+    : ((await MORE_CALLS[scenario]?.(player, context)) ?? CALLS[scenario]);
   for (const call of more ?? [["test-tool", {}] satisfies Call]) {
     say(`${call[0]}: ${await callSigningIn(player, call)}`);
   }

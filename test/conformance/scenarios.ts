@@ -119,7 +119,9 @@ export const ALL: ByVersion = {
 export const RUN: ByVersion = {
   stable: COMMON,
   next: ALL_ROWS ? ALL.next : [...ONLY_NEXT, ...SKILLS, SCHEMAS],
-  modern: ALL_ROWS ? ALL.modern : [...ONLY_STATELESS, ...SKILLS, SCHEMAS, "tools_call", "auth/metadata-default"],
+  modern: ALL_ROWS
+    ? ALL.modern
+    : [...ONLY_STATELESS, ...SKILLS, SCHEMAS, "tools_call", "auth/metadata-default"],
 };
 
 /** Scenarios that are about messages alone, not about HTTP or signing in: they hold over stdio as well. */

@@ -33,6 +33,7 @@ export async function startPlainSession(
     limits,
     workerUrl,
     onQuestion: async (question) => {
+      if (question.about === "skill") return "session";
       if (question.about !== "server") return undefined;
       const { ask } = question;
       return ask.kind === "form"

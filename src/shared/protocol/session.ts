@@ -144,6 +144,8 @@ export interface ServerStatus {
   toolCount: number;
   /** Resources and resource templates, which are offered as tools beside the server's own. */
   resourceCount: number;
+  /** Skills that can be loaded. Absent: none. */
+  skillCount?: number;
   /** Whether the tools are known, from a live list or from the cache. */
   toolsKnown: boolean;
   /** Whether some of the tools may be declared from the first request on. */

@@ -23,10 +23,11 @@ export const grouped = (count: number): string => String(count).replace(/\B(?=(?
 export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 /** For example `3 tools, 1 resource`. */
-export function offerText({ toolsKnown, toolCount, resourceCount }: ServerStatus): string {
+export function offerText({ toolsKnown, toolCount, resourceCount, skillCount = 0 }: ServerStatus): string {
   if (!toolsKnown) return "tools unknown";
   const resources = resourceCount === 0 ? "" : `, ${counted(resourceCount, "resource")}`;
-  return `${counted(toolCount, "tool")}${resources}`;
+  const skills = skillCount === 0 ? "" : `, ${counted(skillCount, "skill")}`;
+  return `${counted(toolCount, "tool")}${resources}${skills}`;
 }
 
 const MINUTE_MS = 60_000;

@@ -14,8 +14,8 @@ import { textBlock } from "../../../src/shared/text/clean-blocks.ts";
 import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import type { GuardLimits } from "../config/entry/settings.ts";
 import type { Redactor } from "../secrets/redact.ts";
-import type { ResultStore } from "./files.ts";
 import type { ExpectedFile } from "../skills/check.ts";
+import type { ResultStore } from "./files.ts";
 import { decodedBytes, imageSize, normalizeBase64, sniffImageType } from "./image-bytes.ts";
 
 export interface ShapeOptions {

@@ -11,7 +11,8 @@ import { type ServerDefinition, transportOf } from "../config/entry/definition.t
 import { mayBeDirect } from "../config/entry/exposure.ts";
 import type { Settings } from "../config/entry/settings.ts";
 import type { Connection } from "../mcp/connection.ts";
-import { allTools } from "../tools/listed.ts";
+import { skillTools } from "../skills/tools.ts";
+import { allTools, NO_TOOLS } from "../tools/listed.ts";
 import type { ServerLists } from "./lists.ts";
 import { backoffMs, type ServerEffect, type ServerPhase } from "./state.ts";
 
@@ -28,12 +29,14 @@ interface StatusFacts {
 
 /** A server's state as `/mcp` and main show it. */
 export function serverStatus(
-  server: Pick<ServerLists, "definition" | "tools" | "resources">,
+  server: Pick<ServerLists, "definition" | "tools" | "resources" | "skills">,
   { phase, waits, connection, settings, reconnectMs, signIn }: StatusFacts,
 ): ServerStatus {
   const { definition, tools } = server;
   const { name, lifecycle, file, description } = definition;
   const toolCount = tools?.length ?? 0;
+  const loaders = [...skillTools(server, tools ?? NO_TOOLS).values()];
+  const skillCount = loaders.filter(({ skill }) => skill !== undefined).length;
   const error = statusError(definition, phase, reconnectMs);
   const sharing = connection?.sharing?.();
   return {
@@ -44,7 +47,8 @@ export function serverStatus(
     source: file,
     ...(description === undefined ? {} : { description }),
     toolCount,
-    resourceCount: allTools(server).length - toolCount,
+    resourceCount: allTools(server).length - toolCount - loaders.length,
+    ...(skillCount === 0 ? {} : { skillCount }),
     toolsKnown: tools !== undefined,
     direct: mayBeDirect(definition, settings.directTools) || tools?.some(wantsDeclared) === true,
     ...(connection?.protocol.version ? { protocol: connection.protocol.version } : {}),

@@ -1,0 +1,288 @@
+/**
+ * Owns: skills of servers in the real Pi: found, asked, loaded with their server's name, read file by file, and what runs code
+ * asked once while one is in the conversation; without a person, over RPC and in a terminal, over stdio and HTTP.
+ */
+import { spawn, spawnSync } from "node:child_process";
+import { once as event } from "node:events";
+import { cp, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { startCli } from "../cli/support.ts";
+import { type ModelTurn, toolResultTexts } from "../support/model.ts";
+import { type PiHome, runPrint } from "../support/pi-run.ts";
+import { openTerminal } from "../support/terminal.ts";
+import { dialogsOf, type Opened, open, PATIENCE_MS } from "./rpc-support.ts";
+import { call, ENTRY, home, model, onCleanup, root, searchFor } from "./support.ts";
+
+const hasTmux = spawnSync("tmux", ["-V"]).status === 0;
+const SERVER = join(root, "test/fixtures/servers/skills.mjs");
+const SKILL = "docs__skill_pdf_processing";
+const select = (name: string): ModelTurn => searchFor(`select:${name}`);
+const bash = (command: string): ModelTurn => call("bash", { command });
+
+interface Served {
+  at: PiHome;
+  /** The folder of the skills, which a test may change. */
+  skills: string;
+  /** The server's requests so far. */
+  requests(): Promise<string[]>;
+}
+
+/** A home with the server `docs` and a copy of the skills. */
+async function served(
+  entry: object = {},
+  { url }: { url?: (skills: string) => Promise<string> } = {},
+): Promise<Served> {
+  const at = await home({});
+  const skills = join(at.dir, "served-skills");
+  const log = join(at.dir, "requests");
+  await cp(join(root, "test/fixtures/skills"), skills, { recursive: true });
+  await writeFile(log, "");
+  const local = { command: process.execPath, args: [SERVER, skills], env: { REQUESTS: log } };
+  const docs = { ...(url ? { url: await url(skills) } : local), lifecycle: "eager", ...entry };
+  await writeFile(join(at.agentDir, "mcp.json"), JSON.stringify({ mcpServers: { docs } }));
+  // Connects the server once: its tools and skills are known then, as on any day but the first.
+  const { ended } = startCli(at, ["list"]);
+  expect((await ended).code).toBe(0);
+  const requests = async (): Promise<string[]> => (await readFile(log, "utf8")).split("\n").filter(Boolean);
+  return { at, skills, requests };
+}
+
+/** Runs `pi -p` with these turns. Resolves with the texts of all tool results. */
+async function printed({ at }: Served, ...turns: ModelTurn[]): Promise<string[]> {
+  const scripted = await model([...turns, { text: "ok" }]);
+  await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
+  const last = scripted.requests.at(-1);
+  return last ? toolResultTexts(last) : [];
+}
+
+async function overHttp(skills: string): Promise<string> {
+  const child = spawn(process.execPath, [SERVER, skills, "--http"], { stdio: ["ignore", "pipe", "inherit"] });
+  onCleanup(() => void child.kill());
+  const [line] = await event(child.stdout, "data");
+  return String(line).trim();
+}
+
+const ALLOWED = { skills: "allow" };
+
+describe("without a person", () => {
+  test.each([
+    ["stdio", undefined],
+    ["HTTP", overHttp],
+  ])(
+    "over %s, allowed -> selecting it answers its text with its server; only what is asked for is read",
+    async (_way, url) => {
+      const at = await served(ALLOWED, url ? { url } : {});
+      const [found, loaded, file, count] = await printed(
+        at,
+        searchFor("fill a PDF form"),
+        select(SKILL),
+        call(SKILL, { file: "references/FORMS.md" }),
+        bash("echo ran"),
+      );
+      expect(found).toContain(
+        `${SKILL}(file?: string, line?: integer) - Skill pdf-processing: Extract, fill`,
+      );
+      expect(loaded).toContain(
+        "[This is the skill pdf-processing of the MCP server docs, skill://pdf-processing/SKILL.md.",
+      );
+      expect(loaded).toContain("references/FORMS.md (");
+      expect(loaded).toContain("Read references/FORMS.md first.");
+      expect(file).toMatch(
+        /^\[File references\/FORMS\.md of the skill pdf-processing of the MCP server docs\./,
+      );
+      expect(file).toContain("Fields are filled by name.");
+      expect(count).toContain("ran");
+      if (url) return;
+      const read = (await at.requests()).filter((line) => line.startsWith("resources/read"));
+      expect(read).toEqual([
+        "resources/read skill://pdf-processing/SKILL.md",
+        "resources/read skill://pdf-processing/references/FORMS.md",
+      ]);
+    },
+  );
+
+  test("not allowed -> it is not loaded, nothing is read, and the reason names the key", async () => {
+    const at = await served();
+    const [loaded] = await printed(at, select(SKILL));
+    expect(loaded).toContain("the user has not allowed this skill, and no one can be asked");
+    expect(loaded).toContain('"skills": "allow" of docs');
+    expect((await at.requests()).filter((line) => line.startsWith("resources/read"))).toEqual([]);
+  });
+
+  test("switched off -> the server is not asked, no tool of it is there, its files are resources", async () => {
+    const at = await served({ skills: false });
+    const [loaded] = await printed(at, select(SKILL));
+    expect(loaded).toContain(`No such tool: ${SKILL}`);
+    expect((await at.requests()).filter((line) => line.startsWith("skills/"))).toEqual([]);
+  });
+
+  test("a file as a resource, by its tool and by a template -> it is no resource; the way to it is named", async () => {
+    const at = await served(ALLOWED);
+    const [none, template] = await printed(
+      at,
+      searchFor("select:docs__get_pdf_processing_skill_md"),
+      select("docs__get_any_file"),
+      call("docs__get_any_file", { path: "pdf-processing/SKILL.md" }),
+    ).then(([first, , third]) => [first, third]);
+    expect(none).toContain("No such tool");
+    expect(template).toContain("is a file of the skill pdf-processing of docs");
+  });
+
+  test("a skill by its address, and one within another -> each is a skill of its own", async () => {
+    const at = await served(ALLOWED);
+    const address = "skill://pdf-processing/nested/forms/SKILL.md";
+    const [, loaded, unknown] = await printed(
+      at,
+      select("docs__skill_by_address"),
+      call("docs__skill_by_address", { uri: address }),
+      call("docs__skill_by_address", { uri: "skill://none/SKILL.md" }),
+    );
+    expect(loaded).toContain(`[This is the skill forms of the MCP server docs, ${address}.`);
+    expect(unknown).toContain("docs serves no skill skill://none/SKILL.md");
+  });
+
+  test("its own tools, a file beside it, another address -> refused without a request", async () => {
+    const at = await served(ALLOWED);
+    const files = ["../other/SKILL.md", "no-such.md", "https://example.com/x", "skill://other/SKILL.md"];
+    const results = await printed(at, select(SKILL), ...files.map((file) => call(SKILL, { file })));
+    expect(results.slice(1).map((text) => /is no file of|has no file/.test(text))).toEqual(
+      files.map(() => true),
+    );
+    expect((await at.requests()).filter((line) => line.startsWith("resources/read"))).toHaveLength(1);
+  });
+
+  test("a kept yes, then a changed file -> loaded without a question, then refused", async () => {
+    const at = await served();
+    await allowAlways(at);
+    const [loaded, ran] = await printed(at, select(SKILL), bash("echo ran"));
+    expect(loaded).toContain("Read references/FORMS.md first.");
+    expect(ran).toMatch(
+      /^bash was not run: the skill pdf-processing of the MCP server docs is in the conversation/,
+    );
+    await writeFile(join(at.skills, "pdf-processing/references/FORMS.md"), "changed");
+    const [again] = await printed(at, select(SKILL));
+    expect(again).toContain("the user has not allowed this skill");
+  });
+
+  test("codemode -> bash within a script is refused like bash itself", async () => {
+    const at = await served();
+    await allowAlways(at);
+    await writeFile(
+      join(at.at.agentDir, "settings.json"),
+      JSON.stringify({ defaultTools: ["bash", "ToolSearch", "codemode"] }),
+    );
+    const code = `await tools.${SKILL}({}); try { return await tools.bash({ command: "echo ran" }); } catch (error) { return String(error.message); }`;
+    const [script] = await printed(at, call("codemode", { code }));
+    expect(script).toContain("bash was not run: the skill pdf-processing");
+  });
+});
+
+/** Loads the skill once over RPC, and answers the question with "always". */
+async function allowAlways({ at }: Served): Promise<void> {
+  const pi = await opened(at);
+  await answering(pi, [select(SKILL)], "Load it always, until it changes");
+  await pi.rpc.stop();
+}
+
+async function opened(at: PiHome): Promise<Opened> {
+  const pi = await open({ at });
+  await pi.statusLine("MCP: 1 server ready · 1 tool");
+  return pi;
+}
+
+/** Answers the questions of one prompt in order, each when it has come. */
+async function answering(pi: Opened, turns: ModelTurn[], ...answers: string[]) {
+  const from = pi.rpc.events.length;
+  const ends = pi.prompt(...turns, { text: "ok" });
+  const titles: string[] = [];
+  for (const [at, value] of answers.entries()) {
+    await expect.poll(() => dialogsOf(pi.rpc, from).length, { timeout: PATIENCE_MS }).toBe(at + 1);
+    const dialog = dialogsOf(pi.rpc, from).at(-1);
+    if (!dialog) throw new Error("no dialog");
+    titles.push(dialog.title);
+    pi.answer(dialog, { value });
+  }
+  const texts = (await ends).map(({ text }) => text);
+  return { titles, texts, asked: dialogsOf(pi.rpc, from).length };
+}
+
+const LOAD = "Load it for this session";
+const RUN = "Yes, here and for the rest of this session";
+
+describe("over RPC", () => {
+  test("load, bash twice, load again -> asked once for the skill and once for what runs, each with what it is about", async () => {
+    const { at } = await served();
+    const pi = await opened(at);
+    const { titles, texts } = await answering(pi, [select(SKILL), bash("echo one")], LOAD, RUN);
+    expect(titles[0]).toMatch(/^Load the skill pdf-processing of the MCP server docs\?/);
+    expect(titles[0]).toContain("references/FORMS.md");
+    expect(titles[1]).toContain(
+      "Run bash? The skill pdf-processing of the MCP server docs is in the conversation",
+    );
+    expect(titles[1]).toContain("$ echo one");
+    expect(texts.join("\n")).toContain("one");
+    const again = await answering(pi, [select(SKILL), bash("echo two")]);
+    expect([again.asked, again.texts.join("\n").includes("two")]).toEqual([0, true]);
+  });
+
+  test("no -> it is not loaded and bash asks nothing; loaded and no -> bash does not run", async () => {
+    const { at } = await served();
+    const pi = await opened(at);
+    const first = await answering(pi, [select(SKILL), bash("echo one")], "No");
+    expect(first.texts.join("\n")).toContain("the user said no");
+    expect(first.texts.join("\n")).toContain("one");
+    const second = await answering(pi, [select(SKILL), bash("echo two")], LOAD, "No");
+    expect(second.texts.join("\n")).toContain("bash was not run");
+  });
+
+  test("its command -> the person's word is the yes; what it leads to asks; a new session asks anew", async () => {
+    const { at } = await served();
+    const pi = await opened(at);
+    const from = pi.rpc.events.length;
+    const sent = pi.scripted.requests.length;
+    pi.prompt({ text: "ok" }).catch(() => undefined);
+    await pi.rpc.command("/mcp__docs__pdf-processing fill the form", PATIENCE_MS);
+    await expect
+      .poll(() => JSON.stringify(pi.scripted.requests.slice(sent)), { timeout: PATIENCE_MS })
+      .toContain("Read references/FORMS.md first.");
+    expect(JSON.stringify(pi.scripted.requests.slice(sent))).toContain("fill the form");
+    expect(dialogsOf(pi.rpc, from)).toEqual([]);
+    const { asked, texts } = await answering(pi, [bash("echo one")], "No");
+    expect([asked, texts[0]]).toEqual([1, expect.stringContaining("bash was not run")]);
+    await pi.rpc.command("/new", PATIENCE_MS).catch(() => undefined);
+  });
+});
+
+test.skipIf(!hasTmux)("in a terminal -> found, asked, loaded, a file read, bash asked once", async () => {
+  const { at } = await served();
+  const turns = [
+    searchFor("fill a PDF form"),
+    select(SKILL),
+    call(SKILL, { file: "references/FORMS.md" }),
+    bash("echo one"),
+    bash("echo two"),
+  ];
+  const terminal = await openTerminal({
+    home: at,
+    model: await model([...turns, { text: "all done." }]),
+    extension: ENTRY,
+    columns: 100,
+    rows: 40,
+  });
+  onCleanup(() => terminal.close());
+  await terminal.until(/MCP: .*1 server ready · 1 tool/);
+  await terminal.prompt("go");
+  await terminal.until(
+    /Load the skill pdf-processing of the MCP server docs\?[\s\S]*Load it for this session/,
+  );
+  await terminal.press("Down");
+  await terminal.press("Enter");
+  await terminal.until(
+    /Run bash\? The skill pdf-processing[\s\S]*\$ echo one[\s\S]*for the rest of this session/,
+  );
+  await terminal.press("Down");
+  await terminal.press("Enter");
+  const end = await terminal.until(/all done\./);
+  expect(end.join("\n")).toContain("two");
+});
