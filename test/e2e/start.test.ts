@@ -283,6 +283,19 @@ describe("a session that had activated tools, resumed", () => {
   });
 });
 
+test("a session that had a tool which its server keeps for its own pages since, resumed -> the call says why and does not run, and the tool is gone", async () => {
+  const s = fixtureServer("signs.mjs", { STATE: "~/turned" });
+  const pi = await turn({ mcp: { mcpServers: { s } } });
+  const { requests } = await ask(pi, searchFor("select:s__turned"), call("s__turned", {}));
+  expect(requests.at(-1)?.toolNames).toContain("s__turned");
+  const { sessionFile } = await stateOf(pi);
+  await pi.again({ files: { turned: "yes" } }, sessionFile);
+  const resumed = await ask(pi, call("s__turned", {}));
+  expect(resumed.answers.at(-1)).toContain("s offers turned only to its own pages (MCP Apps)");
+  for (let names: readonly string[] = ["s__turned"]; names.includes("s__turned"); )
+    names = (await ask(pi)).requests.at(-1)?.toolNames ?? [];
+});
+
 test("new_session, switch_session back, clone, fork from a later and from the first message, then without snapshot, cache and servers -> the tools of each branch byte for byte; a call says why it fails", async () => {
   const { pi, made } = await afterActivating({}, true);
   const { rpc, scripted } = pi;
