@@ -39,6 +39,7 @@ beforeAll(async () => {
     files: filesystem(home.cwd),
     every: everything(),
     odd: shows,
+    marks: { ...fixtureServer("signs.mjs"), excludeTools: ["env"] },
     dead: { command: "no-such-program-here" },
     off: { ...everything(), enabled: false },
   };
@@ -54,10 +55,11 @@ describe("list", () => {
       ["files", "ready", "stdio"],
       ["every", "ready", "stdio"],
       ["odd", "ready", "stdio"],
+      ["marks", "ready", "stdio"],
       ["dead", "failed", "stdio"],
       ["off", "disabled", "stdio"],
     ]);
-    expect(rows[3]?.[4]).toContain('the command "no-such-program-here" was not found');
+    expect(rows[4]?.[4]).toContain('the command "no-such-program-here" was not found');
   });
 
   test("--cached connects nothing, and --json has everything that is known", async () => {
@@ -266,6 +268,13 @@ describe("failures -> exit code, a sentence on stderr, nothing on stdout", () =>
   test.each([
     ["no such command", ["calll"], 2, /There is no command "calll"\. Did you mean call\?/],
     ["no such server", ["call", "fils", "x"], 2, /No server named fils is configured\. Did you mean files\?/],
+    [
+      "a tool for its server's own pages",
+      ["call", "marks", "refresh"],
+      2,
+      /marks offers refresh only to its own pages \(MCP Apps\)/,
+    ],
+    ["an excluded tool", ["call", "marks", "env"], 2, /marks offers env, but the configuration excludes it/],
     ["no such tool", ["call", "odd", "shw"], 2, /odd has no tool shw\.\n {2}Did you mean: call odd show\?/],
     ["no such parameter", ["call", "every", "echo", "mesage=1"], 2, /Did you mean message\?/],
     ["a parameter is missing", ["call", "every", "echo"], 2, /echo needs message \(string\)/],

@@ -5,6 +5,8 @@
 import type { CatalogTool } from "../../catalog/catalog.ts";
 import { nearestTools, resolveTool } from "../../catalog/search.ts";
 import { serverName } from "../../report/server-name.ts";
+import { plainToolName } from "../../shared/naming.ts";
+import { fromWireError } from "../../shared/protocol/errors.ts";
 import { slipsBetween } from "../../shared/text/reading.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { EXIT, Failure, usage } from "../console/failure.ts";
@@ -71,6 +73,9 @@ async function findTool(context: Context, written: string, name: string): Promis
   const server = knownServer(now, written, "exact");
   const listed = toolOf(now, name, server);
   if (listed) return listed;
+  const { runtime } = await context.session();
+  const why = await runtime.ask("explainMissing", { name: plainToolName(server, name) });
+  if (why) throw fromWireError(why);
   throw await noTool(now, server, name, context.place.logDir !== undefined);
 }
 
