@@ -11,6 +11,9 @@ import { canonical, isWithin } from "./json.ts";
 
 export const SKILLS_EXTENSION = "io.modelcontextprotocol/skills";
 
+/** The tool of a server that loads a skill which the server does not list. */
+export const SKILL_BY_ADDRESS = "skill_by_address";
+
 /** One file of a skill. `digest`: `sha256:` and 64 lower-case hexadecimal digits. `size`: in bytes. */
 export interface SkillFile {
   uri: string;

@@ -20,6 +20,8 @@ const COMMANDS: Readonly<Record<Exclude<WordName, ActionName>, Load> & { [word i
   read: async () => (await import("./offers.ts")).read,
   prompts: async () => (await import("./offers.ts")).prompts,
   prompt: async () => (await import("./offers.ts")).prompt,
+  skills: async () => (await import("./offers.ts")).skills,
+  skill: async () => (await import("./offers.ts")).skill,
   complete: async () => (await import("./offers.ts")).complete,
   add: async () => (await import("./setup.ts")).add,
   remove: async () => (await import("./setup.ts")).remove,

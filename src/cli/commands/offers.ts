@@ -1,6 +1,12 @@
-/** What servers offer beside tools: `resources`, `read`, `prompts`, `prompt` and `complete`. */
+/** What servers offer beside tools: `resources`, `read`, `prompts`, `prompt`, `complete`, `skills` and `skill`. */
 import { serverName } from "../../report/server-name.ts";
-import { type CallResult, decode, type ServerResources } from "../../shared/protocol/calls.ts";
+import { skillLine } from "../../report/skills.ts";
+import {
+  type CallResult,
+  decode,
+  type ServerResources,
+  type ServerSkills,
+} from "../../shared/protocol/calls.ts";
 import type { SnapshotPrompt, SnapshotServer } from "../../shared/snapshot/contract.ts";
 import { counted } from "../../shared/text/amounts.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
@@ -37,8 +43,13 @@ function offered(
   return [`${console.paint("bold", name)}: ${count}`, ...lines];
 }
 
-function promptLines({ name, prompts = [] }: SnapshotServer, console: Console): string[] {
-  const rows = prompts.map((prompt) => {
+/** Without the skills, which are commands as well. */
+const promptsOf = ({ prompts = [] }: SnapshotServer): SnapshotPrompt[] =>
+  prompts.filter(({ skillTool }) => skillTool === undefined);
+
+function promptLines(server: SnapshotServer, console: Console): string[] {
+  const { name } = server;
+  const rows = promptsOf(server).map((prompt) => {
     const cells = [prompt.prompt, argumentsOf(prompt), prompt.description ?? ""].map((cell) =>
       oneLine(cell, CHARS),
     );
@@ -57,7 +68,7 @@ export const prompts: Command = async (context) => {
   const servers = known.catalog.servers.filter(({ name }) => server === undefined || name === server);
   noteAge(context, known, true);
   const document = {
-    servers: servers.map(({ name, prompts: own = [] }) => ({ server: name, prompts: own })),
+    servers: servers.map((one) => ({ server: one.name, prompts: promptsOf(one) })),
   };
   console.answer(document, () => servers.flatMap((one) => promptLines(one, console)));
   return EXIT.ok;
@@ -83,6 +94,60 @@ export const resources: Command = async (context) => {
   return EXIT.ok;
 };
 
+function skillLines({ server, skills }: ServerSkills, console: Console): string[] {
+  const rows = (skills ?? []).map((skill) => ({
+    cells: [skill.name, skill.uri, skill.problem ?? skill.size, skill.description],
+    line: skillLine(skill),
+  }));
+  return offered(
+    console,
+    server,
+    skills ? counted(rows.length, "skill") : "serves none that are known",
+    rows,
+  );
+}
+
+export const skills: Command = async (context) => {
+  const { console, options } = context;
+  const { session, server, report } = await asked(context, context.arguments[0], (status) =>
+    status.state === "disabled" ? false : options.refresh || !status.toolsKnown,
+  );
+  const known = await session.runtime.ask("listSkills", { server });
+  if (server !== undefined) reachedOrThrow(report, server);
+  console.answer({ servers: known }, () => known.flatMap((one) => skillLines(one, console)));
+  return EXIT.ok;
+};
+
+export const skill: Command = async (context) => {
+  const { console, signal } = context;
+  const [written, name = "", file] = context.arguments;
+  const { session, server = "" } = await asked(context, written, "all", "exact");
+  const [known] = await session.runtime.ask("listSkills", { server });
+  const listed = known?.skills ?? [];
+  const meant = listed.filter((one) => one.uri === name || one.name === name);
+  const [found] = meant;
+  const isAddress = name.includes(":");
+  const shownName = oneLine(name, CHARS);
+  if (meant.length > 1) {
+    const addresses = meant.map(({ uri }) => oneLine(uri, CHARS)).join(", ");
+    throw usage(
+      `${serverName(server)} has several skills ${shownName}.`,
+      `Name one by its address: ${addresses}.`,
+    );
+  }
+  if (!found && !isAddress) {
+    const names = listed.map((one) => one.name);
+    const has = `It has: ${oneLine(names.join(", "), 1_000) || "none"}.`;
+    throw usage(`${serverName(server)} has no skill ${shownName}.${didYouMean(name, names)}`, has);
+  }
+  if (found?.problem !== undefined) throw usage(`The skill ${shownName} cannot be loaded: ${found.problem}.`);
+  const args = { ...(found ? {} : { uri: name }), ...(file === undefined ? {} : { file }) };
+  const tool = found?.tool ?? "skill_by_address";
+  const request = { callId: "cli", server, tool, args, byPerson: true };
+  await printResult(await session.runtime.callTool(request, signal), console);
+  return EXIT.ok;
+};
+
 export const read: Command = async (context) => {
   const { console, signal } = context;
   const [written, uri = ""] = context.arguments;
@@ -105,7 +170,8 @@ async function findPrompt(
     const now = await look();
     const server = knownServer(now, written, "exact");
     reachedOrThrow(now.report, server);
-    const prompts = now.catalog.servers.find((one) => one.name === server)?.prompts ?? [];
+    const found = now.catalog.servers.find((one) => one.name === server);
+    const prompts = found ? promptsOf(found) : [];
     const prompt = prompts.find(isMeant);
     if (prompt) return { server, prompt };
     if (now.writtenAt !== undefined) continue;

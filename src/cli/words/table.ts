@@ -203,6 +203,25 @@ const TABLE = {
     details: ["The last word is what is completed; those before it are given already."],
     examples: ["complete docs review file=", "complete docs review language=python file=a"],
   },
+  skills: {
+    arguments: [SERVER],
+    options: [REFRESH, ...OF_URL],
+    takesUnconfigured: true,
+    summary: "list the skills of all servers, or of one",
+    examples: ["skills", "skills docs --json"],
+  },
+  skill: {
+    arguments: [
+      THE_SERVER,
+      { name: "skill", kind: "value", required: true },
+      { name: "file", kind: "value" },
+    ],
+    options: OF_URL,
+    takesUnconfigured: true,
+    summary: "print the text of a skill, or another of its files, after checking it",
+    details: ["The skill is named as skills lists it, or by the address of its SKILL.md."],
+    examples: ["skill docs pdf-processing", "skill docs pdf-processing references/FORMS.md"],
+  },
   add: {
     arguments: [
       { name: "name", kind: "value", required: true },

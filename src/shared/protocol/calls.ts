@@ -130,6 +130,27 @@ export interface ServerResources {
   templates: ShownResource[];
 }
 
+/** A skill as a list shows it. Every text is one cleaned line. */
+export interface ShownSkill {
+  /** Of its SKILL.md, as the server gave it. */
+  uri: string;
+  name: string;
+  description: string;
+  /** For example `3 files, 1.2 KB`. */
+  size: string;
+  /** The server's tool that loads it. Absent: it cannot be loaded. */
+  tool?: string;
+  /** Why it cannot be loaded. */
+  problem?: string;
+}
+
+/** The skills of one server; undefined if it serves none, or they are not known yet. `policy`: the key `skills`. */
+export interface ServerSkills {
+  server: string;
+  policy: false | "ask" | "allow";
+  skills: ShownSkill[] | undefined;
+}
+
 /** What can take the place of a mention that is being typed: `mention` is `<server>:<uri>`. */
 export interface SuggestedResource {
   mention: string;

@@ -23,6 +23,7 @@ import type {
   PatternTask,
   ReadResourceParams,
   ServerResources,
+  ServerSkills,
   SkillQuestion,
   StatsReport,
   SuggestedResource,
@@ -164,6 +165,8 @@ export interface ConnectionMethods extends PanelRequests, SetupRequests {
   completePrompt: { params: CompletePromptParams; value: string[] };
   /** Answers the known resources of one server, or of all. Connects to none. */
   listResources: { params: { server: string | undefined }; value: ServerResources[] };
+  /** Answers the known skills of one server, or of all. Connects to none. */
+  listSkills: { params: { server: string | undefined }; value: ServerSkills[] };
   /** As `getPrompt`: the resource as part of a user message. */
   readResource: { params: ReadResourceParams; value: Uint8Array<ArrayBuffer> };
   /** Answers known resources that fit a mention without its `@`, the best first. */

@@ -13,6 +13,7 @@ import { ACTIONS, type ActionName, doneText, isAction } from "../../report/actio
 import { renderDoctor, renderIssueReport, surroundingFindings, withFindings } from "../../report/doctor.ts";
 import { interruptText } from "../../report/hub.ts";
 import { refusedLine, serverName } from "../../report/server-name.ts";
+import { renderSkills } from "../../report/skills.ts";
 import { absentText, renderResources, renderStatus, renderTools, unknownText } from "../../report/status.ts";
 import { renderTool, severalToolsText, unknownToolText } from "../../report/tool.ts";
 import { describeThrown, messageOf } from "../../shared/protocol/errors.ts";
@@ -194,6 +195,7 @@ const DO: Readonly<Record<Exclude<keyof typeof WORDS, ActionName>, (given: Given
   },
   tool: ({ server = "", host }) => tool(server, host),
   resources: ({ server, host }) => resources(server, host),
+  skills: async ({ server, host }) => renderSkills(await host.ask("listSkills", { server })),
   reconnect: ({ server, ctx, host }) => reconnect(server, ctx, host),
   try: ({ rest, ctx, host }) => tryNamed(rest, ctx, host),
   auth: async ({ server, ctx, host }) => askedKey(await host.signIn(server), ctx, host.ask),

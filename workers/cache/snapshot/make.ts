@@ -19,6 +19,7 @@ import { encodeSnapshot } from "../../../src/shared/snapshot/snapshot.ts";
 import { formatBytes } from "../../../src/shared/text/amounts.ts";
 import { type DescribedServer, searchToolDescription } from "../../../src/shared/text/search-tool.ts";
 import { cleanText, cut, oneLine } from "../../../src/shared/text/unprintable.ts";
+import { SKILL_BY_ADDRESS } from "../../shared/skills.ts";
 import type { CatalogServer, ServerLine } from "../../shared/tasks.ts";
 import { ANY_OBJECT, cutDescription, type Prepared, prepareTools, promptCommands } from "./prepare-tools.ts";
 
@@ -42,7 +43,9 @@ function collisionLines(collisions: AssignedNames["collisions"]): ServerLine[] {
 /** The servers with their tools' own names, in order, for the description of ToolSearch. */
 function withToolNames(servers: readonly SnapshotServer[], tools: readonly Prepared[]): DescribedServer[] {
   const names: string[][] = servers.map(() => []);
-  for (const { stored } of tools) names[stored.server]?.push(stored.tool);
+  // The tool for skills by their address is found by a search; its name says nothing of the server.
+  for (const { stored } of tools)
+    if (stored.tool !== SKILL_BY_ADDRESS) names[stored.server]?.push(stored.tool);
   return servers.map((server, i) => ({ ...server, tools: names[i] ?? [] }));
 }
 

@@ -32,6 +32,7 @@ import { callTool } from "../servers/call.ts";
 import { pageOfApp } from "../servers/status.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
 import { changedFile } from "../skills/load.ts";
+import { shownSkills } from "../skills/tools.ts";
 import type { SessionRequests } from "./first-request.ts";
 
 interface CallContext {
@@ -205,7 +206,10 @@ export function createPromptRequests(parts: PromptParts): PromptRequests {
   };
 }
 
-type ResourceRequests = Pick<SessionRequests, "listResources" | "readResource" | "suggestResources">;
+type ResourceRequests = Pick<
+  SessionRequests,
+  "listSkills" | "listResources" | "readResource" | "suggestResources"
+>;
 
 interface ResourceParts extends HandOverParts {
   started: Promise<unknown>;
@@ -249,6 +253,16 @@ export function createResourceRequests(parts: ResourceParts): ResourceRequests {
           server: name,
           resources: resources?.resources.map(shown),
           templates: resources?.templates.map(shown) ?? [],
+        }));
+    },
+    listSkills: async ({ server: only }) => {
+      await started;
+      return supervisor.servers
+        .filter(({ name }) => only === undefined || name === only)
+        .map((server) => ({
+          server: server.name,
+          policy: server.definition.skillPolicy.use,
+          skills: server.skills && shownSkills(server),
         }));
     },
     suggestResources: async ({ typed }) => {

@@ -4,9 +4,11 @@
  * Must not: talk to servers. Pure.
  */
 import { shortHash } from "../../../src/shared/naming.ts";
+import type { ShownSkill } from "../../../src/shared/protocol/calls.ts";
 import { counted, formatBytes } from "../../../src/shared/text/amounts.ts";
+import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import type { CachedTool } from "../../shared/listed.ts";
-import { bytesOf, type CachedSkill, pathIn } from "../../shared/skills.ts";
+import { bytesOf, type CachedSkill, pathIn, SKILL_BY_ADDRESS } from "../../shared/skills.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 
 /** What a tool for skills loads: this skill, or, without one, the skill whose address the call names. */
@@ -14,6 +16,9 @@ export interface SkillTool {
   tool: CachedTool;
   skill: CachedSkill | undefined;
 }
+
+const NAME_CHARS = 200;
+const DESCRIPTION_CHARS = 500;
 
 const FILE = {
   file: {
@@ -37,11 +42,9 @@ export function sizeText(skill: CachedSkill): string {
   return `${counted(skill.resources.length, "file")}, ${formatBytes(bytes)}`;
 }
 
-export const BY_ADDRESS = "skill_by_address";
-
 /** The tool that takes an address. Its description is short, since it is rarely what is meant. */
 const byAddress: CachedTool = {
-  name: BY_ADDRESS,
+  name: SKILL_BY_ADDRESS,
   title: "Skill by its address",
   description: "Loads a skill of this server by its address, also one that the server does not list.",
   inputSchema: inputSchema(
@@ -87,7 +90,7 @@ export function skillTools(
   );
   const wanted = (skill: CachedSkill): string => `skill_${skill.name.replaceAll("-", "_")}`;
   const uses = new Map<string, number>(
-    [...taken.map(({ name }) => name), BY_ADDRESS].map((name) => [name, 1]),
+    [...taken.map(({ name }) => name), SKILL_BY_ADDRESS].map((name) => [name, 1]),
   );
   for (const skill of usable) uses.set(wanted(skill), (uses.get(wanted(skill)) ?? 0) + 1);
   const tools = new Map<string, SkillTool>();
@@ -103,8 +106,8 @@ export function skillTools(
     const name = uses.get(own) === 1 ? own : withHash(own, skill.uri);
     tools.set(name, { skill, tool: toolFor(skill, name) });
   }
-  if (!taken.some(({ name }) => name === BY_ADDRESS))
-    tools.set(BY_ADDRESS, { skill: undefined, tool: byAddress });
+  if (!taken.some(({ name }) => name === SKILL_BY_ADDRESS))
+    tools.set(SKILL_BY_ADDRESS, { skill: undefined, tool: byAddress });
   made.set(skills, { taken, tools });
   return tools;
 }
@@ -114,3 +117,25 @@ const NONE: ReadonlyMap<string, SkillTool> = new Map();
 /** The skill to which a resource of the server belongs: such a resource is read as a part of the skill alone. */
 export const skillWith = (skills: readonly CachedSkill[] | undefined, uri: string): CachedSkill | undefined =>
   skills?.find((skill) => pathIn(skill, uri) !== undefined);
+
+/** As a person reads them, also those that cannot be loaded. */
+export function shownSkills(server: OfServer & { tools: readonly CachedTool[] | undefined }): ShownSkill[] {
+  const tools = new Map(
+    [...skillTools(server, server.tools ?? [])].map(([name, { skill }]) => [skill?.uri, name] as const),
+  );
+  return (server.skills ?? []).map((skill) => {
+    const tool = tools.get(skill.uri);
+    const problem =
+      skill.fault ??
+      (skill.resources === "dynamic" ? "its files change each time, so nobody can check them" : undefined);
+    return {
+      uri: skill.uri,
+      name: oneLine(skill.name, NAME_CHARS),
+      description: oneLine(skill.description, DESCRIPTION_CHARS),
+      size: sizeText(skill),
+      ...(tool === undefined
+        ? { problem: oneLine(problem ?? "its skills are switched off", DESCRIPTION_CHARS) }
+        : { tool }),
+    };
+  });
+}

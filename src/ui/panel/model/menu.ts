@@ -147,12 +147,22 @@ function settings(server: string, details: ServerDetails): MenuRow[] {
 }
 
 /** For example `12 + 3 resources`: a resource is offered as a tool, too. */
-export const withResources = (tools: number, resources: number): string =>
-  `${grouped(tools)}${resources === 0 ? "" : ` + ${counted(resources, "resource")}`}`;
+export const withResources = (tools: number, resources: number, skills = 0): string =>
+  `${grouped(tools)}${resources === 0 ? "" : ` + ${counted(resources, "resource")}`}${skills === 0 ? "" : ` + ${counted(skills, "skill")}`}`;
 
 /** `details`: the tools that are hidden count as well. */
-const offered = ({ toolCount, resourceCount }: ServerStatus, details: ServerDetails | undefined): string =>
-  withResources(Math.max(toolCount, (details?.tools.names.length ?? 0) - resourceCount), resourceCount);
+const offered = (
+  { toolCount, resourceCount, skillCount = 0 }: ServerStatus,
+  details: ServerDetails | undefined,
+): string => {
+  // A server with skills has a tool more, which takes an address.
+  const made = resourceCount + (skillCount === 0 ? 0 : skillCount + 1);
+  return withResources(
+    Math.max(toolCount, (details?.tools.names.length ?? 0) - made),
+    resourceCount,
+    skillCount,
+  );
+};
 
 export function menuOf(status: ServerStatus, details: ServerDetails | undefined): MenuRow[] {
   const { name: server, state, toolsKnown } = status;

@@ -3,14 +3,9 @@ import { describe, expect, test } from "vitest";
 import { shortHash } from "../../../../../src/shared/naming.ts";
 import { DEFAULT_SETTINGS } from "../../../../../workers/connection/config/entry/settings.ts";
 import type { SkillPolicy } from "../../../../../workers/connection/config/entry/skill-policy.ts";
-import {
-  BY_ADDRESS,
-  sizeText,
-  skillTools,
-  skillWith,
-} from "../../../../../workers/connection/skills/tools.ts";
+import { sizeText, skillTools, skillWith } from "../../../../../workers/connection/skills/tools.ts";
 import { allTools, exposedTools, resourceReader } from "../../../../../workers/connection/tools/listed.ts";
-import { type CachedSkill, normalizeSkill } from "../../../../../workers/shared/skills.ts";
+import { type CachedSkill, normalizeSkill, SKILL_BY_ADDRESS } from "../../../../../workers/shared/skills.ts";
 import { definitionOf } from "../servers/support.ts";
 
 const digest = `sha256:${"a".repeat(64)}`;
@@ -36,7 +31,7 @@ const namesOf = (skills: CachedSkill[], taken: string[] = [], policy = ASK): Rec
         taken.map((name) => ({ name })),
       ),
     ]
-      .filter(([name]) => name !== BY_ADDRESS)
+      .filter(([name]) => name !== SKILL_BY_ADDRESS)
       .map(([name, { skill: one }]) => [name, one?.uri ?? ""]),
   );
 const hashed = (name: string, path: string): string => `${name}_${shortHash(`skill://${path}/SKILL.md`)}`;
@@ -44,7 +39,7 @@ const hashed = (name: string, path: string): string => `${name}_${shortHash(`ski
 test("one tool for each skill, and one for addresses", () => {
   const skills = [skill("pdf-files"), skill("acme/refunds")];
   const tools = skillTools({ definition: { skillPolicy: ASK }, skills }, []);
-  expect([...tools.keys()]).toEqual(["skill_pdf_files", "skill_refunds", BY_ADDRESS]);
+  expect([...tools.keys()]).toEqual(["skill_pdf_files", "skill_refunds", SKILL_BY_ADDRESS]);
   expect(tools.get("skill_pdf_files")).toMatchObject({
     skill: { uri: "skill://pdf-files/SKILL.md" },
     tool: {
@@ -53,7 +48,7 @@ test("one tool for each skill, and one for addresses", () => {
       annotations: { readOnlyHint: true },
     },
   });
-  expect(tools.get(BY_ADDRESS)?.tool.inputSchema).toMatchObject({ required: ["uri"] });
+  expect(tools.get(SKILL_BY_ADDRESS)?.tool.inputSchema).toMatchObject({ required: ["uri"] });
 });
 
 test("the same lists -> the same objects, since tools are compared by identity", () => {
@@ -83,7 +78,7 @@ describe("skills that are not offered", () => {
     ).toBe(0);
     expect(skillTools({ definition: { skillPolicy: ASK }, skills: undefined }, []).size).toBe(0);
     expect([...skillTools({ definition: { skillPolicy: ASK }, skills: [] }, []).keys()]).toEqual([
-      BY_ADDRESS,
+      SKILL_BY_ADDRESS,
     ]);
   });
 });
@@ -105,8 +100,8 @@ describe("names that collide", () => {
 
   test("a tool of the server keeps its name", () => {
     expect(namesOf([skill("a")], ["skill_a"])).toEqual({ [hashed("skill_a", "a")]: "skill://a/SKILL.md" });
-    expect(Object.keys(namesOf([skill("by-address")]))).toEqual([hashed(BY_ADDRESS, "by-address")]);
-    const tools = skillTools({ definition: { skillPolicy: ASK }, skills: [] }, [{ name: BY_ADDRESS }]);
+    expect(Object.keys(namesOf([skill("by-address")]))).toEqual([hashed(SKILL_BY_ADDRESS, "by-address")]);
+    const tools = skillTools({ definition: { skillPolicy: ASK }, skills: [] }, [{ name: SKILL_BY_ADDRESS }]);
     expect(tools.size).toBe(0);
   });
 
@@ -154,7 +149,7 @@ describe("among the other tools of the server", () => {
 
   test("its files are no tools of their own; they are, if skills are switched off", () => {
     const names = (entry: object) => allTools(server(entry)).map(({ name }) => name);
-    expect(names({})).toEqual(["t", "get_note", "skill_a", BY_ADDRESS]);
+    expect(names({})).toEqual(["t", "get_note", "skill_a", SKILL_BY_ADDRESS]);
     expect(names({ skills: false })).toEqual(["t", "get_a", "get_note"]);
   });
 
@@ -165,7 +160,7 @@ describe("among the other tools of the server", () => {
       ["t", undefined],
       ["get_note", "resource"],
       ["skill_a", "skill"],
-      [BY_ADDRESS, "skill"],
+      [SKILL_BY_ADDRESS, "skill"],
     ]);
     expect(kinds({ excludeTools: ["skill_*"] }).map(([name]) => name)).toEqual(["t", "get_note"]);
   });
