@@ -20,7 +20,7 @@ export interface ResultOptions extends ShapeOptions {
 export type HeldOptions = Omit<ResultOptions, "store" | "redact" | "readResource">;
 
 interface SaveArgs {
-  parts: Uint8Array<ArrayBuffer>[];
+  parts: Uint8Array[];
   label: string;
   extension: string;
 }
@@ -30,13 +30,8 @@ export async function shapeAnywhere(result: CallToolResult, options: ResultOptio
   const held = heldIn(result);
   if (!held) return toShaped(await shapeResult(result, options));
   const { store, redact: _redact, readResource, ...data } = options;
-  const answer = async (args: SaveArgs | string[]): Promise<Saved | (string | undefined)[]> => {
-    if (Array.isArray(args)) return args.map(readResource);
-    const saved = await store.save(args.parts, args.label, args.extension);
-    // The memory of a message: garbage of up to 64 MiB that nothing but a collection would free.
-    for (const { buffer } of args.parts) if (buffer.resizable) buffer.resize(0);
-    return saved;
-  };
+  const answer = async (args: SaveArgs | string[]): Promise<Saved | (string | undefined)[]> =>
+    Array.isArray(args) ? args.map(readResource) : store.save(args.parts, args.label, args.extension);
   if (options.guard !== false) store.prepare?.();
   try {
     return (await held.shape({ ...data }, answer)) as Shaped;

@@ -1,13 +1,15 @@
 /** Owns: the thread for long messages: what comes back, in which order, and what a message that takes too long costs. */
-import { afterAll, afterEach, expect, test } from "vitest";
+import { readdir } from "node:fs/promises";
+import { afterAll, afterEach, expect, test, vi } from "vitest";
 import { decode } from "../../../../../src/shared/protocol/calls.ts";
 import type { CallToolResult } from "../../../../../workers/connection/mcp/wire/wire.ts";
 import { asToolResult, heldIn, readHeavy } from "../../../../../workers/connection/messages/heavy.ts";
-import { HeavyThread } from "../../../../../workers/connection/messages/heavy-thread.ts";
+import { compileHeavyIn, HeavyThread } from "../../../../../workers/connection/messages/heavy-thread.ts";
 import type { Incoming } from "../../../../../workers/connection/messages/incoming.ts";
 import { LongBytes, Pieces } from "../../../../../workers/connection/messages/pieces.ts";
 import { type ResultOptions, shapeAnywhere } from "../../../../../workers/connection/results/anywhere.ts";
 import { inBytes } from "../../../../../workers/connection/results/shape.ts";
+import { tempFolder } from "../results/support.ts";
 
 /** Far below the time that `KEYS` take on any machine. */
 const SHORT = { workMs: 400, idleMs: 60_000 };
@@ -215,5 +217,21 @@ test("the thread is ended for its rest -> the next message starts another one", 
   for (let i = 0; i < 3; i++) {
     expect((await read(thread, answer(`"${TEXT}"`), { method: "ping" })).kind).toBe("messages");
     await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+});
+
+test("a folder for compiled code -> the thread leaves there what the next one finds", async () => {
+  const folder = await tempFolder();
+  compileHeavyIn(folder);
+  try {
+    const thread = open(LONG);
+    expect((await read(thread, answer(`"${TEXT}"`), { method: "ping" })).kind).toBe("messages");
+    thread.close();
+    await vi.waitFor(
+      async () => expect(await readdir(folder, { recursive: true })).not.toHaveLength(0),
+      60_000,
+    );
+  } finally {
+    compileHeavyIn(undefined);
   }
 });
