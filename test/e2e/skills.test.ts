@@ -236,7 +236,7 @@ describe("over RPC", () => {
     expect(second.texts.join("\n")).toContain("bash was not run");
   });
 
-  test("its command -> the person's word is the yes; what it leads to asks; a new session asks anew", async () => {
+  test("its command -> the person's word is the yes; what it leads to asks", async () => {
     const { at } = await served();
     const pi = await opened(at);
     const from = pi.rpc.events.length;
@@ -250,7 +250,55 @@ describe("over RPC", () => {
     expect(dialogsOf(pi.rpc, from)).toEqual([]);
     const { asked, texts } = await answering(pi, [bash("echo one")], "No");
     expect([asked, texts[0]]).toEqual([1, expect.stringContaining("bash was not run")]);
-    await pi.rpc.command("/new", PATIENCE_MS).catch(() => undefined);
+  });
+});
+
+describe("the conversation, not the process, decides", () => {
+  test("new, resumed, forked -> nothing asks where no skill is; the session of the yes goes on; a fork asks anew", async () => {
+    const { at } = await served();
+    const pi = await opened(at);
+    await answering(pi, [select(SKILL), bash("echo one")], LOAD, RUN);
+    const { data } = await pi.rpc.request({ type: "get_state" }, PATIENCE_MS);
+    const { sessionFile } = data as { sessionFile: string };
+
+    await pi.rpc.request({ type: "new_session" }, PATIENCE_MS);
+    const fresh = await answering(pi, [bash("echo two")]);
+    expect([fresh.asked, fresh.texts.join("\n").trim()]).toEqual([0, "two"]);
+
+    await pi.rpc.request({ type: "switch_session", sessionPath: sessionFile }, PATIENCE_MS);
+    const resumed = await answering(pi, [bash("echo three")]);
+    expect([resumed.asked, resumed.texts.join("\n").trim()]).toEqual([0, "three"]);
+
+    await pi.rpc.request({ type: "clone" }, PATIENCE_MS);
+    const forked = await answering(pi, [bash("echo four")], "No");
+    expect(forked.titles[0]).toContain(
+      "The skill pdf-processing of the MCP server docs is in the conversation",
+    );
+    expect(forked.texts.join("\n")).toContain("bash was not run");
+  });
+
+  test("another Pi goes on with a session whose skill waits for a yes -> it asks; after a compaction nothing does", async () => {
+    const { at } = await served();
+    await writeFile(
+      join(at.agentDir, "settings.json"),
+      JSON.stringify({ compaction: { keepRecentTokens: 1 } }),
+    );
+    const first = await opened(at);
+    await answering(first, [select(SKILL), bash("echo one")], LOAD, "No");
+    const { data } = await first.rpc.request({ type: "get_state" }, PATIENCE_MS);
+    const { sessionFile } = data as { sessionFile: string };
+    await first.rpc.stop();
+
+    const pi = await open({ at, args: ["--session", sessionFile] });
+    await pi.statusLine("MCP: 1 server ready · 1 tool");
+    const resumed = await answering(pi, [bash("echo two")], "No");
+    expect(resumed.texts.join("\n")).toContain("bash was not run");
+
+    const ends = pi.rpc.request({ type: "compact" }, PATIENCE_MS);
+    await pi.prompt({ text: "a summary" }).catch(() => undefined);
+    expect(await ends).toMatchObject({ success: true });
+    const compacted = await answering(pi, [bash("echo three")]);
+    expect([compacted.asked, compacted.texts.join("\n").trim()]).toEqual([0, "three"]);
   });
 });
 

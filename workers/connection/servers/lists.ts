@@ -4,12 +4,13 @@
  */
 
 import { localSpellingsOf } from "../../../src/shared/naming.ts";
+import type { LoadedSkill } from "../../../src/shared/protocol/calls.ts";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { keepSame } from "../../shared/json.ts";
 import type { CachedPrompt, CachedResources, CachedTool } from "../../shared/listed.ts";
 import { abortable, during, settledWithin } from "../../shared/pace/abort.ts";
-import type { CachedSkill } from "../../shared/skills.ts";
+import { type CachedSkill, contentOf } from "../../shared/skills.ts";
 import type { StoredProtocol } from "../../shared/tasks.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { CallRequest, Connection, RememberedServer } from "../mcp/connection.ts";
@@ -189,10 +190,24 @@ export abstract class ServerLists {
       if (this.#toldSkills.size > LIMITS.skillsPerServer) this.#toldSkills.delete(oldest);
   }
 
-  /** What is held of the skill did not hold: the server is asked at the next load. */
-  doubtSkill(uri: string): void {
+  /** Skills of which a file was not what was listed -> the content that was listed. */
+  readonly #brokenSkills = new Map<string, string>();
+
+  /**
+   * A file of the skill was read, and was what was listed, or not: then the server is asked anew at the next load, and nothing
+   * but its SKILL.md is read before that has been found sound.
+   */
+  skillRead({ uri, content }: LoadedSkill, isSound: boolean, isEntry: boolean): void {
+    if (isSound && isEntry) this.#brokenSkills.delete(uri);
+    if (isSound) return;
+    this.#brokenSkills.set(uri, content);
     const held = this.heldSkill(uri);
     if (held) this.#toldSkills.set(uri, { skill: held.skill, until: 0 });
+  }
+
+  /** Whether a file of just this content was not what was listed. */
+  isBrokenSkill(skill: CachedSkill): boolean {
+    return this.#brokenSkills.get(skill.uri) === contentOf(skill);
   }
 
   /** The tool of that name that loads a skill; undefined for any other tool. */

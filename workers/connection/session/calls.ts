@@ -88,10 +88,12 @@ export async function runCall(
       ...results.settingsFor(called, supervisor.servers, called.nameOf(tool)),
       ...(file ? { file } : {}),
     });
+    const isEntry = file?.uri === file?.skill.uri;
     if (file && shaped.problem !== undefined) {
-      called.doubtSkill(file.skill.uri);
+      called.skillRead(file.skill, false, isEntry);
       throw changedFile(server, file, shaped.problem);
     }
+    if (file) called.skillRead(file.skill, true, isEntry);
     record(shaped);
     return shaped.bytes;
   } catch (error) {

@@ -18,6 +18,8 @@ export interface SkillServer {
   readonly definition: { skillPolicy: { dynamic: boolean }; file: string };
   /** The entry that is held, and whether it is still to be asked for; undefined for an address that is not known. */
   heldSkill(uri: string): { skill: CachedSkill; isStale: boolean } | undefined;
+  /** Whether a file of the skill, as it is listed, was found to be another. */
+  isBrokenSkill(skill: CachedSkill): boolean;
   /** Holds what the server has just told of one skill. */
   holdSkill(skill: CachedSkill): void;
 }
@@ -148,6 +150,16 @@ export async function prepareSkill(
       `${shown(written ?? "")} is no file of ${called}, and nothing else is read for it.`,
       "not-listed",
     );
+  if (path !== "SKILL.md" && server.isBrokenSkill(skill)) {
+    const remedy =
+      "Load the skill itself first: its other files are read when its SKILL.md is what the server listed.";
+    throw refused(
+      name,
+      `No other file of ${called} is read: a file of it was not what was listed.`,
+      "changed",
+      remedy,
+    );
+  }
   const expected = (file: string, listed: SkillFile | undefined): ExpectedFile => ({
     uri: file,
     ...(listed ? { listed: { digest: listed.digest, size: listed.size } } : {}),
