@@ -43,6 +43,7 @@ function setup({ held, isStale = false, dynamic = false, directories, get, folde
     name: "s",
     definition: { skillPolicy: { dynamic }, file: "/m.json" },
     heldSkill: (uri) => (held && uri === held.uri ? { skill: held, isStale } : undefined),
+    isBrokenSkill: () => false,
     holdSkill: (one) => kept.push(one),
   };
   const connection = {
@@ -249,6 +250,7 @@ describe("the entry", () => {
       name: "s",
       definition: { skillPolicy: { dynamic: false }, file: "/m.json" },
       heldSkill: () => ({ skill: old, isStale: true }),
+      isBrokenSkill: () => false,
       holdSkill: () => expect.unreachable(),
     };
     const getSkill = async () => {
