@@ -69,6 +69,16 @@ describe("a message", () => {
     expect(Number(leftOut.replaceAll(",", ""))).toBeGreaterThan(limit - 60_000);
   });
 
+  test("where the settings allow more bytes than any text has -> arrives", async () => {
+    const place = await createPlace();
+    const configPath = join(place.cwd, "unlimited.json");
+    const mcpServers = { fits: fixture("big-line.mjs") };
+    const settings = { maxMessageBytes: Number.MAX_SAFE_INTEGER };
+    await writeFile(configPath, JSON.stringify({ mcpServers, settings }));
+    const at = await start({}, { place, facts: { configPath } });
+    expect(textOf(await at.call("fits", "work", { bytes: MIB }))).toContain("left out here.");
+  });
+
   test("of one byte more -> message_too_large with the limit; the process is gone, the next call works", async () => {
     const at = await limited();
     const { pid = 0 } = await at.settled("over");
