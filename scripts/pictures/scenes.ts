@@ -2,6 +2,7 @@
  * The screens that pictures show: what each home holds, what is typed, and when the screen is the one of the picture.
  * To add one: a scene here, and a page that shows it.
  */
+import { join } from "node:path";
 import type { ModelScript } from "../../test/support/model.ts";
 
 /** What a scene does with the terminal; a subset of test/support/terminal.ts. */
@@ -41,6 +42,9 @@ const SERVERS = {
   filesystem: { command: "mcp-server-filesystem", args: ["."], description: "Files of the project" },
   memory: { command: "mcp-server-memory", description: "What was learned about people and things" },
 };
+/** A server of the tests that serves the skills of a folder. */
+const FIXTURES = join(import.meta.dirname, "..", "..", "test", "fixtures");
+const SKILLS = [join(FIXTURES, "servers", "skills.mjs"), join(FIXTURES, "skills")];
 const BROKEN = { command: "no-such-program", lifecycle: "eager" };
 
 const calls = (name: string, args: unknown, text = "") => ({ text, toolCalls: [{ name, args }] });
@@ -198,6 +202,17 @@ export const SCENES: Readonly<Record<string, Scene>> = {
       await stage.until(/MCP: \d/);
       await stage.prompt("Note that the release is on Friday.");
       await stage.until(/→ Allow once[\s\S]*\n~\/project/);
+    },
+  },
+  skill: {
+    title: "A skill of a server that the model wants to load: its description, its files, and three answers.",
+    mcp: { mcpServers: { docs: { command: process.execPath, args: SKILLS, lifecycle: "eager" } } },
+    script: [calls("ToolSearch", { query: "select:docs__skill_pdf_processing" })],
+    ...FRAME,
+    play: async (stage) => {
+      await stage.until(/MCP: \d/);
+      await stage.prompt("Fill the form with last month's figures.");
+      await stage.until(/→ No[\s\S]*until it changes[\s\S]*\n~\/project/);
     },
   },
   doctor: {

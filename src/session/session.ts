@@ -21,7 +21,7 @@ import { prepareRuntime, startRuntimeLater } from "../runtime/later.ts";
 import { type ErrorCode, messageOf, ThreadsError } from "../shared/protocol/errors.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import { LOG_FILE, type SnapshotKey } from "../shared/snapshot/contract.ts";
-import type { ToolAboutToRun } from "../skills/skills.ts";
+import type { ToolAboutToRun } from "../skills/standing.ts";
 import { explainRefusedArguments, explainUnknownCall } from "../tools/unknown-call.ts";
 import type { McpHost } from "../ui/mcp-host.ts";
 import { withdrawAbsent } from "./first-request.ts";

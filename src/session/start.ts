@@ -112,6 +112,7 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
     over,
     failed: (error) => failed(`MCP: ${messageOf(error)}`),
     tick: async (...list) => (await import("../ui/command/screens.ts")).tickLines(...list),
+    skill: async (...about) => (await import("../ui/command/screens.ts")).askAboutSkill(...about),
   });
   const host: SignInHost = {
     ask: async (method, params) => runningOrThrow().runtime.ask(method, params),

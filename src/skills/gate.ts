@@ -9,6 +9,7 @@ import { serverName } from "../report/server-name.ts";
 import type { LoadedSkill } from "../shared/protocol/calls.ts";
 import { isObject } from "../shared/protocol/values.ts";
 import { oneLine } from "../shared/text/unprintable.ts";
+import { askToRun } from "../ui/skills/questions.ts";
 import {
   keyOf,
   LOADED_ENTRY,
@@ -16,7 +17,7 @@ import {
   type SkillsHost,
   type Standing,
   type ToolAboutToRun,
-} from "./skills.ts";
+} from "./standing.ts";
 
 const BUILT_IN = "builtin:";
 /** Pi's own tools that run no program. A tool of another extension with such a name is not one of them. */
@@ -28,7 +29,7 @@ const RUNS = new Set(
   ),
 );
 
-interface Judging extends SkillsHost {
+export interface Judging extends SkillsHost {
   standing: Standing;
 }
 
@@ -122,7 +123,6 @@ export async function judge(
     // The answer to the question before may count for this one.
     const asked = open();
     if (asked.length === 0) return undefined;
-    const { askToRun } = await import("../ui/skills/questions.ts");
     const yes = await askToRun(ctx, { ...call, skills: named(asked), each });
     log(`the user's answer to ${tool} beside the skill ${named(asked)}: ${yes ? "yes" : "no"}`);
     if (!yes)

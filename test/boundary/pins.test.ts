@@ -18,6 +18,7 @@ test("error codes", () => {
     "tool_excluded",
     "tool_app_only",
     "not_approved",
+    "skill_refused",
     "server_not_trusted",
     "server_disabled",
     "spawn_failed",

@@ -16,13 +16,19 @@ const COMMANDS = await commandsFor("test/cli/docs.test.ts");
 const OWN = COMMANDS.filter((command) => command.startsWith("pi-mcp-threads "));
 const OTHERS = COMMANDS.filter((command) => !OWN.includes(command));
 
+/** A server with the skill that the page names. */
+function skillsServer(): Record<string, unknown> {
+  const { args = [], ...entry } = fixtureServer("skills.mjs");
+  return { ...entry, args: [...(args as string[]), join(import.meta.dirname, "..", "fixtures", "skills")] };
+}
+
 let made: Promise<PiHome> | undefined;
 /** A home whose servers have the names of the pages, with the command where `pi install` puts it. */
 const madeHome = (): Promise<PiHome> =>
   (made ??= forWholeFile(async () => {
     const home = await makeHome({ files: { "README.md": "# A project\n" } });
     await home.writeMcp({
-      mcpServers: { files: filesystem(home.cwd), context7: fixtureServer("shows.mjs") },
+      mcpServers: { files: filesystem(home.cwd), context7: fixtureServer("shows.mjs"), docs: skillsServer() },
     });
     const bin = join(home.agentDir, "npm", "node_modules", ".bin");
     await mkdir(bin, { recursive: true });

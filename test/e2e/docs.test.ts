@@ -47,7 +47,7 @@ function filled(form: string): string {
       : "everything";
   const command = form
     .replaceAll("<server>", SIGNS.test(form) ? "linear-work" : "everything")
-    .replaceAll("<prompt>", "args-prompt")
+    .replaceAll(/<prompt>|<skill>/g, "args-prompt")
     .replace(" name=value", " city=Paris")
     .replace("<name>", name)
     .replace("<command>", process.execPath)

@@ -30,7 +30,9 @@ import { TRUST_IT, UNTRUSTED, untrustedFiles } from "../untrusted.ts";
 import { helpText, logText, unknownWordText, usageText } from "./help.ts";
 import { splitWord, subcommand, WORDS } from "./words.ts";
 
-/** The dialogs of a session open it too. */
+/** What a session opens as well, seldom enough to be here: lines to tick, and what a skill of a server asks. */
+export { judge } from "../../skills/gate.ts";
+export { askAboutSkill } from "../skills/questions.ts";
 export { tickLines } from "../ticks.ts";
 
 const PROJECT = "--project";

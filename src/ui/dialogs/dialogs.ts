@@ -6,7 +6,6 @@
 import type { PiContext } from "../../pi/api.ts";
 import type { Question } from "../../shared/protocol/contract.ts";
 import type { ConsentQuestion } from "../../shared/protocol/session.ts";
-import { keyOf } from "../../skills/skills.ts";
 import type { DialogsHost, LastingQuestions } from "./questions.ts";
 
 export type Dialogs = ReturnType<typeof createDialogs>;
@@ -31,10 +30,7 @@ export function createDialogs(ctx: PiContext, host: DialogsHost) {
       const { askForServer } = await import("../asks/form.ts");
       return askForServer(ctx, question, { signal, over: host.over, tick: host.tick });
     }
-    if (question.about === "skill") {
-      const { askAboutSkill } = await import("../skills/questions.ts");
-      return askAboutSkill(ctx, question, signal);
-    }
+    if (question.about === "skill") return host.skill(ctx, question, signal);
     const { askAboutCall } = await import("./questions.ts");
     return askAboutCall(ctx, question, signal);
   };
@@ -42,7 +38,8 @@ export function createDialogs(ctx: PiContext, host: DialogsHost) {
   const skills = new Map<string, unknown>();
   const ask = async (question: Question, signal: AbortSignal): Promise<unknown> => {
     const isVoid = (): boolean => signal.aborted || host.over();
-    const skill = question.about === "skill" ? keyOf(question) : undefined;
+    const { server, uri, content } = question.about === "skill" ? question : {};
+    const skill = uri === undefined ? undefined : JSON.stringify([server, uri, content]);
     const before = skill === undefined ? undefined : skills.get(skill);
     if (before !== undefined) return before;
     const answer = isVoid() ? undefined : await show(question, signal);

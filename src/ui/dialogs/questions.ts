@@ -4,7 +4,7 @@
  * another program makes up, and a closed dialog, allow nothing.
  */
 import type { PiContext } from "../../pi/api.ts";
-import type { ApprovalAnswer, ApprovalQuestion } from "../../shared/protocol/calls.ts";
+import type { ApprovalAnswer, ApprovalQuestion, SkillQuestion } from "../../shared/protocol/calls.ts";
 import type { ConsentQuestion } from "../../shared/protocol/session.ts";
 import { cutTo, printable } from "../../shared/text/width.ts";
 import { pagesOf, screenOf, shortOf } from "../dialog.ts";
@@ -19,6 +19,8 @@ export interface DialogsHost {
   failed(error: unknown): void;
   /** Lines to tick, of a form. */
   tick: TickLines;
+  /** Whether a skill may be loaded. */
+  skill: (ctx: PiContext, question: SkillQuestion, signal: AbortSignal) => Promise<ApprovalAnswer>;
 }
 
 const NEXT = "Next page";

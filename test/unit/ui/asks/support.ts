@@ -49,6 +49,7 @@ export function asking({ user = [], ...options }: AskingOptions = {}): Asking {
   const failed = (text: unknown): void => void errors.push(String(text));
   const dialogs = createDialogs(recording.ctx, {
     tick: tickLines,
+    skill: async () => "no" as const,
     consent: async () => undefined,
     applyHeld: async () => undefined,
     over,

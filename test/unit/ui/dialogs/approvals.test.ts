@@ -37,6 +37,7 @@ function setup(
   });
   const asking = createDialogs(ctx, {
     tick: tickLines,
+    skill: async () => "no" as const,
     consent: async () => undefined,
     applyHeld: async () => undefined,
     over: () => isOver,

@@ -28,6 +28,7 @@ function asking(choose: (title: string, options: readonly string[]) => string | 
   });
   const ask = createDialogs(ctx, {
     tick: tickLines,
+    skill: async () => "no" as const,
     consent: async (hash, allow) => void answered.push([hash, allow]),
     applyHeld: async () => undefined,
     over: () => false,
@@ -145,6 +146,7 @@ describe("many questions", () => {
     const { ctx, dialogs } = createRecordingContext({ select: () => open.promise });
     const ask = createDialogs(ctx, {
       tick: tickLines,
+      skill: async () => "no" as const,
       consent: async () => undefined,
       applyHeld: async () => undefined,
       over: () => false,
@@ -171,6 +173,7 @@ describe("many questions", () => {
 describe("a turn", () => {
   const quiet = {
     tick: tickLines,
+    skill: async () => "no" as const,
     consent: async () => undefined,
     applyHeld: async () => undefined,
     over: () => false,

@@ -68,6 +68,7 @@ export function signing(options: SigningOptions = {}): Signing {
   const failed = (text: string): void => void (isOver || notices.push([text, "error"]));
   const dialogs = createDialogs(ctx, {
     tick: tickLines,
+    skill: async () => "no" as const,
     consent: async () => undefined,
     applyHeld: async () => undefined,
     over,

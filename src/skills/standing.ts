@@ -1,0 +1,36 @@
+/** What both sides of the room share: the skills that stand in the conversation, and what a call brings. */
+import type { Catalog } from "../catalog/catalog.ts";
+import type { Pi } from "../pi/api.ts";
+import type { LoadedSkill } from "../shared/protocol/calls.ts";
+
+/** A tool is about to run. */
+export interface ToolAboutToRun {
+  toolName: string;
+  input: Record<string, unknown>;
+}
+
+export interface SkillsHost {
+  pi: Pick<Pi, "appendEntry" | "getAllTools">;
+  catalog: () => Catalog;
+  /** Runs a dialog when those before it have ended. */
+  inTurn: <T>(task: () => Promise<T>) => Promise<T>;
+  log: (message: string) => void;
+}
+
+/** Types of the entries in the transcript: a load, and a yes to what a skill leads to. */
+export const LOADED_ENTRY = "mcp-skill";
+export const RUN_ENTRY = "mcp-skill-run";
+
+/** Kept by skills.ts, and read and written by gate.ts. */
+export interface Standing {
+  /** By `keyOf`. */
+  active: Map<string, LoadedSkill>;
+  /** False: the branch may hold others. */
+  isKnown: boolean;
+  /** Keys of skills of which the person let commands run, each with the id of the session. */
+  granted: Set<string>;
+}
+
+/** Another content is another skill. */
+export const keyOf = ({ server, uri, content }: LoadedSkill): string =>
+  JSON.stringify([server, uri, content]);
