@@ -127,8 +127,8 @@ export const RUN: ByVersion = {
 /** Scenarios that are about messages alone, not about HTTP or signing in: they hold over stdio as well. */
 export const OVER_STDIO: ByVersion = {
   stable: ["initialize", "tools_call", "elicitation-sep1034-client-defaults"],
-  next: ["initialize", "tools_call", "elicitation-sep1034-client-defaults", SCHEMAS],
-  modern: ["tools_call", "sep-2322-client-request-state", "json-schema-ref-no-deref", SCHEMAS],
+  next: ["initialize", "tools_call", "elicitation-sep1034-client-defaults", ...SKILLS, SCHEMAS],
+  modern: ["tools_call", "sep-2322-client-request-state", "json-schema-ref-no-deref", ...SKILLS, SCHEMAS],
 };
 
 /** Scenarios that run and fail, each with the reason. This list may only shrink. */

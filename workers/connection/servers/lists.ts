@@ -183,6 +183,11 @@ export abstract class ServerLists {
     return skill && { skill, isStale: Date.now() >= this.skillsFreshUntil };
   }
 
+  /** Whether the list of skills is older than the server said that it counts. A list from the cache has no time. */
+  get areSkillsStale(): boolean {
+    return this.skillsFreshUntil > 0 && Date.now() >= this.skillsFreshUntil;
+  }
+
   holdSkill(skill: CachedSkill): void {
     this.#toldSkills.delete(skill.uri);
     this.#toldSkills.set(skill.uri, { skill, until: Date.now() + FRESH_LEAST_MS });

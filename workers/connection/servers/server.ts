@@ -219,11 +219,14 @@ export class Server extends ServerLists {
 
   /** Takes a definition that differs in nothing that a connection depends on. */
   update(definition: ServerDefinition): void {
+    const before = this.#definition;
     this.#definition = definition;
     if (this.#connection) this.#watch(this.#connection);
     this.#context.onStatus(this);
-    if (!definition.enabled || !definition.exposeResources || this.resources) return;
-    // The resources are wanted from now on.
+    const wantsResources = definition.exposeResources && !this.resources;
+    const wantsSkills = before.skillPolicy.use === false && definition.skillPolicy.use !== false;
+    if (!definition.enabled || !(wantsResources || wantsSkills)) return;
+    // They are wanted from now on.
     if (this.#connection) void this.relist();
     else this.connect("background").catch(() => undefined);
   }
@@ -274,7 +277,7 @@ export class Server extends ServerLists {
       end?.();
       this.#idle.end();
       // After the use: a list must not stand in the way of a call.
-      if (this.#connected?.isStale()) this.#refresh.request();
+      if (this.#connected?.isStale() || (this.#connected && this.areSkillsStale)) this.#refresh.request();
     }
   }
 
