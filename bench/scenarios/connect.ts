@@ -11,6 +11,8 @@ import { loadVariants, type Variant } from "../support/variants.ts";
 
 const DEFAULT_RUNS = 3;
 const SHAPE = { servers: 20, toolsPerServer: 50, lifecycle: "eager" } as const;
+/** The same servers with 500 skills in all. */
+const WITH_SKILLS = { ...SHAPE, skillsPerServer: 25 } as const;
 /** Every variant is watched for this time, or longer if its servers are not connected by then. */
 const WINDOW_MS = 3_000;
 const AFTER_CONNECT_MS = 500;
@@ -66,8 +68,10 @@ async function run(options: ScenarioOptions): Promise<Row[]> {
   const cases: { variant: Variant; home: BenchHome; samples: Sample[] }[] = [];
   const idle = startIdleBeat();
   try {
-    for (const variant of variants) {
-      const home = await createBenchHome(variant, SHAPE);
+    const ours = variants.filter(({ id }) => id === "ours");
+    const withSkills = ours.map((variant) => ({ ...variant, label: `${variant.label}, 500 skills` }));
+    for (const variant of [...variants, ...withSkills]) {
+      const home = await createBenchHome(variant, withSkills.includes(variant) ? WITH_SKILLS : SHAPE);
       cases.push({ variant, home, samples: [] });
       progress(`connect: ${variant.label} learns the tools`);
       await startOnce(variant, home, idle);

@@ -15,8 +15,15 @@ const SHAPE = { servers: 20, toolsPerServer: 50, lifecycle: "eager" } as const;
 /** The client knows all tools within this time after the last server has listed its tools. */
 const SETTLE_MS = 500;
 /** Settings of this package that change the declarations, each with the end of its label and its target in tokens. */
-const CASES: readonly { suffix: string; settings?: Record<string, unknown>; target: number }[] = [
+const CASES: readonly {
+  suffix: string;
+  settings?: Record<string, unknown>;
+  /** Skills of each server. */
+  skills?: number;
+  target: number;
+}[] = [
   { suffix: "", target: 1_400 },
+  { suffix: ", 500 skills", skills: 25, target: 1_400 },
   { suffix: ', catalog: "off"', settings: { catalog: "off" }, target: 300 },
   { suffix: ", proxyTool: true", settings: { proxyTool: true }, target: 350 },
 ];
@@ -57,8 +64,12 @@ function toldIn(request: ModelRequest): Told {
 }
 
 /** The first request of a session, once the tools of every server are known. */
-async function firstRequest(variant: Variant, settings?: Record<string, unknown>): Promise<Told> {
-  const home = await createBenchHome(variant, { ...SHAPE, ...(settings ? { settings } : {}) });
+async function firstRequest(
+  variant: Variant,
+  { settings, skills = 0 }: Pick<(typeof CASES)[number], "settings" | "skills"> = {},
+): Promise<Told> {
+  const shape = { ...SHAPE, skillsPerServer: skills, ...(settings ? { settings } : {}) };
+  const home = await createBenchHome(variant, shape);
   try {
     // The second start is measured: the client then has all data that it keeps from the first.
     for (let start = 0; ; start++) {
@@ -122,10 +133,10 @@ async function run(options: ScenarioOptions): Promise<Row[]> {
   let bare: Told | undefined;
   for (const variant of variants) {
     if (variant.id === "ours") {
-      for (const { suffix, settings, target } of CASES) {
+      for (const { suffix, target, ...more } of CASES) {
         const label = `${variant.label}${suffix}`;
         options.progress(`tokens: ${label}`);
-        cases.push({ label, isOurs: true, told: await firstRequest(variant, settings), target });
+        cases.push({ label, isOurs: true, told: await firstRequest(variant, more), target });
       }
       continue;
     }

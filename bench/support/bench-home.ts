@@ -35,6 +35,7 @@ export interface HomeShape {
   servers: number;
   toolsPerServer: number;
   lifecycle: Lifecycle;
+  skillsPerServer?: number;
   /** More keys for every server entry. */
   more?: Record<string, unknown>;
   /** `settings` of mcp.json. */
@@ -55,6 +56,7 @@ export async function createBenchHome(variant: Variant, shape: HomeShape): Promi
       TOOLS_FILE: await home.writeFile(join("..", "tools", `${name}.json`), tools),
       SEEN_FILE: file("seen", name),
       DELAY_FILE: file("delay", name),
+      ...(shape.skillsPerServer ? { SKILLS: String(shape.skillsPerServer) } : {}),
     };
     const description = `Server ${index + 1} of the benches, for issues, files and messages.`;
     const server = { command: process.execPath, args: [BENCH_SERVER], env, description };

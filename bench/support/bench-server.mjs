@@ -5,6 +5,7 @@
  *   TOOLS_FILE  a JSON array of tools as `tools/list` gives them
  *   SEEN_FILE   gets a line with name and time (milliseconds since the epoch) of each event: `initialized`,
  *               `listed`, `sent <id>` (the last byte of a payload has left), `ended` (exited without a kill)
+ *   SKILLS      so many skills (SEP-2640), each with three files
  *   DELAY_FILE  while this file exists, its number delays the answer to `initialize`, in milliseconds
  *
  * Two more tools: `echo` answers its arguments; `payload {id, kind, bytes}` answers a result of about this size.
@@ -12,7 +13,7 @@
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 
-const { TOOLS_FILE, SEEN_FILE, DELAY_FILE } = process.env;
+const { TOOLS_FILE, SEEN_FILE, DELAY_FILE, SKILLS = "0" } = process.env;
 const LINE =
   "lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt ut labore";
 
@@ -64,15 +65,37 @@ const call = ({ name, arguments: args }) =>
     ? payload(args)
     : { content: [{ type: "text", text: `${name} got ${JSON.stringify(args ?? {})}` }] };
 
+const skill = (number) => {
+  const root = `skill://bench/skill-${number}`;
+  const files = ["SKILL.md", "references/a.md", "scripts/b.sh"];
+  return {
+    uri: `${root}/SKILL.md`,
+    frontmatter: {
+      name: `skill-${number}`,
+      description: `Does the task ${number} of issues, files and messages.`,
+    },
+    resources: files.map((file) => ({
+      uri: `${root}/${file}`,
+      digest: `sha256:${"0".repeat(64)}`,
+      size: 2_000,
+    })),
+  };
+};
+const skills = Array.from({ length: Number(SKILLS) }, (_, number) => skill(number));
+const extensions =
+  skills.length > 0 ? { extensions: { "io.modelcontextprotocol/skills": {} }, resources: {} } : {};
+
 const handlers = {
   initialize: ({ protocolVersion }) => ({
     protocolVersion,
-    capabilities: { tools: {} },
+    capabilities: { tools: {}, ...extensions },
     serverInfo: { name: "bench", version: "1.0.0" },
   }),
   ping: () => ({}),
   "tools/list": () => ({ tools }),
   "tools/call": call,
+  "skills/list": () => ({ skills, ttlMs: 300_000, cacheScope: "public" }),
+  "resources/list": () => ({ resources: [] }),
 };
 
 const delayMs = () => (DELAY_FILE && existsSync(DELAY_FILE) ? Number(readFileSync(DELAY_FILE, "utf8")) : 0);
