@@ -38,8 +38,9 @@ export function createDialogs(ctx: PiContext, host: DialogsHost) {
   const skills = new Map<string, unknown>();
   const ask = async (question: Question, signal: AbortSignal): Promise<unknown> => {
     const isVoid = (): boolean => signal.aborted || host.over();
+    // Without content there is nothing by which the same skill is known again.
     const { server, uri, content } = question.about === "skill" ? question : {};
-    const skill = uri === undefined ? undefined : JSON.stringify([server, uri, content]);
+    const skill = uri === undefined || content === "" ? undefined : JSON.stringify([server, uri, content]);
     const before = skill === undefined ? undefined : skills.get(skill);
     if (before !== undefined) return before;
     const answer = isVoid() ? undefined : await show(question, signal);

@@ -8,7 +8,7 @@ import type { LoadedSkill } from "../../../src/shared/protocol/calls.ts";
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { withoutHalfAtEnd } from "../../../src/shared/text/unprintable.ts";
-import { sameJson } from "../../shared/json.ts";
+import { canonical, sameJson } from "../../shared/json.ts";
 import type { CachedTool } from "../../shared/listed.ts";
 import type { Log } from "../../shared/log.ts";
 import { asksEachTime } from "../../shared/signs.ts";
@@ -254,7 +254,9 @@ export class Approvals {
   }
 }
 
-const skillKey = ({ name }: ServerDefinition, { uri }: CachedSkill): string => JSON.stringify([name, uri]);
+/** Another program under the same name needs another yes: content that nobody can check binds none. */
+const skillKey = ({ name, target }: ServerDefinition, { uri }: CachedSkill): string =>
+  canonical([name, target, uri]);
 
 const SETTING = "approve";
 
