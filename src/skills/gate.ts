@@ -68,9 +68,12 @@ const runsCode = ({ annotations, tool }: CatalogTool): boolean =>
   annotations?.readOnlyHint !== true && wordsOf(tool).some((word) => RUNS.has(word));
 
 /** The skills that the call must wait for; `each`: the person is asked at each such call. */
-function waitsFor({ toolName }: ToolAboutToRun, { catalog, pi, standing }: Judging) {
+function waitsFor(
+  { toolName }: ToolAboutToRun,
+  tool: CatalogTool | undefined,
+  { pi, standing }: Judging,
+): { skills: LoadedSkill[]; each: boolean } {
   const skills = [...standing.active.values()];
-  const tool = catalog().get(toolName);
   if (tool) {
     const others = skills.filter(({ server }) => server !== tool.server.name);
     if (tool.kind === "resource") return { skills: others, each: true };
@@ -98,10 +101,11 @@ export async function judge(
   ctx: PiContext,
   judging: Judging,
 ): Promise<BlockedCall | undefined> {
-  const { standing, catalog, pi, inTurn, log } = judging;
+  const { standing, catalog, ownTool, pi, inTurn, log } = judging;
   read(ctx, standing);
   const session = ctx.sessionManager.getSessionId();
-  const { skills, each } = waitsFor(call, judging);
+  const own = ownTool(call.toolName);
+  const { skills, each } = waitsFor(call, own, judging);
   const mayRun = (server: string): boolean =>
     catalog().servers.some(({ name, skillsRun }) => name === server && skillsRun === true);
   const open = (): LoadedSkill[] =>
@@ -111,7 +115,9 @@ export async function judge(
           (skill) => !mayRun(skill.server) && !standing.granted.has(`${session} ${keyOf(skill)}`),
         );
   if (open().length === 0) return undefined;
-  const tool = oneLine(call.toolName, NAME_CHARS);
+  const tool = own
+    ? `${oneLine(own.tool, NAME_CHARS)} of the MCP server ${serverName(own.server.name)}`
+    : oneLine(call.toolName, NAME_CHARS);
   const why = `${tool} was not run: the skill ${named(open())} is in the conversation, and what it leads to needs the user's yes`;
   if (!ctx.hasUI) {
     const how = each
@@ -123,7 +129,7 @@ export async function judge(
     // The answer to the question before may count for this one.
     const asked = open();
     if (asked.length === 0) return undefined;
-    const yes = await askToRun(ctx, { ...call, skills: named(asked), each });
+    const yes = await askToRun(ctx, { ...call, tool, skills: named(asked), each });
     log(`the user's answer to ${tool} beside the skill ${named(asked)}: ${yes ? "yes" : "no"}`);
     if (!yes)
       return block(`${why}, and the user said no. Do not try it again unless the user asks for that.`);

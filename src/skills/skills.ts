@@ -20,9 +20,8 @@ export function createLoadedSkills(host: LoadedSkillsHost) {
   return {
     /** A result with a file of this skill is on its way to the model, by whatever call. */
     loaded: (skill: LoadedSkill): void => {
-      const key = keyOf(skill);
-      if (standing.active.has(key)) return;
-      standing.active.set(key, skill);
+      standing.active.set(keyOf(skill), skill);
+      // Each time: a compaction may take the first load away and keep this one.
       host.pi.appendEntry(LOADED_ENTRY, skill);
     },
     /** Another session, another branch, or one that was compacted. */

@@ -1,5 +1,5 @@
 /** What both sides of the room share: the skills that stand in the conversation, and what a call brings. */
-import type { Catalog } from "../catalog/catalog.ts";
+import type { Catalog, CatalogTool } from "../catalog/catalog.ts";
 import type { Pi } from "../pi/api.ts";
 import type { LoadedSkill } from "../shared/protocol/calls.ts";
 
@@ -12,6 +12,8 @@ export interface ToolAboutToRun {
 export interface SkillsHost {
   pi: Pick<Pi, "appendEntry" | "getAllTools">;
   catalog: () => Catalog;
+  /** The tool that we have registered in Pi under this name; undefined for a tool of Pi or of another extension. */
+  ownTool: (name: string) => CatalogTool | undefined;
   /** Runs a dialog when those before it have ended. */
   inTurn: <T>(task: () => Promise<T>) => Promise<T>;
   log: (message: string) => void;

@@ -94,6 +94,8 @@ export interface Registrar {
   registerDirect(catalog: Catalog): void;
   /** Whether some tools of this server may be direct. `configured`: what the configuration says. */
   concernsDirect(server: string, configured: boolean): boolean;
+  /** The tool that is registered in Pi under that name, as the catalog has it now; undefined for a tool of others. */
+  known(name: string, catalog: Catalog): CatalogTool | undefined;
   /** The tool of that name, if it was withdrawn. */
   withdrawn(name: string): CatalogTool | undefined;
   /** Withdraws every tool for which `matches` holds. */
@@ -152,6 +154,10 @@ export function createRegistrar(pi: Pi, options: RegistrarOptions): Registrar {
     },
     registerDirect: (catalog) => registerDirect(catalog, ({ bare }) => bare === true),
     concernsDirect: direct.concerns,
+    known: (name, catalog) => {
+      const tool = book.get(name);
+      return tool && (currentOf(catalog, tool) ?? tool);
+    },
     withdrawn: (name) => (book.isWithdrawn(name) ? book.get(name) : undefined),
     withdrawAll: (matches) => {
       for (const tool of book.all()) if (matches(tool) && !book.isWithdrawn(tool.name)) book.withdraw(tool);

@@ -19,6 +19,7 @@ export interface MadeTool {
   schema?: Record<string, unknown>;
   annotations?: ToolAnnotations;
   direct?: boolean;
+  kind?: "resource" | "skill";
   /** Its name in Pi is its name at the server (`toolPrefix: "none"`). */
   bare?: boolean;
 }
@@ -35,13 +36,22 @@ export function makeSnapshot(
   const all = { ...DEFAULT_CATALOG_SETTINGS, ...settings };
   const tools = servers.flatMap((server, index) =>
     server.tools.map(
-      ({ tool, description = `${tool} it.`, schema = { type: "object" }, annotations, direct, bare }) => ({
+      ({
+        tool,
+        description = `${tool} it.`,
+        schema = { type: "object" },
+        annotations,
+        direct,
+        kind,
+        bare,
+      }) => ({
         name: bare ? tool : plainToolName(server.name, tool),
         server: index,
         tool,
         description,
         ...(annotations ? { annotations } : {}),
         ...(direct ? { direct } : {}),
+        ...(kind ? { kind } : {}),
         ...(bare ? { bare } : {}),
         rootKeys: rootKeysOf(schema),
         schema: encode(schema),

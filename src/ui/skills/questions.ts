@@ -32,7 +32,7 @@ export async function askAboutSkill(
 const ARGUMENT_CHARS = 20_000;
 
 /** The command of a shell as it is, any other arguments as JSON, one on each line. */
-function inputText(input: Record<string, unknown>): string {
+export function inputText(input: Record<string, unknown>): string {
   const { command, ...others } = input;
   const shell =
     typeof command === "string"
@@ -43,11 +43,15 @@ function inputText(input: Record<string, unknown>): string {
   const rest = Object.entries(others).map(
     ([key, value]) => `${oneLine(key, NAME_CELLS)}: ${JSON.stringify(value)}`,
   );
-  return [...shell, ...rest].join("\n").slice(0, ARGUMENT_CHARS).toWellFormed();
+  const text = [...shell, ...rest].join("\n");
+  if (text.length <= ARGUMENT_CHARS) return text.toWellFormed();
+  const all = text.length.toLocaleString("en");
+  return `${text.slice(0, ARGUMENT_CHARS).toWellFormed()}…\n(cut: only the first ${ARGUMENT_CHARS.toLocaleString("en")} of ${all} characters are shown)`;
 }
 
 interface RunQuestion {
-  toolName: string;
+  /** In words, in one line. */
+  tool: string;
   input: Record<string, unknown>;
   /** The skills in words. */
   skills: string;
@@ -56,11 +60,8 @@ interface RunQuestion {
 }
 
 /** Whether the tool may run. */
-export async function askToRun(
-  ctx: PiContext,
-  { toolName, input, skills, each }: RunQuestion,
-): Promise<boolean> {
-  const head = `Run ${oneLine(toolName, NAME_CELLS)}? The skill ${skills} is in the conversation and may have led to it.`;
+export async function askToRun(ctx: PiContext, { tool, input, skills, each }: RunQuestion): Promise<boolean> {
+  const head = `Run ${tool}? The skill ${skills} is in the conversation and may have led to it.`;
   const yes = each ? "Yes, this once" : "Yes, here and for the rest of this session";
   const answers: [string, boolean][] = [
     [NO, false],
