@@ -142,8 +142,7 @@ export async function listTools(send: SendRequest, listing: Listing): Promise<Ca
 const METHOD_NOT_FOUND = -32601;
 
 /**
- * The items of one list: all, or one more than the limit, by which the caller sees that there are more. A list that fails is
- * noted: undefined. None if the server does not know the request.
+ * The items of one list, within the limit. A list that fails is noted: undefined. None if the server does not know the request.
  */
 async function listOne<T extends { name: string }>(
   send: SendRequest,
@@ -152,24 +151,27 @@ async function listOne<T extends { name: string }>(
     of,
     words,
     read,
-    limit = LIMITS.resourcesPerServer + 1,
+    limit,
     onPage,
   }: {
     of: [method: string, field: string];
     words: string;
     read: (raw: unknown) => T[];
+    /** Without it the caller sees by one item more than the limit of resources that there are more, and tells of it. */
     limit?: number;
     onPage?: (result: Result) => void;
   },
 ): Promise<T[] | undefined> {
   const [method, field] = of;
-  const kept = new KeptList<T>(method.replace("/list", ""), limit);
+  const most = limit ?? LIMITS.resourcesPerServer + 1;
+  const kept = new KeptList<T>(method.replace("/list", ""), most);
+  const tellsMore = (): boolean => limit !== undefined || kept.items.length < most;
   try {
     await listPages(send, listing, method, (result) => {
       onPage?.(result);
       for (const item of read(result[field])) kept.add(item);
       kept.hasMorePages = kept.isFull && result.nextCursor !== undefined;
-      return !kept.isFull && kept.items.length < limit;
+      return !kept.isFull && tellsMore();
     });
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === METHOD_NOT_FOUND) return [];
@@ -178,7 +180,7 @@ async function listOne<T extends { name: string }>(
   }
   const note = kept.note();
   // Items beyond the limit are reported where resources and templates are counted together (tools/listed.ts).
-  if (note !== undefined && kept.items.length < limit) listing.onNote(note);
+  if (note !== undefined && tellsMore()) listing.onNote(note);
   return kept.items;
 }
 

@@ -14,7 +14,7 @@ import {
   normalizeTools,
   unboundedTools,
 } from "../../shared/listed.ts";
-import { normalizeSkills } from "../../shared/skills.ts";
+import { normalizeSkill, normalizeSkills } from "../../shared/skills.ts";
 import type { JSONRPCMessage } from "../mcp/wire/wire.ts";
 
 /** Keys and values that are kept of a message. The largest that is read, a question to the user, has some hundred. */
@@ -169,6 +169,11 @@ function pruneResult(message: { result: Record<string, unknown> }, method: strin
       items: { field: list.field, pieces: inPieces(list.read(raw)) },
       notes: method === "tools/list" ? notesOn(raw) : [],
     };
+  }
+  if (method === "skills/get") {
+    const { skill, ...rest } = result;
+    const kept = bounded({ ...envelope, result: rest }) as { result: object };
+    return { json: JSON.stringify({ ...kept, result: { ...kept.result, skill: normalizeSkill(skill) } }) };
   }
   const { resultType } = result;
   if (SHAPED.has(method) && (resultType === undefined || resultType === "complete"))

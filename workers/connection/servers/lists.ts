@@ -146,6 +146,8 @@ export abstract class ServerLists {
     const skillsListed =
       isWanted && connection.skills
         ? list(connection.listSkills, (listed) => {
+            // A list that fails leaves the tool that takes an address: the server may serve skills that it cannot list.
+            if (!listed) this.skills ??= [];
             if (!listed) return;
             this.skills = keepSame(this.skills, listed.skills);
             this.skillsFreshUntil = listed.freshUntil;

@@ -170,4 +170,38 @@ describe("prune", () => {
       expect(JSON.parse(json)).toMatchObject({ jsonrpc: "2.0" });
     }
   });
+
+  describe("skills", () => {
+    const uriOf = (path: string): string => `skill://${"long".repeat(200)}/pdf/${path}`;
+    const file = (path: string) => ({ uri: uriOf(path), digest: `sha256:${"a".repeat(64)}`, size: 7 });
+    const skill = {
+      uri: uriOf("SKILL.md"),
+      frontmatter: { name: "pdf", description: "Reads." },
+      resources: [file("SKILL.md"), ...Array.from({ length: 511 }, (_, i) => file(`${i}.md`))],
+    };
+
+    test("one with 512 files -> whole; the time that it counts stays", () => {
+      expect(read({ skill, ttlMs: 5, flood: keys(100_000) }, "skills/get")).toMatchObject({
+        skill: { resources: skill.resources },
+        ttlMs: 5,
+      });
+      expect(
+        read({ skill: { ...skill, resources: Array(600_000).fill(0) } }, "skills/get").skill,
+      ).toMatchObject({
+        fault: "it has 600,000 files, at most 512 are possible",
+        resources: [],
+      });
+      expect(read({ skill: "x".repeat(1_000_000) }, "skills/get")).toEqual({});
+    });
+
+    test("a list -> one more than the limit, so that a note can say so; its time stays", () => {
+      const many = Array.from({ length: 10_000 }, (_, i) => {
+        const uri = `skill://${i}/SKILL.md`;
+        return { uri, frontmatter: { name: `${i}`, description: "x" }, resources: [{ ...file(""), uri }] };
+      });
+      const { items, json } = prune(answer({ skills: many, ttlMs: 5, nextCursor: "2" }), "skills/list");
+      expect(decoded(items?.pieces ?? [])).toHaveLength(LIMITS.skillsPerServer + 1);
+      expect(JSON.parse(json).result).toEqual({ ttlMs: 5, nextCursor: "2" });
+    });
+  });
 });
