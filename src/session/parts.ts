@@ -144,7 +144,7 @@ export function createParts(pi: Pi, { agentDir, key, waits, running, runningOrTh
     ask,
     catalog: store.current,
     settle: () => host.settle(undefined),
-    onSkill: skills.loaded,
+    onSkill: skills.sending,
   });
   const resources = createResourceMentions({
     ask,

@@ -178,6 +178,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     },
     messageEnded: (message) => {
       if (!current) return undefined;
+      skills.messageEnded(message);
       const refused = explainRefusedArguments(message, store.current);
       if (refused) return Promise.resolve({ message: refused });
       const better = calls.cleanScript(message) ?? explainUnknownCall(message, parts.unknownCallHost);

@@ -3,7 +3,7 @@
  * are none; gate.ts, loaded when one is there, decides what waits for the person. A skill stands there from its load until the
  * entry of that load leaves the context, by compaction or on another branch (SEP-2640, "The Acting Window and the Held Entry").
  */
-import type { BlockedCall, PiContext } from "../pi/api.ts";
+import type { BlockedCall, FinishedMessage, PiContext } from "../pi/api.ts";
 import type { LoadedSkill } from "../shared/protocol/calls.ts";
 import type { judge } from "./gate.ts";
 import { keyOf, LOADED_ENTRY, type SkillsHost, type Standing, type ToolAboutToRun } from "./standing.ts";
@@ -17,12 +17,28 @@ export type LoadedSkills = ReturnType<typeof createLoadedSkills>;
 
 export function createLoadedSkills(host: LoadedSkillsHost) {
   const standing: Standing = { active: new Map(), isKnown: false, granted: new Set() };
+  /** Beginnings of the texts of skills that wait to be sent in the person's name -> the skill. */
+  const waiting = new Map<string, LoadedSkill>();
+  const loaded = (skill: LoadedSkill): void => {
+    standing.active.set(keyOf(skill), skill);
+    // Each time: a compaction may take the first load away and keep this one.
+    host.pi.appendEntry(LOADED_ENTRY, skill);
+  };
   return {
     /** A result with a file of this skill is on its way to the model, by whatever call. */
-    loaded: (skill: LoadedSkill): void => {
-      standing.active.set(keyOf(skill), skill);
-      // Each time: a compaction may take the first load away and keep this one.
-      host.pi.appendEntry(LOADED_ENTRY, skill);
+    loaded,
+    /** A command of the person has loaded the skill. A message that begins with `start` brings its text to the model later. */
+    sending: (skill: LoadedSkill, start: string): void => {
+      loaded(skill);
+      waiting.set(start, skill);
+    },
+    /** For `message_end`. The entry of a load stands beside its text: a compaction in between would take the entry alone. */
+    messageEnded: ({ role, content }: FinishedMessage): void => {
+      if (waiting.size === 0 || role !== "user") return;
+      const text = JSON.stringify(content);
+      for (const [start, skill] of waiting) {
+        if (text.includes(JSON.stringify(start).slice(1, -1)) && waiting.delete(start)) loaded(skill);
+      }
     },
     /** Another session, another branch, or one that was compacted. */
     branchChanged: (): void => {

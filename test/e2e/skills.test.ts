@@ -302,6 +302,29 @@ describe("the conversation, not the process, decides", () => {
   });
 });
 
+test("its command while the model works, then a compaction that keeps its text -> bash asks", async () => {
+  const { at } = await served();
+  // Keeps the message with the skill's text, and nothing of what was before it.
+  const compaction = { keepRecentTokens: 100 };
+  await writeFile(join(at.agentDir, "settings.json"), JSON.stringify({ compaction }));
+  const pi = await opened(at);
+  const go = join(at.dir, "go");
+  const busy = bash(`until [ -e '${go}' ]; do sleep 0.05; done`);
+  const isRunning = pi.rpc.waitFor(({ type }) => type === "tool_execution_start", PATIENCE_MS);
+  const ends = pi.prompt(busy, { text: "done" }, { text: "read" }, { text: "a summary" });
+  await isRunning;
+  await pi.rpc.command("/mcp__docs__pdf-processing", PATIENCE_MS);
+  await writeFile(go, "");
+  await ends;
+  const asked = (): string => JSON.stringify(pi.scripted.requests.at(-1));
+  await expect.poll(asked, { timeout: PATIENCE_MS }).toContain("Read references/FORMS.md first.");
+
+  expect(await pi.rpc.request({ type: "compact" }, PATIENCE_MS)).toMatchObject({ success: true });
+  const { texts } = await answering(pi, [bash("echo one")], "No");
+  expect(asked()).toContain("Read references/FORMS.md first.");
+  expect(texts.join("\n")).toContain("bash was not run");
+});
+
 test.skipIf(!hasTmux)("in a terminal -> found, asked, loaded, a file read, bash asked once", async () => {
   const { at } = await served();
   const turns = [

@@ -64,8 +64,8 @@ export interface PromptHost {
   pi: Pick<Pi, "registerCommand" | "sendUserMessage" | "getCommands">;
   ask: Runtime["ask"];
   catalog: () => Catalog;
-  /** A skill has been loaded by its command. */
-  onSkill: (skill: LoadedSkill) => void;
+  /** A skill has been loaded by its command. Its text, which begins so, is sent next. */
+  onSkill: (skill: LoadedSkill, start: string) => void;
   /** Waits, within limits, until the servers' tools and prompts are known. */
   settle: () => Promise<unknown>;
 }
@@ -216,7 +216,7 @@ async function skillContent(
 ): Promise<CallResult["content"]> {
   const request = { callId: `command-${++commands}`, server, tool, args: {}, byPerson: true };
   const { content, skill } = decode(await host.ask("callTool", request)) as CallResult;
-  if (skill) host.onSkill(skill);
+  if (skill) host.onSkill(skill, content.find(isTextBlock)?.text ?? "");
   return args.trim() === "" ? content : [...content, { type: "text", text: args.trim() }];
 }
 
