@@ -21,6 +21,7 @@ import { SETUP_ROWS } from "./setup.ts";
 import { SHAPES } from "./shapes.ts";
 import { SIGN_IN } from "./sign-in.ts";
 import { SIGNS } from "./signs.ts";
+import { SKILL_ROWS } from "./skills.ts";
 import { STORIES } from "./stories.ts";
 import { TEXTS } from "./texts.ts";
 
@@ -46,6 +47,7 @@ export const GROUPS = {
   names: [...NAMES, ...APPROVAL, ...PROMPT_ROWS, ...RESOURCE_ROWS, ...SCHEMAS],
   catalogs: [...CATALOGS, ...SIGNS],
   http: HTTP,
+  skills: SKILL_ROWS,
   user: [...SIGN_IN, ...ELICITATION, ...DOCTOR_ROWS, ...SETUP_ROWS],
   clone: [...STARTS, ...QUESTIONS, ...FILES, ...POWERS, ...STORIES],
 } as const satisfies Record<string, readonly Row[]>;

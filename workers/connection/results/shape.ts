@@ -11,7 +11,7 @@ import { cleanBlocks, isTextBlock as isText, textBlock } from "../../../src/shar
 import { cleanText } from "../../../src/shared/text/unprintable.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
 import type { Redactor } from "../secrets/redact.ts";
-import type { ExpectedFile } from "../skills/check.ts";
+import { checkFile, type ExpectedFile } from "../skills/check.ts";
 import {
   blockContent,
   imageForPerson,
@@ -131,7 +131,6 @@ async function shapeFile(
   file: ExpectedFile,
   options: ShapeOptions,
 ): Promise<CallResult & { problem?: string }> {
-  const { checkFile } = await import("../skills/check.ts");
   const checked = await checkFile(result, file, options.guard);
   const { durationMs } = options;
   if ("problem" in checked) return { content: [], isError: true, durationMs, problem: checked.problem };

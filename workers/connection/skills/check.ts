@@ -9,8 +9,8 @@ import { isObject } from "../../../src/shared/protocol/values.ts";
 import { textBlock } from "../../../src/shared/text/clean-blocks.ts";
 import { sameJson } from "../../shared/json.ts";
 import type { GuardLimits } from "../config/entry/settings.ts";
-import { DEFAULT_GUARD } from "../config/entry/settings.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
+import { readFrontmatter } from "./frontmatter.ts";
 
 /** What a file must be, and how it is shown: plain data, which crosses to the thread for long messages. */
 export interface ExpectedFile {
@@ -92,8 +92,8 @@ function windowOf(text: string, line: number, limits: GuardLimits | false): stri
 const HEAD = { bytes: 4_096, lines: 20 };
 
 const within = (guard: GuardLimits | false): GuardLimits | false => {
-  const { maxBytes, maxLines } = guard || DEFAULT_GUARD;
   if (guard === false) return false;
+  const { maxBytes, maxLines } = guard;
   return {
     maxBytes: Math.max(Math.floor(maxBytes / 2), maxBytes - HEAD.bytes),
     maxLines: Math.max(Math.ceil(maxLines / 2), maxLines - HEAD.lines),
@@ -118,8 +118,7 @@ export async function checkFile(
   const text = textOf(bytes);
   if (frontmatter) {
     if (text === undefined) return { problem: "it is no UTF-8 text" };
-    const { readFrontmatter } = await import("./frontmatter.ts");
-    const read = readFrontmatter(text);
+    const read = await readFrontmatter(text);
     if ("problem" in read) return read;
     if (!sameJson(read.value, frontmatter))
       return { problem: "its frontmatter is not the one that was listed" };

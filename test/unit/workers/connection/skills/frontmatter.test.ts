@@ -3,8 +3,8 @@ import { describe, expect, test } from "vitest";
 import { readFrontmatter } from "../../../../../workers/connection/skills/frontmatter.ts";
 
 const fenced = (yaml: string): string => `---\n${yaml}\n---\n# Text\n`;
-const fieldsOf = (yaml: string): unknown => {
-  const read = readFrontmatter(fenced(yaml));
+const fieldsOf = async (yaml: string): Promise<unknown> => {
+  const read = await readFrontmatter(fenced(yaml));
   return "value" in read ? read.value : read.problem;
 };
 
@@ -20,8 +20,8 @@ describe("where it stands", () => {
     ["a byte order mark", "\uFEFF---\nname: a\n---\n"],
     ["blanks behind the marks", "--- \nname: a\n---\t\ntext"],
     ["no text behind it", "---\nname: a\n---"],
-  ])("%s -> read", (_, text) => {
-    expect(readFrontmatter(text)).toEqual({ value: { name: "a" } });
+  ])("%s -> read", async (_, text) => {
+    expect(await readFrontmatter(text)).toEqual({ value: { name: "a" } });
   });
 
   test.each<[string, string]>([
@@ -36,27 +36,29 @@ describe("where it stands", () => {
     ["a megabyte that never closes", `---\n${"a: b\n".repeat(200_000)}`],
     ["a megabyte of blanks behind the mark", `---${" ".repeat(1_000_000)}\nname: a\n---\n`],
     ["many marks that are not closed", `---\n${"---   x\n".repeat(9_000)}`],
-  ])("%s -> none", (_, text) => {
-    expect(readFrontmatter(text)).toEqual({ problem: NONE });
+  ])("%s -> none", async (_, text) => {
+    expect(await readFrontmatter(text)).toEqual({ problem: NONE });
   });
 
-  test("the first mark ends it, also within a text of several lines", () => {
-    expect(readFrontmatter("---\nname: a\n---\nb: c\n---\n")).toEqual({ value: { name: "a" } });
+  test("the first mark ends it, also within a text of several lines", async () => {
+    expect(await readFrontmatter("---\nname: a\n---\nb: c\n---\n")).toEqual({ value: { name: "a" } });
   });
 });
 
-test("words and dates stay the text that JSON has for them; numbers, null and booleans do not", () => {
+test("words and dates stay the text that JSON has for them; numbers, null and booleans do not", async () => {
   expect(
-    fieldsOf("a: yes\nb: no\nc: on\nd: 2024-01-02\ne: 12:30\nf: 1.0\ng: true\nh: null\ni: ~\nj:"),
+    await fieldsOf("a: yes\nb: no\nc: on\nd: 2024-01-02\ne: 12:30\nf: 1.0\ng: true\nh: null\ni: ~\nj:"),
   ).toEqual({
     ...{ a: "yes", b: "no", c: "on", d: "2024-01-02", e: "12:30" },
     ...{ f: 1, g: true, h: null, i: null, j: null },
   });
 });
 
-test("lists, nested fields and long texts, as skills have them", () => {
+test("lists, nested fields and long texts, as skills have them", async () => {
   expect(
-    fieldsOf("allowed-tools: [Bash, 'Read(*)']\nmetadata:\n  a: b\nx: |\n  one\n  two\ny: >-\n  one\n  two"),
+    await fieldsOf(
+      "allowed-tools: [Bash, 'Read(*)']\nmetadata:\n  a: b\nx: |\n  one\n  two\ny: >-\n  one\n  two",
+    ),
   ).toEqual({
     "allowed-tools": ["Bash", "Read(*)"],
     metadata: { a: "b" },
@@ -84,8 +86,8 @@ describe("what no skill needs", () => {
     ["10,000 nested lists", `a: ${"[".repeat(10_000)}${"]".repeat(10_000)}`],
     ["10,000 nested fields in a line", `a: ${"{a: ".repeat(10_000)}1${"}".repeat(10_000)}`],
     ["a control character", "a: x\u0000y"],
-  ])("%s -> refused", (_, yaml) => {
-    expect(fieldsOf(yaml)).toBe(NO_YAML);
+  ])("%s -> refused", async (_, yaml) => {
+    expect(await fieldsOf(yaml)).toBe(NO_YAML);
   });
 
   test.each<[string, string, string]>([
@@ -93,12 +95,12 @@ describe("what no skill needs", () => {
     ["a list", "- a\n- b", NO_FIELDS],
     ["17 levels", `a: ${"[".repeat(17)}${"]".repeat(17)}`, TOO_LONG],
     ["3,000 values", `a: [${"1,".repeat(3_000)}]`, TOO_LONG],
-  ])("%s -> refused", (_, yaml, problem) => {
-    expect(fieldsOf(yaml)).toBe(problem);
+  ])("%s -> refused", async (_, yaml, problem) => {
+    expect(await fieldsOf(yaml)).toBe(problem);
   });
 
-  test("fields of a prototype -> plain fields, and no object gets them", () => {
-    const value = fieldsOf("__proto__:\n  polluted: true\nconstructor:\n  prototype: {polluted: true}");
+  test("fields of a prototype -> plain fields, and no object gets them", async () => {
+    const value = await fieldsOf("__proto__:\n  polluted: true\nconstructor:\n  prototype: {polluted: true}");
     expect(Object.keys(value as object)).toEqual(["__proto__", "constructor"]);
     expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
     expect(({} as Record<string, unknown>).polluted).toBeUndefined();
