@@ -12,7 +12,7 @@ import { type ModelTurn, toolResultTexts } from "../support/model.ts";
 import { type PiHome, runPrint } from "../support/pi-run.ts";
 import { openTerminal } from "../support/terminal.ts";
 import { dialogsOf, type Opened, open, PATIENCE_MS } from "./rpc-support.ts";
-import { call, ENTRY, home, model, onCleanup, root, searchFor } from "./support.ts";
+import { call, ENTRY, home, model, onCleanup, once, root, searchFor } from "./support.ts";
 
 const hasTmux = spawnSync("tmux", ["-V"]).status === 0;
 const SERVER = join(root, "test/fixtures/servers/skills.mjs");
@@ -117,64 +117,53 @@ describe("without a person", () => {
     expect((await at.requests()).filter((line) => line.startsWith("skills/"))).toEqual([]);
   });
 
-  test("a file as a resource, by its tool and by a template -> it is no resource; the way to it is named", async () => {
-    const at = await served(ALLOWED);
-    const [none, template] = await printed(
-      at,
-      searchFor("select:docs__get_pdf_processing_skill_md"),
-      select("docs__get_any_file"),
-      call("docs__get_any_file", { path: "pdf-processing/SKILL.md" }),
-    ).then(([first, , third]) => [first, third]);
-    expect(none).toContain("No such tool");
-    expect(template).toContain("is a file of the skill pdf-processing of docs");
-  });
-
-  test("a skill by its address, and one within another -> each is a skill of its own", async () => {
+  test("other ways to a file, a skill by its address, one within another -> one way each; nothing else is requested", async () => {
     const at = await served(ALLOWED);
     const address = "skill://pdf-processing/nested/forms/SKILL.md";
-    const [, loaded, unknown] = await printed(
+    const files = ["../other/SKILL.md", "no-such.md", "https://example.com/x", "skill://other/SKILL.md"];
+    const [none, , template, , nested, unknown, , ...refused] = await printed(
       at,
+      select("docs__get_pdf_processing_skill_md"),
+      select("docs__get_any_file"),
+      call("docs__get_any_file", { path: "pdf-processing/SKILL.md" }),
       select("docs__skill_by_address"),
       call("docs__skill_by_address", { uri: address }),
       call("docs__skill_by_address", { uri: "skill://none/SKILL.md" }),
+      select(SKILL),
+      ...files.map((file) => call(SKILL, { file })),
     );
-    expect(loaded).toContain(`[This is the skill forms of the MCP server docs, ${address}.`);
+    expect(none).toContain("No such tool");
+    expect(template).toContain("is a file of the skill pdf-processing of docs");
+    expect(nested).toContain(`[This is the skill forms of the MCP server docs, ${address}.`);
     expect(unknown).toContain("docs serves no skill skill://none/SKILL.md");
+    expect(refused.map((text) => /is no file of|has no file/.test(text))).toEqual(files.map(() => true));
+    expect((await at.requests()).filter((line) => line.startsWith("resources/read"))).toEqual([
+      `resources/read ${address}`,
+      "resources/read skill://pdf-processing/SKILL.md",
+    ]);
   });
 
-  test("its own tools, a file beside it, another address -> refused without a request", async () => {
-    const at = await served(ALLOWED);
-    const files = ["../other/SKILL.md", "no-such.md", "https://example.com/x", "skill://other/SKILL.md"];
-    const results = await printed(at, select(SKILL), ...files.map((file) => call(SKILL, { file })));
-    expect(results.slice(1).map((text) => /is no file of|has no file/.test(text))).toEqual(
-      files.map(() => true),
-    );
-    expect((await at.requests()).filter((line) => line.startsWith("resources/read"))).toHaveLength(1);
-  });
-
-  test("a kept yes, then a changed file -> loaded without a question, then refused", async () => {
+  test("a kept yes -> loaded without a question, and what it leads to is refused, in a codemode script too; a changed file asks again", async () => {
+    const settings = { defaultTools: ["bash", "ToolSearch", "codemode"] };
     const at = await served();
+    await writeFile(join(at.at.agentDir, "settings.json"), JSON.stringify(settings));
     await allowAlways(at);
-    const [loaded, ran] = await printed(at, select(SKILL), bash("echo ran"));
+    const code = `try { return await tools.bash({ command: "echo ran" }); } catch (error) { return String(error.message); }`;
+    const [loaded, ran, script] = await printed(
+      at,
+      select(SKILL),
+      bash("echo ran"),
+      call("codemode", { code }),
+    );
     expect(loaded).toContain("Read references/FORMS.md first.");
     expect(ran).toMatch(
       /^bash was not run: the skill pdf-processing of the MCP server docs is in the conversation/,
     );
-    await writeFile(join(at.skills, "pdf-processing/references/FORMS.md"), "changed");
-    const [again] = await printed(at, select(SKILL));
-    expect(again).toContain("the user has not allowed this skill");
-  });
-
-  test("codemode -> bash within a script is refused like bash itself", async () => {
-    const at = await served();
-    await allowAlways(at);
-    await writeFile(
-      join(at.at.agentDir, "settings.json"),
-      JSON.stringify({ defaultTools: ["bash", "ToolSearch", "codemode"] }),
-    );
-    const code = `await tools.${SKILL}({}); try { return await tools.bash({ command: "echo ran" }); } catch (error) { return String(error.message); }`;
-    const [script] = await printed(at, call("codemode", { code }));
     expect(script).toContain("bash was not run: the skill pdf-processing");
+    const inScript = `await tools.${SKILL}({}); ${code}`;
+    expect((await printed(at, call("codemode", { code: inScript })))[0]).toContain("bash was not run");
+    await writeFile(join(at.skills, "pdf-processing/references/FORMS.md"), "changed");
+    expect((await printed(at, select(SKILL)))[0]).toContain("the user has not allowed this skill");
   });
 });
 
@@ -210,10 +199,18 @@ async function answering(pi: Opened, turns: ModelTurn[], ...answers: string[]) {
 const LOAD = "Load it for this session";
 const RUN = "Yes, here and for the rest of this session";
 
+/** One Pi for the tests over RPC, each in a session of its own. */
+const kept = once(async () => opened((await served()).at));
+
+async function anotherSession(): Promise<Opened> {
+  const pi = await kept();
+  await pi.rpc.request({ type: "new_session" }, PATIENCE_MS);
+  return pi;
+}
+
 describe("over RPC", () => {
   test("load, bash twice, load again -> asked once for the skill and once for what runs, each with what it is about", async () => {
-    const { at } = await served();
-    const pi = await opened(at);
+    const pi = await anotherSession();
     const { titles, texts } = await answering(pi, [select(SKILL), bash("echo one")], LOAD, RUN);
     expect(titles[0]).toMatch(/^Load the skill pdf-processing of the MCP server docs\?/);
     expect(titles[0]).toContain("references/FORMS.md");
@@ -227,8 +224,7 @@ describe("over RPC", () => {
   });
 
   test("no -> it is not loaded and bash asks nothing; loaded and no -> bash does not run", async () => {
-    const { at } = await served();
-    const pi = await opened(at);
+    const pi = await anotherSession();
     const first = await answering(pi, [select(SKILL), bash("echo one")], "No");
     expect(first.texts.join("\n")).toContain("the user said no");
     expect(first.texts.join("\n")).toContain("one");
@@ -237,15 +233,14 @@ describe("over RPC", () => {
   });
 
   test("its command -> the person's word is the yes; what it leads to asks", async () => {
-    const { at } = await served();
-    const pi = await opened(at);
+    const pi = await anotherSession();
+    // The second turn is left for what the command begins.
+    await pi.prompt({ text: "hi" }, { text: "ok" });
     const from = pi.rpc.events.length;
     const sent = pi.scripted.requests.length;
-    pi.prompt({ text: "ok" }).catch(() => undefined);
     await pi.rpc.command("/mcp__docs__pdf-processing fill the form", PATIENCE_MS);
-    await expect
-      .poll(() => JSON.stringify(pi.scripted.requests.slice(sent)), { timeout: PATIENCE_MS })
-      .toContain("Read references/FORMS.md first.");
+    await pi.rpc.waitFor(({ type }) => type === "agent_settled", PATIENCE_MS, from);
+    expect(JSON.stringify(pi.scripted.requests.slice(sent))).toContain("Read references/FORMS.md first.");
     expect(JSON.stringify(pi.scripted.requests.slice(sent))).toContain("fill the form");
     expect(dialogsOf(pi.rpc, from)).toEqual([]);
     const { asked, texts } = await answering(pi, [bash("echo one")], "No");
