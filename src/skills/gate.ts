@@ -8,6 +8,7 @@ import type { BlockedCall, PiContext } from "../pi/api.ts";
 import { serverName } from "../report/server-name.ts";
 import type { LoadedSkill } from "../shared/protocol/calls.ts";
 import { isObject } from "../shared/protocol/values.ts";
+import { counted } from "../shared/text/amounts.ts";
 import { oneLine } from "../shared/text/unprintable.ts";
 import { askToRun } from "../ui/skills/questions.ts";
 import {
@@ -57,10 +58,16 @@ function read({ sessionManager }: PiContext, standing: Standing): void {
   standing.isKnown = true;
 }
 
-/** For example `run` and `shell` of `runShell` and `run_shell`. */
+/** Files whose commands run once they are written: lists of MCP servers, which are followed, and what Pi loads. */
+const RUNS_WHEN_WRITTEN = /(?:^|[\\/])(?:\.pi[\\/].*|\.?mcp[^\\/]*\.json\w?|\.claude\.json)$/is;
+
+const writesCommands = (toolName: string, { path }: Record<string, unknown>): boolean =>
+  (toolName === "write" || toolName === "edit") && typeof path === "string" && RUNS_WHEN_WRITTEN.test(path);
+
+/** For example `run` and `shell` of `runShell`, `RUNShell` and `run_shell`. */
 const wordsOf = (name: string): string[] =>
   name
-    .replace(/([a-z])([A-Z])/g, "$1 $2")
+    .replace(/([a-z])([A-Z])|([A-Z])([A-Z][a-z])/g, "$1$3 $2$4")
     .toLowerCase()
     .split(/[^a-z]+/);
 
@@ -69,7 +76,7 @@ const runsCode = ({ annotations, tool }: CatalogTool): boolean =>
 
 /** The skills that the call must wait for; `each`: the person is asked at each such call. */
 function waitsFor(
-  { toolName }: ToolAboutToRun,
+  { toolName, input }: ToolAboutToRun,
   tool: CatalogTool | undefined,
   { pi, standing }: Judging,
 ): { skills: LoadedSkill[]; each: boolean } {
@@ -82,16 +89,27 @@ function waitsFor(
   }
   const known = pi.getAllTools().find(({ name }) => name === toolName);
   const isOwn = known?.sourceInfo?.path.startsWith(BUILT_IN) === true;
-  const isHarmless = isOwn ? HARMLESS.has(toolName) : known?.annotations?.readOnlyHint === true;
+  const isHarmless = isOwn
+    ? HARMLESS.has(toolName) && !writesCommands(toolName, input)
+    : known?.annotations?.readOnlyHint === true;
   return { skills: isHarmless ? [] : skills, each: false };
 }
 
 const NAME_CHARS = 200;
+const SKILL_CHARS = 64;
 
-const named = (skills: readonly LoadedSkill[]): string =>
-  skills
-    .map(({ name, server }) => `${oneLine(name, NAME_CHARS)} of the MCP server ${serverName(server)}`)
-    .join(" and ");
+/** Skills that a question names: more of them would push its choices off a small screen. */
+const NAMED = 2;
+
+function named(skills: readonly LoadedSkill[]): string {
+  const names = skills.map(
+    ({ name, server }) => `${oneLine(name, SKILL_CHARS)} of the MCP server ${serverName(server)}`,
+  );
+  const more = names.length - NAMED;
+  return more <= 0
+    ? names.join(" and ")
+    : `${names.slice(0, NAMED).join(", ")} and ${counted(more, "more skill")}`;
+}
 
 const block = (reason: string): BlockedCall => ({ block: true, reason });
 

@@ -179,6 +179,30 @@ describe("what waits", () => {
     expect(await loaded().runs(tool)).toBe(true);
   });
 
+  test.each([
+    ...["/home/a/.pi/agent/mcp.json", "~/.pi/agent/extensions/x.ts", ".mcp.json", "mcp-skills.json"],
+    ...["C:\\Users\\a\\.PI\\agent\\settings.json", "/home/a/.claude.json", ".cursor/mcp.JSON"],
+  ])("a file whose commands run once it is written: %s -> asked, unless it is only read", async (path) => {
+    for (const tool of ["write", "edit"])
+      expect(await loaded().call(tool, { path })).toMatchObject({ block: true });
+    expect(await loaded().call("read", { path })).toBeUndefined();
+  });
+
+  test.each(["src/a.ts", "docs/mcp.md", "data.json", "api/pi/x.ts"])(
+    "another file: %s -> written",
+    async (path) => {
+      for (const tool of ["write", "edit"]) expect(await loaded().call(tool, { path })).toBeUndefined();
+    },
+  );
+
+  test.each(["runShell", "RUNShell", "run_shell", "x-exec2"])(
+    "a tool of another server, %s -> asked",
+    async (tool) => {
+      const at = loaded({ servers: [{ name: "web", tools: [{ tool }] }] });
+      expect(await at.runs(`web__${tool.replaceAll("-", "_")}`)).toBe(false);
+    },
+  );
+
   test("the shell within codemode -> asked, as it is a call of its own", async () => {
     const at = loaded();
     expect(await at.runs("codemode")).toBe(true);
@@ -224,6 +248,14 @@ describe("the question", () => {
     await at.call("bash");
     expect(at.titles()).toHaveLength(1);
     expect(at.titles()[0]).toContain("pdf of the MCP server docs and deploy of the MCP server web");
+  });
+
+  test("ten skills -> it names two and counts the others, so that the choices stay on a small screen", async () => {
+    const many = Array.from({ length: 9 }, (_, at) => ({ ...OTHER, name: `${"x".repeat(63)}${at}` }));
+    const at = loaded({}, ...many.map((skill, at) => ({ ...skill, uri: `skill://${at}/SKILL.md` })));
+    await at.call("bash", { command: "echo" });
+    expect(at.titles()[0]).toContain("of the MCP server web and 8 more skills is in the conversation");
+    expect(at.titles()[0]?.length).toBeLessThan(400);
   });
 
   test("two skills, and a tool of one of their servers -> only the other one counts", async () => {
