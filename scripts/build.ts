@@ -20,6 +20,7 @@ import {
   oneLaterFile,
   root,
   SCREENS,
+  YAML,
 } from "./build/outputs.ts";
 import {
   idTables,
@@ -101,7 +102,7 @@ const builds: BuildOptions[] = [
     entryPoints: { connection: CONNECTION, cache: "workers/cache.ts", heavy: "workers/heavy.ts" },
     splitting: true,
     outdir: "dist/workers",
-    plugins: [oneFileAtStart, ...(worker.plugins ?? []), idTables],
+    plugins: [builtApart(YAML, "./yaml.js"), oneFileAtStart, ...(worker.plugins ?? []), idTables],
   },
   {
     entryPoints: ["src/cli/cli.ts"],
@@ -131,6 +132,7 @@ const builds: BuildOptions[] = [
     outdir: "dist/workers",
     plugins: [...(worker.plugins ?? []), idTables],
   },
+  { entryPoints: { yaml: YAML }, outdir: "dist/workers" },
   // piscina starts its threads from a separate file, which it expects beside the bundle.
   {
     entryPoints: ["node_modules/piscina/dist/worker.js"],

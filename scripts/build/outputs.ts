@@ -68,6 +68,9 @@ export const builtApart = (file: string, output: string): Plugin => ({
 /** The connection worker's first file. */
 export const CONNECTION = "workers/connection.ts";
 
+/** What the thread for long messages loads later, too: in the outputs below such an `import()` starts a connection worker. */
+export const YAML = "workers/connection/skills/yaml.ts";
+
 /**
  * Makes one file of what the connection worker evaluates at its start. esbuild puts modules into one chunk if the same
  * entries reach them, and every `import()` is an entry: without this the start would open thirty small files. So each

@@ -246,6 +246,14 @@ describe("built files", () => {
     expect(await sizeOf(atStart)).toBeLessThan(0.6 * (await sizeOf(all)));
   });
 
+  test("the thread for long messages never loads what starts a connection worker", async () => {
+    const files = await filesOf("dist/workers/heavy.js", true);
+    expect(files).toContain("dist/workers/heavy.js");
+    const sources = (await Promise.all(files.map(sourcesOf))).flat();
+    expect(sources).toContain("workers/connection/skills/check.ts");
+    expect(sources).not.toContain("workers/connection.ts");
+  });
+
   test("a session without a remote server evaluates nothing of HTTP and of a sign-in", async () => {
     const files = await evaluatedAtOnce("workers/connection.ts");
     expect(files).toContain("workers/connection/auth/auth.ts");

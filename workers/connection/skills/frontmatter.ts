@@ -17,7 +17,7 @@ export async function readFrontmatter(
   const start = text.length > CHARS ? `${text.slice(0, CHARS)}…` : text;
   const [, yaml] = FENCED.exec(start) ?? [];
   if (yaml === undefined) return { problem: "it has no frontmatter" };
-  const { CORE_SCHEMA, load } = await import("js-yaml");
+  const { CORE_SCHEMA, load } = await import("./yaml.ts");
   let value: unknown;
   try {
     value = load(yaml, { schema: CORE_SCHEMA, maxAliases: 0 });
