@@ -1,13 +1,18 @@
 /** The text of `/mcp skills`: which skills servers offer, and why some cannot be loaded. Pure. */
 import type { ServerSkills, ShownSkill } from "../shared/protocol/calls.ts";
 import { counted } from "../shared/text/amounts.ts";
+import { oneLine } from "../shared/text/unprintable.ts";
 import { serverName } from "./server-name.ts";
 
 const LINES = 200;
+/** Of a description: a skill has two lines on a small screen. */
+const DESCRIPTION_CHARS = 100;
 
 /** For example `pdf-processing - Extract and fill PDF documents (3 files, 1.2 KB)`. */
 export const skillLine = ({ name, description, size, problem }: ShownSkill): string =>
-  problem === undefined ? `${name} - ${description} (${size})` : `${name} - cannot be loaded: ${problem}`;
+  problem === undefined
+    ? `${name} - ${oneLine(description, DESCRIPTION_CHARS)} (${size})`
+    : `${name} - cannot be loaded: ${problem}`;
 
 function linesOf({ server, policy, skills }: ServerSkills): string[] {
   const name = serverName(server);

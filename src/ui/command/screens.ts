@@ -61,14 +61,23 @@ async function absent(server: string | undefined, host: McpHost): Promise<string
 
 const status = async ({ ask }: McpHost): Promise<string> => renderStatus(await ask("status", {}));
 
-async function resources(server: string | undefined, host: McpHost): Promise<string> {
-  const known = await host.ask("listResources", { server });
+/** The servers' lists in words, or why the named server has none. */
+async function offered<T>(
+  server: string | undefined,
+  host: McpHost,
+  { known, render }: { known: readonly T[]; render: (known: readonly T[]) => string },
+): Promise<string> {
   const why = await absent(server, host);
-  if (why !== undefined || server === undefined || known.length > 0) return why ?? renderResources(known);
+  if (why !== undefined || server === undefined || known.length > 0) return why ?? render(known);
   return unknownText(
     server,
     host.servers().map(({ name }) => name),
   );
+}
+
+/** A session of one command ends before its servers have told what they offer. */
+async function settled({ ctx, host }: Pick<Given, "ctx" | "host">): Promise<void> {
+  if (!ctx.hasUI) await host.ask("settleTools", { timeoutMs: LIMITS.startupTimeoutMs });
 }
 
 async function tool(name: string, host: McpHost): Promise<string> {
@@ -191,13 +200,16 @@ interface Given {
 const DO: Readonly<Record<Exclude<keyof typeof WORDS, ActionName>, (given: Given) => Promise<unknown>>> = {
   status: ({ host }) => status(host),
   tools: async ({ ctx, server, host }) => {
-    // A session of one command ends before its servers have told their tools.
-    if (!ctx.hasUI) await host.ask("settleTools", { timeoutMs: LIMITS.startupTimeoutMs });
+    await settled({ ctx, host });
     return (await absent(server, host)) ?? renderTools(host.catalog(), await plannedServers(host), server);
   },
   tool: ({ server = "", host }) => tool(server, host),
-  resources: ({ server, host }) => resources(server, host),
-  skills: async ({ server, host }) => renderSkills(await host.ask("listSkills", { server })),
+  resources: async ({ server, host }) =>
+    offered(server, host, { known: await host.ask("listResources", { server }), render: renderResources }),
+  skills: async ({ ctx, server, host }) => {
+    await settled({ ctx, host });
+    return offered(server, host, { known: await host.ask("listSkills", { server }), render: renderSkills });
+  },
   reconnect: ({ server, ctx, host }) => reconnect(server, ctx, host),
   try: ({ rest, ctx, host }) => tryNamed(rest, ctx, host),
   auth: async ({ server, ctx, host }) => askedKey(await host.signIn(server), ctx, host.ask),

@@ -135,7 +135,7 @@ export async function prepareSkill(
     const remedy = `Only the user can allow it: "skills": {"dynamic": true} of ${name} in ${server.definition.file}.`;
     throw refused(
       name,
-      `${called} was not loaded: its files change each time, so nobody can check them.`,
+      `The skill ${shown(skill.name)} of ${name} was not loaded: its files change each time, so nobody can check them.`,
       undefined,
       remedy,
     );
@@ -175,7 +175,7 @@ export async function prepareSkill(
   const within = skill.resources.filter((file) => (pathIn(skill, file.uri) ?? "").startsWith(folder));
   if (within.length === 0 || (folder === "" && written === undefined)) {
     const has = listText(skill, skill.resources);
-    throw refused(name, `${called} has no file ${shown(path)}. Its files: ${has}.`, "not-listed");
+    throw refused(name, `There is no file ${quoted(path)} in ${called}. Its files: ${has}.`, "not-listed");
   }
   const where = folder === "" ? "" : ` in ${shown(folder)}`;
   const text = `${counted(within.length, "file")}${where} of ${called}: ${listText(skill, within)}.`;

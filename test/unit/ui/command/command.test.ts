@@ -131,6 +131,47 @@ describe("/mcp", () => {
     },
   );
 
+  const PDF = {
+    uri: "skill://pdf/SKILL.md",
+    name: "pdf",
+    description: "Reads PDF files. ".repeat(20),
+    size: "2 files, 1 KB",
+    tool: "skill_pdf",
+  };
+  const BROKEN = {
+    uri: "skill://x/SKILL.md",
+    name: "x",
+    description: "X",
+    size: "",
+    problem: "it has no description",
+  };
+  const HINT = "\nA skill is loaded when the model selects it, or by its command /mcp__<server>__<skill>.";
+  const OFFERED = [
+    { server: "fs", policy: "ask", skills: [PDF, BROKEN] },
+    { server: "git", policy: "ask", skills: undefined },
+  ];
+  it.each([
+    [
+      "skills",
+      OFFERED,
+      undefined,
+      `fs: 2 skills\n  pdf - ${PDF.description.slice(0, 99)}… (2 files, 1 KB)\n  x - cannot be loaded: it has no description${HINT}`,
+    ],
+    ["skills git", OFFERED.slice(1), "git", `git: serves no skills, or has never been connected${HINT}`],
+    ["skills nope", [], "nope", "No server named nope is configured. Configured: fs, git, github."],
+    ["skills", OFFERED.slice(1, 1), undefined, "No server offers a skill, as far as is known."],
+  ])("%j -> the skills that the worker knows, in two lines each", async (args, known, server, text) => {
+    const { notices, asked } = await run(args, { answers: { listSkills: () => known } });
+    expect(notices).toEqual([[text, "info"]]);
+    expect(asked[0]).toEqual(["listSkills", { server }]);
+  });
+
+  test("skills in a session of one command -> the servers' lists are waited for", async () => {
+    const answers = { listSkills: () => OFFERED, settleTools: () => ({ pending: [] }) };
+    const { asked } = await run("skills", { answers, hasUI: false });
+    expect(asked.map(([method]) => method)).toEqual(["settleTools", "listSkills"]);
+  });
+
   test("more resources than a notice holds -> cut, and how to see more", async () => {
     const resources = Array.from({ length: 400 }, () => DOC);
     const answers = { listResources: () => [{ server: "fs", resources, templates: [] }] };
@@ -533,10 +574,10 @@ describe("completeMcp", () => {
   const off = makeStatus("gone", { state: "disabled" });
   const KNOWN = { servers: () => [...SERVERS, off], catalog: () => CATALOG };
   const ALL =
-    "status|tools|tool|try|resources|reconnect|auth|logout|add|import|remove|enable|disable|edit|trust|stats|hub|logs|doctor|help";
+    "status|tools|tool|try|resources|skills|reconnect|auth|logout|add|import|remove|enable|disable|edit|trust|stats|hub|logs|doctor|help";
   it.each([
     ["", ALL],
-    ["s", "status|stats"],
+    ["s", "status|skills|stats"],
     ["too", "tools|tool"],
     ["tools ", "tools fs|tools git|tools github|tools gone"],
     ["tools gi", "tools git|tools github"],
