@@ -117,12 +117,14 @@ describe("many MiB of empty objects", () => {
     async (_method, _mebibytes, _idPlace, state, words, name) => {
       const { report } = await together();
       const failed = resultOf(report, name);
-      expect(failed).toMatchObject({
-        code: "message_too_large",
-        data: { server: name, limitValues: 2_000_000 },
-      });
-      expect(failed?.message?.replaceAll(name, "bad")).toMatch(words);
-      expect(failed?.message).toMatch(DENSE);
+      expect(failed).toMatchObject({ code: "message_too_large", data: { server: name } });
+      // On a machine that is slow at the moment the limit of time comes first.
+      const isSlow = failed?.data?.limitMs !== undefined;
+      if (!isSlow) expect(failed?.data?.limitValues).toBe(2_000_000);
+      expect(failed?.message?.replaceAll(name, "bad")).toMatch(
+        isSlow ? /takes more than 2 s to read/ : words,
+      );
+      expect(failed?.message).toMatch(isSlow ? /\d MiB/ : DENSE);
       expect(serverOf(report, name)).toMatchObject({ state });
     },
   );

@@ -233,7 +233,8 @@ export const SIGNS: readonly Row[] = [
   {
     name: "a server that names impossible sizes for its results: the usual limit, or half a megabyte at most",
     finding: "own",
-    // The row counts the characters itself: half a megabyte is more than other rows let pass.
+    // The row counts the characters itself: half a megabyte is more than other rows let pass, also in the history of a session.
+    alone: "home",
     checks: ["lives", "neighbour", "main"],
     server: answered({
       "tools/list": listOf(
