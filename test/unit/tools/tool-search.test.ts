@@ -472,3 +472,65 @@ describe("ToolSearch: the words of a server cannot look like lines of the answer
     expect(text.split("\n").slice(1)).toEqual(["- s__go() - Goes."]);
   });
 });
+
+describe("ToolSearch: skills", () => {
+  const schema = (required?: string[]) => ({ type: "object", ...(required ? { required } : {}) });
+  const catalog = makeCatalog([
+    {
+      name: "docs",
+      tools: [
+        ...["a", "b", "c", "d"].map((name) => ({
+          tool: `skill_${name}`,
+          description: `Skill ${name}: reads PDF.`,
+          kind: "skill" as const,
+          schema: schema(),
+        })),
+        { tool: "skill_by_address", kind: "skill", schema: schema(["uri"]) },
+        { tool: "skill_of_the_server_itself" },
+      ],
+    },
+  ]);
+
+  /** Selects or searches; `executeTool` answers as Pi does, also for a call that was blocked. */
+  async function find(query: string, refuse: (tool: CatalogTool) => boolean = () => false) {
+    const calls: [string, object][] = [];
+    const host = toolHost({
+      catalog: () => catalog,
+      servers: () => [status("docs")],
+      forModel: (_callId, task) => task(),
+      activate: (tools) => ({ active: tools.filter((tool) => !refuse(tool)), refused: tools.filter(refuse) }),
+    });
+    const ctx = {
+      sessionManager: { getBranch: () => [] },
+      executeTool: async (name: string, args: object) => {
+        calls.push([name, args]);
+        return { result: { content: [{ type: "text", text: `text of ${name}` }], details: {} } };
+      },
+    };
+    const tool = createToolSearch("d", host);
+    const { content } = await tool.execute("c", { query }, undefined, undefined, ctx as never);
+    const [, ...texts] = content.map((block) => (block.type === "text" ? block.text : ""));
+    return { calls, texts };
+  }
+
+  test("selected by name -> its text, by a call that extensions see", async () => {
+    expect(await find("select:docs__skill_a")).toEqual({
+      calls: [["docs__skill_a", {}]],
+      texts: ["text of docs__skill_a"],
+    });
+  });
+
+  test("found by words, or one that Pi does not accept -> not loaded", async () => {
+    expect((await find("skill that reads pdf")).calls).toEqual([]);
+    expect((await find("select:docs__skill_a", () => true)).calls).toEqual([]);
+  });
+
+  test("one that needs an address, and a server's own tool of such a name -> not called", async () => {
+    expect((await find("select:docs__skill_by_address,docs__skill_of_the_server_itself")).calls).toEqual([]);
+  });
+
+  test("more than three -> the first three", async () => {
+    const { calls } = await find("select:docs__skill_a,docs__skill_b,docs__skill_c,docs__skill_d");
+    expect(calls.map(([name]) => name)).toEqual(["docs__skill_a", "docs__skill_b", "docs__skill_c"]);
+  });
+});

@@ -42,11 +42,18 @@ export interface Called {
 export function callTool(server: Server, asked: Asked, onYes?: () => void): Promise<Called> {
   return server.during(async () => {
     const { args, signal, byPerson } = asked;
+    const judged = ({ tool, skill }: Ready) => {
+      const loads = skill && { of: skill.skill, byPerson: byPerson === true };
+      return server.approvals.of({ definition: server.definition, tool, args, signal, loads });
+    };
     let ready = await prepare(server, asked);
-    const { tool, skill } = ready;
-    const loads = skill && { of: skill.skill, byPerson: byPerson === true };
-    const waiting = server.approvals.of({ definition: server.definition, tool, args, signal, loads });
-    let again = () => prepare(server, asked);
+    const waiting = judged(ready);
+    // The server is not the one that was remembered: what it has now may need a yes that the remembered one did not.
+    let again = async (): Promise<Ready> => {
+      const now = await prepare(server, asked);
+      await judged(now);
+      return now;
+    };
     if (waiting) {
       const yes = await waiting;
       onYes?.();

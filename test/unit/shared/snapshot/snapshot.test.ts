@@ -30,6 +30,8 @@ const SNAPSHOT = makeSnapshot([
     tools: [
       { tool: "read_file", schema: { type: "object", properties: { path: { type: "string" } } } },
       { tool: "write_file", annotations: { destructiveHint: true } },
+      { tool: "get_note", annotations: { readOnlyHint: true }, kind: "resource" },
+      { tool: "skill_pdf", direct: true, kind: "skill" },
     ],
   },
   { name: "empty", project: true, tools: [] },

@@ -174,9 +174,15 @@ describe("findEntry", () => {
 
   test("all fields -> the same fields without broken items", () => {
     const tool = { name: "t", title: "T", outputSchema: { type: "object" }, annotations: { title: "A" } };
-    const full = entry("h", { tools: [tool], resources: [1], prompts: [2], instructions: "Use it." });
+    const full = entry("h", {
+      tools: [tool],
+      resources: [1],
+      prompts: [2],
+      skills: [3],
+      instructions: "Use it.",
+    });
     expect(findEntry(slots({ s: full }), "s", ["h"], NOW)?.entry).toEqual(full);
-    const broken = { ...full, resources: 1, prompts: {}, instructions: null };
+    const broken = { ...full, resources: 1, prompts: {}, skills: "x", instructions: null };
     expect(findEntry(slots({ s: broken }), "s", ["h"], NOW)?.entry).toEqual({
       configHash: "h",
       tools: [tool],
@@ -276,6 +282,13 @@ describe("changeSlots: what survives", () => {
       resources: [],
       prompts: [],
     });
+  });
+
+  test("skills that the server no longer serves -> removed, since a person's yes is about what it serves now", () => {
+    const stored = entry("h", { skills: [1] });
+    expect(changeOf({ s: stored }, { entries: { s: entry("h") } })?.s).not.toHaveProperty("skills");
+    const asked = entry("h", { skills: [2] });
+    expect(changeOf({ s: stored }, { entries: { s: asked } })?.s).toMatchObject({ skills: [2] });
   });
 
   test("instructions that the server no longer gives -> removed", () => {

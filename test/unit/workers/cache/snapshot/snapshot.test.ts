@@ -560,6 +560,17 @@ it.each(["two words", "a=b", 'q"', "", "x".repeat(LIMITS.promptArgumentChars + 1
   },
 );
 
+test("a skill of the name of a prompt, and two skills of one name -> each is a command of its own", () => {
+  const skill = (skillTool: string) => ({ name: "deploy", description: "Deploys.", skillTool });
+  const commands = promptCommands([
+    server("s", [{ name: "deploy" }, skill("skill_deploy_a"), skill("skill_deploy_b")]),
+  ]);
+  const found = [...commands.values()].flat();
+  expect(new Set(found.map(({ command }) => command)).size).toBe(3);
+  expect(found.map(({ skillTool }) => skillTool)).toEqual([undefined, "skill_deploy_a", "skill_deploy_b"]);
+  for (const { command } of found) expect(command).toMatch(/^mcp__s__deploy/);
+});
+
 test("more prompts than commands -> each server has its first ones", () => {
   const many = Array.from({ length: 200 }, (_, i) => ({ name: `p${i}` }));
   const names = commandsOf(server("many", many), server("few", [{ name: "one" }, { name: "two" }]));
