@@ -150,6 +150,9 @@ function shortNames(tools: readonly NamedTool[], wanted: readonly string[]): (st
   });
 }
 
+/** More than hashes are ever tried for one name. */
+const REPEATED = 1_000_000;
+
 /** Gives every tool without a name its whole name, and a hash if another tool has that name. */
 function settle(
   tools: readonly NamedTool[],
@@ -162,6 +165,14 @@ function settle(
   tools.forEach((tool, i) => {
     names[i] ??= fitted(plain[i] ?? "", tool);
   });
+  // Two of one server with one name would have one hash for ever.
+  const seen = new Map<string, number>();
+  const repeats = tools.map(({ server, tool }) => {
+    const key = `${server}\u0000${tool}`;
+    const before = seen.get(key) ?? 0;
+    seen.set(key, before + 1);
+    return before * REPEATED;
+  });
   // A hashed name may equal a plain name or, rarely, another hashed name: then both are hashed again with another salt.
   // A hashed name never returns to its plain form, so this ends.
   for (let salt = 0; ; salt++) {
@@ -170,7 +181,7 @@ function settle(
     const unsettled = names.map((name, i) => !isFixed[i] && name !== undefined && uses.get(name) !== 1);
     if (!unsettled.includes(true)) return;
     tools.forEach((tool, i) => {
-      if (unsettled[i]) names[i] = withHash(plain[i] ?? "", tool, salt);
+      if (unsettled[i]) names[i] = withHash(plain[i] ?? "", tool, salt + (repeats[i] ?? 0));
     });
   }
 }

@@ -186,8 +186,14 @@ function toPrompt(
 /** The commands by position of the server. */
 export function promptCommands(servers: readonly CatalogServer[]): Map<number, SnapshotPrompt[]> {
   const chosen = choose(servers);
+  const uses = new Map<string, number>();
+  const keyOf = ({ position, prompt }: Chosen): string => `${position} ${prompt.name}`;
+  for (const one of chosen) uses.set(keyOf(one), (uses.get(keyOf(one)) ?? 0) + 1);
+  // Skills of one name have tools of different names, which do not depend on their order.
+  const own = (one: Chosen): string =>
+    uses.get(keyOf(one)) === 1 ? one.prompt.name : (one.prompt.skillTool ?? one.prompt.name);
   const { names } = nameTools(
-    chosen.map(({ server, prompt }) => ({ server, tool: prompt.name, prefix: "mcp" as const })),
+    chosen.map((one) => ({ server: one.server, tool: own(one), prefix: "mcp" as const })),
   );
   const commands = new Map<number, SnapshotPrompt[]>();
   for (const [i, { position, prompt }] of chosen.entries()) {
