@@ -85,7 +85,7 @@ const ANSWERS: readonly [choice: string, answer: ApprovalAnswer][] = [
   ["Always allow this tool", "always"],
   [NO, "no"],
 ];
-const WHOLE = "Show all arguments";
+export const ALL_ARGUMENTS = "Show all arguments";
 
 const canAnswer = (answer: ApprovalAnswer, { canAlways, onceOnly }: ApprovalQuestion): boolean =>
   (answer !== "always" || canAlways) && (answer !== "session" || !onceOnly);
@@ -103,7 +103,13 @@ export const askAboutCall = async (
 ): Promise<ApprovalAnswer> => {
   const answers = ANSWERS.filter(([, answer]) => canAnswer(answer, question));
   const text = printable(question.args);
-  return (await askInPages(ctx, { head: headOf(question), text, answers, isNoFirst: false }, signal)) ?? "no";
+  return (
+    (await askInPages(
+      ctx,
+      { head: headOf(question), text, answers, isNoFirst: false, whole: ALL_ARGUMENTS },
+      signal,
+    )) ?? "no"
+  );
 };
 
 interface PagedQuestion<A> {
@@ -114,12 +120,14 @@ interface PagedQuestion<A> {
   answers: readonly (readonly [choice: string, answer: A])[];
   /** The first choice lets nothing happen, also where nobody types. */
   isNoFirst: boolean;
+  /** The choice that shows the pages. */
+  whole: string;
 }
 
 /** A question whose text may have many pages, which are shown on demand. Undefined: no answer that was offered. */
 export async function askInPages<A>(
   ctx: PiContext,
-  { head, text, answers, isNoFirst }: PagedQuestion<A>,
+  { head, text, answers, isNoFirst, whole }: PagedQuestion<A>,
   signal: AbortSignal | undefined,
 ): Promise<A | undefined> {
   const screen = screenOf(ctx);
@@ -136,7 +144,7 @@ export async function askInPages<A>(
     const isLast = at === pages.length - 1;
     const title = at < 0 ? `${head}\n${short}` : `${head} Page ${at + 1} of ${pages.length}:\n${pages[at]}`;
     const choices =
-      at < 0 ? [...first, ...(pages.length > 0 ? [WHOLE] : [])] : [...(isLast ? noFirst : [NEXT, NO]), BACK];
+      at < 0 ? [...first, ...(pages.length > 0 ? [whole] : [])] : [...(isLast ? noFirst : [NEXT, NO]), BACK];
     const ask = (): Promise<string | undefined> => ctx.ui.select(title, choices, signal ? { signal } : {});
     const choice = await (isFirst ? afterPause(ctx, ask) : ask());
     isFirst = false;

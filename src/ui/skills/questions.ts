@@ -7,7 +7,7 @@ import { serverName } from "../../report/server-name.ts";
 import type { ApprovalAnswer, SkillQuestion } from "../../shared/protocol/calls.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { cutTo, printable } from "../../shared/text/width.ts";
-import { askInPages } from "../dialogs/questions.ts";
+import { ALL_ARGUMENTS, askInPages } from "../dialogs/questions.ts";
 
 const NO = "No";
 const NAME_CELLS = 200;
@@ -26,7 +26,9 @@ export async function askAboutSkill(
   const head = `Load the skill ${cutTo(name, NAME_CELLS)} of the MCP server ${cutTo(serverName(server), NAME_CELLS)}? Its text can lead the model to run commands.`;
   const answers = LOAD.filter(([, answer]) => answer !== "always" || canAlways);
   const text = [`│ ${description}`, files].join("\n");
-  return (await askInPages(ctx, { head, text, answers, isNoFirst: true }, signal)) ?? "no";
+  return (
+    (await askInPages(ctx, { head, text, answers, isNoFirst: true, whole: "Show all of it" }, signal)) ?? "no"
+  );
 }
 
 const ARGUMENT_CHARS = 20_000;
@@ -69,6 +71,10 @@ export async function askToRun(ctx: PiContext, { tool, input, skills, each }: Ru
   ];
   const text = printable(inputText(input));
   return (
-    (await askInPages(ctx, { head: printable(head), text, answers, isNoFirst: true }, undefined)) === true
+    (await askInPages(
+      ctx,
+      { head: printable(head), text, answers, isNoFirst: true, whole: ALL_ARGUMENTS },
+      undefined,
+    )) === true
   );
 }
