@@ -166,7 +166,7 @@ const OUTSIDE: Row = {
     await arena.connected();
     expectText(await select(arena, "guide"), /Do it\./);
     for (const file of [...REACHING, "skill://healthy/SKILL.md", uriOf("other"), "guide/../hidden.md"])
-      expectText(await read(arena, "guide", file), /is no file of the skill|has no file/);
+      expectText(await read(arena, "guide", file), /is no file of the skill|There is no file/);
     expectText(await select(arena, "odd"), /No such tool/);
     const [end] = await arena
       .prompt(
