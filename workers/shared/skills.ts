@@ -38,7 +38,9 @@ export interface CachedSkill {
 const ENTRY_FILE = "/SKILL.md";
 const URI_CHARS = 2_000;
 const DESCRIPTION_CHARS = 2_000;
-const FAULT_CHARS = 200;
+/** The faults that this file finds. */
+const OURS =
+  /^(?:its name is not one that a skill can have|its address does not end with its name|it does not say which files it has|it has [\d,]+ files, at most [\d,]+ are possible|one of its files (?:has no (?:usable address|SHA-256 digest|size)|lies outside of its folder)|it lists a file twice|it does not list its own SKILL\.md|its files have [\d,]+ bytes, at most [\d,]+ are possible|its frontmatter is too long|it has no description)$/;
 const FRONTMATTER = { depth: 16, nodes: 2_000, chars: 64 * 1024 };
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
 /** Agent Skills, "name field": 1 to 64 of a-z, 0-9 and single hyphens within. */
@@ -96,8 +98,8 @@ export function normalizeSkill(raw: unknown): CachedSkill | undefined {
   if (typeof name !== "string" || name === "") return undefined;
   const isWhole = isWithin(frontmatter, FRONTMATTER);
   const says = typeof description === "string" ? description : "";
-  // An entry that was checked before keeps its fault, since its files are gone.
-  const told = typeof raw.fault === "string" && raw.fault !== "" ? cut(raw.fault, FAULT_CHARS) : undefined;
+  // An entry that was checked before keeps its fault, since its files are gone. A server's own words are no fault of ours.
+  const told = typeof raw.fault === "string" && OURS.test(raw.fault) ? raw.fault : undefined;
   const fault =
     told ??
     (!isWhole
