@@ -1,5 +1,6 @@
 /** Attacks by skills of a server (SEP-2640): by their list, their entries and their files, and by what changes between two reads. */
 import { createHash } from "node:crypto";
+import { shortHash } from "../../../src/shared/naming.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { messageText } from "../../support/model.ts";
 import { type Arena, callOf, searchOf } from "../support/arena.ts";
@@ -297,6 +298,29 @@ const SHADOW: Row = {
   ],
 };
 
+const TWINS: Row = {
+  name: "a server with three skills of one name: each has a command and a tool of its own, and each is loaded by it",
+  finding: "own",
+  checks: SERVER_CHECKS,
+  happened: "skills/list",
+  server: serving(() => {
+    const paths = ["x/twin", "y/twin", "z/twin"];
+    const text = (path: string): string => skillText(path, `Text of ${path}.`);
+    return {
+      pages: [pageOf(paths.map((path) => entryOf(path, { "SKILL.md": text(path) })))],
+      files: Object.fromEntries(paths.map((path) => [uriOf(path), [text(path)]])),
+    };
+  }),
+  act: async (arena) => {
+    await arena.connected();
+    for (const path of ["x/twin", "y/twin", "z/twin"]) {
+      const name = `${arena.place.server}__skill_twin_${shortHash(uriOf(path))}`;
+      const [end] = await arena.prompt(searchOf(`select:${name}`, arena.place.server));
+      expectText(end?.text ?? "", new RegExp(`Text of ${path}\\.`));
+    }
+  },
+};
+
 const MANY = 10_000;
 
 const CROWD: Row = {
@@ -497,6 +521,7 @@ export const SKILL_ROWS: readonly Row[] = [
   TURNS,
   NESTED,
   SHADOW,
+  TWINS,
   CROWD,
   ENDLESS,
   SILENT,

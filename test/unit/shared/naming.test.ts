@@ -243,3 +243,13 @@ test("fittedName: any tool -> its server's whole name, bounded", () => {
   expect(fittedName({ server: "my-fs", tool: "open" })).toBe("my_fs__open");
   expect(fittedName({ server: "s", tool: "t".repeat(90) })).toHaveLength(64);
 });
+
+test("several tools of one name at one server, which no server should have -> it ends, and each has a name of its own", () => {
+  const same = { server: "s", tool: "t", prefix: "mcp" as const };
+  for (const prefix of ["mcp", "server", "short", "none"] as const) {
+    const { names } = nameTools(
+      [same, same, same, { server: "s", tool: "other" }].map((tool) => ({ ...tool, prefix })),
+    );
+    expect(new Set(names).size).toBe(4);
+  }
+});

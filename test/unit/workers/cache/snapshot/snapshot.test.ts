@@ -566,9 +566,12 @@ test("a skill of the name of a prompt, and two skills of one name -> each is a c
     server("s", [{ name: "deploy" }, skill("skill_deploy_a"), skill("skill_deploy_b")]),
   ]);
   const found = [...commands.values()].flat();
-  expect(new Set(found.map(({ command }) => command)).size).toBe(3);
   expect(found.map(({ skillTool }) => skillTool)).toEqual([undefined, "skill_deploy_a", "skill_deploy_b"]);
-  for (const { command } of found) expect(command).toMatch(/^mcp__s__deploy/);
+  expect(found.map(({ command }) => command)).toEqual([
+    "mcp__s__deploy",
+    "mcp__s__skill_deploy_a",
+    "mcp__s__skill_deploy_b",
+  ]);
 });
 
 test("more prompts than commands -> each server has its first ones", () => {
