@@ -35,8 +35,9 @@ const inputSchema = (properties: object, required: readonly string[] = []): Reco
   additionalProperties: false,
 });
 
-/** For example `3 files, 12.1 KB`. */
+/** For example `3 files, 12.1 KB`. Of a skill that is at fault the files are not kept. */
 export function sizeText(skill: CachedSkill): string {
+  if (skill.fault !== undefined) return "not known";
   const bytes = bytesOf(skill);
   if (bytes === undefined) return "its files change each time";
   return `${counted(skill.resources.length, "file")}, ${formatBytes(bytes)}`;
