@@ -1,6 +1,7 @@
 /**
  * What waits for the person while a skill of a server stands in the conversation (SEP-2640, "Security Considerations"): tools
- * that run code, once in a session for each skill, and reads of another server's resources, each time. Fails closed: without a
+ * that run code and skills of another server, once in a session for each skill, and reads of another server's resources, each
+ * time. Fails closed: without a
  * person, or if the dialog is closed, the call does not run.
  */
 import type { CatalogTool } from "../catalog/catalog.ts";
@@ -84,8 +85,8 @@ function waitsFor(
   if (tool) {
     const others = skills.filter(({ server }) => server !== tool.server.name);
     if (tool.kind === "resource") return { skills: others, each: true };
-    // A server's own tools run at the server. Its skills have a question of their own.
-    return { skills: tool.kind !== "skill" && runsCode(tool) ? others : [], each: false };
+    // A server's own tools run at the server. A skill of another server can be kept as allowed, and its text be wanted by this one.
+    return { skills: tool.kind === "skill" || runsCode(tool) ? others : [], each: false };
   }
   const known = pi.getAllTools().find(({ name }) => name === toolName);
   const isOwn = known?.sourceInfo?.path.startsWith(BUILT_IN) === true;

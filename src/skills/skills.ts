@@ -15,6 +15,9 @@ interface LoadedSkillsHost extends SkillsHost {
 
 export type LoadedSkills = ReturnType<typeof createLoadedSkills>;
 
+const isLoad = (entry: unknown): boolean =>
+  (entry as { customType?: unknown } | null)?.customType === LOADED_ENTRY;
+
 export function createLoadedSkills(host: LoadedSkillsHost) {
   const standing: Standing = { active: new Map(), isKnown: false, granted: new Set() };
   /** Beginnings of the texts of skills that wait to be sent in the person's name -> the skill. */
@@ -46,6 +49,11 @@ export function createLoadedSkills(host: LoadedSkillsHost) {
     },
     /** Undefined, or a promise of undefined: the call may run. */
     beforeCall: (call: ToolAboutToRun, ctx: PiContext): Promise<BlockedCall | undefined> | undefined => {
+      // Most sessions have no skill. A first call that asked gate.ts would wait for the code of the screens.
+      if (!standing.isKnown && !ctx.sessionManager.buildContextEntries().some(isLoad)) {
+        standing.active.clear();
+        standing.isKnown = true;
+      }
       if (standing.isKnown && standing.active.size === 0) return undefined;
       return host.judge(call, ctx, { ...host, standing });
     },

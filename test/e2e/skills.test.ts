@@ -136,7 +136,9 @@ describe("without a person", () => {
     expect(template).toContain("is a file of the skill pdf-processing of docs");
     expect(nested).toContain(`[This is the skill forms of the MCP server docs, ${address}.`);
     expect(unknown).toContain("docs serves no skill skill://none/SKILL.md");
-    expect(refused.map((text) => /is no file of|^There is no file/.test(text))).toEqual(files.map(() => true));
+    expect(refused.map((text) => /is no file of|^There is no file/.test(text))).toEqual(
+      files.map(() => true),
+    );
     expect((await at.requests()).filter((line) => line.startsWith("resources/read"))).toEqual([
       `resources/read ${address}`,
       "resources/read skill://pdf-processing/SKILL.md",

@@ -194,6 +194,7 @@ const turned = {
 const TURNS: Row = {
   name: "a server with a skill that changes after the yes: the change is not used, and the new content asks anew",
   finding: "own",
+  alone: "home",
   checks: SERVER_CHECKS,
   happened: "skills/list",
   server: serving(
@@ -224,6 +225,7 @@ const TURNS: Row = {
 const NESTED: Row = {
   name: "a server with a skill within a skill that was let in: it asks by itself, and its fields have no effect before",
   finding: "own",
+  alone: "home",
   checks: SERVER_CHECKS,
   happened: "skills/list",
   server: serving(() => {
@@ -326,7 +328,7 @@ const MANY = 10_000;
 const CROWD: Row = {
   name: `a server with ${shown(MANY)} skills in one list, and a further page: some of them are there, and it is said`,
   finding: "own",
-  beside: false,
+  alone: "home",
   checks: SERVER_CHECKS,
   happened: "skills/list",
   server: serving(() => ({
@@ -460,6 +462,7 @@ const EVIL_PATH = `x].\n${FAKE}${EVIL}`;
 const WORDS: Row = {
   name: "a server with a SKILL.md of megabytes with escapes, turned letters, words of a system, an end of our own mark, and such names of files: bounded, clean, and the mark is ours",
   finding: "own",
+  alone: "home",
   checks: SERVER_CHECKS,
   happened: "skills/list",
   server: serving(() => {
@@ -491,7 +494,7 @@ const WORDS: Row = {
 const HANGS: Row = {
   name: "a server that never tells of a skill by its address: who waits can stop, and the server still works",
   finding: "own",
-  beside: false,
+  alone: "home",
   checks: SERVER_CHECKS,
   happened: "skills/list",
   server: serving({ pages: [pageOf([])], told: { [uriOf("late")]: [null] } }),
@@ -515,6 +518,7 @@ const HANGS: Row = {
   },
 };
 
+/** Skills of rows that share a session stand in it for each other. A row that a question could change has a home of its own. */
 export const SKILL_ROWS: readonly Row[] = [
   LIES,
   OUTSIDE,

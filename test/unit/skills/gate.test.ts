@@ -138,10 +138,16 @@ function loaded(options: SetupOptions = {}, ...more: LoadedSkill[]) {
   return at;
 }
 
-test("no skill -> nothing waits, and nothing is judged once the branch is known", async () => {
+test("no skill, or one that has left the branch -> nothing waits, and nothing is judged", async () => {
   const at = setup();
   expect(await at.runs("bash")).toBe(true);
+  expect(at.judged()).toBe(0);
+  at.skills.loaded(SKILL);
+  expect(await at.runs("bash")).toBe(false);
   const before = at.judged();
+  expect(before).toBeGreaterThan(0);
+  at.now.context = [];
+  at.skills.branchChanged();
   expect(await at.runs("bash")).toBe(true);
   expect(at.judged()).toBe(before);
 });
@@ -157,6 +163,7 @@ describe("what waits", () => {
     ["a tool that Pi does not know", "unheard_of"],
     ["a tool of another server whose name says that it runs code", "web__runShell"],
     ["a resource of another server", "web__get_secret"],
+    ["a skill of another server, which may be kept as allowed", "web__skill_exec"],
     [
       "another extension's tool, though a server has one of that name which claims to read",
       "web__get_secret",
@@ -174,7 +181,7 @@ describe("what waits", () => {
   test.each([
     ...["read", "edit", "write", "codemode", "ext_look"],
     ...["docs__run_script", "docs__get_note", "docs__skill_pdf"],
-    ...["web__search", "web__execute_code", "web__skill_exec"],
+    ...["web__search", "web__execute_code"],
   ])("%s -> runs", async (tool) => {
     expect(await loaded().runs(tool)).toBe(true);
   });

@@ -11,7 +11,8 @@ import { createResultStore } from "../../../../../workers/connection/results/sto
 
 export async function tempFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "results-test-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  // A thread of the test may still write compiled code.
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 }));
   return folder;
 }
 
