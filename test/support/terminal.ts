@@ -63,8 +63,22 @@ export async function openTerminal(options: TerminalOptions): Promise<Terminal> 
 
   const screen = async (): Promise<string[]> =>
     (await tmux.run("capture-pane", "-p")).map((line) => line.trimEnd());
-  const until = (expected: RegExp): Promise<string[]> => untilShown(screen, expected);
+  let sent = "";
+  /** While Pi starts it takes no prompt: it says so and leaves the text in its editor. */
+  const isRefused = (lines: string[]): boolean =>
+    sent !== "" &&
+    lines.some((line) => line.includes("Startup is still in progress")) &&
+    lines.some(
+      (line, at) => line === sent && lines[at - 1]?.startsWith("─") && lines[at + 1]?.startsWith("─"),
+    );
+  const until = (expected: RegExp): Promise<string[]> =>
+    untilShown(async () => {
+      const lines = await screen();
+      if (isRefused(lines)) await tmux.run("send-keys", "Enter");
+      return lines;
+    }, expected);
   const prompt = async (text: string): Promise<void> => {
+    sent = text;
     await tmux.run("send-keys", "-l", text);
     await tmux.run("send-keys", "Enter");
   };
