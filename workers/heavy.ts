@@ -83,7 +83,7 @@ async function shape({ job, shape: { of, index, task } }: Shape): Promise<void> 
       save: (parts, label, extension) => {
         const bytes = inBytes(parts, held.room);
         held.room = undefined;
-        const transfer = [...new Set(bytes.map(({ buffer }) => buffer))];
+        const transfer = bytes.map(({ buffer }) => buffer);
         return ask(job, { parts: bytes, label, extension }, transfer);
       },
     },

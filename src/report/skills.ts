@@ -26,9 +26,11 @@ function linesOf({ server, policy, skills }: ServerSkills): string[] {
 }
 
 export function renderSkills(servers: readonly ServerSkills[]): string {
-  // Most servers serve none: they are named only if nothing else is there to say.
-  const serving = servers.filter(({ policy, skills }) => policy === false || skills !== undefined);
-  const shown = serving.length > 0 || servers.length === 1 ? (serving.length > 0 ? serving : servers) : [];
+  // Most servers serve none: of several servers only those are named that have something to say.
+  const shown =
+    servers.length === 1
+      ? servers
+      : servers.filter(({ policy, skills }) => policy === false || skills !== undefined);
   if (shown.length === 0) return "No server offers a skill, as far as is known.";
   const lines = shown.flatMap(linesOf);
   const more = lines.length - LINES;

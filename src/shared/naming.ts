@@ -7,6 +7,8 @@ import { LIMITS } from "./protocol/limits.ts";
 /** Names of the tools through which the model reaches all others. */
 export const TOOL_SEARCH = "ToolSearch";
 export const PROXY_TOOL = "mcp";
+/** The tool of a server that loads a skill which the server does not list. */
+export const SKILL_BY_ADDRESS = "skill_by_address";
 /** The description of ToolSearch without servers, and its first line with them. */
 export const TOOL_SEARCH_HEAD = "Finds and loads MCP tools. Only loaded tools can be called, by name.";
 
@@ -150,7 +152,7 @@ function shortNames(tools: readonly NamedTool[], wanted: readonly string[]): (st
   });
 }
 
-/** More than hashes are ever tried for one name. */
+/** More hashes than are ever tried for one name. */
 const REPEATED = 1_000_000;
 
 /** Gives every tool without a name its whole name, and a hash if another tool has that name. */

@@ -1,25 +1,17 @@
 /**
  * What waits for the person while a skill of a server stands in the conversation (SEP-2640, "Security Considerations"): tools
  * that run code and skills of another server, once in a session for each skill, and reads of another server's resources, each
- * time. Fails closed: without a
- * person, or if the dialog is closed, the call does not run.
+ * time. Fails closed: without a person, or if the dialog is closed, the call does not run.
  */
 import type { CatalogTool } from "../catalog/catalog.ts";
 import type { BlockedCall, PiContext } from "../pi/api.ts";
 import { serverName } from "../report/server-name.ts";
-import type { LoadedSkill } from "../shared/protocol/calls.ts";
+import { type LoadedSkill, skillKeyOf } from "../shared/protocol/calls.ts";
 import { isObject } from "../shared/protocol/values.ts";
 import { counted } from "../shared/text/amounts.ts";
 import { oneLine } from "../shared/text/unprintable.ts";
 import { askToRun } from "../ui/skills/questions.ts";
-import {
-  keyOf,
-  LOADED_ENTRY,
-  RUN_ENTRY,
-  type SkillsHost,
-  type Standing,
-  type ToolAboutToRun,
-} from "./standing.ts";
+import { LOADED_ENTRY, RUN_ENTRY, type SkillsHost, type Standing, type ToolAboutToRun } from "./standing.ts";
 
 const BUILT_IN = "builtin:";
 /** Pi's own tools that run no program. A tool of another extension with such a name is not one of them. */
@@ -47,7 +39,7 @@ function read({ sessionManager }: PiContext, standing: Standing): void {
   standing.active.clear();
   for (const entry of sessionManager.buildContextEntries()) {
     const skill = dataOf(entry, LOADED_ENTRY);
-    if (isSkill(skill)) standing.active.set(keyOf(skill), skill);
+    if (isSkill(skill)) standing.active.set(skillKeyOf(skill), skill);
   }
   const session = sessionManager.getSessionId();
   for (const entry of sessionManager.getBranch()) {
@@ -85,7 +77,7 @@ function waitsFor(
   if (tool) {
     const others = skills.filter(({ server }) => server !== tool.server.name);
     if (tool.kind === "resource") return { skills: others, each: true };
-    // A server's own tools run at the server. A skill of another server can be kept as allowed, and its text be wanted by this one.
+    // A server's own tools run at the server. Another server's skill may be one that no longer asks by itself.
     return { skills: tool.kind === "skill" || runsCode(tool) ? others : [], each: false };
   }
   const known = pi.getAllTools().find(({ name }) => name === toolName);
@@ -131,7 +123,7 @@ export async function judge(
     each
       ? skills
       : skills.filter(
-          (skill) => !mayRun(skill.server) && !standing.granted.has(`${session} ${keyOf(skill)}`),
+          (skill) => !mayRun(skill.server) && !standing.granted.has(`${session} ${skillKeyOf(skill)}`),
         );
   if (open().length === 0) return undefined;
   const tool = own
@@ -154,7 +146,7 @@ export async function judge(
       return block(`${why}, and the user said no. Do not try it again unless the user asks for that.`);
     if (each) return undefined;
     for (const skill of asked) {
-      const key = keyOf(skill);
+      const key = skillKeyOf(skill);
       standing.granted.add(`${session} ${key}`);
       pi.appendEntry(RUN_ENTRY, { session, skill: key });
     }

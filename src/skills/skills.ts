@@ -4,9 +4,9 @@
  * entry of that load leaves the context, by compaction or on another branch (SEP-2640, "The Acting Window and the Held Entry").
  */
 import type { BlockedCall, FinishedMessage, PiContext } from "../pi/api.ts";
-import type { LoadedSkill } from "../shared/protocol/calls.ts";
+import { type LoadedSkill, skillKeyOf } from "../shared/protocol/calls.ts";
 import type { judge } from "./gate.ts";
-import { keyOf, LOADED_ENTRY, type SkillsHost, type Standing, type ToolAboutToRun } from "./standing.ts";
+import { LOADED_ENTRY, type SkillsHost, type Standing, type ToolAboutToRun } from "./standing.ts";
 
 interface LoadedSkillsHost extends SkillsHost {
   /** Loads gate.ts: its code is a part of the screens, since most sessions load no skill. */
@@ -23,7 +23,7 @@ export function createLoadedSkills(host: LoadedSkillsHost) {
   /** Beginnings of the texts of skills that wait to be sent in the person's name -> the skill. */
   const waiting = new Map<string, LoadedSkill>();
   const loaded = (skill: LoadedSkill): void => {
-    standing.active.set(keyOf(skill), skill);
+    standing.active.set(skillKeyOf(skill), skill);
     // Each time: a compaction may take the first load away and keep this one.
     host.pi.appendEntry(LOADED_ENTRY, skill);
   };

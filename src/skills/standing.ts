@@ -25,14 +25,10 @@ export const RUN_ENTRY = "mcp-skill-run";
 
 /** Kept by skills.ts, and read and written by gate.ts. */
 export interface Standing {
-  /** By `keyOf`. */
+  /** By `skillKeyOf`. */
   active: Map<string, LoadedSkill>;
   /** False: the branch may hold others. */
   isKnown: boolean;
   /** Keys of skills of which the person let commands run, each with the id of the session. */
   granted: Set<string>;
 }
-
-/** Another content is another skill. */
-export const keyOf = ({ server, uri, content }: LoadedSkill): string =>
-  JSON.stringify([server, uri, content]);

@@ -9,7 +9,7 @@ import { describe, expect, test } from "vitest";
 import { type ModelTurn, toolResultTexts } from "../support/model.ts";
 import { runPrint } from "../support/pi-run.ts";
 import { openTerminal } from "../support/terminal.ts";
-import { dialogsOf, type Opened, open, PATIENCE_MS } from "./rpc-support.ts";
+import { answering, type Opened, open, PATIENCE_MS } from "./rpc-support.ts";
 import { call, ENTRY, fixtureServer, home, model, onCleanup, once, root, searchFor } from "./support.ts";
 
 const hasTmux = spawnSync("tmux", ["-V"]).status === 0;
@@ -97,26 +97,10 @@ const searches = (...words: string[]): ModelTurn => ({
   toolCalls: words.flatMap((q) => call("s__search", { q }).toolCalls),
 });
 
-/** Answers the questions of one prompt in order, each when it has come. Resolves with the results of the calls. */
-async function answering(pi: Opened, turn: ModelTurn, ...answers: string[]) {
-  const from = pi.rpc.events.length;
-  const ends = pi.prompt(turn, { text: "ok" });
-  const titles: string[] = [];
-  for (const [at, value] of answers.entries()) {
-    await expect.poll(() => dialogsOf(pi.rpc, from).length, { timeout: PATIENCE_MS }).toBe(at + 1);
-    const dialog = dialogsOf(pi.rpc, from).at(-1);
-    if (!dialog) throw new Error("no dialog");
-    titles.push(dialog.title);
-    pi.answer(dialog, { value });
-  }
-  const texts = (await ends).map(({ text }) => text);
-  return { titles, texts, asked: dialogsOf(pi.rpc, from).length };
-}
-
 describe("over RPC", () => {
   test("two calls at a time -> one question after the other; once and no count for one call each", async () => {
     const pi = await asking();
-    const { titles, texts } = await answering(pi, searches("one", "two"), "Allow once", "No");
+    const { titles, texts } = await answering(pi, [searches("one", "two")], "Allow once", "No");
     expect(titles).toEqual([
       'Run search of the MCP server s?\nq: "one"',
       'Run search of the MCP server s?\nq: "two"',
@@ -125,7 +109,7 @@ describe("over RPC", () => {
     const [refused, ran] = texts.toSorted();
     expect(ran).toBe('search {"q":"one"}');
     expect(refused).toMatch(/^s\/search was not called: the user said no\. Do not call it again/);
-    const reads = await answering(pi, call("s__measure", {}));
+    const reads = await answering(pi, [call("s__measure", {})]);
     expect([reads.texts[0], reads.asked]).toEqual([expect.stringMatching(/^measure/), 0]);
   });
 
@@ -138,7 +122,7 @@ describe("over RPC", () => {
     await stopped;
     // An answer that comes too late lets nothing run.
     pi.answer(dialog, { value: "Always allow this tool" });
-    const { texts, titles } = await answering(pi, searches("next"), "No");
+    const { texts, titles } = await answering(pi, [searches("next")], "No");
     expect(titles).toEqual(['Run search of the MCP server s?\nq: "next"']);
     expect(texts[0]).toMatch(/the user said no/);
     expect(await readFile(pi.file, "utf8")).toBe(WRITTEN(shapes));
@@ -148,7 +132,7 @@ describe("over RPC", () => {
     const pi = await asking();
     const read = (path: string) => call("s__read", { path }).toolCalls;
     const turn = { toolCalls: [...read("a"), ...read("b"), ...read("c")] };
-    const { texts, asked } = await answering(pi, turn, "Allow this tool for this session");
+    const { texts, asked } = await answering(pi, [turn], "Allow this tool for this session");
     expect(texts).toEqual(["a", "b", "c"].map((path) => `read {"path":"${path}"}`));
     expect(asked).toBe(1);
     expect(await readFile(pi.file, "utf8")).toBe(WRITTEN(shapes));
@@ -156,25 +140,25 @@ describe("over RPC", () => {
 
   test("always -> a rule in the user's file beside its comments, and never asked again", async () => {
     const pi = await asking();
-    const { texts } = await answering(pi, searches("x"), "Always allow this tool");
+    const { texts } = await answering(pi, [searches("x")], "Always allow this tool");
     expect(texts[0]).toBe('search {"q":"x"}');
     const rule = '"approve": { "*": "destructive", "search": "allow" }, // careful';
     await expect
       .poll(() => readFile(pi.file, "utf8"), { timeout: PATIENCE_MS })
       .toBe(WRITTEN(shapes).replace(/"approve".*/, rule));
-    const again = await answering(pi, searches("y"));
+    const again = await answering(pi, [searches("y")]);
     expect([again.texts, again.asked]).toEqual([['search {"q":"y"}'], 0]);
   });
 
   test("another extension blocks the call in tool_call -> it is blocked, and nobody is asked", async () => {
     const mcp = { mcpServers: { s: { ...shapes, approve: "always", directTools: true } } };
     const pi = await opened({ mcp, extensions: [ENTRY, PERMISSION] });
-    const blocked = await answering(pi, searches("x"));
+    const blocked = await answering(pi, [searches("x")]);
     expect([blocked.texts[0], blocked.asked]).toEqual([
       expect.stringContaining("s__search was not approved"),
       0,
     ]);
-    const { texts } = await answering(pi, call("s__measure", {}), "Allow once");
+    const { texts } = await answering(pi, [call("s__measure", {})], "Allow once");
     expect(texts[0]).toMatch(/^measure/);
   });
 });

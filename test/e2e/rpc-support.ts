@@ -138,6 +138,25 @@ export const dialogsOf = (rpc: RpcSession, since = 0): RpcDialog[] =>
     .map(toDialog)
     .filter((dialog) => dialog !== undefined);
 
+/**
+ * Answers the questions of one prompt in order, each when it has come, after which the model says `ok`. `texts`: the results
+ * of the calls. `asked`: how many questions there were.
+ */
+export async function answering(pi: Opened, turns: readonly ModelTurn[], ...answers: string[]) {
+  const from = pi.rpc.events.length;
+  const ends = pi.prompt(...turns, { text: "ok" });
+  const titles: string[] = [];
+  for (const [at, value] of answers.entries()) {
+    await expect.poll(() => dialogsOf(pi.rpc, from).length, { timeout: PATIENCE_MS }).toBe(at + 1);
+    const dialog = dialogsOf(pi.rpc, from).at(-1);
+    if (!dialog) throw new Error("no dialog");
+    titles.push(dialog.title);
+    pi.answer(dialog, { value });
+  }
+  const texts = (await ends).map(({ text }) => text);
+  return { titles, texts, asked: dialogsOf(pi.rpc, from).length };
+}
+
 /** Returns the notices about the effect of an edit, from record `since` on. */
 export const effectsOf = (rpc: RpcSession, since = 0): string[] =>
   notices(rpc.events.slice(since))

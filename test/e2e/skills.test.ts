@@ -11,7 +11,7 @@ import { startCli } from "../cli/support.ts";
 import { type ModelTurn, toolResultTexts } from "../support/model.ts";
 import { type PiHome, runPrint } from "../support/pi-run.ts";
 import { openTerminal } from "../support/terminal.ts";
-import { dialogsOf, type Opened, open, PATIENCE_MS } from "./rpc-support.ts";
+import { answering, dialogsOf, type Opened, open, PATIENCE_MS } from "./rpc-support.ts";
 import { call, ENTRY, home, model, onCleanup, once, root, searchFor } from "./support.ts";
 
 const hasTmux = spawnSync("tmux", ["-V"]).status === 0;
@@ -180,22 +180,6 @@ async function opened(at: PiHome): Promise<Opened> {
   const pi = await open({ at });
   await pi.statusLine("MCP: 1 server ready · 1 tool");
   return pi;
-}
-
-/** Answers the questions of one prompt in order, each when it has come. */
-async function answering(pi: Opened, turns: ModelTurn[], ...answers: string[]) {
-  const from = pi.rpc.events.length;
-  const ends = pi.prompt(...turns, { text: "ok" });
-  const titles: string[] = [];
-  for (const [at, value] of answers.entries()) {
-    await expect.poll(() => dialogsOf(pi.rpc, from).length, { timeout: PATIENCE_MS }).toBe(at + 1);
-    const dialog = dialogsOf(pi.rpc, from).at(-1);
-    if (!dialog) throw new Error("no dialog");
-    titles.push(dialog.title);
-    pi.answer(dialog, { value });
-  }
-  const texts = (await ends).map(({ text }) => text);
-  return { titles, texts, asked: dialogsOf(pi.rpc, from).length };
 }
 
 const LOAD = "Load it for this session";

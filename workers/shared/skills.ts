@@ -4,15 +4,25 @@
  * names no skill is left out; one that breaks a rule is kept with its fault, by which a person learns why it cannot be used.
  */
 import { createHash } from "node:crypto";
+import type { LoadedSkill } from "../../src/shared/protocol/calls.ts";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import { asList, isObject } from "../../src/shared/protocol/values.ts";
+import { grouped } from "../../src/shared/text/amounts.ts";
 import { cut } from "../../src/shared/text/unprintable.ts";
 import { canonical, isWithin } from "./json.ts";
 
 export const SKILLS_EXTENSION = "io.modelcontextprotocol/skills";
 
-/** The tool of a server that loads a skill which the server does not list. */
-export const SKILL_BY_ADDRESS = "skill_by_address";
+/**
+ * What a server declares of its skills ("Capability Negotiation"); undefined: it serves none. `directories`: it also lists its
+ * folders.
+ */
+export function declaredSkills({
+  extensions,
+}: Record<string, unknown>): { directories: boolean } | undefined {
+  const declared = isObject(extensions) ? extensions[SKILLS_EXTENSION] : undefined;
+  return isObject(declared) ? { directories: declared.directoryRead === true } : undefined;
+}
 
 /** One file of a skill. `digest`: `sha256:` and 64 lower-case hexadecimal digits. `size`: in bytes. */
 export interface SkillFile {
@@ -38,9 +48,30 @@ export interface CachedSkill {
 const ENTRY_FILE = "/SKILL.md";
 const URI_CHARS = 2_000;
 const DESCRIPTION_CHARS = 2_000;
-/** The faults that this file finds. */
-const OURS =
-  /^(?:its name is not one that a skill can have|its address does not end with its name|it does not say which files it has|it has [\d,]+ files, at most [\d,]+ are possible|one of its files (?:has no (?:usable address|SHA-256 digest|size)|lies outside of its folder)|it lists a file twice|it does not list its own SKILL\.md|its files have [\d,]+ bytes, at most [\d,]+ are possible|its frontmatter is too long|it has no description)$/;
+/** The faults that this file finds; `#`: a number. */
+const FAULTS = {
+  name: "its name is not one that a skill can have",
+  address: "its address does not end with its name",
+  files: "it does not say which files it has",
+  manyFiles: "it has # files, at most # are possible",
+  fileAddress: "one of its files has no usable address",
+  outside: "one of its files lies outside of its folder",
+  twice: "it lists a file twice",
+  digest: "one of its files has no SHA-256 digest",
+  size: "one of its files has no size",
+  entryFile: "it does not list its own SKILL.md",
+  manyBytes: "its files have # bytes, at most # are possible",
+  frontmatter: "its frontmatter is too long",
+  description: "it has no description",
+};
+const withNumbers = (fault: string, ...numbers: number[]): string =>
+  fault.replace(/#/g, () => grouped(numbers.shift() ?? 0));
+const OURS = new Set(Object.values(FAULTS));
+const FAULT_CHARS = 200;
+const isOurs = (fault: string): boolean =>
+  fault.length <= FAULT_CHARS &&
+  !fault.includes("#") &&
+  (OURS.has(fault) || OURS.has(fault.replace(/\d[\d,]*/g, "#")));
 const FRONTMATTER = { depth: 16, nodes: 2_000, chars: 64 * 1024 };
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
 /** Agent Skills, "name field": 1 to 64 of a-z, 0-9 and single hyphens within. */
@@ -63,29 +94,27 @@ const isOdd = (path: string): boolean =>
 
 function faultOf(entry: Pick<CachedSkill, "uri" | "name">, resources: unknown): string | undefined {
   const last = rootOf(entry).split("/").at(-1);
-  if (!NAME.test(entry.name)) return "its name is not one that a skill can have";
-  if (last !== entry.name) return "its address does not end with its name";
+  if (!NAME.test(entry.name)) return FAULTS.name;
+  if (last !== entry.name) return FAULTS.address;
   if (resources === "dynamic") return undefined;
-  if (!Array.isArray(resources)) return "it does not say which files it has";
+  if (!Array.isArray(resources)) return FAULTS.files;
   if (resources.length > LIMITS.skillFiles)
-    return `it has ${resources.length.toLocaleString("en")} files, at most ${LIMITS.skillFiles} are possible`;
+    return withNumbers(FAULTS.manyFiles, resources.length, LIMITS.skillFiles);
   const seen = new Set<unknown>();
   let bytes = 0;
   for (const file of resources) {
     if (!isObject(file) || typeof file.uri !== "string" || file.uri.length > URI_CHARS)
-      return "one of its files has no usable address";
+      return FAULTS.fileAddress;
     const path = pathIn(entry, file.uri);
-    if (path === undefined || isOdd(path)) return "one of its files lies outside of its folder";
-    if (seen.has(file.uri)) return "it lists a file twice";
+    if (path === undefined || isOdd(path)) return FAULTS.outside;
+    if (seen.has(file.uri)) return FAULTS.twice;
     seen.add(file.uri);
-    if (typeof file.digest !== "string" || !DIGEST.test(file.digest))
-      return "one of its files has no SHA-256 digest";
-    if (!Number.isSafeInteger(file.size) || (file.size as number) < 0) return "one of its files has no size";
+    if (typeof file.digest !== "string" || !DIGEST.test(file.digest)) return FAULTS.digest;
+    if (!Number.isSafeInteger(file.size) || (file.size as number) < 0) return FAULTS.size;
     bytes += file.size as number;
   }
-  if (!seen.has(entry.uri)) return "it does not list its own SKILL.md";
-  if (bytes > LIMITS.skillBytes)
-    return `its files have ${bytes.toLocaleString("en")} bytes, at most ${LIMITS.skillBytes.toLocaleString("en")} are possible`;
+  if (!seen.has(entry.uri)) return FAULTS.entryFile;
+  if (bytes > LIMITS.skillBytes) return withNumbers(FAULTS.manyBytes, bytes, LIMITS.skillBytes);
   return undefined;
 }
 
@@ -99,13 +128,13 @@ export function normalizeSkill(raw: unknown): CachedSkill | undefined {
   const isWhole = isWithin(frontmatter, FRONTMATTER);
   const says = typeof description === "string" ? description : "";
   // An entry that was checked before keeps its fault, since its files are gone. A server's own words are no fault of ours.
-  const told = typeof raw.fault === "string" && OURS.test(raw.fault) ? raw.fault : undefined;
+  const told = typeof raw.fault === "string" && isOurs(raw.fault) ? raw.fault : undefined;
   const fault =
     told ??
     (!isWhole
-      ? "its frontmatter is too long"
+      ? FAULTS.frontmatter
       : says.trim() === ""
-        ? "it has no description"
+        ? FAULTS.description
         : faultOf({ uri, name }, resources));
   const files =
     fault === undefined && Array.isArray(resources)
@@ -123,14 +152,14 @@ export function normalizeSkill(raw: unknown): CachedSkill | undefined {
 }
 
 /** Of several entries with one address the first counts. */
-export function normalizeSkills(raw: unknown): CachedSkill[] {
+export function eachOnce(skills: readonly CachedSkill[]): CachedSkill[] {
   const found = new Map<string, CachedSkill>();
-  for (const item of asList(raw)) {
-    const skill = normalizeSkill(item);
-    if (skill && !found.has(skill.uri)) found.set(skill.uri, skill);
-  }
+  for (const skill of skills) if (!found.has(skill.uri)) found.set(skill.uri, skill);
   return [...found.values()];
 }
+
+export const normalizeSkills = (raw: unknown): CachedSkill[] =>
+  eachOnce(asList(raw).flatMap((item) => normalizeSkill(item) ?? []));
 
 /**
  * What a yes to a skill is bound to ("Content-bound approval"): SHA-256 in hexadecimal over the address and digest of each
@@ -143,6 +172,14 @@ export function contentOf({ resources }: Pick<CachedSkill, "resources">): string
     .sort(([a = ""], [b = ""]) => (a < b ? -1 : 1));
   return createHash("sha256").update(canonical(pairs)).digest("hex");
 }
+
+/** As an answer to the model, a question and a kept yes name it. */
+export const loadedSkill = (server: string, skill: CachedSkill): LoadedSkill => ({
+  server,
+  uri: skill.uri,
+  name: skill.name,
+  content: contentOf(skill),
+});
 
 /** Bytes of all files; undefined if nobody knows. */
 export const bytesOf = ({ resources }: Pick<CachedSkill, "resources">): number | undefined =>

@@ -1,6 +1,7 @@
 /** What servers offer beside tools: `resources`, `read`, `prompts`, `prompt`, `complete`, `skills` and `skill`. */
 import { serverName } from "../../report/server-name.ts";
 import { skillLine } from "../../report/skills.ts";
+import { SKILL_BY_ADDRESS } from "../../shared/naming.ts";
 import {
   type CallResult,
   decode,
@@ -142,7 +143,7 @@ export const skill: Command = async (context) => {
   }
   if (found?.problem !== undefined) throw usage(`The skill ${shownName} cannot be loaded: ${found.problem}.`);
   const args = { ...(found ? {} : { uri: name }), ...(file === undefined ? {} : { file }) };
-  const tool = found?.tool ?? "skill_by_address";
+  const tool = found?.tool ?? SKILL_BY_ADDRESS;
   const request = { callId: "cli", server, tool, args, byPerson: true };
   await printResult(await session.runtime.callTool(request, signal), console);
   return EXIT.ok;

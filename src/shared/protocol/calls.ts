@@ -30,6 +30,10 @@ export interface LoadedSkill {
   content: string;
 }
 
+/** Another content is another skill. */
+export const skillKeyOf = ({ server, uri, content }: LoadedSkill): string =>
+  JSON.stringify([server, uri, content]);
+
 /** What the model reads of a result, already bounded, as Pi's own content blocks. */
 export type ResultContent =
   | { type: "text"; text: string }

@@ -1,9 +1,12 @@
 /**
  * The dialogs of a session. Owns: their queue, so that one shows at a time, and the questions of the worker: whether a
- * project's server may run, whether a tool may run or a skill may be loaded, whether a held edit is applied, and what a server asks. Must not: do
- * what an answer says. Dialogs appear only in modes that have them; the code of each is loaded with the first one.
+ * project's server may run, whether a tool may run or a skill may be loaded, whether a held edit is applied, and what a server
+ * asks. Must not: do what an answer says. Dialogs appear only in modes that have them; the code of each is loaded with the
+ * first one.
  */
+
 import type { PiContext } from "../../pi/api.ts";
+import { skillKeyOf } from "../../shared/protocol/calls.ts";
 import type { Question } from "../../shared/protocol/contract.ts";
 import type { ConsentQuestion } from "../../shared/protocol/session.ts";
 import type { DialogsHost, LastingQuestions } from "./questions.ts";
@@ -39,8 +42,7 @@ export function createDialogs(ctx: PiContext, host: DialogsHost) {
   const ask = async (question: Question, signal: AbortSignal): Promise<unknown> => {
     const isVoid = (): boolean => signal.aborted || host.over();
     // Without content there is nothing by which the same skill is known again.
-    const { server, uri, content } = question.about === "skill" ? question : {};
-    const skill = uri === undefined || content === "" ? undefined : JSON.stringify([server, uri, content]);
+    const skill = question.about === "skill" && question.content !== "" ? skillKeyOf(question) : undefined;
     const before = skill === undefined ? undefined : skills.get(skill);
     if (before !== undefined) return before;
     const answer = isVoid() ? undefined : await show(question, signal);

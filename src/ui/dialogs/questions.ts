@@ -78,7 +78,7 @@ export function createLastingQuestions(
   };
 }
 
-const NO = "No";
+export const NO = "No";
 const ANSWERS: readonly [choice: string, answer: ApprovalAnswer][] = [
   ["Allow once", "once"],
   ["Allow this tool for this session", "session"],
@@ -91,7 +91,7 @@ const canAnswer = (answer: ApprovalAnswer, { canAlways, onceOnly }: ApprovalQues
   (answer !== "always" || canAlways) && (answer !== "session" || !onceOnly);
 
 /** Long names leave room for the question. */
-const NAME_CELLS = 200;
+export const NAME_CELLS = 200;
 
 const headOf = ({ server, tool }: ApprovalQuestion): string =>
   printable(`Run ${cutTo(tool, NAME_CELLS)} of the MCP server ${cutTo(server, NAME_CELLS)}?`);
@@ -116,7 +116,7 @@ interface PagedQuestion<A> {
   head: string;
   /** Empty: the call gets no arguments. */
   text: string;
-  /** The last word of those that let nothing happen is `NO`. */
+  /** `NO` is one of the words. */
   answers: readonly (readonly [choice: string, answer: A])[];
   /** The first choice lets nothing happen, also where nobody types. */
   isNoFirst: boolean;

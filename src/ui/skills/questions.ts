@@ -5,12 +5,10 @@
 import type { PiContext } from "../../pi/api.ts";
 import { serverName } from "../../report/server-name.ts";
 import type { ApprovalAnswer, SkillQuestion } from "../../shared/protocol/calls.ts";
+import { grouped } from "../../shared/text/amounts.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { cutTo, printable } from "../../shared/text/width.ts";
-import { ALL_ARGUMENTS, askInPages } from "../dialogs/questions.ts";
-
-const NO = "No";
-const NAME_CELLS = 200;
+import { ALL_ARGUMENTS, askInPages, NAME_CELLS, NO } from "../dialogs/questions.ts";
 
 const LOAD: readonly [choice: string, answer: ApprovalAnswer][] = [
   [NO, "no"],
@@ -47,8 +45,7 @@ export function inputText(input: Record<string, unknown>): string {
   );
   const text = [...shell, ...rest].join("\n");
   if (text.length <= ARGUMENT_CHARS) return text.toWellFormed();
-  const all = text.length.toLocaleString("en");
-  return `${text.slice(0, ARGUMENT_CHARS).toWellFormed()}…\n(cut: only the first ${ARGUMENT_CHARS.toLocaleString("en")} of ${all} characters are shown)`;
+  return `${text.slice(0, ARGUMENT_CHARS).toWellFormed()}…\n(cut: only the first ${grouped(ARGUMENT_CHARS)} of ${grouped(text.length)} characters are shown)`;
 }
 
 interface RunQuestion {

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { shortHash } from "../../../src/shared/naming.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { messageText } from "../../support/model.ts";
+import { bombOf } from "../../support/yaml-bomb.ts";
 import { type Arena, callOf, searchOf } from "../support/arena.ts";
 import { type Entry, type Place, type Row, SERVER_CHECKS } from "../support/row.ts";
 import { shown, sized } from "./sizes.ts";
@@ -127,18 +128,6 @@ const LIES: Row = {
   },
   check: secrets,
 };
-
-/** Each level names the one before it ten times. */
-function bombOf(levels: number): string {
-  const lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"];
-  for (let level = 1; level <= levels; level++)
-    lines.push(
-      `a${level}: &a${level} [${Array(10)
-        .fill(`*a${level - 1}`)
-        .join(", ")}]`,
-    );
-  return lines.join("\n");
-}
 
 const REACHING = [
   "hidden.md",

@@ -4,7 +4,7 @@
  */
 
 import { crc32, deflateRawSync } from "node:zlib";
-import type { AssignedNames } from "../../../src/shared/naming.ts";
+import { type AssignedNames, SKILL_BY_ADDRESS } from "../../../src/shared/naming.ts";
 import { encode } from "../../../src/shared/protocol/calls.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { CatalogSettings } from "../../../src/shared/protocol/session.ts";
@@ -19,7 +19,6 @@ import { encodeSnapshot } from "../../../src/shared/snapshot/snapshot.ts";
 import { formatBytes } from "../../../src/shared/text/amounts.ts";
 import { type DescribedServer, searchToolDescription } from "../../../src/shared/text/search-tool.ts";
 import { cleanText, cut, oneLine } from "../../../src/shared/text/unprintable.ts";
-import { SKILL_BY_ADDRESS } from "../../shared/skills.ts";
 import type { CatalogServer, ServerLine } from "../../shared/tasks.ts";
 import { ANY_OBJECT, cutDescription, type Prepared, prepareTools, promptCommands } from "./prepare-tools.ts";
 

@@ -1,8 +1,8 @@
 /**
  * The yes that a call may need. Owns: which calls of a session wait for the user, the questions to main, and the tools that
  * may run and the skills that may be loaded until the session ends. A tool whose server wants a yes for each call
- * (shared/signs.ts) is asked about each time, unless a rule denies it. Must not: call a tool, or write a file. What the words and rules of `approve` mean: config/entry/exposure.ts. A call that needs no yes costs two
- * comparisons.
+ * (shared/signs.ts) is asked about each time, unless a rule denies it. Must not: call a tool, or write a file. What the words
+ * and rules of `approve` mean: config/entry/exposure.ts. A call that needs no yes costs two comparisons.
  */
 import type { LoadedSkill } from "../../../src/shared/protocol/calls.ts";
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
@@ -12,7 +12,7 @@ import { canonical, sameJson } from "../../shared/json.ts";
 import type { CachedTool } from "../../shared/listed.ts";
 import type { Log } from "../../shared/log.ts";
 import { asksEachTime } from "../../shared/signs.ts";
-import { type CachedSkill, contentOf, pathIn } from "../../shared/skills.ts";
+import { type CachedSkill, contentOf, loadedSkill, pathIn } from "../../shared/skills.ts";
 import type { AskUser } from "../asks/asks.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { asksNothing, canBeAllowed, type JudgedTool, verdictOn } from "../config/entry/exposure.ts";
@@ -130,7 +130,7 @@ export class Approvals {
   async #askForSkill(call: AskedCall, skill: CachedSkill, grant: () => Yes): Promise<Yes> {
     const { canAsk, allowedSkills } = this.#options;
     const { definition } = call;
-    const loaded = { server: definition.name, uri: skill.uri, name: skill.name, content: contentOf(skill) };
+    const loaded = loadedSkill(definition.name, skill);
     if (await allowedSkills.has(loaded)) return grant();
     if (!canAsk) {
       const why = "the user has not allowed this skill, and no one can be asked in this mode of Pi";

@@ -7,7 +7,7 @@ import { ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js";
 import type { CallProgress } from "../../../src/shared/protocol/calls.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { asList, isObject } from "../../../src/shared/protocol/values.ts";
-import { SKILLS_EXTENSION } from "../../shared/skills.ts";
+import { declaredSkills } from "../../shared/skills.ts";
 import type { AskPauses } from "../asks/asks.ts";
 import { asToolResult } from "../messages/heavy.ts";
 import type { Redactor } from "../secrets/redact.ts";
@@ -133,12 +133,6 @@ export class CallClock {
   }
 }
 
-/** What the server declares of its skills (SEP-2640, "Capability Negotiation"). */
-function skillsOf({ extensions }: Record<string, unknown>): { directories: boolean } | undefined {
-  const declared = isObject(extensions) ? extensions[SKILLS_EXTENSION] : undefined;
-  return isObject(declared) ? { directories: declared.directoryRead === true } : undefined;
-}
-
 /** Far more characters than any model is shown. */
 const INSTRUCTIONS_CHARS = 100_000;
 
@@ -167,10 +161,10 @@ export function toConnection(peer: Peer, parts: ConnectionParts): Connection {
     listResources: async (signal) =>
       capabilities.resources ? listResources(peer.send, listing(signal)) : { resources: [], templates: [] },
     get skills() {
-      return skillsOf(peer.capabilities);
+      return declaredSkills(peer.capabilities);
     },
     listSkills: async (signal) =>
-      skillsOf(peer.capabilities) ? listSkills(peer.send, listing(signal)) : undefined,
+      declaredSkills(peer.capabilities) ? listSkills(peer.send, listing(signal)) : undefined,
     getSkill: (uri, signal) => getSkill(peer.send, { uri, signal }),
     readDirectory: (uri, signal) => readDirectory(peer.send, listing(signal), uri),
     listPrompts: async (signal) => (capabilities.prompts ? listPrompts(peer.send, listing(signal)) : []),

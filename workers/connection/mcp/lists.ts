@@ -16,7 +16,7 @@ import {
   unboundedTools,
 } from "../../shared/listed.ts";
 import { createReader, inTurn } from "../../shared/pace/turns.ts";
-import { type CachedSkill, normalizeSkill, normalizeSkills } from "../../shared/skills.ts";
+import { type CachedSkill, eachOnce, normalizeSkill, normalizeSkills } from "../../shared/skills.ts";
 import type { ListedResources, ListedSkills } from "./connection.ts";
 import { FRESH_LEAST_MS, FRESH_MOST_MS } from "./modern/limits.ts";
 
@@ -220,7 +220,7 @@ const freshFor = (ttlMs: unknown): number =>
 
 /** The skills of a server that declares them (SEP-2640, "Listing Skills"). Undefined if they could not be listed. Never rejects. */
 export async function listSkills(send: SendRequest, listing: Listing): Promise<ListedSkills | undefined> {
-  let freshMs = Number.POSITIVE_INFINITY;
+  let freshMs = FRESH_MOST_MS;
   const listed = await listOne(send, listing, {
     of: ["skills/list", "skills"],
     words: "skills",
@@ -231,13 +231,7 @@ export async function listSkills(send: SendRequest, listing: Listing): Promise<L
     },
   });
   // Each address once, also across pages.
-  const skills = new Map((listed ?? []).toReversed().map((skill) => [skill.uri, skill]));
-  return (
-    listed && {
-      skills: listed.filter((skill) => skills.get(skill.uri) === skill),
-      freshUntil: Date.now() + Math.min(freshMs, FRESH_MOST_MS),
-    }
-  );
+  return listed && { skills: eachOnce(listed), freshUntil: Date.now() + freshMs };
 }
 
 /** JSON-RPC 2.0, as the extension uses it: the server serves no such skill. */

@@ -47,22 +47,17 @@ export function callTool(server: Server, asked: Asked, onYes?: () => void): Prom
       return server.approvals.of({ definition: server.definition, tool, args, signal, loads });
     };
     let ready = await prepare(server, asked);
-    const waiting = judged(ready);
-    // The server is not the one that was remembered: what it has now may need a yes that the remembered one did not.
-    let again = async (): Promise<Ready> => {
+    const yes = await judged(ready);
+    const again = async (): Promise<Ready> => {
       const now = await prepare(server, asked);
-      await judged(now);
+      if (yes) yes.check({ definition: server.definition, tool: now.tool, skill: now.skill?.skill });
+      // The server is not the one that was remembered: what it has now may need a yes that the remembered one did not.
+      else await judged(now);
       return now;
     };
-    if (waiting) {
-      const yes = await waiting;
+    if (yes) {
       onYes?.();
       // A person takes time: the server may have ended or changed its tools, and an edit may have changed the rules.
-      again = async (): Promise<Ready> => {
-        const now = await prepare(server, asked);
-        yes.check({ definition: server.definition, tool: now.tool, skill: now.skill?.skill });
-        return now;
-      };
       ready = await again();
     }
     const result = await server.orAgain(ready, async () => {

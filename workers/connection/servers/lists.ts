@@ -4,7 +4,6 @@
  */
 
 import { localSpellingsOf } from "../../../src/shared/naming.ts";
-import type { LoadedSkill } from "../../../src/shared/protocol/calls.ts";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { keepSame } from "../../shared/json.ts";
@@ -16,6 +15,7 @@ import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { CallRequest, Connection, RememberedServer } from "../mcp/connection.ts";
 import { FRESH_LEAST_MS } from "../mcp/modern/limits.ts";
 import { MODERN_VERSION } from "../mcp/wire/wire.ts";
+import type { ExpectedFile } from "../skills/check.ts";
 import { fileOfSkill } from "../skills/load.ts";
 import { type SkillTool, skillTools, skillWith } from "../skills/tools.ts";
 import { allTools, mergeListed, NO_TOOLS, resourceTools } from "../tools/listed.ts";
@@ -204,8 +204,8 @@ export abstract class ServerLists {
    * A file of the skill was read, and was what was listed, or not: then the server is asked anew at the next load, and nothing
    * but its SKILL.md is read before that has been found sound.
    */
-  skillRead({ uri, content }: LoadedSkill, isSound: boolean, isEntry: boolean): void {
-    if (isSound && isEntry) this.#brokenSkills.delete(uri);
+  skillRead({ uri: read, skill: { uri, content } }: ExpectedFile, isSound: boolean): void {
+    if (isSound && read === uri) this.#brokenSkills.delete(uri);
     if (isSound) return;
     this.#brokenSkills.set(uri, content);
     const held = this.heldSkill(uri);
@@ -231,7 +231,7 @@ export abstract class ServerLists {
       .get(tool)
       ?.uriOf(args);
     // A file of a skill is read as a part of the skill alone, which checks it.
-    const skill = this.definition.skillPolicy.use !== false && uri ? skillWith(this.skills, uri) : undefined;
+    const skill = uri === undefined ? undefined : skillWith(this, uri);
     if (skill) throw fileOfSkill(name, skill);
     return uri;
   }

@@ -88,12 +88,8 @@ export async function runCall(
       ...results.settingsFor(called, supervisor.servers, called.nameOf(tool)),
       ...(file ? { file } : {}),
     });
-    const isEntry = file?.uri === file?.skill.uri;
-    if (file && shaped.problem !== undefined) {
-      called.skillRead(file.skill, false, isEntry);
-      throw changedFile(server, file, shaped.problem);
-    }
-    if (file) called.skillRead(file.skill, true, isEntry);
+    if (file) called.skillRead(file, shaped.problem === undefined);
+    if (file && shaped.problem !== undefined) throw changedFile(server, file, shaped.problem);
     record(shaped);
     return shaped.bytes;
   } catch (error) {

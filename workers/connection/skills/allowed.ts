@@ -1,6 +1,6 @@
 /**
- * Owns: `<agentDir>/mcp-skills.json`, the skills that the user allowed for good, each bound to the content that he was asked
- * about (SEP-2640, "Content-bound approval"): another content needs another yes. Mode 0600; one process at a time writes the
+ * Owns: `<agentDir>/mcp-skills.json`, the skills that the user allowed for good, each bound to the content that the question
+ * was about (SEP-2640, "Content-bound approval"): another content needs another yes. Mode 0600; one process at a time writes the
  * whole file; a corrupt file counts as empty and is kept aside.
  */
 import * as z from "zod";

@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import type { LoadedSkill, ResultContent } from "../../../src/shared/protocol/calls.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { isObject } from "../../../src/shared/protocol/values.ts";
+import { grouped } from "../../../src/shared/text/amounts.ts";
 import { textBlock } from "../../../src/shared/text/clean-blocks.ts";
 import { sameJson } from "../../shared/json.ts";
 import type { GuardLimits } from "../config/entry/settings.ts";
@@ -114,7 +115,7 @@ export async function checkFile(
   if (listed && `sha256:${createHash("sha256").update(bytes).digest("hex")}` !== listed.digest)
     return { problem: "its SHA-256 is not the one that was listed" };
   if (bytes.length > LIMITS.skillBytes)
-    return { problem: `it has ${bytes.length.toLocaleString("en")} bytes, more than a whole skill can have` };
+    return { problem: `it has ${grouped(bytes.length)} bytes, more than a whole skill can have` };
   const text = textOf(bytes);
   if (frontmatter) {
     if (text === undefined) return { problem: "it is no UTF-8 text" };

@@ -1,6 +1,7 @@
 /**
- * The YAML between the first two lines `---` of a SKILL.md (Agent Skills, "SKILL.md format"), read as JSON. The
- * parser is loaded with the first skill, also in the thread for long messages. Anchors and merges are refused: no skill needs them, and they make a short text a large value.
+ * The YAML between the first two lines `---` of a SKILL.md (Agent Skills, "SKILL.md format"), read as JSON. The parser is
+ * loaded with the first skill, also in the thread for long messages. Anchors and merges are refused: no skill needs them, and
+ * they make a short text a large value.
  */
 import { isObject } from "../../../src/shared/protocol/values.ts";
 import { isWithin } from "../../shared/json.ts";

@@ -6,7 +6,7 @@
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { counted, formatBytes } from "../../../src/shared/text/amounts.ts";
 import { oneLine } from "../../../src/shared/text/unprintable.ts";
-import { type CachedSkill, contentOf, pathIn, rootOf, type SkillFile } from "../../shared/skills.ts";
+import { type CachedSkill, loadedSkill, pathIn, rootOf, type SkillFile } from "../../shared/skills.ts";
 import type { Connection } from "../mcp/connection.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
 import type { ExpectedFile } from "./check.ts";
@@ -141,7 +141,7 @@ export async function prepareSkill(
     );
   }
   const line = typeof args.line === "number" && Number.isInteger(args.line) && args.line > 0 ? args.line : 1;
-  const loaded = { server: name, uri: skill.uri, name: skill.name, content: contentOf(skill) };
+  const loaded = loadedSkill(name, skill);
   const written = typeof args.file === "string" && args.file !== "" ? args.file : undefined;
   const path = written === undefined ? "SKILL.md" : plainPath(skill, written);
   if (path === undefined)

@@ -3,12 +3,12 @@
  * address of a skill that the server does not list. To the rules, the catalog and the search they are tools like any other.
  * Must not: talk to servers. Pure.
  */
-import { shortHash } from "../../../src/shared/naming.ts";
+import { SKILL_BY_ADDRESS, shortHash } from "../../../src/shared/naming.ts";
 import type { ShownSkill } from "../../../src/shared/protocol/calls.ts";
 import { counted, formatBytes } from "../../../src/shared/text/amounts.ts";
 import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import type { CachedTool } from "../../shared/listed.ts";
-import { bytesOf, type CachedSkill, pathIn, SKILL_BY_ADDRESS } from "../../shared/skills.ts";
+import { bytesOf, type CachedSkill, pathIn, rootOf } from "../../shared/skills.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 
 /** What a tool for skills loads: this skill, or, without one, the skill whose address the call names. */
@@ -115,9 +115,45 @@ export function skillTools(
 
 const NONE: ReadonlyMap<string, SkillTool> = new Map();
 
-/** The skill to which a resource of the server belongs: such a resource is read as a part of the skill alone. */
-export const skillWith = (skills: readonly CachedSkill[] | undefined, uri: string): CachedSkill | undefined =>
-  skills?.find((skill) => pathIn(skill, uri) !== undefined);
+interface Folder {
+  /** With a slash behind it. */
+  root: string;
+  skill: CachedSkill;
+}
+
+const outermost = new WeakMap<readonly CachedSkill[], readonly Folder[]>();
+
+/** The folders of the skills that lie in no other one, in the order of their addresses. */
+function foldersOf(skills: readonly CachedSkill[]): readonly Folder[] {
+  const before = outermost.get(skills);
+  if (before) return before;
+  const all = skills.map((skill) => ({ root: `${rootOf(skill)}/`, skill }));
+  const folders: Folder[] = [];
+  for (const folder of all.sort((a, b) => (a.root < b.root ? -1 : 1))) {
+    const outer = folders.at(-1);
+    if (!outer || !folder.root.startsWith(outer.root)) folders.push(folder);
+  }
+  outermost.set(skills, folders);
+  return folders;
+}
+
+/**
+ * The skill to which a resource of the server belongs: such a resource is read as a part of the skill alone. None if the
+ * server's skills are not wanted: then their files are resources like any other.
+ */
+export function skillWith({ definition, skills }: OfServer, uri: string): CachedSkill | undefined {
+  if (!skills || definition.skillPolicy.use === false) return undefined;
+  const folders = foldersOf(skills);
+  // The last folder that is not behind the address is the only one that can begin it, since none lies in another.
+  let [from, to] = [0, folders.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if ((folders[middle] as Folder).root <= uri) from = middle + 1;
+    else to = middle;
+  }
+  const skill = folders[from - 1]?.skill;
+  return skill && pathIn(skill, uri) !== undefined ? skill : undefined;
+}
 
 /** As a person reads them, also those that cannot be loaded. */
 export function shownSkills(server: OfServer & { tools: readonly CachedTool[] | undefined }): ShownSkill[] {

@@ -1,7 +1,7 @@
 /**
  * What a server lists as tools: its own tools under the configuration's rules, tools that read its resources, one for each
- * resource and one for each template, with the template's variables as parameters, and those that load its skills. To the rules, the catalog and the
- * search they are tools like any other. Must not: talk to servers.
+ * resource and one for each template, with the template's variables as parameters, and those that load its skills. To the
+ * rules, the catalog and the search they are tools like any other. Must not: talk to servers.
  */
 
 import { nameTools, shortHash, type ToolPrefix } from "../../../src/shared/naming.ts";
@@ -142,7 +142,7 @@ function madeTools(server: KnownLists): { tool: CachedTool; kind: MadeKind }[] {
   const readers = definition.exposeResources ? resourceTools(resources, tools) : NO_READERS;
   return [
     ...[...readers]
-      .filter(([, { key }]) => !skillWith(wantedSkills(definition, skills), key))
+      .filter(([, { key }]) => !skillWith({ definition, skills }, key))
       .map(([, { tool }]) => ({ tool, kind: "resource" as const })),
     ...[...skillTools({ definition, skills }, tools).values()].map(({ tool }) => ({
       tool,
@@ -152,12 +152,6 @@ function madeTools(server: KnownLists): { tool: CachedTool; kind: MadeKind }[] {
 }
 
 const NO_READERS: ReturnType<typeof resourceTools> = new Map();
-
-/** Skills that are switched off leave their files to be resources like any other. */
-const wantedSkills = (
-  { skillPolicy }: KnownLists["definition"],
-  skills: readonly CachedSkill[] | undefined,
-): readonly CachedSkill[] | undefined => (skillPolicy.use === false ? undefined : skills);
 
 /** The server's own tools, then the tools that read its resources and load its skills. */
 export function allTools(server: KnownLists): CachedTool[] {
@@ -340,7 +334,7 @@ export function resourceReader(
   return (uri) => {
     if (!server.definition.exposeResources || isPage(uri)) return undefined;
     tools ??= resourceTools(server.resources, server.tools ?? []);
-    const reader = skillWith(server.skills, uri) ? undefined : toolFor(server, tools, uri);
+    const reader = skillWith(server, uri) ? undefined : toolFor(server, tools, uri);
     if (!reader) return undefined;
     names ??= namesInPi(options);
     const name = names.get(keyOf(server.name, reader.tool));

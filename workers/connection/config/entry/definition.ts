@@ -19,7 +19,7 @@ import {
   inOneSpelling,
   inOrder,
 } from "./server-keys.ts";
-import { ASK_FOR_SKILLS, type SkillPolicy, skillPolicy } from "./skill-policy.ts";
+import { type SkillPolicy, skillPolicy } from "./skill-policy.ts";
 
 export type StdioTarget = {
   command: string;
@@ -204,7 +204,7 @@ export function parseEntry(
     overrides: [],
     enabledIn: undefined,
     approveToo: [],
-    skillPolicy: skillPolicy(entry.skills, ASK_FOR_SKILLS),
+    skillPolicy: skillPolicy(entry.skills),
     userRules: undefined,
     enabledByProject: undefined,
     replaced: undefined,

@@ -21,7 +21,7 @@ import {
   TOOL_PREFIXES,
   text,
 } from "./shape.ts";
-import { ASK_FOR_SKILLS, skillPolicy, skillsShape, stricterSkills } from "./skill-policy.ts";
+import { asWritten, skillPolicy, skillsShape, stricterSkills } from "./skill-policy.ts";
 
 /** What a project's file gets of a setting. `because`: why it does not get all that it asks for. */
 interface Ruling<V> {
@@ -174,9 +174,9 @@ const SETTINGS = {
     examples: ["ask"],
     preset: "ask",
     narrow: (own, wanted) => {
-      const before = skillPolicy(own, ASK_FOR_SKILLS);
+      const before = skillPolicy(own);
       const { policy, isLooser } = stricterSkills(before, skillPolicy(wanted, before));
-      return looser(policy.use === false ? false : { ...policy, use: policy.use }, isLooser);
+      return looser(asWritten(policy), isLooser);
     },
   }),
   outputGuard: setting(outputGuard, {

@@ -19,6 +19,8 @@ export interface SkillPolicy {
   dynamic: boolean;
 }
 
+export const ASK_FOR_SKILLS: SkillPolicy = { use: "ask", dynamic: false };
+
 export const skillsShape = () =>
   z.union([
     z.literal(false),
@@ -39,12 +41,20 @@ export const skillsShape = () =>
     ),
   ]);
 
-export const skillPolicy = (written: WrittenSkills | undefined, otherwise: SkillPolicy): SkillPolicy => {
+/** `otherwise`: what counts where nothing is written. */
+export const skillPolicy = (
+  written: WrittenSkills | undefined,
+  otherwise: SkillPolicy = ASK_FOR_SKILLS,
+): SkillPolicy => {
   if (written === undefined) return otherwise;
   if (written === false) return { use: false, dynamic: false };
   if (typeof written === "string") return { use: written, dynamic: otherwise.dynamic };
   return { use: written.use ?? (otherwise.use || "ask"), dynamic: written.dynamic ?? otherwise.dynamic };
 };
+
+/** A policy as it could be written. */
+export const asWritten = ({ use, dynamic }: SkillPolicy): WrittenSkills =>
+  use === false ? false : { use, dynamic };
 
 const ORDER = [false, ...WORDS] as const;
 
@@ -60,5 +70,3 @@ export function stricterSkills(
     isLooser: isMore || (wanted.dynamic && !own.dynamic),
   };
 }
-
-export const ASK_FOR_SKILLS: SkillPolicy = { use: "ask", dynamic: false };

@@ -25,7 +25,7 @@ import {
   STRICTER,
   tighterGuard,
 } from "../entry/settings.ts";
-import { ASK_FOR_SKILLS, skillPolicy, stricterSkills } from "../entry/skill-policy.ts";
+import { asWritten, skillPolicy, stricterSkills } from "../entry/skill-policy.ts";
 import type { Position } from "../files/document.ts";
 import type { FileConfig, FileEntry, KeyPositions } from "../files/files.ts";
 
@@ -58,9 +58,9 @@ function narrowServer(
     loosened("shared");
   }
   if (server.skills !== undefined) {
-    const own = skillPolicy(settings.skills, ASK_FOR_SKILLS);
+    const own = skillPolicy(settings.skills);
     const { policy, isLooser } = stricterSkills(own, skillPolicy(server.skills, own));
-    narrower.skills = policy.use === false ? false : { ...policy, use: policy.use };
+    narrower.skills = asWritten(policy);
     if (isLooser) loosened("skills");
   }
   if (server.outputGuard !== undefined) {
@@ -86,7 +86,7 @@ const WIDENED: { readonly [K in keyof Override]: Asked<K> } = {
     wanted === lifecycle ? undefined : "a project's file may only let your server run less",
   shared: (wanted, { shared }) => (wanted && !shared ? STRICTER : undefined),
   skills: (wanted, _, { skills }) => {
-    const own = skillPolicy(skills, ASK_FOR_SKILLS);
+    const own = skillPolicy(skills);
     return stricterSkills(own, skillPolicy(wanted, own)).isLooser ? STRICTER : undefined;
   },
   idleTimeout: (wanted, { idleTimeoutMinutes }) =>
@@ -229,7 +229,7 @@ function applyEntry(
 function withSettings(server: ServerDefinition, settings: Settings): ServerDefinition {
   const isShared = server.target.kind === "stdio" && (server.shared ?? settings.shared);
   const { replaced, userRules } = server;
-  const preset = skillPolicy(settings.skills, ASK_FOR_SKILLS);
+  const preset = skillPolicy(settings.skills);
   const skills = skillPolicy(server.skills, preset);
   return {
     ...server,

@@ -5,7 +5,7 @@
 
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { isObject } from "../../../../src/shared/protocol/values.ts";
-import { SKILLS_EXTENSION } from "../../../shared/skills.ts";
+import { declaredSkills, SKILLS_EXTENSION } from "../../../shared/skills.ts";
 import { MODERN_VERSION } from "../wire/wire.ts";
 import { FRESH_LEAST_MS, FRESH_MOST_MS } from "./limits.ts";
 import { quoted } from "./rounds.ts";
@@ -66,13 +66,13 @@ export const offersOf = (capabilities: Record<string, unknown>): string[] => [
     if (!isObject(can)) return [];
     return can.listChanged === true ? [key, `${key}${CHANGED}`] : [key];
   }),
-  ...skillWords(capabilities.extensions),
+  ...skillWords(capabilities),
 ];
 
-const skillWords = (extensions: unknown): string[] => {
-  const declared = isObject(extensions) ? extensions[SKILLS_EXTENSION] : undefined;
-  if (!isObject(declared)) return [];
-  return declared.directoryRead === true ? [SKILLS, SKILLS_READ] : [SKILLS];
+const skillWords = (capabilities: Record<string, unknown>): string[] => {
+  const declared = declaredSkills(capabilities);
+  if (!declared) return [];
+  return declared.directories ? [SKILLS, SKILLS_READ] : [SKILLS];
 };
 
 /** The capabilities of these words. */

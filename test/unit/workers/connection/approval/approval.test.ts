@@ -14,7 +14,7 @@ import type { ServerDefinition } from "../../../../../workers/connection/config/
 import { DEFAULT_SETTINGS, type Settings } from "../../../../../workers/connection/config/entry/settings.ts";
 import { recordingUser } from "../../../../support/recording-user.ts";
 import { recordingLog } from "../../recording-log.ts";
-import { definitionOf, settle } from "../servers/support.ts";
+import { definitionOf, outcomeOf, settle } from "../servers/support.ts";
 
 function setup(settings: Partial<Settings> = {}, canAsk = true) {
   const user = recordingUser();
@@ -61,21 +61,7 @@ const call = (entry: object, over: Partial<AskedCall> = {}): AskedCall => ({
 
 const ASKS = { approve: "always" };
 
-/** What a promise has come to; `waits` if it has not settled. */
-async function outcome(promise: Promise<unknown> | undefined): Promise<unknown> {
-  if (!promise) return "runs";
-  let found: unknown = "waits";
-  promise.then(
-    () => {
-      found = "yes";
-    },
-    (error: { code: string }) => {
-      found = error.code;
-    },
-  );
-  await settle();
-  return found;
-}
+const outcome = (promise: Promise<unknown> | undefined): Promise<unknown> => outcomeOf(promise, "runs");
 
 test("no word, and a tool that reads -> nothing is asked", () => {
   const { approvals, asked } = setup();

@@ -8,7 +8,7 @@ import { DEFAULT_SETTINGS } from "../../../../../workers/connection/config/entry
 import { type CachedSkill, contentOf, normalizeSkill } from "../../../../../workers/shared/skills.ts";
 import { recordingUser } from "../../../../support/recording-user.ts";
 import { recordingLog } from "../../recording-log.ts";
-import { definitionOf, settle } from "../servers/support.ts";
+import { definitionOf, outcomeOf, settle } from "../servers/support.ts";
 
 interface SetupOptions {
   canAsk?: boolean;
@@ -86,20 +86,7 @@ const load = (
   loads: { of, byPerson },
 });
 
-async function outcome(promise: Promise<unknown> | undefined): Promise<unknown> {
-  if (!promise) return "loads";
-  let found: unknown = "waits";
-  promise.then(
-    () => {
-      found = "yes";
-    },
-    (error: { code: string }) => {
-      found = error.code;
-    },
-  );
-  await settle();
-  return found;
-}
+const outcome = (promise: Promise<unknown> | undefined): Promise<unknown> => outcomeOf(promise, "loads");
 
 /** Starts to load, and lets the file of kept answers be read. */
 async function start(at: ReturnType<typeof setup>, call: AskedCall) {

@@ -106,6 +106,22 @@ export const settle = async (): Promise<void> => {
   for (let turn = 0; turn < 50; turn++) await Promise.resolve();
 };
 
+/** What a promise has come to: `yes`, the code of its error, or `waits` if it has not settled. `none`: for no promise. */
+export async function outcomeOf(promise: Promise<unknown> | undefined, none: string): Promise<unknown> {
+  if (!promise) return none;
+  let found: unknown = "waits";
+  promise.then(
+    () => {
+      found = "yes";
+    },
+    (error: { code: string }) => {
+      found = error.code;
+    },
+  );
+  await settle();
+  return found;
+}
+
 export interface SetupOptions {
   settings?: Partial<Settings>;
   context?: Partial<ServerContext>;

@@ -1,6 +1,7 @@
 /** Owns: which frontmatter is read, as what values, and what no text of a server can do to the reader. */
 import { describe, expect, test } from "vitest";
 import { readFrontmatter } from "../../../../../workers/connection/skills/frontmatter.ts";
+import { bombOf } from "../../../../support/yaml-bomb.ts";
 
 const fenced = (yaml: string): string => `---\n${yaml}\n---\n# Text\n`;
 const fieldsOf = async (yaml: string): Promise<unknown> => {
@@ -106,15 +107,3 @@ describe("what no skill needs", () => {
     expect(({} as Record<string, unknown>).polluted).toBeUndefined();
   });
 });
-
-/** Each level names the one before it ten times. */
-function bombOf(levels: number): string {
-  const lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"];
-  for (let level = 1; level <= levels; level++)
-    lines.push(
-      `a${level}: &a${level} [${Array(10)
-        .fill(`*a${level - 1}`)
-        .join(", ")}]`,
-    );
-  return lines.join("\n");
-}

@@ -1,11 +1,11 @@
 /** Owns: which skills of a server become tools, and under which names. */
 import { describe, expect, test } from "vitest";
-import { shortHash } from "../../../../../src/shared/naming.ts";
+import { SKILL_BY_ADDRESS, shortHash } from "../../../../../src/shared/naming.ts";
 import { DEFAULT_SETTINGS } from "../../../../../workers/connection/config/entry/settings.ts";
 import type { SkillPolicy } from "../../../../../workers/connection/config/entry/skill-policy.ts";
 import { sizeText, skillTools, skillWith } from "../../../../../workers/connection/skills/tools.ts";
 import { allTools, exposedTools, resourceReader } from "../../../../../workers/connection/tools/listed.ts";
-import { type CachedSkill, normalizeSkill, SKILL_BY_ADDRESS } from "../../../../../workers/shared/skills.ts";
+import { type CachedSkill, normalizeSkill, pathIn } from "../../../../../workers/shared/skills.ts";
 import { definitionOf } from "../servers/support.ts";
 
 const digest = `sha256:${"a".repeat(64)}`;
@@ -121,12 +121,36 @@ test("what files a skill has, in words", () => {
   expect(sizeText(skill("a", { resources: "dynamic" }))).toBe("its files change each time");
 });
 
-test("a resource belongs to the skill in whose folder it lies", () => {
-  const skills = [skill("acme/a"), skill("acme/a/b")];
-  expect(skillWith(skills, "skill://acme/a/x.md")?.name).toBe("a");
-  for (const uri of ["skill://acme/a", "skill://acme/ax.md", "x"])
-    expect(skillWith(skills, uri)).toBeUndefined();
-  expect(skillWith(undefined, "skill://acme/a/x.md")).toBeUndefined();
+describe("a resource", () => {
+  const ofServer = (skills: CachedSkill[] | undefined, use: false | "ask" = "ask") => ({
+    definition: { skillPolicy: { use, dynamic: false } },
+    skills,
+  });
+
+  test("it belongs to the skill in whose folder it lies", () => {
+    const server = ofServer([skill("acme/a"), skill("acme/a/b")]);
+    expect(skillWith(server, "skill://acme/a/x.md")?.name).toBe("a");
+    for (const uri of ["skill://acme/a", "skill://acme/ax.md", "x"])
+      expect(skillWith(server, uri)).toBeUndefined();
+    expect(skillWith(ofServer(undefined), "skill://acme/a/x.md")).toBeUndefined();
+  });
+
+  test("skills that are switched off -> a resource like any other", () => {
+    expect(skillWith(ofServer([skill("acme/a")], false), "skill://acme/a/x.md")).toBeUndefined();
+  });
+
+  test("folders that begin alike, lie in each other and stand in any order -> the same as a look at each", () => {
+    const paths = ["b", "a-b", "a", "a/b", "a.b", "ab", "a/b/c", "c/d", "\u{10000}", "\uffff", "a!", "b/a"];
+    for (const order of [paths, paths.toReversed()]) {
+      const skills = order.map((path) => ({ ...skill("x"), uri: `skill://${path}/SKILL.md` }));
+      for (const path of [...paths, "", "c", "zz", "a/c"])
+        for (const end of ["", "/", "/x", "/b/x", "/SKILL.md", "x"]) {
+          const uri = `skill://${path}${end}`;
+          const isInOne = skills.some((one) => pathIn(one, uri) !== undefined);
+          expect(skillWith(ofServer(skills), uri) !== undefined, uri).toBe(isInOne);
+        }
+    }
+  });
 });
 
 describe("among the other tools of the server", () => {
