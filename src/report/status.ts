@@ -124,11 +124,12 @@ export function renderTools(
 export function signInText(signIn: SignInStatus, now: number): string {
   if (signIn.state === "needed") return "needs sign-in";
   if (signIn.state === "running") return "signing in";
-  const { expiresAt, renews } = signIn;
+  const { expiresAt, renews, byItself } = signIn;
+  const isIn = byItself ? "signed in by itself" : "signed in";
   const renewal = renews ? "renews itself" : "cannot renew";
-  if (expiresAt === undefined) return `signed in, ${renewal}`;
+  if (expiresAt === undefined) return `${isIn}, ${renewal}`;
   const expiry = expiresAt > now ? `expires in ${durationText(expiresAt - now)}` : "expired";
-  return `signed in, ${expiry}, ${renewal}`;
+  return `${isIn}, ${expiry}, ${renewal}`;
 }
 
 /** What a server that answers 401 needs. */

@@ -21,7 +21,7 @@ const MAIN_BYTES = 171.75 * 1024;
  * chunk that it shared with a worker could be deleted by an update while it runs. Its page and the limits have 20 KB, and the pictures of the pages 22 KB.
  * The reader of YAML has 47 KB: the fields of a skill are YAML, and are compared with what the server listed.
  */
-const PACKAGE_BYTES = 1_816_000;
+const PACKAGE_BYTES = 1_822_000;
 /** The command, and the chunks that it shares with the screens. Names of chunks hold a hash of their content. */
 const COMMAND = readdirSync(join(root, "dist"))
   .filter((name) => /^(cli|chunk-).*\.js$/.test(name))

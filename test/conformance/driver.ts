@@ -28,6 +28,7 @@ interface Context {
   client_secret?: string;
   private_key_pem?: string;
   signing_algorithm?: string;
+  valid_jwt?: string;
   toolCalls?: { name: string; arguments: Record<string, unknown> }[];
 }
 
@@ -57,6 +58,9 @@ function oauthOf(scenario: string, context: Context): Record<string, unknown> {
     ...(context.client_id === undefined ? {} : { clientId: context.client_id }),
     ...(context.client_secret === undefined ? {} : { clientSecret: context.client_secret }),
   };
+  if (scenario === "auth/wif-jwt-bearer") {
+    return { ...client, grantType: "jwt_bearer", assertion: context.valid_jwt };
+  }
   if (!scenario.startsWith("auth/client-credentials-")) return client;
   return {
     ...client,

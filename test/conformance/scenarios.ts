@@ -90,6 +90,7 @@ const ONLY_NEXT = [
   "auth/iss-unexpected",
   "auth/iss-normalized",
   "auth/metadata-issuer-mismatch",
+  "auth/wif-jwt-bearer",
 ];
 
 /** Skills of servers (SEP-2640), in both eras. */
@@ -148,7 +149,6 @@ const NEVER: Readonly<Record<string, string>> = {
   "auth/enterprise-managed-authorization": "An extension that the client does not have.",
   "auth/dpop": "An extension that the client does not have.",
   "auth/dpop-nonce": "An extension that the client does not have.",
-  "auth/wif-jwt-bearer": "An extension that the client does not have (workload identity).",
 };
 
 /** Scenarios that do not run, each with the reason. */

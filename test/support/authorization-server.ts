@@ -43,10 +43,13 @@ export interface Behaviour {
   /** Changes the answer of the registration endpoint. */
   registered?: Change;
   registeredStatus?: number;
+  /** Judges the assertion of a grant for this audience: what it says, or why it is refused (RFC 7523, section 3.1). */
+  assertions?: (assertion: string, aud: string, client: Client | undefined) => object | string;
   /** `error` of the authorization response. */
   refuses?: string;
 }
 
+const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
 
@@ -216,6 +219,10 @@ export class AuthorizationServer {
 
   #token(request: Recorded, response: ServerResponse): void {
     const { form } = request;
+    if (form.get("grant_type") === JWT_BEARER) {
+      this.#exchange(request, response);
+      return;
+    }
     const client = this.#clientOf(request);
     const resource = form.get("resource") ?? undefined;
     const kind = form.get("grant_type");
@@ -238,6 +245,18 @@ export class AuthorizationServer {
       const scope = form.get("scope") ?? undefined;
       this.#sendTokens(response, { client: client.id, scope, resource, alive: true }, false);
     } else throw new OAuthError(400, "unauthorized_client", "This client may not use this grant.");
+  }
+
+  #exchange(request: Recorded, response: ServerResponse): void {
+    const { form, headers } = request;
+    // Section 3.1 of RFC 7523: a client may name itself, and then it must be the one it says.
+    const isNamed = form.has("client_id") || headers.authorization !== undefined;
+    const client = isNamed ? this.#clientOf(request) : undefined;
+    const judged = this.behaviour.assertions?.(form.get("assertion") ?? "", this.issuer, client);
+    if (typeof judged !== "object")
+      throw new OAuthError(400, "invalid_grant", judged ?? "No assertions here.");
+    const [scope, resource] = ["scope", "resource"].map((key) => form.get(key) ?? undefined);
+    this.#sendTokens(response, { client: client?.id ?? "", scope, resource, alive: true }, false);
   }
 
   #sendTokens(response: ServerResponse, grant: Grant, renewable: boolean): void {

@@ -246,5 +246,5 @@ export type SignInResult = { ok: true; tools?: number } | { ok: false; error: Wi
 export type SignInStatus =
   | { state: "needed" }
   | { state: "running" }
-  /** `expiresAt`: milliseconds since the epoch; absent: unknown. */
-  | { state: "signed-in"; expiresAt?: number; renews: boolean };
+  /** `expiresAt`: milliseconds since the epoch; absent: unknown. `byItself`: no user has signed in, and none can sign out. */
+  | { state: "signed-in"; expiresAt?: number; renews: boolean; byItself?: true };

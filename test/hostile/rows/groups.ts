@@ -2,6 +2,7 @@
 import { family } from "../../support/long.ts";
 import { type Row, SERVER_CHECKS } from "../support/row.ts";
 import { APPROVAL } from "./approval.ts";
+import { ASSERTIONS } from "./assertions.ts";
 import { CATALOGS } from "./catalogs.ts";
 import { DOCTOR_ROWS } from "./doctor.ts";
 import { ELICITATION } from "./elicitation.ts";
@@ -48,7 +49,7 @@ export const GROUPS = {
   catalogs: [...CATALOGS, ...SIGNS],
   http: HTTP,
   skills: SKILL_ROWS,
-  user: [...SIGN_IN, ...ELICITATION, ...DOCTOR_ROWS, ...SETUP_ROWS],
+  user: [...SIGN_IN, ...ASSERTIONS, ...ELICITATION, ...DOCTOR_ROWS, ...SETUP_ROWS],
   clone: [...STARTS, ...QUESTIONS, ...FILES, ...POWERS, ...STORIES],
 } as const satisfies Record<string, readonly Row[]>;
 

@@ -241,8 +241,11 @@ export class ServerAuth implements RequestAuth {
   async signOut(signal: AbortSignal): Promise<string> {
     const { store } = await this.#open();
     const { definition } = this.#server;
-    const { name } = definition;
+    const { name, oauth } = definition;
     const { record, given } = await store.read();
+    if (oauth !== false && !needsUser(oauth) && !record) {
+      return `${name} signs in by itself, without a user: switch it off, or take grantType out of ${definition.file}.`;
+    }
     if (!record) {
       return given
         ? `${name} uses the tokens in ${given.path}, which another program wrote: remove that file to sign out.`

@@ -177,7 +177,11 @@ export const secretsOf = (written: Target, resolved: Target): Secrets =>
   SECRETS[resolved.kind]((written.kind === resolved.kind ? written : resolved) as never, resolved as never);
 
 /** Keys of a plan whose values are secret. The path of a file is not. */
-const OAUTH_SECRETS = ["clientSecret", "privateKey"] as const satisfies readonly (keyof OAuthPlan)[];
+const OAUTH_SECRETS = [
+  "clientSecret",
+  "privateKey",
+  "assertion",
+] as const satisfies readonly (keyof OAuthPlan)[];
 
 /** Secrets of a plan for OAuth, from the plan as it is written and as it was resolved. */
 export function oauthSecrets(written: OAuthPlan | false, resolved: OAuthPlan): Secrets {

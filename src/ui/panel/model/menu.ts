@@ -46,7 +46,7 @@ function reconnect(status: ServerStatus): MenuRow {
 function signIn(status: ServerStatus): MenuRow[] {
   const { name: server, transport } = status;
   if (transport === "stdio") return [];
-  const isSignedIn = status.signIn?.state === "signed-in";
+  const isSignedIn = status.signIn?.state === "signed-in" && !status.signIn.byItself;
   const label = lacksKey(status) ? "Say where its key is" : isSignedIn ? "Sign in again" : "Sign in";
   const text = "The tokens are revoked where that is possible, and forgotten.";
   const out = confirm(`Sign out of ${server}?`, text, "Sign out", { type: "sign-out", server });

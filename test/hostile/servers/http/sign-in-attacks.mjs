@@ -102,6 +102,13 @@ const wantingKey = ({ request, response }) => {
   return response.writeHead(401, { "content-type": "application/json" }).end(JSON.stringify({ error }));
 };
 
+const repeating =
+  (error) =>
+  ({ response, body }) =>
+    response
+      .writeHead(400, { "content-type": "application/json" })
+      .end(JSON.stringify({ error, error_description: `You sent ${body}\u001b[2J` }));
+
 export const ATTACKS = {
   none: {},
   "a key: its words": { on: { mcp: wantingKey, resource: missing, metadata: missing, authorize: missing } },
@@ -157,14 +164,11 @@ export const ATTACKS = {
   "token: 100 KB of it": { tokens: { access_token: "x".repeat(100_000) } },
   "token: for 1e308 s": { tokens: { expires_in: 1e308 } },
   "token: for minus 1 s": { tokens: { expires_in: -1 } },
-  "token: an error that repeats the code": {
-    on: {
-      token: ({ response, body }) =>
-        response
-          .writeHead(400, { "content-type": "application/json" })
-          .end(JSON.stringify({ error: "invalid_request", error_description: `You sent ${body}\u001b[2J` })),
-    },
+  "token endpoint: of another server": {
+    metadata: { token_endpoint: "https://accounts.bank.example/token" },
   },
+  "token: an error that repeats the code": { on: { token: repeating("invalid_request") } },
+  "token: an error that repeats the assertion": { on: { token: repeating("invalid_grant") } },
   "calls: 401 for ever": { on: { mcp: refusing(401, 'Bearer error="invalid_token"') } },
   "calls: 403 for ever": {
     on: { mcp: refusing(403, 'Bearer error="insufficient_scope", scope="admin root"') },

@@ -176,7 +176,7 @@ export const isVouched = (plan: OAuthPlan, { acceptedIssuer }: Discovered): bool
   plan.authServerMetadataUrl !== undefined || (plan.issuer !== undefined && acceptedIssuer === undefined);
 
 /**
- * A secret in the configuration is for the server's own site, or for an authorization server that the configuration
+ * A secret or an assertion of the configuration is for the server's own site, or for an authorization server that the configuration
  * names. Metadata of a server could otherwise name any other place for it. On one machine all ports count as one site: a
  * local server is as free to ask for the secret at its own port. A private key is never sent, and what it signs is for the
  * issuer alone, if that is found under its own address. Throws `SignInProblem` "secret-elsewhere".
@@ -187,7 +187,9 @@ export function checkSecretTarget(
 ): void {
   const { metadata, foundAt, acceptedIssuer } = discovered;
   if (metadata.token_endpoint === undefined || isVouched(plan, discovered)) return;
-  const isForIssuer = (plan.privateKey ?? plan.privateKeyFile) !== undefined && acceptedIssuer === undefined;
+  const isGrant = plan.grantType === "jwt_bearer";
+  const isSigned = !isGrant && (plan.privateKey ?? plan.privateKeyFile) !== undefined;
+  const isForIssuer = isSigned && acceptedIssuer === undefined;
   const target = new URL(metadata.token_endpoint);
   if (isForIssuer || isSameSite(url, target) || (isLoopback(url) && isLoopback(target))) return;
   // Whoever calls itself the named issuer may be another one, but what goes to that issuer's own site is safe.
@@ -197,7 +199,8 @@ export function checkSecretTarget(
     plan.issuer === undefined
       ? { key: "issuer", found: metadata.issuer }
       : { key: "authServerMetadataUrl", found: foundAt };
-  throw new SignInProblem("secret-elsewhere", { url: shownAddress(target), ...missing });
+  const what = isGrant ? "assertion" : "client secret";
+  throw new SignInProblem("secret-elsewhere", { url: shownAddress(target), what, ...missing });
 }
 
 /** The endpoint without what is not part of a resource's identifier (RFC 8707, section 2). */

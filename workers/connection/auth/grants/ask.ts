@@ -81,6 +81,7 @@ const SECRET_FIELDS = [
   "refresh_token",
   "client_secret",
   "client_assertion",
+  "assertion",
   "token",
 ];
 const ERROR_CHARS = 100;
@@ -189,12 +190,17 @@ const OF_ALL: Table = {
   invalid_target: "resource-refused",
 };
 
-const OF: Readonly<Record<"authorization" | "code" | "refresh" | "client", Table>> = {
+const OF = {
   authorization: { ...OF_ALL, access_denied: "denied" },
   code: { ...OF_ALL, invalid_grant: "code-refused" },
   refresh: { ...OF_ALL, invalid_grant: "refresh-refused" },
   client: OF_ALL,
-};
+  // RFC 7523, section 3.1.
+  assertion: { ...OF_ALL, invalid_grant: "assertion-refused" },
+} satisfies Record<string, Table>;
+
+/** What a request to the token endpoint brings for its tokens. */
+export type Grant = Exclude<keyof typeof OF, "authorization">;
 
 const TEMPORARY = new Set(["temporarily_unavailable", "server_error"]);
 
@@ -209,7 +215,7 @@ export const authorizationProblem = (refusal: Refusal, scope: string | undefined
 
 /** The problem behind an error of the token endpoint; undefined: the answer names no error. */
 export function tokenProblem(
-  grant: "code" | "refresh" | "client",
+  grant: Grant,
   refusal: Refusal,
   { url, scope }: { url: string; scope: string | undefined },
 ): SignInProblem | undefined {

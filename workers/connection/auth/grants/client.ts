@@ -18,20 +18,17 @@ import {
 } from "oauth4webapi";
 import { withoutBom } from "../../../../src/shared/text/reading.ts";
 import { readRegularText, whyUnread } from "../../../shared/files/read-regular.ts";
-import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
+import { isSignedJwt, type OAuthPlan } from "../../config/entry/oauth-keys.ts";
 import { type ClientAuthMethod, type ClientRecord, type Discovered, SignInProblem } from "../model/model.ts";
 import { shownAddress } from "../requests/addresses.ts";
 import { ask, endpointOf, type GrantContext, registrationProblem } from "./ask.ts";
 
 /** A PEM of an RSA key of 16,384 bits has 13 KB. */
 const FILE_BYTES = 64 * 1024;
-const ASSERTION_CHARS = 16 * 1024;
 /** Enough for a slow network and a clock that is a minute behind. */
 const ASSERTION_SECONDS = 120;
 const SHORTEST_RSA_BITS = 2048;
 const ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
-/** Header, claims and signature (RFC 7515, section 3.1). */
-const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
 type ImportParameters = Parameters<typeof crypto.subtle.importKey>[2];
 
@@ -122,11 +119,16 @@ async function signedByKey(plan: OAuthPlan): Promise<ClientAuth> {
   );
 }
 
-async function readyAssertion(path: string): Promise<ClientAuth> {
-  const assertion = withoutBom(await readFile("assertionFile", path)).trim();
-  if (assertion.length > ASSERTION_CHARS || !JWT.test(assertion)) {
-    throw unusable("assertionFile", "it holds no signed assertion");
-  }
+/** The assertion that another program has signed, as it is now. Throws `SignInProblem` "bad-settings". */
+export async function readyAssertion({ assertion: given, assertionFile = "" }: OAuthPlan): Promise<string> {
+  const text = given ?? (await readFile("assertionFile", assertionFile));
+  const assertion = withoutBom(text).trim();
+  if (isSignedJwt(assertion)) return assertion;
+  throw unusable(given === undefined ? "assertionFile" : "assertion", "it holds no signed assertion");
+}
+
+async function signedByOther(plan: OAuthPlan): Promise<ClientAuth> {
+  const assertion = await readyAssertion(plan);
   return (_server, client, body) => {
     body.set("client_id", client.client_id);
     body.set("client_assertion_type", ASSERTION_TYPE);
@@ -134,15 +136,18 @@ async function readyAssertion(path: string): Promise<ClientAuth> {
   };
 }
 
-const hasAssertion = ({ privateKey, privateKeyFile, assertionFile }: OAuthPlan): boolean =>
-  (privateKey ?? privateKeyFile ?? assertionFile) !== undefined;
+const hasKey = ({ privateKey, privateKeyFile }: OAuthPlan): boolean =>
+  (privateKey ?? privateKeyFile) !== undefined;
+const hasReady = ({ assertion, assertionFile }: OAuthPlan): boolean =>
+  (assertion ?? assertionFile) !== undefined;
 
-/** A key goes before a file with an assertion. Throws `SignInProblem` "bad-settings". */
-function assertionAuth(plan: OAuthPlan): Promise<ClientAuth> {
-  const { privateKey, privateKeyFile, assertionFile } = plan;
-  const hasKey = (privateKey ?? privateKeyFile) !== undefined;
-  return assertionFile === undefined || hasKey ? signedByKey(plan) : readyAssertion(assertionFile);
-}
+/** Whether the client proves itself by an assertion. That of `jwt_bearer` is the grant, not the client's proof. */
+const hasAssertion = (plan: OAuthPlan): boolean =>
+  hasKey(plan) || (plan.grantType !== "jwt_bearer" && hasReady(plan));
+
+/** A key goes before an assertion that another program has signed. Throws `SignInProblem` "bad-settings". */
+const assertionAuth = (plan: OAuthPlan): Promise<ClientAuth> =>
+  hasReady(plan) && !hasKey(plan) ? signedByOther(plan) : signedByKey(plan);
 
 interface ClientProof {
   auth: ClientAuth;
@@ -195,8 +200,12 @@ function secretOf(client: ClientRecord, plan: OAuthPlan): string {
   throw new SignInProblem("bad-settings", { key: "oauth.clientSecret", what: "the sign-in needs it" });
 }
 
-/** Throws `SignInProblem`: bad-settings; client-unknown if a dynamic client has lost its secret. */
-export async function proofOf(client: ClientRecord, plan: OAuthPlan): Promise<ClientProof> {
+/**
+ * Undefined: the request names no client (RFC 7523, section 3.1). Throws `SignInProblem`: bad-settings; client-unknown if
+ * a dynamic client has lost its secret.
+ */
+export async function proofOf(client: ClientRecord | undefined, plan: OAuthPlan): Promise<ClientProof> {
+  if (!client) return { auth: () => undefined, secrets: [] };
   if (client.method === "none") return { auth: None(), secrets: [] };
   checkConfigured(client, plan);
   if (client.method === "private_key_jwt") return { auth: await assertionAuth(plan), secrets: [] };

@@ -1,5 +1,6 @@
 /**
- * The requests to the token endpoint (RFC 6749, sections 4.1.3, 4.4.2 and 6) and the revocation of tokens (RFC 7009).
+ * The requests to the token endpoint (RFC 6749, sections 4.1.3, 4.4.2 and 6; RFC 7523, section 2.1) and the revocation of
+ * tokens (RFC 7009).
  * Owns: what each sends, which tokens of an answer can be sent at all, and until when they hold. An `id_token` is never
  * looked at: nothing here asks who the user is. None is repeated here: the caller knows whether that is safe.
  */
@@ -9,6 +10,7 @@ import {
   type Client,
   type ClientAuth,
   clientCredentialsGrantRequest,
+  genericTokenEndpointRequest,
   processGenericTokenEndpointResponse,
   refreshTokenGrantRequest,
   revocationRequest,
@@ -17,6 +19,7 @@ import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
 import {
   type ClientRecord,
   type Discovered,
+  kindOf,
   SignInProblem,
   type SignInRecord,
   type TokenAnswer,
@@ -27,13 +30,14 @@ import { refreshTokenOf, tokenOf } from "../store/record.ts";
 import {
   ask,
   endpointOf,
+  type Grant,
   type GrantContext,
   type PendingAuthorization,
   type SendOptions,
   tokenProblem,
 } from "./ask.ts";
 import { type AuthorizationAnswer, checkedAnswer, grantedScope } from "./authorize.ts";
-import { configuredClient, proofOf } from "./client.ts";
+import { configuredClient, proofOf, readyAssertion } from "./client.ts";
 
 const LONGEST_LIFE_SECONDS = 10 * 365 * 24 * 60 * 60;
 
@@ -77,9 +81,10 @@ export async function readTokens(
 }
 
 interface TokenRequest {
-  grant: "code" | "refresh" | "client";
+  grant: Grant;
   server: AuthorizationServer;
-  client: ClientRecord;
+  /** Undefined: the request names none. */
+  client: ClientRecord | undefined;
   scope: string | undefined;
   send(client: Client, auth: ClientAuth, options: SendOptions): Promise<Response>;
 }
@@ -88,7 +93,8 @@ async function askForTokens(request: TokenRequest, { plan, requests }: GrantCont
   const { grant, server, scope } = request;
   const endpoint = endpointOf(server, "token_endpoint");
   const { auth, secrets } = await proofOf(request.client, plan);
-  const client: Client = { client_id: request.client.id };
+  // oauth4webapi wants an id, which without a client is not sent.
+  const client: Client = { client_id: request.client?.id ?? "none" };
   const url = shownAddress(endpoint);
   return ask({
     endpoint,
@@ -163,11 +169,18 @@ export async function refreshTokens(record: SignInRecord, context: GrantContext)
   );
 }
 
-/** `client_credentials`, with a secret or `private_key_jwt`. Throws `SignInProblem`. The answer has no refresh token. */
-async function clientCredentials(
-  asked: { discovered: Discovered; scope: string | undefined },
-  context: GrantContext,
-): Promise<TokenAnswer> {
+interface MachineRequest {
+  discovered: Discovered;
+  scope: string | undefined;
+}
+
+const parametersOf = ({ discovered: { resource }, scope }: MachineRequest): Record<string, string> => ({
+  ...resourceOf(resource),
+  ...(scope !== undefined && { scope }),
+});
+
+/** `client_credentials`, with a secret or `private_key_jwt`. Throws `SignInProblem`. */
+async function clientCredentials(asked: MachineRequest, context: GrantContext): Promise<TokenAnswer> {
   const { discovered, scope } = asked;
   const client = configuredClient(context.plan, discovered);
   if (!client) throw new SignInProblem("bad-settings", { key: "oauth.clientId", what: "it is missing" });
@@ -175,8 +188,8 @@ async function clientCredentials(
     throw new SignInProblem("bad-settings", { key: "oauth.clientSecret", what: "it is missing" });
   }
   const server = discovered.metadata;
-  const parameters = { ...resourceOf(discovered.resource), ...(scope !== undefined && { scope }) };
-  const answer = await askForTokens(
+  const parameters = parametersOf(asked);
+  return askForTokens(
     {
       grant: "client",
       server,
@@ -186,24 +199,65 @@ async function clientCredentials(
     },
     context,
   );
-  // RFC 6749, section 4.4.3: the client can always ask again.
-  const { refresh_token: _unused, ...tokens } = answer;
-  return tokens;
+}
+
+/** What an assertion says of itself that explains a refusal. Nobody trusts it: its signature is not looked at. */
+function claimsWords(assertion: string): string | undefined {
+  const [, claims = ""] = assertion.split(".");
+  const { aud, exp } = readObject(Buffer.from(claims, "base64url").toString("utf8")) ?? {};
+  const audience = [aud].flat().filter((one) => typeof one === "string");
+  const isOver = typeof exp === "number" && exp * 1_000 <= Date.now();
+  const words = [
+    ...(audience.length > 0 ? [`its audience is ${audience.join(", ")}`] : []),
+    ...(isOver ? [`it ended ${Math.floor(Date.now() / 1_000 - exp)} s ago`] : []),
+  ];
+  return words.length === 0 ? undefined : words.join(", and ");
+}
+
+const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+
+/** `jwt_bearer`: an assertion that someone else signed is the grant (RFC 7523, section 2.1). Throws `SignInProblem`. */
+async function jwtBearer(asked: MachineRequest, context: GrantContext): Promise<TokenAnswer> {
+  const { discovered, scope } = asked;
+  const server = discovered.metadata;
+  const assertion = await readyAssertion(context.plan);
+  const parameters = { ...parametersOf(asked), assertion };
+  try {
+    return await askForTokens(
+      {
+        grant: "assertion",
+        server,
+        client: configuredClient(context.plan, discovered),
+        scope,
+        send: (as, auth, options) =>
+          genericTokenEndpointRequest(server, as, auth, JWT_BEARER, parameters, options),
+      },
+      context,
+    );
+  } catch (error) {
+    if (kindOf(error) !== "assertion-refused") throw error;
+    const { facts } = error as SignInProblem;
+    const found = claimsWords(assertion);
+    throw new SignInProblem("assertion-refused", {
+      ...facts,
+      expected: server.issuer,
+      ...(found && { found }),
+    });
+  }
 }
 
 /** Grants without a user, by their `grantType`. To add one: a row here, its errors in `OF` of ask.ts, its keys in config. */
-const MACHINE_GRANTS = { client_credentials: clientCredentials } satisfies Record<
-  Exclude<OAuthPlan["grantType"], "authorization_code">,
-  typeof clientCredentials
->;
+const MACHINE_GRANTS = {
+  client_credentials: clientCredentials,
+  jwt_bearer: jwtBearer,
+} satisfies Record<Exclude<OAuthPlan["grantType"], "authorization_code">, typeof clientCredentials>;
 
-export function machineTokens(
-  asked: Parameters<typeof clientCredentials>[0],
-  context: GrantContext,
-): Promise<TokenAnswer> {
+/** The answer has no refresh token: the client can always ask again (RFC 6749, section 4.4.3; RFC 7521, section 4.1). */
+export async function machineTokens(asked: MachineRequest, context: GrantContext): Promise<TokenAnswer> {
   const { grantType } = context.plan;
   if (grantType === "authorization_code") throw new TypeError("this grant needs a user");
-  return MACHINE_GRANTS[grantType](asked, context);
+  const { refresh_token: _unused, ...tokens } = await MACHINE_GRANTS[grantType](asked, context);
+  return tokens;
 }
 
 async function revoke(

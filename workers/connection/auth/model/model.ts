@@ -146,7 +146,7 @@ const later = ({ server }: Facts): string =>
 const register = ({ url = "the authorization server" }: Facts): string =>
   `Register a client at ${url}, and write its id as oauth.clientId.`;
 const UNSAID = "it does not say which";
-const said = (text: string | undefined): string => (text ? `: ${text}` : "");
+const said = (text: string | undefined): string => (text ? `: ${text.replace(/\.$/, "")}` : "");
 
 const WORDS = {
   // `what`: what is in the place of metadata.
@@ -230,6 +230,12 @@ const WORDS = {
   ],
   denied: ["the sign-in was declined in the browser", again],
   "code-refused": ["the authorization server no longer accepts the code of this sign-in", again],
+  // Of a grant without a user. `found`: what the assertion says of itself.
+  "assertion-refused": [
+    ({ what }) => `its authorization server refuses the assertion${said(what)}`,
+    ({ expected, found }) =>
+      `${found ? `Of the assertion: ${found}. ` : ""}The authorization server is ${expected}, and must trust the issuer of the assertion.`,
+  ],
   "timed-out": ["the sign-in was not finished in time", again],
   cancelled: ["the sign-in was cancelled", "Nothing was changed.", "cancelled"],
   "too-many": [
@@ -259,7 +265,7 @@ const WORDS = {
     "connect_failed",
   ],
   "secret-elsewhere": [
-    ({ url }) => `its client secret would go to ${url}, which is another site that mcp.json does not name`,
+    ({ url, what }) => `its ${what} would go to ${url}, which is another site that mcp.json does not name`,
     // A model reads this too, and the server chose the address.
     ({ key, found }) => `Only the user can decide to trust that: "${key}": "${found}" in oauth.`,
     "bad_config",

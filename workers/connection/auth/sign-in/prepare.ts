@@ -35,7 +35,7 @@ export interface SignInTarget extends GrantContext {
   challenge: AuthChallenge | undefined;
   /** Whether `plan` is the user's own: no file of a project wrote it. */
   isOwnPlan: boolean;
-  /** Renews the stored sign-in if that is possible. True: the server can be connected now. Never rejects. */
+  /** Renews the stored sign-in if that is possible. True: the server can be connected now. Rejects only without a user. */
   renew(signal: AbortSignal): Promise<boolean>;
   /** Takes a token, code, verifier or secret that no text may show from now on. */
   onSecret: (secret: string) => void;
@@ -199,8 +199,11 @@ const withoutQuery = (url: string): string => url.replace(/[?#].*$/s, "");
 /** Throws `SignInProblem`. What it opened is closed by `listenSignal`. */
 export async function prepare(preparation: Preparation): Promise<Prepared> {
   const { target, agreed, context, parts, signal } = preparation;
-  // A machine asks for a token with its next request, and there is no page for a browser.
-  if (!needsUser(context.plan)) return { kind: "signed-in" };
+  // There is no page for a browser, and whoever asks for a sign-in reads why there is no token.
+  if (!needsUser(context.plan)) {
+    await target.renew(signal);
+    return { kind: "signed-in" };
+  }
   const { record, given } = await target.store.read();
   if (!isStepUp(target)) {
     if ((record ?? given) !== undefined && (await renewed(preparation))) return { kind: "signed-in" };

@@ -134,11 +134,12 @@ type Held = TokenAnswer & { obtainedAt: number };
 
 /**
  * The token of a server without a user, in memory. Nothing is stored: the configuration's secret gives another token at
- * any time. `challenge`: the last one of the server, which may name its metadata and its scope.
+ * any time. `challenge`: the last one of the server, which may name its metadata and its scope. `onToken` gets each one.
  */
 export function createMachine(
   context: Pick<TokensContext, "server" | "url" | "grant" | "onSecret" | "nowMs">,
   challenge: () => AuthChallenge | undefined,
+  onToken: (token: Held) => void,
 ) {
   let held: Held | undefined;
   let discovered: Discovered | undefined;
@@ -154,6 +155,7 @@ export function createMachine(
     const answer = await machineTokens({ discovered, scope: chooseScope(known) }, grant);
     context.onSecret(answer.access_token);
     held = { ...answer, obtainedAt: context.nowMs() };
+    onToken(held);
     return held;
   };
 

@@ -4,6 +4,7 @@
  * client.
  */
 import type { SignInStatus } from "../../../../src/shared/protocol/session.ts";
+import { known } from "../../../shared/json.ts";
 import { abortable, settledWithin } from "../../../shared/pace/abort.ts";
 import type { GrantContext } from "../grants/ask.ts";
 import {
@@ -68,7 +69,12 @@ export class ServerTokens {
   /** What talks to an authorization server is loaded when a request to one is due: a stored token needs none. */
   #asMachine(): Promise<Machine> {
     this.#machine ??= import("./refresh.ts").then(({ createMachine }) =>
-      createMachine(this.#context, () => this.#challenge),
+      createMachine(
+        this.#context,
+        () => this.#challenge,
+        ({ expiresAt }) =>
+          this.#setStatus({ state: "signed-in", ...known({ expiresAt }), renews: true, byItself: true }),
+      ),
     );
     return this.#machine;
   }
@@ -148,8 +154,15 @@ export class ServerTokens {
     if (this.#challenge?.error === "insufficient_scope") this.#stepUps.count(this.#challenge.scope);
   }
 
-  /** Renews the stored sign-in, whatever its age. True: a request can be tried now. Never rejects. */
+  /**
+   * Renews the stored sign-in, whatever its age. True: a request can be tried now. Only that of a server without a user
+   * rejects, with `SignInProblem`: nothing else can be tried.
+   */
   async renew(signal: AbortSignal): Promise<boolean> {
+    if (this.#context.isMachine) {
+      await (await this.#asMachine()).renewed(undefined, signal);
+      return true;
+    }
     const { record } = await this.#read();
     // More scope comes from the user only.
     if (record?.refresh_token === undefined || this.#challenge?.error === "insufficient_scope") return false;

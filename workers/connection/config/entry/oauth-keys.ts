@@ -24,6 +24,8 @@ const SIGNING_ALGS = [
   ...["ES256", "ES384", "ES512", "EdDSA", "Ed25519"],
 ] as const;
 
+const ASSERTION_CHARS = 16 * 1024;
+
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
 /** http or https, and nothing in it that has no meaning here. */
@@ -87,6 +89,10 @@ const secret = (what: string, about: About<z.ZodString>): PlanKey<z.ZodString> =
   isSecret: true,
   ...about,
 });
+
+/** Header, claims and signature (RFC 7515, section 3.1). The longest that identity providers issue have some KB. */
+export const isSignedJwt = (text: string): boolean =>
+  text.length <= ASSERTION_CHARS && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(text.trim());
 
 const key = <S extends z.ZodType>(schema: () => S, about: Omit<PlanKey<S>, "schema">): PlanKey<S> => ({
   schema,
@@ -163,9 +169,9 @@ const OAUTH_KEYS = {
     examples: [3118],
     words: (port) => [`callback port ${port}`],
   }),
-  grantType: key(() => z.enum(["authorization_code", "client_credentials"]), {
+  grantType: key(() => z.enum(["authorization_code", "client_credentials", "jwt_bearer"]), {
     description:
-      "authorization_code asks the user in a browser; client_credentials needs no user, but a secret, a private key or an assertion.",
+      "authorization_code asks the user in a browser; client_credentials needs no user, but a secret, a private key or an assertion; jwt_bearer exchanges an assertion for a token (workload identity).",
     examples: ["authorization_code"],
     words: (grant) => (grant === "authorization_code" ? [] : ["signs in without you"]),
   }),
@@ -248,6 +254,15 @@ const OAUTH_KEYS = {
     examples: ["ES256"],
     words: (name) => [withValue("signing algorithm", name)],
   }),
+  assertion: secret("assertion", {
+    description: "Signed assertion (JWT), as a variable or a !command, which runs for each token.",
+    examples: ["${ID_TOKEN}"],
+    check: test(
+      isSignedJwt,
+      "does not hold a signed assertion",
+      "It is a JWT: three parts of letters, digits, - and _, with dots between.",
+    ),
+  }),
   assertionFile: shownAs("assertion file", {
     description: "Absolute path of a signed assertion that another program renews. Not in a project's file.",
     examples: ["/var/run/secrets/token"],
@@ -301,8 +316,8 @@ const PLAN_KEYS = (
 const TOLD: readonly (keyof OAuthPlan)[] = [
   ...(["authServerMetadataUrl", "issuer", "skipIssuerMetadataValidation", "resource", "grantType"] as const),
   ...(["clientId", "clientSecret", "privateKey", "privateKeyFile", "keyId", "signingAlg"] as const),
-  ...(["assertionFile", "clientMetadataUrl", "clientRegistration", "clientName", "clientUri"] as const),
-  ...(["logoUri", "redirectUri", "callbackPort", "scope", "authorizationParams"] as const),
+  ...(["assertion", "assertionFile", "clientMetadataUrl", "clientRegistration", "clientName"] as const),
+  ...(["clientUri", "logoUri", "redirectUri", "callbackPort", "scope", "authorizationParams"] as const),
 ];
 const placeOf = (key: keyof OAuthPlan): number => (TOLD.indexOf(key) + TOLD.length) % TOLD.length;
 
@@ -362,8 +377,14 @@ function credentials(plan: OAuthPlan): OAuthFinding[] {
   const { grantType } = plan;
   if (grantType === undefined || grantType === "authorization_code") return [];
   const { clientId, clientSecret, privateKey, privateKeyFile, assertionFile } = plan;
+  const assertion = plan.assertion ?? assertionFile;
   const path = ["grantType"];
-  if ([clientSecret, privateKey, privateKeyFile, assertionFile].every((proof) => proof === undefined)) {
+  if (grantType === "jwt_bearer") {
+    // RFC 7523, section 2.1: the assertion alone is enough.
+    const remedy = "Write assertionFile or assertion beside it.";
+    return assertion === undefined ? [{ path, message: `${grantType} has no assertion`, remedy }] : [];
+  }
+  if ([clientSecret, privateKey, privateKeyFile, assertion].every((proof) => proof === undefined)) {
     return [
       {
         path,
@@ -372,8 +393,7 @@ function credentials(plan: OAuthPlan): OAuthFinding[] {
       },
     ];
   }
-  if (clientId !== undefined || plan.clientMetadataUrl !== undefined || assertionFile !== undefined)
-    return [];
+  if (clientId !== undefined || plan.clientMetadataUrl !== undefined || assertion !== undefined) return [];
   return [{ path, message: `${grantType} has no client`, remedy: "Write clientId beside it." }];
 }
 
@@ -383,6 +403,12 @@ function combinations(plan: OAuthPlan): OAuthFinding[] {
     found.push({
       path: ["privateKeyFile"],
       message: "is a second private key beside privateKey",
+      remedy: "Remove one of the two.",
+    });
+  if (plan.assertion !== undefined && plan.assertionFile !== undefined)
+    found.push({
+      path: ["assertionFile"],
+      message: "is a second assertion beside assertion",
       remedy: "Remove one of the two.",
     });
   const hasClient = plan.clientId !== undefined || plan.clientMetadataUrl !== undefined;

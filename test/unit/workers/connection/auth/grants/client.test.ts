@@ -52,6 +52,7 @@ const pemOf = (key: KeyObject, type: "pkcs8" | "pkcs1" | "sec1" = "pkcs8"): stri
 
 const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
 const curve = (namedCurve: string): KeyObject => generateKeyPairSync("ec", { namedCurve }).privateKey;
+const BEARER = { grantType: "jwt_bearer", assertion: "a.b.c" } as const;
 const p256 = curve("P-256");
 const ed25519 = generateKeyPairSync("ed25519").privateKey;
 
@@ -374,6 +375,15 @@ describe("the method of a configured client", () => {
     ["a secret, nothing that is known here", secret, ["tls_client_auth"], "client_secret_basic"],
     ["a key beside a secret", { ...secret, privateKey: "pem" }, ["client_secret_basic"], "private_key_jwt"],
     ["a file with an assertion", { clientId: "mine", assertionFile: "/a" }, undefined, "private_key_jwt"],
+    ["an assertion", { clientId: "mine", assertion: "a.b.c" }, undefined, "private_key_jwt"],
+    ["an assertion that is the grant", { clientId: "mine", ...BEARER }, undefined, "none"],
+    [
+      "a secret beside it",
+      { clientId: "mine", clientSecret: "s", ...BEARER },
+      undefined,
+      "client_secret_basic",
+    ],
+    ["a key beside it", { clientId: "mine", privateKeyFile: "/k", ...BEARER }, undefined, "private_key_jwt"],
   ])("%s -> the method", async (_condition, plan, supported, method) => {
     const more = supported ? { token_endpoint_auth_methods_supported: supported } : {};
     const server = await authServer(() => registered, more);

@@ -1,4 +1,7 @@
 /** Owns: refresh, client credentials, revocation, and how the answers of the token endpoint are read. */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import {
   lifeSeconds,
@@ -6,8 +9,12 @@ import {
   refreshTokens,
   revokeTokens,
 } from "../../../../../../workers/connection/auth/grants/token-requests.ts";
+import type { TokenAnswer } from "../../../../../../workers/connection/auth/model/model.ts";
+import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-keys.ts";
+import { tempFolder } from "../../../../temp-folder.ts";
 import {
   type Answer,
+  type AuthServer,
   authServer,
   contextOf,
   discoveredOf,
@@ -218,6 +225,116 @@ describe("machineTokens", () => {
       kind: "no-endpoint",
       facts: { what: "token_endpoint" },
     });
+  });
+});
+
+/** An assertion with these claims, which nobody verifies. */
+const assertionOf = (claims: object): string =>
+  `e30.${Buffer.from(JSON.stringify(claims)).toString("base64url")}.c2ln`;
+
+describe("an assertion as the grant (RFC 7523, section 2.1)", () => {
+  const plan = { grantType: "jwt_bearer", assertion: "a.b.c" } as const;
+  const ask = (on: AuthServer, more: Partial<OAuthPlan> = {}): Promise<TokenAnswer> =>
+    machineTokens(
+      { discovered: discoveredOf(on.metadata), scope: undefined },
+      contextOf({ ...plan, ...more }),
+    );
+  const form = { grant_type: "urn:ietf:params:oauth:grant-type:jwt-bearer", assertion: "a.b.c" };
+
+  // Section 3.1: client authentication is optional, and so is the client's id.
+  test.each<[string, Partial<OAuthPlan>, object]>([
+    ["no client", {}, form],
+    ["a client without a secret", { clientId: "ci" }, { ...form, client_id: "ci" }],
+    ["a client with a secret", { clientId: "ci", clientSecret: "pw" }, form],
+  ])("%s -> what is sent", async (_client, more, sent) => {
+    const on = await authServer(() => ({ body: { ...answered, refresh_token: "unused" } }));
+    expect(await ask(on, more)).toEqual(answered);
+    expect(on.asked.map((one) => one.form)).toEqual([sent]);
+    const basic = more.clientSecret && `Basic ${Buffer.from("ci:pw").toString("base64")}`;
+    expect(on.asked[0]?.headers.authorization).toBe(basic);
+  });
+
+  test("scope and resource -> both are sent", async () => {
+    const on = await authServer(() => ({ body: answered }));
+    const discovered = discoveredOf(on.metadata, { resource: "https://docs.example/mcp" });
+    await machineTokens({ discovered, scope: "a b" }, contextOf(plan));
+    expect(on.asked[0]?.form).toEqual({ ...form, scope: "a b", resource: "https://docs.example/mcp" });
+  });
+
+  test("a file -> it is read anew for each token", async () => {
+    const on = await authServer(() => ({ body: answered }));
+    const assertionFile = join(await tempFolder(), "token");
+    for (const text of ["a.b.c\n", "\uFEFFd.e.f"]) {
+      await writeFile(assertionFile, text);
+      const context = contextOf({ grantType: "jwt_bearer", assertionFile });
+      await machineTokens({ discovered: discoveredOf(on.metadata), scope: undefined }, context);
+    }
+    expect(on.asked.map((one) => one.form.assertion)).toEqual(["a.b.c", "d.e.f"]);
+  });
+
+  // Section 3.1: invalid_grant. The others are of RFC 6749, section 5.2.
+  test.each<[string, string]>([
+    ["invalid_grant", "assertion-refused"],
+    ["invalid_client", "client-unknown"],
+    ["unauthorized_client", "client-unknown"],
+    ["invalid_scope", "scope-refused"],
+    ["invalid_target", "resource-refused"],
+    ["unsupported_grant_type", "refused"],
+    ["temporarily_unavailable", "unavailable"],
+  ])("%s -> %s, after one request of this grant alone", async (error, kind) => {
+    const on = await authServer(() => ({ status: 400, body: { error } }));
+    expect(await problemOf(ask(on, { clientId: "ci", clientSecret: "pw" }))).toMatchObject({ kind });
+    expect(on.asked.map((one) => one.form.grant_type)).toEqual([form.grant_type]);
+  });
+
+  const PAST = 1_000_000_000;
+  test.each<[string, object, RegExp | undefined]>([
+    ["a text", { aud: "https://other.example" }, /^its audience is https:\/\/other.example$/],
+    ["a list, one of it a number", { aud: ["a", 7, "b"] }, /^its audience is a, b$/],
+    ["an end in the past", { aud: "a", exp: PAST }, /^its audience is a, and it ended \d+ s ago$/],
+    ["an end in the future, no audience", { exp: Date.now() }, undefined],
+    ["no claims that it knows", { aud: {}, exp: "soon" }, undefined],
+  ])("refused, and its claims have %s -> the problem says so", async (_claims, claims, found) => {
+    const body = { error: "invalid_grant", error_description: "no" };
+    const on = await authServer(() => ({ status: 400, body }));
+    const problem = await problemOf(ask(on, { assertion: assertionOf(claims) }));
+    expect(problem.facts).toEqual({
+      error: "invalid_grant",
+      what: "no",
+      expected: on.issuer,
+      ...(found && { found: expect.stringMatching(found) }),
+    });
+  });
+
+  test("refused, and the answer repeats the assertion -> the problem does not", async () => {
+    const on = await authServer(({ form: sent }) => ({
+      status: 400,
+      body: { error: "invalid_grant", error_description: `I do not trust ${sent.assertion}` },
+    }));
+    const assertion = assertionOf({ sub: "workload" });
+    const problem = await problemOf(ask(on, { assertion }));
+    expect(problem.facts.what).toBe("I do not trust [redacted]");
+    expect(inspect(problem, { depth: 9 })).not.toContain(assertion);
+  });
+
+  test.each([
+    ["control characters", "a.b.c\u001b[2J"],
+    ["a line of a header", "a.b.c\r\nx-evil: 1"],
+    ["NUL", "a.b.c\0"],
+    ["two assertions", "a.b.c\nd.e.f"],
+    ["no signature", "a.b"],
+    ["nothing", " \n"],
+    ["100,000 bytes", `a.b.${"c".repeat(100_000)}`],
+  ])("a file with %s -> bad-settings without its words, and nothing is sent", async (_condition, text) => {
+    const on = await authServer(() => ({ body: answered }));
+    const assertionFile = join(await tempFolder(), "token");
+    await writeFile(assertionFile, text);
+    const context = contextOf({ grantType: "jwt_bearer", assertionFile });
+    const asking = machineTokens({ discovered: discoveredOf(on.metadata), scope: undefined }, context);
+    const problem = await problemOf(asking);
+    expect(problem).toMatchObject({ kind: "bad-settings", facts: { key: "oauth.assertionFile" } });
+    expect(inspect(problem, { depth: 9 })).not.toContain("a.b");
+    expect(on.asked).toEqual([]);
   });
 });
 

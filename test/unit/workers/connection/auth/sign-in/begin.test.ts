@@ -65,10 +65,23 @@ describe("the stored sign-in", () => {
 
   test("a machine -> the server is connected, and nothing is looked up or opened", async () => {
     const all = await world({}, { discover: () => Promise.reject(new Error("looked up")) });
-    const target = all.target("linear", { plan: { grantType: "client_credentials" } });
+    const plan = { grantType: "client_credentials" } as const;
+    const target = all.target("linear", { plan, renew: async () => true });
     expect(await all.signIns.begin(target, {})).toEqual({ step: "renewed", id: expect.any(String) });
     expect(await all.ended()).toEqual({ ok: true, tools: 23 });
     expect(all.opened).toEqual([]);
+  });
+
+  test("a machine that gets no token -> the reason, and no sign-in runs", async () => {
+    const all = await world();
+    const renew = () =>
+      Promise.reject(new SignInProblem("assertion-refused", { expected: "https://as.test" }));
+    const target = all.target("linear", { plan: { grantType: "jwt_bearer" }, renew });
+    await expect(all.signIns.begin(target, {})).rejects.toMatchObject({
+      code: "needs_auth",
+      message: "linear: its authorization server refuses the assertion.",
+    });
+    expect([all.signIns.isRunning("linear"), all.opened, all.server.asked]).toEqual([false, [], []]);
   });
 
   test("the renewal never ends -> it is told to end, and the browser opens", async () => {
@@ -567,6 +580,7 @@ describe("mixUpOf", () => {
 describe("checkSecretTarget", () => {
   const ISSUER = "https://evil.example";
   const KEY = { privateKeyFile: "/key.pem" };
+  const GRANT = { grantType: "jwt_bearer", assertionFile: "/a" } as const;
   const OTHER = { acceptedIssuer: ISSUER };
   const SITE = `${ISSUER}/token`;
   const ELSEWHERE = "https://tokens.example/token";
@@ -592,6 +606,8 @@ describe("checkSecretTarget", () => {
     ["another site, proof by a key", SITE, KEY, {}],
     ["another site that calls itself another, proof by a key", SITE, KEY, OTHER, "issuer"],
     ["another site, proof by a ready assertion", SITE, { assertionFile: "/a" }, {}, "issuer"],
+    ["another site, an assertion as the grant", SITE, { ...KEY, ...GRANT }, {}, "issuer"],
+    ["another site that the user names, an assertion as the grant", SITE, { ...GRANT, issuer: ISSUER }, {}],
   ])("%s -> refused: %$4", (_title, token, plan, more, key) => {
     const check = () =>
       checkSecretTarget(found({ issuer: ISSUER, token_endpoint: token }, more), {

@@ -429,6 +429,7 @@ async function machineOf() {
   const url = new URL(server.url);
   const requests = createAuthRequests({ client, server: url, signal });
   const secrets: string[] = [];
+  const shown: string[] = [];
   const clock = { nowMs: 1_000_000_000 };
   const plan = {
     grantType: "client_credentials",
@@ -445,8 +446,9 @@ async function machineOf() {
       nowMs: () => clock.nowMs,
     },
     () => undefined,
+    ({ access_token }) => shown.push(access_token),
   );
-  return { machine, secrets, server };
+  return { machine, secrets, server, clock, shown };
 }
 
 test("a server that has not asked for a token -> none, and nothing is asked", async () => {
@@ -463,9 +465,18 @@ test("ten refusals at once -> one token for all, which no text may show", async 
   expect(await machine.token(signal)).toBe("access-1");
 });
 
+test("the token is about to end -> the next request gets another one, before the server refuses it", async () => {
+  const { machine, clock } = await machineOf();
+  await machine.renewed(undefined, signal);
+  // Less than a minute before its end.
+  clock.nowMs = Date.now() + HOUR - 59_000;
+  expect(await machine.token(signal)).toBe("access-2");
+});
+
 test("the token is refused -> another one, which no text may show either", async () => {
-  const { machine, secrets } = await machineOf();
+  const { machine, secrets, shown } = await machineOf();
   await machine.renewed(undefined, signal);
   expect(await machine.renewed("access-1", signal)).toBe("access-2");
+  expect(shown).toEqual(["access-1", "access-2"]);
   expect(secrets).toEqual(["access-1", "access-2"]);
 });

@@ -301,6 +301,12 @@ describe("values that cannot be used", () => {
     [{ grantType: "client_credentials" }, ["grantType"], /nothing that proves who the client is/],
     [{ grantType: "client_credentials", clientId: "a" }, ["grantType"], /nothing that proves/],
     [{ grantType: "client_credentials", clientSecret: "s" }, ["grantType"], /has no client/],
+    [{ grantType: "jwt_bearer", clientId: "a", clientSecret: "s" }, ["grantType"], /has no assertion/],
+    [{ grantType: "jwt_bearer", privateKeyFile: "/k" }, ["grantType"], /has no assertion/],
+    [{ assertion: "${ID}", assertionFile: "/t" }, ["assertionFile"], /second assertion/],
+    [{ assertion: "a.b" }, ["assertion"], /does not hold a signed assertion/],
+    [{ assertion: "a.b.c\u0007" }, ["assertion"], /does not hold a signed assertion/],
+    [{ assertion: `a.b.${"c".repeat(17_000)}` }, ["assertion"], /does not hold a signed assertion/],
     [{ privateKey: PEM, privateKeyFile: "/k" }, ["privateKeyFile"], /second private key/],
     [{ clientRegistration: "cimd" }, ["clientRegistration"], /no metadata document/],
   ])("%j -> a mistake at %j", (oauth, path, message) => {
@@ -315,7 +321,11 @@ describe("values that cannot be used", () => {
     { clientId: "a", privateKeyFile: "/k" },
     { clientMetadataUrl: "https://c.test/client.json", privateKeyFile: "/k" },
     { assertionFile: "/t" },
-  ])("client_credentials with %j -> no mistake", (keys) => {
+    { assertion: "!print-token" },
+    { assertion: "${ID}" },
+    { grantType: "jwt_bearer", assertionFile: "/t" },
+    { grantType: "jwt_bearer", assertion: "a.b.c", clientId: "a", clientSecret: "s" },
+  ])("client_credentials, or %j -> no mistake", (keys) => {
     expect(oauthMistakes({ oauth: { grantType: "client_credentials", ...keys } })).toEqual([]);
   });
 

@@ -401,6 +401,7 @@ describe("what a consent is bound to", () => {
     privateKeyFile: "/k",
     keyId: "k",
     signingAlg: "ES256",
+    assertion: "${ID}",
     assertionFile: "/t",
   };
 

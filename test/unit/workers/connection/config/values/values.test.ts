@@ -522,6 +522,10 @@ describe("resolveOAuth", () => {
     [{ privateKeyFile: "~/${HOST}.pem" }, { privateKeyFile: "/home/me/as.test.pem" }],
     [{ assertionFile: "!echo /run/token" }, { assertionFile: "/run/token" }],
     [
+      { grantType: "jwt_bearer", assertion: "!echo a.b.c" },
+      { grantType: "jwt_bearer", assertion: "a.b.c" },
+    ],
+    [
       { grantType: "client_credentials", clientId: "a", clientSecret: "${SECRET}" },
       { grantType: "client_credentials", clientId: "a", clientSecret: "s3cret-value" },
     ],
@@ -554,6 +558,15 @@ describe("resolveOAuth", () => {
     [
       { grantType: "client_credentials", clientId: "a", clientSecret: "${EMPTY}" },
       "docs: oauth.grantType client_credentials has nothing that proves who the client is, once its variables are filled in.",
+    ],
+    [
+      { assertion: "${SECRET}" },
+      "docs: oauth.assertion does not hold a signed assertion, once its variables are filled in.",
+    ],
+    [{ assertion: "!echo s3cret; exit 3" }, "docs: oauth.assertion: its command ended with code 3."],
+    [
+      { grantType: "jwt_bearer", assertion: "${EMPTY}" },
+      "docs: oauth.grantType jwt_bearer has no assertion, once its variables are filled in.",
     ],
     // A relative path would let the folder in which Pi runs decide about the user's sign-in.
     [{ privateKeyFile: "key.pem" }, "docs: oauth.privateKeyFile is not an absolute path."],
