@@ -269,6 +269,8 @@ export type FindingId =
   | "other-client"
   /** Servers that sessions share, or that they could share. */
   | "sharing"
+  /** What servers inherit of the person's environment. */
+  | "environment"
   | "log"
   | "disk"
   | "file-modes"

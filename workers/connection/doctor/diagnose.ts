@@ -27,7 +27,7 @@ import {
   TITLE_CHARS,
 } from "./check.ts";
 import { checkConfiguration, checkPlace, isMentioned } from "./configuration.ts";
-import { checkNpx, checkPrograms, checkVariables } from "./programs.ts";
+import { checkInherited, checkNpx, checkPrograms, checkVariables } from "./programs.ts";
 import { checkSharing } from "./sharing.ts";
 import { attempt, checkNetwork, checkStates } from "./states.ts";
 import { checkTimes, checkTools } from "./tools.ts";
@@ -72,6 +72,7 @@ const CHECKS: readonly (readonly [what: string, check: Check])[] = [
   ["the configuration files", checkConfiguration],
   ["variables", checkVariables],
   ["commands", checkPrograms],
+  ["the environment", checkInherited],
   ["addresses", checkNetwork],
   ["packages of npx", checkNpx],
   ["times", checkTimes],

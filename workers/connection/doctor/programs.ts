@@ -15,6 +15,7 @@ import {
 import { dividedCommand, dividedRemedy } from "../../shared/programs/one-text.ts";
 import { serverEnvironment } from "../config/entry/cache-identity.ts";
 import type { ServerDefinition, StdioTarget } from "../config/entry/definition.ts";
+import { inheritedModelKeys } from "../config/entry/inherit-env.ts";
 import { fillPath, isLate, pathsOf } from "../config/entry/interpolate.ts";
 import { missingVariables } from "../config/values/missing.ts";
 import { unsetRemedy, writtenKey } from "../config/values/values.ts";
@@ -298,4 +299,28 @@ export function checkVariables({ servers, machine }: DoctorInput): Finding[] {
   );
   if (found.length > 0 || enabled.length === 0) return found;
   return [allWell("variable", `The variables of ${counted(enabled.length, "server")} are set.`)];
+}
+
+const KEYS_SHOWN = 8;
+
+/** Names, never values: keys of model providers that local servers get without a need. */
+export function checkInherited({ servers, machine }: DoctorInput): Finding[] {
+  const byServer = servers.flatMap(({ name, definition: { enabled, target, inheritEnv } }) => {
+    const keys =
+      enabled && target.kind === "stdio" ? inheritedModelKeys(machine.env, inheritEnv, machine.platform) : [];
+    return keys.length === 0 ? [] : [{ name, keys }];
+  });
+  if (byServer.length === 0) return [];
+  const keys = [...new Set(byServer.flatMap((server) => server.keys))];
+  const more = keys.length > KEYS_SHOWN ? ` and ${keys.length - KEYS_SHOWN} more` : "";
+  return [
+    {
+      id: "environment",
+      severity: "note",
+      title: `${counted(byServer.length, "server")} ${byServer.length === 1 ? "gets" : "get"} keys of model providers from your environment: ${names(byServer.map(({ name }) => name))}.`,
+      detail: `${keys.slice(0, KEYS_SHOWN).join(", ")}${more}`,
+      remedy:
+        'Write "inheritEnv": false into the settings or into a server\'s entry, or a list of the variables that it needs.',
+    },
+  ];
 }

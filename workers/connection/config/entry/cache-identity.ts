@@ -7,6 +7,7 @@ import { FOLDER_KEY } from "../../../shared/json.ts";
 
 import { childEnvironment, type Env, isWithin } from "../../../shared/programs/find-program.ts";
 import type { ServerDefinition } from "./definition.ts";
+import { inherited } from "./inherit-env.ts";
 
 /** `./x`, `..`, also as the value of `--option=./x`. */
 const RELATIVE = /^(?:--?[\w-]+=)?\.{1,2}(?:[/\\]|$)/;
@@ -53,12 +54,13 @@ function dependsOnFolder({ command, args, env, cwd }: Record<string, unknown>): 
   );
 }
 
-/** The definition as the cache worker hashes it. */
+/** The definition as the cache worker hashes it, with what the settings add to it. */
 export function cacheIdentity(
-  { project, raw }: Pick<ServerDefinition, "project" | "raw">,
+  { project, raw, inheritEnv }: Pick<ServerDefinition, "project" | "raw" | "inheritEnv">,
   cwd: string,
 ): Record<string, unknown> {
-  const { [FOLDER_KEY]: _, ...definition } = raw;
+  const { [FOLDER_KEY]: _, ...written } = raw;
+  const definition = inheritEnv === undefined ? written : { ...written, inheritEnv };
   return project || dependsOnFolder(definition) ? { ...definition, [FOLDER_KEY]: cwd } : definition;
 }
 
@@ -91,14 +93,14 @@ interface EnvironmentFacts {
   onLeftOut?: (entries: string[]) => void;
 }
 
-/** `own`: the variables of the definition, filled in. */
+/** `own`: the variables of the definition, filled in, and others that the server gets in any case. */
 export const serverEnvironment = (
-  { definedByProject }: Pick<ServerDefinition, "definedByProject">,
+  { definedByProject, inheritEnv }: Pick<ServerDefinition, "definedByProject" | "inheritEnv">,
   own: Env,
   { base, session, home, platform, onLeftOut }: EnvironmentFacts,
 ): Record<string, string> =>
   childEnvironment({
-    base,
+    base: inherited(base, inheritEnv, platform),
     own,
     platform,
     independentOf: definedByProject ? undefined : { cwd: session, home },

@@ -163,6 +163,13 @@ export function checkName(name: string): Mistake | undefined {
   return mistake([], `this server name has ${length}`, "Rename the server.");
 }
 
+/** Keys of a local server -> why they do nothing for a remote one. */
+const NO_EFFECT = {
+  shared: "has no effect: every session has its own connection to a remote server",
+  inheritEnv: "has no effect: a remote server gets no environment",
+} as const satisfies Partial<Record<keyof Entry, string>>;
+const LOCAL_KEYS = Object.keys(NO_EFFECT) as (keyof typeof NO_EFFECT)[];
+
 /** Checks one entry. `raw` is the value in the file. Without a definition there is at least one error. */
 export function parseEntry(
   name: string,
@@ -180,12 +187,11 @@ export function parseEntry(
   const project = isProject(source.origin);
   const { auth, mistakes: authMistakes } = authOf(entry);
   const { oauth, mistakes: oauthMistakes } = oauthOf(entry, { scheme: auth.scheme, project });
-  const sharesRemote = entry.shared === true && !("message" in target) && target.kind === "http";
-  const noEffect = "has no effect: every session has its own connection to a remote server";
-  const sharing = sharesRemote ? [warning(["shared"], noEffect, "Remove it.")] : [];
+  const isRemote = !("message" in target) && target.kind === "http";
+  const idle = isRemote ? LOCAL_KEYS.filter((key) => entry[key]) : [];
   const all = [
     ...mistakes,
-    ...sharing,
+    ...idle.map((key) => warning([key], NO_EFFECT[key], "Remove it.")),
     ...authMistakes,
     ...oauthMistakes,
     ...("message" in target ? [target] : []),

@@ -7,6 +7,7 @@ import * as z from "zod";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { ServerStatus } from "../../../../src/shared/protocol/session.ts";
 import { EXPOSURES, type Exposure, toExposure } from "./exposure.ts";
+import { type InheritEnv, inheritEnvShape, inheritEnvWords } from "./inherit-env.ts";
 import { isLate } from "./interpolate.ts";
 import { authShape, oauthShape } from "./oauth-keys.ts";
 import {
@@ -160,6 +161,14 @@ export const SERVER_KEYS = {
       "Whether all your sessions use one process of it, which outlives them. Not for a server that keeps a state, such as a browser.",
     examples: [true],
   }),
+  /** Merging lays it over the setting. Undefined: all. */
+  inheritEnv: connection(inheritEnvShape, {
+    description:
+      "Which variables of your environment a local server gets beside env: true for all, false for what every program needs (PATH, HOME, language, proxies), or a list of these too; * matches any characters.",
+    examples: [["AWS_*", "KUBECONFIG"]],
+    read: (rule): InheritEnv | undefined => rule,
+    words: inheritEnvWords,
+  }),
   startupTimeoutMs: rules(() => z.number().positive(), {
     description: "Milliseconds to start and list its tools.",
     examples: [30_000],
@@ -283,6 +292,7 @@ export const OVERRIDE_KEYS = [
   "excludeTools",
   "approve",
   "shared",
+  "inheritEnv",
   "skills",
 ] as const satisfies readonly (keyof Entry)[];
 

@@ -9,6 +9,7 @@ import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { canonical } from "../../../shared/json.ts";
 import { APPROVE_WORDS, type Approve, approvals, type SettingsApproval } from "./exposure.ts";
+import { type InheritEnv, inheritEnvShape } from "./inherit-env.ts";
 import { check, kindOf, type Mistake, mistake, warning } from "./mistakes.ts";
 import {
   approve,
@@ -167,6 +168,12 @@ const SETTINGS = {
     examples: [true],
     preset: false,
     narrow: (own, wanted) => looser(own && wanted, wanted && !own),
+  }),
+  inheritEnv: setting<ReturnType<typeof inheritEnvShape>, InheritEnv>(inheritEnvShape, {
+    description: "Default of every local server's inheritEnv.",
+    examples: [false],
+    preset: true,
+    narrow: usersOnly("your own servers may need their variables"),
   }),
   /** As written. */
   skills: setting(skillsShape, {

@@ -14,6 +14,7 @@ import {
   type ServerDefinition,
 } from "../entry/definition.ts";
 import { approvals, exposureOf, toExposure } from "../entry/exposure.ts";
+import { lessInherited } from "../entry/inherit-env.ts";
 import { type Mistake, warning } from "../entry/mistakes.ts";
 import { withoutUsersOnly } from "../entry/oauth-keys.ts";
 import { applyOverride, type Override } from "../entry/override.ts";
@@ -57,6 +58,11 @@ function narrowServer(
     narrower.shared = undefined;
     loosened("shared");
   }
+  if (server.inheritEnv !== undefined) {
+    const { value, isLooser } = lessInherited(settings.inheritEnv, server.inheritEnv);
+    narrower.inheritEnv = value;
+    if (isLooser) loosened("inheritEnv");
+  }
   if (server.skills !== undefined) {
     const own = skillPolicy(settings.skills);
     const { policy, isLooser } = stricterSkills(own, skillPolicy(server.skills, own));
@@ -71,6 +77,7 @@ function narrowServer(
   return { server: narrower, mistakes };
 }
 
+const OWN_SERVERS_ONLY = "a project's file may set this for its own servers only";
 const IS_HIDDEN = "your own file hides these tools, and a project's file cannot show them";
 
 type Asked<K extends keyof Override> = (
@@ -85,6 +92,7 @@ const WIDENED: { readonly [K in keyof Override]: Asked<K> } = {
   lifecycle: (wanted, { lifecycle }) =>
     wanted === lifecycle ? undefined : "a project's file may only let your server run less",
   shared: (wanted, { shared }) => (wanted && !shared ? STRICTER : undefined),
+  inheritEnv: () => OWN_SERVERS_ONLY,
   skills: (wanted, _, { skills }) => {
     const own = skillPolicy(skills);
     return stricterSkills(own, skillPolicy(wanted, own)).isLooser ? STRICTER : undefined;
@@ -223,17 +231,20 @@ function applyEntry(
 }
 
 /**
- * The settings count for servers that say nothing themselves. `shared` is for local servers: a remote one is shared by its
+ * The settings count for servers that say nothing themselves. `shared` and `inheritEnv` are for local servers: a remote one is shared by its
  * nature.
  */
 function withSettings(server: ServerDefinition, settings: Settings): ServerDefinition {
-  const isShared = server.target.kind === "stdio" && (server.shared ?? settings.shared);
+  const isLocal = server.target.kind === "stdio";
+  const isShared = isLocal && (server.shared ?? settings.shared);
+  const inheritEnv = isLocal ? (server.inheritEnv ?? settings.inheritEnv) : true;
   const { replaced, userRules } = server;
   const preset = skillPolicy(settings.skills);
   const skills = skillPolicy(server.skills, preset);
   return {
     ...server,
     shared: isShared,
+    inheritEnv: inheritEnv === true ? undefined : inheritEnv,
     // A project's file may narrow what the user's own files say, never widen.
     skillPolicy: userRules ? stricterSkills(skillPolicy(userRules.skills, preset), skills).policy : skills,
     replaced: replaced && withSettings(replaced, settings),

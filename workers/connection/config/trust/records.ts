@@ -123,7 +123,10 @@ const sha256 = (value: unknown): string => createHash("sha256").update(canonical
 /** Hex SHA-256 of a definition as written. No secret is resolved for it, and the folder does not matter. */
 export const subjectOf = (definition: ServerDefinition): string => {
   const { name, target, auth, oauth } = definition;
-  const keys = consentedKeys(definition).map(({ key, value }) => [key, value]);
+  // A key that is new to this package leaves the decisions about servers without it as they are.
+  const keys = consentedKeys(definition).flatMap(({ key, value }) =>
+    value === undefined ? [] : [[key, value]],
+  );
   return sha256({ name, target, auth, oauth, keys });
 };
 

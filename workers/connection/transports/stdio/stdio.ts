@@ -47,8 +47,9 @@ function commandOf(target: StdioTarget, options: ConnectOptions): Command {
   const { definition, cwd: session, onNote, hub } = options;
   const { platform } = process;
   const cwd = target.cwd ?? session;
-  const env = serverEnvironment(definition, target.env, {
-    base: { ...(hub ? withoutWindow(process.env) : process.env), ...projectVariables(options) },
+  const own = { ...projectVariables(options), ...target.env };
+  const env = serverEnvironment(definition, own, {
+    base: hub ? withoutWindow(process.env) : process.env,
     session,
     home: homedir(),
     platform,

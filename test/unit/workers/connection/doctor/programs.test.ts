@@ -6,6 +6,7 @@ import { describe, expect, test } from "vitest";
 import { missingVariables } from "../../../../../workers/connection/config/values/missing.ts";
 import { thisMachine } from "../../../../../workers/connection/doctor/machine.ts";
 import {
+  checkInherited,
   checkNpx,
   checkPrograms,
   checkVariables,
@@ -137,6 +138,26 @@ test("a server that is switched off -> nothing is said about it", () => {
 test("all are set -> one line that says so", () => {
   const [found] = checkVariables(makeInput([examined("s", { command: "c" })]));
   expect(found).toEqual({ id: "variable", severity: "ok", title: "The variables of 1 server are set." });
+});
+
+test("keys of model providers that servers inherit -> their names in one note, never a value", () => {
+  const env = { OPENAI_API_KEY: "sk-secret", HF_TOKEN: "hf-secret", X_API_KEY: "x" };
+  const over = { machine: makeMachine({ env }) };
+  const local = (name: string, inheritEnv?: boolean | string[]) =>
+    examined(name, { command: "c", ...(inheritEnv === undefined ? {} : { inheritEnv }) });
+  const servers = [local("a"), local("b", ["HF_*"]), local("c", false), examined("d", { url: "https://d" })];
+  const found = checkInherited(makeInput(servers, over));
+  expect(found).toEqual([
+    {
+      id: "environment",
+      severity: "note",
+      title: "2 servers get keys of model providers from your environment: a, b.",
+      detail: "OPENAI_API_KEY, HF_TOKEN",
+      remedy: expect.stringContaining('"inheritEnv": false'),
+    },
+  ]);
+  expect(JSON.stringify(found)).not.toContain("secret");
+  expect(checkInherited(makeInput([local("c", false)], over))).toEqual([]);
 });
 
 const never = new AbortController().signal;

@@ -95,6 +95,7 @@ const ENTRY: Record<keyof typeof entryShape, Decision<ServerDefinition>> = {
     values: [true, false],
     isWider: ({ shared: own }, { shared: result }) => result === true && own !== true,
   },
+  inheritEnv: fixed(true, false, ["EVIL*"]),
   type: fixed(),
   command: fixed(),
   url: fixed(),
@@ -160,6 +161,7 @@ const SETTINGS: Record<keyof typeof settingsShape, Decision<Settings>> = {
   caFile: usersOnly("caFile", "./evil.pem"),
   toolPrefix: usersOnly("toolPrefix", "none", "server"),
   proxyTool: usersOnly("proxyTool", true),
+  inheritEnv: usersOnly("inheritEnv", true, false, ["EVIL*"]),
   skills: {
     values: SKILLS,
     isWider: ({ skills: own }, { skills: result }) =>

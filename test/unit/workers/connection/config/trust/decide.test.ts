@@ -406,8 +406,8 @@ test("what is remembered of a server -> the hashes that the version of the file 
   expect([server, remote].flatMap((of) => [subjectOf(of), consentHash(of, PLACE)])).toEqual([
     "4fa5348333a5fc9f876b21776946271346220f54ceba35bc0ee3e3fddee84e55",
     "50442d6830bf8a096844cf6e00cfaf5ba3583a5bc0c56fd4e5b0998db99eee7e",
-    "a177f852c832f68bfae4cd12b0d0c4813c5f93e7a47689feae08a3de786f8f53",
-    "c8dc32cb5b1abc03ad6dc8f74dcb6ae6c52d3ece3d1c3fe797e6f74448846950",
+    "384ee3d88935b9f675c263db12d33de9dd766fc9899908fd521bac55c0995571",
+    "a282246035f96b715d1e42b27d8f5c558ce0a17cbd34b7701d26ac28d5e63136",
   ]);
 });
 
