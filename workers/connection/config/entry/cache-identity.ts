@@ -56,11 +56,15 @@ function dependsOnFolder({ command, args, env, cwd }: Record<string, unknown>): 
 
 /** The definition as the cache worker hashes it, with what the settings add to it. */
 export function cacheIdentity(
-  { project, raw, inheritEnv }: Pick<ServerDefinition, "project" | "raw" | "inheritEnv">,
+  { project, raw, inheritEnv, sandbox }: Pick<ServerDefinition, "project" | "raw" | "inheritEnv" | "sandbox">,
   cwd: string,
 ): Record<string, unknown> {
   const { [FOLDER_KEY]: _, ...written } = raw;
-  const definition = inheritEnv === undefined ? written : { ...written, inheritEnv };
+  const definition = {
+    ...written,
+    ...(inheritEnv !== undefined && { inheritEnv }),
+    ...(sandbox !== undefined && { sandbox }),
+  };
   return project || dependsOnFolder(definition) ? { ...definition, [FOLDER_KEY]: cwd } : definition;
 }
 

@@ -167,6 +167,7 @@ export function checkName(name: string): Mistake | undefined {
 const NO_EFFECT = {
   shared: "has no effect: every session has its own connection to a remote server",
   inheritEnv: "has no effect: a remote server gets no environment",
+  sandbox: "has no effect: a remote server does not run here",
 } as const satisfies Partial<Record<keyof Entry, string>>;
 const LOCAL_KEYS = Object.keys(NO_EFFECT) as (keyof typeof NO_EFFECT)[];
 

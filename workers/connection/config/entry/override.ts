@@ -54,7 +54,7 @@ export const idleMinutesOf = (
 
 /** A project lets the user's server run less, never more: a plain clone would otherwise start it. */
 function runsLess(base: ServerDefinition, override: Override, setting: number): Override {
-  const { lifecycle, idleTimeout, shared, inheritEnv: _own, ...others } = override;
+  const { lifecycle, idleTimeout, shared, inheritEnv: _env, sandbox: _room, ...others } = override;
   const isLess =
     lifecycle !== undefined && LIFECYCLES.indexOf(lifecycle) <= LIFECYCLES.indexOf(base.lifecycle);
   if (isLess) Object.assign(others, { lifecycle });

@@ -10,6 +10,7 @@ import { EXPOSURES, type Exposure, toExposure } from "./exposure.ts";
 import { type InheritEnv, inheritEnvShape, inheritEnvWords } from "./inherit-env.ts";
 import { isLate } from "./interpolate.ts";
 import { authShape, oauthShape } from "./oauth-keys.ts";
+import { sandboxShape, sandboxWords, type WrittenSandbox } from "./sandbox.ts";
 import {
   approve,
   filled,
@@ -169,6 +170,14 @@ export const SERVER_KEYS = {
     read: (rule): InheritEnv | undefined => rule,
     words: inheritEnvWords,
   }),
+  /** Merging lays it over the setting. Undefined: none. */
+  sandbox: connection(sandboxShape, {
+    description:
+      "A sandbox for a local server: true for one that hides keys and sign-ins and lets it write only its own files, or an object with more. Needs bubblewrap on Linux; without it the server does not start.",
+    examples: [true],
+    read: (written): WrittenSandbox | undefined => written,
+    words: sandboxWords,
+  }),
   startupTimeoutMs: rules(() => z.number().positive(), {
     description: "Milliseconds to start and list its tools.",
     examples: [30_000],
@@ -293,6 +302,7 @@ export const OVERRIDE_KEYS = [
   "approve",
   "shared",
   "inheritEnv",
+  "sandbox",
   "skills",
 ] as const satisfies readonly (keyof Entry)[];
 

@@ -11,6 +11,7 @@ import { canonical } from "../../../shared/json.ts";
 import { APPROVE_WORDS, type Approve, approvals, type SettingsApproval } from "./exposure.ts";
 import { type InheritEnv, inheritEnvShape } from "./inherit-env.ts";
 import { check, kindOf, type Mistake, mistake, warning } from "./mistakes.ts";
+import { sandboxShape, type WrittenSandbox } from "./sandbox.ts";
 import {
   approve,
   filled,
@@ -174,6 +175,13 @@ const SETTINGS = {
     examples: [false],
     preset: true,
     narrow: usersOnly("your own servers may need their variables"),
+  }),
+  /** As written. */
+  sandbox: setting<ReturnType<typeof sandboxShape>, WrittenSandbox>(sandboxShape, {
+    description: "Default of every local server's sandbox; a project's server gets no more room than this.",
+    examples: [true],
+    preset: false,
+    narrow: usersOnly("your own servers may need their room"),
   }),
   /** As written. */
   skills: setting(skillsShape, {

@@ -18,6 +18,7 @@ import { lessInherited } from "../entry/inherit-env.ts";
 import { type Mistake, warning } from "../entry/mistakes.ts";
 import { withoutUsersOnly } from "../entry/oauth-keys.ts";
 import { applyOverride, type Override } from "../entry/override.ts";
+import { lessRoom } from "../entry/sandbox.ts";
 import {
   asksLess,
   DEFAULT_SETTINGS,
@@ -63,6 +64,11 @@ function narrowServer(
     narrower.inheritEnv = value;
     if (isLooser) loosened("inheritEnv");
   }
+  if (server.sandbox !== undefined) {
+    const { value, isLooser } = lessRoom(settings.sandbox, server.sandbox);
+    narrower.sandbox = value;
+    if (isLooser) loosened("sandbox");
+  }
   if (server.skills !== undefined) {
     const own = skillPolicy(settings.skills);
     const { policy, isLooser } = stricterSkills(own, skillPolicy(server.skills, own));
@@ -93,6 +99,7 @@ const WIDENED: { readonly [K in keyof Override]: Asked<K> } = {
     wanted === lifecycle ? undefined : "a project's file may only let your server run less",
   shared: (wanted, { shared }) => (wanted && !shared ? STRICTER : undefined),
   inheritEnv: () => OWN_SERVERS_ONLY,
+  sandbox: () => OWN_SERVERS_ONLY,
   skills: (wanted, _, { skills }) => {
     const own = skillPolicy(skills);
     return stricterSkills(own, skillPolicy(wanted, own)).isLooser ? STRICTER : undefined;
@@ -231,7 +238,7 @@ function applyEntry(
 }
 
 /**
- * The settings count for servers that say nothing themselves. `shared` and `inheritEnv` are for local servers: a remote one is shared by its
+ * The settings count for servers that say nothing themselves. `shared`, `inheritEnv` and `sandbox` are for local servers: a remote one is shared by its
  * nature.
  */
 function withSettings(server: ServerDefinition, settings: Settings): ServerDefinition {
@@ -244,6 +251,7 @@ function withSettings(server: ServerDefinition, settings: Settings): ServerDefin
   return {
     ...server,
     shared: isShared,
+    sandbox: (isLocal && (server.sandbox ?? settings.sandbox)) || undefined,
     inheritEnv: inheritEnv === true ? undefined : inheritEnv,
     // A project's file may narrow what the user's own files say, never widen.
     skillPolicy: userRules ? stricterSkills(skillPolicy(userRules.skills, preset), skills).policy : skills,

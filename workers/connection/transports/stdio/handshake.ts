@@ -25,7 +25,11 @@ const isBrokenPipe = (error: unknown): boolean =>
   "code" in error &&
   ["EPIPE", "ECONNRESET", "EOF", "ERR_STREAM_DESTROYED"].includes(String(error.code));
 
-function stdioFailure(transport: StdioTransport, options: ConnectOptions, error: unknown): ThreadsError {
+async function stdioFailure(
+  transport: StdioTransport,
+  options: ConnectOptions,
+  error: unknown,
+): Promise<ThreadsError> {
   if (error instanceof ThreadsError) return error;
   if (transport.failure) return transport.failure;
   // The SDK reports an abort as a timeout.
@@ -38,7 +42,12 @@ function stdioFailure(transport: StdioTransport, options: ConnectOptions, error:
   const refused = refusedAnswer(error);
   if (refused) return answerTooLarge(options.definition.name, "initialize", refused);
   if (isTimeout(error)) return startupTimeout(options, transport.printed);
-  const { name, target } = options.definition;
+  const { name, target, sandbox } = options.definition;
+  if (sandbox !== undefined) {
+    const { explainRoom } = await import("../../room/room.ts");
+    const byRoom = explainRoom(name, transport.stderrTail);
+    if (byRoom) return byRoom;
+  }
   const byNpm =
     target.kind === "stdio" &&
     explainNpm(name, { ...target, env: process.env as Record<string, string> }, transport.stderrTail);
@@ -129,7 +138,7 @@ class Started {
     const { transport } = this;
     // A broken pipe says less than the end of the process, which is reported a moment later.
     if (isBrokenPipe(error)) await transport.endsWithin(END_WAIT_MS);
-    const failure = stdioFailure(transport, this.#options, error);
+    const failure = await stdioFailure(transport, this.#options, error);
     this.#logRest();
     await transport.closeWithin(
       this.#options.signal.aborted ? UNUSED_TIMES : { ...SHUTDOWN_TIMES, leave: "retire" },

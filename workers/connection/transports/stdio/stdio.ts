@@ -13,6 +13,7 @@ import { type Command, launchOf } from "../../../shared/programs/launch.ts";
 import { type Launch, type ServerProcess, spawnServer } from "../../../shared/programs/processes.ts";
 import { isChosenFolder, serverEnvironment } from "../../config/entry/cache-identity.ts";
 import type { ServerDefinition, StdioTarget } from "../../config/entry/definition.ts";
+import { sandboxOf } from "../../config/entry/sandbox.ts";
 import { withoutWindow } from "../../hub/window-variables.ts";
 import type { Connection, ConnectOptions } from "../../mcp/connection.ts";
 import { resolveNpx } from "../../npx/npx.ts";
@@ -77,6 +78,16 @@ async function withoutNpm(command: Command, options: ConnectOptions): Promise<Co
   }
 }
 
+/** The launch as it is for a server without a sandbox. Throws `spawn_failed` if its room cannot be made. */
+async function inRoom(launch: Launch, target: StdioTarget, options: ConnectOptions): Promise<Launch> {
+  const { definition, cwd: session, npxCacheFile } = options;
+  const sandbox = sandboxOf(definition.sandbox);
+  if (sandbox === undefined) return launch;
+  const { roomLaunch } = await import("../../room/room.ts");
+  const place = { agentDir: dirname(npxCacheFile), session, home: homedir(), own: target.env };
+  return (await roomLaunch(launch, definition, sandbox, place)).launch;
+}
+
 const stoppedEarly = ({ name }: ServerDefinition): ThreadsError =>
   new ThreadsError("cancelled", `${name} was closed before it was started.`);
 
@@ -112,7 +123,7 @@ export async function connectStdio(
   const { definition, onNote } = options;
   const server = definition.name;
   const command = await withoutNpm(commandOf(target, options), options);
-  const launch = await launchOf(command, server);
+  const launch = await inRoom(await launchOf(command, server), target, options);
   await options.standAside?.();
   await spawnTurn();
   if (options.signal.aborted) throw stoppedEarly(definition);

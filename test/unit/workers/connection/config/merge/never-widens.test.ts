@@ -96,6 +96,7 @@ const ENTRY: Record<keyof typeof entryShape, Decision<ServerDefinition>> = {
     isWider: ({ shared: own }, { shared: result }) => result === true && own !== true,
   },
   inheritEnv: fixed(true, false, ["EVIL*"]),
+  sandbox: fixed(true, false, { write: ["/"], network: true }),
   type: fixed(),
   command: fixed(),
   url: fixed(),
@@ -161,6 +162,7 @@ const SETTINGS: Record<keyof typeof settingsShape, Decision<Settings>> = {
   caFile: usersOnly("caFile", "./evil.pem"),
   toolPrefix: usersOnly("toolPrefix", "none", "server"),
   proxyTool: usersOnly("proxyTool", true),
+  sandbox: usersOnly("sandbox", true, false, { write: ["/"] }),
   inheritEnv: usersOnly("inheritEnv", true, false, ["EVIL*"]),
   skills: {
     values: SKILLS,

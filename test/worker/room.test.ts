@@ -1,0 +1,392 @@
+/**
+ * Owns: what a program in a sandbox can reach on Linux, as root and as a plain user, with the real bubblewrap. Each row tries
+ * one way out; the same try without a sandbox succeeds, so that no row passes by itself.
+ */
+import { execFileSync, spawn } from "node:child_process";
+import { chmod, mkdir, mkdtemp, open, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { ServerDefinition } from "../../workers/connection/config/entry/definition.ts";
+import { sandboxOf, type WrittenSandbox } from "../../workers/connection/config/entry/sandbox.ts";
+import { explainRoom, roomLaunch } from "../../workers/connection/room/room.ts";
+import type { Launch } from "../../workers/shared/programs/processes.ts";
+import { spawnServer } from "../../workers/shared/programs/processes.ts";
+import { definition } from "../unit/workers/connection/config/support.ts";
+
+const NOBODY = 65_534;
+const isRoot = process.getuid?.() === 0;
+/** As whom the program runs: a plain user needs a user namespace, root has none. */
+const USERS = isRoot ? (["root", "a plain user"] as const) : (["a plain user"] as const);
+type User = (typeof USERS)[number];
+
+interface Place {
+  base: string;
+  home: string;
+  agentDir: string;
+  session: string;
+}
+
+/** A home with secrets, a project and a folder for notes. */
+async function createPlace(): Promise<Place> {
+  const base = await mkdtemp(join(await realpath(tmpdir()), "pmt-room-"));
+  onTestFinished(() => rm(base, { recursive: true, force: true }));
+  const home = join(base, "home");
+  const agentDir = join(home, ".pi", "agent");
+  const session = join(base, "project");
+  const folders = [".ssh", ".pi/agent/mcp-oauth", ".pi/agent/extensions", ".config/gh", "notes", "real"];
+  for (const folder of folders) await mkdir(join(home, folder), { recursive: true });
+  await mkdir(join(session, ".git", "hooks"), { recursive: true });
+  await writeFile(join(home, ".ssh", "id"), "the secret");
+  await writeFile(join(home, ".npmrc"), "the secret");
+  await writeFile(join(home, ".pi/agent/auth.json"), "the secret");
+  await writeFile(join(home, ".pi/agent/mcp-oauth/tokens.json"), "the secret");
+  await writeFile(join(home, ".pi/agent/extensions/x.js"), "code");
+  await writeFile(join(home, ".bashrc"), "old");
+  await writeFile(join(home, "real", "token"), "the secret");
+  await symlink(join(home, "real"), join(home, ".aws"));
+  await symlink(join(home, ".ssh", "id"), join(session, "link"));
+  return { base, home, agentDir, session };
+}
+
+interface Try {
+  /** JavaScript of an asynchronous function with `fs`, `net`, `os`, `child`, `home` and `base`. What it returns is printed. */
+  code: string;
+  sandbox?: WrittenSandbox;
+  entry?: Record<string, unknown>;
+  env?: Record<string, string>;
+}
+
+const program = ({ code }: Try, { home, base }: Place): string => `
+const fs = require("node:fs"), net = require("node:net"), os = require("node:os"), child = require("node:child_process"), dns = require("node:dns/promises");
+const home = ${JSON.stringify(home)}, base = ${JSON.stringify(base)};
+const settled = (socket) => new Promise((resolve) => socket.on("connect", () => resolve("connected")).on("error", (error) => resolve(error.code)));
+(async () => { ${code} })().then((out) => console.log("got:", out), (error) => console.log("refused:", error.code ?? error.message)).finally(() => process.exit());`;
+
+const launchOf = (tried: Try, place: Place): Launch => ({
+  program: process.execPath,
+  args: ["-e", program(tried, place)],
+  env: { HOME: place.home, PATH: process.env.PATH ?? "", ...tried.env },
+  cwd: place.session,
+});
+
+async function inRoom(tried: Try, place: Place): Promise<Launch> {
+  const { sandbox = true, entry = {}, env = {} } = tried;
+  const server: ServerDefinition = definition("s", { command: "node", ...entry });
+  const room = sandboxOf(sandbox);
+  if (!room) throw new Error("the row has no sandbox");
+  const own = (entry.env ?? env) as Record<string, string>;
+  const { launch } = await roomLaunch(launchOf(tried, place), server, room, { ...place, own });
+  return launch;
+}
+
+/** Runs it as a server is started, and answers the line that it prints. */
+async function run(launch: Launch, user: User, { base }: Place): Promise<string> {
+  const isOther = isRoot && user !== "root";
+  if (isOther) execFileSync("chown", ["-R", `${NOBODY}:${NOBODY}`, base]);
+  if (isOther) await chmod(base, 0o755);
+  const ids = isOther ? { uid: NOBODY, gid: NOBODY } : {};
+  const { program: file, args, env, cwd } = launch;
+  const process = spawn(file, args, { env, cwd, stdio: ["pipe", "pipe", "pipe"], detached: true, ...ids });
+  const [out, errors] = await Promise.all([text(process.stdout), text(process.stderr)]);
+  return `${out.trim()}${errors === "" ? "" : `\n${errors.trim()}`}`;
+}
+
+const GOT = /^got: /;
+const REFUSED = /^refused: /;
+/** What is tried -> what comes of it in the sandbox, and without one if that is not `got`. */
+const ROWS: [what: string, tried: Try, inside: RegExp, outside?: RegExp][] = [
+  ["a key in ~/.ssh", { code: `return fs.readFileSync(home + "/.ssh/id", "utf8")` }, REFUSED, /the secret/],
+  [
+    "a file with tokens",
+    { code: `return fs.readFileSync(home + "/.npmrc", "utf8")` },
+    /^got:$/,
+    /the secret/,
+  ],
+  [
+    "Pi's keys",
+    { code: `return fs.readFileSync(home + "/.pi/agent/auth.json", "utf8")` },
+    REFUSED,
+    /the secret/,
+  ],
+  ["sign-ins", { code: `return fs.readdirSync(home + "/.pi/agent/mcp-oauth")` }, REFUSED, /tokens/],
+  [
+    "extensions may be read",
+    { code: `return fs.readFileSync(home + "/.pi/agent/extensions/x.js", "utf8")` },
+    GOT,
+  ],
+  [
+    "a key by a link in the project",
+    { code: `return fs.readFileSync("link", "utf8")` },
+    REFUSED,
+    /the secret/,
+  ],
+  [
+    "a hidden place that is a link itself, by its own path",
+    { code: `return fs.readFileSync(home + "/real/token", "utf8")` },
+    REFUSED,
+    /the secret/,
+  ],
+  [
+    "a key by /proc/self/root",
+    { code: `return fs.readFileSync("/proc/self/root" + home + "/.ssh/id", "utf8")` },
+    REFUSED,
+    /the secret/,
+  ],
+  [
+    "a key by the root of process 1",
+    { code: `return fs.readFileSync("/proc/1/root" + home + "/.ssh/id", "utf8")` },
+    REFUSED,
+    /./,
+  ],
+  [
+    "a hidden folder of the entry",
+    { code: `return fs.readdirSync(home + "/notes")`, sandbox: { hide: ["~/notes"] } },
+    /^got: \[\]$/,
+  ],
+  [
+    "what the entry opens",
+    { code: `return fs.readFileSync(home + "/.ssh/id", "utf8")`, sandbox: { read: ["~/.ssh/id"] } },
+    /the secret/,
+  ],
+  [
+    "what lies beside what the entry opens",
+    { code: `return fs.readdirSync(home + "/.ssh").length`, sandbox: { read: ["~/.ssh/id"] } },
+    /^got: 1$/,
+  ],
+  ["a file of the home folder is written", { code: `fs.writeFileSync(home + "/.bashrc", "evil")` }, REFUSED],
+  ["a file of the project is written", { code: `fs.writeFileSync("x", "evil")` }, REFUSED],
+  [
+    "what may be written",
+    { code: `fs.writeFileSync(home + "/notes/x", "good")`, sandbox: { write: ["~/notes"] } },
+    GOT,
+  ],
+  [
+    "a secret below what may be written",
+    { code: `return fs.readdirSync(home + "/.ssh")`, sandbox: { write: ["~"] } },
+    /^got: \[\]$/,
+    /id/,
+  ],
+  [
+    "the working folder, if the entry names one",
+    { code: `fs.writeFileSync("x", "good")`, entry: { cwd: "." } },
+    GOT,
+  ],
+  [
+    "a git hook of the working folder",
+    { code: `fs.writeFileSync(".git/hooks/pre-commit", "evil")`, entry: { cwd: "." } },
+    REFUSED,
+  ],
+  [
+    "a hard link to a file outside",
+    {
+      code: `fs.linkSync(home + "/.bashrc", home + "/notes/b"); fs.appendFileSync(home + "/notes/b", "evil")`,
+      sandbox: { write: ["~/notes"] },
+    },
+    REFUSED,
+  ],
+  [
+    "a file outside by renaming",
+    { code: `fs.renameSync(home + "/.bashrc", home + "/notes/b")`, sandbox: { write: ["~/notes"] } },
+    REFUSED,
+  ],
+  [
+    "a file outside by a link that it makes",
+    {
+      code: `fs.rmSync(home + "/notes/b", { force: true }); fs.symlinkSync(home + "/.bashrc", home + "/notes/b"); fs.appendFileSync(home + "/notes/b", "evil")`,
+      sandbox: { write: ["~/notes"] },
+    },
+    REFUSED,
+  ],
+  [
+    "its own data are kept",
+    {
+      code: `fs.mkdirSync(process.env.XDG_DATA_HOME, { recursive: true }); fs.writeFileSync(process.env.XDG_DATA_HOME + "/x", "")`,
+    },
+    GOT,
+    REFUSED,
+  ],
+  [
+    "a temp folder of its own",
+    { code: `fs.writeFileSync("/tmp/pmt-room-own", ""); return fs.readdirSync("/tmp").length < 5` },
+    /^got: true$/,
+    /./,
+  ],
+  [
+    "more than a gigabyte in its temp folder",
+    {
+      code: `fs.writeFileSync("/tmp/x", ""); const block = Buffer.alloc(2 ** 26); for (let i = 0; i < 17; i++) fs.appendFileSync("/tmp/x", block)`,
+    },
+    /^refused: ENOSPC$/,
+    /./,
+  ],
+  [
+    "the mounts are taken away",
+    {
+      code: `return child.execSync("unshare -Urm sh -c 'umount " + home + "/.ssh; cat " + home + "/.ssh/id'").toString()`,
+    },
+    REFUSED,
+    /./,
+  ],
+  [
+    "the environment of the program that started it",
+    {
+      code: `return fs.readFileSync("/proc/" + process.ppid + "/environ", "utf8").length > 0 && process.ppid > 1`,
+    },
+    /^(?:got: false|refused)/,
+    /./,
+  ],
+  ["a signal to a process outside", { code: `process.kill(${process.pid}, 0)` }, /^refused: ESRCH$/, /./],
+  [
+    "processes outside",
+    { code: `return fs.readdirSync("/proc").filter((name) => Number(name) > 0).length < 10` },
+    /^got: true$/,
+    /^got: false$/,
+  ],
+  [
+    "variables that lead to sockets of the user",
+    { code: `return process.env.SSH_AUTH_SOCK`, env: { SSH_AUTH_SOCK: "/x" }, entry: { env: {} } },
+    /^got: undefined$/,
+    /^got: \/x$/,
+  ],
+  [
+    "a variable that the entry itself sets",
+    { code: `return process.env.SSH_AUTH_SOCK`, env: { SSH_AUTH_SOCK: "/x" } },
+    /^got: \/x$/,
+  ],
+  [
+    "what the loader obeys reaches only the server",
+    { code: `return process.env.LD_BIND_NOW`, env: { LD_BIND_NOW: "1" } },
+    /^got: 1$/,
+  ],
+  [
+    "descriptors of the program that started it",
+    {
+      code: `return fs.readdirSync("/proc/self/fd").map((fd) => { try { return fs.readlinkSync("/proc/self/fd/" + fd) } catch { return "" } }).filter((path) => path.startsWith(base))`,
+    },
+    /^got: \[\]$/,
+  ],
+];
+
+describe.each(USERS)("in a sandbox, as %s", (user) => {
+  test.each(ROWS)("%s", async (_what, tried, inside, outside) => {
+    const place = await createPlace();
+    const secret = await open(join(place.home, ".ssh", "id"));
+    onTestFinished(() => secret.close());
+    const launch = await inRoom(tried, place);
+    expect(await run(launch, user, place)).toMatch(inside);
+    if (outside || inside === REFUSED)
+      expect(await run(launchOf(tried, place), user, place)).toMatch(outside ?? GOT);
+  });
+
+  test("the network, names, and sockets of the user", async () => {
+    const place = await createPlace();
+    const path = join(place.home, "agent.sock");
+    const abstract = `\0pmt-room-${process.pid}-${user.length}`;
+    const servers = [createServer(), createServer(), createServer()] as const;
+    const [tcp, unix, hidden] = servers;
+    for (const [server, where] of [
+      [tcp, { port: 0, host: "127.0.0.1" }],
+      [unix, { path }],
+      [hidden, { path: abstract }],
+    ] as const)
+      await new Promise<void>((resolve) => server.listen(where, resolve));
+    onTestFinished(() => servers.forEach((server) => void server.close()));
+    await chmod(path, 0o777);
+    const { port } = tcp.address() as { port: number };
+    const code = `return [
+      await settled(net.connect({ port: ${port}, host: "127.0.0.1" })),
+      await settled(net.connect({ path: ${JSON.stringify(path)} })),
+      await settled(net.connect({ path: ${JSON.stringify(abstract)} })),
+    ].join()`;
+    const without = await run(launchOf({ code }, place), user, place);
+    expect(without).toBe("got: connected,connected,connected");
+    // Only a network of its own keeps it from sockets without a file (unix(7), abstract).
+    const withNetwork = await run(await inRoom({ code }, place), user, place);
+    expect(withNetwork).toMatch(/^got: connected,(?:EACCES|ECONNREFUSED),connected$/);
+    const offline = await run(await inRoom({ code, sandbox: { network: false } }, place), user, place);
+    expect(offline).toMatch(/^got: (?:ENETUNREACH|ECONNREFUSED),(?:EACCES|ECONNREFUSED),ECONNREFUSED$/);
+    const lookup = { code: `return dns.lookup("example.com")`, sandbox: { network: false } };
+    expect(await run(await inRoom(lookup, place), user, place)).toMatch(REFUSED);
+  });
+
+  test("a child that leaves the group and its parent ends with the server", async () => {
+    const place = await createPlace();
+    const file = join(place.home, "notes", "alive");
+    const beats = `setInterval(() => require("fs").appendFileSync(${JSON.stringify(file)}, "x"), 20)`;
+    const code = `
+      const loop = child.spawn(process.execPath, ["-e", ${JSON.stringify(beats)}], { detached: true, stdio: "ignore" });
+      loop.unref();
+      await new Promise((resolve) => setTimeout(resolve, 1e6));`;
+    const launch = await inRoom({ code, sandbox: { write: ["~/notes"] } }, place);
+    const ids = isRoot && user !== "root" ? { uid: NOBODY, gid: NOBODY } : {};
+    if (ids.uid) execFileSync("chown", ["-R", `${NOBODY}:${NOBODY}`, place.base]);
+    await chmod(place.base, 0o755);
+    const { program: bwrap, args, env, cwd } = launch;
+    const server = spawn(bwrap, args, { env, cwd, stdio: "ignore", detached: true, ...ids });
+    const beaten = () =>
+      readFile(file, "utf8").then(
+        ({ length }) => length,
+        () => 0,
+      );
+    await expect.poll(beaten).toBeGreaterThan(2);
+    process.kill(-(server.pid ?? 0), "SIGTERM");
+    await expect.poll(() => server.exitCode ?? server.signalCode).not.toBeNull();
+    const last = await beaten();
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(await beaten()).toBeLessThanOrEqual(last + 1);
+  });
+});
+
+describe("a sandbox that cannot be made", () => {
+  const refusal = async (entry: Record<string, unknown>, sandbox: WrittenSandbox = true): Promise<string> => {
+    const place = await createPlace();
+    return inRoom({ code: "", entry, sandbox }, place).then(
+      () => "started",
+      (error: { message: string; remedy?: string }) => `${error.message} ${error.remedy}`,
+    );
+  };
+
+  test("a program that has its server started elsewhere -> refused with a sentence", async () => {
+    expect(await refusal({ command: "docker" })).toBe(
+      's: its sandbox cannot be made: docker has the server started by a service, outside of any sandbox. Take "sandbox" out, or write "sandbox": false into its entry.',
+    );
+    expect(await refusal({ command: "/usr/bin/podman" })).toMatch(
+      /podman has the server started by a service/,
+    );
+  });
+
+  test("a path that is not there -> named", async () => {
+    expect(await refusal({}, { write: ["~/none"] })).toMatch(
+      /home\/none, which it should write, does not exist\. Make it/,
+    );
+  });
+
+  test.each([
+    ["bwrap: No permissions to create new namespace, likely because ...", /--cap-add SYS_ADMIN/],
+    ["bwrap: setting up uid map: Permission denied", /apparmor_restrict_unprivileged_userns/],
+    ["bwrap: Can't mount proc on /newroot/proc: Operation not permitted", /systempaths=unconfined/],
+    ["bwrap: Unknown option --size", /bubblewrap 0\.7/],
+    ["bwrap: execvp /opt/x: No such file or directory", /sandbox\.read/],
+    ["bwrap: something new", /Run its command in a shell/],
+  ])("%s", (said, remedy) => {
+    const error = explainRoom("s", `noise\n${said}\n`);
+    expect(error?.message).toBe(`s: its sandbox cannot be made: ${said}.`);
+    expect(error?.remedy).toMatch(remedy);
+  });
+
+  test("no word of bwrap -> no explanation", () => {
+    expect(explainRoom("s", "the server: bwrap: failed")).toBeUndefined();
+  });
+});
+
+test("the server's own start has no other descriptors than stdin, stdout and stderr", async () => {
+  const place = await createPlace();
+  const secret = await open(join(place.home, ".ssh", "id"));
+  onTestFinished(() => secret.close());
+  const code = `return fs.readdirSync("/proc/self/fd").filter((fd) => { try { return fs.readlinkSync("/proc/self/fd/" + fd).includes("/.ssh/") } catch { return false } }).length`;
+  const server = spawnServer(await inRoom({ code }, place));
+  expect(await text(server.stdout)).toMatch(/^got: 0/);
+});

@@ -1,0 +1,261 @@
+/**
+ * What the room of a server shows, hides and lets be written, as real paths of this machine. Owns the lists of what rooms
+ * hide. A path that is not there hides nothing; a path that should be writable and is not there is an error.
+ */
+import { createHash } from "node:crypto";
+import { mkdir, readFile, realpath, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join, relative, resolve, sep } from "node:path";
+import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
+import { isFolder } from "../../shared/files/file-system.ts";
+import { PRIVATE_FOLDER } from "../../shared/files/read-regular.ts";
+import type { Launch } from "../../shared/programs/processes.ts";
+import type { ServerDefinition } from "../config/entry/definition.ts";
+import { expandHome } from "../config/entry/interpolate.ts";
+import type { Sandbox } from "../config/entry/sandbox.ts";
+
+/** What a rule does with a path and all below it: `empty` is for folders, `closed` for everything else. */
+type Effect = "empty" | "closed" | "read" | "write";
+
+export interface Rule {
+  /** Absolute, without links. */
+  path: string;
+  effect: Effect;
+}
+
+export interface Plan {
+  /** In order: a later rule wins below its path. What no rule names can be read. */
+  rules: readonly Rule[];
+  /** The server's own folder, which is writable. */
+  data: string;
+  /** The folder for temporary files: on Linux one that nobody else sees, elsewhere one in `data`. */
+  temp: string;
+  /** A file without content, which stands where a file is hidden: programs stop at one that they may not open. */
+  nothing: string;
+  cwd: string;
+  network: boolean;
+}
+
+/** Keys, sign-ins, passwords, what browsers and other agents keep, and histories of shells; from the home folder. */
+const PRIVATE = [
+  ...[".ssh", ".gnupg", ".aws", ".azure", ".config/gcloud", ".kube", ".docker", ".config/containers"],
+  ...[".config/gh", ".config/glab-cli", ".config/hub", ".config/git/credentials", ".git-credentials"],
+  ...[
+    ".netrc",
+    "_netrc",
+    ".npmrc",
+    ".yarnrc.yml",
+    ".pypirc",
+    ".config/pip",
+    ".config/uv",
+    ".gem/credentials",
+  ],
+  ...[".cargo/credentials", ".cargo/credentials.toml", ".m2/settings.xml", ".gradle/gradle.properties"],
+  ...[".vault-token", ".terraform.d", ".config/doctl", ".config/hcloud", ".oci", ".config/rclone"],
+  ...[
+    ".pgpass",
+    ".my.cnf",
+    ".mongorc.js",
+    ".config/op",
+    ".1password",
+    ".config/1Password",
+    ".password-store",
+  ],
+  ...[".local/share/keyrings", ".local/share/kwalletd", ".config/sops", ".config/age"],
+  ...[".mozilla", ".thunderbird", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware"],
+  ...[
+    ".config/microsoft-edge",
+    ".config/vivaldi",
+    ".config/opera",
+    "snap/firefox",
+    "snap/chromium",
+    ".var/app",
+  ],
+  ...["Library/Keychains", "Library/Cookies", "Library/Safari", "Library/Mail", "Library/Messages"],
+  ...["Library/Application Support/Google/Chrome", "Library/Application Support/Firefox"],
+  ...["Library/Application Support/BraveSoftware", "Library/Application Support/Microsoft Edge"],
+  ...["Library/Application Support/Arc", "Library/Group Containers"],
+  ...[".claude", ".claude.json", ".codex", ".gemini", ".cursor", ".copilot", ".config/github-copilot"],
+  ...[".local/share/opencode", ".config/opencode", ".config/goose", ".pi"],
+  ...[
+    ".bash_history",
+    ".zsh_history",
+    ".local/share/fish/fish_history",
+    ".python_history",
+    ".node_repl_history",
+  ],
+  ...[".psql_history", ".mysql_history", ".Xauthority", ".ICEauthority"],
+];
+
+/** Of the agent folder, what holds code and no secret. All else there is hidden: sign-ins, keys, transcripts, logs. */
+const AGENT_SHOWN = ["npm", "git", "bin", "extensions", "skills", "prompts", "themes", "mcp-npm"];
+/** In a writable folder, what other programs run or obey when they next look there. */
+const OBEYED = [".git/hooks", ".git/config", ".pi", ".mcp.json", ".claude", ".cursor", ".vscode", ".envrc"];
+const ROOMS_FOLDER = "mcp-rooms";
+const NAME_CHARS = 40;
+
+/** What systems keep below /run that programs need: programs of NixOS, and the network's names. */
+const RUN_SHOWN = ["/run/current-system", "/run/opengl-driver", "/run/wrappers", "/run/systemd/resolve"];
+
+const real = (path: string): Promise<string | undefined> => realpath(path).catch(() => undefined);
+
+/** Sockets in the file system that listen now (proc(5), /proc/net/unix). Empty where the system does not tell. */
+const SOCKETS = 5_000;
+async function socketPaths(): Promise<string[]> {
+  if (process.platform !== "linux") return [];
+  const table = await readFile("/proc/net/unix", "utf8").catch(() => "");
+  const found = table.split("\n", SOCKETS).map((line) => / (\/.*)$/.exec(line)?.[1] ?? "");
+  return [...new Set(found.filter((path) => path !== ""))];
+}
+
+/** A name that two servers never share: of the server, and of the file that defines it. */
+function dataName({ name, file }: ServerDefinition): string {
+  const hash = createHash("sha256")
+    .update(JSON.stringify([file, name]))
+    .digest("hex")
+    .slice(0, 8);
+  return `${name.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, NAME_CHARS)}-${hash}`;
+}
+
+/** A mount each. */
+const RULES = 2_000;
+
+const isWithin = (path: string, folder: string): boolean => !relative(folder, path).startsWith("..");
+
+const depthOf = (path: string): number => path.split(sep).filter((part) => part !== "").length;
+
+/**
+ * Parents first, so that what lies deeper counts; of two rules for one path the later one in the list counts. A rule that
+ * changes nothing where it lies is left out.
+ */
+export function inOrder(rules: readonly Rule[]): Rule[] {
+  const byPath = new Map(rules.map((rule) => [rule.path, rule]));
+  const kept = new Map<string, Rule>();
+  const above = (path: string): Effect => {
+    for (let at = path; ; at = dirname(at)) {
+      const found = kept.get(at);
+      if (found) return found.effect;
+      if (at === dirname(at)) return "read";
+    }
+  };
+  const isHidden = (effect: Effect): boolean => effect === "empty" || effect === "closed";
+  for (const rule of [...byPath.values()].sort((a, b) => depthOf(a.path) - depthOf(b.path))) {
+    const before = above(dirname(rule.path));
+    if (before !== rule.effect && !(isHidden(before) && isHidden(rule.effect))) kept.set(rule.path, rule);
+  }
+  return [...kept.values()];
+}
+
+export interface RoomPlace {
+  agentDir: string;
+  /** The session's folder. */
+  session: string;
+  home: string;
+}
+
+export const noRoom = (server: string, what: string, remedy: string): ThreadsError =>
+  new ThreadsError("spawn_failed", `${server}: its sandbox cannot be made: ${what}.`, {
+    remedy,
+    data: { server },
+  });
+
+/** The paths that there are, each with what becomes of it. */
+async function rulesFor(paths: readonly string[], effect: "hide" | "read" | "write"): Promise<Rule[]> {
+  const found = await Promise.all(
+    paths.map(async (path): Promise<Rule[]> => {
+      const at = await real(path);
+      if (at === undefined) return [];
+      if (effect !== "hide") return [{ path: at, effect }];
+      return [{ path: at, effect: (await isFolder(at)) ? "empty" : "closed" }];
+    }),
+  );
+  return found.flat();
+}
+
+/** Makes the server's own folder. Throws `spawn_failed` if a path that should be writable is not there. */
+export async function planRoom(
+  room: Sandbox,
+  definition: ServerDefinition,
+  { program, cwd }: Pick<Launch, "program" | "cwd">,
+  { agentDir, session, home }: RoomPlace,
+): Promise<Plan> {
+  const { name, target } = definition;
+  const absolute = (path: string): string =>
+    resolve(session, expandHome(path, { home, platform: process.platform }));
+  const data = join(agentDir, ROOMS_FOLDER, dataName(definition));
+  const temp = process.platform === "linux" ? ((await real("/tmp")) ?? "/tmp") : join(data, "tmp");
+  for (const made of [data, ...(temp.startsWith(data) ? [temp] : [])])
+    await mkdir(made, { recursive: true, mode: PRIVATE_FOLDER });
+  const nothing = join(agentDir, ROOMS_FOLDER, "nothing");
+  await writeFile(nothing, "", { flag: "a", mode: 0o444 });
+  // Whoever may write the home folder decides what the person's next shell runs.
+  const isOwn = target.kind === "stdio" && target.cwd !== undefined && !isWithin(home, cwd);
+  const own = isOwn ? [cwd] : [];
+  const wanted = [...own, ...room.write.map(absolute)];
+  const [places, around, privates, agents, hidden, opened, obeyed, writable] = await Promise.all([
+    rulesFor([tmpdir(), "/tmp", "/var/tmp", "/run", agentDir], "hide"),
+    // These may lie in a temp folder; what of them is private is hidden again.
+    rulesFor([home, session, cwd, dirname(program), ...RUN_SHOWN, "/etc/resolv.conf"], "read"),
+    rulesFor([...PRIVATE.map((path) => join(home, path)), ...(await socketPaths())], "hide"),
+    rulesFor(
+      AGENT_SHOWN.map((path) => join(agentDir, path)),
+      "read",
+    ),
+    rulesFor(room.hide.map(absolute), "hide"),
+    rulesFor(room.read.map(absolute), "read"),
+    rulesFor(
+      wanted.flatMap((folder) => OBEYED.map((path) => join(folder, path))),
+      "read",
+    ),
+    Promise.all(
+      wanted.map(async (path): Promise<Rule> => ({ path: (await real(path)) ?? "", effect: "write" })),
+    ),
+  ]);
+  const missing = wanted[writable.findIndex(({ path }) => path === "")];
+  if (missing !== undefined)
+    throw noRoom(
+      name,
+      `${missing}, which it should write, does not exist`,
+      "Make it, or correct the path in mcp.json.",
+    );
+  const folder = (await real(data)) ?? data;
+  const rules = inOrder([
+    ...[...places, ...around, ...privates, ...agents, ...opened, ...obeyed, ...writable, ...hidden],
+    { path: folder, effect: "write" },
+  ]);
+  if (rules.length > RULES)
+    throw noRoom(
+      name,
+      `it would need ${rules.length} rules, more than ${RULES}`,
+      "Name fewer paths in its sandbox.",
+    );
+  return { rules, data: folder, temp, nothing, cwd: (await real(cwd)) ?? cwd, network: room.network };
+}
+
+/** Variables that lead to sockets of the user: the agent of SSH, the session's bus, the display, containers. */
+const LEADING = [
+  ...["SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR"],
+  ...["DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DOCKER_HOST", "TMUX", "STY", "VSCODE_IPC_HOOK_CLI"],
+];
+
+/**
+ * The environment in the room. Programs keep caches and state in the room's own folder (XDG Base Directory Specification,
+ * npm, uv). What the entry itself says of a variable counts.
+ */
+export function roomEnvironment(
+  env: Readonly<Record<string, string>>,
+  own: Readonly<Record<string, string>>,
+  { data, temp }: Pick<Plan, "data" | "temp">,
+): Record<string, string> {
+  const given = {
+    TMPDIR: temp,
+    XDG_CACHE_HOME: join(data, "cache"),
+    XDG_DATA_HOME: join(data, "share"),
+    XDG_STATE_HOME: join(data, "state"),
+    npm_config_cache: join(data, "npm"),
+  };
+  const isOwn = (name: string): boolean => Object.hasOwn(own, name);
+  const kept = Object.entries(env).filter(([name]) => isOwn(name) || !LEADING.includes(name));
+  const added = Object.entries(given).filter(([name]) => !isOwn(name));
+  return { ...Object.fromEntries(kept), ...Object.fromEntries(added) };
+}
