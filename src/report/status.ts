@@ -124,12 +124,11 @@ export function renderTools(
 export function signInText(signIn: SignInStatus, now: number): string {
   if (signIn.state === "needed") return "needs sign-in";
   if (signIn.state === "running") return "signing in";
-  const { expiresAt, renews, byItself } = signIn;
-  const isIn = byItself ? "signed in by itself" : "signed in";
-  const renewal = renews ? "renews itself" : "cannot renew";
-  if (expiresAt === undefined) return `${isIn}, ${renewal}`;
-  const expiry = expiresAt > now ? `expires in ${durationText(expiresAt - now)}` : "expired";
-  return `${isIn}, ${expiry}, ${renewal}`;
+  const { expiresAt, renews, byItself, isBound } = signIn;
+  const says = [byItself ? "signed in by itself" : "signed in", ...(isBound ? ["bound to a key"] : [])];
+  if (expiresAt !== undefined)
+    says.push(expiresAt > now ? `expires in ${durationText(expiresAt - now)}` : "expired");
+  return [...says, renews ? "renews itself" : "cannot renew"].join(", ");
 }
 
 /** What a server that answers 401 needs. */

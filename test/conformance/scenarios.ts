@@ -91,6 +91,8 @@ const ONLY_NEXT = [
   "auth/iss-normalized",
   "auth/metadata-issuer-mismatch",
   "auth/wif-jwt-bearer",
+  "auth/dpop",
+  "auth/dpop-nonce",
 ];
 
 /** Skills of servers (SEP-2640), in both eras. */
@@ -147,8 +149,6 @@ const NEVER: Readonly<Record<string, string>> = {
   "auth/cross-app-access-complete-flow":
     "An extension that the client does not have (enterprise-managed sign-in).",
   "auth/enterprise-managed-authorization": "An extension that the client does not have.",
-  "auth/dpop": "An extension that the client does not have.",
-  "auth/dpop-nonce": "An extension that the client does not have.",
 };
 
 /** Scenarios that do not run, each with the reason. */

@@ -246,5 +246,8 @@ export type SignInResult = { ok: true; tools?: number } | { ok: false; error: Wi
 export type SignInStatus =
   | { state: "needed" }
   | { state: "running" }
-  /** `expiresAt`: milliseconds since the epoch; absent: unknown. `byItself`: no user has signed in, and none can sign out. */
-  | { state: "signed-in"; expiresAt?: number; renews: boolean; byItself?: true };
+  /**
+   * `expiresAt`: milliseconds since the epoch; absent: unknown. `byItself`: no user has signed in, and none can sign out.
+   * `isBound`: the tokens work with a key of this machine only.
+   */
+  | { state: "signed-in"; expiresAt?: number; renews: boolean; byItself?: true; isBound?: true };

@@ -208,6 +208,11 @@ describe("signInText", () => {
     [signedIn(48 * 60 * MINUTE, true), "signed in, expires in 2 days, renews itself"],
     [signedIn(0, true), "signed in, expired, renews itself"],
     [signedIn(-MINUTE, false), "signed in, expired, cannot renew"],
+    [
+      { state: "signed-in", renews: true, isBound: true, expiresAt: NOW + MINUTE },
+      "signed in, bound to a key, expires in 1 min, renews itself",
+    ],
+    [{ state: "signed-in", renews: false, isBound: true }, "signed in, bound to a key, cannot renew"],
   ])("%j -> %s", (signIn, text) => {
     expect(signInText(signIn, NOW)).toBe(text);
   });

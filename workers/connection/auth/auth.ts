@@ -25,6 +25,7 @@ import type { Redactor } from "../secrets/redact.ts";
 import type { HttpClient, HttpRequest, HttpResponse } from "../web/client.ts";
 import type { GrantContext } from "./grants/ask.ts";
 import {
+  type AccessToken,
   type AuthChallenge,
   explainProblem,
   needsUser,
@@ -46,9 +47,9 @@ export const openPage: typeof openBrowser = async (...page) =>
 
 /** What a request asks about the server's sign-in. Rejects with `ThreadsError`, which explains the failure. */
 export interface RequestAuth {
-  token(signal: AbortSignal): Promise<string | undefined>;
+  token(signal: AbortSignal): Promise<AccessToken | undefined>;
   /** Another token to send once; undefined: the server's answer stands. */
-  afterRefusal(refused: RefusedRequest, signal: AbortSignal): Promise<string | undefined>;
+  afterRefusal(refused: RefusedRequest, signal: AbortSignal): Promise<AccessToken | undefined>;
 }
 
 /** A replaced token can be refused, too: `afterRefusal` then says what that means. */
@@ -61,18 +62,18 @@ const withToken = (request: HttpRequest, token: string | undefined): HttpRequest
 };
 
 /** Undefined for an answer that says nothing about the sign-in. */
-function challengeOf({
-  status,
-  headers,
-}: HttpResponse): { challenge: AuthChallenge | undefined } | undefined {
-  const challenge = parseChallenge(headers["www-authenticate"]);
+function challengeOf(
+  { status, headers }: HttpResponse,
+  sent: AccessToken | undefined,
+): { challenge: AuthChallenge | undefined } | undefined {
+  const challenge = parseChallenge(headers["www-authenticate"], typeof sent === "object" ? "dpop" : "bearer");
   if (status === 401) return { challenge };
   // RFC 6750, section 3.1.
   return status === 403 && challenge?.error === "insufficient_scope" ? { challenge } : undefined;
 }
 
 export function authorizedClient(client: HttpClient, auth: RequestAuth): HttpClient {
-  let last: string | undefined;
+  let last: AccessToken | undefined;
   const request = async (asked: HttpRequest): Promise<HttpResponse> => {
     // The end of a session is told with the last token: it is worth no renewal.
     const ends = asked.method === "DELETE";
@@ -80,8 +81,10 @@ export function authorizedClient(client: HttpClient, auth: RequestAuth): HttpCli
     for (let repeated = 0; ; repeated++) {
       asked.signal.throwIfAborted();
       last = sent;
-      const response = await client.request(withToken(asked, sent));
-      const refusal = ends ? undefined : challengeOf(response);
+      const response = await (typeof sent === "object"
+        ? sent.send(client, asked)
+        : client.request(withToken(asked, sent)));
+      const refusal = ends ? undefined : challengeOf(response, sent);
       if (!refusal || repeated === REPETITIONS) return response;
       const asks = { status: response.status, ...refusal, sent, isRepeated: repeated > 0 };
       const next = await auth.afterRefusal(asks, asked.signal).catch((error: unknown) => {
@@ -174,13 +177,13 @@ export class ServerAuth implements RequestAuth {
     return (await this.#loaded?.tokens.hasOther()) ?? false;
   }
 
-  async token(signal: AbortSignal): Promise<string | undefined> {
+  async token(signal: AbortSignal): Promise<AccessToken | undefined> {
     // Nobody has ever signed in: nothing is loaded before the server asks for it.
     if (!this.#parts && !(await isFolder(join(this.#context.agentDir, "mcp-oauth")))) return undefined;
     return this.#explained(async () => (await this.#open()).tokens.token(signal));
   }
 
-  async afterRefusal(refused: RefusedRequest, signal: AbortSignal): Promise<string | undefined> {
+  async afterRefusal(refused: RefusedRequest, signal: AbortSignal): Promise<AccessToken | undefined> {
     if (refused.sent === undefined && !(await this.#takes(refused, signal))) return undefined;
     return this.#explained(async () => (await this.#open()).tokens.afterRefusal(refused, signal));
   }
@@ -311,6 +314,7 @@ export class ServerAuth implements RequestAuth {
       url: new URL(url),
       store,
       isMachine: oauth !== false && !needsUser(oauth),
+      dpop: oauth === false ? undefined : oauth.dpop,
       grant: () => this.#grant(),
       onSecret: (secret) => this.#server.onSecret(secret),
       onNote,

@@ -78,6 +78,14 @@ function findingOf(server: string, error: WireError, severity: Severity): Findin
   };
 }
 
+const bound = (server: string): Finding => ({
+  id: "sign-in",
+  severity: "note",
+  server,
+  title: "The sign-in is bound to a key (DPoP).",
+  detail: "Its tokens are of no use without the key, which is stored beside them.",
+});
+
 /** The finding about one server; undefined: nothing is wrong. */
 export function judgeState(status: ServerStatus): Finding | undefined {
   const { name: server, state, error, transport, protocol, signIn } = status;
@@ -99,7 +107,8 @@ export function judgeState(status: ServerStatus): Finding | undefined {
     const isPast = state === "idle" && error.data?.reason !== "held-back";
     return findingOf(server, error, isPast ? "warning" : "error");
   }
-  if (state !== "connected" || transport !== "sse") return undefined;
+  if (state !== "connected") return undefined;
+  if (transport !== "sse") return signIn?.state === "signed-in" && signIn.isBound ? bound(server) : undefined;
   return {
     id: "protocol",
     severity: "note",

@@ -142,6 +142,14 @@ export interface ServerBody extends Readable {
   reader?: Reader | undefined;
 }
 
+/** Signs a message for each address to which it goes: the first one, and those of the redirects that are followed. */
+export interface Signer {
+  /** Headers for this address, in place of the request's own. */
+  headers(method: string, url: URL): Record<string, string>;
+  /** Reads what the answer from this address says about the signature. */
+  answered(url: URL, answer: Omit<HttpResponse, "body">): void;
+}
+
 export interface HttpRequest {
   method: "GET" | "POST" | "DELETE";
   url: URL;
@@ -153,6 +161,7 @@ export interface HttpRequest {
    * called for a host that is an IP address, for an open connection, or behind a proxy, which does that itself.
    */
   lookup?: LookupFunction;
+  signer?: Signer | undefined;
 }
 
 /** `body` may be left unread or destroyed at any time: an error of the body does not end the worker. */
@@ -397,8 +406,16 @@ export function createHttpClient(
   ca: readonly string[] = [],
 ): HttpClient {
   const ways = createWays(ca, reader);
-  const requestOnce = (request: HttpRequest): Promise<HttpResponse> =>
+  const send = (request: HttpRequest): Promise<HttpResponse> =>
     answered(() => openRequest(request, env, ways), request, reader);
+  const signed = async (request: HttpRequest, signer: Signer): Promise<HttpResponse> => {
+    const { method, url, headers } = request;
+    const response = await send({ ...request, headers: { ...headers, ...signer.headers(method, url) } });
+    signer.answered(url, response);
+    return response;
+  };
+  const requestOnce = (request: HttpRequest): Promise<HttpResponse> =>
+    request.signer ? signed(request, request.signer) : send(request);
   return {
     request: async (request) => {
       let response = await requestOnce(request);

@@ -5,7 +5,7 @@
  */
 import { isIP } from "node:net";
 import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
-import { type Discovered, needsUser, SignInProblem } from "../model/model.ts";
+import { type Discovered, type DpopWish, needsKey, needsUser, SignInProblem } from "../model/model.ts";
 import { addressProblem, badAnswer, hostOf, isLoopback, shownAddress } from "../requests/addresses.ts";
 import { type AuthRequests, endingWith } from "../requests/requests.ts";
 import {
@@ -17,6 +17,7 @@ import {
   isSameIssuer,
   judgeIssuer,
   lacksIssuer,
+  PROOF_ALG,
   type ResourceMetadata,
   readFlag,
   readServer,
@@ -216,6 +217,34 @@ function resourceToSend(
   return metadata === undefined ? {} : { resource: metadata.resource ?? canonical(url) };
 }
 
+/**
+ * Whether the tokens are to be bound to a key: where the configuration or the server wants that, or where server and
+ * authorization server offer it. What an authorization server offers by itself says nothing about the server, which may
+ * take bearer tokens only. Throws `SignInProblem`: no-dpop, bad-settings.
+ */
+function binding(
+  { metadata: { issuer, dpop_signing_alg_values_supported: algs } }: FoundServer,
+  { plan, challenge }: DiscoveryOptions,
+  resource?: ResourceMetadata,
+): { bindsTokens?: true } {
+  const isAsked = needsKey(plan.dpop, challenge);
+  const wishes: (DpopWish | "unknown" | undefined)[] = [
+    isAsked ? "required" : challenge?.dpop,
+    resource?.dpop,
+  ];
+  const isRequired = wishes.some((wish) => wish === "required" || wish === "unknown");
+  if (plan.dpop === false) {
+    if (!isRequired) return {};
+    const what = "the server takes only tokens that are bound to a key";
+    throw new SignInProblem("bad-settings", { key: "oauth.dpop", what });
+  }
+  const key = plan.dpop === true ? { key: "oauth.dpop" } : {};
+  if (resource?.dpop === "unknown") throw new SignInProblem("no-dpop", { url: shownAddress(resource.url) });
+  const isOffered = algs?.includes(PROOF_ALG) === true;
+  if (isRequired && !isOffered) throw new SignInProblem("no-dpop", { url: issuer, ...key });
+  return isOffered && wishes.some((wish) => wish !== undefined) ? { bindsTokens: true } : {};
+}
+
 /** Problems of one authorization server, after which the next one is tried. Trouble that may pass is not among them. */
 const NEXT: ReadonlySet<SignInProblem["kind"]> = new Set([
   "bad-answer",
@@ -251,11 +280,13 @@ async function fromResource(metadata: ResourceMetadata, options: DiscoveryOption
   if (issuers.length === 0) {
     onNote(`names no authorization server in ${shownAddress(metadata.url)}: its own origin is asked`);
   }
+  const found = await firstUsable(issuers.length === 0 ? [url.origin] : issuers, options);
   return {
-    ...(await firstUsable(issuers.length === 0 ? [url.origin] : issuers, options)),
+    ...found,
     ...resourceToSend(options, metadata),
     ...(scopes === undefined ? {} : { resourceScopes: scopes }),
     legacy: false,
+    ...binding(found, options, metadata),
   };
 }
 
@@ -263,12 +294,12 @@ export async function discover(options: DiscoveryOptions): Promise<Discovered> {
   const { plan } = options;
   if (plan.authServerMetadataUrl !== undefined) {
     const found = await findServerAt(plan.authServerMetadataUrl, options);
-    return { ...found, ...resourceToSend(options, undefined), legacy: false };
+    return { ...found, ...resourceToSend(options, undefined), legacy: false, ...binding(found, options) };
   }
   const search = await findResource(options);
   if (search.kind === "found") return await fromResource(search.metadata, options);
   const found = await findServerOfOrigin(search.problem, options);
-  return { ...found, ...resourceToSend(options, undefined), legacy: true };
+  return { ...found, ...resourceToSend(options, undefined), legacy: true, ...binding(found, options) };
 }
 
 /**

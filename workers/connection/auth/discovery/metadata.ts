@@ -7,7 +7,7 @@
 import type { AuthorizationServer } from "oauth4webapi";
 import { asList } from "../../../../src/shared/protocol/values.ts";
 import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
-import { type AuthChallenge, needsUser, SignInProblem } from "../model/model.ts";
+import { type AuthChallenge, type DpopWish, needsUser, SignInProblem } from "../model/model.ts";
 import { addressProblem, badAnswer, hostOf, namesPrivateHost, shownAddress } from "../requests/addresses.ts";
 import { isHtml, readObject } from "../requests/mend.ts";
 import { type AuthRequests, isTrouble } from "../requests/requests.ts";
@@ -165,6 +165,8 @@ export interface ResourceMetadata {
   resource?: string;
   issuers: string[];
   scopes?: string[];
+  /** Whether it takes tokens that are bound to a key. `unknown`: it requires them, and lists no algorithm of ours. */
+  dpop?: DpopWish | "unknown";
 }
 
 type ResourceSearch =
@@ -181,6 +183,18 @@ const lacksResource = (fields: Fields): string | undefined =>
     ? "it names neither a resource nor an authorization server"
     : undefined;
 
+/** The one algorithm of our proofs, which RFC 9449 and each of its servers know. */
+export const PROOF_ALG = "ES256";
+
+/** RFC 9728, section 2. */
+function readDpop(fields: Fields): { dpop?: DpopWish | "unknown" } {
+  const algs = readWords(fields.dpop_signing_alg_values_supported);
+  const knows = algs?.includes(PROOF_ALG);
+  if (readFlag(fields.dpop_bound_access_tokens_required))
+    return { dpop: knows === false ? "unknown" : "required" };
+  return knows ? { dpop: "offered" } : {};
+}
+
 export function readResource(fields: Fields, url: URL): ResourceMetadata {
   const resource = readAddress(fields.resource);
   const scopes = readWords(fields.scopes_supported);
@@ -189,6 +203,7 @@ export function readResource(fields: Fields, url: URL): ResourceMetadata {
     ...(resource === undefined ? {} : { resource }),
     issuers: [...new Set(readAddresses(fields, "authorization_servers"))].slice(0, ISSUERS),
     ...(scopes === undefined ? {} : { scopes }),
+    ...readDpop(fields),
   };
 }
 
@@ -257,6 +272,7 @@ const LISTS = [
   "token_endpoint_auth_methods_supported",
   "token_endpoint_auth_signing_alg_values_supported",
   "revocation_endpoint_auth_methods_supported",
+  "dpop_signing_alg_values_supported",
 ] as const;
 
 const FLAGS = [

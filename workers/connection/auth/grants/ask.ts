@@ -14,10 +14,13 @@ import {
 } from "oauth4webapi";
 import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
 import { createRedactor, type Redactor } from "../../secrets/redact.ts";
+import type { Signer } from "../../web/client.ts";
 import {
   type ClientRecord,
   type Discovered,
+  type DpopKey,
   type ProblemFacts,
+  refusesProof,
   SignInProblem,
   type SignInProblemKind,
 } from "../model/model.ts";
@@ -30,6 +33,8 @@ export interface GrantContext {
   plan: OAuthPlan;
   requests: AuthRequests;
   onNote: (note: string) => void;
+  /** The key to which the tokens of a request are bound. Absent: they are bearer tokens. */
+  dpopKey?: DpopKey | undefined;
 }
 
 /** An authorization that waits for the browser. `state` and `verifier` live in memory only. */
@@ -41,6 +46,8 @@ export interface PendingAuthorization {
   scope: string | undefined;
   client: ClientRecord;
   discovered: Discovered;
+  /** The key to which its tokens will be bound. */
+  dpopKey?: DpopKey | undefined;
 }
 
 /** What the server says in place of what it was asked for. `error` and `what` are bounded and hold no secret. */
@@ -68,6 +75,7 @@ interface Question<T> {
   /** Secrets that are not in the form of the request. */
   secrets: readonly string[];
   send(options: SendOptions): Promise<Response>;
+  signer?: Signer | undefined;
   /** Reads the text of an answer with a status of 200 to 299. */
   read(text: string): Promise<T> | T;
   /** Undefined: the answer is a bad one. */
@@ -135,7 +143,7 @@ export async function ask<T>(question: Question<T>): Promise<T> {
     response = await question.send({
       [customFetch]: (address, { method, headers, body }) => {
         if (typeof body !== "string") secrets.push(...SECRET_FIELDS.flatMap((field) => body.getAll(field)));
-        return requests.fetch(address, { method, headers, body });
+        return requests.fetch(address, { method, headers, body, signer: question.signer });
       },
       [allowInsecureRequests]: endpoint.protocol === "http:",
     });
@@ -222,6 +230,7 @@ export function tokenProblem(
   const { status, error } = refusal;
   if (error === undefined) return undefined;
   if (TEMPORARY.has(error)) return new SignInProblem("unavailable", { url, status });
+  if (refusesProof(error)) return new SignInProblem("proof-refused", { url, error });
   return problemOf(OF[grant], refusal, scope);
 }
 

@@ -87,6 +87,7 @@ const PROTOCOL = new Set([
   "client_id",
   "code_challenge",
   "code_challenge_method",
+  "dpop_jkt",
   "redirect_uri",
   "request",
   "request_uri",
@@ -113,6 +114,8 @@ export async function beginAuthorization(
   const url = endpointOf(discovered.metadata, "authorization_endpoint");
   // State and verifier are 32 random bytes each.
   const [state, verifier] = [generateRandomState(), generateRandomCodeVerifier()];
+  const binding = discovered.bindsTokens ? await import("../requests/dpop.ts") : undefined;
+  const dpopKey = binding?.createKey();
   const further = plan.authorizationParams ?? {};
   checkParameters(further);
   // The endpoint may have a query of its own (RFC 6749, section 3.1), which must not decide anything either.
@@ -128,10 +131,12 @@ export async function beginAuthorization(
     code_challenge_method: "S256",
     ...(scope !== undefined && { scope }),
     ...(discovered.resource !== undefined && { resource: discovered.resource }),
+    // RFC 9449, section 10: the code is good for this key alone.
+    ...(binding && dpopKey && { dpop_jkt: binding.thumbprintOf(dpopKey) }),
   };
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
   url.hash = "";
-  return { url: url.href, state, verifier, redirectUri, scope, client, discovered };
+  return { url: url.href, state, verifier, redirectUri, scope, client, discovered, dpopKey };
 }
 
 export type AuthorizationAnswer = { parameters: URLSearchParams } | { bareCode: string };

@@ -2,7 +2,8 @@
  * The requests to the token endpoint (RFC 6749, sections 4.1.3, 4.4.2 and 6; RFC 7523, section 2.1) and the revocation of
  * tokens (RFC 7009).
  * Owns: what each sends, which tokens of an answer can be sent at all, and until when they hold. An `id_token` is never
- * looked at: nothing here asks who the user is. None is repeated here: the caller knows whether that is safe.
+ * looked at: nothing here asks who the user is. Only a request whose proof of a key is refused is repeated here: otherwise
+ * the caller knows whether that is safe.
  */
 import {
   type AuthorizationServer,
@@ -16,6 +17,7 @@ import {
   revocationRequest,
 } from "oauth4webapi";
 import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
+import type { Signer } from "../../web/client.ts";
 import {
   type ClientRecord,
   type Discovered,
@@ -48,11 +50,15 @@ export function lifeSeconds(expiresIn: unknown): number | undefined {
   return Math.min(seconds, LONGEST_LIFE_SECONDS);
 }
 
-/** Throws `SignInProblem` "bad-answer", or an error of oauth4webapi. */
+/**
+ * `isBound`: the request proved that it has a key, so the answer must be bound to that. Throws `SignInProblem` "bad-answer"
+ * or "not-bound", or an error of oauth4webapi.
+ */
 export async function readTokens(
   server: AuthorizationServer,
   client: Client,
   received: string,
+  isBound = false,
 ): Promise<TokenAnswer> {
   const now = Date.now();
   const found = readObject(received);
@@ -62,10 +68,12 @@ export async function readTokens(
   const text = found ? JSON.stringify(rest) : received;
   const answer = await processGenericTokenEndpointResponse(server, client, new Response(text));
   const { access_token: token, refresh_token: refresh } = answer;
-  const wrong = (what: string): SignInProblem =>
-    new SignInProblem("bad-answer", { url: shownAddress(endpointOf(server, "token_endpoint")), what });
+  const url = shownAddress(endpointOf(server, "token_endpoint"));
+  const wrong = (what: string): SignInProblem => new SignInProblem("bad-answer", { url, what });
+  // RFC 9449, section 5: a bearer token in the place of a bound one is refused.
+  if (isBound && answer.token_type !== "dpop") throw new SignInProblem("not-bound", { url });
   // oauth4webapi also takes DPoP, which binds the token to a key that was never sent.
-  if (answer.token_type !== "bearer") throw wrong("its token_type is not Bearer");
+  if (!isBound && answer.token_type !== "bearer") throw wrong("its token_type is not Bearer");
   if (tokenOf(token) === undefined) throw wrong("its access_token cannot be sent");
   if (refresh !== undefined && refreshTokenOf(refresh) === undefined) {
     throw wrong("its refresh_token cannot be sent");
@@ -73,7 +81,7 @@ export async function readTokens(
   const scope = grantedScope(answer.scope);
   return {
     access_token: token,
-    token_type: "Bearer",
+    token_type: isBound ? "DPoP" : "Bearer",
     ...(refresh !== undefined && { refresh_token: refresh }),
     ...(life !== undefined && { expiresAt: now + Math.floor(life * 1_000) }),
     ...(scope !== undefined && { scope }),
@@ -89,7 +97,29 @@ interface TokenRequest {
   send(client: Client, auth: ClientAuth, options: SendOptions): Promise<Response>;
 }
 
-async function askForTokens(request: TokenRequest, { plan, requests }: GrantContext): Promise<TokenAnswer> {
+/**
+ * With a key in the context, each request has a proof of its own (RFC 9449, section 5). A request whose proof is refused has
+ * done nothing: it is sent again with the nonce or the time that the answer names (section 8).
+ */
+async function askForTokens(request: TokenRequest, context: GrantContext): Promise<TokenAnswer> {
+  const { dpopKey } = context;
+  if (dpopKey === undefined) return askOnce(request, context);
+  const { PROOF_REPEATS, proverOf } = await import("../requests/dpop.ts");
+  for (let repeats = 0; ; repeats++) {
+    const signer = proverOf(dpopKey).signer();
+    try {
+      return await askOnce(request, context, signer);
+    } catch (error) {
+      if (kindOf(error) !== "proof-refused" || repeats === PROOF_REPEATS || !signer.isOutdated) throw error;
+    }
+  }
+}
+
+async function askOnce(
+  request: TokenRequest,
+  { plan, requests }: GrantContext,
+  signer?: Signer,
+): Promise<TokenAnswer> {
   const { grant, server, scope } = request;
   const endpoint = endpointOf(server, "token_endpoint");
   const { auth, secrets } = await proofOf(request.client, plan);
@@ -100,8 +130,9 @@ async function askForTokens(request: TokenRequest, { plan, requests }: GrantCont
     endpoint,
     requests,
     secrets,
+    signer,
     send: (options) => request.send(client, auth, options),
-    read: (text) => readTokens(server, client, text),
+    read: (text) => readTokens(server, client, text, signer !== undefined),
     refused: (refusal) => tokenProblem(grant, refusal, { url, scope }),
   });
 }
@@ -119,7 +150,7 @@ export async function finishAuthorization(
   answer: AuthorizationAnswer,
   context: GrantContext,
 ): Promise<TokenAnswer> {
-  const { client, discovered, redirectUri, verifier, scope } = pending;
+  const { client, discovered, redirectUri, verifier, scope, dpopKey } = pending;
   const code = checkedAnswer(pending, answer);
   const server = discovered.metadata;
   const additionalParameters = resourceOf(discovered.resource);
@@ -135,7 +166,7 @@ export async function finishAuthorization(
           additionalParameters,
         }),
     },
-    context,
+    { ...context, dpopKey },
   );
 }
 
@@ -165,7 +196,7 @@ export async function refreshTokens(record: SignInRecord, context: GrantContext)
       send: (as, auth, options) =>
         refreshTokenGrantRequest(server, as, auth, refreshToken, { ...options, additionalParameters }),
     },
-    context,
+    { ...context, dpopKey: record.dpopKey },
   );
 }
 

@@ -10,6 +10,7 @@ import { oneLine } from "../../../../src/shared/text/unprintable.ts";
 import { commandFor, signInAdvice } from "../../../shared/commands.ts";
 import { known } from "../../../shared/json.ts";
 import type { OAuthPlan } from "../../config/entry/oauth-keys.ts";
+import type { HttpClient, HttpRequest, HttpResponse } from "../../web/client.ts";
 
 export type ClientAuthMethod = "none" | "client_secret_post" | "client_secret_basic" | "private_key_jwt";
 
@@ -27,12 +28,22 @@ export interface ClientRecord {
   registeredAt?: number;
 }
 
+/** A private key of P-256 (RFC 7518, section 6.2). `d` is as secret as a token. */
+export interface DpopKey {
+  kty: "EC";
+  crv: "P-256";
+  x: string;
+  y: string;
+  d: string;
+}
+
 /**
  * One sign-in as it is stored. The names with underscores are those of the token response (RFC 6749, section 5.1), so
  * that other programs can read the file. Times are milliseconds since the epoch.
  */
 export interface SignInRecord {
-  version: 1;
+  /** 2: the tokens are bound to `dpopKey`. A program that does not know the key must not send them as bearer tokens. */
+  version: 1 | 2;
   server: string;
   /** MCP endpoint for which the tokens are. */
   url: string;
@@ -57,7 +68,23 @@ export interface SignInRecord {
   obtainedAt?: number;
   /** A process has sent the refresh token and has not written the answer yet. */
   refreshing?: { at: number; pid: number };
+  /** The key to which the tokens are bound (RFC 9449). Only in version 2, and always there. */
+  dpopKey?: DpopKey;
 }
+
+/** A token that is bound to a key (RFC 9449). Only `send` puts it into a request, with a proof for each message. */
+export interface BoundToken {
+  readonly value: string;
+  /** Rejects as the client does. */
+  send(client: HttpClient, request: HttpRequest): Promise<HttpResponse>;
+}
+
+/** What a request carries. A text is a bearer token. */
+export type AccessToken = string | BoundToken;
+
+/** The token's own text. */
+export const tokenTextOf = (token: AccessToken | undefined): string | undefined =>
+  typeof token === "object" ? token.value : token;
 
 /** Tokens that someone else put into `<agentDir>/mcp-oauth/<server>/tokens.json`. They are used, never written. */
 export interface GivenTokens {
@@ -90,6 +117,8 @@ export interface Discovered {
   legacy: boolean;
   /** The issuer differs from the address under which it was found, and the configuration or the user accepts it. */
   acceptedIssuer?: string;
+  /** The tokens are to be bound to a key (RFC 9449). */
+  bindsTokens?: true;
 }
 
 /** A failure of a sign-in by its kind, whose sentence and remedy are in `WORDS`. */
@@ -166,6 +195,27 @@ const WORDS = {
   "fresh-token-refused": [
     "it refused a token that was just issued for it",
     (facts) => `${signIn(facts)} If that does not help, its operator must look at the token's audience.`,
+  ],
+  "binding-wanted": ["it takes only tokens that are bound to a key (DPoP)", signIn],
+  "no-dpop": [
+    ({ key = "it", url }) =>
+      `${key} asks for tokens that are bound to a key (DPoP), and ${url} offers none with ES256`,
+    ({ key }) =>
+      key === undefined
+        ? "Only its operator can change that."
+        : `Remove ${key} if the server takes other tokens, too.`,
+    "connect_failed",
+  ],
+  "not-bound": [
+    ({ url }) => `${url} gave a token that is not bound to the key of the sign-in (DPoP)`,
+    // A model reads this too.
+    'The token is not used. Only the user can decide to take such tokens: "dpop": false in oauth.',
+    "connect_failed",
+  ],
+  "proof-refused": [
+    ({ url, error }) => `${url} refuses the proof of the key to which the sign-in is bound (DPoP: ${error})`,
+    (facts) => `Check the clock of this machine. ${later(facts)}`,
+    "connect_failed",
   ],
   moved: [({ found }) => `it has moved to another authorization server${found ? ` (${found})` : ""}`, signIn],
   "scope-wanted": [({ scope = UNSAID }) => `it wants more rights: ${scope}`, signIn],
@@ -322,13 +372,30 @@ export interface AuthChallenge {
   errorDescription?: string;
   /** RFC 9728, section 5.1: address of the server's metadata. */
   resourceMetadata?: string;
+  /** Whether the server takes tokens that are bound to a key, beside others or only them (RFC 9449, section 7). */
+  dpop?: DpopWish;
 }
+
+/** What a server says about tokens that are bound to a key. */
+export type DpopWish = "offered" | "required";
+
+/** Whether only a token that is bound to a key is worth sending. */
+export const needsKey = (
+  dpop: OAuthPlan["dpop"],
+  challenge: Pick<AuthChallenge, "dpop"> | undefined,
+): boolean => dpop === true || challenge?.dpop === "required";
+
+/** Errors by which a server refuses a proof, not the token (RFC 9449, sections 7.1 and 8). */
+const PROOF_ERRORS = new Set(["invalid_dpop_proof", "use_dpop_nonce"]);
+
+export const refusesProof = (error: string | undefined): error is string =>
+  error !== undefined && PROOF_ERRORS.has(error);
 
 /** An answer 401, or 403 that asks for more scope. */
 export interface RefusedRequest {
   status: number;
   challenge: AuthChallenge | undefined;
-  sent: string | undefined;
+  sent: AccessToken | undefined;
   /** The request was sent before with another token, which was refused, too. */
   isRepeated: boolean;
 }
@@ -343,18 +410,34 @@ const wholeParameters = (header: string): string =>
     ? header
     : header.slice(0, header.lastIndexOf(",", HEADER_CHARS) + 1 || HEADER_CHARS);
 
-/** The first Bearer challenge, otherwise the first of any scheme. */
-export function parseChallenge(header: string | undefined): AuthChallenge | undefined {
+/** Where a challenge of each scheme begins; -1: there is none. What a quoted text says is none. */
+function schemesIn(header: string): { bearer: number; dpop: number } {
+  const bare = header.replace(/"(?:[^"\\]|\\.)*"/g, (quoted) => " ".repeat(quoted.length));
+  return { bearer: bare.search(/\bbearer\b(?!\s*=)/i), dpop: bare.search(/\bdpop\b(?!\s*=)/i) };
+}
+
+/**
+ * `preferred`: whose challenge is read, or else the first one of any scheme. What it leaves out is taken from the challenge
+ * of the other scheme for tokens.
+ */
+export function parseChallenge(
+  header: string | undefined,
+  preferred: "bearer" | "dpop" = "bearer",
+): AuthChallenge | undefined {
   if (header === undefined) return undefined;
   const bounded = wholeParameters(header);
-  const start = Math.max(0, bounded.search(/\bbearer\b/i));
+  const { bearer, dpop } = schemesIn(bounded);
+  const [own, other] = preferred === "dpop" ? [dpop, bearer] : [bearer, dpop];
+  const start = Math.max(0, own);
   const [, scheme] = /^([\w!#$%&'*+.^`|~-]+)/.exec(bounded.slice(start)) ?? [];
   if (scheme === undefined) return undefined;
   const found = new Map<string, string>();
-  for (const [, name = "", quoted, token = ""] of bounded.slice(start + scheme.length).matchAll(PARAMETER)) {
+  const parts = [start + scheme.length, ...(other < 0 ? [] : [other])].map((from) => bounded.slice(from));
+  for (const [, name = "", quoted, token = ""] of parts.flatMap((part) => [...part.matchAll(PARAMETER)])) {
     const value = quoted?.replace(/\\(.)/g, "$1") ?? token;
     if (!found.has(name.toLowerCase())) found.set(name.toLowerCase(), value);
   }
+  const wish = bearer < 0 ? "required" : "offered";
   return {
     scheme,
     ...known({
@@ -363,6 +446,7 @@ export function parseChallenge(header: string | undefined): AuthChallenge | unde
       error: found.get("error"),
       errorDescription: found.get("error_description"),
       resourceMetadata: found.get("resource_metadata"),
+      dpop: dpop < 0 ? undefined : wish,
     }),
   };
 }

@@ -4,7 +4,7 @@
  */
 import { abortable } from "../../../shared/pace/abort.ts";
 import { createReader, readInTurn } from "../../../shared/pace/turns.ts";
-import { type HttpClient, ProxyError, type ServerBody } from "../../web/client.ts";
+import { type HttpClient, ProxyError, type ServerBody, type Signer } from "../../web/client.ts";
 import { SignInProblem } from "../model/model.ts";
 import { badAnswer, createAddressGuard, type Resolve, resolveByDns, shownAddress } from "./addresses.ts";
 import { type Answer, isHtml, isTangled, mendAnswer } from "./mend.ts";
@@ -81,7 +81,13 @@ export interface AuthRequests {
    */
   fetch(
     url: string,
-    init: { method?: string; headers?: HeadersInit; body?: unknown; signal?: AbortSignal | null },
+    init: {
+      method?: string;
+      headers?: HeadersInit;
+      body?: unknown;
+      signal?: AbortSignal | null;
+      signer?: Signer | undefined;
+    },
   ): Promise<Response>;
 }
 
@@ -209,6 +215,7 @@ export function createAuthRequests(options: RequestsOptions): AuthRequests {
           ...(body === undefined ? {} : { body }),
           signal,
           lookup: guard.lookupFor(url),
+          signer: init.signer,
         });
         const { status, headers } = response;
         const text = await readText(response.body, limits.bytes);

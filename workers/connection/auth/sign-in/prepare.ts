@@ -18,6 +18,7 @@ import { finishAuthorization } from "../grants/token-requests.ts";
 import {
   type AuthChallenge,
   type Discovered,
+  needsKey,
   needsUser,
   SignInProblem,
   type SignInRecord,
@@ -104,10 +105,10 @@ const ISSUER_CHARS = 300;
 const EXPECTED_CHARS = 200;
 
 const tellSecrets = (
-  { access_token, refresh_token, client }: Partial<SignInRecord>,
+  { access_token, refresh_token, client, dpopKey }: Partial<SignInRecord>,
   onSecret: (secret: string) => void,
 ): void => {
-  for (const secret of [access_token, refresh_token, client?.secret]) {
+  for (const secret of [access_token, refresh_token, client?.secret, dpopKey?.d]) {
     if (secret !== undefined) onSecret(secret);
   }
 };
@@ -121,7 +122,8 @@ async function renewed({ target, parts, signal }: Preparation): Promise<boolean>
 }
 
 async function fromPi({ target, agreed, signal }: Preparation): Promise<Prepared | undefined> {
-  if (agreed.fromPi === false) return undefined;
+  // Pi's tokens are bound to no key.
+  if (agreed.fromPi === false || needsKey(target.plan.dpop, target.challenge)) return undefined;
   const found = await target.store.findInPi();
   if (found === undefined) return undefined;
   if (agreed.fromPi === undefined) {
@@ -179,8 +181,8 @@ async function authorize(
     { listeners, signal: listenSignal, onNote },
     (uri) => parts.clientFor({ discovered, redirectUri: uri, scope, stored, reuse }, context),
   );
-  tellSecrets({ client }, target.onSecret);
   const pending = await parts.beginAuthorization({ discovered, client, redirectUri, scope }, context);
+  tellSecrets({ client, ...known({ dpopKey: pending.dpopKey }) }, target.onSecret);
   target.onSecret(pending.verifier);
   if (!isOpenable(URL.parse(pending.url)))
     throw new SignInProblem("not-https", { url: withoutQuery(pending.url) });
@@ -257,7 +259,7 @@ export function mixUpOf(
 /** `nowMs`: milliseconds since the epoch. */
 export function recordOf(
   { server, url }: Pick<SignInTarget, "server" | "url">,
-  { discovered, client, scope }: PendingAuthorization,
+  { discovered, client, scope, dpopKey }: PendingAuthorization,
   tokens: TokenAnswer,
   nowMs: number,
 ): SignInRecord {
@@ -269,7 +271,7 @@ export function recordOf(
   if (tokenEndpoint === undefined)
     throw new SignInProblem("no-endpoint", { what: "token_endpoint", url: issuer });
   return {
-    version: 1,
+    version: dpopKey === undefined ? 1 : 2,
     server,
     url: url.href,
     issuer,
@@ -287,6 +289,7 @@ export function recordOf(
       requestedScope: scope,
       // RFC 6749, section 5.1: an answer without scope grants what was requested.
       scope: tokens.scope ?? scope,
+      dpopKey,
     }),
   };
 }

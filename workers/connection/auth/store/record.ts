@@ -2,9 +2,10 @@
  * The text of a stored sign-in, and of `tokens.json`, which a person or another program wrote. Reading is tolerant: unknown
  * keys are left out, and a value of the wrong type, length or characters counts as absent. Pure.
  */
+import { createPrivateKey } from "node:crypto";
 import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { withoutBom } from "../../../../src/shared/text/reading.ts";
-import type { ClientAuthMethod, ClientRecord, GivenTokens, SignInRecord } from "../model/model.ts";
+import type { ClientAuthMethod, ClientRecord, DpopKey, GivenTokens, SignInRecord } from "../model/model.ts";
 
 const TOKEN_CHARS = 16 * 1024;
 const TEXT_CHARS = 8 * 1024;
@@ -61,7 +62,6 @@ function instantOf(value: unknown): number | undefined {
 export const optional = <K extends string, T>(key: K, value: T | undefined): { [P in K]?: T } =>
   (value === undefined ? {} : { [key]: value }) as { [P in K]?: T };
 
-const VERSION = 1;
 const REDIRECT_URIS = 20;
 const METHODS: readonly ClientAuthMethod[] = [
   "none",
@@ -107,11 +107,32 @@ function refreshingOf(value: unknown): { at: number; pid: number } | undefined {
   return at === undefined || pid === undefined ? undefined : { at, pid };
 }
 
+/** 32 octets, which each part of a key of P-256 has (RFC 7518, sections 6.2.1 and 6.2.2). */
+const keyPartOf = (value: unknown): string | undefined =>
+  typeof value === "string" && /^[\w-]{43}$/.test(value) ? value : undefined;
+
+/** Undefined for all that is no key. */
+function dpopKeyOf(value: unknown): DpopKey | undefined {
+  if (!isObject(value)) return undefined;
+  const [x, y, d] = [value.x, value.y, value.d].map(keyPartOf);
+  if (x === undefined || y === undefined || d === undefined) return undefined;
+  const key: DpopKey = { kty: "EC", crv: "P-256", x, y, d };
+  try {
+    createPrivateKey({ key: { ...key }, format: "jwk" });
+    return key;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Never throws. The answer may be the sign-in of another server: the caller compares. */
 export function parseRecord(text: string): Parsed<SignInRecord> {
   const raw = jsonOf(text);
   if (!isObject(raw)) return { what: "it is not a JSON object" };
-  if (raw.version !== VERSION) return { what: "its version is unknown" };
+  const { version } = raw;
+  if (version !== 1 && version !== 2) return { what: "its version is unknown" };
+  const dpopKey = version === 2 ? dpopKeyOf(raw.dpopKey) : undefined;
+  if (version === 2 && dpopKey === undefined) return { what: "it has no key to which its tokens are bound" };
   const { server, url } = raw;
   const [issuer, tokenEndpoint] = [webUrlOf(raw.issuer), webUrlOf(raw.tokenEndpoint)];
   const client = clientOf(raw.client);
@@ -121,7 +142,7 @@ export function parseRecord(text: string): Parsed<SignInRecord> {
     return { what: "it does not name its authorization server" };
   if (client === undefined) return { what: "it does not name its client" };
   const value: SignInRecord = {
-    version: VERSION,
+    version,
     server,
     url,
     issuer,
@@ -138,6 +159,7 @@ export function parseRecord(text: string): Parsed<SignInRecord> {
     ...optional("scope", textOf(raw.scope)),
     ...optional("obtainedAt", timeOf(raw.obtainedAt)),
     ...optional("refreshing", refreshingOf(raw.refreshing)),
+    ...optional("dpopKey", dpopKey),
   };
   return { value };
 }
@@ -169,11 +191,14 @@ export function parseGiven(
   const raw = jsonOf(text);
   if (!isObject(raw)) return { what: "it is not a JSON object" };
   if (typeof raw.url === "string" && raw.url !== url) return { what: "its url is not that of the server" };
+  const type = tokenOf(raw.token_type) ?? USUAL_TYPE;
+  if (type.toLowerCase() === "dpop")
+    return { what: "its token is bound to a key, which the file does not hold" };
   const access = tokenOf(raw.access_token);
   if (access === undefined) return { what: "it has no access_token that a header can hold" };
   const value: GivenTokens = {
     access_token: access,
-    token_type: tokenOf(raw.token_type) ?? USUAL_TYPE,
+    token_type: type,
     ...optional("refresh_token", refreshTokenOf(raw.refresh_token)),
     ...optional("expiresAt", endOf(raw, modifiedMs)),
   };

@@ -11,6 +11,7 @@ import { machineTokens, refreshTokens } from "../grants/token-requests.ts";
 import {
   type AuthChallenge,
   type Discovered,
+  type DpopKey,
   isFresh,
   kindOf,
   SignInProblem,
@@ -26,6 +27,8 @@ export interface TokensContext {
   store: SignInStore;
   /** Whether the server is signed in to without a user. */
   isMachine: boolean;
+  /** `oauth.dpop`: true means that only tokens that are bound to a key are sent. */
+  dpop?: boolean | undefined;
   /** Resolves the configuration's values; called only when a request to the authorization server is due. */
   grant: () => Promise<GrantContext>;
   onSecret: (secret: string) => void;
@@ -127,10 +130,11 @@ const withoutTokens = ({
   refresh_token: __,
   token_type: ___,
   expiresAt: ____,
+  dpopKey: _____,
   ...rest
-}: SignInRecord): SignInRecord => rest;
+}: SignInRecord): SignInRecord => ({ ...rest, version: 1 });
 
-type Held = TokenAnswer & { obtainedAt: number };
+type Held = TokenAnswer & { obtainedAt: number } & Pick<SignInRecord, "dpopKey">;
 
 /**
  * The token of a server without a user, in memory. Nothing is stored: the configuration's secret gives another token at
@@ -143,24 +147,31 @@ export function createMachine(
 ) {
   let held: Held | undefined;
   let discovered: Discovered | undefined;
+  let dpopKey: DpopKey | undefined;
   let flight: Promise<Held> | undefined;
 
   const ask = async (): Promise<Held> => {
     const grant = await context.grant();
     const { plan, requests, onNote } = grant;
+    // The server has said since then that it takes no bearer token.
+    if (challenge()?.dpop === "required" && !discovered?.bindsTokens) discovered = undefined;
     discovered ??= await discover({ url: context.url, challenge: challenge(), plan, requests, onNote });
     checkSecretTarget(discovered, { plan, url: context.url });
     const challenged = challenge()?.scope;
     const known = { plan, discovered, challenged, requested: undefined, granted: undefined };
-    const answer = await machineTokens({ discovered, scope: chooseScope(known) }, grant);
+    const { bindsTokens } = discovered;
+    if (bindsTokens) dpopKey ??= (await import("../requests/dpop.ts")).createKey();
+    const bound = bindsTokens && dpopKey ? { dpopKey } : {};
+    const asked = { discovered, scope: chooseScope(known) };
+    const answer = await machineTokens(asked, { ...grant, ...bound });
     context.onSecret(answer.access_token);
-    held = { ...answer, obtainedAt: context.nowMs() };
+    held = { ...answer, ...bound, obtainedAt: context.nowMs() };
     onToken(held);
     return held;
   };
 
-  const renewed = async (refused: string | undefined, signal: AbortSignal): Promise<string> => {
-    if (held && held.access_token !== refused && isFresh(held, context.nowMs())) return held.access_token;
+  const renewed = async (refused: string | undefined, signal: AbortSignal): Promise<Held> => {
+    if (held && held.access_token !== refused && isFresh(held, context.nowMs())) return held;
     if (!flight) {
       flight = ask().finally(() => {
         flight = undefined;
@@ -171,7 +182,7 @@ export function createMachine(
         discovered = undefined;
       });
     }
-    return (await abortable(flight, signal, `the sign-in of ${context.server}`)).access_token;
+    return abortable(flight, signal, `the sign-in of ${context.server}`);
   };
 
   return {

@@ -8,13 +8,17 @@ import { known } from "../../../shared/json.ts";
 import { abortable, settledWithin } from "../../../shared/pace/abort.ts";
 import type { GrantContext } from "../grants/ask.ts";
 import {
+  type AccessToken,
   type AuthChallenge,
   isExpired,
   isFresh,
   kindOf,
+  needsKey,
   type RefusedRequest,
+  refusesProof,
   SignInProblem,
   type SignInRecord,
+  tokenTextOf,
 } from "../model/model.ts";
 import type { StoredSignIn } from "../store/store.ts";
 import type { Machine, TokensContext } from "./refresh.ts";
@@ -46,6 +50,14 @@ const MOVED_CHECK_MS = 60_000;
 /** A renewal that failed before its time is due again after this pause: the old token still works. */
 const EARLY_RETRY_MS = 30_000;
 
+type Tokens = Pick<SignInRecord, "access_token" | "dpopKey">;
+
+async function asSent(tokens: Tokens | undefined): Promise<AccessToken | undefined> {
+  if (tokens?.access_token === undefined || tokens.dpopKey === undefined) return tokens?.access_token;
+  const { boundToken } = await import("../requests/dpop.ts");
+  return boundToken(tokens.access_token, tokens.dpopKey);
+}
+
 export class ServerTokens {
   readonly #context: TokensContext;
   readonly #lifetime = new AbortController();
@@ -72,8 +84,10 @@ export class ServerTokens {
       createMachine(
         this.#context,
         () => this.#challenge,
-        ({ expiresAt }) =>
-          this.#setStatus({ state: "signed-in", ...known({ expiresAt }), renews: true, byItself: true }),
+        ({ expiresAt, dpopKey }) => {
+          const more = known({ expiresAt, isBound: dpopKey && (true as const) });
+          this.#setStatus({ state: "signed-in", renews: true, byItself: true, ...more });
+        },
       ),
     );
     return this.#machine;
@@ -88,36 +102,53 @@ export class ServerTokens {
   }
 
   /** The token for the next request; undefined: there is none. Throws `SignInProblem`. */
-  async token(signal: AbortSignal): Promise<string | undefined> {
-    if (this.#context.isMachine) return (await this.#asMachine()).token(signal);
+  async token(signal: AbortSignal): Promise<AccessToken | undefined> {
+    const { isMachine } = this.#context;
+    return asSent(isMachine ? await (await this.#asMachine()).token(signal) : await this.#usable(signal));
+  }
+
+  async #usable(signal: AbortSignal): Promise<Tokens | undefined> {
     const stored = await this.#read();
     const { record } = stored;
     const nowMs = this.#context.nowMs();
     if (record?.access_token === undefined) return this.#without(stored, signal);
-    if (isFresh(record, nowMs)) return record.access_token;
+    if (isFresh(record, nowMs)) return record;
     const isOver = isExpired(record, nowMs);
     // The server says whether a token without a way to renew it still works.
-    if (record.refresh_token === undefined) return record.access_token;
-    if (!isOver && nowMs - this.#earlyFailedMs < EARLY_RETRY_MS) return record.access_token;
+    if (record.refresh_token === undefined) return record;
+    if (!isOver && nowMs - this.#earlyFailedMs < EARLY_RETRY_MS) return record;
     try {
-      return (await this.#renewed(undefined, signal)).access_token;
+      return await this.#renewed(undefined, signal);
     } catch (error) {
       if (isOver || signal.aborted || this.#endsSignIn(error)) throw error;
       this.#earlyFailedMs = nowMs;
       this.#context.onNote(`could not renew its sign-in before its end (${kindOf(error) ?? "cancelled"})`);
-      return record.access_token;
+      return record;
     }
   }
 
   /** There is no access token of our own. */
-  async #without({ record, given }: StoredSignIn, signal: AbortSignal): Promise<string | undefined> {
-    if (record?.refresh_token !== undefined) return (await this.#renewed(undefined, signal)).access_token;
-    return given?.tokens.access_token;
+  async #without({ record, given }: StoredSignIn, signal: AbortSignal): Promise<Tokens | undefined> {
+    return record?.refresh_token === undefined ? given?.tokens : this.#renewed(undefined, signal);
   }
 
   /** Another token with which the request is worth repeating once. Throws `SignInProblem`. */
-  async afterRefusal(refused: RefusedRequest, signal: AbortSignal): Promise<string> {
-    const { status, challenge, sent, isRepeated } = refused;
+  async afterRefusal(refused: RefusedRequest, signal: AbortSignal): Promise<AccessToken> {
+    const { challenge, sent } = refused;
+    // The token is as good as before.
+    if (typeof sent === "object" && refusesProof(challenge?.error)) {
+      const { origin, pathname } = this.#context.url;
+      throw new SignInProblem("proof-refused", { url: `${origin}${pathname}`, error: challenge.error });
+    }
+    const next = await asSent(await this.#other({ ...refused, sent: tokenTextOf(sent) }, signal));
+    if (next === undefined) throw this.#lost(new SignInProblem("expired"));
+    return next;
+  }
+
+  async #other(
+    { status, challenge, sent, isRepeated }: RefusedRequest & { sent: string | undefined },
+    signal: AbortSignal,
+  ): Promise<Tokens> {
     this.#challenge = challenge ?? this.#challenge;
     this.#lostToken = sent;
     const wantsScope = status === 403;
@@ -125,10 +156,11 @@ export class ServerTokens {
       if (wantsScope || isRepeated) throw this.#refusal(wantsScope);
       return (await this.#asMachine()).renewed(sent, signal);
     }
-    const { record, given } = await this.#read();
-    const now = record?.access_token ?? given?.tokens.access_token;
+    const { record, given, isUnbound } = await this.#read();
+    if (isUnbound) throw this.#lost(new SignInProblem("binding-wanted"));
+    const now = record?.access_token === undefined ? given?.tokens : record;
     // Another process or the user has written other tokens meanwhile.
-    if (now !== undefined && now !== sent && !wantsScope) return now;
+    if (now !== undefined && now.access_token !== sent && !wantsScope) return now;
     if (wantsScope && sent !== undefined) throw this.#lost(this.#refusal(true));
     // A token that lives for moments may have ended before the server saw it.
     const isFreshlyRefused =
@@ -142,9 +174,7 @@ export class ServerTokens {
         ),
       );
     }
-    const next = await this.#renewed(sent, signal);
-    if (next.access_token === undefined) throw this.#lost(new SignInProblem("expired"));
-    return next.access_token;
+    return this.#renewed(sent, signal);
   }
 
   /** The user has signed in anew. */
@@ -260,14 +290,20 @@ export class ServerTokens {
     throw this.#moved;
   }
 
-  async #read(): Promise<StoredSignIn> {
+  /** `isUnbound`: the stored tokens count as absent, because only tokens that are bound to a key may be sent. */
+  async #read(): Promise<StoredSignIn & { isUnbound?: boolean }> {
     const stored = await this.#context.store.read();
-    const tokens = stored.record ?? stored.given?.tokens;
-    for (const secret of [tokens?.access_token, tokens?.refresh_token, stored.record?.client.secret]) {
-      if (secret !== undefined) this.#context.onSecret(secret);
-    }
-    this.#show(stored);
-    return stored;
+    const { record, given } = stored;
+    const tokens = record ?? given?.tokens;
+    const secrets = [tokens?.access_token, tokens?.refresh_token, record?.client.secret, record?.dpopKey?.d];
+    for (const secret of secrets) if (secret !== undefined) this.#context.onSecret(secret);
+    const isUnbound =
+      (tokens?.access_token ?? tokens?.refresh_token) !== undefined &&
+      record?.dpopKey === undefined &&
+      needsKey(this.#context.dpop, this.#challenge);
+    const counts = isUnbound ? {} : stored;
+    this.#show(counts);
+    return { ...counts, isUnbound };
   }
 
   #show({ record, given }: StoredSignIn): void {
@@ -283,6 +319,7 @@ export class ServerTokens {
       ...(tokens.expiresAt === undefined ? {} : { expiresAt: tokens.expiresAt }),
       // Only the program that wrote `tokens.json` renews it.
       renews: record?.refresh_token !== undefined,
+      ...(record?.dpopKey && { isBound: true }),
     });
   }
 

@@ -224,6 +224,12 @@ const OAUTH_KEYS = {
       'Write for example "https://example.com/mcp", or false.',
     ),
   }),
+  dpop: key(() => z.boolean(), {
+    description:
+      "Whether tokens are bound to a key (DPoP), which never leaves this machine: true sends no others, false takes none. Without the key: where the server asks for it.",
+    examples: [true],
+    words: (isBound) => [isBound ? "tokens bound to a key" : "no tokens bound to a key"],
+  }),
   authorizationParams: key(strings, {
     description: "Further parameters of the page that the browser opens.",
     examples: [{ access_type: "offline" }],
@@ -317,7 +323,15 @@ const TOLD: readonly (keyof OAuthPlan)[] = [
   ...(["authServerMetadataUrl", "issuer", "skipIssuerMetadataValidation", "resource", "grantType"] as const),
   ...(["clientId", "clientSecret", "privateKey", "privateKeyFile", "keyId", "signingAlg"] as const),
   ...(["assertion", "assertionFile", "clientMetadataUrl", "clientRegistration", "clientName"] as const),
-  ...(["clientUri", "logoUri", "redirectUri", "callbackPort", "scope", "authorizationParams"] as const),
+  ...([
+    "clientUri",
+    "logoUri",
+    "redirectUri",
+    "callbackPort",
+    "scope",
+    "dpop",
+    "authorizationParams",
+  ] as const),
 ];
 const placeOf = (key: keyof OAuthPlan): number => (TOLD.indexOf(key) + TOLD.length) % TOLD.length;
 
@@ -359,7 +373,7 @@ export const leastOAuthChars = (plan: OAuthPlan): number =>
 
 /** Parameters that the protocol sets itself, and those that would replace or hide the others (RFC 9101). */
 const OWN_PARAMETER =
-  /^(?:client_id|redirect_uri|response_type|response_mode|state|code_challenge.*|resource|scope|request|request_uri)$/i;
+  /^(?:client_id|redirect_uri|response_type|response_mode|state|code_challenge.*|dpop_jkt|resource|scope|request|request_uri)$/i;
 
 const parameters = ({ authorizationParams = {} }: OAuthPlan): OAuthFinding[] =>
   Object.keys(authorizationParams)

@@ -56,6 +56,17 @@ test.each([
     makeStatus("s", { state: "needs-auth", signIn: { state: "signed-in", renews: false } }),
     ["warning sign-in"],
   ],
+  [
+    "its sign-in is bound to a key",
+    makeStatus("s", { signIn: { state: "signed-in", renews: true, isBound: true } }),
+    ["note sign-in"],
+  ],
+  [
+    "such a sign-in is refused",
+    makeStatus("s", { state: "needs-auth", signIn: { state: "signed-in", renews: true, isBound: true } }),
+    ["warning sign-in"],
+  ],
+  ["signed in", makeStatus("s", { signIn: { state: "signed-in", renews: true } }), []],
   ["someone signs in now", makeStatus("s", { state: "idle", signIn: { state: "running" } }), []],
 ])("%s", (_title, status, expected) => {
   expect([judgeState(status) ?? []].flat().map(({ severity, id }) => `${severity} ${id}`)).toEqual(expected);

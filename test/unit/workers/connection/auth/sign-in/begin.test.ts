@@ -138,6 +138,19 @@ describe("Pi's own sign-in", () => {
     expect(target.secrets).toEqual(["old-access-token", "old-refresh-token"]);
   });
 
+  test.each([
+    ["the server wants a token that is bound to a key", { challenge: { scheme: "DPoP", dpop: "required" } }],
+    ["oauth.dpop wants one", { plan: { dpop: true } }],
+  ] as const)(
+    "%s -> the browser opens, and nothing is asked about Pi's bearer token",
+    async (_name, more) => {
+      const all = await world();
+      const target = all.target("linear", { pi: OLD, ...more });
+      expect(await all.signIns.begin(target, {})).toMatchObject({ step: "open" });
+      expect(target.store.pi).toEqual(OLD);
+    },
+  );
+
   test("no -> the browser opens, and Pi keeps its own", async () => {
     const all = await world();
     const target = all.target("linear", { pi: OLD });

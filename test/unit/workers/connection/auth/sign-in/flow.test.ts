@@ -6,6 +6,7 @@ import { readServer } from "../../../../../../workers/connection/auth/discovery/
 import { clientFor } from "../../../../../../workers/connection/auth/grants/client.ts";
 import { readTokens } from "../../../../../../workers/connection/auth/grants/token-requests.ts";
 import { SignInProblem } from "../../../../../../workers/connection/auth/model/model.ts";
+import { createKey } from "../../../../../../workers/connection/auth/requests/dpop.ts";
 import { recordOf } from "../../../../../../workers/connection/auth/sign-in/prepare.ts";
 import { formatRecord, parseRecord } from "../../../../../../workers/connection/auth/store/record.ts";
 import { authServer, contextOf, discoveredOf, publicClient } from "../grants/support.ts";
@@ -424,6 +425,14 @@ test("the fullest answer -> everything is in the record", () => {
     requestedScope: "read write",
     scope: "read",
   });
+});
+
+test("tokens that are bound to a key -> the key is in the record, and its version shuts older programs out", () => {
+  const dpopKey = createKey();
+  const bound = { ...TOKENS, token_type: "DPoP" };
+  const record = recordOf(TARGET, pendingWith({ dpopKey }), bound, 7);
+  expect(record).toStrictEqual({ ...LEAST, version: 2, token_type: "DPoP", dpopKey });
+  expectStored(record);
 });
 
 test("an answer without scope -> the requested one was granted", () => {

@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { SignInRecord } from "../../../../../../workers/connection/auth/model/model.ts";
+import { createKey } from "../../../../../../workers/connection/auth/requests/dpop.ts";
 import { fileNameOf, folderNameOf, placeOf } from "../../../../../../workers/connection/auth/store/file.ts";
 import {
   formatRecord,
@@ -51,6 +52,36 @@ test("unknown keys -> left out, __proto__ too", () => {
   expect(parseRecord(text)).toEqual({ value: FULL });
 });
 
+describe("a sign-in that is bound to a key", () => {
+  const dpopKey = createKey();
+  const BOUND: SignInRecord = { ...FULL, version: 2, token_type: "DPoP", dpopKey };
+
+  test("-> the same record, in a version that older programs do not use", () => {
+    expect(parseRecord(formatRecord(BOUND))).toEqual({ value: BOUND });
+  });
+
+  test.each<[string, unknown]>([
+    ["none", undefined],
+    ["a text", "key"],
+    ["a public key", { ...dpopKey, d: undefined }],
+    ["numbers", { ...dpopKey, d: 7 }],
+    ["a point that is not on the curve", { ...dpopKey, y: dpopKey.x }],
+    ["a short private key", { ...dpopKey, d: "abc" }],
+    ["a line break", { ...dpopKey, d: `${dpopKey.d}\n` }],
+    ["1 MB", { ...dpopKey, d: "a".repeat(1_000_000) }],
+  ])("its key is %s -> not used: no token may go out without it", (_name, wrong) => {
+    expect(parsed({ ...BOUND, dpopKey: wrong })).toBe("it has no key to which its tokens are bound");
+  });
+
+  test("further fields of the key -> left out", () => {
+    expect(parsed({ ...BOUND, dpopKey: { ...dpopKey, kid: "x", alg: "none", crv: "P-384" } })).toEqual(BOUND);
+  });
+
+  test("a key in a record of version 1 -> it does not count", () => {
+    expect(parsed({ dpopKey })).toEqual(FULL);
+  });
+});
+
 describe("what cannot be used", () => {
   test.each([
     ["no text", ""],
@@ -62,7 +93,8 @@ describe("what cannot be used", () => {
   });
 
   test.each([
-    ["version", 2, "its version is unknown"],
+    ["version", 3, "its version is unknown"],
+    ["version", "1", "its version is unknown"],
     ["version", undefined, "its version is unknown"],
     ["server", 5, "it does not say which server it is for"],
     ["url", undefined, "it does not say which server it is for"],
@@ -268,6 +300,11 @@ describe("what cannot be used -> why, without anything of the content", () => {
       "it has no access_token that a header can hold",
     ],
     ["another url", { ...TOKEN, url: "https://b.example/mcp" }, "its url is not that of the server"],
+    [
+      "a token that is bound to a key",
+      { ...TOKEN, token_type: "dpop" },
+      "its token is bound to a key, which the file does not hold",
+    ],
   ])("%s", (_name, content, what) => {
     expect(parse(content)).toEqual({ what });
   });

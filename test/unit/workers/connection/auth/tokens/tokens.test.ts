@@ -1,13 +1,15 @@
 /** Owns: the token of the next request, over a store in memory and a real authorization server. */
 
-import { expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import {
+  type AuthChallenge,
   type GivenTokens,
   isExpired,
   isFresh,
   SignInProblem,
   type SignInRecord,
 } from "../../../../../../workers/connection/auth/model/model.ts";
+import { createKey } from "../../../../../../workers/connection/auth/requests/dpop.ts";
 import { createAuthRequests } from "../../../../../../workers/connection/auth/requests/requests.ts";
 import type { SignInStore } from "../../../../../../workers/connection/auth/store/store.ts";
 import { createMachine } from "../../../../../../workers/connection/auth/tokens/refresh.ts";
@@ -49,11 +51,13 @@ interface Options {
   stored?: Partial<SignInRecord> | undefined;
   given?: GivenTokens;
   endpoint?: Handler;
+  /** `oauth.dpop` */
+  dpop?: boolean;
   /** The server's metadata name its own origin as the authorization server, which has no metadata. */
   namesItself?: boolean;
 }
 
-async function open({ stored, given, endpoint = issues, namesItself = false }: Options): Promise<At> {
+async function open({ stored, given, endpoint = issues, namesItself = false, dpop }: Options): Promise<At> {
   const server = await serve((asked, response, nth) => {
     if (asked.http === "POST") return endpoint(asked, response, nth);
     if (!namesItself || !asked.path.includes("protected-resource")) return response.writeHead(404).end();
@@ -103,6 +107,7 @@ async function open({ stored, given, endpoint = issues, namesItself = false }: O
     url,
     store: store as SignInStore,
     isMachine: false,
+    dpop,
     grant: async () => ({
       plan: { grantType: "authorization_code", clientRegistration: "auto" },
       requests,
@@ -417,11 +422,128 @@ test.each([
   expect(isExpired(token, NOW)).toBe(expired);
 });
 
+describe("tokens that are bound to a key", () => {
+  const dpopKey = createKey();
+  const bound = {
+    version: 2,
+    dpopKey,
+    access_token: "a",
+    refresh_token: "r",
+    token_type: "DPoP",
+    ...good,
+  } as const;
+  const unbound = { access_token: "a", refresh_token: "r", ...good };
+  const issuesBound: Handler = (_asked, response, nth) => {
+    const answer = { access_token: `bound-${nth + 1}`, token_type: "DPoP", expires_in: 3_600 };
+    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(answer));
+  };
+  const DPOP = { scheme: "DPoP", dpop: "required" } as const;
+
+  test("a good one -> no text, so that nothing sends it as a bearer token, and no text may show its key", async () => {
+    const at = await open({ stored: bound });
+    expect(await at.tokens.token(signal)).toEqual({ value: "a", send: expect.any(Function) });
+    expect(at.tokens.status).toMatchObject({ state: "signed-in", isBound: true });
+    expect([...at.secrets]).toEqual(["a", "r", dpopKey.d]);
+  });
+
+  test("a renewal -> the request has a proof, and the record keeps its key", async () => {
+    const at = await open({ stored: { ...bound, ...over }, endpoint: issuesBound });
+    expect(await at.tokens.token(signal)).toMatchObject({ value: "bound-1" });
+    expect(at.server.asked.map(({ headers }) => typeof headers.dpop)).toEqual(["string"]);
+    expect(at.held.record).toMatchObject({
+      ...bound,
+      access_token: "bound-1",
+      expiresAt: expect.any(Number),
+    });
+  });
+
+  test("the renewal is answered with a bearer token -> refused, and nothing is lost", async () => {
+    const at = await open({ stored: { ...bound, ...over } });
+    expect(await outcome(at.tokens.token(signal))).toBe("not-bound");
+    expect(at.held.record).toMatchObject({ ...bound, ...over });
+  });
+
+  test("the authorization server ended the sign-in -> the key goes with the tokens", async () => {
+    const at = await open({ stored: { ...bound, ...over }, endpoint: refuses(400, "invalid_grant") });
+    expect(await outcome(at.tokens.token(signal))).toBe("refresh-refused");
+    expect(at.held.record).toMatchObject({ version: 1, client: { id: "c" } });
+    expect(at.held.record).not.toHaveProperty("dpopKey");
+  });
+
+  test("a refusal of the token -> another one after a renewal", async () => {
+    const at = await open({ stored: bound, endpoint: issuesBound });
+    const sent = await at.tokens.token(signal);
+    const challenge = { ...DPOP, error: "invalid_token" };
+    expect(await at.tokens.afterRefusal({ ...refused("a"), sent, challenge }, signal)).toMatchObject({
+      value: "bound-1",
+    });
+  });
+
+  test.each(["use_dpop_nonce", "invalid_dpop_proof"])(
+    "a refusal by %s -> told, no renewal, and the sign-in lives",
+    async (error) => {
+      const at = await open({ stored: bound });
+      const sent = await at.tokens.token(signal);
+      const asks = { ...refused("a"), sent, challenge: { ...DPOP, error } };
+      const problem = await at.tokens.afterRefusal(asks, signal).catch((thrown: unknown) => thrown);
+      expect(problem).toMatchObject({ kind: "proof-refused", facts: { url: at.server.url, error } });
+      expect([posts(at), at.tokens.status?.state]).toEqual([0, "signed-in"]);
+    },
+  );
+
+  test("a bearer token, and the server wants one with a key -> no renewal helps, but a sign-in", async () => {
+    const at = await open({ stored: unbound });
+    expect(await at.tokens.token(signal)).toBe("a");
+    const asks = refused("a", { challenge: { ...DPOP, error: "use_dpop_nonce" } });
+    expect(await outcome(at.tokens.afterRefusal(asks, signal))).toBe("binding-wanted");
+    expect(at.tokens.status).toEqual({ state: "needed" });
+    expect([await at.tokens.renew(signal), await at.tokens.token(signal), posts(at)]).toEqual([
+      false,
+      undefined,
+      0,
+    ]);
+    // The user signs in, in this process or another one.
+    at.held.record = { ...(at.held.record as SignInRecord), ...bound, access_token: "b" };
+    expect(await at.tokens.hasOther()).toBe(true);
+    expect(await at.tokens.token(signal)).toMatchObject({ value: "b" });
+  });
+
+  test.each<[string, Options]>([
+    ["a sign-in", { stored: unbound }],
+    ["a refresh token alone", { stored: { refresh_token: "r" } }],
+    ["tokens.json", { given: { access_token: "g", token_type: "Bearer" } }],
+  ])("oauth.dpop is true, and %s is bound to no key -> it is not used", async (_name, stored) => {
+    const at = await open({ ...stored, dpop: true });
+    expect(await at.tokens.token(signal)).toBeUndefined();
+    expect(await outcome(at.tokens.afterRefusal(refused(undefined), signal))).toBe("binding-wanted");
+    expect(posts(at)).toBe(0);
+  });
+
+  test("oauth.dpop is true, and only a client is stored -> nobody has signed in", async () => {
+    const at = await open({ stored: {}, dpop: true });
+    expect(await outcome(at.tokens.afterRefusal(refused(undefined), signal))).toBe("not-signed-in");
+  });
+
+  test("oauth.dpop is false, and the sign-in is bound -> it stays bound", async () => {
+    const at = await open({ stored: bound, dpop: false });
+    expect(await at.tokens.token(signal)).toMatchObject({ value: "a" });
+  });
+});
+
 /** The token endpoint issues `access-1`, `access-2` and so on, each for an hour. */
-async function machineOf() {
-  const server = await serve(({ http }, response, nth) => {
-    if (http !== "POST") return response.writeHead(404).end();
-    const answer = { access_token: `access-${nth + 1}`, token_type: "Bearer", expires_in: 3_600 };
+async function machineOf(challenge: AuthChallenge[] = []) {
+  const server = await serve(({ http, path, headers }, response, nth) => {
+    if (http !== "POST" && (challenge.length === 0 || !path.startsWith("/.well-known/oauth-authorization")))
+      return response.writeHead(404).end();
+    const issuer = `http://${headers.host}`;
+    const metadata = {
+      issuer,
+      token_endpoint: `${issuer}/token`,
+      dpop_signing_alg_values_supported: ["ES256"],
+    };
+    const token_type = headers.dpop === undefined ? "Bearer" : "DPoP";
+    const tokens = { access_token: `access-${nth + 1}`, token_type, expires_in: 3_600 };
+    const answer = http === "POST" ? tokens : metadata;
     return response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(answer));
   });
   const client = createHttpClient({});
@@ -445,7 +567,7 @@ async function machineOf() {
       onSecret: (secret) => secrets.push(secret),
       nowMs: () => clock.nowMs,
     },
-    () => undefined,
+    () => challenge.at(-1),
     ({ access_token }) => shown.push(access_token),
   );
   return { machine, secrets, server, clock, shown };
@@ -460,9 +582,11 @@ test("a server that has not asked for a token -> none, and nothing is asked", as
 test("ten refusals at once -> one token for all, which no text may show", async () => {
   const { machine, secrets } = await machineOf();
   const ten = Array.from({ length: 10 }, () => machine.renewed(undefined, signal));
-  expect(new Set(await Promise.all(ten))).toEqual(new Set(["access-1"]));
+  expect(new Set((await Promise.all(ten)).map(({ access_token }) => access_token))).toEqual(
+    new Set(["access-1"]),
+  );
   expect(secrets).toEqual(["access-1"]);
-  expect(await machine.token(signal)).toBe("access-1");
+  expect(await machine.token(signal)).toMatchObject({ access_token: "access-1" });
 });
 
 test("the token is about to end -> the next request gets another one, before the server refuses it", async () => {
@@ -470,13 +594,30 @@ test("the token is about to end -> the next request gets another one, before the
   await machine.renewed(undefined, signal);
   // Less than a minute before its end.
   clock.nowMs = Date.now() + HOUR - 59_000;
-  expect(await machine.token(signal)).toBe("access-2");
+  expect(await machine.token(signal)).toMatchObject({ access_token: "access-2" });
 });
 
 test("the token is refused -> another one, which no text may show either", async () => {
   const { machine, secrets, shown } = await machineOf();
   await machine.renewed(undefined, signal);
-  expect(await machine.renewed("access-1", signal)).toBe("access-2");
+  expect(await machine.renewed("access-1", signal)).toMatchObject({ access_token: "access-2" });
   expect(shown).toEqual(["access-1", "access-2"]);
   expect(secrets).toEqual(["access-1", "access-2"]);
+});
+
+test("the server asks for tokens that are bound -> bound, to one key also after a renewal", async () => {
+  const { machine } = await machineOf([{ scheme: "DPoP", dpop: "required" }]);
+  const first = await machine.renewed(undefined, signal);
+  const second = await machine.renewed("access-1", signal);
+  expect([first, second]).toMatchObject([{ access_token: "access-1" }, { access_token: "access-2" }]);
+  expect(first.dpopKey).toBeDefined();
+  expect(second.dpopKey).toBe(first.dpopKey);
+});
+
+test("the server asks for them only later -> the next token is bound", async () => {
+  const challenge: AuthChallenge[] = [{ scheme: "Bearer" }];
+  const { machine } = await machineOf(challenge);
+  expect(await machine.renewed(undefined, signal)).not.toHaveProperty("dpopKey");
+  challenge.push({ scheme: "DPoP", dpop: "required" });
+  expect(await machine.renewed("access-1", signal)).toHaveProperty("dpopKey");
 });

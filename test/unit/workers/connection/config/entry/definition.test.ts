@@ -175,6 +175,7 @@ describe("the plan of an entry", () => {
     authServerMetadataUrl: "https://as.test/.well-known/oauth-authorization-server",
     issuer: "https://as.test",
     resource: "api://x",
+    dpop: true,
     authorizationParams: { access_type: "offline" },
     privateKeyFile: "~/key.pem",
     keyId: "1",
@@ -218,6 +219,7 @@ describe("the plan of an entry", () => {
     [{ oauth: { resource: false } }, { ...DEFAULTS, resource: false }],
     [{ oauth: { skipIssuerMetadataValidation: false } }, DEFAULTS],
     [{ oauth: { skipIssuerMetadataValidation: true } }, { ...DEFAULTS, skipIssuerMetadataValidation: true }],
+    [{ oauth: { dpop: false } }, { ...DEFAULTS, dpop: false }],
     [{ oauth: { privateKey: PEM } }, { ...DEFAULTS, privateKey: PEM }],
     [{ oauth: { tokenStore: "x" } }, DEFAULTS],
   ])("%j -> %j", (keys, plan) => {

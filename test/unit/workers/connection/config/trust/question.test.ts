@@ -396,6 +396,7 @@ describe("what a consent is bound to", () => {
     issuer: "https://a.test",
     skipIssuerMetadataValidation: true,
     resource: "https://a.test",
+    dpop: false,
     authorizationParams: { a: "b" },
     privateKey: PEM,
     privateKeyFile: "/k",

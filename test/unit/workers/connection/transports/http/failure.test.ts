@@ -115,6 +115,20 @@ test("retryDelay with other pauses -> those, and no attempt after the last one",
   expect([0, 1].map((retry) => retryDelay(busy(), retry, [5]))).toEqual([5, undefined]);
 });
 
+test.each<[string, unknown]>([
+  [
+    'Bearer error="a", resource_metadata="https://x.test/a", DPoP algs="ES256", error="b"',
+    { scheme: "DPoP", error: "b", resourceMetadata: "https://x.test/a", dpop: "offered" },
+  ],
+  [
+    'DPoP error="b", Bearer error="a", scope="y"',
+    { scheme: "DPoP", error: "b", scope: "y", dpop: "offered" },
+  ],
+  ['Bearer error="a"', { scheme: "Bearer", error: "a" }],
+])("parseChallenge(%s) for a token that is bound to a key", (header, challenge) => {
+  expect(parseChallenge(header, "dpop")).toEqual(challenge);
+});
+
 test.each<[string | undefined, unknown]>([
   [undefined, undefined],
   ["", undefined],
@@ -131,6 +145,16 @@ test.each<[string | undefined, unknown]>([
     },
   ],
   ['Basic realm="x", Bearer scope="y"', { scheme: "Bearer", scope: "y" }],
+  ['DPoP algs="ES256"', { scheme: "DPoP", dpop: "required" }],
+  ['dpop error="use_dpop_nonce"', { scheme: "dpop", error: "use_dpop_nonce", dpop: "required" }],
+  [
+    'DPoP algs="ES256", resource_metadata="https://x.test/a", Bearer scope="y"',
+    { scheme: "Bearer", scope: "y", resourceMetadata: "https://x.test/a", dpop: "offered" },
+  ],
+  ['Bearer scope="y", DPoP algs="ES256"', { scheme: "Bearer", scope: "y", dpop: "offered" }],
+  ['Basic realm="Bearer, DPoP"', { scheme: "Basic", realm: "Bearer, DPoP" }],
+  ['Basic realm="say \\"DPoP\\"", dpop="x"', { scheme: "Basic", realm: 'say "DPoP"' }],
+  ['DPoP realm="Bearer"', { scheme: "DPoP", realm: "Bearer", dpop: "required" }],
   [`Bearer scope="${"x".repeat(3_000)}"`, { scheme: "Bearer", scope: "x".repeat(3_000) }],
   [`Bearer realm="r", scope="${"x".repeat(5_000)}"`, { scheme: "Bearer", realm: "r" }],
 ])("parseChallenge(%s)", (header, challenge) => {
