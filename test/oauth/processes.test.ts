@@ -12,7 +12,6 @@ import { oneFile } from "../support/one-file.ts";
 import { builtWorker, fixtures, type Place, textOf } from "../worker/support.ts";
 import { oidcStory, onCleanup, SERVER, type Story, saysOfCall, signedIn, theStored } from "./support.ts";
 
-const PROCESSES = 4;
 const TOKEN_MS = 300;
 const SHARED_MS = repeats("OAUTH_PROCESSES_MS", 700);
 /** Longer than any test. */
@@ -56,26 +55,34 @@ function startCaller({ agentDir, cwd }: Place, ms: number): Caller {
   return { child, called: called.promise, told };
 }
 
-test(`${PROCESSES} processes, one sign-in, tokens of ${TOKEN_MS} ms -> no token is used twice, the sign-in lives`, async () => {
-  const { oidc, place, signIn } = await oidcStory({ tokenMs: TOKEN_MS });
-  expect((await signIn()).says).toBe("signed in");
+test.each([
+  ["4 processes", 4, {}],
+  ["2 processes, tokens that are bound to a key", 2, { binding: { nonceUses: 20 }, nonces: true }],
+] as const)(
+  "%s, one sign-in, tokens of a moment -> no token is used twice, the sign-in lives",
+  async (_what, processes, more) => {
+    const { oidc, place, signIn, guarded } = await oidcStory({ tokenMs: TOKEN_MS, ...more });
+    expect((await signIn()).says).toBe("signed in");
 
-  const callers = Array.from({ length: PROCESSES }, () => startCaller(place, SHARED_MS));
-  const told = await Promise.all(callers.map((caller) => caller.told));
-  expect(oidc.refusals).toEqual([]);
-  expect(oidc.revoked).toBe(0);
-  expect(new Set(oidc.grants)).toEqual(new Set(["authorization_code", "refresh_token"]));
-  for (const { succeeded, failures } of told) {
-    expect(succeeded).toBeGreaterThan(0);
-    // A busy machine may need longer than a token lives. Such a call fails, and the sign-in lives on.
-    const others = Object.keys(failures).filter(
-      (says) => !says.startsWith("web: it refused a token that was just issued"),
-    );
-    expect(others).toEqual([]);
-  }
-  const { record } = await theStored(place);
-  expect((await oidc.provider.RefreshToken.find(String(record.refresh_token)))?.isValid).toBe(true);
-});
+    const callers = Array.from({ length: processes }, () => startCaller(place, SHARED_MS));
+    const told = await Promise.all(callers.map((caller) => caller.told));
+    expect(oidc.refusals.filter((error) => error !== "use_dpop_nonce")).toEqual([]);
+    expect(oidc.revoked).toBe(0);
+    const schemes = guarded.requests.flatMap(({ headers }) => headers.authorization?.split(" ", 1) ?? []);
+    expect(new Set(schemes)).toEqual(new Set(["binding" in more ? "DPoP" : "Bearer"]));
+    expect(new Set(oidc.grants)).toEqual(new Set(["authorization_code", "refresh_token"]));
+    for (const { succeeded, failures } of told) {
+      expect(succeeded).toBeGreaterThan(0);
+      // A busy machine may need longer than a token lives. Such a call fails, and the sign-in lives on.
+      const others = Object.keys(failures).filter(
+        (says) => !says.startsWith("web: it refused a token that was just issued"),
+      );
+      expect(others).toEqual([]);
+    }
+    const { record } = await theStored(place);
+    expect((await oidc.provider.RefreshToken.find(String(record.refresh_token)))?.isValid).toBe(true);
+  },
+);
 
 interface Held {
   /** Resolves when a renewal has reached the authorization server. */

@@ -13,7 +13,12 @@ import {
 import { filesBelow } from "../support/files-below.ts";
 import { findSecrets, readBelow } from "../support/find-secrets.ts";
 import { startOidc } from "../support/oidc.ts";
-import { type ProtectedServer, type Protection, startProtectedServer } from "../support/protected-server.ts";
+import {
+  type Binding,
+  type ProtectedServer,
+  type Protection,
+  startProtectedServer,
+} from "../support/protected-server.ts";
 import { type SignedIn, signInAs, type User } from "../support/signing-in.ts";
 import {
   createPlace,
@@ -153,15 +158,25 @@ export const endedIn =
   async (id: string): Promise<SignedIn["result"]> =>
     (await at.event("sign-in", (event) => event.id === id)).result;
 
+interface OidcStoryOptions extends NonNullable<Parameters<typeof startOidc>[0]> {
+  /** The server takes only tokens that are bound to a key. */
+  binding?: Pick<Binding, "nonceUses">;
+  /** Further keys of the server's entry. */
+  entry?: Record<string, unknown>;
+}
+
 /** A server that trusts oidc-provider, and the worker. Nobody is signed in. */
-export async function oidcStory(options: Parameters<typeof startOidc>[0] = {}) {
+export async function oidcStory({ binding, entry, ...options }: OidcStoryOptions = {}) {
   const oidc = await startOidc(options);
   onCleanup(() => oidc.close());
-  const server = await guarded({ issuer: oidc.issuer, book: oidc }, { challengeScope: "read" });
+  const server = await guarded(
+    { issuer: oidc.issuer, book: oidc },
+    { challengeScope: "read", ...(binding && { binding: { boundTo: oidc.boundTo, ...binding } }) },
+  );
   const place = await createPlace();
-  const at = await start({ [SERVER]: { url: server.url } }, { place });
+  const at = await start({ [SERVER]: { url: server.url, ...entry } }, { place });
   const signIn = () => signInAs({}, { runtime: at.runtime, ended: endedIn(at) }, SERVER);
-  return { oidc, at, place, signIn };
+  return { oidc, guarded: server, at, place, signIn };
 }
 
 /** Starts both servers and the worker, and signs in. */

@@ -12,6 +12,8 @@ declare module "oidc-provider" {
     aud?: string | string[];
     scope?: string;
     isValid: boolean;
+    /** Thumbprint of the key to which it is bound (RFC 9449, section 6). */
+    jkt?: string;
     destroy(): Promise<void>;
   }
 

@@ -2,6 +2,7 @@
  * Owns: a certified authorization server (`oidc-provider`) on loopback with dynamic registration, resource indicators,
  * rotation that ends a sign-in at reuse, and client credentials. A person who agrees at once stands in for its pages.
  */
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -12,6 +13,8 @@ export interface OidcOptions {
   tokenMs?: number;
   /** Clients that somebody registered by hand, in the words of RFC 7591. */
   clients?: Record<string, unknown>[];
+  /** True: a proof of a key must hold the server's nonce (RFC 9449, section 8). Proofs without need are taken anyway. */
+  nonces?: boolean;
   /** Stands before the server: true if it has answered itself. */
   before?: (request: IncomingMessage, response: ServerResponse) => boolean;
 }
@@ -29,6 +32,8 @@ export interface Oidc {
   secrets: ReadonlySet<string>;
   /** The token's scopes, if it is good now for this resource. */
   check(token: string | undefined, resource: string): Promise<string[] | undefined>;
+  /** Thumbprint of the key to which the token is bound. */
+  boundTo(token: string): Promise<string | undefined>;
   close(): Promise<void>;
 }
 
@@ -40,7 +45,11 @@ interface TokenContext {
   body?: Record<string, unknown>;
 }
 
-const configuration = ({ tokenMs = HOUR_MS, clients = [] }: OidcOptions): Record<string, unknown> => {
+const configuration = ({
+  tokenMs = HOUR_MS,
+  clients = [],
+  nonces = false,
+}: OidcOptions): Record<string, unknown> => {
   const seconds = Math.max(1, Math.ceil(tokenMs / 1_000));
   return {
     clients,
@@ -50,6 +59,7 @@ const configuration = ({ tokenMs = HOUR_MS, clients = [] }: OidcOptions): Record
       registration: { enabled: true },
       revocation: { enabled: true },
       clientCredentials: { enabled: true },
+      dPoP: { enabled: true, nonceSecret: randomBytes(32), requireNonce: () => nonces },
       resourceIndicators: {
         enabled: true,
         defaultResource: () => undefined,
@@ -127,6 +137,8 @@ export async function startOidc(options: OidcOptions = {}): Promise<Oidc> {
     answered.catch((error: unknown) => response.writeHead(500).end(String(error)));
   });
   const { tokenMs = HOUR_MS } = options;
+  const find = async (token: string) =>
+    (await provider.AccessToken.find(token)) ?? (await provider.ClientCredentials.find(token));
   return {
     issuer,
     provider,
@@ -138,13 +150,13 @@ export async function startOidc(options: OidcOptions = {}): Promise<Oidc> {
     secrets,
     check: async (token, resource) => {
       if (token === undefined) return undefined;
-      const found =
-        (await provider.AccessToken.find(token)) ?? (await provider.ClientCredentials.find(token));
+      const found = await find(token);
       // The server counts in seconds, and a test in milliseconds.
       if (!found?.isValid || (issuedAtMs.get(token) ?? 0) + tokenMs <= Date.now()) return undefined;
       if (![found.aud ?? []].flat().includes(resource)) return undefined;
       return (found.scope ?? "").split(" ");
     },
+    boundTo: async (token) => (await find(token))?.jkt,
     close: async () => {
       server.closeAllConnections();
       server.close();

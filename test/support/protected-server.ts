@@ -3,6 +3,7 @@
  * tools echo their arguments; a tool may need scopes. Who judges the tokens may change while it runs.
  */
 import type { ServerResponse } from "node:http";
+import { checkProof } from "./dpop.ts";
 import { type Message, resultOf } from "./mcp-answers.ts";
 import {
   type Answer,
@@ -12,8 +13,17 @@ import {
   startRecording,
 } from "./recording-server.ts";
 
+/** How a server takes tokens that are bound to a key, and no others (RFC 9449, section 7). */
+export interface Binding {
+  /** Thumbprint of the key to which the token is bound. */
+  boundTo(token: string): Promise<string | undefined>;
+  /** A proof must hold a nonce of the server, and each nonce is good for so many of them. Absent: none is asked for. */
+  nonceUses?: number;
+}
+
 /** May be changed at any time. */
 export interface Protection {
+  binding?: Binding;
   /** Issuers that the metadata name. */
   issuers: string[];
   /** The token's scopes, if it is valid now. */
@@ -40,6 +50,10 @@ const WELL_KNOWN = "/.well-known/oauth-protected-resource";
 
 export class ProtectedServer {
   protection: Protection;
+  /** `jti` of each proof so far: none counts twice. */
+  readonly proofs = new Set<string>();
+  /** Nonces, and for how many proofs each is still good. */
+  readonly nonces = new Map<string, number>();
   #recording: RecordingServer | undefined;
 
   constructor(protection: Protection) {
@@ -96,6 +110,7 @@ export class ProtectedServer {
       resource: resource ?? this.url,
       authorization_servers: issuers,
       ...(scopes ? { scopes_supported: scopes } : {}),
+      ...(this.protection.binding ? { dpop_bound_access_tokens_required: true } : {}),
     });
   }
 
@@ -105,13 +120,39 @@ export class ProtectedServer {
     const parts = Object.entries(all).filter(([, value]) => value !== undefined);
     response
       .writeHead(status, {
-        "www-authenticate": `Bearer ${parts.map(([name, value]) => `${name}="${value}"`).join(", ")}`,
+        "www-authenticate": `${this.protection.binding ? "DPoP" : "Bearer"} ${parts.map(([name, value]) => `${name}="${value}"`).join(", ")}`,
       })
       .end();
   }
 
+  /** `error` of the challenge for a token that is bound to a key; undefined: the proof is right. */
+  async #proofProblem({ method, headers }: Recorded, token: string, response: ServerResponse) {
+    const { binding } = this.protection;
+    if (!binding) return undefined;
+    try {
+      const { jkt, claims } = checkProof({ method, url: this.url, headers, token });
+      if (binding.nonceUses !== undefined) {
+        const left = this.nonces.get(claims.nonce ?? "") ?? 0;
+        const nonce = left > 0 ? String(claims.nonce) : `nonce-${this.nonces.size}`;
+        this.nonces.set(nonce, left > 0 ? left - 1 : binding.nonceUses);
+        if (left === 0) {
+          response.setHeader("dpop-nonce", nonce);
+          return "use_dpop_nonce";
+        }
+      }
+      if (this.proofs.has(claims.jti)) return "invalid_dpop_proof";
+      this.proofs.add(claims.jti);
+      return jkt === (await binding.boundTo(token)) ? undefined : "invalid_token";
+    } catch {
+      return "invalid_dpop_proof";
+    }
+  }
+
   async #answerMcp(request: Recorded, response: ServerResponse): Promise<unknown> {
-    const token = /^Bearer (.+)$/i.exec(request.headers.authorization ?? "")?.[1];
+    const scheme = this.protection.binding ? /^DPoP (.+)$/i : /^Bearer (.+)$/i;
+    const token = scheme.exec(request.headers.authorization ?? "")?.[1];
+    const problem = token === undefined ? undefined : await this.#proofProblem(request, token, response);
+    if (problem !== undefined) return this.#challenge(response, 401, { error: problem });
     const scopes = await this.protection.check(token, this.url);
     if (!scopes) {
       const error = token === undefined ? undefined : "invalid_token";

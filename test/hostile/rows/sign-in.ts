@@ -222,6 +222,51 @@ const CALLS: readonly Row[] = [
   row("calls: 403 for ever", SIGNED_IN, { check: refusedCalls(/it wants more rights: admin root/) }),
 ];
 
+const NOT_BOUND = /gave a token that is not bound to the key of the sign-in \(DPoP\)\. The token is not used/;
+const NO_DPOP = /asks for tokens that are bound to a key \(DPoP\), and \S+ offers none with ES256/;
+const PROOF_REFUSED = /refuses the proof of the key to which the sign-in is bound \(DPoP: use_dpop_nonce\)/;
+const NO_HEADER = /could not be reached: (its answer has too many headers|the connection failed) \(HPE_\w+\)/;
+/** A message and its repetitions with another nonce. */
+const SENDINGS = 3;
+
+/** No token goes out as a bearer token, and the authorization server is asked as often as a nonce is worth it. */
+const keepsBound =
+  (check: (arena: Arena) => Promise<string[]>) =>
+  async (arena: Arena): Promise<string[]> => {
+    const found = await check(arena);
+    const seen = await arena.place.seen();
+    const asked = seen.filter((step) => step === "token").length;
+    return [
+      ...found,
+      ...(seen.includes("a bearer token") ? ["a token was sent as a bearer token"] : []),
+      ...(asked > SENDINGS ? [`tokens were asked for ${asked} times`] : []),
+    ];
+  };
+
+const boundTo = (says: RegExp, attacks: readonly [string, ...string[]], more: Partial<Row> = {}): Row[] =>
+  family(attacks).map((attack) => row(attack, says, { check: keepsBound(tells(says)), ...more }));
+
+/** Servers that want tokens that are bound to a key (RFC 9449). */
+const DPOP: readonly Row[] = [
+  row("dpop: none", SIGNED_IN, { check: keepsBound(tells(SIGNED_IN)) }),
+  ...boundTo(NOT_BOUND, ["dpop: a bearer token"]),
+  ...boundTo(NO_DPOP, ["dpop: an authorization server without it", "dpop: algorithms of every wrong shape"]),
+  ...boundTo(PROOF_REFUSED, [
+    "dpop: token: another nonce each time",
+    "dpop: token: the same nonce for ever",
+    "dpop: token: no nonce",
+    "dpop: token: a nonce of 10 KB",
+    "dpop: token: a nonce with a quote",
+  ]),
+  ...boundTo(NO_HEADER, ["dpop: token: a nonce of 1 MB", "dpop: token: a nonce with escape sequences"]),
+  ...boundTo(SIGNED_IN, ["dpop: calls: another nonce each time", "dpop: calls: the same nonce for ever"], {
+    check: keepsBound(refusedCalls(PROOF_REFUSED)),
+  }),
+  ...boundTo(SIGNED_IN, ["dpop: calls: a challenge of Bearer"], {
+    check: keepsBound(refusedCalls(/refused a token that was just issued|needs a sign-in/)),
+  }),
+];
+
 /** What may stand in the place of a server's `tokens.json`. A regular file with a token would connect the server. */
 const TOKEN_FILES: Record<string, (path: string) => Promise<unknown>> = {
   a_link: async (path) => {
@@ -281,6 +326,7 @@ export const SIGN_IN: readonly Row[] = [
   ...CLIENTS,
   ...ANSWERS,
   ...TOKENS,
+  ...DPOP,
   SLOW,
   ...CALLS,
   ...KEYS,

@@ -74,15 +74,51 @@ const ADDRESSES = {
 
 const scopes = (count) => Array.from({ length: count }, (_, i) => `scope-${i}`);
 
-/** A call of a tool without `Authorization` never comes so far. */
+/** A call of a tool without `Authorization` never comes so far. `headers`: further ones. */
 const refusing =
-  (status, challenge) =>
+  (status, challenge, headers = () => ({})) =>
   ({ request, response, body, secret, usual, ...more }) => {
     const isCall =
-      body.includes('"tools/call"') && request.headers.authorization === `Bearer ${secret}-access`;
+      body.includes('"tools/call"') && request.headers.authorization?.endsWith(` ${secret}-access`);
     if (!isCall) return usual({ request, response, body, secret, ...more });
-    return response.writeHead(status, { "www-authenticate": challenge }).end();
+    return response.writeHead(status, { "www-authenticate": challenge, ...headers() }).end();
   };
+
+/** Both servers want tokens that are bound to a key (RFC 9449). */
+const BOUND = {
+  resource: { dpop_bound_access_tokens_required: true },
+  metadata: { dpop_signing_alg_values_supported: ["ES256"] },
+  tokens: { token_type: "DPoP" },
+  scheme: "DPoP",
+};
+const WANTS_NONCE = JSON.stringify({ error: "use_dpop_nonce" });
+
+/** Another one each time. */
+const newNonce = () => ({ "dpop-nonce": `nonce-${process.hrtime.bigint()}` });
+
+const wantingNonce = (nonce) => ({
+  ...BOUND,
+  on: {
+    token: ({ response }) =>
+      response.writeHead(400, { "content-type": "application/json", ...nonce() }).end(WANTS_NONCE),
+  },
+});
+
+/** Node's own server writes no such header. */
+const rawNonce = (nonce) => ({
+  ...BOUND,
+  on: {
+    token: ({ response }) =>
+      response.socket.end(
+        `HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ndpop-nonce: ${nonce}\r\ncontent-length: ${WANTS_NONCE.length}\r\n\r\n${WANTS_NONCE}`,
+      ),
+  },
+});
+
+const refusingProofs = (nonce) => ({
+  ...BOUND,
+  on: { mcp: refusing(401, 'DPoP error="use_dpop_nonce"', nonce) },
+});
 
 /** Everything but a call needs no token. */
 const refusingCalls = ({ request, response, body, secret, origin, usual, ...more }) => {
@@ -169,6 +205,26 @@ export const ATTACKS = {
   },
   "token: an error that repeats the code": { on: { token: repeating("invalid_request") } },
   "token: an error that repeats the assertion": { on: { token: repeating("invalid_grant") } },
+  "dpop: none": BOUND,
+  "dpop: a bearer token": { ...BOUND, tokens: { token_type: "Bearer" } },
+  "dpop: an authorization server without it": { ...BOUND, metadata: {} },
+  "dpop: algorithms of every wrong shape": {
+    ...BOUND,
+    metadata: { dpop_signing_alg_values_supported: [{ alg: "ES256" }, "none", 7, "\u001b[2J", ["ES256"]] },
+  },
+  "dpop: token: another nonce each time": wantingNonce(newNonce),
+  "dpop: token: the same nonce for ever": wantingNonce(() => ({ "dpop-nonce": "nonce-1" })),
+  "dpop: token: no nonce": wantingNonce(() => ({})),
+  "dpop: token: a nonce of 10 KB": wantingNonce(() => ({ "dpop-nonce": "n".repeat(10_000) })),
+  "dpop: token: a nonce of 1 MB": wantingNonce(() => ({ "dpop-nonce": "n".repeat(MIB) })),
+  "dpop: token: a nonce with escape sequences": rawNonce("a\u001b[2Jb"),
+  "dpop: token: a nonce with a quote": rawNonce('a","htm":"GET'),
+  "dpop: calls: another nonce each time": refusingProofs(newNonce),
+  "dpop: calls: the same nonce for ever": refusingProofs(() => ({ "dpop-nonce": "nonce-1" })),
+  "dpop: calls: a challenge of Bearer": {
+    ...BOUND,
+    on: { mcp: refusing(401, 'Bearer error="invalid_token"') },
+  },
   "calls: 401 for ever": { on: { mcp: refusing(401, 'Bearer error="invalid_token"') } },
   "calls: 403 for ever": {
     on: { mcp: refusing(403, 'Bearer error="insufficient_scope", scope="admin root"') },

@@ -40,11 +40,12 @@ const soundBut = (attack, secret) => ({
     }),
   mcp: ({ request, response, body, origin }) => {
     const message = body === "" ? {} : JSON.parse(body);
-    if (request.headers.authorization === `Bearer ${secret}-access`) {
+    const { scheme = "Bearer" } = attack;
+    if (request.headers.authorization === `${scheme} ${secret}-access`) {
       answerWell(message, request, response);
       return;
     }
-    const challenge = `Bearer resource_metadata="${origin}/.well-known/oauth-protected-resource/mcp"${attack.challenge ?? ""}`;
+    const challenge = `${scheme} resource_metadata="${origin}/.well-known/oauth-protected-resource/mcp"${attack.challenge ?? ""}`;
     response.writeHead(401, { "www-authenticate": challenge }).end();
   },
 });
@@ -69,6 +70,8 @@ function begin([name, secret], { SEEN, CANARY_URL: canary }) {
       const { pathname, searchParams: query } = new URL(request.url, origin);
       const step = stepOf(pathname);
       appendFileSync(SEEN, `${step}\n`);
+      // A token that is bound to a key must never come so.
+      if (request.headers.authorization?.startsWith("Bearer ")) appendFileSync(SEEN, "a bearer token\n");
       const answer = attack.on?.[step] ?? sound[step];
       if (answer) answer({ request, response, body, query, origin, secret, canary, usual: sound[step] });
       else response.writeHead(404).end();

@@ -288,6 +288,7 @@ describe("values that cannot be used", () => {
     "state",
     "code_challenge",
     "code_challenge_method",
+    "dpop_jkt",
     "resource",
     "scope",
     "request",

@@ -330,6 +330,8 @@ describe("the question", () => {
       },
       `signs in without you; client id a; private key (${PEM.length} characters); key id k; signing algorithm ES256`,
     ],
+    [{ oauth: { dpop: true } }, "tokens bound to a key"],
+    [{ oauth: { scope: "a", dpop: false } }, "scope a; no tokens bound to a key"],
     [{ caFile: "./ca.pem" }, "certificate authorities of ./ca.pem"],
     [{ caFile: "${HOME}/x y.pem" }, 'certificate authorities of "${HOME}/x y.pem"'],
   ])("%j -> %s", (keys, text) => {
