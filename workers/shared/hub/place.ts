@@ -149,6 +149,8 @@ export async function readSecret({ secret }: HubPlace): Promise<HubSecret | unde
   if (uid !== undefined && (found.uid !== uid || (found.mode & 0o077) !== 0))
     unusable("other users may read it");
   const read = await readRegularText(secret, SECRET_BYTES);
+  // A hub that ends removes it, which may happen between the two looks.
+  if (read.kind === "missing") return undefined;
   if (read.kind !== "text") return unusable(whyUnread(read));
   const [, key = "", pipe = ""] =
     /^([0-9a-f]{64}) ([0-9a-f]{32})\n$/.exec(read.text) ?? unusable("it is damaged");
