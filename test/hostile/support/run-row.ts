@@ -117,6 +117,8 @@ export async function runAlone(prepared: Prepared, context: RowContext, shared?:
   try {
     for (let count = 0; count < (row.startsBefore ?? 0); count++) {
       const before = await start();
+      // On a busy machine a long list takes longer than a search waits for it.
+      await before.connected();
       await before.prompt(searchOf("everything"));
       await endBefore(before);
     }
