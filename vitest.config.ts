@@ -20,6 +20,14 @@ const hasBwrap =
 const SANDBOXES = ["test/worker/room.test.ts", "test/worker/rooms.test.ts"];
 if (!hasBwrap) process.stderr.write(`No bubblewrap works here: ${SANDBOXES.join(", ")} do not run.\n`);
 
+/** The system's credential store is a stand-in in most tests; a real one needs these programs. */
+const hasKeyring = ["dbus-daemon", "gdbus", "gnome-keyring-daemon", "secret-tool"].every(
+  (program) => spawnSync(program, ["--version"]).error === undefined,
+);
+if (!hasKeyring)
+  process.stderr.write("No gnome-keyring with secret-tool here: **/*keyring.test.ts do not run.\n");
+const KEYRING = hasKeyring ? [] : ["test/**/*keyring.test.ts"];
+
 /**
  * npm puts `node_modules/.bin` of all folders above the checkout into PATH. If the checkout is below the temp folder, those
  * are folders above the tests' clones as well, which this package rightly keeps from a server: a person's PATH has none.
@@ -115,6 +123,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["test/unit/**/*.test.ts", "test/boundary/**/*.test.ts"],
+          exclude: [...configDefaults.exclude, ...KEYRING],
           // Files share processes: loading the modules again for each file took longer than the tests.
           isolate: false,
           maxWorkers: WORKERS,
@@ -126,7 +135,7 @@ export default defineConfig({
       }),
       realProject("threads", {
         include: folders("conformance", "oauth", "worker"),
-        exclude: [...OWN_COMPILE_CACHE, ...(hasBwrap ? [] : SANDBOXES)],
+        exclude: [...OWN_COMPILE_CACHE, ...(hasBwrap ? [] : SANDBOXES), ...KEYRING],
         execArgv: WHOLE_FILES_COMPILED,
       }),
       realProject("shared", {

@@ -36,6 +36,7 @@ import {
 } from "./model/model.ts";
 import type { openBrowser } from "./sign-in/browser.ts";
 import type { SignIns } from "./sign-in/sign-in.ts";
+import type { StoreOptions } from "./store/file.ts";
 import type { SignInStore } from "./store/store.ts";
 import type { ServerTokens } from "./tokens/tokens.ts";
 
@@ -118,6 +119,9 @@ interface ServerAuthContext {
   /** Resolves variables and commands of `oauth`. */
   resolvePlan: (server: AuthServer, signal: AbortSignal) => Promise<OAuthPlan>;
   createClient: (server: AuthServer) => Promise<HttpClient>;
+  tokenStore: StoreOptions["tokenStore"];
+  /** What runs for a server is told with the server's name. */
+  system: (server: string) => StoreOptions["system"];
   warn: (text: string) => void;
   /** The number of renewals that are out changes by `by`. */
   onRenewing: (by: number) => void;
@@ -217,6 +221,8 @@ export class ServerAuth implements RequestAuth {
     const { definition, url, onSecret, redact } = this.#server;
     const grant = await this.#explained(async () => {
       tokens.checkStepUp();
+      // Before the browser: a code can be exchanged once, and the tokens must have a place then.
+      if (definition.oauth === false || needsUser(definition.oauth)) await store.check();
       return this.#grant();
     });
     return signIns.begin(
@@ -245,7 +251,7 @@ export class ServerAuth implements RequestAuth {
     const { store } = await this.#open();
     const { definition } = this.#server;
     const { name, oauth } = definition;
-    const { record, given } = await store.read();
+    const { record, given, isInSystem } = await this.#explained(() => store.read());
     if (oauth !== false && !needsUser(oauth) && !record) {
       return `${name} signs in by itself, without a user: switch it off, or take grantType out of ${definition.file}.`;
     }
@@ -258,8 +264,9 @@ export class ServerAuth implements RequestAuth {
       store.locked(async (held) => {
         const failure = held.record && (await this.#revoke(held.record));
         await held.forget();
-        if (failure === undefined) return `${name} is signed out.`;
-        return `${name} is signed out here. Its tokens could not be revoked: ${failure.message}`;
+        const gone = isInSystem ? " The system's credential store has no token of it any more." : "";
+        if (failure === undefined) return `${name} is signed out.${gone}`;
+        return `${name} is signed out here.${gone} Its tokens could not be revoked: ${failure.message}`;
       }, signal),
     );
   }
@@ -295,7 +302,7 @@ export class ServerAuth implements RequestAuth {
       import("./store/store.ts"),
       import("./tokens/tokens.ts"),
     ]);
-    const { agentDir, warn, onRenewing, onStatus } = this.#context;
+    const { agentDir, tokenStore, system, warn, onRenewing, onStatus } = this.#context;
     const { definition, url } = this.#server;
     const { name: server, oauth, project } = definition;
     const onNote = (note: string): void => this.#server.onNote(note);
@@ -305,6 +312,8 @@ export class ServerAuth implements RequestAuth {
       url,
       // A file of the project decides where this server's name leads.
       takesGiven: !project,
+      tokenStore,
+      system: system(server),
       onNote,
       warn,
       client: () => this.#configuredClient(),

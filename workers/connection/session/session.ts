@@ -71,6 +71,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
     log,
     emit,
     supervisor: () => supervisor,
+    settings,
     signal: lifetime.signal,
   };
   const auth = openSessionAuth(signInOptions);

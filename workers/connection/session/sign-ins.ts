@@ -10,7 +10,9 @@ import { advice } from "../../shared/commands.ts";
 import type { Log } from "../../shared/log.ts";
 import { abortable, settledWithin } from "../../shared/pace/abort.ts";
 import { type AuthServer, createSessionAuth, type SessionAuth } from "../auth/auth.ts";
+import type { StoreOptions } from "../auth/store/file.ts";
 import type { RunningConfiguration } from "../config/config.ts";
+import type { Settings } from "../config/entry/settings.ts";
 import type { ResolveOptions } from "../config/values/values.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
 import { explainAbsent } from "./explain-server.ts";
@@ -22,6 +24,7 @@ export interface SessionSignInsOptions {
   log: Log;
   emit: (event: WorkerEvent) => void;
   supervisor: () => Supervisor;
+  settings: () => Pick<Settings, "tokenStore">;
   /** Fires when the session ends. */
   signal: AbortSignal;
 }
@@ -29,7 +32,7 @@ export interface SessionSignInsOptions {
 export type SignInRequests = Pick<SessionRequests, "signIn" | "pasteSignIn" | "cancelSignIn" | "signOut">;
 
 export function openSessionAuth(options: SessionSignInsOptions): SessionAuth {
-  const { agentDir, log, emit, supervisor, signal } = options;
+  const { agentDir, log, emit, supervisor, settings, signal } = options;
   let renewing = 0;
   return createSessionAuth({
     agentDir,
@@ -44,6 +47,8 @@ export function openSessionAuth(options: SessionSignInsOptions): SessionAuth {
     // Node's HTTP takes 15 ms to load.
     createClient: async ({ ca }) =>
       (await import("../web/client.ts")).createHttpClient(process.env, undefined, ca),
+    tokenStore: () => settings().tokenStore,
+    system: (server) => systemOptions(options, server),
     warn: (text) => {
       log.warn(text);
       emit({ type: "notice", text, level: "warning" });
@@ -59,6 +64,17 @@ export function openSessionAuth(options: SessionSignInsOptions): SessionAuth {
     onEnd: (end) => emit({ type: "sign-in", ...end }),
   });
 }
+
+/** How the program of the system's credential store runs: main ends it if this thread cannot. */
+export const systemOptions = (
+  { emit }: Pick<SessionSignInsOptions, "emit">,
+  server: string,
+): StoreOptions["system"] => ({
+  env: process.env,
+  platform: process.platform,
+  onSpawn: (pid) => emit({ type: "spawned", pid, server }),
+  onExit: (pid) => emit({ type: "exited", pid, server }),
+});
 
 /** A session that begins needs no values. */
 const loadValues = () => import("../config/values/values.ts");

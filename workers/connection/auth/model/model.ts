@@ -322,7 +322,14 @@ const WORDS = {
   ],
   "store-unwritable": [
     ({ path, what }) => `the sign-in could not be written to ${path}${said(what)}`,
-    "It holds until Pi ends. Make the folder writable to keep it.",
+    "It holds until Pi ends. Put that right and sign in again to keep it.",
+  ],
+  // `what`: a sentence of auth/store/system.
+  "system-store": [
+    ({ what }) => `the system's credential store cannot be used${said(what)}`,
+    ({ server }) =>
+      `No token was lost or written to a file. Put that right, and ${commandFor("auth", server)} goes on.`,
+    "connect_failed",
   ],
   "lock-busy": [
     ({ path }) => `another Pi is renewing the sign-in and has not finished (${path})`,

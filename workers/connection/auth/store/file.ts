@@ -21,6 +21,7 @@ import {
 import { abortable, settledWithin } from "../../../shared/pace/abort.ts";
 import { SignInProblem, type SignInRecord } from "../model/model.ts";
 import type { Parsed } from "./record.ts";
+import type { SystemOptions } from "./system/run.ts";
 
 export interface ConfiguredClient {
   id: string;
@@ -36,9 +37,15 @@ export interface StoreOptions {
   url: string;
   /** The client that the configuration names, asked only for Pi's own sign-ins, which do not say it. */
   client?: (() => Promise<ConfiguredClient | undefined>) | undefined;
+  /** Where new sign-ins go. A sign-in that is in the system's store stays there. */
+  tokenStore: () => TokenStore;
+  /** How the program of the system's store is run. */
+  system: SystemOptions;
   onNote: (note: string) => void;
   warn: (text: string) => void;
 }
+
+export type TokenStore = "file" | "system";
 
 export interface Place {
   /** `<agentDir>/mcp-oauth`. */

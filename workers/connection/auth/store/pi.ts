@@ -16,7 +16,7 @@ import {
   SignInProblem,
   type SignInRecord,
 } from "../model/model.ts";
-import { type ConfiguredClient, ownId, type Place, refusal, type StoreOptions } from "./file.ts";
+import { type ConfiguredClient, ownId, refusal, type StoreOptions } from "./file.ts";
 import {
   type HeldSignIn,
   jsonOf,
@@ -253,11 +253,10 @@ export function createPiFile({
   server,
   url,
   client,
-  place,
   files,
   piTimes,
   onNote,
-}: StoreOptions & { place: Place; files: FileSystem; piTimes: typeof PI_TIMES }) {
+}: StoreOptions & { files: FileSystem; piTimes: typeof PI_TIMES }) {
   const path = join(agentDir, "mcp-auth.json");
   const [key] = piKeys({ server, url });
 
@@ -280,8 +279,8 @@ export function createPiFile({
     const entry = await load();
     if (entry === undefined) return undefined;
     const before = held.record;
-    const why = await held.writeToDisk(entry.record);
-    if (why !== undefined) throw new SignInProblem("store-unwritable", { path: place.file, what: why });
+    const why = await held.tryToWrite(entry.record);
+    if (why !== undefined) throw new SignInProblem("store-unwritable", { ...why });
     try {
       await writeFileAtomic(entry.file, entry.rest, {
         files,

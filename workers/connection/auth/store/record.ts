@@ -3,7 +3,7 @@
  * keys are left out, and a value of the wrong type, length or characters counts as absent. Pure.
  */
 import { createPrivateKey } from "node:crypto";
-import { isObject } from "../../../../src/shared/protocol/values.ts";
+import { asList, isObject } from "../../../../src/shared/protocol/values.ts";
 import { withoutBom } from "../../../../src/shared/text/reading.ts";
 import type { ClientAuthMethod, ClientRecord, DpopKey, GivenTokens, SignInRecord } from "../model/model.ts";
 
@@ -166,6 +166,65 @@ export function parseRecord(text: string): Parsed<SignInRecord> {
 
 export const formatRecord = (record: SignInRecord): string => `${JSON.stringify(record, null, 2)}\n`;
 
+/** A text in the system's credential store, in so many parts. It is never changed. */
+export interface Item {
+  item: string;
+  parts: number;
+}
+
+/** What the file of a sign-in says: the sign-in itself, or where it is in the system's store. */
+export interface Stored {
+  record?: SignInRecord;
+  item?: Item;
+  /** Items that were replaced, or that were announced before they were written: nobody needs them. */
+  remove: readonly Item[];
+}
+
+/** A sign-in of 64 KiB has 35 parts where a part is shortest. */
+const PARTS = 64;
+/** A store that removes nothing keeps what is beyond. */
+export const REMOVED_LATER = 20;
+
+function itemOf(value: unknown): Item | undefined {
+  if (!isObject(value)) return undefined;
+  const { item, parts } = value;
+  // The name becomes an argument of a program.
+  if (typeof item !== "string" || !/^[0-9a-f]{32}$/.test(item)) return undefined;
+  return typeof parts === "number" && Number.isInteger(parts) && parts >= 1 && parts <= PARTS
+    ? { item, parts }
+    : undefined;
+}
+
+/** Never throws. `owner`: the server and its url, which the text must name. */
+export function parseStored(text: string, owner: Pick<SignInRecord, "server" | "url">): Parsed<Stored> {
+  const raw = jsonOf(text);
+  const remove = isObject(raw) ? asList(raw.remove).slice(0, REMOVED_LATER) : [];
+  const shared = { remove: remove.map(itemOf).filter((item) => item !== undefined) };
+  const isPointer = isObject(raw) && raw.version === VERSION && raw.store === "system";
+  if (isPointer && raw.server === owner.server && raw.url === owner.url)
+    return { value: { ...shared, ...optional("item", itemOf(raw)) } };
+  const parsed = isPointer ? { what: OTHERS } : parseOwn(text, owner);
+  return "what" in parsed ? parsed : { value: { ...shared, record: parsed.value } };
+}
+
+const OTHERS = "it is the sign-in of another server or url";
+
+/** As `parseRecord`, for one server and url. */
+export function parseOwn(text: string, owner: Pick<SignInRecord, "server" | "url">): Parsed<SignInRecord> {
+  const parsed = parseRecord(text);
+  const isOurs = "what" in parsed || (parsed.value.server === owner.server && parsed.value.url === owner.url);
+  return isOurs ? parsed : { what: OTHERS };
+}
+
+export function formatStored(
+  { record, item, remove }: Stored,
+  { server, url }: Pick<SignInRecord, "server" | "url">,
+): string {
+  const later = remove.length === 0 ? {} : { remove: remove.slice(-REMOVED_LATER) };
+  const content = record ?? { version: VERSION, server, url, store: "system", ...item };
+  return `${JSON.stringify({ ...content, ...later }, null, 2)}\n`;
+}
+
 export const hasTokens = ({ access_token, refresh_token }: SignInRecord): boolean =>
   access_token !== undefined || refresh_token !== undefined;
 
@@ -205,17 +264,26 @@ export function parseGiven(
   return { value };
 }
 
+/** `path`: of the file that does not take the sign-in, or `SYSTEM_STORE`. */
+export interface Unwritten {
+  path: string;
+  what: string;
+}
+
 /** The sign-in while this process holds its lock. */
 export interface HeldSignIn {
-  /** As it stands in the file now. */
+  /** As it is stored now. */
   readonly record: SignInRecord | undefined;
   /**
    * Writes the record before it settles. If the disk takes nothing, the record is kept in memory for this process and
    * one warning is given: a rotated token must not be lost.
    */
   write(record: SignInRecord): Promise<void>;
-  /** Answers why the disk does not take it; then nothing has changed. */
-  writeToDisk(record: SignInRecord): Promise<string | undefined>;
-  /** Removes the file, and the server's folder if it is empty then. */
+  /** Answers why it cannot be stored; then nothing has changed. */
+  tryToWrite(record: SignInRecord): Promise<Unwritten | undefined>;
+  /**
+   * Removes the sign-in, its file, and the server's folder if it is empty then. Throws `SignInProblem` "system-store" if the
+   * system's store does not remove it; then nothing has changed.
+   */
   forget(): Promise<void>;
 }

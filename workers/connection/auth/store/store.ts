@@ -31,10 +31,22 @@ import {
   type StoreOptions,
   shutOthersOut,
   stateOf,
+  type TokenStore,
   tellOnce,
 } from "./file.ts";
+import { createInSystem, SYSTEM_STORE, whyUnusable } from "./in-system.ts";
 import { createPiFile, PI_TIMES } from "./pi.ts";
-import { formatRecord, type HeldSignIn, hasTokens, parseGiven, parseRecord } from "./record.ts";
+import {
+  formatRecord,
+  formatStored,
+  type HeldSignIn,
+  hasTokens,
+  parseGiven,
+  parseRecord,
+  parseStored,
+  type Stored,
+  type Unwritten,
+} from "./record.ts";
 
 /** A refresh holds the lock while the authorization server answers, for up to 15 s. */
 const WAIT_MS = 25_000;
@@ -109,43 +121,85 @@ const isOfFile = (file: string, name: string): boolean =>
 
 export class RecordFile {
   readonly #options: RecordFileOptions;
-  readonly #file: CachedFile<SignInRecord>;
+  readonly #file: CachedFile<Stored>;
+  readonly #inSystem: ReturnType<typeof createInSystem>;
 
   constructor(options: RecordFileOptions) {
-    const { place, server, url, onNote, warn } = options;
+    const { place, onNote, warn } = options;
     this.#options = options;
     this.#file = new CachedFile({
       path: place.file,
       place,
-      parse: (text) => {
-        const parsed = parseRecord(text);
-        const isOurs = "what" in parsed || (parsed.value.server === server && parsed.value.url === url);
-        return isOurs ? parsed : { what: "it is the sign-in of another server or url" };
-      },
+      parse: (text) => parseStored(text, options),
       onRefused: warn,
       onUnusable: onNote,
     });
+    this.#inSystem = createInSystem(options);
   }
 
-  async read(): Promise<SignInRecord | undefined> {
-    const { stamp, value } = await this.#file.read();
-    return this.#keptOr(stamp, value);
+  /** Throws `SignInProblem` "system-store". */
+  async read(): Promise<{ record: SignInRecord | undefined; isInSystem: boolean }> {
+    let content = await this.#file.read();
+    for (let attempt = 1; ; attempt++) {
+      const record = await this.#recordOf(content, false);
+      const item = content.value?.item;
+      if (record !== undefined || item === undefined || attempt === ATTEMPTS)
+        return { record, isInSystem: item !== undefined };
+      // Another process may have replaced the item since.
+      content = await this.#file.readAnew();
+      if (content.value?.item?.item === item.item) attempt = ATTEMPTS - 1;
+    }
   }
 
-  /** Runs `work` under the lock. Throws `SignInProblem` "lock-busy" or "cancelled", and what `work` throws. */
-  async locked<T>(work: (held: HeldSignIn) => Promise<T>, signal: AbortSignal): Promise<T> {
+  /** Whether the next sign-in could be stored. Throws `SignInProblem` "system-store". */
+  async check(): Promise<void> {
+    const { value } = await this.#file.read();
+    if (this.#target(value) === "system") await this.#inSystem.check();
+  }
+
+  /**
+   * Runs `work` under the lock. Throws `SignInProblem` "lock-busy" or "cancelled", "system-store" before `work` begins, and
+   * what `work` throws.
+   */
+  locked<T>(work: (held: HeldSignIn) => Promise<T>, signal: AbortSignal): Promise<T> {
+    return this.#inLock(signal, async (held) => {
+      const record = await this.#recordOf(await this.#file.readAnew(), true);
+      return work(this.#held(held, record));
+    });
+  }
+
+  /**
+   * Moves the sign-in. `there`: it was there before. `none`: there is no sign-in. `keeps`: whether the system's store did not
+   * remove its copy yet. Throws `SignInProblem`; then the sign-in is where it was.
+   */
+  move(to: TokenStore, signal: AbortSignal): Promise<Moved> {
+    return this.#inLock(signal, async (held) => {
+      const content = await this.#file.readAnew();
+      const record = await this.#recordOf(content, true);
+      if (record === undefined) return { how: "none" };
+      if ((content.value?.item !== undefined) === (to === "system")) return { how: "there" };
+      try {
+        if (held.kind === "unlocked") throw new Error(held.why);
+        await this.#replace(record, held.holds, to);
+      } catch (error) {
+        const { path, what } = this.#whyNot(error);
+        if (path === SYSTEM_STORE) throw new SignInProblem("system-store", { what }, error);
+        throw new SignInProblem("store-unwritable", { path, what }, error);
+      }
+      const { value } = await this.#file.readAnew();
+      return { how: "moved", keeps: to === "file" && (value?.remove.length ?? 0) > 0 };
+    });
+  }
+
+  async #inLock<T>(signal: AbortSignal, run: (held: Held) => Promise<T>): Promise<T> {
     const { place, files, lockTimes } = this.#options;
-    const options: LockOptions = { files, lockTimes, signal };
-    const run = async (held: Held): Promise<T> => {
-      const { stamp, value } = await this.#file.readAnew();
-      return work(this.#held(held, this.#keptOr(stamp, value), options));
-    };
     // Nothing is written where a link may lead elsewhere, not even a lock.
     const refused = await refusedFolder(place);
+    const options: LockOptions = { files, lockTimes, signal, refused: refused && wordsOf(refused) };
     try {
       // One at a time in this process, also if the disk takes no lock.
       return await inTurn(place.file, { waitMs: lockTimes.waitMs, signal }, () =>
-        fileLocked(place.file, { ...options, refused: refused && wordsOf(refused) }, run),
+        fileLocked(place.file, options, run),
       );
     } finally {
       // Fails if the folder holds anything, which is then still needed.
@@ -153,31 +207,47 @@ export class RecordFile {
     }
   }
 
-  #keptOr(stamp: string, value: SignInRecord | undefined): SignInRecord | undefined {
+  /** `anew`: the system's store is asked, whatever is known of it. */
+  async #recordOf(
+    { stamp, value }: { stamp: string; value?: Stored },
+    anew: boolean,
+  ): Promise<SignInRecord | undefined> {
     const state = stateOf(this.#options.place.file);
     if (state.kept?.stamp === stamp) return state.kept.record;
     // The file has changed since: another process wrote what is newer.
     delete state.kept;
-    return value;
+    return value?.item === undefined ? value?.record : this.#inSystem.read(value.item, anew);
   }
 
-  #held(held: Held, found: SignInRecord | undefined, options: LockOptions): HeldSignIn {
+  /** Tokens never go from the system's store to a file, nor to a new file, unless a person moves them. */
+  #target(now: Stored | undefined): TokenStore {
+    return now?.item === undefined ? this.#options.tokenStore() : "system";
+  }
+
+  #whyNot(error: unknown): Unwritten {
+    const unusable = whyUnusable(error);
+    return unusable === undefined
+      ? { path: this.#options.place.file, what: whyNot(error) }
+      : { path: SYSTEM_STORE, what: unusable };
+  }
+
+  #held(held: Held, found: SignInRecord | undefined): HeldSignIn {
     let record = found;
-    const writeToDisk = async (next: SignInRecord): Promise<string | undefined> => {
+    const tryToWrite = async (next: SignInRecord): Promise<Unwritten | undefined> => {
       try {
-        record = await this.#writeOrYield(next, held, found, options);
+        record = await this.#writeOrYield(next, held, found);
         return undefined;
       } catch (error) {
-        return whyNot(error);
+        return this.#whyNot(error);
       }
     };
     return {
       get record() {
         return record;
       },
-      writeToDisk,
+      tryToWrite,
       write: async (next) => {
-        const why = await writeToDisk(next);
+        const why = await tryToWrite(next);
         if (why === undefined) return;
         await this.#keep(next, why);
         record = next;
@@ -189,12 +259,11 @@ export class RecordFile {
     };
   }
 
-  /** Answers what the file then holds. Throws why the disk does not take it. */
+  /** Answers what is stored then. Throws why that is not possible. */
   async #writeOrYield(
     next: SignInRecord,
     held: Held,
     before: SignInRecord | undefined,
-    options: LockOptions,
   ): Promise<SignInRecord> {
     try {
       if (held.kind === "unlocked") throw new Error(held.why);
@@ -203,12 +272,12 @@ export class RecordFile {
     } catch (error) {
       if (!(error instanceof LockLost)) throw error;
     }
-    const { place, onNote } = this.#options;
+    const { place, files, lockTimes, onNote } = this.#options;
     // A token that was just issued is not given up because the user cancels something.
-    const { signal } = new AbortController();
-    return fileLocked(place.file, { ...options, signal }, async (again) => {
+    const options = { files, lockTimes, signal: new AbortController().signal };
+    return fileLocked(place.file, options, async (again) => {
       if (again.kind === "unlocked") throw new Error(again.why);
-      const { value } = await this.#file.readAnew();
+      const value = await this.#recordOf(await this.#file.readAnew(), true);
       if (value !== undefined && hasTokens(value) && value.refresh_token !== before?.refresh_token) {
         onNote(
           `${place.file}: another process renewed the sign-in while this one stood still; that one counts.`,
@@ -220,8 +289,8 @@ export class RecordFile {
     });
   }
 
-  async #replace(next: SignInRecord, holds: () => Promise<boolean>): Promise<void> {
-    const { place, files, server } = this.#options;
+  async #replace(next: SignInRecord, holds: () => Promise<boolean>, forced?: TokenStore): Promise<void> {
+    const { place, files } = this.#options;
     const text = formatRecord(next);
     if (Buffer.byteLength(text) > FILE_BYTES) throw new Error(`it is larger than ${FILE_BYTES} bytes`);
     const parsed = parseRecord(text);
@@ -232,24 +301,58 @@ export class RecordFile {
     if (refused) throw new Error(wordsOf(refused));
     await makePrivate(place);
     if (found.mode !== undefined) await shutOthersOut(place.file, found.mode);
-    await writeFileAtomic(place.file, text, {
-      files,
-      beforeReplace: async (target) => {
-        if (!(await holds())) throw new LockLost(`another process has the sign-in of ${server} now`);
-        if (found.isUnusable) await keepAside(target, files, Date.now());
-      },
-    });
+    const { value: before = { remove: [] } } = found;
+    const isUnusable = found.isUnusable === true;
+    const to = forced ?? this.#target(before);
+    const spent = before.item ? [...before.remove, before.item] : before.remove;
+    if (to === "file") await this.#put({ record: next, remove: spent }, holds, isUnusable);
+    else if (!this.#inSystem.has(before.item, next)) {
+      const item = await this.#inSystem.itemFor(next);
+      // Announced, so that nothing is left in the system's store by a process that is killed.
+      await this.#put({ ...before, remove: [...before.remove, item] }, holds, isUnusable);
+      await this.#inSystem.write(item, next);
+      try {
+        await this.#put({ item, remove: spent }, holds);
+      } catch (error) {
+        await this.#inSystem.removeAll([item]);
+        throw error;
+      }
+    }
     delete stateOf(place.file).kept;
     tellOnce(place.file, "writing", { text: undefined, tell: this.#options.warn });
+    if (to === "system" || spent.length > 0) await this.#removeSpent(holds);
     await sweepTemps(place.file, files, Date.now());
   }
 
-  /** Keeps what the disk does not take, until the file changes or this process ends. Tells that once. */
-  async #keep(record: SignInRecord | undefined, what: string): Promise<void> {
+  /** Replaces the file in one step. Throws `LockLost` if another process has the lock. */
+  async #put(stored: Stored, holds: () => Promise<boolean>, isUnusable = false): Promise<void> {
+    const { place, files, server } = this.#options;
+    await writeFileAtomic(place.file, formatStored(stored, this.#options), {
+      files,
+      beforeReplace: async (target) => {
+        if (!(await holds())) throw new LockLost(`another process has the sign-in of ${server} now`);
+        if (isUnusable) await keepAside(target, files, Date.now());
+      },
+    });
+  }
+
+  /** Removes what nobody needs from the system's store. Never rejects: what is left is removed after the next renewal. */
+  async #removeSpent(holds: () => Promise<boolean>): Promise<void> {
+    const { value } = await this.#file.readAnew();
+    if (value === undefined || value.remove.length === 0) return;
+    const left = await this.#inSystem.removeAll(value.remove);
+    if (left.length === value.remove.length) return;
+    await this.#put({ ...value, remove: left }, holds).catch((error: unknown) =>
+      this.#options.onNote(`${this.#options.place.file} could not be written: ${reasonOf(error)}`),
+    );
+  }
+
+  /** Keeps what cannot be stored, until the file changes or this process ends. Tells that once. */
+  async #keep(record: SignInRecord | undefined, { path, what }: Unwritten): Promise<void> {
     const { place, server, warn } = this.#options;
     const { stamp } = await this.#file.readAnew();
     stateOf(place.file).kept = { record, stamp };
-    const problem = new SignInProblem("store-unwritable", { path: place.file, what });
+    const problem = new SignInProblem("store-unwritable", { path, what });
     // The facts are a path and a reason of the file system: there is no secret in them.
     const unwritten = explainProblem(problem, { server, redact: (fact) => fact });
     const unremoved = `${server}: the sign-in could not be removed from ${place.file}: ${what}. Delete the file.`;
@@ -257,24 +360,30 @@ export class RecordFile {
     tellOnce(place.file, "writing", { text, tell: warn });
   }
 
-  /** Removes the file with its unusable copies and what killed writers left. */
+  /** Removes what is in the system's store, then the file with its unusable copies and what killed writers left. */
   async #forget(): Promise<void> {
     const { place, files } = this.#options;
-    const { refused } = await this.#file.readAnew();
+    const { refused, value } = await this.#file.readAnew();
     delete stateOf(place.file).kept;
     // A file that is refused counts as absent, and is not ours to remove.
     if (refused ?? (await refusedFolder(place))) return;
+    for (const item of [...(value?.item ? [value.item] : []), ...(value?.remove ?? [])])
+      await this.#inSystem.remove(item);
     try {
       const names = (await files.list(place.folder)).filter((name) => isOfFile(basename(place.file), name));
       for (const name of names) await files.remove(join(place.folder, name));
     } catch (error) {
-      await this.#keep(undefined, reasonOf(error));
+      await this.#keep(undefined, { path: place.file, what: reasonOf(error) });
     }
   }
 }
 
+export type Moved = { how: "none" } | { how: "there" } | { how: "moved"; keeps: boolean };
+
 export interface StoredSignIn {
   record?: SignInRecord;
+  /** The record is in the system's credential store. */
+  isInSystem?: true;
   /** `tokens.json`, only if there is no record with an access token or a refresh token. */
   given?: { tokens: GivenTokens; path: string };
 }
@@ -305,22 +414,29 @@ export function openSignInStore(options: StoreOptions, system: Partial<System> =
     onUnusable: warn,
   });
   return {
-    /** Cached by the files' stats. Never rejects: a file that cannot be used is told once and counts as absent. */
+    /**
+     * Cached by the files' stats. A file that cannot be used is told once and counts as absent. Rejects with `SignInProblem`
+     * "system-store" if the sign-in is there and the store cannot be used.
+     */
     read: async (): Promise<StoredSignIn> => {
-      const found = await record.read();
-      if (found && hasTokens(found)) return { record: found };
+      const { record: found, isInSystem } = await record.read();
+      const own = { ...(found && { record: found }), ...(found && isInSystem && ({ isInSystem } as const)) };
+      if (found && hasTokens(found)) return own;
       const { value } = takesGiven ? await given.read() : {};
       return {
-        ...(found && { record: found }),
+        ...own,
         ...(value && { given: { tokens: value, path: place.given } }),
       };
     },
     /**
      * Runs `work` under the lock of this sign-in, which all processes share. Throws `SignInProblem` "lock-busy", "cancelled"
-     * if the signal fires before `work` begins, and what `work` throws.
+     * if the signal fires before `work` begins, "system-store", and what `work` throws.
      */
     locked: <T>(work: (held: HeldSignIn) => Promise<T>, signal: AbortSignal): Promise<T> =>
       record.locked(work, signal),
+    /** Whether the next sign-in could be stored. Rejects with `SignInProblem` "system-store". */
+    check: (): Promise<void> => record.check(),
+    move: (to: TokenStore, signal: AbortSignal): Promise<Moved> => record.move(to, signal),
     /** Pi's own sign-in for this server and url. Undefined: there is none, or it cannot be used. */
     findInPi: (): Promise<SignInRecord | undefined> => pi.find(),
     /**

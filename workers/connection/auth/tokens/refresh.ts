@@ -18,6 +18,7 @@ import {
   type SignInRecord,
   type TokenAnswer,
 } from "../model/model.ts";
+import { SYSTEM_STORE } from "../store/in-system.ts";
 import type { HeldSignIn } from "../store/record.ts";
 import type { SignInStore } from "../store/store.ts";
 
@@ -72,7 +73,11 @@ async function renew(
   record: SignInRecord,
   { grant, context }: { grant: GrantContext; context: RefreshContext },
 ): Promise<SignInRecord> {
-  await held.write({ ...record, refreshing: { at: context.nowMs(), pid: process.pid } });
+  const marked = { ...record, refreshing: { at: context.nowMs(), pid: process.pid } };
+  const why = await held.tryToWrite(marked);
+  // The token is not spent if the next one would be lost: the system's store may work again any moment.
+  if (why?.path === SYSTEM_STORE) throw new SignInProblem("system-store", { what: why.what });
+  if (why !== undefined) await held.write(marked);
   const { refreshing: _, ...before } = record;
   try {
     const answer = await askTwice(record, grant);

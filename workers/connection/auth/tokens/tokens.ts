@@ -193,10 +193,11 @@ export class ServerTokens {
       await (await this.#asMachine()).renewed(undefined, signal);
       return true;
     }
-    const { record } = await this.#read();
-    // More scope comes from the user only.
-    if (record?.refresh_token === undefined || this.#challenge?.error === "insufficient_scope") return false;
     try {
+      const { record } = await this.#read();
+      // More scope comes from the user only.
+      if (record?.refresh_token === undefined || this.#challenge?.error === "insufficient_scope")
+        return false;
       await this.#renewed(record.access_token, signal);
       return true;
     } catch (error) {
@@ -207,7 +208,8 @@ export class ServerTokens {
 
   /** Whether there is another token than the one that the server refused last: someone has signed in meanwhile. */
   async hasOther(): Promise<boolean> {
-    const { record, given } = await this.#read();
+    // Whoever asks for the token is told why there is none.
+    const { record, given } = await this.#read().catch((): StoredSignIn => ({}));
     const token = record?.access_token ?? given?.tokens.access_token;
     return token !== undefined && token !== this.#lostToken;
   }
@@ -306,7 +308,7 @@ export class ServerTokens {
     return { ...counts, isUnbound };
   }
 
-  #show({ record, given }: StoredSignIn): void {
+  #show({ record, given, isInSystem }: StoredSignIn): void {
     const tokens = record ?? given?.tokens;
     if (tokens?.access_token === undefined) {
       // The user has signed out, here or in another process.
@@ -320,6 +322,7 @@ export class ServerTokens {
       // Only the program that wrote `tokens.json` renews it.
       renews: record?.refresh_token !== undefined,
       ...(record?.dpopKey && { isBound: true }),
+      ...(isInSystem && { isInSystem }),
     });
   }
 

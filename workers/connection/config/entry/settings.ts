@@ -277,6 +277,13 @@ const SETTINGS = {
     preset: false,
     narrow: usersOnly("it opens your browser"),
   }),
+  tokenStore: setting(() => z.enum(["file", "system"]), {
+    description:
+      "Where the tokens of new sign-ins are kept: in private files, or in the system's credential store.",
+    examples: ["system"],
+    preset: "file",
+    narrow: usersOnly("it decides where your tokens are kept"),
+  }),
   /** As written. Empty: no further certificate authorities. */
   caFile: setting(filled, {
     description: "PEM file of further certificate authorities for all servers.",

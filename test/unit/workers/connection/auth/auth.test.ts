@@ -16,6 +16,7 @@ import { createHttpClient, type HttpResponse } from "../../../../../workers/conn
 import { type Handler, serve, type TestServer } from "../../../../support/http-server.ts";
 import { tempFolder } from "../../../temp-folder.ts";
 import { recordingLog } from "../../recording-log.ts";
+import { SYSTEM_OF_TEST } from "./store/record-of-test.ts";
 import {
   AUTHORIZATION,
   ORIGIN,
@@ -79,6 +80,8 @@ async function open({
       at.webs.push(web);
       return web.client;
     },
+    tokenStore: () => "file",
+    system: () => SYSTEM_OF_TEST.system,
     warn: () => undefined,
     onRenewing: () => undefined,
     onStatus: (server) => at.told.push(`${server}: ${JSON.stringify(auth.status(server))}`),

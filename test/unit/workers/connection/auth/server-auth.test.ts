@@ -8,6 +8,7 @@ import type { SignInTarget } from "../../../../../workers/connection/auth/sign-i
 import type { SignIns } from "../../../../../workers/connection/auth/sign-in/sign-in.ts";
 import type { OAuthPlan } from "../../../../../workers/connection/config/entry/oauth-keys.ts";
 import { tempFolder } from "../../../temp-folder.ts";
+import { SYSTEM_OF_TEST } from "./store/record-of-test.ts";
 import {
   giveTokens,
   ORIGIN,
@@ -65,6 +66,8 @@ async function open({
       return plan();
     },
     createClient: client ?? (async () => web.client),
+    tokenStore: () => "file",
+    system: () => SYSTEM_OF_TEST.system,
     warn: () => undefined,
     onRenewing: (by) => at.renewing.push(by),
     onStatus: () => undefined,

@@ -90,6 +90,7 @@ async function open({ entries = { s: remote() }, state = {} }: OpenOptions = {})
   const options: SessionSignInsOptions = {
     ...{ agentDir, cwd: agentDir, log, emit },
     supervisor: () => supervisor,
+    settings: () => DEFAULT_SETTINGS,
     signal: lifetime.signal,
   };
   const running = {

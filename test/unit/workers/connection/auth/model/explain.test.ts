@@ -60,6 +60,7 @@ const FACTS: Record<SignInProblemKind, ProblemFacts> = {
     found: "its audience is https://other.example, and it ended 60 s ago",
   },
   "store-unwritable": { path: "/home/me/.pi/agent/mcp-oauth/linear/a.json", what: "ENOSPC" },
+  "system-store": { what: "it is locked" },
   "lock-busy": { path: "/home/me/.pi/agent/mcp-oauth/linear/a.json" },
   "too-many": { most: 8 },
   "bad-settings": { key: "oauth.privateKey", what: "it is no private key" },

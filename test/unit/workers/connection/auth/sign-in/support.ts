@@ -185,12 +185,17 @@ function memoryStore(record: SignInRecord | undefined, pi: SignInRecord | undefi
         write: async (written) => {
           store.record = written;
         },
-        writeToDisk: async () => undefined,
+        tryToWrite: async (written) => {
+          store.record = written;
+          return undefined;
+        },
         forget: async () => {
           store.record = undefined;
         },
       });
     },
+    check: async () => undefined,
+    move: async () => ({ how: "there" }),
     findInPi: async () => store.pi,
     takeFromPi: async () => {
       store.record = store.pi;

@@ -6,6 +6,17 @@ import type { LockTimes } from "../../../../../../workers/shared/files/lock.ts";
 export const SERVER = "linear";
 export const URL_OF_SERVER = "https://mcp.linear.example/mcp";
 
+/** Of a store that runs no program. */
+export const SYSTEM_OF_TEST = {
+  tokenStore: () => "file" as const,
+  system: {
+    env: process.env,
+    platform: process.platform,
+    onSpawn: () => undefined,
+    onExit: () => undefined,
+  },
+};
+
 /** A dead holder's lock is taken soon; a live one's never. */
 export const LOCK: LockTimes = { waitMs: 60_000, beatMs: 20, silentMs: 45_000 };
 

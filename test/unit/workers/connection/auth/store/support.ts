@@ -9,7 +9,7 @@ import {
 } from "../../../../../../workers/connection/auth/store/file.ts";
 import { openSignInStore, type SignInStore } from "../../../../../../workers/connection/auth/store/store.ts";
 import { tempFolder } from "../../../../temp-folder.ts";
-import { LOCK, never, SERVER, URL_OF_SERVER } from "./record-of-test.ts";
+import { LOCK, never, SERVER, SYSTEM_OF_TEST, URL_OF_SERVER } from "./record-of-test.ts";
 
 export { LOCK, never, SERVER, signedIn, URL_OF_SERVER } from "./record-of-test.ts";
 
@@ -30,6 +30,7 @@ export async function openStore(
   const notes: string[] = [];
   const warnings: string[] = [];
   const options: StoreOptions = {
+    ...SYSTEM_OF_TEST,
     server: SERVER,
     takesGiven: true,
     url: URL_OF_SERVER,

@@ -93,7 +93,10 @@ async function open({ stored, given, endpoint = issues, namesItself = false, dpo
         write: async (record) => {
           held.record = record;
         },
-        writeToDisk: async () => undefined,
+        tryToWrite: async (record) => {
+          held.record = record;
+          return undefined;
+        },
         forget: async () => {
           held.record = undefined;
         },

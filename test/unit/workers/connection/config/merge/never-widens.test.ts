@@ -159,6 +159,7 @@ const free = (...values: unknown[]): Decision<Settings> => ({ values, isWider: (
 const SETTINGS: Record<keyof typeof settingsShape, Decision<Settings>> = {
   captureStats: usersOnly("captureStats", true, false, { path: "/evil" }),
   autoAuth: usersOnly("autoAuth", true),
+  tokenStore: usersOnly("tokenStore", "file", "system"),
   caFile: usersOnly("caFile", "./evil.pem"),
   toolPrefix: usersOnly("toolPrefix", "none", "server"),
   proxyTool: usersOnly("proxyTool", true),
