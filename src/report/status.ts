@@ -124,11 +124,12 @@ export function renderTools(
 export function signInText(signIn: SignInStatus, now: number): string {
   if (signIn.state === "needed") return "needs sign-in";
   if (signIn.state === "running") return "signing in";
-  const { expiresAt, renews, byItself, isBound } = signIn;
+  const { expiresAt, renews, byItself, isBound, isInSystem } = signIn;
   const says = [byItself ? "signed in by itself" : "signed in", ...(isBound ? ["bound to a key"] : [])];
   if (expiresAt !== undefined)
     says.push(expiresAt > now ? `expires in ${durationText(expiresAt - now)}` : "expired");
-  return [...says, renews ? "renews itself" : "cannot renew"].join(", ");
+  says.push(renews ? "renews itself" : "cannot renew");
+  return [...says, ...(isInSystem ? ["kept in the system's store"] : [])].join(", ");
 }
 
 /** What a server that answers 401 needs. */

@@ -150,6 +150,8 @@ function valuesFor({ command, given: written, typed }: Unfinished, place: Place)
       return named(PROGRAMS);
     case "stop":
       return named(["stop"]);
+    case "move":
+      return named(["move"]);
     case "server": {
       // The snapshot holds no server that is switched off.
       if (command === "enable") {

@@ -26,6 +26,7 @@ const COMMANDS: Readonly<Record<Exclude<WordName, ActionName>, Load> & { [word i
   add: async () => (await import("./setup.ts")).add,
   remove: async () => (await import("./setup.ts")).remove,
   import: async () => (await import("./setup.ts")).takeOver,
+  "sign-ins": async () => (await import("./sign-ins.ts")).signIns,
   login: async () => (await import("./login.ts")).login,
   doctor: async () => (await import("./list.ts")).doctor,
   logs: async () => (await import("./list.ts")).logs,

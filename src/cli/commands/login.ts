@@ -132,7 +132,11 @@ async function finish(
   }
 }
 
-function told({ console }: Context, server: string, result: SignInResult): ExitCode {
+function told(
+  { console }: Context,
+  server: string,
+  { result, where }: { result: SignInResult; where: string },
+): ExitCode {
   if (!result.ok) {
     const { code, message, remedy } = result.error;
     const failure = asFailure(new ThreadsError(code, message, { remedy }));
@@ -145,7 +149,7 @@ function told({ console }: Context, server: string, result: SignInResult): ExitC
   const text =
     tools === undefined
       ? `${name}: signed in, but the server did not connect. pi-mcp-threads doctor ${name} says why.`
-      : `${name}: signed in, ${counted(tools, "tool")}.`;
+      : `${name}: signed in, ${counted(tools, "tool")}.${where}`;
   console.answer({ server, signedIn: true, tools: tools ?? null }, () => [text]);
   return tools === undefined ? EXIT.unreachable : EXIT.ok;
 }
@@ -162,7 +166,11 @@ async function remote(context: Context): Promise<{ session: CliSession; server: 
 export const login: Command = async (context) => {
   const { session, server } = await remote(context);
   const step = await begin(context, session, server);
-  return told(context, server, await finish(context, session, server, step));
+  const result = await finish(context, session, server, step);
+  const { signIn } = (await session.status()).servers.find(({ name }) => name === server) ?? {};
+  const isInSystem = signIn?.state === "signed-in" && signIn.isInSystem;
+  const where = isInSystem ? " The system's credential store keeps its tokens." : "";
+  return told(context, server, { result, where });
 };
 
 /** The session with what the action takes: a server, or none. */

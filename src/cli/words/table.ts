@@ -22,6 +22,7 @@ type ArgumentKind =
   | "shell"
   | "program"
   | "stop"
+  | "move"
   | "command"
   | "uri"
   | "value"
@@ -304,6 +305,23 @@ const TABLE = {
     arguments: [THE_SERVER],
     summary: "sign out of a server",
     examples: ["logout docs"],
+  },
+  "sign-ins": {
+    arguments: [{ name: "move", kind: "move" }],
+    options: [
+      {
+        name: "to",
+        value: "STORE",
+        values: ["system", "file"],
+        summary: "with move: system for the system's credential store, file for private files",
+      },
+    ],
+    summary: "show where the tokens of each sign-in are kept, or move them all",
+    details: [
+      "The system's store is the Keychain of macOS, the Secret Service of Linux or the Credential Manager of Windows.",
+      "A sign-in that cannot be moved stays where it is, and so do those after it. The command can be run again.",
+    ],
+    examples: ["sign-ins", "sign-ins move --to system", "sign-ins move --to file"],
   },
   doctor: {
     arguments: [SERVER],

@@ -140,6 +140,10 @@ export interface ConnectionMethods extends PanelRequests, SetupRequests {
   cancelSignIn: { params: { id: string }; value: undefined };
   /** Revokes the tokens where that is possible, and forgets them. Answers one sentence for the user. Throws as `signIn`. */
   signOut: { params: { server: string }; value: { text: string } };
+  /** Answers where each stored sign-in is, also of servers that no file names; and where new ones go. Connects none. */
+  signIns: { params: Nothing; value: { signIns: person.SignInPlace[]; tokenStore: "file" | "system" } };
+  /** Moves one of them. Throws `bad_config` and `connect_failed`; then it is where it was. */
+  moveSignIn: { params: { id: string; to: "file" | "system" }; value: person.SignInMoved };
   /**
    * Looks for what is wrong. With `server`, connects that server as a call would, and tells how long each step took;
    * without, starts and asks no server, and only looks up and opens connections to the addresses of the user's own files.

@@ -271,6 +271,8 @@ export type FindingId =
   | "sharing"
   /** What servers inherit of the person's environment. */
   | "environment"
+  /** Where the tokens of sign-ins are kept. */
+  | "sign-ins"
   | "log"
   | "disk"
   | "file-modes"
@@ -343,6 +345,18 @@ export interface DoctorReport {
   stages: DoctorStage[];
   tookMs: number;
 }
+
+/** A stored sign-in, without anything secret. `id`: of this sign-in. `host`: of the server's url; empty if it has none. */
+export interface SignInPlace {
+  id: string;
+  server: string;
+  host: string;
+  /** `system`: in the system's credential store. */
+  place: "file" | "system";
+}
+
+/** `there`: it was there before. `keeps`: the system's store did not remove its copy yet. */
+export type SignInMoved = { how: "none" } | { how: "there" } | { how: "moved"; keeps: boolean };
 
 /** The hub of shared servers. Process ids, and milliseconds since the epoch. */
 export interface HubReport {

@@ -29,6 +29,7 @@ import {
 import { checkConfiguration, checkPlace, isMentioned } from "./configuration.ts";
 import { checkInherited, checkNpx, checkPrograms, checkVariables } from "./programs.ts";
 import { checkSharing } from "./sharing.ts";
+import { checkSignIns } from "./sign-ins.ts";
 import { attempt, checkNetwork, checkStates } from "./states.ts";
 import { checkTimes, checkTools } from "./tools.ts";
 
@@ -78,6 +79,7 @@ const CHECKS: readonly (readonly [what: string, check: Check])[] = [
   ["times", checkTimes],
   ["tools", checkTools],
   ["the extension's folder", checkPlace],
+  ["stored sign-ins", checkSignIns],
 ];
 /** What an attempt to connect changes is looked at after it. */
 const AFTERWARDS: typeof CHECKS = [

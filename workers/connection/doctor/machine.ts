@@ -128,6 +128,13 @@ export const thisMachine = (facts: MachineFacts) => ({
   freeBytes,
   commandLines,
   sharedServers: hubReport,
+  signIns: async (agentDir: string) => (await import("../auth/store/all.ts")).listSignIns(agentDir),
+  /** Rejects with `SignInProblem` "system-store". */
+  probeTokenStore: async () => {
+    const { openSystemStore } = await import("../auth/store/system/system.ts");
+    const system = { ...facts, onSpawn: () => undefined, onExit: () => undefined, waitMs: PROBE_MS };
+    await openSystemStore("", system).probe();
+  },
   lookUp,
   openSocket: async (...where: Parameters<typeof openSocket>) => {
     const socket = await openSocket(...where);

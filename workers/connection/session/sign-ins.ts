@@ -29,7 +29,10 @@ export interface SessionSignInsOptions {
   signal: AbortSignal;
 }
 
-export type SignInRequests = Pick<SessionRequests, "signIn" | "pasteSignIn" | "cancelSignIn" | "signOut">;
+export type SignInRequests = Pick<
+  SessionRequests,
+  "signIn" | "pasteSignIn" | "cancelSignIn" | "signOut" | "signIns" | "moveSignIn"
+>;
 
 export function openSessionAuth(options: SessionSignInsOptions): SessionAuth {
   const { agentDir, log, emit, supervisor, settings, signal } = options;
@@ -75,6 +78,8 @@ export const systemOptions = (
   onSpawn: (pid) => emit({ type: "spawned", pid, server }),
   onExit: (pid) => emit({ type: "exited", pid, server }),
 });
+
+const loadStored = () => import("../auth/store/all.ts");
 
 /** A session that begins needs no values. */
 const loadValues = () => import("../config/values/values.ts");
@@ -159,6 +164,19 @@ export function createSignInRequests(
       const text = await auth.signOut(await find(server, signal), signal);
       await supervisor().reconnect(server);
       return { text };
+    },
+    signIns: async () => {
+      const { tokenStore } = (await started).now.settings;
+      return { signIns: await (await loadStored()).listSignIns(options.agentDir), tokenStore };
+    },
+    moveSignIn: async (move, signal) => {
+      const { tokenStore } = (await started).now.settings;
+      const { agentDir, log } = options;
+      const [onNote, warn] = [(note: string) => log.info(note), (text: string) => log.warn(text)];
+      const system = systemOptions(options, move.id);
+      const ends = AbortSignal.any([signal, options.signal]);
+      const store = { agentDir, system, onNote, warn, tokenStore: () => tokenStore };
+      return (await loadStored()).moveSignIn(move, store, ends);
     },
   };
 }

@@ -180,6 +180,8 @@ export interface Stored {
   remove: readonly Item[];
 }
 
+/** The version of a file that only says where the sign-in is. */
+const ELSEWHERE = 3;
 /** A sign-in of 64 KiB has 35 parts where a part is shortest. */
 const PARTS = 64;
 /** A store that removes nothing keeps what is beyond. */
@@ -200,7 +202,7 @@ export function parseStored(text: string, owner: Pick<SignInRecord, "server" | "
   const raw = jsonOf(text);
   const remove = isObject(raw) ? asList(raw.remove).slice(0, REMOVED_LATER) : [];
   const shared = { remove: remove.map(itemOf).filter((item) => item !== undefined) };
-  const isPointer = isObject(raw) && raw.version === VERSION && raw.store === "system";
+  const isPointer = isObject(raw) && raw.version === ELSEWHERE && raw.store === "system";
   if (isPointer && raw.server === owner.server && raw.url === owner.url)
     return { value: { ...shared, ...optional("item", itemOf(raw)) } };
   const parsed = isPointer ? { what: OTHERS } : parseOwn(text, owner);
@@ -221,7 +223,7 @@ export function formatStored(
   { server, url }: Pick<SignInRecord, "server" | "url">,
 ): string {
   const later = remove.length === 0 ? {} : { remove: remove.slice(-REMOVED_LATER) };
-  const content = record ?? { version: VERSION, server, url, store: "system", ...item };
+  const content = record ?? { version: ELSEWHERE, server, url, store: "system", ...item };
   return `${JSON.stringify({ ...content, ...later }, null, 2)}\n`;
 }
 

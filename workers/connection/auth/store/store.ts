@@ -7,6 +7,7 @@ import { basename, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { describeError } from "../../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
+import type { SignInMoved } from "../../../../src/shared/protocol/person.ts";
 import {
   keepAside,
   nodeFiles,
@@ -172,7 +173,7 @@ export class RecordFile {
    * Moves the sign-in. `there`: it was there before. `none`: there is no sign-in. `keeps`: whether the system's store did not
    * remove its copy yet. Throws `SignInProblem`; then the sign-in is where it was.
    */
-  move(to: TokenStore, signal: AbortSignal): Promise<Moved> {
+  move(to: TokenStore, signal: AbortSignal): Promise<SignInMoved> {
     return this.#inLock(signal, async (held) => {
       const content = await this.#file.readAnew();
       const record = await this.#recordOf(content, true);
@@ -378,8 +379,6 @@ export class RecordFile {
   }
 }
 
-export type Moved = { how: "none" } | { how: "there" } | { how: "moved"; keeps: boolean };
-
 export interface StoredSignIn {
   record?: SignInRecord;
   /** The record is in the system's credential store. */
@@ -436,7 +435,7 @@ export function openSignInStore(options: StoreOptions, system: Partial<System> =
       record.locked(work, signal),
     /** Whether the next sign-in could be stored. Rejects with `SignInProblem` "system-store". */
     check: (): Promise<void> => record.check(),
-    move: (to: TokenStore, signal: AbortSignal): Promise<Moved> => record.move(to, signal),
+    move: (to: TokenStore, signal: AbortSignal): Promise<SignInMoved> => record.move(to, signal),
     /** Pi's own sign-in for this server and url. Undefined: there is none, or it cannot be used. */
     findInPi: (): Promise<SignInRecord | undefined> => pi.find(),
     /**

@@ -20,6 +20,8 @@ export const makeMachine = (over: Partial<Machine> = {}): Machine => ({
   freeBytes: async () => undefined,
   commandLines: async () => [],
   sharedServers: async () => undefined,
+  signIns: async () => [],
+  probeTokenStore: async () => undefined,
   lookUp: async () => [{ address: "192.0.2.1", family: 4 }],
   openSocket: async () => ({ destroy: () => undefined, secure: async () => undefined }),
   ...over,

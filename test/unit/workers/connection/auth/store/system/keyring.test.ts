@@ -27,7 +27,7 @@ test("a sign-in is written, read by another process's store, replaced and forgot
   expect(await at.store.read()).toEqual({ record: signedIn(), isInSystem: true });
   const file = await readFile(at.place.file, "utf8");
   expect(file).not.toContain("token-1");
-  expect(JSON.parse(file)).toMatchObject({ version: 1, store: "system", parts: 1 });
+  expect(JSON.parse(file)).toMatchObject({ version: 3, store: "system", parts: 1 });
   const next = signedIn({ access_token: "access-token-2", refresh_token: "r".repeat(16_000) });
   await write(at.store, next);
   expect(await at.store.read()).toEqual({ record: next, isInSystem: true });

@@ -306,7 +306,7 @@ describe("what the store has is not ours", () => {
   ])("a file with %s -> nothing runs, nobody is signed in", async (_name, pointer) => {
     const at = await inSystem();
     const { server, url } = signedIn();
-    await put(at.place.file, { version: 1, server, url, store: "system", ...pointer });
+    await put(at.place.file, { version: 3, server, url, store: "system", ...pointer });
     await settle(at.place.file);
     expect(await at.store.read()).toEqual({});
     expect(await at.system.runs()).toEqual([]);
