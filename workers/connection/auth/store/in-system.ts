@@ -7,8 +7,8 @@ import { isDeepStrictEqual } from "node:util";
 import { messageOf } from "../../../../src/shared/protocol/errors.ts";
 import { SignInProblem, type SignInRecord } from "../model/model.ts";
 import { folderNameOf, type StoreOptions } from "./file.ts";
-import { formatRecord, type Item, parseOwn } from "./record.ts";
-import type { SystemStore } from "./system/system.ts";
+import { formatRecord, parseOwn } from "./record.ts";
+import type { Item, SystemStore } from "./system/system.ts";
 
 /** As a sentence names it. */
 export const SYSTEM_STORE = "the system's credential store";

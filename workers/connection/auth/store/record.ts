@@ -6,6 +6,7 @@ import { createPrivateKey } from "node:crypto";
 import { asList, isObject } from "../../../../src/shared/protocol/values.ts";
 import { withoutBom } from "../../../../src/shared/text/reading.ts";
 import type { ClientAuthMethod, ClientRecord, DpopKey, GivenTokens, SignInRecord } from "../model/model.ts";
+import type { Item } from "./system/system.ts";
 
 const TOKEN_CHARS = 16 * 1024;
 const TEXT_CHARS = 8 * 1024;
@@ -165,12 +166,6 @@ export function parseRecord(text: string): Parsed<SignInRecord> {
 }
 
 export const formatRecord = (record: SignInRecord): string => `${JSON.stringify(record, null, 2)}\n`;
-
-/** A text in the system's credential store, in so many parts. It is never changed. */
-export interface Item {
-  item: string;
-  parts: number;
-}
 
 /** What the file of a sign-in says: the sign-in itself, or where it is in the system's store. */
 export interface Stored {

@@ -2,11 +2,10 @@
  * Runs the program of the system's credential store once. Owns: which file that is, its time, its bytes and its end. The
  * program is found without the folder in which Pi runs and does not run there, and what it prints is in no error.
  */
-import { spawn } from "node:child_process";
 import { homedir } from "node:os";
 import { parse } from "node:path";
 import { childEnvironment, type Env, findHere } from "../../../../shared/programs/find-program.ts";
-import { killTree, onWindows } from "../../../../shared/programs/processes.ts";
+import { killTree, type ServerProcess, spawnServer } from "../../../../shared/programs/processes.ts";
 import type { Dialect, Ended, Run } from "./programs.ts";
 
 export interface SystemOptions {
@@ -22,6 +21,7 @@ export interface SystemOptions {
 const WAIT_MS = 30_000;
 /** A text has some kilobytes. */
 const OUTPUT_BYTES = 64 * 1024;
+const UNSTARTED = "its program could not be started";
 
 /** Why there is no answer, behind "the system's credential store cannot be used: ". */
 export class Unanswered extends Error {}
@@ -39,8 +39,14 @@ export async function run(
   const { root } = parse(process.execPath);
   const program = await findHere(named, { env, cwd: root });
   if (program === undefined) throw new Unanswered(absent);
+  let child: ServerProcess;
+  try {
+    child = spawnServer({ program, args, env, cwd: root });
+  } catch {
+    // Node's own error would show the environment's size or the arguments.
+    throw new Unanswered(UNSTARTED);
+  }
   return new Promise((resolve, reject) => {
-    const child = spawn(program, args, { cwd: root, env, detached: !onWindows, windowsHide: true });
     const { pid } = child;
     if (pid !== undefined) onSpawn(pid);
     const printed: Record<"stdout" | "stderr", Buffer[]> = { stdout: [], stderr: [] };
@@ -57,7 +63,7 @@ export async function run(
       failure ??= new Unanswered(what);
       const killed = pid === undefined ? "gone" : killTree(pid, "SIGKILL");
       // A process that has left the group may still hold the pipes.
-      for (const stream of [child.stdout, child.stderr, child.stdin]) stream?.destroy();
+      for (const stream of [child.stdout, child.stderr, child.stdin]) stream.destroy();
       if (killed !== "refused") return;
       child.unref();
       settle(null);
@@ -76,7 +82,7 @@ export async function run(
     child.once("error", () => {
       // Without a pid no "close" follows.
       if (pid !== undefined) return;
-      failure = new Unanswered("its program could not be started");
+      failure = new Unanswered(UNSTARTED);
       settle(null);
     });
     child.once("close", (code) => {

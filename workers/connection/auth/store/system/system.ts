@@ -5,9 +5,14 @@
  */
 import { randomBytes } from "node:crypto";
 import { SignInProblem } from "../../model/model.ts";
-import type { Item } from "../record.ts";
 import { type Answer, type Dialect, dialectOf, type Question } from "./programs.ts";
 import { run, type SystemOptions, Unanswered } from "./run.ts";
+
+/** A text in the system's credential store, in so many parts. It is never changed. */
+export interface Item {
+  item: string;
+  parts: number;
+}
 
 const ID_BYTES = 16;
 
