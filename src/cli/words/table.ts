@@ -58,6 +58,8 @@ export const PROGRAMS = [
   "windsurf",
   "vscode",
   "opencode",
+  "gemini-cli",
+  "copilot-cli",
 ];
 
 /** Shells with a completion script. */

@@ -13,6 +13,8 @@ export const HOSTS = [
   "windsurf",
   "vscode",
   "opencode",
+  "gemini-cli",
+  "copilot-cli",
 ] as const;
 
 export type HostName = (typeof HOSTS)[number];

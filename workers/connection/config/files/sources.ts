@@ -44,17 +44,21 @@ export function configSources(facts: Omit<ConfigFacts, "env" | "registered">): C
     configPath === undefined
       ? { file: paths.join(facts.agentDir, "mcp.json"), origin: "user", required: false }
       : { file: paths.resolve(cwd, expandHome(configPath, facts)), origin: "user", required: true };
-  const shared = paths.join(facts.home, ".config", "mcp", "mcp.json");
+  const shared = [
+    [".config", "mcp", "mcp.json"],
+    [".agents", "mcp.json"],
+    [".agents", "mcp", "mcp.json"],
+  ].map((path) => ({ file: paths.join(facts.home, ...path), origin: "user" as const, required: false }));
   const project: ConfigSource[] = [
     { file: paths.join(cwd, ".mcp.json"), origin: "project-file", required: false },
     { file: paths.join(cwd, ".pi", "mcp.json"), origin: "project-pi", required: false },
   ];
   return [
-    { file: shared, origin: "user" as const, required: false },
+    ...shared.filter(({ file }) => file !== user.file),
     user,
     // A project's file that the user named by --mcp-config counts as the user's own.
     ...(facts.projectTrusted ? project.filter(({ file }) => file !== user.file) : []),
-  ].filter(({ file }, i) => i > 0 || file !== user.file);
+  ];
 }
 
 export const cacheFile = (agentDir: string): string => join(agentDir, "mcp-cache.json");

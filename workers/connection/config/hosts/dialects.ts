@@ -2,7 +2,8 @@
  * Everything that is peculiar to a program whose servers can be imported: one row of DIALECTS for each, of data and pure
  * functions. Reading, checking and translating are the same for all of them (hosts.ts). Sources: code.claude.com/docs/en/mcp;
  * cursor.com/docs, Config interpolation; docs.windsurf.com, Config Interpolation; code.visualstudio.com/docs/reference and
- * extHostMcpNode.ts of VS Code; config.ts and paths.ts of OpenCode and opencode.ai/docs/config; Codex's mcp_types.rs.
+ * extHostMcpNode.ts of VS Code; config.ts and paths.ts of OpenCode and opencode.ai/docs/config; Codex's mcp_types.rs; Gemini CLI's
+ * docs/tools/mcp-server.md and its resolver of variables; docs.github.com/copilot, Adding MCP servers for GitHub Copilot CLI.
  */
 import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { escapeVariables, pathsOf } from "../entry/interpolate.ts";
@@ -32,6 +33,8 @@ interface HostFiles {
 /** A program's variables. `pattern`: global, with the variable as first group. */
 export interface Syntax {
   pattern: RegExp;
+  /** A variable may have no brace at its end. */
+  isBare?: true;
   /** The value of a variable, or a variable of ours for it. Undefined: the program takes the text literally. */
   fill: (variable: string) => { value: string } | { ours: string } | undefined;
 }
@@ -125,6 +128,20 @@ const claudeSyntax: Syntax = {
     return { ours: `\${${name}:-${escapeVariables(fallback.join(":-"))}}` };
   },
 };
+
+/**
+ * `$X` and `${X}`. What is not set stays as it is written; a name in capitals is meant as a variable all the same, so that the
+ * person learns that it is not set.
+ */
+const geminiSyntax = ({ env }: ConfigFacts): Syntax => ({
+  pattern: /\$(\{[^{}]+\}|\w+)/g,
+  isBare: true,
+  fill: (variable) => {
+    const name = variable.replace(/^\{|\}$/g, "");
+    const isMeant = env[name] !== undefined || /^[A-Z][A-Z0-9_]*$/.test(name);
+    return isMeant && NAME.test(name) ? { ours: `\${${name}}` } : undefined;
+  },
+});
 
 /** A list of texts as one text. Anything else stays, so that the check of the entry finds it. */
 const scopeText = (scopes: unknown): unknown =>
@@ -393,5 +410,51 @@ export const DIALECTS: Readonly<Record<HostName, Dialect>> = {
       fill: (name) => ({ ours: `\${${name}:-}` }),
     }),
     foreign: /\{(file:[^}]*)\}/g,
+  },
+  "gemini-cli": {
+    title: "Gemini CLI",
+    files: ({ facts: { home, cwd }, join }) => ({
+      user: [join(home, ".gemini", "settings.json")],
+      project: [join(cwd, ".gemini", "settings.json")],
+    }),
+    groups: mcpServers,
+    /** `mcp.excluded`, and what `mcp.allowed` leaves out. */
+    disabled: (root) => {
+      const { allowed, excluded } = objectAt(root.mcp);
+      const names = Array.isArray(excluded) ? excluded : [];
+      if (!Array.isArray(allowed)) return new Set(names);
+      return new Set([
+        ...names,
+        ...Object.keys(objectAt(root.mcpServers)).filter((name) => !allowed.includes(name)),
+      ]);
+    },
+    // `trust` lets every call run unasked there; here the person's own rules decide.
+    convert: (entry) => ({
+      ...fromCommon(entry),
+      ...pick(entry, "description", "includeTools", "excludeTools"),
+      url: entry.httpUrl ?? entry.url,
+      ...(entry.httpUrl === undefined ? {} : { type: undefined }),
+      requestTimeoutMs: typeof entry.timeout === "number" ? entry.timeout : undefined,
+    }),
+    syntax: geminiSyntax,
+    unusable: ({ authProviderType: provider }) =>
+      provider === undefined || provider === "dynamic_discovery"
+        ? undefined
+        : "it signs in by a way that only Gemini CLI has (authProviderType)",
+  },
+  "copilot-cli": {
+    title: "GitHub Copilot CLI",
+    files: ({ facts: { home, cwd, env }, join }) => ({
+      user: [join(env.COPILOT_HOME || join(home, ".copilot"), "mcp-config.json")],
+      project: [join(cwd, ".github", "mcp.json")],
+    }),
+    groups: mcpServers,
+    convert: (entry) => ({
+      ...fromCommon(entry),
+      type: entry.type === "local" ? "stdio" : typeOf(entry.type),
+      includeTools: Array.isArray(entry.tools) && !entry.tools.includes("*") ? entry.tools : undefined,
+      requestTimeoutMs: typeof entry.timeout === "number" ? entry.timeout : undefined,
+    }),
+    syntax: () => claudeSyntax,
   },
 };

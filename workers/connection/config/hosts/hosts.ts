@@ -93,7 +93,9 @@ function translateText(text: string, syntax: Syntax | undefined): string {
   let translated = "";
   let literal = "";
   let seen = 0;
-  for (const { 0: whole, 1: variable = "", index } of upToLastBrace(text).matchAll(syntax.pattern)) {
+  for (const { 0: whole, 1: variable = "", index } of (syntax.isBare ? text : upToLastBrace(text)).matchAll(
+    syntax.pattern,
+  )) {
     const filled = syntax.fill(variable);
     if (filled === undefined) continue;
     literal += text.slice(seen, index);

@@ -128,6 +128,8 @@ const HOST_FILES = {
   windsurf: "windsurf.json",
   vscode: "vscode.json",
   opencode: "opencode.jsonc",
+  "gemini-cli": "gemini-cli.json",
+  "copilot-cli": "copilot-cli.json",
 };
 
 /** A file of each other program, in the order of `HOSTS`. */

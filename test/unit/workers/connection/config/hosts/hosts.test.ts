@@ -114,6 +114,56 @@ test("Windsurf: serverUrl, disabled, disabledTools", async () => {
   });
 });
 
+test("Gemini CLI: httpUrl, its variables, lists of tools; trust lets nothing run unasked; what it excludes is off", async () => {
+  const file = read("gemini-cli", await fixture("gemini-cli.json"));
+  expect(byName(file)).toMatchObject({
+    git: {
+      target: { args: ["mcp-server-git", "--repository", "${HOME}/x"], env: { TOKEN: "${GIT_TOKEN}" } },
+      approve: undefined,
+    },
+    github: {
+      target: {
+        url: "https://api.githubcopilot.com/mcp/",
+        type: "http",
+        headers: { Authorization: "Bearer ${GITHUB_TOKEN}" },
+      },
+      requestTimeoutMs: 5_000,
+      includeTools: ["get_me"],
+      excludeTools: ["delete_repo"],
+      description: "GitHub",
+    },
+    events: { target: { type: "sse" } },
+    old: { enabled: false },
+  });
+  expect(file.problems).toMatchObject([
+    { severity: "warning", key: "mcpServers.google", message: expect.stringContaining("authProviderType") },
+  ]);
+  const allowed = read(
+    "gemini-cli",
+    `{ "mcp": { "allowed": ["a"] }, "mcpServers": { "a": { "command": "a" }, "b": { "command": "b" } } }`,
+  );
+  expect(allowed.servers.map(({ name, enabled }) => [name, enabled])).toEqual([
+    ["a", true],
+    ["b", false],
+  ]);
+});
+
+test("GitHub Copilot CLI: local, its variables, and its lists of tools", async () => {
+  const file = read("copilot-cli", await fixture("copilot-cli.json"));
+  expect(file.problems).toEqual([]);
+  expect(byName(file)).toMatchObject({
+    github: {
+      target: { kind: "stdio", env: { GITHUB_PERSONAL_ACCESS_TOKEN: "${GITHUB_TOKEN}" } },
+      includeTools: undefined,
+    },
+    docs: {
+      target: { url: "https://docs.example.com/mcp", headers: { "X-Key": "${DOCS_KEY:-none}" } },
+      includeTools: ["search", "fetch"],
+    },
+    events: { target: { type: "sse" }, includeTools: [] },
+  });
+});
+
 test("VS Code: servers, comments, numbers in env; an input becomes a variable; what only VS Code knows is named and left out", async () => {
   const file = read("vscode", await fixture("vscode.json"));
   expect(byName(file)).toMatchObject({
@@ -184,6 +234,8 @@ test.each<[HostName, value: string, env: string | undefined, arg?: string]>([
   ["vscode", "${input:1}", undefined],
   ["windsurf", "${env:X} ${X} {env:X} ${workspaceFolder}", "filled ${X} {env:X} ${workspaceFolder}"],
   ["windsurf", "${file:~/.key}", undefined],
+  ["gemini-cli", "$X ${X} $Xs $x ${a b} $$X $", "filled filled $Xs $x ${a b} $filled $"],
+  ["copilot-cli", "${X} ${NO:-none} $X", "filled none $X"],
   ["vscode", "${env:X}${env:NO} ${X} $env:X ${cwd} ${unknown}", "filled ${X} $env:X /work/app ${unknown}"],
   ["vscode", "~/x", "~/x", "/home/me/x"],
   ["vscode", "$${env:X} $$${env:X}$", "$filled $$filled$"],
@@ -308,6 +360,16 @@ const USER_FILES: Record<HostName, [linux: string, mac: string, windows: string]
     "/Users/me/.config/opencode/opencode.json",
     "C:\\Users\\me\\.config\\opencode\\opencode.json",
   ],
+  "gemini-cli": [
+    "/home/me/.gemini/settings.json",
+    "/Users/me/.gemini/settings.json",
+    "C:\\Users\\me\\.gemini\\settings.json",
+  ],
+  "copilot-cli": [
+    "/home/me/.copilot/mcp-config.json",
+    "/Users/me/.copilot/mcp-config.json",
+    "C:\\Users\\me\\.copilot\\mcp-config.json",
+  ],
 };
 
 describe("hostSources", () => {
@@ -320,6 +382,7 @@ describe("hostSources", () => {
     ["claude-code", { CLAUDE_CONFIG_DIR: "/c" }, "/c/.claude.json"],
     ["claude-desktop", { XDG_CONFIG_HOME: "/x" }, "/x/Claude/claude_desktop_config.json"],
     ["codex", { CODEX_HOME: "/c" }, "/c/config.toml"],
+    ["copilot-cli", { COPILOT_HOME: "/c" }, "/c/mcp-config.json"],
     ["vscode", { XDG_CONFIG_HOME: "/x" }, "/x/Code/User/mcp.json"],
     ["opencode", { XDG_CONFIG_HOME: "/x" }, "/x/opencode/opencode.json"],
     ["opencode", { XDG_CONFIG_HOME: "" }, "/home/me/.config/opencode/opencode.json"],

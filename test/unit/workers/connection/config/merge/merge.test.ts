@@ -30,26 +30,39 @@ async function place(over: Partial<ConfigFacts> = {}): Promise<Place> {
 const names = ({ servers }: LoadedConfig): string[] => servers.map(({ name }) => name);
 
 const SHARED = "/home/me/.config/mcp/mcp.json";
+const AGENTS = ["/home/me/.agents/mcp.json", "/home/me/.agents/mcp/mcp.json"];
 const AGENT = "/home/me/.pi/agent/mcp.json";
 const PROJECT = ["/work/app/.mcp.json", "/work/app/.pi/mcp.json"];
 
 describe("configSources", () => {
   it.each<[Partial<ConfigFacts>, string[], string[]]>([
-    [{}, [SHARED, AGENT, ...PROJECT], ["user", "user", "project-file", "project-pi"]],
-    [{ projectTrusted: false }, [SHARED, AGENT], ["user", "user"]],
+    [
+      {},
+      [SHARED, ...AGENTS, AGENT, ...PROJECT],
+      ["user", "user", "user", "user", "project-file", "project-pi"],
+    ],
+    [{ projectTrusted: false }, [SHARED, ...AGENTS, AGENT], ["user", "user", "user", "user"]],
     [
       { configPath: "/x.json" },
-      [SHARED, "/x.json", ...PROJECT],
-      ["user", "user", "project-file", "project-pi"],
+      [SHARED, ...AGENTS, "/x.json", ...PROJECT],
+      ["user", "user", "user", "user", "project-file", "project-pi"],
     ],
-    [{ configPath: "~/x.json", projectTrusted: false }, [SHARED, "/home/me/x.json"], ["user", "user"]],
+    [
+      { configPath: "~/x.json", projectTrusted: false },
+      [SHARED, ...AGENTS, "/home/me/x.json"],
+      ["user", "user", "user", "user"],
+    ],
     [
       { configPath: "conf/x.json", projectTrusted: false },
-      [SHARED, "/work/app/conf/x.json"],
-      ["user", "user"],
+      [SHARED, ...AGENTS, "/work/app/conf/x.json"],
+      ["user", "user", "user", "user"],
     ],
-    [{ configPath: ".mcp.json" }, [SHARED, ...PROJECT], ["user", "user", "project-pi"]],
-    [{ configPath: SHARED, projectTrusted: false }, [SHARED], ["user"]],
+    [
+      { configPath: ".mcp.json" },
+      [SHARED, ...AGENTS, ...PROJECT],
+      ["user", "user", "user", "user", "project-pi"],
+    ],
+    [{ configPath: SHARED, projectTrusted: false }, [...AGENTS, SHARED], ["user", "user", "user"]],
   ])("%j -> %j", (over, files, origins) => {
     const sources = configSources(facts(over));
     expect(sources.map(({ file }) => file)).toEqual(files);
