@@ -142,11 +142,11 @@ const SECURITY: Dialect = {
 
 /**
  * The functions of wincred.h: CredReadW, CredWriteW and CredDeleteW for a generic credential (type 1) that stays on this
- * machine (persist 2). Stdin has the question as three lines; the first word of stdout is the answer.
+ * machine (persist 2). Stdin has the question as four lines; the first word of stdout is the answer.
  */
 const SCRIPT = `
 $ErrorActionPreference = 'Stop'
-if ($ExecutionContext.SessionState.LanguageMode -ne 'FullLanguage') { 'language'; exit 0 }
+if ($ExecutionContext.SessionState.LanguageMode -ne 'FullLanguage') { [Console]::Out.WriteLine('language'); exit 0 }
 Add-Type -TypeDefinition @'
 using System;
 using System.Runtime.InteropServices;
@@ -191,9 +191,10 @@ public static class PiCred {
 '@
 $asked = [Console]::In.ReadLine(); $item = [Console]::In.ReadLine(); $label = [Console]::In.ReadLine()
 $text = [Console]::In.ReadLine()
-if ($asked -eq 'read') { [PiCred]::Read($item) }
-elseif ($asked -eq 'write') { [PiCred]::Write($item, $label, $text) }
-else { [PiCred]::Remove($item) }
+if ($asked -eq 'read') { $said = [PiCred]::Read($item) }
+elseif ($asked -eq 'write') { $said = [PiCred]::Write($item, $label, $text) }
+else { $said = [PiCred]::Remove($item) }
+[Console]::Out.WriteLine($said)
 `;
 
 /** Error codes of winerror.h: ERROR_NOT_FOUND, ERROR_NO_SUCH_LOGON_SESSION, ERROR_ACCESS_DENIED. */

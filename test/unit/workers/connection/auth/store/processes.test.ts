@@ -1,45 +1,11 @@
 /** Owns: several processes with one sign-in: none loses what another wrote, and a killed one leaves old or new. */
-import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
-import { once } from "node:events";
 import { readdir, readFile } from "node:fs/promises";
-import { basename, join } from "node:path";
-import { createInterface } from "node:readline";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { basename } from "node:path";
+import { describe, expect, test } from "vitest";
 import { parseRecord } from "../../../../../../workers/connection/auth/store/record.ts";
-import { oneFile } from "../../../../../support/one-file.ts";
+import { startChanger } from "./changer.ts";
 import { inPi, PI_KEY, piText } from "./pi-file-of-test.ts";
 import { never, openStore, piFileOf, put, signedIn, type TestStore, write } from "./support.ts";
-
-const PROGRAM = (): string => oneFile("changes-record", join(import.meta.dirname, "changes-record.ts")).file;
-
-interface Changer {
-  child: ChildProcessWithoutNullStreams;
-  /** Settles when the process has printed so many lines, or has ended. */
-  printed: (lines: number) => Promise<void>;
-  /** `last`: the last line. */
-  ended: Promise<{ code: number | null; errors: string; last: string }>;
-}
-
-function startChanger(agentDir: string, count: string): Changer {
-  const child = spawn(process.execPath, [PROGRAM(), agentDir, count]);
-  onTestFinished(() => void child.kill("SIGKILL"));
-  let [lines, errors, last] = [0, "", ""];
-  child.stderr.setEncoding("utf8").on("data", (text: string) => {
-    errors += text;
-  });
-  const reader = createInterface(child.stdout).on("line", (line) => {
-    lines++;
-    last = line;
-    child.emit("line");
-  });
-  const ended = once(child, "close").then(([code]) => ({ code: code as number | null, errors, last }));
-  const printed = async (wanted: number): Promise<void> => {
-    while (lines < wanted)
-      await Promise.race([once(child, "line"), ended.then(() => Promise.reject(new Error(errors)))]);
-  };
-  onTestFinished(() => reader.close());
-  return { child, printed, ended };
-}
 
 const readWhole = async ({ place }: TestStore): Promise<number> => {
   const parsed = parseRecord(await readFile(place.file, "utf8"));

@@ -5,7 +5,10 @@
 import { copyFile, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { nodeFiles } from "../../../../../../../workers/shared/files/file-system.ts";
+import { lockPathOf } from "../../../../../../../workers/shared/files/lock.ts";
 import { type Misdeed, type StandIn, standInStore } from "../../../../../../support/secret-store.ts";
+import { startChanger } from "../changer.ts";
 import { forget, never, openStore, put, settle, signedIn, type TestStore, write } from "../support.ts";
 
 type At = TestStore & { system: StandIn; pids: Set<number> };
@@ -403,4 +406,80 @@ describe("move", () => {
     await forget(at.store);
     expect(await at.system.texts()).toEqual([]);
   });
+});
+
+describe("several processes", () => {
+  test("four add to one sign-in -> no change is lost, and one text is left", async () => {
+    const at = await inSystem();
+    const changers = Array.from({ length: 4 }, () => startChanger(at.agentDir, "4", at.system.env));
+    const ends = await Promise.all(changers.map(({ ended }) => ended));
+    expect(ends.map(({ code, errors }) => ({ code, errors }))).toEqual(
+      changers.map(() => ({ code: 0, errors: "" })),
+    );
+    expect((await at.store.read()).record?.obtainedAt).toBe(16);
+    await write(at.store, signedIn());
+    expect((await at.system.texts()).length).toBe(1);
+  });
+
+  test("one is killed again and again -> old or new, and the next write clears up", async () => {
+    const at = await inSystem();
+    let last = 0;
+    for (let round = 1; round <= 3; round++) {
+      const { child, printed, ended } = startChanger(at.agentDir, "100000", at.system.env);
+      await printed(round);
+      child.kill("SIGKILL");
+      await ended;
+      const now = await at.store.locked(async ({ record }) => record?.obtainedAt ?? 0, never());
+      expect(now).toBeGreaterThanOrEqual(last + round);
+      last = now;
+    }
+    await write(at.store, signedIn());
+    await write(at.store, signedIn({ access_token: "the last" }));
+    expect((await at.system.texts()).length).toBe(1);
+  });
+
+  /** Another process renews when this one writes its file for the nth time, and has taken the lock over. */
+  async function overtaken(nth: number) {
+    const at = await inSystem();
+    await write(at.store, signedIn({ obtainedAt: 1 }));
+    let writes = 0;
+    const create: typeof nodeFiles.create = async (path, mode) => {
+      if (basename(path).startsWith(`.${basename(at.place.file)}.`) && ++writes === nth) {
+        await rm(lockPathOf(at.place.file), { recursive: true });
+        await startChanger(at.agentDir, "1", at.system.env).ended;
+      }
+      return nodeFiles.create(path, mode);
+    };
+    const system = sharing(at, "dies");
+    const slow = await openStore(
+      { agentDir: at.agentDir, tokenStore: () => "system", system },
+      // No beat renames the owner's entry while the lock is removed.
+      {
+        files: { ...nodeFiles, create },
+        lockTimes: { waitMs: 60_000, beatMs: 20_000, silentMs: 45_000 },
+      },
+    );
+    const late = signedIn({ obtainedAt: 7, refresh_token: "too-late" });
+    const record = await slow.store.locked(async (held) => {
+      await held.write(late);
+      return held.record;
+    }, never());
+    expect(writes).toBeGreaterThanOrEqual(nth);
+    return { at, record, slow };
+  }
+
+  test.each([
+    ["before its item is announced", 1],
+    ["when its item is written and not yet named", 2],
+  ])(
+    "another took the lock over %s -> the other's tokens count, and one text is left",
+    async (_name, nth) => {
+      const { at, record, slow } = await overtaken(nth);
+      expect(record?.obtainedAt).toBe(2);
+      expect((await (await again(at)).store.read()).record?.obtainedAt).toBe(2);
+      expect(slow.notes.join()).toContain("another process renewed the sign-in while this one stood still");
+      expect((await at.system.texts()).length).toBe(1);
+      expect(JSON.parse(await fileOf(at))).not.toHaveProperty("remove");
+    },
+  );
 });
