@@ -163,10 +163,12 @@ interface OidcStoryOptions extends NonNullable<Parameters<typeof startOidc>[0]> 
   binding?: Pick<Binding, "nonceUses">;
   /** Further keys of the server's entry. */
   entry?: Record<string, unknown>;
+  /** Of the user's file. */
+  settings?: Record<string, unknown>;
 }
 
 /** A server that trusts oidc-provider, and the worker. Nobody is signed in. */
-export async function oidcStory({ binding, entry, ...options }: OidcStoryOptions = {}) {
+export async function oidcStory({ binding, entry, settings = {}, ...options }: OidcStoryOptions = {}) {
   const oidc = await startOidc(options);
   onCleanup(() => oidc.close());
   const server = await guarded(
@@ -174,7 +176,7 @@ export async function oidcStory({ binding, entry, ...options }: OidcStoryOptions
     { challengeScope: "read", ...(binding && { binding: { boundTo: oidc.boundTo, ...binding } }) },
   );
   const place = await createPlace();
-  const at = await start({ [SERVER]: { url: server.url, ...entry } }, { place });
+  const at = await start({ [SERVER]: { url: server.url, ...entry } }, { place, settings });
   const signIn = () => signInAs({}, { runtime: at.runtime, ended: endedIn(at) }, SERVER);
   return { oidc, guarded: server, at, place, signIn };
 }

@@ -96,7 +96,11 @@ const shortHash = (text: string): string => createHash("sha256").update(text).di
  * Writes mcp.json. Every stdio server gets the agent folder in its environment, so that leftovers can be found, and its name,
  * so that two servers of one session that share are two processes.
  */
-export async function configure({ agentDir }: Place, servers: Record<string, Entry>): Promise<void> {
+export async function configure(
+  { agentDir }: Place,
+  servers: Record<string, Entry>,
+  settings: Record<string, unknown> = {},
+): Promise<void> {
   const marked = Object.entries(servers).map(([name, entry]) => [
     name,
     "command" in entry
@@ -112,7 +116,7 @@ export async function configure({ agentDir }: Place, servers: Record<string, Ent
   ]);
   const file = {
     mcpServers: Object.fromEntries(marked),
-    ...(SHARED ? { settings: { shared: true } } : {}),
+    settings: { ...settings, ...(SHARED ? { shared: true } : {}) },
   };
   await writeFile(join(agentDir, "mcp.json"), JSON.stringify(file));
 }
@@ -172,6 +176,8 @@ export interface StartOptions {
   build?: Build;
   place?: Place;
   facts?: Partial<SessionFacts>;
+  /** Of the user's file. */
+  settings?: Record<string, unknown>;
   /** A worker that replaces the one of the build. */
   workerUrl?: URL;
   /** These limits override those of `LIMITS`. */
@@ -194,7 +200,7 @@ export async function start(servers: Record<string, Entry>, options: StartOption
   // As Pi does. A test that has enabled a cache of its own keeps it.
   enableCompileCache(join(inject("piCaches"), "workers"));
   const place = options.place ?? (await createPlace());
-  await configure(place, servers);
+  await configure(place, servers, options.settings);
   const logFile = join(place.agentDir, "mcp-threads.log");
   const user = recordingUser(() => watched.look());
   let stopped = false;
