@@ -37,6 +37,7 @@ while [ $# -gt 0 ]; do [ "$1" = item ] && item=$2; shift; done
 file=$place/items/$item
 misdeed=
 [ -f "$place/misdeed" ] && misdeed=$(cat "$place/misdeed")
+[ -f "$place/of-$item" ] && misdeed=$(cat "$place/of-$item")
 [ -f "$place/only" ] && [ "$(cat "$place/only")" != "$word" ] && misdeed=
 case $misdeed in
   asks) exec sleep 600 ;;
@@ -87,13 +88,23 @@ async function ownFolder(name: string): Promise<string> {
 
 const linesOf = (text: string): string[] => text.split("\n").filter((line) => line !== "");
 
-export async function standInStore(): Promise<StandIn> {
-  const folder = await ownFolder("stand-in");
-  await mkdir(join(folder, "items"));
+/** Puts the stand-in into the folder. `misdeeds`: of single items. */
+export async function layStandIn(
+  folder: string,
+  misdeeds: Readonly<Record<string, Misdeed>> = {},
+): Promise<void> {
+  await mkdir(join(folder, "items"), { recursive: true });
   const program = join(folder, "secret-tool");
   await writeFile(program, PROGRAM.replace("PLACE", folder));
   await chmod(program, 0o755);
   await writeFile(join(folder, "other"), Buffer.from('{"of": "another program"}').toString("base64url"));
+  for (const [item, misdeed] of Object.entries(misdeeds))
+    await writeFile(join(folder, `of-${item}`), misdeed);
+}
+
+export async function standInStore(): Promise<StandIn> {
+  const folder = await ownFolder("stand-in");
+  await layStandIn(folder);
   return {
     env: { ...process.env, PATH: `${folder}:${process.env.PATH}` },
     folder,

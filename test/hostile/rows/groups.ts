@@ -25,6 +25,7 @@ import { SIGNS } from "./signs.ts";
 import { SKILL_ROWS } from "./skills.ts";
 import { STORIES } from "./stories.ts";
 import { TEXTS } from "./texts.ts";
+import { TOKEN_STORE } from "./token-store.ts";
 
 /** Rows without an attack, one in each kind of session. If they fail, no other row proves anything. */
 const CONTROLS: readonly Row[] = [
@@ -49,7 +50,7 @@ export const GROUPS = {
   catalogs: [...CATALOGS, ...SIGNS],
   http: HTTP,
   skills: SKILL_ROWS,
-  user: [...SIGN_IN, ...ASSERTIONS, ...ELICITATION, ...DOCTOR_ROWS, ...SETUP_ROWS],
+  user: [...SIGN_IN, ...TOKEN_STORE, ...ASSERTIONS, ...ELICITATION, ...DOCTOR_ROWS, ...SETUP_ROWS],
   clone: [...STARTS, ...QUESTIONS, ...FILES, ...POWERS, ...STORIES],
 } as const satisfies Record<string, readonly Row[]>;
 
