@@ -11,7 +11,7 @@ import { openSignInStore, type SignInStore } from "../../../../../../workers/con
 import { tempFolder } from "../../../../temp-folder.ts";
 import { LOCK, never, SERVER, SYSTEM_OF_TEST, URL_OF_SERVER } from "./record-of-test.ts";
 
-export { LOCK, never, SERVER, signedIn, URL_OF_SERVER } from "./record-of-test.ts";
+export { LOCK, never, SERVER, SYSTEM_OF_TEST, signedIn, URL_OF_SERVER } from "./record-of-test.ts";
 
 export interface TestStore {
   store: SignInStore;
