@@ -192,7 +192,7 @@ export function keyTables(): KeyTables {
     file: tableOf(schema),
     server: tableOf(server, { defaults: serverDefaults(), apart: ["oauth"] }),
     oauth: tableOf(oauth),
-    settings: tableOf(settings, { defaults: settingsDefaults() }),
+    settings: tableOf(settings, { defaults: settingsDefaults(), apart: ["identityProvider"] }),
     known: knownServers(),
   };
 }

@@ -124,8 +124,9 @@ export function renderTools(
 export function signInText(signIn: SignInStatus, now: number): string {
   if (signIn.state === "needed") return "needs sign-in";
   if (signIn.state === "running") return "signing in";
-  const { expiresAt, renews, byItself, isBound, isInSystem } = signIn;
-  const says = [byItself ? "signed in by itself" : "signed in", ...(isBound ? ["bound to a key"] : [])];
+  const { expiresAt, renews, byItself, through, isBound, isInSystem } = signIn;
+  const how = `${byItself ? " by itself" : ""}${through === undefined ? "" : ` through ${through}`}`;
+  const says = [`signed in${how}`, ...(isBound ? ["bound to a key"] : [])];
   if (expiresAt !== undefined)
     says.push(expiresAt > now ? `expires in ${durationText(expiresAt - now)}` : "expired");
   says.push(renews ? "renews itself" : "cannot renew");

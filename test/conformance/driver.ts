@@ -29,6 +29,9 @@ interface Context {
   private_key_pem?: string;
   signing_algorithm?: string;
   valid_jwt?: string;
+  idp_client_id?: string;
+  idp_id_token?: string;
+  idp_issuer?: string;
   toolCalls?: { name: string; arguments: Record<string, unknown> }[];
 }
 
@@ -49,6 +52,16 @@ type Say = (text: string) => void;
 
 type Call = [tool: string, args: Record<string, unknown>];
 
+/** Scenarios of a company that signs in to servers through its identity provider. */
+const COMPANY = ["auth/enterprise-managed-authorization", "auth/cross-app-access-complete-flow"];
+
+/** The `settings` of mcp.json. The suite's identity provider has no page to sign in at: it gives the identity. */
+function settingsOf(scenario: string, context: Context): Record<string, unknown> {
+  if (!COMPANY.includes(scenario)) return {};
+  const { idp_issuer: issuer, idp_client_id: clientId, idp_id_token: assertion } = context;
+  return { identityProvider: { issuer, clientId, assertion } };
+}
+
 /** The `oauth` key of the entry, as a user would write it for the scenario. */
 function oauthOf(scenario: string, context: Context): Record<string, unknown> {
   if (scenario === "auth/basic-cimd") {
@@ -61,6 +74,7 @@ function oauthOf(scenario: string, context: Context): Record<string, unknown> {
   if (scenario === "auth/wif-jwt-bearer") {
     return { ...client, grantType: "jwt_bearer", assertion: context.valid_jwt };
   }
+  if (COMPANY.includes(scenario)) return { ...client, grantType: "identity_provider" };
   if (!scenario.startsWith("auth/client-credentials-")) return client;
   return {
     ...client,
@@ -220,8 +234,8 @@ export async function startClient(): Promise<Client> {
   const dir = await mkdtemp(join(tmpdir(), "pmt-conformance-"));
   const place = { agentDir: join(dir, "agent"), cwd: dir };
   await mkdir(place.agentDir);
-  const configure = (mcpServers: Record<string, unknown>): Promise<void> =>
-    writeFile(join(place.agentDir, "mcp.json"), JSON.stringify({ mcpServers }));
+  const configure = (mcpServers: Record<string, unknown>, settings = {}): Promise<void> =>
+    writeFile(join(place.agentDir, "mcp.json"), JSON.stringify({ settings, mcpServers }));
   const readLog = (): Promise<string> => readFile(join(place.agentDir, "mcp-threads.log"), "utf8");
   await configure({});
   const session = await startPlainSession(place, { limits: { heartbeatMs: HANGS_MS } });
@@ -233,7 +247,7 @@ export async function startClient(): Promise<Client> {
       const user = { agrees: !USER_DECLINES.includes(asked.scenario) };
       const before = (await readLog()).length;
       try {
-        await configure({ [server]: entryOf(asked, context) });
+        await configure({ [server]: entryOf(asked, context) }, settingsOf(asked.scenario, context));
         await session.begun(server);
         await play({ session, server, user, say }, asked.scenario, context);
         return 0;

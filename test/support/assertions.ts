@@ -2,10 +2,10 @@
 import { generateKeyPairSync, randomUUID, sign, verify } from "node:crypto";
 
 export interface Claims {
-  iss?: string;
-  sub?: string;
-  aud?: string;
-  exp?: number;
+  iss?: string | undefined;
+  sub?: string | undefined;
+  aud?: string | string[] | undefined;
+  exp?: number | undefined;
   [name: string]: unknown;
 }
 

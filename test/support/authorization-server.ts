@@ -37,7 +37,7 @@ export interface Behaviour {
   /** `iss` of the authorization response; false: none. Default: the issuer. */
   iss?: string | false;
   /** Changes the answer of the token endpoint. */
-  tokens?: Change;
+  tokens?: (answer: Record<string, unknown>, grant: Grant) => Record<string, unknown>;
   /** True: the tokens are sent as a form. */
   sendsForm?: boolean;
   /** Changes the answer of the registration endpoint. */
@@ -45,11 +45,17 @@ export interface Behaviour {
   registeredStatus?: number;
   /** Judges the assertion of a grant for this audience: what it says, or why it is refused (RFC 7523, section 3.1). */
   assertions?: (assertion: string, aud: string, client: Client | undefined) => object | string;
+  /** Answers a token exchange (RFC 8693), or says with which `error` and why it is refused. */
+  exchange?: (
+    form: URLSearchParams,
+    client: Client,
+  ) => Record<string, unknown> | [error: string, why: string];
   /** `error` of the authorization response. */
   refuses?: string;
 }
 
 const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
 
@@ -244,6 +250,10 @@ export class AuthorizationServer {
     } else if (kind === "client_credentials" && client.secret !== undefined) {
       const scope = form.get("scope") ?? undefined;
       this.#sendTokens(response, { client: client.id, scope, resource, alive: true }, false);
+    } else if (kind === TOKEN_EXCHANGE && this.behaviour.exchange) {
+      const answer = this.behaviour.exchange(form, client);
+      if (Array.isArray(answer)) throw new OAuthError(400, answer[0], answer[1]);
+      sendJson(response, 200, answer);
     } else throw new OAuthError(400, "unauthorized_client", "This client may not use this grant.");
   }
 
@@ -291,7 +301,7 @@ export class AuthorizationServer {
       ...(grant.scope === undefined ? {} : { scope: grant.scope }),
       ...(renewable ? { refresh_token: this.book.refreshToken(grant) } : {}),
     };
-    return this.behaviour.tokens?.(answer) ?? answer;
+    return this.behaviour.tokens?.(answer, grant) ?? answer;
   }
 }
 

@@ -248,13 +248,15 @@ export type SignInStatus =
   | { state: "running" }
   /**
    * `expiresAt`: milliseconds since the epoch; absent: unknown. `byItself`: no user has signed in, and none can sign out.
-   * `isBound`: the tokens work with a key of this machine only. `isInSystem`: the system's credential store keeps them.
+   * `through`: host of the company's identity provider. `isBound`: the tokens work with a key of this machine only.
+   * `isInSystem`: the system's credential store keeps them.
    */
   | {
       state: "signed-in";
       expiresAt?: number;
       renews: boolean;
       byItself?: true;
+      through?: string;
       isBound?: true;
       isInSystem?: true;
     };

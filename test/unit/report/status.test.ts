@@ -199,6 +199,10 @@ describe("signInText", () => {
     [signedIn(42 * MINUTE, false), "signed in, expires in 42 min, cannot renew"],
     [signedIn(undefined, true), "signed in, renews itself"],
     [{ state: "signed-in", renews: true, byItself: true }, "signed in by itself, renews itself"],
+    [
+      { state: "signed-in", renews: true, through: "idp.example.com" },
+      "signed in through idp.example.com, renews itself",
+    ],
     [signedIn(undefined, false), "signed in, cannot renew"],
     [signedIn(59_999, true), "signed in, expires in less than a min, renews itself"],
     [signedIn(MINUTE, true), "signed in, expires in 1 min, renews itself"],

@@ -23,6 +23,7 @@ import { isDefaultOAuth, type OAuthPlan } from "../config/entry/oauth-keys.ts";
 import { oauthSecrets } from "../secrets/find.ts";
 import type { Redactor } from "../secrets/redact.ts";
 import type { HttpClient, HttpRequest, HttpResponse } from "../web/client.ts";
+import { Company } from "./company.ts";
 import type { GrantContext } from "./grants/ask.ts";
 import {
   type AccessToken,
@@ -33,6 +34,7 @@ import {
   type RefusedRequest,
   SignInProblem,
   type SignInRecord,
+  standsOnCompany,
 } from "./model/model.ts";
 import type { openBrowser } from "./sign-in/browser.ts";
 import type { SignIns } from "./sign-in/sign-in.ts";
@@ -40,7 +42,7 @@ import type { StoreOptions } from "./store/file.ts";
 import type { SignInStore } from "./store/store.ts";
 import type { ServerTokens } from "./tokens/tokens.ts";
 
-export { type AuthChallenge, parseChallenge } from "./model/model.ts";
+export { type AuthChallenge, parseChallenge, standsOnCompany } from "./model/model.ts";
 
 /** Starts the user's browser. Never rejects. */
 export const openPage: typeof openBrowser = async (...page) =>
@@ -112,10 +114,14 @@ export interface AuthServer {
   redact: Redactor;
   onSecret: (secret: string) => void;
   onNote: (note: string) => void;
+  /** The company's identity provider, in the place of a server: its url is its issuer. */
+  isIdentity?: true;
 }
 
 interface ServerAuthContext {
   agentDir: string;
+  /** The company's identity provider; undefined: the settings name none. */
+  company: () => Promise<Company | undefined>;
   /** Resolves variables and commands of `oauth`. */
   resolvePlan: (server: AuthServer, signal: AbortSignal) => Promise<OAuthPlan>;
   createClient: (server: AuthServer) => Promise<HttpClient>;
@@ -153,6 +159,10 @@ export class ServerAuth implements RequestAuth {
   #offer: { offers: boolean; foundMs: number } | undefined;
   readonly #context: ServerAuthContext;
   readonly #lifetime = new AbortController();
+  /** The identity with which the server's last token was asked for in vain. */
+  #vain: { identity: string | undefined } | undefined;
+  /** The identity provider of the last token. */
+  #stoodOn: Company | undefined;
   #server: AuthServer;
   #parts: Promise<Parts> | undefined;
   #loaded: Parts | undefined;
@@ -178,18 +188,44 @@ export class ServerAuth implements RequestAuth {
 
   /** Whether someone has signed in since the server refused the last token. */
   async hasOther(): Promise<boolean> {
-    return (await this.#loaded?.tokens.hasOther()) ?? false;
+    if (!standsOnCompany(this.#server.definition.oauth))
+      return (await this.#loaded?.tokens.hasOther()) ?? false;
+    // Whoever asks for the token is told why there is none.
+    const company = await this.#company().catch(() => undefined);
+    const identity = await company?.identity().catch(() => undefined);
+    return this.#vain !== undefined && identity !== undefined && identity !== this.#vain.identity;
+  }
+
+  /** Undefined: the server has a sign-in of its own. Throws `SignInProblem`. */
+  async #company(): Promise<Company | undefined> {
+    if (!standsOnCompany(this.#server.definition.oauth)) return undefined;
+    const company = await this.#context.company();
+    if (company) return company;
+    throw new SignInProblem("bad-settings", { key: "settings.identityProvider", what: "it is missing" });
   }
 
   async token(signal: AbortSignal): Promise<AccessToken | undefined> {
     // Nobody has ever signed in: nothing is loaded before the server asks for it.
     if (!this.#parts && !(await isFolder(join(this.#context.agentDir, "mcp-oauth")))) return undefined;
-    return this.#explained(async () => (await this.#open()).tokens.token(signal));
+    return this.#explained(async () => {
+      // The user has signed out at the company, here or in another process.
+      if (this.#stoodOn && !(await this.#stoodOn.identity())) await this.endGiven();
+      return (await this.#open()).tokens.token(signal);
+    });
   }
 
   async afterRefusal(refused: RefusedRequest, signal: AbortSignal): Promise<AccessToken | undefined> {
     if (refused.sent === undefined && !(await this.#takes(refused, signal))) return undefined;
-    return this.#explained(async () => (await this.#open()).tokens.afterRefusal(refused, signal));
+    return this.#explained(async () => {
+      const company = await this.#company();
+      const identity = await company?.identity();
+      try {
+        return await (await this.#open()).tokens.afterRefusal(refused, signal);
+      } catch (error) {
+        this.#vain = { identity };
+        throw error;
+      }
+    });
   }
 
   /** For a server that is only tried: rejects as for a user who never signed in if it takes a sign-in. Reads no tokens. */
@@ -219,11 +255,11 @@ export class ServerAuth implements RequestAuth {
   async signIn(signIns: SignIns, { agreed, signedIn, signal }: SignInWish): Promise<SignInStep> {
     const { tokens, store } = await this.#open();
     const { definition, url, onSecret, redact } = this.#server;
-    const grant = await this.#explained(async () => {
+    const [grant, company] = await this.#explained(async () => {
       tokens.checkStepUp();
       // Before the browser: a code can be exchanged once, and the tokens must have a place then.
       if (definition.oauth === false || needsUser(definition.oauth)) await store.check();
-      return this.#grant();
+      return Promise.all([this.#grant(), this.#atCompany()]);
     });
     return signIns.begin(
       {
@@ -234,16 +270,49 @@ export class ServerAuth implements RequestAuth {
         challenge: tokens.challenge,
         isOwnPlan: !definition.project,
         renew: (signal) => tokens.renew(signal),
-        onSecret,
         redact,
         signedIn: () => {
           tokens.signedIn();
           return signedIn();
         },
+        ...company,
+        onSecret: (secret) => {
+          onSecret(secret);
+          company?.onSecret(secret);
+        },
       },
       agreed,
       signal,
     );
+  }
+
+  async #atCompany() {
+    const company = await this.#company();
+    const { tokens } = await this.#open();
+    return company?.target(async () => {
+      await this.#explained(() => tokens.renew(this.#lifetime.signal));
+    });
+  }
+
+  /** The sign-in itself, if this stands for the company's identity provider. */
+  get kept(): ConstructorParameters<typeof Company>[0] {
+    const { definition, url, onSecret } = this.#server;
+    return {
+      ...{ name: definition.name, url, onSecret, signal: this.#lifetime.signal },
+      hasUser: definition.oauth === false || needsUser(definition.oauth),
+      open: () => this.#open(),
+      grant: () => this.#grant(),
+      revoke: (record) => this.#revoke(record),
+    };
+  }
+
+  /** Ends what the sign-in at the company gave. Never rejects: the token ends by itself as well. */
+  async endGiven(): Promise<void> {
+    if (!this.#stoodOn) return;
+    this.#stoodOn = undefined;
+    await this.#loaded?.tokens.endGiven().catch((error: unknown) => {
+      this.#server.onNote(`its token could not be revoked: ${this.#explain(error).message}`);
+    });
   }
 
   /** Revokes and forgets. Answers one sentence for the user. */
@@ -253,6 +322,8 @@ export class ServerAuth implements RequestAuth {
     const { name, oauth } = definition;
     const { record, given, isInSystem } = await this.#explained(() => store.read());
     if (oauth !== false && !needsUser(oauth) && !record) {
+      const company = await this.#explained(() => this.#company());
+      if (company) return this.#explained(() => company.signOut(name, signal));
       return `${name} signs in by itself, without a user: switch it off, or take grantType out of ${definition.file}.`;
     }
     if (!record) {
@@ -303,7 +374,7 @@ export class ServerAuth implements RequestAuth {
       import("./tokens/tokens.ts"),
     ]);
     const { agentDir, tokenStore, system, warn, onRenewing, onStatus } = this.#context;
-    const { definition, url } = this.#server;
+    const { definition, url, isIdentity } = this.#server;
     const { name: server, oauth, project } = definition;
     const onNote = (note: string): void => this.#server.onNote(note);
     const store = openSignInStore({
@@ -311,7 +382,7 @@ export class ServerAuth implements RequestAuth {
       server,
       url,
       // A file of the project decides where this server's name leads.
-      takesGiven: !project,
+      takesGiven: !project && !isIdentity,
       tokenStore,
       system: system(server),
       onNote,
@@ -324,6 +395,7 @@ export class ServerAuth implements RequestAuth {
       store,
       isMachine: oauth !== false && !needsUser(oauth),
       dpop: oauth === false ? undefined : oauth.dpop,
+      through: () => this.#stoodOn?.host,
       grant: () => this.#grant(),
       onSecret: (secret) => this.#server.onSecret(secret),
       onNote,
@@ -362,7 +434,14 @@ export class ServerAuth implements RequestAuth {
       trusted,
       signal,
     });
-    return { plan, requests, onNote: server.onNote };
+    const company = await this.#company();
+    this.#stoodOn = company;
+    const url = new URL(server.url);
+    return {
+      ...{ plan, requests, onNote: server.onNote },
+      ...(server.isIdentity && { isIdentity: true }),
+      ...(company && { identityFor: (wish) => company.identityFor(wish, url) }),
+    };
   }
 
   async #explained<T>(work: () => Promise<T>): Promise<T> {
@@ -380,7 +459,9 @@ export class ServerAuth implements RequestAuth {
   }
 }
 
-interface SessionAuthContext extends ServerAuthContext {
+interface SessionAuthContext extends Omit<ServerAuthContext, "company"> {
+  /** The company's identity provider as the settings name it. */
+  company: () => Promise<AuthServer | undefined>;
   log: { info(message: string): void; warn(message: string): void };
   env: Readonly<Record<string, string | undefined>>;
   platform: NodeJS.Platform;
@@ -426,9 +507,14 @@ export function createSessionAuth(context: SessionAuthContext) {
       return known.auth;
     }
     if (known) leave(known.auth);
-    const auth = new ServerAuth(server, context);
+    const auth = new ServerAuth(server, { ...context, company });
     servers.set(name, { identity, auth });
     return auth;
+  };
+
+  const company = async (): Promise<Company | undefined> => {
+    const found = await context.company();
+    return found && new Company(of(found).kept);
   };
 
   return {
@@ -444,7 +530,7 @@ export function createSessionAuth(context: SessionAuthContext) {
       return {
         token: async () => undefined,
         afterRefusal: async (refused, signal) => {
-          const auth = new ServerAuth(server, context);
+          const auth = new ServerAuth(server, { ...context, company });
           return auth.afterTrial(refused, signal).finally(() => leave(auth));
         },
       };
@@ -481,10 +567,13 @@ export function createSessionAuth(context: SessionAuthContext) {
     },
     paste: async (id: string, text: string) => signIns?.paste(id, text) ?? "This sign-in has ended.",
     cancel: (id: string) => signIns?.cancel(id),
-    signOut: (server: AuthServer, signal: AbortSignal): Promise<string> => {
+    signOut: async (server: AuthServer, signal: AbortSignal): Promise<string> => {
       // Tokens that come later would sign the user in again.
       signIns?.abandon(server.definition.name);
-      return of(server).signOut(signal);
+      const text = await of(server).signOut(signal);
+      if (standsOnCompany(server.definition.oauth))
+        await Promise.all([...servers.values()].map(({ auth }) => auth.endGiven()));
+      return text;
     },
     abandon: (names: readonly string[]): void => {
       for (const name of names) signIns?.abandon(name);

@@ -4,16 +4,19 @@
  */
 
 import { homedir } from "node:os";
+import { join } from "node:path";
 import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import { fromWireError, ThreadsError, wantsKey } from "../../../src/shared/protocol/errors.ts";
 import { advice } from "../../shared/commands.ts";
 import type { Log } from "../../shared/log.ts";
 import { abortable, settledWithin } from "../../shared/pace/abort.ts";
-import { type AuthServer, createSessionAuth, type SessionAuth } from "../auth/auth.ts";
+import { type AuthServer, createSessionAuth, type SessionAuth, standsOnCompany } from "../auth/auth.ts";
 import type { StoreOptions } from "../auth/store/file.ts";
 import type { RunningConfiguration } from "../config/config.ts";
+import { identityDefinition } from "../config/entry/definition.ts";
 import type { Settings } from "../config/entry/settings.ts";
 import type { ResolveOptions } from "../config/values/values.ts";
+import { createKnownSecrets } from "../servers/log.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
 import { explainAbsent } from "./explain-server.ts";
 import type { SessionRequests } from "./first-request.ts";
@@ -24,7 +27,7 @@ export interface SessionSignInsOptions {
   log: Log;
   emit: (event: WorkerEvent) => void;
   supervisor: () => Supervisor;
-  settings: () => Pick<Settings, "tokenStore">;
+  settings: () => Pick<Settings, "caFile" | "identityProvider" | "tokenStore">;
   /** Fires when the session ends. */
   signal: AbortSignal;
 }
@@ -48,6 +51,7 @@ export function openSessionAuth(options: SessionSignInsOptions): SessionAuth {
       return resolveOAuth(server.definition, resolveOptions(options, server, either));
     },
     // Node's HTTP takes 15 ms to load.
+    company: createCompany(options),
     createClient: async ({ ca }) =>
       (await import("../web/client.ts")).createHttpClient(process.env, undefined, ca),
     tokenStore: () => settings().tokenStore,
@@ -80,6 +84,27 @@ export const systemOptions = (
 });
 
 const loadStored = () => import("../auth/store/all.ts");
+/** Stands for the company's identity provider where a server has its name: in texts, and in the folder of its sign-in. */
+const COMPANY = "settings.identityProvider";
+
+function createCompany(options: SessionSignInsOptions): () => Promise<AuthServer | undefined> {
+  const { log, settings, agentDir, signal } = options;
+  const { redact, add: onSecret } = createKnownSecrets();
+  const onNote = (note: string): void => log.info(`${COMPANY} ${redact(note)}`);
+  return async () => {
+    const { identityProvider: written, caFile } = settings();
+    if (!written) return undefined;
+    const { resolveTarget } = await loadValues();
+    const definition = identityDefinition(COMPANY, written, join(agentDir, "mcp.json"));
+    const how = resolveOptions(options, { definition, onNote }, signal);
+    const target = await resolveTarget(definition, { ...how, caFile });
+    if (target.kind !== "http") throw new TypeError("an issuer is an address");
+    const { headers, ca } = target;
+    // As it is stored.
+    const url = new URL(target.url).href;
+    return { definition, url, headers, ca, redact, onSecret, onNote, isIdentity: true };
+  };
+}
 
 /** A session that begins needs no values. */
 const loadValues = () => import("../config/values/values.ts");
@@ -161,8 +186,15 @@ export function createSignInRequests(
       return undefined;
     },
     signOut: async ({ server }, signal) => {
-      const text = await auth.signOut(await find(server, signal), signal);
-      await supervisor().reconnect(server);
+      const found = await find(server, signal);
+      const text = await auth.signOut(found, signal);
+      // The others that stand on the same sign-in have lost their tokens, too.
+      const others = supervisor().servers.filter(
+        ({ name, definition, phase }) =>
+          name !== server && phase === "connected" && standsOnCompany(definition.oauth),
+      );
+      const ended = standsOnCompany(found.definition.oauth) ? others.map(({ name }) => name) : [];
+      await Promise.all([server, ...ended].map((one) => supervisor().reconnect(one)));
       return { text };
     },
     signIns: async () => {

@@ -48,7 +48,9 @@ function signIn(status: ServerStatus): MenuRow[] {
   if (transport === "stdio") return [];
   const isSignedIn = status.signIn?.state === "signed-in" && !status.signIn.byItself;
   const label = lacksKey(status) ? "Say where its key is" : isSignedIn ? "Sign in again" : "Sign in";
-  const text = "The tokens are revoked where that is possible, and forgotten.";
+  const through = status.signIn?.state === "signed-in" ? status.signIn.through : undefined;
+  const all = through === undefined ? "" : ` So are those of all servers that you use through ${through}.`;
+  const text = `The tokens are revoked where that is possible, and forgotten.${all}`;
   const out = confirm(`Sign out of ${server}?`, text, "Sign out", { type: "sign-out", server });
   return [
     ...(status.signIn || lacksKey(status) ? [menuRow("sign-in", label, { type: "sign-in", server })] : []),

@@ -188,7 +188,7 @@ export function checkSecretTarget(
 ): void {
   const { metadata, foundAt, acceptedIssuer } = discovered;
   if (metadata.token_endpoint === undefined || isVouched(plan, discovered)) return;
-  const isGrant = plan.grantType === "jwt_bearer";
+  const isGrant = plan.grantType === "jwt_bearer" || plan.grantType === "identity_provider";
   const isSigned = !isGrant && (plan.privateKey ?? plan.privateKeyFile) !== undefined;
   const isForIssuer = isSigned && acceptedIssuer === undefined;
   const target = new URL(metadata.token_endpoint);
@@ -205,7 +205,8 @@ export function checkSecretTarget(
 }
 
 /** The endpoint without what is not part of a resource's identifier (RFC 8707, section 2). */
-const canonical = ({ origin, pathname }: URL): string => (pathname === "/" ? origin : `${origin}${pathname}`);
+export const canonical = ({ origin, pathname }: URL): string =>
+  pathname === "/" ? origin : `${origin}${pathname}`;
 
 /** `resource` to send: the configured one, else the one that the server names, as it is written. */
 function resourceToSend(
@@ -291,7 +292,10 @@ async function fromResource(metadata: ResourceMetadata, options: DiscoveryOption
 }
 
 export async function discover(options: DiscoveryOptions): Promise<Discovered> {
-  const { plan } = options;
+  const { plan, isIdentity } = options;
+  if (isIdentity) {
+    return { ...(await findNamedServer(plan.issuer ?? options.url.href, options)), legacy: false };
+  }
   if (plan.authServerMetadataUrl !== undefined) {
     const found = await findServerAt(plan.authServerMetadataUrl, options);
     return { ...found, ...resourceToSend(options, undefined), legacy: false, ...binding(found, options) };

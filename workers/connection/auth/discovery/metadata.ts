@@ -75,6 +75,8 @@ export interface DiscoveryOptions {
   acceptedIssuer?: string | undefined;
   requests: AuthRequests;
   onNote: (note: string) => void;
+  /** `url` is the issuer itself, and no server names it. */
+  isIdentity?: true;
 }
 
 export type Fields = Record<string, unknown>;

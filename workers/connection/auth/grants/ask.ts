@@ -19,6 +19,7 @@ import {
   type ClientRecord,
   type Discovered,
   type DpopKey,
+  type IdentityWish,
   type ProblemFacts,
   refusesProof,
   SignInProblem,
@@ -35,6 +36,10 @@ export interface GrantContext {
   onNote: (note: string) => void;
   /** The key to which the tokens of a request are bound. Absent: they are bearer tokens. */
   dpopKey?: DpopKey | undefined;
+  /** Of the company's identity provider: what counts of its answers is who the user is, and its address is its issuer. */
+  isIdentity?: true;
+  /** An assertion of the identity provider for one authorization server. Throws `SignInProblem`. */
+  identityFor?: (wish: Omit<IdentityWish, "resource"> & { resource: string | undefined }) => Promise<string>;
 }
 
 /** An authorization that waits for the browser. `state` and `verifier` live in memory only. */
@@ -90,6 +95,7 @@ const SECRET_FIELDS = [
   "client_secret",
   "client_assertion",
   "assertion",
+  "subject_token",
   "token",
 ];
 const ERROR_CHARS = 100;
@@ -205,6 +211,17 @@ const OF = {
   client: OF_ALL,
   // RFC 7523, section 3.1.
   assertion: { ...OF_ALL, invalid_grant: "assertion-refused" },
+  // The exchange of an identity (RFC 8693, section 2.2.2; RFC 9470, section 3).
+  identity: {
+    ...OF_ALL,
+    invalid_grant: "identity-refused",
+    insufficient_user_authentication: "identity-refused",
+    login_required: "identity-refused",
+    interaction_required: "identity-refused",
+    access_denied: "company-denied",
+    invalid_target: "company-denied",
+    unauthorized_client: "company-denied",
+  },
 } satisfies Record<string, Table>;
 
 /** What a request to the token endpoint brings for its tokens. */

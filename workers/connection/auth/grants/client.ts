@@ -248,6 +248,10 @@ function documentClient(plan: OAuthPlan, { metadata }: Discovered): ClientRecord
   return { id, method: hasAssertion(plan) ? "private_key_jwt" : "none", kind: "metadata-document" };
 }
 
+/** The client of a grant without a user, which registers none. Undefined: the plan names none. */
+export const machineClient = (plan: OAuthPlan, discovered: Discovered): ClientRecord | undefined =>
+  configuredClient(plan, discovered) ?? documentClient(plan, discovered);
+
 /**
  * The client of `plan`, else `stored` if it fits, else a metadata document, else a new registration. Throws
  * `SignInProblem`.

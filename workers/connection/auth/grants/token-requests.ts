@@ -39,7 +39,8 @@ import {
   tokenProblem,
 } from "./ask.ts";
 import { type AuthorizationAnswer, checkedAnswer, grantedScope } from "./authorize.ts";
-import { configuredClient, proofOf, readyAssertion } from "./client.ts";
+import { configuredClient, machineClient, proofOf, readyAssertion } from "./client.ts";
+import { readIdentity, readJwt } from "./id-jag.ts";
 
 const LONGEST_LIFE_SECONDS = 10 * 365 * 24 * 60 * 60;
 
@@ -94,6 +95,8 @@ interface TokenRequest {
   /** Undefined: the request names none. */
   client: ClientRecord | undefined;
   scope: string | undefined;
+  /** The token that is renewed. */
+  before?: string | undefined;
   send(client: Client, auth: ClientAuth, options: SendOptions): Promise<Response>;
 }
 
@@ -117,7 +120,7 @@ async function askForTokens(request: TokenRequest, context: GrantContext): Promi
 
 async function askOnce(
   request: TokenRequest,
-  { plan, requests }: GrantContext,
+  { plan, requests, isIdentity }: GrantContext,
   signer?: Signer,
 ): Promise<TokenAnswer> {
   const { grant, server, scope } = request;
@@ -132,7 +135,10 @@ async function askOnce(
     secrets,
     signer,
     send: (options) => request.send(client, auth, options),
-    read: (text) => readTokens(server, client, text, signer !== undefined),
+    read: (text) =>
+      isIdentity
+        ? readIdentity(text, { server, clientId: client.client_id, before: request.before })
+        : readTokens(server, client, text, signer !== undefined),
     refused: (refusal) => tokenProblem(grant, refusal, { url, scope }),
   });
 }
@@ -170,7 +176,12 @@ export async function finishAuthorization(
   );
 }
 
-const serverOf = ({ issuer, tokenEndpoint, revocationEndpoint }: SignInRecord): AuthorizationServer => ({
+/** What is known of the authorization server of a stored sign-in. */
+export const serverOf = ({
+  issuer,
+  tokenEndpoint,
+  revocationEndpoint,
+}: SignInRecord): AuthorizationServer => ({
   issuer,
   token_endpoint: tokenEndpoint,
   ...(revocationEndpoint !== undefined && { revocation_endpoint: revocationEndpoint }),
@@ -193,6 +204,7 @@ export async function refreshTokens(record: SignInRecord, context: GrantContext)
       server,
       client,
       scope: record.scope,
+      before: record.access_token,
       send: (as, auth, options) =>
         refreshTokenGrantRequest(server, as, auth, refreshToken, { ...options, additionalParameters }),
     },
@@ -234,8 +246,7 @@ async function clientCredentials(asked: MachineRequest, context: GrantContext): 
 
 /** What an assertion says of itself that explains a refusal. Nobody trusts it: its signature is not looked at. */
 function claimsWords(assertion: string): string | undefined {
-  const [, claims = ""] = assertion.split(".");
-  const { aud, exp } = readObject(Buffer.from(claims, "base64url").toString("utf8")) ?? {};
+  const { aud, exp } = readJwt(assertion)?.claims ?? {};
   const audience = [aud].flat().filter((one) => typeof one === "string");
   const isOver = typeof exp === "number" && exp * 1_000 <= Date.now();
   const words = [
@@ -247,18 +258,21 @@ function claimsWords(assertion: string): string | undefined {
 
 const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
-/** `jwt_bearer`: an assertion that someone else signed is the grant (RFC 7523, section 2.1). Throws `SignInProblem`. */
-async function jwtBearer(asked: MachineRequest, context: GrantContext): Promise<TokenAnswer> {
+/** An assertion that someone else signed is the grant (RFC 7523, section 2.1). Throws `SignInProblem`. */
+async function byAssertion(
+  asked: MachineRequest,
+  assertion: string,
+  context: GrantContext,
+): Promise<TokenAnswer> {
   const { discovered, scope } = asked;
   const server = discovered.metadata;
-  const assertion = await readyAssertion(context.plan);
   const parameters = { ...parametersOf(asked), assertion };
   try {
     return await askForTokens(
       {
         grant: "assertion",
         server,
-        client: configuredClient(context.plan, discovered),
+        client: machineClient(context.plan, discovered),
         scope,
         send: (as, auth, options) =>
           genericTokenEndpointRequest(server, as, auth, JWT_BEARER, parameters, options),
@@ -277,9 +291,23 @@ async function jwtBearer(asked: MachineRequest, context: GrantContext): Promise<
   }
 }
 
+const jwtBearer = async (asked: MachineRequest, context: GrantContext): Promise<TokenAnswer> =>
+  byAssertion(asked, await readyAssertion(context.plan), context);
+
+/** `identity_provider`: the company's identity provider signs the assertion (SEP-990). Throws `SignInProblem`. */
+async function identityProvider(asked: MachineRequest, context: GrantContext): Promise<TokenAnswer> {
+  const { metadata, resource } = asked.discovered;
+  const client = machineClient(context.plan, asked.discovered);
+  if (!client) throw new SignInProblem("bad-settings", { key: "oauth.clientId", what: "it is missing" });
+  if (!context.identityFor) throw new TypeError("there is no identity provider");
+  const wish = { audience: metadata.issuer, resource, scope: asked.scope, clientId: client.id };
+  return byAssertion(asked, await context.identityFor(wish), context);
+}
+
 /** Grants without a user, by their `grantType`. To add one: a row here, its errors in `OF` of ask.ts, its keys in config. */
 const MACHINE_GRANTS = {
   client_credentials: clientCredentials,
+  identity_provider: identityProvider,
   jwt_bearer: jwtBearer,
 } satisfies Record<Exclude<OAuthPlan["grantType"], "authorization_code">, typeof clientCredentials>;
 
@@ -320,7 +348,9 @@ async function revoke(
  * `SignInProblem` if one of them fails. Resolves if the authorization server has no revocation.
  */
 export async function revokeTokens(record: SignInRecord, context: GrantContext): Promise<void> {
-  const { refresh_token: refreshToken, access_token: accessToken, revocationEndpoint } = record;
+  const { refresh_token: refreshToken, token_type: type, revocationEndpoint } = record;
+  // An identity is no token that could be revoked.
+  const accessToken = type === "N_A" ? undefined : record.access_token;
   if (revocationEndpoint === undefined) return;
   const problems: unknown[] = [];
   for (const [hint, token] of Object.entries({ refresh_token: refreshToken, access_token: accessToken })) {

@@ -104,6 +104,10 @@ export interface TokenAnswer extends GivenTokens {
 export const needsUser = ({ grantType }: Pick<OAuthPlan, "grantType">): boolean =>
   grantType === "authorization_code";
 
+/** Whether the tokens of a server are given for the sign-in at the company's identity provider. */
+export const standsOnCompany = (oauth: OAuthPlan | false): boolean =>
+  oauth !== false && oauth.grantType === "identity_provider";
+
 /** What discovery found. `metadata.issuer` is the issuer to which clients and tokens are bound. */
 export interface Discovered {
   metadata: AuthorizationServer;
@@ -119,6 +123,17 @@ export interface Discovered {
   acceptedIssuer?: string;
   /** The tokens are to be bound to a key (RFC 9449). */
   bindsTokens?: true;
+}
+
+/** What the company's identity provider is asked for: an assertion for one authorization server (SEP-990, section 4). */
+export interface IdentityWish {
+  /** Issuer of the server's authorization server. */
+  audience: string;
+  /** Identifier of the server (RFC 9728, section 1.2). */
+  resource: string;
+  scope: string | undefined;
+  /** The client at that authorization server. */
+  clientId: string;
 }
 
 /** A failure of a sign-in by its kind, whose sentence and remedy are in `WORDS`. */
@@ -139,6 +154,8 @@ export interface ProblemFacts {
   /** A short text in plain words, or the server's own words, which `explainProblem` bounds and cleans. */
   what?: string;
   key?: string;
+  /** Host of the company's identity provider, if it failed there. */
+  at?: string;
 }
 
 export class SignInProblem extends Error {
@@ -286,6 +303,22 @@ const WORDS = {
     ({ expected, found }) =>
       `${found ? `Of the assertion: ${found}. ` : ""}The authorization server is ${expected}, and must trust the issuer of the assertion.`,
   ],
+  "company-denied": [
+    ({ what }) => `your company does not allow it${said(what)}`,
+    "Ask those who manage the identity provider to allow this server for you and for Pi.",
+  ],
+  "identity-refused": [
+    ({ what }) => `your sign-in is not accepted any more${said(what)}`,
+    (facts) => `${signIn(facts)} If that does not help, ask those who manage the identity provider.`,
+  ],
+  "identity-wrong": [
+    ({ url, what }) => `${url} gave an answer that cannot be used${said(what)}`,
+    "Only those who manage the identity provider can change that.",
+  ],
+  "no-identity": [
+    ({ url }) => `${url} does not say who you are (it sent no id_token)`,
+    (facts) => `${signIn(facts)} The scope must hold openid.`,
+  ],
   "timed-out": ["the sign-in was not finished in time", again],
   cancelled: ["the sign-in was cancelled", "Nothing was changed.", "cancelled"],
   "too-many": [
@@ -353,17 +386,24 @@ function shownFacts(facts: ProblemFacts, redact: (text: string) => string): Prob
   );
 }
 
-/** `data` names server, reason and scope only, because an address may hold a secret in its query. */
+/**
+ * `data` names server, reason and scope only, because an address may hold a secret in its query. `at`: the identity provider
+ * at which it failed, if the problem does not say it.
+ */
 export function explainProblem(
   { kind, facts, cause }: Pick<SignInProblem, "kind" | "facts" | "cause">,
-  { server, redact }: { server: string; redact: (text: string) => string },
+  { server, redact, at }: { server: string; redact: (text: string) => string; at?: string | undefined },
 ): ThreadsError {
-  const shown = shownFacts(facts, redact);
+  const shown = shownFacts({ ...(at !== undefined && { at }), ...facts }, redact);
   const [what, remedy, code = "needs_auth"]: Words = WORDS[kind];
   const textOf = (part: Part): string => (typeof part === "string" ? part : part({ server, ...shown }));
   const scope = shown.scope === undefined ? {} : { scope: shown.scope };
-  return new ThreadsError(code, `${server}: ${textOf(what)}.`, {
-    remedy: textOf(remedy),
+  // Keys of a server's sign-in are named in the same way as those of the identity provider.
+  const named = (text: string): string =>
+    shown.at === undefined ? text : text.replaceAll(/\boauth\./g, "settings.identityProvider.");
+  const where = shown.at === undefined ? "" : ` (at the identity provider ${shown.at})`;
+  return new ThreadsError(code, `${server}: ${named(textOf(what))}${where}.`, {
+    remedy: named(textOf(remedy)),
     data: { server, reason: kind, ...scope },
     cause,
   });

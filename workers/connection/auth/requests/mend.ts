@@ -71,12 +71,9 @@ export function withNumbers(fields: Fields): Fields {
 /** Types under which Slack issues tokens that are sent as bearer tokens. */
 const BEARER_TYPES = new Set(["user", "bot"]);
 
-/**
- * A token answer without a type is one for bearer tokens, and a list of scopes becomes a text. The ID token is left
- * out: nothing uses it, and a wrong one would fail the sign-in.
- */
+/** A token answer without a type is one for bearer tokens, and a list of scopes becomes a text. */
 export function withTokenFields(fields: Fields): Fields {
-  const { id_token: _unused, token_type: type = "bearer", scope, ...others } = fields;
+  const { token_type: type = "bearer", scope, ...others } = fields;
   if (typeof fields.access_token !== "string") return fields;
   const scopes = Array.isArray(scope) ? scope.filter((one) => typeof one === "string").join(" ") : scope;
   return {

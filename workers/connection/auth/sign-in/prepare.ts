@@ -34,6 +34,11 @@ export interface SignInTarget extends GrantContext {
   url: URL;
   store: SignInStore;
   challenge: AuthChallenge | undefined;
+  /**
+   * The company's identity provider, if the sign-in is there and not at the server's authorization server. `prove`: asks for
+   * the server's own token. Rejects with `ThreadsError`.
+   */
+  keeper?: { server: string; url: URL; prove: () => Promise<void> };
   /** Whether `plan` is the user's own: no file of a project wrote it. */
   isOwnPlan: boolean;
   /** Renews the stored sign-in if that is possible. True: the server can be connected now. Rejects only without a user. */
@@ -258,7 +263,7 @@ export function mixUpOf(
 
 /** `nowMs`: milliseconds since the epoch. */
 export function recordOf(
-  { server, url }: Pick<SignInTarget, "server" | "url">,
+  target: Pick<SignInTarget, "server" | "url" | "keeper">,
   { discovered, client, scope, dpopKey }: PendingAuthorization,
   tokens: TokenAnswer,
   nowMs: number,
@@ -270,6 +275,7 @@ export function recordOf(
   } = discovered.metadata;
   if (tokenEndpoint === undefined)
     throw new SignInProblem("no-endpoint", { what: "token_endpoint", url: issuer });
+  const { server, url } = target.keeper ?? target;
   return {
     version: dpopKey === undefined ? 1 : 2,
     server,

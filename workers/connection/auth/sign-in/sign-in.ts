@@ -49,8 +49,11 @@ class Flow {
     this.target = target;
     this.#signIns = signIns;
     this.#deadClient = deadClient;
-    const { plan, requests, onNote } = target;
-    this.#context = { plan, onNote, requests: endingWith(requests, this.#lifetime.signal) };
+    const { plan, requests, onNote, isIdentity } = target;
+    this.#context = {
+      ...{ plan, onNote, requests: endingWith(requests, this.#lifetime.signal) },
+      ...(isIdentity && { isIdentity }),
+    };
   }
 
   /**
@@ -197,6 +200,12 @@ class Flow {
     const { log } = this.#signIns.options;
     let tools: number | undefined;
     try {
+      // Whoever signed in at the company reads why that is not enough.
+      await this.target.keeper?.prove();
+    } catch (error) {
+      return this.#fail(error);
+    }
+    try {
       tools = await this.#orEnd(this.target.signedIn());
     } catch (error) {
       log.warn(`${server}: signed in, but not connected: ${redact(messageOf(error))}`);
@@ -214,8 +223,9 @@ class Flow {
   }
 
   #explain(error: unknown): ThreadsError {
-    const { server, redact } = this.target;
-    if (error instanceof SignInProblem) return explainProblem(error, { server, redact });
+    const { server, redact, keeper } = this.target;
+    if (error instanceof SignInProblem)
+      return explainProblem(error, { server, redact, at: keeper?.url.host });
     if (error instanceof ThreadsError) return error;
     return new ThreadsError("internal", `${server}: ${redact(messageOf(error))}`, { cause: error });
   }

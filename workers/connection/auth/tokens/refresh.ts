@@ -7,7 +7,8 @@ import { abortable } from "../../../shared/pace/abort.ts";
 import { checkSecretTarget, discover } from "../discovery/discovery.ts";
 import type { GrantContext } from "../grants/ask.ts";
 import { chooseScope } from "../grants/authorize.ts";
-import { machineTokens, refreshTokens } from "../grants/token-requests.ts";
+import { machineClient } from "../grants/client.ts";
+import { machineTokens, refreshTokens, revokeTokens } from "../grants/token-requests.ts";
 import {
   type AuthChallenge,
   type Discovered,
@@ -15,6 +16,7 @@ import {
   isFresh,
   kindOf,
   SignInProblem,
+  type SignInProblemKind,
   type SignInRecord,
   type TokenAnswer,
 } from "../model/model.ts";
@@ -30,6 +32,8 @@ export interface TokensContext {
   isMachine: boolean;
   /** `oauth.dpop`: true means that only tokens that are bound to a key are sent. */
   dpop?: boolean | undefined;
+  /** Host of the company's identity provider on whose sign-in this one stands. */
+  through: () => string | undefined;
   /** Resolves the configuration's values; called only when a request to the authorization server is due. */
   grant: () => Promise<GrantContext>;
   onSecret: (secret: string) => void;
@@ -63,7 +67,7 @@ export function refresh(
     if (isOther && isFresh(record, context.nowMs())) return record;
     if (record.refresh_token === undefined) throw new SignInProblem("expired");
     const grant = await context.grant();
-    if (refused !== undefined) await context.checkIssuer(record, grant);
+    if (refused !== undefined && !grant.isIdentity) await context.checkIssuer(record, grant);
     return renew(held, record, { grant, context });
   }, signal);
 }
@@ -122,11 +126,14 @@ export function renewedRecord(before: SignInRecord, answer: TokenAnswer, nowMs: 
   return { ...kept, ...answer, obtainedAt: nowMs };
 }
 
+/** After these the tokens are worth nothing. */
+const LOST: ReadonlySet<SignInProblemKind> = new Set(["client-unknown", "no-identity", "refresh-refused"]);
+
 /** Only a clear no of the authorization server ends a sign-in. A fault of the network or the server loses nothing. */
 async function settleFailure(held: HeldSignIn, before: SignInRecord, error: unknown): Promise<void> {
   const kind = kindOf(error);
   if (kind === "client-unknown" && before.client.kind === "dynamic") return held.forget();
-  if (kind === "refresh-refused" || kind === "client-unknown") return held.write(withoutTokens(before));
+  if (kind !== undefined && LOST.has(kind)) return held.write(withoutTokens(before));
   return held.write(before);
 }
 
@@ -195,6 +202,24 @@ export function createMachine(
     token: async (signal: AbortSignal) => (held === undefined ? undefined : renewed(undefined, signal)),
     /** Another token than the refused one. Throws `SignInProblem`. */
     renewed,
+    /** Forgets the token, and revokes it (RFC 7009) where that is possible. Throws `SignInProblem`. */
+    end: async (): Promise<void> => {
+      const ended = held;
+      held = undefined;
+      const { issuer, token_endpoint, revocation_endpoint } = discovered?.metadata ?? {};
+      if (!ended || !discovered || !issuer || !token_endpoint || !revocation_endpoint) return;
+      const grant = await context.grant();
+      const client = machineClient(grant.plan, discovered);
+      if (!client) return;
+      await revokeTokens(
+        {
+          ...{ version: 1, server: context.server, url: context.url.href, issuer, client },
+          ...{ tokenEndpoint: token_endpoint, revocationEndpoint: revocation_endpoint },
+          access_token: ended.access_token,
+        },
+        grant,
+      );
+    },
   };
 }
 

@@ -85,8 +85,10 @@ export class ServerTokens {
         this.#context,
         () => this.#challenge,
         ({ expiresAt, dpopKey }) => {
-          const more = known({ expiresAt, isBound: dpopKey && (true as const) });
-          this.#setStatus({ state: "signed-in", renews: true, byItself: true, ...more });
+          const through = this.#context.through();
+          const byItself = through === undefined ? (true as const) : undefined;
+          const more = known({ expiresAt, byItself, through, isBound: dpopKey && (true as const) });
+          this.#setStatus({ state: "signed-in", renews: true, ...more });
         },
       ),
     );
@@ -206,6 +208,12 @@ export class ServerTokens {
     }
   }
 
+  /** Ends what a sign-in of somebody else gave: the token is forgotten, and revoked where that is possible. */
+  async endGiven(): Promise<void> {
+    this.#setStatus(undefined);
+    await (await this.#machine)?.end();
+  }
+
   /** Whether there is another token than the one that the server refused last: someone has signed in meanwhile. */
   async hasOther(): Promise<boolean> {
     // Whoever asks for the token is told why there is none.
@@ -239,7 +247,7 @@ export class ServerTokens {
   }
 
   #endsSignIn(error: unknown): boolean {
-    return ["refresh-refused", "client-unknown", "moved"].includes(kindOf(error) ?? "");
+    return ["refresh-refused", "client-unknown", "moved", "no-identity"].includes(kindOf(error) ?? "");
   }
 
   /** The record after a renewal. Callers share it, and each may stop waiting for it. */

@@ -10,7 +10,7 @@ import { type AuthSettings, authOf, oauthOf } from "./auth.ts";
 import type { ExposureRules, ServerApproval } from "./exposure.ts";
 import { UNSAFE_KEY } from "./interpolate.ts";
 import { check, kindOf, type Mistake, mistake, warning } from "./mistakes.ts";
-import type { OAuthPlan } from "./oauth-keys.ts";
+import { type IdentityEntry, identityPlan, type OAuthPlan } from "./oauth-keys.ts";
 import {
   type Entry,
   entryShape,
@@ -170,6 +170,13 @@ const NO_EFFECT = {
   sandbox: "has no effect: a remote server does not run here",
 } as const satisfies Partial<Record<keyof Entry, string>>;
 const LOCAL_KEYS = Object.keys(NO_EFFECT) as (keyof typeof NO_EFFECT)[];
+/** The company's identity provider in the place of a server, as sign-ins see it: its url is its issuer. */
+export function identityDefinition(name: string, written: IdentityEntry, file: string): ServerDefinition {
+  const raw = { url: written.issuer, auth: "oauth" };
+  const { definition } = parseEntry(name, raw, { file, origin: "user" });
+  if (!definition) throw new TypeError("an identity provider was not checked");
+  return { ...definition, oauth: identityPlan(written) };
+}
 
 /** Checks one entry. `raw` is the value in the file. Without a definition there is at least one error. */
 export function parseEntry(

@@ -68,8 +68,8 @@ interface PlanKey<S extends z.ZodType> extends Key<S> {
   readonly words: (value: z.infer<S>) => string[];
   /** Only where the value comes from is shown. */
   readonly isSecret?: true;
-  /** Why no file of a project may set it. */
-  readonly usersOnly?: string;
+  /** Why no file of a project may set it, or may set this value. */
+  readonly usersOnly?: string | ((value: z.infer<S>) => string | undefined);
 }
 
 type About<S extends z.ZodType> = Omit<PlanKey<S>, "schema" | "words">;
@@ -169,12 +169,17 @@ const OAUTH_KEYS = {
     examples: [3118],
     words: (port) => [`callback port ${port}`],
   }),
-  grantType: key(() => z.enum(["authorization_code", "client_credentials", "jwt_bearer"]), {
-    description:
-      "authorization_code asks the user in a browser; client_credentials needs no user, but a secret, a private key or an assertion; jwt_bearer exchanges an assertion for a token (workload identity).",
-    examples: ["authorization_code"],
-    words: (grant) => (grant === "authorization_code" ? [] : ["signs in without you"]),
-  }),
+  grantType: key(
+    () => z.enum(["authorization_code", "client_credentials", "jwt_bearer", "identity_provider"]),
+    {
+      description:
+        "authorization_code asks the user in a browser; client_credentials needs no user, but a secret, a private key or an assertion; jwt_bearer exchanges an assertion for a token (workload identity); identity_provider signs in through settings.identityProvider, not in a project's file.",
+      examples: ["authorization_code"],
+      words: (grant) => (grant === "authorization_code" ? [] : ["signs in without you"]),
+      usersOnly: (grant) =>
+        grant === "identity_provider" ? "it uses your sign-in at your identity provider" : undefined,
+    },
+  ),
   scope: shownAs("scope", {
     description: "Rights to ask for, with spaces between, in place of those that the server names.",
     examples: ["read write"],
@@ -352,11 +357,14 @@ export function planOf(written: OAuthEntry): OAuthPlan {
 
 /** The plan without the keys that no file of a project may set, and of each of these why. */
 export function withoutUsersOnly(plan: OAuthPlan): { plan: OAuthPlan; left: { key: string; why: string }[] } {
-  const left = PLAN_KEYS.flatMap(([key, { usersOnly: why }]) =>
-    why !== undefined && plan[key] !== undefined ? [{ key, why }] : [],
-  );
+  const left = PLAN_KEYS.flatMap(([key, { usersOnly }]) => {
+    const value = plan[key];
+    if (value === undefined) return [];
+    const why = typeof usersOnly === "function" ? usersOnly(value as string) : usersOnly;
+    return why === undefined ? [] : [{ key, why }];
+  });
   const kept = Object.entries(plan).filter(([key]) => left.every((one) => one.key !== key));
-  return { plan: Object.fromEntries(kept) as OAuthPlan, left };
+  return { plan: { ...DEFAULT_OAUTH, ...Object.fromEntries(kept) }, left };
 }
 
 /** What a person reads of a plan who is asked for consent. Empty for an entry that says nothing about OAuth. */
@@ -370,6 +378,52 @@ export const leastOAuthChars = (plan: OAuthPlan): number =>
   PLAN_KEYS.filter(([key, { isSecret }]) => !isSecret && !Object.hasOwn(DEFAULT_OAUTH, key))
     .flatMap(([key]) => textsIn(key === "authorizationParams" ? Object.entries(plan[key] ?? {}) : plan[key]))
     .reduce((sum, text) => sum + text.length, 0);
+
+/** Keys of `settings.identityProvider`, which mean there what they mean in `oauth` of a server. */
+const IDENTITY_KEYS = [
+  ...(["issuer", "clientId", "clientSecret", "privateKey", "privateKeyFile", "keyId", "signingAlg"] as const),
+  ...(["scope", "redirectUri", "callbackPort", "authorizationParams", "assertion", "assertionFile"] as const),
+];
+
+export const identityShape = () =>
+  z.looseObject(
+    shapeOf(
+      Object.fromEntries(IDENTITY_KEYS.map((key) => [key, OAUTH_KEYS[key]])) as Pick<
+        typeof OAUTH_KEYS,
+        (typeof IDENTITY_KEYS)[number]
+      >,
+    ),
+  );
+/** `settings.identityProvider` as it is written, checked. */
+export type IdentityEntry = z.infer<ReturnType<typeof identityShape>>;
+
+/**
+ * The plan of a sign-in at the identity provider: an ordinary one of OpenID Connect, whose refresh token renews the identity
+ * (OpenID Connect Core, section 11), or none if another program gives the assertion.
+ */
+export function identityPlan(written: IdentityEntry): OAuthPlan {
+  const isGiven = (written.assertion ?? written.assertionFile) !== undefined;
+  const scope = written.scope ?? "openid offline_access";
+  return planOf({
+    ...written,
+    scope,
+    grantType: isGiven ? "jwt_bearer" : "authorization_code",
+    resource: false,
+  });
+}
+
+/** `isKnown`: as in `oauthFindings`. */
+export function identityFindings(written: IdentityEntry, isKnown: (text: string) => boolean): OAuthFinding[] {
+  const missing = (["issuer", "clientId"] as const).filter((key) => !written[key]);
+  return [
+    ...missing.map((key) => ({
+      path: [key],
+      message: "is missing",
+      remedy: `Write ${key}, as those who manage the identity provider name it.`,
+    })),
+    ...oauthFindings(identityPlan(written), isKnown),
+  ];
+}
 
 /** Parameters that the protocol sets itself, and those that would replace or hide the others (RFC 9101). */
 const OWN_PARAMETER =
@@ -389,10 +443,14 @@ const parameters = ({ authorizationParams = {} }: OAuthPlan): OAuthFinding[] =>
 /** A machine signs in by itself, so it must have something to prove who it is (RFC 6749, section 4.4). */
 function credentials(plan: OAuthPlan): OAuthFinding[] {
   const { grantType } = plan;
-  if (grantType === undefined || grantType === "authorization_code") return [];
+  if (grantType === "authorization_code") return [];
   const { clientId, clientSecret, privateKey, privateKeyFile, assertionFile } = plan;
   const assertion = plan.assertion ?? assertionFile;
   const path = ["grantType"];
+  const hasClient = clientId !== undefined || plan.clientMetadataUrl !== undefined;
+  const clientless = { path, message: `${grantType} has no client`, remedy: "Write clientId beside it." };
+  // The assertion of the identity provider is for one client (Enterprise-Managed Authorization, section 4.3).
+  if (grantType === "identity_provider") return hasClient ? [] : [clientless];
   if (grantType === "jwt_bearer") {
     // RFC 7523, section 2.1: the assertion alone is enough.
     const remedy = "Write assertionFile or assertion beside it.";
@@ -407,8 +465,7 @@ function credentials(plan: OAuthPlan): OAuthFinding[] {
       },
     ];
   }
-  if (clientId !== undefined || plan.clientMetadataUrl !== undefined || assertion !== undefined) return [];
-  return [{ path, message: `${grantType} has no client`, remedy: "Write clientId beside it." }];
+  return hasClient || assertion !== undefined ? [] : [clientless];
 }
 
 function combinations(plan: OAuthPlan): OAuthFinding[] {

@@ -10,7 +10,9 @@ import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { canonical } from "../../../shared/json.ts";
 import { APPROVE_WORDS, type Approve, approvals, type SettingsApproval } from "./exposure.ts";
 import { type InheritEnv, inheritEnvShape } from "./inherit-env.ts";
+import { isLate } from "./interpolate.ts";
 import { check, kindOf, type Mistake, mistake, warning } from "./mistakes.ts";
+import { type IdentityEntry, identityFindings, identityShape } from "./oauth-keys.ts";
 import { sandboxShape, type WrittenSandbox } from "./sandbox.ts";
 import {
   approve,
@@ -291,6 +293,14 @@ const SETTINGS = {
     preset: "",
     narrow: usersOnly("it decides which machines your servers are taken for"),
   }),
+  /** As written. */
+  identityProvider: setting<ReturnType<typeof identityShape>, IdentityEntry | undefined>(identityShape, {
+    description:
+      "Your company's identity provider: one sign-in there for all servers whose oauth.grantType is identity_provider. Its keys are those of oauth.",
+    examples: [{ issuer: "https://company.example.com", clientId: "pi" }],
+    preset: undefined,
+    narrow: usersOnly("it says who you are"),
+  }),
   maxMessageBytes: setting(() => z.int().min(1_024), {
     description: "Longest message that a server may send, in bytes.",
     examples: [67_108_864],
@@ -344,6 +354,13 @@ export function parseSettings(raw: unknown): { settings: Partial<Settings>; mist
   const wrong = new Set(
     mistakes.filter(({ severity }) => severity === "error").map(({ path }) => path[0] ?? ""),
   );
+  if (raw.identityProvider !== undefined && !wrong.has("identityProvider")) {
+    const written = raw.identityProvider as IdentityEntry;
+    const found = identityFindings(written, (text) => !isLate(text));
+    if (found.length > 0) wrong.add("identityProvider");
+    for (const { path, message, remedy } of found)
+      mistakes.push(mistake(["identityProvider", ...path], message, remedy));
+  }
   const sound = SETTING_KEYS.filter((key) => Object.hasOwn(raw, key) && !wrong.has(key));
   return { settings: Object.fromEntries(sound.map((key) => [key, raw[key]])), mistakes };
 }

@@ -73,6 +73,7 @@ async function open({
   const at: Omit<At, "auth"> = { agentDir: await tempFolder(), webs: [], told: [], notes: [] };
   const auth = createSessionAuth({
     agentDir: at.agentDir,
+    company: async () => undefined,
     resolvePlan: async () => PLAN,
     createClient: async () => {
       if (client) throw client;

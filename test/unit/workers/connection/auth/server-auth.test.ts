@@ -61,6 +61,7 @@ async function open({
   const at: Omit<At, "auth"> = { agentDir, web, plans: 0, renewing: [] };
   const auth = new ServerAuth(server, {
     agentDir,
+    company: async () => undefined,
     resolvePlan: () => {
       made.plans++;
       return plan();

@@ -53,6 +53,14 @@ const FACTS: Record<SignInProblemKind, ProblemFacts> = {
     key: "issuer",
     found: "https://b.example.com",
   },
+  "company-denied": { what: "policy 7", at: "idp.example.com" },
+  "identity-refused": { what: "expired", at: "idp.example.com" },
+  "identity-wrong": {
+    url: `${ISSUER}/token`,
+    what: "its ID token is for another client",
+    at: "idp.example.com",
+  },
+  "no-identity": { url: `${ISSUER}/token`, at: "idp.example.com" },
   "assertion-refused": {
     error: "invalid_grant",
     what: "wrong audience",
@@ -85,6 +93,15 @@ describe("explainProblem", () => {
   test("tokens.json that has expired -> its path is named", () => {
     const { message } = explained("expired", { path: "/home/me/tokens.json" });
     expect(message).toBe("linear: the tokens in /home/me/tokens.json have expired and cannot be renewed.");
+  });
+
+  test("a failure at the identity provider -> its host and its own keys are named, at a sign-in and at a request", () => {
+    const facts = { key: "oauth.clientSecret", what: "the sign-in needs it" };
+    const says =
+      "linear: settings.identityProvider.clientSecret cannot be used: the sign-in needs it (at the identity provider idp.example.com). Correct it in mcp.json.";
+    expect(describeError(explained("bad-settings", { ...facts, at: "idp.example.com" }))).toBe(says);
+    const place = { server: "linear", redact: (text: string) => text, at: "idp.example.com" };
+    expect(describeError(explainProblem(new SignInProblem("bad-settings", facts), place))).toBe(says);
   });
 
   test("a server that names no scope -> the sentence says so", () => {

@@ -78,11 +78,6 @@ describe("tokens", () => {
         { access_token: "a", token_type: "Bearer", scope: [] },
         { access_token: "a", token_type: "Bearer" },
       ],
-      [
-        "an ID token -> dropped",
-        { access_token: "a", token_type: "Bearer", id_token: 7 },
-        { access_token: "a", token_type: "Bearer" },
-      ],
       ["no access token -> as it is", { id_token: "x", scope: ["a"] }, { id_token: "x", scope: ["a"] }],
     ],
     withTokenFields,

@@ -594,6 +594,7 @@ describe("checkSecretTarget", () => {
   const ISSUER = "https://evil.example";
   const KEY = { privateKeyFile: "/key.pem" };
   const GRANT = { grantType: "jwt_bearer", assertionFile: "/a" } as const;
+  const COMPANY = { grantType: "identity_provider", clientId: "a" } as const;
   const OTHER = { acceptedIssuer: ISSUER };
   const SITE = `${ISSUER}/token`;
   const ELSEWHERE = "https://tokens.example/token";
@@ -621,6 +622,8 @@ describe("checkSecretTarget", () => {
     ["another site, proof by a ready assertion", SITE, { assertionFile: "/a" }, {}, "issuer"],
     ["another site, an assertion as the grant", SITE, { ...KEY, ...GRANT }, {}, "issuer"],
     ["another site that the user names, an assertion as the grant", SITE, { ...GRANT, issuer: ISSUER }, {}],
+    ["another site, the company's assertion", SITE, { ...KEY, ...COMPANY }, {}, "issuer"],
+    ["another site that the user names, the company's assertion", SITE, { ...COMPANY, issuer: ISSUER }, {}],
   ])("%s -> refused: %$4", (_title, token, plan, more, key) => {
     const check = () =>
       checkSecretTarget(found({ issuer: ISSUER, token_endpoint: token }, more), {

@@ -110,6 +110,7 @@ async function open({ stored, given, endpoint = issues, namesItself = false, dpo
     url,
     store: store as SignInStore,
     isMachine: false,
+    through: () => undefined,
     dpop,
     grant: async () => ({
       plan: { grantType: "authorization_code", clientRegistration: "auto" },

@@ -306,6 +306,8 @@ describe("values that cannot be used", () => {
     [{ grantType: "client_credentials", clientSecret: "s" }, ["grantType"], /has no client/],
     [{ grantType: "jwt_bearer", clientId: "a", clientSecret: "s" }, ["grantType"], /has no assertion/],
     [{ grantType: "jwt_bearer", privateKeyFile: "/k" }, ["grantType"], /has no assertion/],
+    [{ grantType: "identity_provider" }, ["grantType"], /identity_provider has no client/],
+    [{ grantType: "identity_provider", clientSecret: "s" }, ["grantType"], /has no client/],
     [{ assertion: "${ID}", assertionFile: "/t" }, ["assertionFile"], /second assertion/],
     [{ assertion: "a.b" }, ["assertion"], /does not hold a signed assertion/],
     [{ assertion: "a.b.c\u0007" }, ["assertion"], /does not hold a signed assertion/],
@@ -326,6 +328,8 @@ describe("values that cannot be used", () => {
     { assertionFile: "/t" },
     { assertion: "!print-token" },
     { assertion: "${ID}" },
+    { grantType: "identity_provider", clientId: "a" },
+    { grantType: "identity_provider", clientMetadataUrl: "https://c.test/client.json" },
     { grantType: "jwt_bearer", assertionFile: "/t" },
     { grantType: "jwt_bearer", assertion: "a.b.c", clientId: "a", clientSecret: "s" },
   ])("client_credentials, or %j -> no mistake", (keys) => {

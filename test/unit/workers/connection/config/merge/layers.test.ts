@@ -272,6 +272,24 @@ describe("the sign-in of a project's server", () => {
     },
   );
 
+  test.each([PROJECT_FILE, PROJECT_PI])(
+    "the user's sign-in at the identity provider, in $file -> left out and told; other grants stay",
+    (source) => {
+      const entry = (grantType: string) => ({
+        url: "https://x.y",
+        oauth: { clientId: "a", clientSecret: "s", grantType },
+      });
+      const merged = merge([file(source, { a: entry("identity_provider"), b: entry("client_credentials") })]);
+      expect(server(merged)?.oauth).toMatchObject({ clientId: "a", grantType: "authorization_code" });
+      expect(merged.problems).toMatchObject([
+        {
+          key: "mcpServers.a.oauth.grantType",
+          message: "a project's file may not set this: it uses your sign-in at your identity provider",
+        },
+      ]);
+    },
+  );
+
   test("the same keys in the user's own file, also if the project enables the server -> kept", () => {
     const own = file(USER, { a: { url: "https://x.y", oauth: OAUTH, enabled: false } });
     for (const merged of [merge([own]), merge([own, file(PROJECT_PI, { a: { enabled: true } })])]) {

@@ -161,6 +161,7 @@ const SETTINGS: Record<keyof typeof settingsShape, Decision<Settings>> = {
   autoAuth: usersOnly("autoAuth", true),
   tokenStore: usersOnly("tokenStore", "file", "system"),
   caFile: usersOnly("caFile", "./evil.pem"),
+  identityProvider: usersOnly("identityProvider", { issuer: "https://evil.test", clientId: "a" }),
   toolPrefix: usersOnly("toolPrefix", "none", "server"),
   proxyTool: usersOnly("proxyTool", true),
   sandbox: usersOnly("sandbox", true, false, { write: ["/"] }),

@@ -1,0 +1,236 @@
+/**
+ * Owns: servers of a company, which one sign-in at its identity provider serves (SEP-990): the sign-in, its renewal and its end in
+ * all sessions, and what the user reads if the company or a server says no.
+ */
+import { stat } from "node:fs/promises";
+import { expect, test } from "vitest";
+import { type IdentityProvider, startIdentityProvider } from "../support/identity-provider.ts";
+import { signInAs } from "../support/signing-in.ts";
+import { createPlace, type Started, start, textOf } from "../worker/support.ts";
+import {
+  authorization,
+  endedIn,
+  expectNoSecret,
+  guarded,
+  onCleanup,
+  type Servers,
+  stored,
+} from "./support.ts";
+
+const PI = "pi-at-the-company";
+const CODE = "authorization_code";
+const REFRESH = "refresh_token";
+const EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
+const BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+const MODE = 0o777;
+/** In seconds since 1970: any time that is over. */
+const LONG_AGO = 1_000_000_000;
+
+interface Company {
+  idp: IdentityProvider;
+  docs: Servers;
+  wiki: Servers;
+  at: Started;
+  host: string;
+  signIn(server?: string): ReturnType<typeof signInAs>;
+  /** Another session of the same user beside this one. */
+  beside(): Promise<Started>;
+  call(server: string, at?: Started): Promise<string>;
+  says(server: string, at?: Started): Promise<string>;
+}
+
+/** Stands in mcp.json. */
+const secretOf = (id: string): string => `5ecret-${id.length}-${"x".repeat(id.length)}`;
+
+/** A server of the company with an authorization server of its own, which trusts the identity provider. */
+async function serverOf(idp: IdentityProvider, id: string): Promise<Servers> {
+  const trusted = await authorization({ assertions: (jag, aud, client) => idp.check(jag, aud, client?.id) });
+  trusted.book.addClient({ id, secret: secretOf(id) });
+  idp.clients.set(trusted.issuer, id);
+  return { trusted, guarded: await guarded(trusted) };
+}
+
+async function company(more: { settings?: Record<string, unknown> } = {}): Promise<Company> {
+  const idp = await startIdentityProvider(PI);
+  onCleanup(() => idp.server.close());
+  const [docs, wiki] = [await serverOf(idp, "pi-at-docs"), await serverOf(idp, "pi-at-wiki")];
+  const entryOf = ({ guarded: { url } }: Servers, clientId: string) => ({
+    url,
+    oauth: { grantType: "identity_provider", clientId, clientSecret: secretOf(clientId) },
+  });
+  const entries = { docs: entryOf(docs, "pi-at-docs"), wiki: entryOf(wiki, "pi-at-wiki") };
+  const identityProvider = { issuer: idp.server.issuer, clientId: PI };
+  const place = await createPlace();
+  const settings = more.settings ?? { identityProvider };
+  const session = (): Promise<Started> => start(entries, { place, settings });
+  const at = await session();
+  return {
+    ...{ idp, docs, wiki, at, beside: session },
+    host: new URL(idp.server.issuer).host,
+    signIn: (server = "docs") => signInAs({}, { runtime: at.runtime, ended: endedIn(at) }, server),
+    call: async (server, of = at) => textOf(await of.call(server, "echo", { a: 1 })),
+    says: async (server, of = at) => {
+      const { message, remedy } = await of.failedCall(server, "echo");
+      return `${message} ${remedy}`;
+    },
+  };
+}
+
+const ANSWER = '{"a":1}';
+
+test("one sign-in at the company -> all its servers work, and no server shows a page of its own", async () => {
+  const { idp, docs, wiki, at, host, signIn, call, says } = await company();
+  expect(await says("docs")).toBe(
+    `docs: it needs a sign-in (at the identity provider ${host}). Run /mcp auth docs in Pi.`,
+  );
+  expect(await says("wiki")).toContain("it needs a sign-in");
+  const { result, opened, page } = await signIn();
+  expect(result).toEqual({ ok: true, tools: 1 });
+  expect(opened?.url).toContain(`${idp.server.origin}/authorize?`);
+  expect(opened?.codeGoesTo).toBe(host);
+  expect(page?.status).toBe(200);
+  expect([await call("docs"), await call("wiki")]).toEqual([ANSWER, ANSWER]);
+  const signedIn = { state: "signed-in", renews: true, through: host };
+  expect(await at.settled("wiki")).toMatchObject({ state: "connected", signIn: signedIn });
+  expect(idp.server.grants).toEqual([CODE, EXCHANGE, EXCHANGE]);
+  for (const { trusted, guarded: server } of [docs, wiki]) {
+    expect(trusted.grants).toEqual([BEARER]);
+    expect(trusted.asked("/authorize")).toEqual([]);
+    const exchange = idp.server.asked("/token").find(({ form }) => form.get("audience") === trusted.issuer);
+    expect(exchange?.form.get("resource")).toBe(server.url);
+  }
+  // Of the answer of the identity provider only the identity is kept.
+  const [file, ...others] = await stored(at);
+  expect(others).toEqual([]);
+  expect(file?.record).toMatchObject({ server: "settings.identityProvider", issuer: idp.server.issuer });
+  expect(idp.issues.secrets.has(String(file?.record.access_token))).toBe(true);
+  expect((await stat(file?.path ?? "")).mode & MODE).toBe(0o600);
+  const secrets = [idp, docs.trusted.book, wiki.trusted.book].flatMap((one) => [...one.secrets]);
+  await expectNoSecret(
+    { at, place: at },
+    secrets.filter((secret) => !secret.startsWith("5ecret-")),
+  );
+});
+
+test("an identity that has ended -> it is renewed once, by one session for all, and the server gets a token", async () => {
+  const { idp, docs, signIn, beside, call } = await company();
+  idp.policy = { identity: { exp: LONG_AGO } };
+  // The sign-in is good, and the identity that comes with it has ended before it is used.
+  const signing = signIn();
+  await signing;
+  expect(idp.server.grants.slice(0, 2)).toEqual([CODE, REFRESH]);
+  idp.policy = {};
+  expect(await call("docs")).toBe(ANSWER);
+  const before = idp.server.grants.filter((grant) => grant === REFRESH).length;
+  const other = await beside();
+  expect([await call("wiki"), await call("wiki", other), await call("docs", other)]).toEqual([
+    ANSWER,
+    ANSWER,
+    ANSWER,
+  ]);
+  expect(idp.server.grants.filter((grant) => grant === REFRESH)).toHaveLength(before);
+  expect(idp.server.book.reuses).toBe(0);
+  expect(docs.trusted.asked("/authorize")).toEqual([]);
+});
+
+test.each([
+  ["access_denied", "Policy 7 forbids it."],
+  ["invalid_target", "Nobody knows that server."],
+  ["unauthorized_client", "Pi is not allowed."],
+])(
+  "the company refuses the exchange with %s -> the user reads that the company does not allow it",
+  async (error, why) => {
+    const { idp, docs, host, signIn, says } = await company();
+    idp.policy = { refuses: () => [error, why] };
+    const sentence = `docs: your company does not allow it: ${why.slice(0, -1)} (at the identity provider ${host}). Ask those who manage the identity provider to allow this server for you and for Pi.`;
+    expect((await signIn()).says).toBe(sentence);
+    expect(await says("docs")).toBe(sentence);
+    expect(docs.trusted.grants).toEqual([]);
+    // Whoever manages it allows it: no new sign-in is needed.
+    idp.policy = {};
+    const again = await signIn();
+    expect(again.result).toEqual({ ok: true, tools: 1 });
+    expect(again.opened).toBeUndefined();
+  },
+);
+
+test("the company ended the session -> it is tried to renew it once, and then the user must sign in", async () => {
+  const { idp, host, docs, signIn, call, says } = await company();
+  await signIn();
+  idp.policy = { refuses: () => ["invalid_grant", "The session has ended."] };
+  docs.trusted.book.expireAll();
+  expect(await says("docs")).toBe(
+    `docs: your sign-in is not accepted any more: The session has ended (at the identity provider ${host}). Run /mcp auth docs in Pi. If that does not help, ask those who manage the identity provider.`,
+  );
+  expect(idp.server.grants).toEqual([CODE, EXCHANGE, EXCHANGE, REFRESH, EXCHANGE]);
+  idp.policy = {};
+  expect((await signIn("wiki")).result.ok).toBe(true);
+  expect(await call("docs")).toBe(ANSWER);
+});
+
+test.each<[string, IdentityProvider["policy"], RegExp]>([
+  [
+    "another audience",
+    { jag: { aud: "https://other.example" } },
+    /its assertion is for https:\/\/other\.example, and the server's/,
+  ],
+  ["two audiences", { jag: { aud: ["a", "b"] } }, /its assertion is for a, b, and the server's/],
+  [
+    "another resource",
+    { jag: { resource: "https://other.example" } },
+    /is for the resource https:\/\/other\.example/,
+  ],
+  [
+    "another client",
+    { jag: { client_id: "other" } },
+    /is for the client other, and the clientId of the server is pi-at-docs/,
+  ],
+  ["another type of token", { jagType: "at+jwt" }, /its assertion is no ID-JAG/],
+  ["another type in the answer", { answer: { issued_token_type: "x" } }, /its assertion is no ID-JAG/],
+  ["no assertion", { answer: { access_token: "opaque" } }, /its assertion is no ID-JAG/],
+])(
+  "the company's assertion has %s -> it is sent to nobody, and the user reads it",
+  async (_what, policy, says) => {
+    const { idp, docs, signIn } = await company();
+    idp.policy = policy;
+    expect((await signIn()).says).toMatch(says);
+    expect(docs.trusted.grants).toEqual([]);
+  },
+);
+
+test("a sign-out -> it ends for all servers and all sessions; the tokens are revoked", async () => {
+  const { idp, docs, wiki, at, host, signIn, beside, call, says } = await company();
+  await signIn();
+  const other = await beside();
+  expect([await call("wiki"), await call("docs", other)]).toEqual([ANSWER, ANSWER]);
+  const { text } = await at.runtime.ask("signOut", { server: "wiki" });
+  expect(text).toBe(`wiki is signed out, and so is every other server that you use through ${host}.`);
+  expect(await stored(at)).toEqual([]);
+  expect(idp.server.asked("/revoke").map(({ form }) => form.get("token_type_hint"))).toEqual([
+    "refresh_token",
+  ]);
+  for (const { trusted } of [docs, wiki]) expect(trusted.asked("/revoke")).toHaveLength(1);
+  for (const [server, session] of [
+    ["docs", at],
+    ["wiki", at],
+    ["docs", other],
+  ] as const)
+    expect(await says(server, session)).toContain("it needs a sign-in");
+  expect(await (await at.runtime.ask("signOut", { server: "wiki" })).text).toBe("wiki is not signed in.");
+});
+
+test("the identity provider sends no ID token -> the user reads it, and nothing is exchanged", async () => {
+  const { idp, host, signIn } = await company();
+  idp.policy = { identity: false };
+  expect((await signIn()).says).toBe(
+    `docs: http://${host}/token does not say who you are (it sent no id_token) (at the identity provider ${host}). Run /mcp auth docs in Pi. The scope must hold openid.`,
+  );
+  expect(idp.server.grants).toEqual([CODE]);
+});
+
+test("the settings name no identity provider -> the error says where it is missing", async () => {
+  const { says } = await company({ settings: {} });
+  expect(await says("docs")).toBe(
+    "docs: settings.identityProvider cannot be used: it is missing. Correct it in mcp.json.",
+  );
+});
