@@ -177,7 +177,7 @@ export async function oidcStory({ binding, entry, settings = {}, ...options }: O
   );
   const place = await createPlace();
   const at = await start({ [SERVER]: { url: server.url, ...entry } }, { place, settings });
-  const signIn = () => signInAs({}, { runtime: at.runtime, ended: endedIn(at) }, SERVER);
+  const signIn = (user: User = {}) => signInAs(user, { runtime: at.runtime, ended: endedIn(at) }, SERVER);
   return { oidc, guarded: server, at, place, signIn };
 }
 

@@ -13,7 +13,7 @@ import {
 } from "./recording-server.ts";
 import { type Client, type Grant, TokenBook } from "./token-book.ts";
 
-export type Endpoint = "metadata" | "register" | "authorize" | "token" | "revoke";
+export type Endpoint = "metadata" | "register" | "authorize" | "token" | "revoke" | "device";
 
 /** Answers in the place of an endpoint. False leaves the request to the endpoint. */
 export type OddAnswer = (request: Recorded, response: ServerResponse) => unknown;
@@ -52,10 +52,14 @@ export interface Behaviour {
   ) => Record<string, unknown> | [error: string, why: string];
   /** `error` of the authorization response. */
   refuses?: string;
+  /** It offers codes for another device (RFC 8628), and this changes its answer. Default: it offers none. */
+  device?: Change;
 }
 
 const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
+export const DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code";
+
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
 
@@ -162,6 +166,7 @@ export class AuthorizationServer {
     if (path === "/authorize") return ["authorize", (...sent) => this.#authorize(...sent)];
     if (path === "/token") return ["token", (...sent) => this.#token(...sent)];
     if (path === "/revoke") return ["revoke", (...sent) => this.#revoke(...sent)];
+    if (path === "/device/code") return ["device", (...sent) => this.#device(...sent)];
     return [undefined, undefined];
   }
 
@@ -172,8 +177,12 @@ export class AuthorizationServer {
       token_endpoint: `${this.origin}/token`,
       registration_endpoint: `${this.origin}/register`,
       revocation_endpoint: `${this.origin}/revoke`,
+      ...(this.behaviour.device && { device_authorization_endpoint: `${this.origin}/device/code` }),
       response_types_supported: ["code"],
-      grant_types_supported: ["authorization_code", "refresh_token", "client_credentials"],
+      grant_types_supported: [
+        ...["authorization_code", "refresh_token", "client_credentials"],
+        ...(this.behaviour.device ? [DEVICE_GRANT] : []),
+      ],
       code_challenge_methods_supported: ["S256"],
       token_endpoint_auth_methods_supported: ["none", "client_secret_basic", "client_secret_post"],
       authorization_response_iss_parameter_supported: true,
@@ -247,6 +256,10 @@ export class AuthorizationServer {
       const grant = this.book.renew(form.get("refresh_token") ?? "", client.id, rotates);
       if (!grant) throw new OAuthError(400, "invalid_grant", "The refresh token is not valid.");
       this.#sendTokens(response, grant, rotates);
+    } else if (kind === DEVICE_GRANT) {
+      const grant = this.book.redeemDevice(form.get("device_code") ?? "", client.id);
+      if (typeof grant === "string") throw new OAuthError(400, grant, "See RFC 8628, section 3.5.");
+      this.#sendTokens(response, grant, true);
     } else if (kind === "client_credentials" && client.secret !== undefined) {
       const scope = form.get("scope") ?? undefined;
       this.#sendTokens(response, { client: client.id, scope, resource, alive: true }, false);
@@ -267,6 +280,23 @@ export class AuthorizationServer {
       throw new OAuthError(400, "invalid_grant", judged ?? "No assertions here.");
     const [scope, resource] = ["scope", "resource"].map((key) => form.get(key) ?? undefined);
     this.#sendTokens(response, { client: client?.id ?? "", scope, resource, alive: true }, false);
+  }
+
+  #device(request: Recorded, response: ServerResponse): void {
+    const { form } = request;
+    const scope = form.get("scope") ?? undefined;
+    const resource = form.get("resource") ?? undefined;
+    const { id: client } = this.#clientOf(request);
+    const { deviceCode, userCode } = this.book.device({ client, scope, resource, alive: true });
+    const answer = {
+      device_code: deviceCode,
+      user_code: userCode,
+      verification_uri: `${this.origin}/device`,
+      verification_uri_complete: `${this.origin}/device?user_code=${userCode}`,
+      expires_in: 600,
+      interval: 1,
+    };
+    sendJson(response, 200, this.behaviour.device?.(answer) ?? answer);
   }
 
   #sendTokens(response: ServerResponse, grant: Grant, renewable: boolean): void {

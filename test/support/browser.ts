@@ -31,19 +31,46 @@ class Cookies {
   }
 }
 
-/** Opens the address and follows all redirects. `stopsAt`: an address that is not opened, as behind a firewall. */
-export async function browse(address: string, stopsAt?: (url: URL) => boolean): Promise<Page> {
+const valueIn = (text: string, name: string): string => new RegExp(`${name}="([^"]*)"`).exec(text)?.[1] ?? "";
+
+/** The form of a page, filled in; undefined if there is none that is posted. */
+function filledForm(text: string, fields: Record<string, string>) {
+  const form = /<form[^>]*method="post"[^>]*>[\s\S]*?<\/form>/.exec(text)?.[0];
+  if (form === undefined) return undefined;
+  const inputs = form.match(/<input[^>]*>/g) ?? [];
+  const body = new URLSearchParams();
+  for (const input of inputs) {
+    const name = valueIn(input, "name");
+    body.set(name, fields[name] ?? valueIn(input, "value"));
+  }
+  return { body, action: valueIn(form, "action") };
+}
+
+/**
+ * Opens the address and follows all redirects. `stopsAt`: an address that is not opened, as behind a firewall. `fields`: what
+ * the user writes into each form; without them none is sent.
+ */
+export async function browse(
+  address: string,
+  stopsAt?: (url: URL) => boolean,
+  fields?: Record<string, string>,
+): Promise<Page> {
   const cookies = new Cookies();
   let url = new URL(address);
-  for (let redirects = 0; redirects < MOST_REDIRECTS; redirects += 1) {
+  let body: URLSearchParams | undefined;
+  for (let steps = 0; steps < MOST_REDIRECTS; steps += 1) {
     if (stopsAt?.(url)) return { url: url.href, status: 0, text: "" };
     const cookie = cookies.header(url);
-    const response = await fetch(url, { redirect: "manual", headers: cookie === "" ? {} : { cookie } });
+    const sent = body === undefined ? {} : { method: "POST", body };
+    const headers = cookie === "" ? {} : { cookie };
+    const response = await fetch(url, { redirect: "manual", headers, ...sent });
     cookies.take(url, response);
     const location = response.headers.get("location");
-    if (location === null) return { url: url.href, status: response.status, text: await response.text() };
-    await response.body?.cancel();
-    url = new URL(location, url);
+    const text = await response.text();
+    const form = location === null && fields ? filledForm(text, fields) : undefined;
+    if (location === null && !form) return { url: url.href, status: response.status, text };
+    body = form?.body;
+    url = new URL(form?.action ?? location ?? "", url);
   }
   throw new Error(`more than ${MOST_REDIRECTS} redirects from ${address}`);
 }

@@ -15,6 +15,10 @@ export interface OidcOptions {
   clients?: Record<string, unknown>[];
   /** True: a proof of a key must hold the server's nonce (RFC 9449, section 8). Proofs without need are taken anyway. */
   nonces?: boolean;
+  /** It offers codes for another device (RFC 8628). */
+  device?: boolean;
+  /** Client metadata documents by their https addresses, which the server takes as ids of clients. */
+  documents?: Record<string, unknown>;
   /** Stands before the server: true if it has answered itself. */
   before?: (request: IncomingMessage, response: ServerResponse) => boolean;
 }
@@ -45,10 +49,31 @@ interface TokenContext {
   body?: Record<string, unknown>;
 }
 
+interface PageContext {
+  body?: unknown;
+}
+
+/** The pages of the device flow hold the form alone, which a test fills in. */
+const page = (context: PageContext, form: string): void => {
+  context.body = form;
+};
+
+/** The version of an experimental feature that the package must be told. */
+const DOCUMENT_DRAFT = "draft-02";
+
+const deviceFlow = (enabled: boolean): Record<string, unknown> => ({
+  enabled,
+  userCodeInputSource: page,
+  userCodeConfirmSource: page,
+  successSource: (context: PageContext) => page(context, "Signed in."),
+});
+
 const configuration = ({
   tokenMs = HOUR_MS,
   clients = [],
   nonces = false,
+  device = false,
+  documents,
 }: OidcOptions): Record<string, unknown> => {
   const seconds = Math.max(1, Math.ceil(tokenMs / 1_000));
   return {
@@ -60,6 +85,8 @@ const configuration = ({
       revocation: { enabled: true },
       clientCredentials: { enabled: true },
       dPoP: { enabled: true, nonceSecret: randomBytes(32), requireNonce: () => nonces },
+      deviceFlow: deviceFlow(device),
+      clientIdMetadataDocument: { enabled: documents !== undefined, ack: DOCUMENT_DRAFT },
       resourceIndicators: {
         enabled: true,
         defaultResource: () => undefined,
@@ -81,6 +108,7 @@ const configuration = ({
       Interaction: 3_600,
       IdToken: 3_600,
     },
+    fetch: async (url: string | URL) => Response.json(documents?.[String(url)]),
     issueRefreshToken: () => true,
     rotateRefreshToken: true,
     findAccount: (_context: unknown, id: string) => ({ accountId: id, claims: () => ({ sub: id }) }),
@@ -123,6 +151,11 @@ export async function startOidc(options: OidcOptions = {}): Promise<Oidc> {
       secrets.add(token);
       issuedAtMs.set(token, Date.now());
     }
+  });
+  // It names no interval, and a test would wait for five seconds each time.
+  provider.on("device_authorization.success", (_context: TokenContext, body: Record<string, unknown>) => {
+    body.interval = 1;
+    secrets.add(String(body.device_code));
   });
   provider.on("grant.error", (_context: TokenContext, error: Error) => refusals.push(error.message));
   provider.on("grant.revoked", () => {

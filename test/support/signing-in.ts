@@ -10,10 +10,13 @@ import type {
 import { browse, type Page } from "./browser.ts";
 
 type Opened = Extract<SignInStep, { step: "open" }>;
+export type Shown = Extract<SignInStep, { step: "device" }>;
 
 export interface SignedIn {
   /** Absent: the sign-in failed before an address could be opened, or needed none. */
   opened?: Opened;
+  /** Absent: no code for another device was shown. */
+  shown?: Shown;
   /** The questions that were asked, in order. */
   questions: SignInQuestion[];
   /** What the browser showed at the end. */
@@ -28,6 +31,10 @@ export interface User {
   agrees?: boolean | ((question: SignInQuestion) => boolean);
   /** Default: opens the address and follows it to its end. */
   open?: (opened: Opened) => Promise<Page | undefined>;
+  /** Whether the user wants a code for another device. Default: the entry decides. */
+  device?: boolean;
+  /** Enters the code at another device. Default: does nothing. */
+  enter?: (shown: Shown) => Promise<unknown>;
 }
 
 const MOST_QUESTIONS = 4;
@@ -53,7 +60,7 @@ export async function signInAs(
   server: string,
 ): Promise<SignedIn> {
   const questions: SignInQuestion[] = [];
-  const agreed: SignInAgreed = {};
+  const agreed: SignInAgreed = user.device === undefined ? {} : { device: user.device };
   for (;;) {
     const step = await runtime.ask("signIn", { server, agreed: { ...agreed } }).catch(asResult);
     if ("ok" in step) return { questions, result: step, says: saysOf(step) };
@@ -65,6 +72,11 @@ export async function signInAs(
       const page = await (user.open ?? (({ url }: Opened) => browse(url)))(step);
       const result = await ended(step.id);
       return { opened: step, questions, ...(page ? { page } : {}), result, says: saysOf(result) };
+    }
+    if (step.step === "device") {
+      await user.enter?.(step);
+      const result = await ended(step.id);
+      return { shown: step, questions, result, says: saysOf(result) };
     }
     questions.push(step.question);
     const { agrees = true } = user;

@@ -29,6 +29,13 @@ interface Code {
 const random = (kind: string): string => `${kind}-${randomBytes(24).toString("base64url")}`;
 const s256 = (verifier: string): string => createHash("sha256").update(verifier).digest("base64url");
 
+/** A device that waits for a person (RFC 8628). */
+interface Device {
+  grant: Grant;
+  userCode: string;
+  answer?: "agreed" | "refused";
+}
+
 export class TokenBook {
   /** Every token, code, verifier and client secret so far. */
   readonly secrets = new Set<string>();
@@ -37,6 +44,7 @@ export class TokenBook {
   registrations = 0;
   #clients = new Map<string, Client>();
   #codes = new Map<string, Code>();
+  #devices = new Map<string, Device>();
   #access = new Map<string, { grant: Grant; endsAtMs: number }>();
   #refresh = new Map<string, { grant: Grant; used: boolean }>();
 
@@ -60,6 +68,33 @@ export class TokenBook {
   /** Forgets all clients, as after a clean-up by the operator. */
   forgetClients(): void {
     this.#clients.clear();
+  }
+
+  /** The codes for a device: its own, and the one for the person. */
+  device(grant: Grant): { deviceCode: string; userCode: string } {
+    const deviceCode = this.#secret("device");
+    const userCode = `${randomBytes(2).toString("hex")}-${randomBytes(2).toString("hex")}`.toUpperCase();
+    this.#devices.set(deviceCode, { grant, userCode });
+    return { deviceCode, userCode };
+  }
+
+  /** A person enters the code at the page. False: nobody has shown it, or it was answered. */
+  answerDevice(userCode: string, answer: "agreed" | "refused"): boolean {
+    const waiting = [...this.#devices.values()].find((one) => one.userCode === userCode && !one.answer);
+    if (waiting) waiting.answer = answer;
+    return waiting !== undefined;
+  }
+
+  /** The grant of a device whose person has agreed, once; otherwise the error of RFC 8628, section 3.5. */
+  redeemDevice(
+    deviceCode: string,
+    client: string,
+  ): Grant | "authorization_pending" | "access_denied" | "invalid_grant" {
+    const found = this.#devices.get(deviceCode);
+    if (found?.grant.client !== client) return "invalid_grant";
+    if (!found.answer) return "authorization_pending";
+    this.#devices.delete(deviceCode);
+    return found.answer === "agreed" ? found.grant : "access_denied";
   }
 
   code(asked: Omit<Code, "endsAtMs">, codeMs: number): string {

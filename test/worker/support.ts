@@ -28,7 +28,7 @@ export { onCleanup } from "../support/cleanup.ts";
 export { freePort } from "../support/free-port.ts";
 export { currentCatalog, newestCatalog } from "../support/watched-runtime.ts";
 
-const root = join(import.meta.dirname, "..", "..");
+export const root = join(import.meta.dirname, "..", "..");
 export const fixtures = join(root, "test", "fixtures");
 
 /** test/support/built-setup.ts builds the packed files again if a source is newer. */

@@ -3,6 +3,7 @@
  * browser returns, or from what the person pastes on the terminal.
  */
 import { ACTIONS, type ActionName } from "../../report/actions.ts";
+import { deviceLines } from "../../report/device-code.ts";
 import { openableUrl, serverName } from "../../report/server-name.ts";
 import { ThreadsError } from "../../shared/protocol/errors.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
@@ -42,7 +43,9 @@ async function agrees(
 }
 
 async function begin(context: Context, session: CliSession, server: string): Promise<Begun> {
-  let agreed: SignInAgreed | undefined;
+  const { device, link } = context.options;
+  if (device && link) throw usage("--device and --link exclude each other.");
+  let agreed: SignInAgreed | undefined = device || link ? { device: device === true } : undefined;
   for (let count = 0; count <= QUESTIONS; count++) {
     const step = await session.runtime.ask("signIn", { server, ...(agreed ? { agreed } : {}) });
     if (step.step !== "ask") return step;
@@ -72,11 +75,14 @@ async function paste(context: Context, session: CliSession, id: string, closing:
   }
 }
 
+function checkPage(server: string, url: string): void {
+  if (openableUrl(url) !== undefined) return;
+  throw new Failure(EXIT.signIn, `${serverName(server)}: the address of its sign-in page cannot be opened.`);
+}
+
 function showPage({ console }: Context, server: string, { url, browser, listens, codeGoesTo }: Opened): void {
   const name = serverName(server);
-  if (openableUrl(url) === undefined) {
-    throw new Failure(EXIT.signIn, `${name}: the address of its sign-in page cannot be opened.`);
-  }
+  checkPage(server, url);
   const lines = [
     browser === "started"
       ? `Sign in to ${name} in the browser. If it has not opened, open this page:`
@@ -104,7 +110,7 @@ async function finish(
 ): Promise<SignInResult> {
   const closing = new AbortController();
   let timer: NodeJS.Timeout | undefined;
-  const ownMs = step.step === "open" ? Math.max(0, Math.min(step.endsInMs, LONGEST_MS)) : 0;
+  const ownMs = "endsInMs" in step ? Math.max(0, Math.min(step.endsInMs, LONGEST_MS)) : 0;
   const late = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(
       () => reject(new Failure(EXIT.timeout, `${serverName(server)}: the sign-in did not end in time.`)),
@@ -112,6 +118,10 @@ async function finish(
     );
   });
   try {
+    if (step.step === "device") {
+      checkPage(server, step.url);
+      for (const line of deviceLines(server, step, (address) => address)) context.console.warn(line);
+    }
     if (step.step === "open") {
       showPage(context, server, step);
       // A failure of the pasting leaves the browser's way open.

@@ -209,6 +209,8 @@ export interface SignInAgreed {
   endpoints?: string;
   /** Whether Pi's own sign-in may be moved into this extension's store. */
   fromPi?: boolean;
+  /** The user wants a code for another device, or none; in place of `deviceCode` in the server's entry. */
+  device?: boolean;
 }
 
 /** A question to the user before the sign-in goes on. `text`: all that the user must know, in one line. */
@@ -236,6 +238,20 @@ export type SignInStep =
       /** False: nothing listens at the redirect URI, so the user must paste the address. */
       listens: boolean;
       /** The sign-in ends by itself after this time. */
+      endsInMs: number;
+    }
+  /** The user enters a code at another device (RFC 8628). The end is told by a `sign-in` event with this `id`. */
+  | {
+      step: "device";
+      id: string;
+      /** The page for the code. */
+      url: string;
+      /** Printable ASCII. */
+      userCode: string;
+      /** A page of the same origin that has the code already. Absent: there is none. */
+      urlWithCode?: string;
+      /** Host that gave the code. */
+      codeFrom: string;
       endsInMs: number;
     };
 

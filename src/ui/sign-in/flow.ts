@@ -17,6 +17,8 @@ import { orAborted, screenOf } from "../dialog.ts";
 import type { SignInHost, SignIns } from "./host.ts";
 import {
   again,
+  DEVICE,
+  deviceText,
   dialogText,
   endText,
   fitsDialog,
@@ -61,12 +63,14 @@ async function agrees(
   return (await orAborted(ctx.ui.select(`${title}\n${text}`, [...TRUST], { signal: cut }), cut)) === TRUST[1];
 }
 
-/** Begins the sign-in and hands the user's answers on. Undefined: the user refused. */
+type Begun = Exclude<SignInStep, { step: "ask" }>;
+
+/** Begins the sign-in and hands the user's answers on. `agreed`: before any question. Undefined: the user refused. */
 async function begin(
   server: string,
   { ctx, host, cut }: FlowOptions,
-): Promise<Exclude<SignInStep, { step: "ask" }> | undefined> {
-  let agreed: SignInAgreed | undefined;
+  agreed: SignInAgreed | undefined,
+): Promise<Begun | undefined> {
   for (let asked = 0; asked <= QUESTIONS; asked++) {
     const step = await orAborted(host.ask("signIn", { server, ...(agreed ? { agreed } : {}) }), cut);
     if (step === undefined) throw cutOff();
@@ -82,18 +86,45 @@ async function begin(
   throw new ThreadsError("internal", "The sign-in asks the same question again and again.");
 }
 
+type Conversation = FlowOptions & { closing: AbortSignal };
+
+function openable(address: string): string {
+  const url = openableUrl(address);
+  if (url !== undefined) return url;
+  throw new ThreadsError("connect_failed", "The address of its sign-in page cannot be opened.", {
+    remedy: "Only its operator can change that.",
+  });
+}
+
+/** Shows the code for another device until `closing` aborts. `link`: the user wants a link instead. */
+async function showCode(
+  server: string,
+  step: Extract<SignInStep, { step: "device" }>,
+  { ctx, closing }: Conversation,
+): Promise<boolean | "link"> {
+  const url = openable(step.url);
+  const screen = screenOf(ctx);
+  if (!screen || !fitsDialog(url, screen)) {
+    ctx.ui.notify(noticeText(server, url, screen, step.userCode), "info");
+  }
+  const title = deviceText(server, step, screen);
+  for (let shown = 0; shown < PASTES; shown++) {
+    const dialog = ctx.ui.select(title, [...DEVICE], { signal: closing });
+    const choice: unknown = await orAborted(dialog, closing);
+    if (closing.aborted) return true;
+    if (choice === DEVICE[1]) return "link";
+    if (choice !== DEVICE[0]) return false;
+  }
+  return false;
+}
+
 /** Shows the link until the user has pasted something that fits, or `closing` aborts. False: the user cancelled. */
 async function converse(
   server: string,
   step: Extract<SignInStep, { step: "open" }>,
-  { ctx, host, closing }: FlowOptions & { closing: AbortSignal },
+  { ctx, host, closing }: Conversation,
 ): Promise<boolean> {
-  const url = openableUrl(step.url);
-  if (url === undefined) {
-    throw new ThreadsError("connect_failed", "The address of its sign-in page cannot be opened.", {
-      remedy: "Only its operator can change that.",
-    });
-  }
+  const url = openable(step.url);
   const screen = screenOf(ctx);
   // Past `notify`, which removes links. The address holds nothing that a terminal acts on.
   if (!screen || !fitsDialog(url, screen)) ctx.ui.notify(noticeText(server, url, screen), "info");
@@ -122,12 +153,15 @@ async function problemOf(
   return (await orAborted(host.ask("pasteSignIn", { id, text }), closing))?.problem;
 }
 
-/** Waits for the end that the worker tells, while the user sees the dialog. Undefined: the user cancelled. */
+/**
+ * Waits for the end that the worker tells, while the user sees the dialog. Undefined: the user cancelled; `link`: the same, for
+ * a sign-in with a link.
+ */
 async function finish(
   server: string,
-  step: Exclude<SignInStep, { step: "ask" }>,
+  step: Begun,
   options: FlowOptions,
-): Promise<SignInResult | undefined> {
+): Promise<SignInResult | "link" | undefined> {
   const { host, cut, listen } = options;
   const closing = new AbortController();
   const close = (): void => closing.abort();
@@ -140,14 +174,17 @@ async function finish(
     result = end.result;
     close();
   });
-  const ownMs = step.step === "open" ? Math.max(0, Math.min(step.endsInMs, LONGEST_MS)) : 0;
+  const ownMs = "endsInMs" in step ? Math.max(0, Math.min(step.endsInMs, LONGEST_MS)) : 0;
   const timer = setTimeout(close, ownMs + (host.graceMs ?? GRACE_MS)).unref();
   cut.addEventListener("abort", close, { once: true });
   if (cut.aborted) close();
   try {
-    const wanted =
-      step.step !== "open" || (await converse(server, step, { ...options, closing: closing.signal }));
-    if (!wanted) return undefined;
+    const shown = { ...options, closing: closing.signal };
+    if (step.step === "open" && !(await converse(server, step, shown))) return undefined;
+    if (step.step === "device") {
+      const wanted = await showCode(server, step, shown);
+      if (wanted !== true) return wanted || undefined;
+    }
     await closed;
     if (result) return result;
     if (cut.aborted) throw cutOff();
@@ -166,10 +203,14 @@ async function finish(
 /** Rejects if the sign-in could not begin, or was cut off. Every other end is told to the user. */
 export async function runFlow(server: string, options: FlowOptions): Promise<Outcome> {
   const { ctx, host } = options;
-  const step = await begin(server, options);
-  const result = step && (await finish(server, step, options));
+  const run = async (agreed?: SignInAgreed): ReturnType<typeof finish> => {
+    const step = await begin(server, options, agreed);
+    return step && finish(server, step, options);
+  };
+  const first = await run();
+  const result = first === "link" ? await run({ device: false }) : first;
   if (host.over()) return "failed";
-  if (!result) {
+  if (!result || result === "link") {
     notify(ctx, problemText(server, "the sign-in is cancelled."), "info");
     return "declined";
   }

@@ -1,4 +1,5 @@
 /** What the user reads of a sign-in. Names and texts of servers are cleaned and bounded here. Pure. */
+import { deviceLines } from "../../report/device-code.ts";
 import { errorLine } from "../../report/search.ts";
 import { serverName } from "../../report/server-name.ts";
 import { messageOf, type WireError } from "../../shared/protocol/errors.ts";
@@ -17,11 +18,15 @@ const AROUND_ROWS = 18;
 const FEWEST_ROWS = 3;
 
 type OpenStep = Extract<SignInStep, { step: "open" }>;
+type DeviceStep = Extract<SignInStep, { step: "device" }>;
 
 export const again = (server: string): string => `/mcp auth ${serverName(server)} begins it again.`;
 
 /** The answers where a server chose the addresses, with the safe one first. */
 export const TRUST = ["No, do not sign in", "Yes, I trust that"] as const;
+
+/** The answers below a code for another device. Who has entered it there may press Enter here, which changes nothing. */
+export const DEVICE = ["Go on waiting", "Sign in with a link instead"] as const;
 
 const TITLES: Readonly<Record<SignInQuestion["about"], string>> = {
   issuer: "Sign in to $ with this authorization server?",
@@ -37,9 +42,10 @@ export function questionText(server: string, { about, text }: SignInQuestion): [
 export const fitsDialog = (url: string, screen: Screen | undefined): boolean =>
   screen === undefined || rowsOf(url, screen.columns) <= Math.max(screen.rows - AROUND_ROWS, FEWEST_ROWS);
 
-export function noticeText(server: string, url: string, screen: Screen | undefined): string {
+export function noticeText(server: string, url: string, screen: Screen | undefined, code?: string): string {
   const address = screen === undefined ? url : terminalLink(url, url);
-  return `The sign-in page of ${serverName(server)}:\n${address}`;
+  const withCode = code === undefined ? "" : `, with the code ${code}`;
+  return `The sign-in page of ${serverName(server)}${withCode}:\n${address}`;
 }
 
 /**
@@ -69,6 +75,12 @@ export function dialogText(
   );
   return lines.join("\n");
 }
+
+export const deviceText = (server: string, step: DeviceStep, screen: Screen | undefined): string =>
+  deviceLines(server, step, (address) => {
+    if (!fitsDialog(address, screen)) return undefined;
+    return screen ? terminalLink(address, address) : address;
+  }).join("\n");
 
 export const problemText = (server: string, problem: string): string =>
   `${serverName(server)}: ${oneLine(problem, PROBLEM_CHARS)}`;

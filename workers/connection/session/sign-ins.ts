@@ -27,7 +27,7 @@ export interface SessionSignInsOptions {
   log: Log;
   emit: (event: WorkerEvent) => void;
   supervisor: () => Supervisor;
-  settings: () => Pick<Settings, "caFile" | "identityProvider" | "tokenStore">;
+  settings: () => Pick<Settings, "caFile" | "clientMetadataUrl" | "identityProvider" | "tokenStore">;
   /** Fires when the session ends. */
   signal: AbortSignal;
 }
@@ -48,7 +48,11 @@ export function openSessionAuth(options: SessionSignInsOptions): SessionAuth {
     resolvePlan: async (server, during) => {
       const { resolveOAuth } = await loadValues();
       const either = AbortSignal.any([signal, during]);
-      return resolveOAuth(server.definition, resolveOptions(options, server, either));
+      const { clientMetadataUrl } = settings();
+      return resolveOAuth(server.definition, {
+        ...resolveOptions(options, server, either),
+        clientMetadataUrl,
+      });
     },
     // Node's HTTP takes 15 ms to load.
     company: createCompany(options),

@@ -180,18 +180,21 @@ export const isVouched = (plan: OAuthPlan, { acceptedIssuer }: Discovered): bool
  * A secret or an assertion of the configuration is for the server's own site, or for an authorization server that the configuration
  * names. Metadata of a server could otherwise name any other place for it. On one machine all ports count as one site: a
  * local server is as free to ask for the secret at its own port. A private key is never sent, and what it signs is for the
- * issuer alone, if that is found under its own address. Throws `SignInProblem` "secret-elsewhere".
+ * issuer alone, if that is found under its own address. `key`: the endpoint that would get it. Throws `SignInProblem`
+ * "secret-elsewhere".
  */
 export function checkSecretTarget(
   discovered: Discovered,
   { plan, url }: { plan: OAuthPlan; url: URL },
+  key: "token_endpoint" | "device_authorization_endpoint" = "token_endpoint",
 ): void {
   const { metadata, foundAt, acceptedIssuer } = discovered;
-  if (metadata.token_endpoint === undefined || isVouched(plan, discovered)) return;
+  const address = metadata[key];
+  if (address === undefined || isVouched(plan, discovered)) return;
   const isGrant = plan.grantType === "jwt_bearer" || plan.grantType === "identity_provider";
   const isSigned = !isGrant && (plan.privateKey ?? plan.privateKeyFile) !== undefined;
   const isForIssuer = isSigned && acceptedIssuer === undefined;
-  const target = new URL(metadata.token_endpoint);
+  const target = new URL(address);
   if (isForIssuer || isSameSite(url, target) || (isLoopback(url) && isLoopback(target))) return;
   // Whoever calls itself the named issuer may be another one, but what goes to that issuer's own site is safe.
   if (plan.issuer !== undefined && URL.canParse(plan.issuer) && isSameSite(new URL(plan.issuer), target))

@@ -263,7 +263,7 @@ interface MetadataContext {
   /** Address of the metadata. Requests have allowed it. */
   from: URL;
   server: URL;
-  plan: Pick<OAuthPlan, "grantType">;
+  plan: Pick<OAuthPlan, "grantType" | "deviceCode">;
   onNote: (note: string) => void;
 }
 
@@ -290,24 +290,31 @@ export function lacksIssuer(fields: Fields): string | undefined {
     : "it names no issuer";
 }
 
+/** `from`: the address that names another one. */
+type Named = Pick<MetadataContext, "from" | "server">;
+
 /** The browser opens this address, so no connection checks it. The host of the metadata has been checked already. */
-const sendsInside = (url: URL, { from, server }: MetadataContext): boolean =>
+const sendsInside = (url: URL, { from, server }: Named): boolean =>
   namesPrivateHost(url) && hostOf(url) !== hostOf(from) && !namesPrivateHost(server);
 
-/** What is wrong with an endpoint: it must be an absolute address without a fragment (RFC 6749, section 3.1). */
-function endpointProblem(key: string, value: unknown, context: MetadataContext): SignInProblem | undefined {
+/** An absolute address to which something may be sent. Throws `SignInProblem`: bad-answer, not-https. */
+function addressIn(key: string, value: unknown, { from }: Named): URL {
   const text = readAddress(value);
   // `https:as.com` is an address for a browser, but for no other program that reads the stored sign-in.
   if (text === undefined || !URL.canParse(text) || /^https?:(?!\/\/)/i.test(text)) {
-    return badAnswer(context.from, `its ${key} is not an address`);
+    throw badAnswer(from, `its ${key} is not an address`);
   }
   const url = new URL(text);
   const problem = addressProblem(url);
-  if (problem) return problem;
-  if (url.hash !== "") return badAnswer(context.from, `its ${key} has a fragment`);
-  return key === "authorization_endpoint" && sendsInside(url, context)
-    ? new SignInProblem("private-address", { url: shownAddress(url) })
-    : undefined;
+  if (problem) throw problem;
+  return url;
+}
+
+/** The address of a page for the user's browser. Throws `SignInProblem`: bad-answer, not-https, private-address. */
+export function pageIn(key: string, value: unknown, named: Named): URL {
+  const url = addressIn(key, value, named);
+  if (sendsInside(url, named)) throw new SignInProblem("private-address", { url: shownAddress(url) });
+  return url;
 }
 
 /** Without a usable registration or revocation a sign-in still works, by a configured client and without revocation. */
@@ -319,13 +326,19 @@ function endpointIn(
 ): Record<string, string> {
   const value = fields[key] ?? undefined;
   if (value === undefined && isOptional) return {};
-  const missing = { what: key, url: shownAddress(context.from) };
-  const problem =
-    value === undefined ? new SignInProblem("no-endpoint", missing) : endpointProblem(key, value, context);
-  if (problem === undefined) return { [key]: String(value) };
-  if (!isOptional) throw problem;
-  context.onNote(`has a ${key} that is not used (${problem.kind})`);
-  return {};
+  try {
+    if (value === undefined) {
+      throw new SignInProblem("no-endpoint", { what: key, url: shownAddress(context.from) });
+    }
+    const url = (key === "authorization_endpoint" ? pageIn : addressIn)(key, value, context);
+    // RFC 6749, section 3.1.
+    if (url.hash !== "") throw badAnswer(context.from, `its ${key} has a fragment`);
+  } catch (error) {
+    if (!isOptional || !(error instanceof SignInProblem)) throw error;
+    context.onNote(`has a ${key} that is not used (${error.kind})`);
+    return {};
+  }
+  return { [key]: String(value) };
 }
 
 /**
@@ -351,13 +364,14 @@ export function readServer(fields: Fields, context: MetadataContext): Authorizat
   });
   const flags = FLAGS.filter((key) => readFlag(fields[key])).map((key) => [key, true] as const);
   const found: Partial<AuthorizationServer> = Object.fromEntries([...lists, ...flags]);
-  const withBrowser = needsUser(context.plan);
+  const withBrowser = needsUser(context.plan) && context.plan.deviceCode !== true;
   if (withBrowser) checkPkce(found.code_challenge_methods_supported, context);
   return {
     ...found,
     issuer: readAddress(fields.issuer) ?? "",
     ...endpointIn(fields, "token_endpoint", context),
     ...(withBrowser ? endpointIn(fields, "authorization_endpoint", context) : {}),
+    ...endpointIn(fields, "device_authorization_endpoint", context, true),
     ...endpointIn(fields, "registration_endpoint", context, true),
     ...endpointIn(fields, "revocation_endpoint", context, true),
   };

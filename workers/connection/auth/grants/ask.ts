@@ -55,6 +55,9 @@ export interface PendingAuthorization {
   dpopKey?: DpopKey | undefined;
 }
 
+/** Who gets the tokens of a sign-in, and for what. */
+export type Receiver = Pick<PendingAuthorization, "discovered" | "client" | "scope" | "dpopKey">;
+
 /** What the server says in place of what it was asked for. `error` and `what` are bounded and hold no secret. */
 interface Refusal {
   status: number;
@@ -91,6 +94,7 @@ interface Question<T> {
 const SECRET_FIELDS = [
   "code",
   "code_verifier",
+  "device_code",
   "refresh_token",
   "client_secret",
   "client_assertion",
@@ -175,6 +179,7 @@ export async function ask<T>(question: Question<T>): Promise<T> {
 
 type EndpointKey =
   | "authorization_endpoint"
+  | "device_authorization_endpoint"
   | "token_endpoint"
   | "registration_endpoint"
   | "revocation_endpoint";
@@ -207,6 +212,13 @@ const OF_ALL: Table = {
 const OF = {
   authorization: { ...OF_ALL, access_denied: "denied" },
   code: { ...OF_ALL, invalid_grant: "code-refused" },
+  // RFC 8628, section 3.5. Whoever asks for the tokens knows what "authorization_pending" and "slow_down" mean.
+  device: {
+    ...OF_ALL,
+    access_denied: "denied",
+    expired_token: "timed-out",
+    invalid_grant: "code-refused",
+  },
   refresh: { ...OF_ALL, invalid_grant: "refresh-refused" },
   client: OF_ALL,
   // RFC 7523, section 3.1.

@@ -235,16 +235,24 @@ function storedClient({ stored, reuse, redirectUri }: WantedClient, now: number)
   return stored.secretExpiresAt !== undefined && stored.secretExpiresAt <= now ? undefined : stored;
 }
 
-/** The client whose id is the address of its description (Client ID Metadata Documents). */
-function documentClient(plan: OAuthPlan, { metadata }: Discovered): ClientRecord | undefined {
-  const { clientMetadataUrl: id, clientRegistration } = plan;
-  if (clientRegistration === "cimd" && id === undefined) {
+/** Whether a client without an id is known by its description (Client ID Metadata Documents), and not registered. */
+export const usesDocument = (
+  { clientMetadataUrl, clientRegistration: way }: OAuthPlan,
+  { metadata }: Pick<Discovered, "metadata">,
+): boolean =>
+  way === "cimd" ||
+  (way === "auto" &&
+    clientMetadataUrl !== undefined &&
+    metadata.client_id_metadata_document_supported === true);
+
+/** The client whose id is the address of its description. */
+function documentClient(plan: OAuthPlan, discovered: Discovered): ClientRecord | undefined {
+  const { clientMetadataUrl: id } = plan;
+  if (!usesDocument(plan, discovered)) return undefined;
+  if (id === undefined) {
     const what = 'with "clientRegistration": "cimd" it is needed';
     throw new SignInProblem("bad-settings", { key: "oauth.clientMetadataUrl", what });
   }
-  if (id === undefined || clientRegistration === "dcr") return undefined;
-  const isKnown = metadata.client_id_metadata_document_supported === true;
-  if (clientRegistration === "auto" && !isKnown) return undefined;
   return { id, method: hasAssertion(plan) ? "private_key_jwt" : "none", kind: "metadata-document" };
 }
 
@@ -268,6 +276,8 @@ interface Registration {
   discovered: Discovered;
   redirectUri: string;
   scope: string | undefined;
+  /** The client will ask for codes for another device as well (RFC 8628). */
+  forDevice?: boolean;
 }
 
 type Metadata = Parameters<typeof dynamicClientRegistrationRequest>[1];
@@ -282,8 +292,15 @@ const PRINTABLE = /^[ -~]+$/;
 /** Errors after which less may be accepted. */
 const TRY_LESS = new Set(["invalid_client_metadata", "invalid_scope"]);
 
+/** RFC 8628, section 3.4. */
+export const DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code";
+
+const deviceGrant = ({ forDevice }: Registration): string[] => (forDevice ? [DEVICE_GRANT] : []);
+
 /** What an authorization server needs to know of a client, and nothing that it may refuse. */
-function leastMetadata({ discovered: { metadata }, redirectUri }: Registration, plan: OAuthPlan): Metadata {
+function leastMetadata(wanted: Registration, plan: OAuthPlan): Metadata {
+  const { discovered, redirectUri } = wanted;
+  const { metadata } = discovered;
   const grants = metadata.grant_types_supported;
   return {
     // OpenID Connect Registration, section 2: a native client may use http on loopback and own schemes, not https.
@@ -293,6 +310,7 @@ function leastMetadata({ discovered: { metadata }, redirectUri }: Registration, 
     grant_types: [
       "authorization_code",
       ...(!grants || grants.includes("refresh_token") ? ["refresh_token"] : []),
+      ...deviceGrant(wanted),
     ],
     response_types: ["code"],
     token_endpoint_auth_method: registeredMethod(metadata),
@@ -301,7 +319,7 @@ function leastMetadata({ discovered: { metadata }, redirectUri }: Registration, 
 
 const fullMetadata = (wanted: Registration, plan: OAuthPlan): Metadata => ({
   ...leastMetadata(wanted, plan),
-  grant_types: ["authorization_code", "refresh_token"],
+  grant_types: ["authorization_code", "refresh_token", ...deviceGrant(wanted)],
   ...(plan.clientUri !== undefined && { client_uri: plan.clientUri }),
   ...(plan.logoUri !== undefined && { logo_uri: plan.logoUri }),
   ...(wanted.scope !== undefined && { scope: wanted.scope }),

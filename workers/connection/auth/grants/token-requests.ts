@@ -104,7 +104,7 @@ interface TokenRequest {
  * With a key in the context, each request has a proof of its own (RFC 9449, section 5). A request whose proof is refused has
  * done nothing: it is sent again with the nonce or the time that the answer names (section 8).
  */
-async function askForTokens(request: TokenRequest, context: GrantContext): Promise<TokenAnswer> {
+export async function askForTokens(request: TokenRequest, context: GrantContext): Promise<TokenAnswer> {
   const { dpopKey } = context;
   if (dpopKey === undefined) return askOnce(request, context);
   const { PROOF_REPEATS, proverOf } = await import("../requests/dpop.ts");
@@ -143,7 +143,7 @@ async function askOnce(
   });
 }
 
-const resourceOf = (resource: string | undefined): Record<string, string> =>
+export const resourceOf = (resource: string | undefined): Record<string, string> =>
   resource === undefined ? {} : { resource };
 
 /**

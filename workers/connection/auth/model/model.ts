@@ -281,6 +281,10 @@ const WORDS = {
     "If it publishes other metadata, write their address as oauth.authServerMetadataUrl.",
     "connect_failed",
   ],
+  "no-device-code": [
+    "its authorization server offers no sign-in with a code for another device",
+    "Sign in without that: without --device, and without deviceCode in oauth.",
+  ],
   "port-in-use": [
     ({ port }) => `another program uses port ${port}, on which the browser must answer`,
     (facts) => `End that program, or change oauth.callbackPort. ${again(facts)}`,

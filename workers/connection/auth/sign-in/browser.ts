@@ -73,16 +73,27 @@ function start(
   });
 }
 
-/** Never rejects: a browser that cannot be started is a note, and the user opens the address. */
-export async function openBrowser(url: string, options: BrowserOptions): Promise<"started" | "none"> {
-  const { env: base, platform, onNote } = options;
-  if (!isOpenable(URL.parse(url))) return "none";
-  const { href } = new URL(url);
+/** The programs for the address that are on this machine, in the order in which to try them. */
+async function* findOpeners(url: string, { env: base, platform }: Pick<BrowserOptions, "env" | "platform">) {
   const independentOf = { cwd: process.cwd(), home: homedir() };
   const env = childEnvironment({ base, own: {}, platform, independentOf });
-  for (const opener of openersFor(href, { env: base, platform })) {
+  for (const opener of openersFor(url, { env: base, platform })) {
     const program = await findHere(opener.command, { env, cwd: "/" });
-    if (program === undefined) continue;
+    if (program !== undefined) yield { program, opener, env };
+  }
+}
+
+/** Whether there is a program that can be told to open an address. It is not started. Never rejects. */
+export async function hasBrowser(options: Pick<BrowserOptions, "env" | "platform">): Promise<boolean> {
+  for await (const _found of findOpeners("https://localhost/", options)) return true;
+  return false;
+}
+
+/** Never rejects: a browser that cannot be started is a note, and the user opens the address. */
+export async function openBrowser(url: string, options: BrowserOptions): Promise<"started" | "none"> {
+  const { onNote } = options;
+  if (!isOpenable(URL.parse(url))) return "none";
+  for await (const { program, opener, env } of findOpeners(new URL(url).href, options)) {
     try {
       await start(program, opener, env, onNote);
       return "started";

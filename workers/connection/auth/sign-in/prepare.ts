@@ -11,9 +11,10 @@ import { oneLine } from "../../../../src/shared/text/unprintable.ts";
 import { known } from "../../../shared/json.ts";
 import { settledWithin } from "../../../shared/pace/abort.ts";
 import { discover, isSameSite, isVouched, promisesIssuer } from "../discovery/discovery.ts";
-import type { GrantContext, PendingAuthorization } from "../grants/ask.ts";
+import type { GrantContext, PendingAuthorization, Receiver } from "../grants/ask.ts";
 import { type AuthorizationAnswer, beginAuthorization, chooseScope } from "../grants/authorize.ts";
-import { clientFor } from "../grants/client.ts";
+import { clientFor, DEVICE_GRANT, usesDocument } from "../grants/client.ts";
+import type { PendingDevice } from "../grants/device.ts";
 import { finishAuthorization } from "../grants/token-requests.ts";
 import {
   type AuthChallenge,
@@ -25,7 +26,7 @@ import {
   type TokenAnswer,
 } from "../model/model.ts";
 import type { SignInStore } from "../store/store.ts";
-import { openBrowser } from "./browser.ts";
+import { hasBrowser, openBrowser } from "./browser.ts";
 import type { Listeners, Listening } from "./callback.ts";
 import { listenAndRegister } from "./redirect.ts";
 
@@ -53,6 +54,8 @@ export interface SignInTarget extends GrantContext {
 const FLOWS = 8;
 /** From the opened browser to its answer. */
 const FLOW_MS = 5 * 60_000;
+/** From the code for another device to the user's answer there. Servers allow 5 to 30 minutes. */
+const DEVICE_MS = 15 * 60_000;
 /** Everything before the browser opens, and again the exchange of the code. */
 const TALK_MS = 20_000;
 /** The part before the browser in which the stored sign-in may renew itself. */
@@ -68,10 +71,14 @@ export const PARTS = {
   chooseScope,
   beginAuthorization,
   finishAuthorization,
+  hasBrowser,
   openBrowser,
   limits: {
     flows: FLOWS,
     flowMs: FLOW_MS,
+    deviceMs: DEVICE_MS,
+    /** The unit in which a server counts the time between two questions. */
+    secondMs: 1_000,
     talkMs: TALK_MS,
     renewMs: RENEW_MS,
     pageMs: PAGE_MS,
@@ -91,13 +98,23 @@ export type Prepared =
       listening?: Listening;
       /** The dynamic client was registered by an earlier sign-in, and may be gone at the authorization server. */
       isOldClient: boolean;
-    };
+    }
+  /** The user enters a code at another device. */
+  | { kind: "device"; pending: PendingDevice };
 
-interface Preparation {
+export interface Preparation {
   target: SignInTarget;
   agreed: SignInAgreed;
-  /** `target`'s, with requests that end with this sign-in. */
+  /** `target`'s, with requests that end with this sign-in, and with what the user wants of `deviceCode`. */
   context: GrantContext;
+  env: Readonly<Record<string, string | undefined>>;
+  platform: NodeJS.Platform;
+  /** Undefined: there is no code, and the sign-in goes on with a link. */
+  prepareDevice(
+    preparation: Preparation,
+    discovered: Discovered,
+    old: SignInRecord | undefined,
+  ): Promise<Prepared | undefined>;
   parts: SignInParts;
   listeners: Listeners;
   /** A dynamic client with which the last sign-in was not finished. */
@@ -109,7 +126,7 @@ interface Preparation {
 const ISSUER_CHARS = 300;
 const EXPECTED_CHARS = 200;
 
-const tellSecrets = (
+export const tellSecrets = (
   { access_token, refresh_token, client, dpopKey }: Partial<SignInRecord>,
   onSecret: (secret: string) => void,
 ): void => {
@@ -162,16 +179,14 @@ function issuerQuestion(
 /** A challenge that wants more scope is not met by tokens that exist already. */
 const isStepUp = ({ challenge }: SignInTarget): boolean => challenge?.error === "insufficient_scope";
 
-async function authorize(
-  preparation: Preparation,
+/** The stored client, whether it may be used again, and the scope to ask for. */
+export function wantedOf(
+  { target, context: { plan }, parts, deadClient }: Preparation,
   discovered: Discovered,
   old: SignInRecord | undefined,
-): Promise<Prepared> {
-  const { target, context, parts, listeners, listenSignal, deadClient } = preparation;
-  const { plan, onNote } = context;
-  const { issuer } = discovered.metadata;
+) {
   // Clients belong to their authorization server (MCP 2026-07-28, authorization binding).
-  const stored = old?.issuer === issuer ? old.client : undefined;
+  const stored = old?.issuer === discovered.metadata.issuer ? old.client : undefined;
   const reuse = stored === undefined || stored.id !== deadClient;
   const scope = parts.chooseScope({
     plan,
@@ -180,9 +195,22 @@ async function authorize(
     requested: stored && isStepUp(target) ? old?.requestedScope : undefined,
     granted: stored && isStepUp(target) ? old?.scope : undefined,
   });
+  return { stored, reuse, scope };
+}
+
+async function authorize(
+  preparation: Preparation,
+  discovered: Discovered,
+  old: SignInRecord | undefined,
+): Promise<Prepared> {
+  const { target, context, parts, listeners, listenSignal } = preparation;
+  const { plan, onNote } = context;
+  const { issuer } = discovered.metadata;
+  const { stored, reuse, scope } = wantedOf(preparation, discovered, old);
+  const hasDocument = usesDocument(plan, discovered);
   const sendsIssuer = discovered.metadata.authorization_response_iss_parameter_supported === true;
   const { client, redirectUri, listening } = await listenAndRegister(
-    { plan, server: target.server, issuer, stored: reuse ? stored : undefined, sendsIssuer },
+    { plan, server: target.server, issuer, stored: reuse ? stored : undefined, sendsIssuer, hasDocument },
     { listeners, signal: listenSignal, onNote },
     (uri) => parts.clientFor({ discovered, redirectUri: uri, scope, stored, reuse }, context),
   );
@@ -233,6 +261,11 @@ export async function prepare(preparation: Preparation): Promise<Prepared> {
     throw error;
   }
   signal.throwIfAborted();
+  if (await wantsDevice(preparation, discovered)) {
+    const prepared = await preparation.prepareDevice(preparation, discovered, record);
+    if (prepared) return prepared;
+    signal.throwIfAborted();
+  }
   const { server, isOwnPlan } = target;
   const mixUp = mixUpOf(discovered, { server, plan: context.plan, isOwnPlan });
   if (mixUp === undefined) return authorize(preparation, discovered, record);
@@ -240,6 +273,22 @@ export async function prepare(preparation: Preparation): Promise<Prepared> {
   if (agreed.endpoints !== mixUp.question.endpoints) return { kind: "ask", question: mixUp.question };
   const isDue = await parts.promisesIssuer(mixUp.page, context.requests);
   return authorize(preparation, isDue ? withIssuerDue(discovered) : discovered, record);
+}
+
+/**
+ * Whether the user signs in with a code for another device: if the user wants that, or no browser can be opened here and the
+ * authorization server offers it (RFC 8628, section 4). Throws `SignInProblem` "no-device-code".
+ */
+async function wantsDevice(
+  { context: { plan }, parts, env, platform }: Preparation,
+  { metadata }: Discovered,
+): Promise<boolean> {
+  const isOffered = metadata.device_authorization_endpoint !== undefined;
+  if (plan.deviceCode === true && !isOffered) throw new SignInProblem("no-device-code");
+  if (plan.deviceCode !== undefined) return plan.deviceCode;
+  const grants = metadata.grant_types_supported;
+  if (!isOffered || (grants && !grants.includes(DEVICE_GRANT))) return false;
+  return !(await parts.hasBrowser({ env, platform }));
 }
 
 /**
@@ -264,7 +313,7 @@ export function mixUpOf(
 /** `nowMs`: milliseconds since the epoch. */
 export function recordOf(
   target: Pick<SignInTarget, "server" | "url" | "keeper">,
-  { discovered, client, scope, dpopKey }: PendingAuthorization,
+  { discovered, client, scope, dpopKey }: Receiver,
   tokens: TokenAnswer,
   nowMs: number,
 ): SignInRecord {
@@ -300,6 +349,13 @@ export function recordOf(
   };
 }
 
+/** The record of tokens that have just come. No text shows them from now on. */
+export function receive(target: SignInTarget, pending: Receiver, tokens: TokenAnswer): SignInRecord {
+  const record = recordOf(target, pending, tokens, Date.now());
+  tellSecrets(record, target.onSecret);
+  return record;
+}
+
 /** Throws `SignInProblem`. A code is sent once: a second time would end the tokens of the first (RFC 6749, section 4.1.2). */
 export async function exchange(
   target: SignInTarget,
@@ -312,8 +368,5 @@ export async function exchange(
 ): Promise<SignInRecord> {
   const code = "bareCode" in answer ? answer.bareCode : answer.parameters.get("code");
   if (code) target.onSecret(code);
-  const tokens = await finishAuthorization(pending, answer, context);
-  const record = recordOf(target, pending, tokens, Date.now());
-  tellSecrets(record, target.onSecret);
-  return record;
+  return receive(target, pending, await finishAuthorization(pending, answer, context));
 }

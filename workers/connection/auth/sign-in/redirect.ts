@@ -58,13 +58,10 @@ function configured(redirectUri: string, callbackPort: number | undefined): Redi
 /**
  * An authorization server that does not name itself in its answer (RFC 9207) gets a path for this server and this issuer
  * alone, so that the answer of another one cannot be taken for its own (RFC 9700, section 4.4.2.2). A client that someone
- * registered has a fixed path.
+ * registered, or that a document describes, has a fixed path.
  */
-function pathFor({ plan, server, issuer, sendsIssuer }: Omit<RedirectWish, "stored">): string {
-  const isFixed =
-    plan.clientId !== undefined ||
-    (plan.clientMetadataUrl !== undefined && plan.clientRegistration !== "dcr");
-  if (sendsIssuer || isFixed) return PATH;
+function pathFor({ plan, server, issuer, sendsIssuer, hasDocument }: Omit<RedirectWish, "stored">): string {
+  if (sendsIssuer || hasDocument || plan.clientId !== undefined) return PATH;
   return `${PATH}/${createHash("sha256")
     .update(JSON.stringify([server, issuer]))
     .digest("hex")
@@ -89,6 +86,8 @@ export interface RedirectWish {
   stored: ClientRecord | undefined;
   /** The authorization server puts `iss` into its answer. */
   sendsIssuer: boolean;
+  /** A client metadata document describes the client, so that none is registered. */
+  hasDocument: boolean;
 }
 
 export function chooseRedirect({ stored, ...wish }: RedirectWish): RedirectChoice {
@@ -202,6 +201,13 @@ interface ListenParts {
 
 /** A port for an address at which nothing listens: browsers open those of the dynamic range (RFC 6335, section 6). */
 const UNUSED_PORT = 49_152;
+
+/**
+ * The redirect URI with which a client is registered that signs in by another device, since many servers want one
+ * (RFC 7591, section 2). No browser comes to the default one, whose path keeps such a client apart from those of a browser.
+ */
+export const unusedRedirect = ({ redirectUri, callbackPort }: OAuthPlan): string =>
+  withPort(redirectUri ?? `http://${IPV4}:${UNUSED_PORT}/device`, callbackPort ?? UNUSED_PORT);
 
 /** The host, with brackets around an IPv6 address. The `URL` of an address with `{port}` would be invalid. */
 const hostOf = (uri: string): string => new URL(withPort(uri, UNUSED_PORT)).hostname;

@@ -1,6 +1,6 @@
 /**
- * Signing in with a browser. Owns: the sign-ins that are under way, each from the user's wish to its end: success, a
- * failure, a limit of time, or the user's Esc. Must not: renew tokens or decide that a sign-in is needed: only the user
+ * Signing in with a browser, here or at another device. Owns: the sign-ins that are under way, each from the user's wish to
+ * its end: success, a failure, a limit of time, or the user's Esc. Must not: renew tokens or decide that a sign-in is needed: only the user
  * begins one.
  */
 import { randomUUID } from "node:crypto";
@@ -10,10 +10,18 @@ import { commandFor } from "../../../shared/commands.ts";
 import { abortable } from "../../../shared/pace/abort.ts";
 import type { GrantContext } from "../grants/ask.ts";
 import type { AuthorizationAnswer } from "../grants/authorize.ts";
-import { explainProblem, SignInProblem } from "../model/model.ts";
+import { explainProblem, SignInProblem, type SignInRecord } from "../model/model.ts";
 import { endingWith } from "../requests/requests.ts";
 import { Listeners } from "./callback.ts";
-import { exchange, PARTS, type Prepared, prepare, type SignInParts, type SignInTarget } from "./prepare.ts";
+import {
+  exchange,
+  PARTS,
+  type Prepared,
+  prepare,
+  receive,
+  type SignInParts,
+  type SignInTarget,
+} from "./prepare.ts";
 import { readPaste } from "./redirect.ts";
 
 interface FlowOver {
@@ -24,6 +32,11 @@ interface FlowOver {
 }
 
 type OpenPrepared = Extract<Prepared, { kind: "open" }>;
+type WaitingStep = Extract<SignInStep, { endsInMs: number }>;
+type DevicePrepared = Extract<Prepared, { kind: "device" }>;
+
+/** Most sign-ins have a browser. */
+const device = () => import("./device.ts");
 
 class Flow {
   readonly id = randomUUID();
@@ -36,9 +49,9 @@ class Flow {
   readonly #listening = new AbortController();
   #timer: NodeJS.Timeout | undefined;
   #prepared: OpenPrepared | undefined;
-  /** What `begin` answers while the sign-in waits for the browser. `endsAt`: by `performance.now()`. */
-  #waiting: { step: Extract<SignInStep, { step: "open" }>; endsAt: number } | undefined;
-  /** Set by the first answer: true once the user is signed in. */
+  /** What `begin` answers while the sign-in waits for the user. `endsAt`: by `performance.now()`. */
+  #waiting: { step: WaitingStep; endsAt: number } | undefined;
+  /** Set by the first answer, or while the answer of another device is asked for: true once the user is signed in. */
   #finishing: Promise<boolean> | undefined;
   #hasTokens = false;
   #isAbandoned = false;
@@ -107,19 +120,23 @@ class Flow {
   }
 
   async #begin(agreed: SignInAgreed): Promise<SignInStep> {
-    const { parts, listeners } = this.#signIns;
+    const { parts, listeners, options } = this.#signIns;
     this.#limit(parts.limits.talkMs);
+    const { device: deviceCode } = agreed;
+    const plan = { ...this.#context.plan, ...(deviceCode === undefined ? {} : { deviceCode }) };
     try {
       const preparing = prepare({
-        ...{ agreed, parts, listeners },
+        ...{ agreed, parts, listeners, env: options.env, platform: options.platform },
+        prepareDevice: async (...given) => (await device()).prepareDevice(...given),
         target: this.target,
         deadClient: this.#deadClient,
-        context: this.#context,
+        context: { ...this.#context, plan },
         signal: this.#lifetime.signal,
         listenSignal: this.#listening.signal,
       });
       const prepared = await this.#orEnd(preparing);
       if (prepared.kind === "open") return await this.#openBrowser(prepared);
+      if (prepared.kind === "device") return this.#showCode(prepared);
       if (prepared.kind === "ask") {
         this.#end({});
         return { step: "ask", question: prepared.question };
@@ -143,12 +160,36 @@ class Flow {
     prepared.listening?.wait({ redirectUri, state, answer: (parameters) => this.#answer({ parameters }) });
     const browser = await this.#orEnd(parts.openBrowser(url, { env, platform, onNote }));
     const endsInMs = parts.limits.flowMs;
-    this.#limit(endsInMs);
     const listens = prepared.listening !== undefined;
     const { id } = this;
-    const step = { step: "open", id, url, redirectUri, codeGoesTo, browser, listens, endsInMs } as const;
-    this.#waiting = { step, endsAt: performance.now() + endsInMs };
     log.info(`${server}: the sign-in waits for its answer at ${redirectUri}, browser: ${browser}`);
+    return this.#wait({ step: "open", id, url, redirectUri, codeGoesTo, browser, listens, endsInMs });
+  }
+
+  /** Asks for the answer of the other device from now on. */
+  #showCode({ pending }: DevicePrepared): SignInStep {
+    const { parts, options } = this.#signIns;
+    const { deviceMs, secondMs } = parts.limits;
+    const { url, userCode, urlWithCode, discovered } = pending;
+    const codeFrom = new URL(discovered.metadata.device_authorization_endpoint ?? discovered.foundAt).host;
+    const endsInMs = Math.min(pending.life * 1_000, deviceMs);
+    const { id } = this;
+    const { signal } = this.#lifetime;
+    this.#finishing = this.#finish(async () => {
+      const { pollTokens } = await device();
+      const tokens = await pollTokens(pending, this.#context, { secondMs, signal });
+      return receive(this.target, pending, tokens);
+    });
+    options.log.info(
+      `${this.target.server}: the sign-in waits for another device, with a code of ${codeFrom}`,
+    );
+    const page = urlWithCode === undefined ? {} : { urlWithCode };
+    return this.#wait({ step: "device", id, url, userCode, ...page, codeFrom, endsInMs });
+  }
+
+  #wait(step: WaitingStep): SignInStep {
+    this.#limit(step.endsInMs);
+    this.#waiting = { step, endsAt: performance.now() + step.endsInMs };
     return step;
   }
 
@@ -169,20 +210,25 @@ class Flow {
 
   /** The first answer counts, whether it comes from the browser or by paste. Never rejects. */
   #answer(answer: AuthorizationAnswer): Promise<boolean> {
-    this.#finishing ??= this.#finish(answer);
+    this.#finishing ??= this.#finish(() => this.#exchange(answer));
     return this.#finishing;
   }
 
-  async #finish(answer: AuthorizationAnswer): Promise<boolean> {
-    const { target } = this;
+  async #exchange(answer: AuthorizationAnswer): Promise<SignInRecord> {
     const { parts } = this.#signIns;
+    if (!this.#prepared) throw new SignInProblem("cancelled");
+    this.#limit(parts.limits.talkMs);
+    const { pending } = this.#prepared;
+    return exchange(this.target, { pending, answer, context: this.#context }, parts);
+  }
+
+  /** `receiving`: gets the tokens. Never rejects. */
+  async #finish(receiving: () => Promise<SignInRecord>): Promise<boolean> {
+    const { target } = this;
     try {
       // A browser may answer before its start is known, and the step comes before the end.
       await this.#beginning;
-      if (!this.#prepared) return false;
-      this.#limit(parts.limits.talkMs);
-      const { pending } = this.#prepared;
-      const record = await this.#orEnd(exchange(target, { pending, answer, context: this.#context }, parts));
+      const record = await this.#orEnd(receiving());
       this.#hasTokens = true;
       await target.store.locked((held) => held.write(record), this.#lifetime.signal);
     } catch (error) {

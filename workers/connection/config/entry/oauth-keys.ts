@@ -180,6 +180,12 @@ const OAUTH_KEYS = {
         grant === "identity_provider" ? "it uses your sign-in at your identity provider" : undefined,
     },
   ),
+  deviceCode: key(() => z.boolean(), {
+    description:
+      "true signs in with a code that you enter on another device, false never does. By default only where no browser can be opened and the authorization server offers it.",
+    examples: [true],
+    words: (always) => [always ? "signs in with a code for another device" : "no code for another device"],
+  }),
   scope: shownAs("scope", {
     description: "Rights to ask for, with spaces between, in place of those that the server names.",
     examples: ["read write"],
@@ -333,6 +339,7 @@ const TOLD: readonly (keyof OAuthPlan)[] = [
     "logoUri",
     "redirectUri",
     "callbackPort",
+    "deviceCode",
     "scope",
     "dpop",
     "authorizationParams",
@@ -481,13 +488,6 @@ function combinations(plan: OAuthPlan): OAuthFinding[] {
       path: ["assertionFile"],
       message: "is a second assertion beside assertion",
       remedy: "Remove one of the two.",
-    });
-  const hasClient = plan.clientId !== undefined || plan.clientMetadataUrl !== undefined;
-  if (plan.clientRegistration === "cimd" && !hasClient)
-    found.push({
-      path: ["clientRegistration"],
-      message: '"cimd" has no metadata document',
-      remedy: "Write its address as clientMetadataUrl.",
     });
   return found;
 }

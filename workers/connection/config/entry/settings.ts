@@ -146,6 +146,12 @@ export function tighterGuard(own: Guard, wanted: Guard): { guard: Guard; isLoose
 
 const directTools = () => z.union([flag(), names()]);
 
+/**
+ * Address of the package's own client metadata document, oauth-client.json. Empty as long as nobody publishes the document.
+ * A fork writes the address here and as `client_id` into the document.
+ */
+export const CLIENT_METADATA_URL = "";
+
 const HOT_RELOAD = ["on", "ask", "off"] as const;
 
 const SETTINGS = {
@@ -286,6 +292,17 @@ const SETTINGS = {
     preset: "file",
     narrow: usersOnly("it decides where your tokens are kept"),
   }),
+  /** Empty: none. */
+  clientMetadataUrl: setting(
+    // Client ID Metadata Document, section 3.
+    () => z.string().regex(/^(?:https:\/\/[^\s/?#@]+\/[^\s#]+)?$/, "is not an https URL with a path"),
+    {
+      description: "https address of a client metadata document for servers without one of their own.",
+      examples: ["https://example.com/oauth-client.json"],
+      preset: CLIENT_METADATA_URL,
+      narrow: usersOnly("it decides as whom you sign in"),
+    },
+  ),
   /** As written. Empty: no further certificate authorities. */
   caFile: setting(filled, {
     description: "PEM file of further certificate authorities for all servers.",

@@ -24,6 +24,8 @@ export interface ResolveOptions {
   /** A `!command` has started, in a process group of its own. */
   onSpawn: (pid: number) => void;
   onExit: (pid: number) => void;
+  /** `clientMetadataUrl` of the settings, for a plan without a client of its own; absent or empty: none. */
+  clientMetadataUrl?: string | undefined;
   /** `caFile` of the settings; absent or empty: none. */
   caFile?: string | undefined;
   /** Gets one line for the log if something was left out. */
@@ -252,6 +254,11 @@ export async function resolveOAuth(
     ),
   );
   const plan = Object.fromEntries(values.filter(([, value]) => value !== "")) as unknown as OAuthPlan;
+  const { clientMetadataUrl } = options;
+  // The document describes a client that asks a user.
+  if (clientMetadataUrl && plan.clientId === undefined && plan.grantType === "authorization_code") {
+    plan.clientMetadataUrl ??= clientMetadataUrl;
+  }
   const [wrong] = oauthFindings(plan, () => true);
   if (!wrong) return plan;
   const key = ["oauth", ...wrong.path].join(".");

@@ -33,6 +33,7 @@ const FACTS: Record<SignInProblemKind, ProblemFacts> = {
   "resource-refused": {},
   "pkce-refused": {},
   "no-endpoint": { what: "token_endpoint", url: ISSUER },
+  "no-device-code": {},
   "port-in-use": { port: 3118 },
   "redirect-refused": { url: "http://127.0.0.1:3118/callback" },
   "state-wrong": {},

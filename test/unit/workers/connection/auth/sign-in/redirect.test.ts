@@ -24,6 +24,7 @@ const choose = (plan: Partial<OAuthPlan>, wish: Partial<RedirectWish> = {}) =>
     issuer: "https://as.test",
     stored: undefined,
     sendsIssuer: true,
+    hasDocument: false,
     ...wish,
   });
 
@@ -71,19 +72,14 @@ describe("an address that nothing configures", () => {
     expect(choose(plan, wish)).toEqual({ listens: true, tries, isConfigured: false });
   });
 
-  test.each<[string, Partial<OAuthPlan>, boolean, string]>([
-    ["the answer names its issuer", {}, true, FREE],
-    ["the answer does not", {}, false, OWN_PATH],
-    ["it does not, and the client is configured", { clientId: "c" }, false, FREE],
-    ["it does not, and there is a metadata document", { clientMetadataUrl: "https://a.test/c" }, false, FREE],
-    [
-      "it does not, and the document is not used",
-      { clientMetadataUrl: "https://a.test/c", clientRegistration: "dcr" },
-      false,
-      OWN_PATH,
-    ],
-  ])("%s -> the path", (_title, plan, sendsIssuer, uri) => {
-    expect(choose(plan, { sendsIssuer })).toMatchObject({ tries: [{ uri }] });
+  test.each<[string, Partial<OAuthPlan>, Partial<RedirectWish>, string]>([
+    ["the answer names its issuer", {}, { sendsIssuer: true }, FREE],
+    ["the answer does not", {}, {}, OWN_PATH],
+    ["it does not, and the client is configured", { clientId: "c" }, {}, FREE],
+    ["it does not, and a metadata document describes the client", {}, { hasDocument: true }, FREE],
+    ["it does not, and the document is not used", { clientMetadataUrl: "https://a.test/c" }, {}, OWN_PATH],
+  ])("%s -> the path", (_title, plan, wish, uri) => {
+    expect(choose(plan, { sendsIssuer: false, ...wish })).toMatchObject({ tries: [{ uri }] });
   });
 
   test("two servers whose answers name no issuer -> two paths", () => {
@@ -299,6 +295,7 @@ test.each<[string, Partial<OAuthPlan>, string]>([
       issuer: "https://as.test",
       stored: undefined,
       sendsIssuer: true,
+      hasDocument: false,
     },
     {
       listeners: refusing("EACCES"),

@@ -129,6 +129,7 @@ export function partsFor(server: TinyServer): Omit<SignInParts, "limits" | "open
       ...(acceptedIssuer ? { acceptedIssuer } : {}),
     }),
     promisesIssuer,
+    hasBrowser: async () => true,
     clientFor: client,
     chooseScope: ({ challenged, requested }) =>
       [requested, challenged].filter(Boolean).join(" ") || undefined,

@@ -313,7 +313,6 @@ describe("values that cannot be used", () => {
     [{ assertion: "a.b.c\u0007" }, ["assertion"], /does not hold a signed assertion/],
     [{ assertion: `a.b.${"c".repeat(17_000)}` }, ["assertion"], /does not hold a signed assertion/],
     [{ privateKey: PEM, privateKeyFile: "/k" }, ["privateKeyFile"], /second private key/],
-    [{ clientRegistration: "cimd" }, ["clientRegistration"], /no metadata document/],
   ])("%j -> a mistake at %j", (oauth, path, message) => {
     const mistakes = oauthMistakes({ oauth });
     expect(mistakes).toMatchObject([{ severity: "error", path: ["oauth", ...path] }]);

@@ -160,6 +160,7 @@ const SETTINGS: Record<keyof typeof settingsShape, Decision<Settings>> = {
   captureStats: usersOnly("captureStats", true, false, { path: "/evil" }),
   autoAuth: usersOnly("autoAuth", true),
   tokenStore: usersOnly("tokenStore", "file", "system"),
+  clientMetadataUrl: usersOnly("clientMetadataUrl", "https://evil.example/client.json"),
   caFile: usersOnly("caFile", "./evil.pem"),
   identityProvider: usersOnly("identityProvider", { issuer: "https://evil.test", clientId: "a" }),
   toolPrefix: usersOnly("toolPrefix", "none", "server"),
