@@ -25,6 +25,8 @@ import type { User } from "./shared-process.ts";
 
 /** More than this waits in a socket: whoever sends waits a moment for the session. */
 const FULL_BYTES = 1024 * 1024;
+/** What comes while a session with too much unread is waited for: the message of each other server that it uses. */
+const FULLEST = 3;
 const NEWLINE = Buffer.from("\n");
 
 /** What the hub does for a session. */
@@ -141,17 +143,24 @@ export class Session implements User {
     this.#end();
   }
 
-  room(): Promise<unknown> | undefined {
-    const socket = this.#socket;
-    if (socket.writableLength < FULL_BYTES || socket.destroyed) return undefined;
+  /** For how long the session has taken nothing, in milliseconds. */
+  #stalledMs(): number {
     const now = performance.now();
-    const taken = this.#sent - socket.writableLength;
+    const taken = this.#sent - this.#socket.writableLength;
     if (taken > this.#taken) {
       this.#taken = taken;
       this.#tookAt = now;
     }
-    // Whoever takes nothing for so long is not waited for until it takes something.
-    const leftMs = LIMITS.hubStallMs - (now - this.#tookAt);
+    return now - this.#tookAt;
+  }
+
+  room(): Promise<unknown> | undefined {
+    const socket = this.#socket;
+    if (socket.writableLength < FULL_BYTES || socket.destroyed) return undefined;
+    // Whoever takes nothing for so long is not waited for until it takes something. On a busy machine that may be a session
+    // which is well: before it is dropped for what it has not read, it is waited for longer.
+    const isFull = socket.writableLength > LIMITS.hubUnreadBytes;
+    const leftMs = (isFull ? LIMITS.hubDropMs : LIMITS.hubStallMs) - this.#stalledMs();
     if (leftMs <= 0) return undefined;
     return new Promise((resolve) => {
       const done = (): void => {
@@ -197,7 +206,9 @@ export class Session implements User {
   #send(pieces: readonly Buffer[]): void {
     const socket = this.#socket;
     if (!socket.writable || this.#isOver) return;
-    if (socket.writableLength > LIMITS.hubUnreadBytes) {
+    const unread = socket.writableLength;
+    const isFull = unread > LIMITS.hubUnreadBytes && this.#stalledMs() > LIMITS.hubDropMs;
+    if (isFull || unread > FULLEST * LIMITS.hubUnreadBytes) {
       // It would not read a reason either.
       socket.destroy();
       return;

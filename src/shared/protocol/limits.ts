@@ -213,6 +213,8 @@ export const LIMITS = {
   /** A session that has not read so many bytes is dropped, and one whose server has not; nobody waits longer than this for one that does not read. */
   hubUnreadBytes: 64 * 1024 * 1024,
   hubStallMs: 250,
+  /** For so long a session that has too much unread may take nothing before it is dropped. */
+  hubDropMs: 3_000,
   /** A shared server that ends sooner than this after its start, twice in a row, counts as broken: its next start waits, each time twice as long. */
   hubEarlyMs: 5_000,
   hubPauseMs: 500,
