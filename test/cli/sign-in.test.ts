@@ -1,11 +1,13 @@
 /** Owns: `login` and `logout` of the packed command, with a real authorization server and a real browser's requests. */
 import { spawnSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
+import { assertionIssuer } from "../support/assertions.ts";
 import { startAuthorizationServer } from "../support/authorization-server.ts";
 import { browse } from "../support/browser.ts";
 import { onCleanup } from "../support/cleanup.ts";
 import { findSecrets, readBelow } from "../support/find-secrets.ts";
 import { serve } from "../support/http-server.ts";
+import { startCompany } from "../support/identity-provider.ts";
 import { makeHome } from "../support/make-home.ts";
 import type { PiHome } from "../support/pi-home.ts";
 import { startProtectedServer } from "../support/protected-server.ts";
@@ -128,4 +130,68 @@ describe("a server that wants a sign-in", () => {
     await shell.type(end.url);
     await shell.until(/^web: signed in, \d+ tools?\.\n[\s\S]*exit 0/m);
   });
+});
+
+describe("servers of a company", () => {
+  test("one login serves all; list says through whom; logout ends it for all; no secret is told", async () => {
+    const { idp, mcpServers, settings, secrets } = await startCompany();
+    const home = await makeHome({ mcp: { mcpServers, settings } });
+    const callOf = (server: string) => runCli(home, ["call", server, "echo"], NO_BROWSER);
+    const { host } = new URL(idp.server.issuer);
+    const before = await callOf("wiki");
+    expect(before.code).toBe(4);
+    expect(before.stderr).toContain(`it needs a sign-in (at the identity provider ${host}).`);
+    expect(before.stderr).toContain("pi-mcp-threads login wiki");
+
+    const login = startCli(home, ["login", "docs"], NO_BROWSER);
+    await browse(await shownPage(login));
+    expect(await login.ended).toMatchObject({ code: 0, stdout: "docs: signed in, 1 tool.\n" });
+    const after = [await callOf("wiki"), await runCli(home, ["list", "--refresh"], NO_BROWSER)];
+    expect(after.map(({ code }) => code)).toEqual([0, 0]);
+    expect(after[1]?.stdout.split(`signed in through ${host}, `)).toHaveLength(3);
+
+    const logout = await runCli(home, ["logout", "docs"], NO_BROWSER);
+    const out = `docs is signed out, and so is every other server that you use through ${host}.`;
+    expect(logout).toMatchObject({ code: 0, stdout: `${out}\n` });
+    expect((await callOf("wiki")).code).toBe(4);
+    const said = [before, ...after, logout].map((run) => ({ name: "output", text: run.stdout + run.stderr }));
+    const written = (await readBelow(home.agentDir)).filter(({ name }) => !name.includes("mcp-oauth"));
+    expect(findSecrets([...written, ...said], secrets())).toEqual([]);
+  });
+
+  test("the company says no -> login ends with code 4 and its words", async () => {
+    const { idp, mcpServers, settings } = await startCompany();
+    idp.policy = { refuses: () => ["access_denied", "Only engineers."] };
+    const home = await makeHome({ mcp: { mcpServers, settings } });
+    const login = startCli(home, ["login", "docs"], NO_BROWSER);
+    await browse(await shownPage(login));
+    const { code, stderr } = await login.ended;
+    expect(code).toBe(4);
+    expect(stderr).toContain(
+      "docs: your company does not allow it: Only engineers (at the identity provider",
+    );
+  });
+});
+
+test("a workload without a good assertion -> login and call end with code 4, and say for whom the assertion is", async () => {
+  const issuer = assertionIssuer("https://workloads.example");
+  const trusted = await startAuthorizationServer({ assertions: (text, aud) => issuer.check(text, aud) });
+  onCleanup(() => trusted.close());
+  const server = await startProtectedServer({ issuers: [trusted.issuer], check: () => undefined });
+  onCleanup(() => server.close());
+  const { url } = server;
+  const assertion = issuer.issue("https://other.example");
+  const mcp = {
+    mcpServers: { web: { url, oauth: { grantType: "jwt_bearer", assertion: "$env:ID_TOKEN" } } },
+  };
+  const home = await makeHome({ mcp });
+  for (const words of [
+    ["login", "web"],
+    ["call", "web", "echo"],
+  ]) {
+    const { code, stderr } = await runCli(home, words, { env: { ...NO_BROWSER.env, ID_TOKEN: assertion } });
+    expect([words[0], code]).toEqual([words[0], 4]);
+    expect(stderr).toContain("its audience is https://other.example");
+    expect(stderr).not.toContain(assertion);
+  }
 });

@@ -4,20 +4,11 @@
  */
 import { stat } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { type IdentityProvider, startIdentityProvider } from "../support/identity-provider.ts";
+import { type Policy, startCompany } from "../support/identity-provider.ts";
 import { signInAs } from "../support/signing-in.ts";
 import { createPlace, type Started, start, textOf } from "../worker/support.ts";
-import {
-  authorization,
-  endedIn,
-  expectNoSecret,
-  guarded,
-  onCleanup,
-  type Servers,
-  stored,
-} from "./support.ts";
+import { endedIn, expectNoSecret, stored } from "./support.ts";
 
-const PI = "pi-at-the-company";
 const CODE = "authorization_code";
 const REFRESH = "refresh_token";
 const EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
@@ -26,50 +17,21 @@ const MODE = 0o777;
 /** In seconds since 1970: any time that is over. */
 const LONG_AGO = 1_000_000_000;
 
-interface Company {
-  idp: IdentityProvider;
-  docs: Servers;
-  wiki: Servers;
-  at: Started;
-  host: string;
-  signIn(server?: string): ReturnType<typeof signInAs>;
-  /** Another session of the same user beside this one. */
-  beside(): Promise<Started>;
-  call(server: string, at?: Started): Promise<string>;
-  says(server: string, at?: Started): Promise<string>;
-}
-
-/** Stands in mcp.json. */
-const secretOf = (id: string): string => `5ecret-${id.length}-${"x".repeat(id.length)}`;
-
-/** A server of the company with an authorization server of its own, which trusts the identity provider. */
-async function serverOf(idp: IdentityProvider, id: string): Promise<Servers> {
-  const trusted = await authorization({ assertions: (jag, aud, client) => idp.check(jag, aud, client?.id) });
-  trusted.book.addClient({ id, secret: secretOf(id) });
-  idp.clients.set(trusted.issuer, id);
-  return { trusted, guarded: await guarded(trusted) };
-}
-
-async function company(more: { settings?: Record<string, unknown> } = {}): Promise<Company> {
-  const idp = await startIdentityProvider(PI);
-  onCleanup(() => idp.server.close());
-  const [docs, wiki] = [await serverOf(idp, "pi-at-docs"), await serverOf(idp, "pi-at-wiki")];
-  const entryOf = ({ guarded: { url } }: Servers, clientId: string) => ({
-    url,
-    oauth: { grantType: "identity_provider", clientId, clientSecret: secretOf(clientId) },
-  });
-  const entries = { docs: entryOf(docs, "pi-at-docs"), wiki: entryOf(wiki, "pi-at-wiki") };
-  const identityProvider = { issuer: idp.server.issuer, clientId: PI };
+/** `settings`: in the place of those that name the identity provider. */
+async function company(more: { settings?: Record<string, unknown> } = {}) {
+  const started = await startCompany();
+  const { idp, servers, mcpServers } = started;
   const place = await createPlace();
-  const settings = more.settings ?? { identityProvider };
-  const session = (): Promise<Started> => start(entries, { place, settings });
+  const settings = more.settings ?? started.settings;
+  /** A session of the same user, beside others. */
+  const session = (): Promise<Started> => start(mcpServers, { place, settings });
   const at = await session();
   return {
-    ...{ idp, docs, wiki, at, beside: session },
+    ...{ ...started, ...servers, at, beside: session },
     host: new URL(idp.server.issuer).host,
     signIn: (server = "docs") => signInAs({}, { runtime: at.runtime, ended: endedIn(at) }, server),
-    call: async (server, of = at) => textOf(await of.call(server, "echo", { a: 1 })),
-    says: async (server, of = at) => {
+    call: async (server: string, of = at) => textOf(await of.call(server, "echo", { a: 1 })),
+    says: async (server: string, of = at) => {
       const { message, remedy } = await of.failedCall(server, "echo");
       return `${message} ${remedy}`;
     },
@@ -79,7 +41,7 @@ async function company(more: { settings?: Record<string, unknown> } = {}): Promi
 const ANSWER = '{"a":1}';
 
 test("one sign-in at the company -> all its servers work, and no server shows a page of its own", async () => {
-  const { idp, docs, wiki, at, host, signIn, call, says } = await company();
+  const { idp, docs, wiki, at, host, secrets, signIn, call, says } = await company();
   expect(await says("docs")).toBe(
     `docs: it needs a sign-in (at the identity provider ${host}). Run /mcp auth docs in Pi.`,
   );
@@ -105,11 +67,7 @@ test("one sign-in at the company -> all its servers work, and no server shows a 
   expect(file?.record).toMatchObject({ server: "settings.identityProvider", issuer: idp.server.issuer });
   expect(idp.issues.secrets.has(String(file?.record.access_token))).toBe(true);
   expect((await stat(file?.path ?? "")).mode & MODE).toBe(0o600);
-  const secrets = [idp, docs.trusted.book, wiki.trusted.book].flatMap((one) => [...one.secrets]);
-  await expectNoSecret(
-    { at, place: at },
-    secrets.filter((secret) => !secret.startsWith("5ecret-")),
-  );
+  await expectNoSecret({ at, place: at }, secrets());
 });
 
 test("an identity that has ended -> it is renewed once, by one session for all, and the server gets a token", async () => {
@@ -168,7 +126,7 @@ test("the company ended the session -> it is tried to renew it once, and then th
   expect(await call("docs")).toBe(ANSWER);
 });
 
-test.each<[string, IdentityProvider["policy"], RegExp]>([
+test.each<[string, Policy, RegExp]>([
   [
     "another audience",
     { jag: { aud: "https://other.example" } },

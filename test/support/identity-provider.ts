@@ -1,9 +1,11 @@
 /**
- * Owns: the identity provider of a company on loopback: an OpenID provider whose ID tokens it exchanges for assertions for
+ * Owns: a company on loopback: two servers, and the identity provider that their authorization servers trust: an OpenID provider whose ID tokens it exchanges for assertions for
  * other authorization servers (ID-JAG; Enterprise-Managed Authorization of MCP, section 4). `policy` makes it refuse or err.
  */
 import { type AssertionIssuer, assertionIssuer, type Claims } from "./assertions.ts";
 import { type AuthorizationServer, startAuthorizationServer } from "./authorization-server.ts";
+import { onCleanup } from "./cleanup.ts";
+import { type ProtectedServer, startProtectedServer } from "./protected-server.ts";
 
 const ID_TOKEN = "urn:ietf:params:oauth:token-type:id_token";
 const ID_JAG = "urn:ietf:params:oauth:token-type:id-jag";
@@ -24,7 +26,7 @@ export interface Policy {
   identity?: Claims | false;
 }
 
-export class IdentityProvider {
+class IdentityProvider {
   readonly server: AuthorizationServer;
   readonly issues: AssertionIssuer;
   policy: Policy = {};
@@ -84,6 +86,64 @@ export class IdentityProvider {
   }
 }
 
-export async function startIdentityProvider(clientId: string): Promise<IdentityProvider> {
-  return new IdentityProvider(await startAuthorizationServer(), clientId);
+/** The servers of the company, by name. */
+export const COMPANY_SERVERS = ["docs", "wiki"] as const;
+type Name = (typeof COMPANY_SERVERS)[number];
+
+/** An MCP server, and its authorization server, which trusts the identity provider. */
+interface CompanyServer {
+  trusted: AuthorizationServer;
+  guarded: ProtectedServer;
+}
+
+export interface Company {
+  idp: IdentityProvider;
+  servers: Record<Name, CompanyServer>;
+  /** What the user writes into mcp.json. */
+  mcpServers: Record<Name, { url: string; oauth: Record<string, string> }>;
+  settings: { identityProvider: Record<string, unknown> };
+  /** Every token and assertion so far. The secrets of the clients, which stand in mcp.json, are not among them. */
+  secrets(): string[];
+}
+
+const clientOf = (name: Name): string => `pi-at-${name}`;
+const secretOf = (name: Name): string => `5ecret-7f3a-${name.length}`;
+
+async function startServer(idp: IdentityProvider, name: Name): Promise<CompanyServer> {
+  const id = clientOf(name);
+  const trusted = await startAuthorizationServer({
+    assertions: (jag, aud, client) => idp.check(jag, aud, client?.id),
+  });
+  onCleanup(() => trusted.close());
+  trusted.book.addClient({ id, secret: secretOf(name) });
+  idp.clients.set(trusted.issuer, id);
+  const guarded = await startProtectedServer({
+    issuers: [trusted.issuer],
+    check: (token, resource) => trusted.book.check(token, resource),
+  });
+  onCleanup(() => guarded.close());
+  return { trusted, guarded };
+}
+
+/** They end with the test. */
+export async function startCompany(): Promise<Company> {
+  const clientId = "pi-at-the-company";
+  const idp = new IdentityProvider(await startAuthorizationServer(), clientId);
+  onCleanup(() => idp.server.close());
+  const servers = { docs: await startServer(idp, "docs"), wiki: await startServer(idp, "wiki") };
+  const entryOf = (name: Name) => ({
+    url: servers[name].guarded.url,
+    oauth: { grantType: "identity_provider", clientId: clientOf(name), clientSecret: secretOf(name) },
+  });
+  const written = COMPANY_SERVERS.map(secretOf);
+  return {
+    idp,
+    servers,
+    mcpServers: { docs: entryOf("docs"), wiki: entryOf("wiki") },
+    settings: { identityProvider: { issuer: idp.server.issuer, clientId } },
+    secrets: () =>
+      [idp, ...COMPANY_SERVERS.map((name) => servers[name].trusted.book)]
+        .flatMap((one) => [...one.secrets])
+        .filter((secret) => !written.includes(secret)),
+  };
 }
