@@ -41,7 +41,8 @@ export async function configOf(row: Row, place: OpenPlace): Promise<Config> {
   const attacker = await row.server?.(place);
   if (attacker) mcpServers[place.server] = attacker;
   Object.assign(mcpServers, await row.servers?.(place));
-  return { mcpServers, ...(row.settings ? { settings: row.settings } : {}) };
+  const settings = typeof row.settings === "function" ? await row.settings(place) : row.settings;
+  return { mcpServers, ...(settings ? { settings } : {}) };
 }
 
 /** Waits until the attacking server was reached. A row without an attacking server needs no wait. */

@@ -94,8 +94,8 @@ export interface Row {
   files?: (place: Place) => Record<string, unknown>;
   /** Puts links, pipes and folders into the clone. */
   lay?: (place: Place) => Promise<void>;
-  /** `settings` of mcp.json. */
-  settings?: Record<string, unknown>;
+  /** `settings` of mcp.json; a function is asked after the servers have started. */
+  settings?: Record<string, unknown> | ((place: Place) => Promise<Record<string, unknown>>);
   piSettings?: Record<string, unknown>;
   trusted?: boolean;
   /** Environment of Pi. */

@@ -55,7 +55,7 @@ export async function prepare(row: Row, caches: string): Promise<Prepared> {
 const sceneOf = ({ row, place }: Prepared): Scene => ({
   place,
   env: row.env?.(place),
-  proxy: row.settings?.proxyTool === true,
+  proxy: typeof row.settings === "object" && row.settings.proxyTool === true,
 });
 
 /** How a row with a home of its own gets its Pi. */
