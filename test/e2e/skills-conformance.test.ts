@@ -1,23 +1,12 @@
 /** Owns: the conformance suite's scenarios about skills (SEP-2640) with the real Pi as the client, in print mode. */
-import { execFile } from "node:child_process";
-import { once as event } from "node:events";
-import { mkdtemp, readFile } from "node:fs/promises";
-import { type AddressInfo, createServer, type Socket } from "node:net";
-import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { startCli } from "../cli/support.ts";
-import { SUITES } from "../conformance/scenarios.ts";
-import { filesBelow } from "../support/files-below.ts";
 import { type ModelTurn, toolResultTexts } from "../support/model.ts";
 import { runPrint } from "../support/pi-run.ts";
-import { call, ENTRY, home, model, onCleanup, root, searchFor } from "./support.ts";
+import { playScenario } from "./conformance-support.ts";
+import { call, ENTRY, home, model, searchFor } from "./support.ts";
 
 const SKILL = "docs__skill_pdf_processing";
-const COMMAND = `bash "${join(root, "test/conformance/client.sh")}"`;
-/** This limit ends hangs only. */
-const SCENARIO_MS = 120_000;
 
 /** Runs `pi -p` against the server at `url`. Resolves with the texts of the tool results. */
 async function runPi(url: string, turns: ModelTurn[]): Promise<string[]> {
@@ -32,31 +21,10 @@ async function runPi(url: string, turns: ModelTurn[]): Promise<string[]> {
 
 /** Plays the scenario with a Pi that makes these calls. Resolves with the suite's checks and what Pi's model read. */
 async function play(scenario: string, turns: ModelTurn[]) {
-  let texts: string[] = [];
-  const answer = async (socket: Socket): Promise<void> => {
-    const lines = createInterface(socket);
-    const [url] = (await event(lines, "line")) as [string];
-    texts = await runPi(url, turns);
-    socket.end("0\n");
-  };
-  const server = createServer((socket) => void answer(socket));
-  server.listen(0, "127.0.0.1");
-  await event(server, "listening");
-  onCleanup(() => void server.close());
-  const results = await mkdtemp(join((await home({})).tmpDir, "suite-"));
-  const cli = join(root, "node_modules", SUITES.modern.folder, "dist", "index.js");
-  const limits = ["--timeout", String(SCENARIO_MS), "--output-dir", results, ...SUITES.modern.args];
-  const args = [cli, "client", "--command", COMMAND, "--scenario", scenario, ...limits];
-  const port = (server.address() as AddressInfo).port;
-  const env = { ...process.env, NODE_OPTIONS: "", CONFORMANCE_CLIENT: String(port) };
-  // An end with another code than 0 is a failed check, which the checks tell better.
-  await promisify(execFile)(process.execPath, args, { env }).catch(() => undefined);
-  const file = (await filesBelow(results)).find((name) => name.endsWith("checks.json"));
-  const checks = JSON.parse(file === undefined ? "[]" : await readFile(file, "utf8")) as {
-    status: string;
-    errorMessage?: string;
-  }[];
-  return { statuses: checks.map(({ status, errorMessage }) => errorMessage ?? status), texts };
+  const { statuses, played: texts = [] } = await playScenario("modern", scenario, ({ url }) =>
+    runPi(url, turns),
+  );
+  return { statuses, texts };
 }
 
 test("found and not loaded -> the suite sees a list and no read", async () => {
