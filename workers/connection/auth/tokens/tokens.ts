@@ -255,7 +255,8 @@ export class ServerTokens {
     this.#flight ??= this.#startFlight(refused);
     try {
       const record = await abortable(this.#flight, signal, `the sign-in of ${this.#context.server}`);
-      this.#show({ record });
+      const isInSystem = this.#status?.state === "signed-in" && this.#status.isInSystem;
+      this.#show({ record, ...(isInSystem && { isInSystem }) });
       return record;
     } catch (error) {
       if (this.#endsSignIn(error)) this.#setStatus({ state: "needed" });

@@ -11,6 +11,8 @@ import {
 } from "../../../../../../workers/connection/auth/model/model.ts";
 import { createKey } from "../../../../../../workers/connection/auth/requests/dpop.ts";
 import { createAuthRequests } from "../../../../../../workers/connection/auth/requests/requests.ts";
+import { SYSTEM_STORE } from "../../../../../../workers/connection/auth/store/in-system.ts";
+import type { Unwritten } from "../../../../../../workers/connection/auth/store/record.ts";
 import type { SignInStore } from "../../../../../../workers/connection/auth/store/store.ts";
 import { createMachine } from "../../../../../../workers/connection/auth/tokens/refresh.ts";
 import { createStepUps, ServerTokens } from "../../../../../../workers/connection/auth/tokens/tokens.ts";
@@ -53,11 +55,20 @@ interface Options {
   endpoint?: Handler;
   /** `oauth.dpop` */
   dpop?: boolean;
+  /** Why the store takes nothing. */
+  unwritten?: Unwritten;
   /** The server's metadata name its own origin as the authorization server, which has no metadata. */
   namesItself?: boolean;
 }
 
-async function open({ stored, given, endpoint = issues, namesItself = false, dpop }: Options): Promise<At> {
+async function open({
+  stored,
+  given,
+  endpoint = issues,
+  namesItself = false,
+  dpop,
+  unwritten,
+}: Options): Promise<At> {
   const server = await serve((asked, response, nth) => {
     if (asked.http === "POST") return endpoint(asked, response, nth);
     if (!namesItself || !asked.path.includes("protected-resource")) return response.writeHead(404).end();
@@ -94,6 +105,7 @@ async function open({ stored, given, endpoint = issues, namesItself = false, dpo
           held.record = record;
         },
         tryToWrite: async (record) => {
+          if (unwritten) return unwritten;
           held.record = record;
           return undefined;
         },
@@ -167,6 +179,22 @@ test("a token that is over, 20 requests at once -> one renewal for all", async (
   expect(at.held.record?.refreshing).toBeUndefined();
   expect(at.secrets).toContain("access-1");
   expect(at.renewing).toEqual([1, -1]);
+});
+
+test("the system's store does not take the sign-in -> its token is not spent", async () => {
+  const stored = { access_token: "a", refresh_token: "r" };
+  const unwritten = { path: SYSTEM_STORE, what: "it is locked" };
+  const at = await open({ stored: { ...stored, ...over }, unwritten });
+  expect(await outcome(at.tokens.token(signal))).toBe("system-store");
+  expect(posts(at)).toBe(0);
+  expect(at.held.record).toMatchObject(stored);
+});
+
+test("the disk does not take the sign-in -> it is renewed all the same, in memory", async () => {
+  const unwritten = { path: "/home/me/a.json", what: "EROFS" };
+  const at = await open({ stored: { access_token: "a", refresh_token: "r", ...over }, unwritten });
+  expect(await at.tokens.token(signal)).toBe("access-1");
+  expect(posts(at)).toBe(1);
 });
 
 test("a renewal that brings another refresh token -> no text may show the old and the new tokens", async () => {

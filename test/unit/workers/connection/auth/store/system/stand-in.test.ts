@@ -237,7 +237,7 @@ describe("a write that the store does not take", () => {
       await write(at.store, next);
       await write(at.store, next);
       expect(at.warnings).toEqual([
-        `linear: the sign-in could not be written to the system's credential store: ${what}. It holds until Pi ends. Put that right and sign in again to keep it.`,
+        `linear: the sign-in could not be written to the system's credential store: ${what}. It holds until Pi ends, or until the next renewal can be written.`,
       ]);
       expect((await at.store.read()).record).toEqual(next);
       expect(await fileOf(at)).not.toContain("token-");
@@ -248,6 +248,29 @@ describe("a write that the store does not take", () => {
       expect(JSON.parse(await fileOf(at))).not.toHaveProperty("remove");
     },
   );
+
+  test("the file cannot name the new item, which is not removed either -> the next write removes it", async () => {
+    const at = await inSystem();
+    await write(at.store, signedIn());
+    let writes = 0;
+    const create: typeof nodeFiles.create = async (path, mode) => {
+      if (basename(path).startsWith(`.${basename(at.place.file)}.`) && ++writes === 2)
+        throw Object.assign(new Error("EIO: injected"), { code: "EIO" });
+      return nodeFiles.create(path, mode);
+    };
+    const system = sharing(at, "dies");
+    const broken = await openStore(
+      { agentDir: at.agentDir, tokenStore: () => "system", system },
+      { files: { ...nodeFiles, create } },
+    );
+    await at.system.misbehave("locked", "clear");
+    await write(broken.store, signedIn({ access_token: "access-token-2" }));
+    expect(broken.warnings.join()).toContain("EIO: injected");
+    expect((await at.system.texts()).length).toBe(2);
+    await at.system.misbehave(undefined);
+    await write(at.store, signedIn({ access_token: "access-token-3" }));
+    expect(await decoded(at)).toEqual([expect.stringContaining("access-token-3")]);
+  });
 
   test("old texts that the store does not remove -> told in a note, removed with the next renewal", async () => {
     const at = await inSystem();
