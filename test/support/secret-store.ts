@@ -27,7 +27,9 @@ export type Misdeed =
   | "odd"
   | "forgets";
 
-/** Items are files named by their attribute `item`. `runs` has a line for each run with its whole command line. */
+/**
+ * With STAND_IN_WAITS in the environment it stores nothing before the file `go` is there. Items are files named by their attribute `item`. `runs` has a line for each run with its whole command line.
+ */
 const PROGRAM = `#!/bin/sh
 place=PLACE
 word=$1; shift
@@ -39,6 +41,7 @@ misdeed=
 [ -f "$place/misdeed" ] && misdeed=$(cat "$place/misdeed")
 [ -f "$place/of-$item" ] && misdeed=$(cat "$place/of-$item")
 [ -f "$place/only" ] && [ "$(cat "$place/only")" != "$word" ] && misdeed=
+[ "$word" = store ] && [ -n "$STAND_IN_WAITS" ] && until [ -f "$place/go" ]; do sleep 0.02; done
 case $misdeed in
   asks) exec sleep 600 ;;
   floods) exec yes "secret = $item" ;;

@@ -9,7 +9,18 @@ import { nodeFiles } from "../../../../../../../workers/shared/files/file-system
 import { lockPathOf } from "../../../../../../../workers/shared/files/lock.ts";
 import { type Misdeed, type StandIn, standInStore } from "../../../../../../support/secret-store.ts";
 import { startChanger } from "../changer.ts";
-import { forget, never, openStore, put, settle, signedIn, type TestStore, write } from "../support.ts";
+import { inPi, PI_KEY, piText } from "../pi-file-of-test.ts";
+import {
+  forget,
+  never,
+  openStore,
+  piFileOf,
+  put,
+  settle,
+  signedIn,
+  type TestStore,
+  write,
+} from "../support.ts";
 
 type At = TestStore & { system: StandIn; pids: Set<number> };
 
@@ -390,6 +401,34 @@ describe("the program", () => {
   });
 });
 
+describe("Pi's own sign-in", () => {
+  test("is taken over -> it goes to the store; one that fails leaves it with Pi", async () => {
+    const at = await inSystem();
+    const text = piText({ [PI_KEY]: inPi() });
+    await put(piFileOf(at.agentDir), text);
+    await at.system.misbehave("locked", "store");
+    await expect(at.store.takeFromPi(never())).rejects.toMatchObject({
+      kind: "store-unwritable",
+      facts: { path: "the system's credential store", what: LOCKED },
+    });
+    expect(await readFile(piFileOf(at.agentDir), "utf8")).toBe(text);
+    await at.system.misbehave(undefined);
+    expect(await at.store.takeFromPi(never())).toMatchObject({ refresh_token: "pi-refresh" });
+    expect(await decoded(at)).toEqual([expect.stringContaining("pi-refresh")]);
+    expect(await fileOf(at)).not.toContain("pi-refresh");
+    expect(await readFile(piFileOf(at.agentDir), "utf8")).toBe("{}\n");
+  });
+
+  test("tokens.json beside an empty store -> used as before; beside a locked one -> not", async () => {
+    const at = await inSystem();
+    await put(at.place.given, { access_token: "given" });
+    expect(await at.store.read()).toMatchObject({ given: { tokens: { access_token: "given" } } });
+    await write(at.store, signedIn());
+    await at.system.misbehave("locked");
+    await expect((await again(at)).store.read()).rejects.toMatchObject(unusable(LOCKED));
+  });
+});
+
 describe("move", () => {
   test("there and back -> each place has it alone, and the second time says so", async () => {
     const at = await inSystem({ tokenStore: () => "file" });
@@ -461,6 +500,9 @@ describe("several processes", () => {
     expect((await at.system.texts()).length).toBe(1);
   });
 
+  /** No beat renames the owner's entry while the lock is removed. */
+  const SELDOM = { waitMs: 60_000, beatMs: 20_000, silentMs: 45_000 };
+
   /** Another process renews when this one writes its file for the nth time, and has taken the lock over. */
   async function overtaken(nth: number) {
     const at = await inSystem();
@@ -476,11 +518,7 @@ describe("several processes", () => {
     const system = sharing(at, "dies");
     const slow = await openStore(
       { agentDir: at.agentDir, tokenStore: () => "system", system },
-      // No beat renames the owner's entry while the lock is removed.
-      {
-        files: { ...nodeFiles, create },
-        lockTimes: { waitMs: 60_000, beatMs: 20_000, silentMs: 45_000 },
-      },
+      { files: { ...nodeFiles, create }, lockTimes: SELDOM },
     );
     const late = signedIn({ obtainedAt: 7, refresh_token: "too-late" });
     const record = await slow.store.locked(async (held) => {
@@ -505,4 +543,23 @@ describe("several processes", () => {
       expect(JSON.parse(await fileOf(at))).not.toHaveProperty("remove");
     },
   );
+
+  test("another took the lock over while the program still wrote -> the same", async () => {
+    const at = await inSystem();
+    await write(at.store, signedIn({ obtainedAt: 1 }));
+    const system = { ...sharing(at, "dies"), env: { ...at.system.env, STAND_IN_WAITS: "1" } };
+    const slow = await openStore(
+      { agentDir: at.agentDir, tokenStore: () => "system", system },
+      { lockTimes: SELDOM },
+    );
+    const stores = async () => (await at.system.runs()).filter((line) => line.startsWith("store ")).length;
+    const writing = write(slow.store, signedIn({ obtainedAt: 7, refresh_token: "too-late" }));
+    await expect.poll(stores).toBe(2);
+    await rm(lockPathOf(at.place.file), { recursive: true });
+    await startChanger(at.agentDir, "1", at.system.env).ended;
+    await writeFile(join(at.system.folder, "go"), "");
+    await writing;
+    expect((await (await again(at)).store.read()).record?.obtainedAt).toBe(2);
+    expect((await at.system.texts()).length).toBe(1);
+  });
 });
