@@ -359,7 +359,7 @@ const WORDS = {
   ],
   "store-unwritable": [
     ({ path, what }) => `the sign-in could not be written to ${path}${said(what)}`,
-    "It holds until Pi ends, or until the next renewal can be written.",
+    "It holds until Pi ends. The next renewal tries again.",
   ],
   // `what`: a sentence of auth/store/system.
   "system-store": [
