@@ -13,9 +13,11 @@ import {
   flagOnCommandLine,
   guardHandlers,
   notify,
+  SERVERS_FLAG,
   warnOfOtherOwner,
 } from "./pi/extension.ts";
 import { createSession } from "./session/session.ts";
+import { onlyServersOf } from "./shared/snapshot/contract.ts";
 import { renderersFor } from "./tools/rows.ts";
 import { createMcpAuthCommand, createMcpCommand } from "./ui/command/command.ts";
 
@@ -39,13 +41,18 @@ export default function piMcpThreads(host: Pi): void {
     return;
   }
   const cwd = process.cwd();
-  const configFile = configFileOf(flagOnCommandLine(process.argv), cwd);
-  const session = createSession(pi, { agentDir: agentDirectory(), cwd, configFile, location });
+  const configFile = configFileOf(flagOnCommandLine(process.argv, CONFIG_FLAG), cwd);
+  const only = onlyServersOf(flagOnCommandLine(process.argv, SERVERS_FLAG) ?? process.env.MCP_SERVERS);
+  const session = createSession(pi, { agentDir: agentDirectory(), cwd, configFile, only, location });
   session.register();
   pi.registerToolRenderer(renderersFor);
   pi.registerFlag(CONFIG_FLAG, {
     type: "string",
     description: "MCP configuration file to use in place of mcp.json in the agent folder",
+  });
+  pi.registerFlag(SERVERS_FLAG, {
+    type: "string",
+    description: "The only MCP servers of the session, with commas between",
   });
   pi.registerCommand("mcp", createMcpCommand(session));
   pi.registerCommand("mcp-auth", createMcpAuthCommand(session));

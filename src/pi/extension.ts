@@ -28,14 +28,15 @@ export function claim(pi: Pi, location: string): string | undefined {
 }
 
 export const CONFIG_FLAG = "mcp-config";
+export const SERVERS_FLAG = "mcp-servers";
 
 /** Absolute path of the file that the flag names; undefined if the flag is not set. */
 export const configFileOf = (flag: unknown, cwd: string): string | undefined =>
   typeof flag === "string" && flag !== "" ? resolve(cwd, flag.replace(/^~(?=$|[\\/])/, homedir)) : undefined;
 
 /** The flag's value on the command line, read as Pi reads it: the next word, or what follows `=`; the last one counts. */
-export function flagOnCommandLine(argv: readonly string[]): string | undefined {
-  const name = `--${CONFIG_FLAG}`;
+export function flagOnCommandLine(argv: readonly string[], flag: string): string | undefined {
+  const name = `--${flag}`;
   return argv.reduce<string | undefined>((found, word, at) => {
     const next = argv[at + 1];
     if (word === name && next !== undefined && !/^[-@]/.test(next)) return next;

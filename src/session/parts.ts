@@ -90,7 +90,10 @@ function createSnapshotKey(options: SnapshotKeyOptions): SessionSnapshotKey {
   return {
     current: () => key,
     correct: (actual, projectTrusted) => {
-      const isOther = actual.cwd !== key.cwd || actual.configFile !== key.configFile;
+      const isOther =
+        actual.cwd !== key.cwd ||
+        actual.configFile !== key.configFile ||
+        String(actual.only) !== String(key.only);
       if (!isOther && (projectTrusted || !store.current().servers.some(({ project }) => project))) return;
       key = actual;
       registrar.withdrawAll(({ server }) => server.project);

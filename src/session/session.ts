@@ -107,7 +107,8 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     const known = startFacts(pi, ctx, agentDir);
     let mine: Running | undefined;
     let completes = false;
-    snapshotKey.correct({ cwd: known.cwd, configFile: known.configPath }, known.projectTrusted);
+    const { cwd, configPath: configFile, onlyServers: only, projectTrusted } = known;
+    snapshotKey.correct({ cwd, configFile, only }, projectTrusted);
     mine = startRunning(pi, ctx, {
       known,
       store,

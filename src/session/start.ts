@@ -7,13 +7,13 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import type { CatalogStore } from "../catalog/store.ts";
 import type { McpRegistration, Pi, PiContext } from "../pi/api.ts";
-import { CONFIG_FLAG, configFileOf, guardStale, notify } from "../pi/extension.ts";
+import { CONFIG_FLAG, configFileOf, guardStale, notify, SERVERS_FLAG } from "../pi/extension.ts";
 import type { Crash, Runtime, RuntimeOptions } from "../runtime/contract.ts";
 import type { WorkerEvent } from "../shared/protocol/contract.ts";
 import { describeError, messageOf, ThreadsError } from "../shared/protocol/errors.ts";
 import type { SessionFacts } from "../shared/protocol/session.ts";
 import { fileStamp } from "../shared/protocol/values.ts";
-import { LOG_FILE } from "../shared/snapshot/contract.ts";
+import { LOG_FILE, onlyServersOf } from "../shared/snapshot/contract.ts";
 import type { Registrar } from "../tools/registrar.ts";
 import { createDialogs } from "../ui/dialogs/dialogs.ts";
 import { createSignIns, type SignInHost } from "../ui/sign-in/sign-in.ts";
@@ -36,7 +36,15 @@ function stampOf(path: string): string {
 /** The facts that stay the same for the whole session. */
 type StartFacts = Pick<
   SessionFacts,
-  "agentDir" | "cwd" | "projectTrusted" | "configPath" | "canAsk" | "hints" | "projectFile" | "startedAtMs"
+  | "agentDir"
+  | "cwd"
+  | "projectTrusted"
+  | "configPath"
+  | "onlyServers"
+  | "canAsk"
+  | "hints"
+  | "projectFile"
+  | "startedAtMs"
 >;
 
 /**
@@ -48,6 +56,7 @@ export const startFacts = (pi: Pi, ctx: PiContext, agentDir: string): StartFacts
   cwd: ctx.cwd,
   projectTrusted: ctx.isProjectTrusted(),
   configPath: configFileOf(pi.getFlag(CONFIG_FLAG), ctx.cwd),
+  onlyServers: onlyServersOf(pi.getFlag(SERVERS_FLAG) || process.env.MCP_SERVERS),
   canAsk: ctx.hasUI,
   hints: ctx.hasUI,
   projectFile: stampOf(join(ctx.cwd, ".pi", "mcp.json")),

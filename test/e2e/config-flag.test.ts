@@ -74,3 +74,38 @@ test("--mcp-config ~/x.json, an unknown server, a project that is not trusted ->
   expect(existsSync(join(pi.at.cwd, ".pi"))).toBe(false);
   expectClean(pi);
 });
+
+const three = once(async () => {
+  const mcp = { mcpServers: { one: live(["one"]), two: live(["two"]), three: live(["three"]) } };
+  return home({ mcp, trusted: false });
+});
+
+test.each([
+  ["--mcp-servers", ["--mcp-servers", "two"], {}],
+  ["MCP_SERVERS, which the flag beats", ["--mcp-servers=two, "], { MCP_SERVERS: "one,three" }],
+  ["MCP_SERVERS", [], { MCP_SERVERS: " two ,two" }],
+])(
+  "%s -> the session has that server alone: in the catalogue, in searches, by name, in /mcp",
+  async (_by, args, env) => {
+    const pi = await open({ at: await three(), args, env });
+    await pi.prompt(searchFor("select:one__work"), searchFor("select:two__work"), searchFor("work"));
+    const told = JSON.stringify(pi.scripted.requests);
+    expect(told).toContain("two__work");
+    expect(told).not.toMatch(/three__work|- three|- one\b/);
+    expect((await pi.ask("two__work")).argv).toEqual(["two"]);
+    expect(await pi.status()).toContain("two: connected");
+    expect(await pi.status()).not.toMatch(/^(?:one|three):/m);
+    expectClean(pi);
+  },
+);
+
+test("MCP_SERVERS with a name that no file defines -> a notice says so; a session without it has all servers", async () => {
+  const at = await three();
+  const pi = await open({ at, env: { MCP_SERVERS: "one,gone" } });
+  expect(await pi.notice(/gone/)).toContain("no file defines a server named gone");
+  expect(await pi.status()).toMatch(/one: /);
+  expectClean(pi);
+  const all = await open({ at });
+  await all.prompt(searchFor("select:three__work"));
+  expect((await all.ask("three__work")).argv).toEqual(["three"]);
+});

@@ -10,7 +10,7 @@ import { refusedLine, serverName } from "../../report/server-name.ts";
 import { describeError } from "../../shared/protocol/errors.ts";
 import type { SessionFacts, StatusReport } from "../../shared/protocol/session.ts";
 import { fileStamp, isObject } from "../../shared/protocol/values.ts";
-import { PROJECT_FILES, type SnapshotKey } from "../../shared/snapshot/contract.ts";
+import { onlyServersOf, PROJECT_FILES, type SnapshotKey } from "../../shared/snapshot/contract.ts";
 import { EXIT, Failure, usage } from "../console/failure.ts";
 import { readRegular, TRUST_FILE_BYTES } from "./read-regular.ts";
 
@@ -57,7 +57,8 @@ export function findPlace(options: {
     throw new Failure(EXIT.configuration, `--config ${options.config}: there is no file ${configFile}.`);
   }
   const trust = options.trustProject ? ({ trust: "by-option" } as const) : piTrust(agentDir, cwd);
-  return { agentDir, key: { cwd, configFile }, trust };
+  const only = onlyServersOf(process.env.MCP_SERVERS);
+  return { agentDir, key: { cwd, configFile, only }, trust };
 }
 
 /** For this user alone. Node's recursive `mkdir` never ends in a file system that takes no folder, such as /proc. */
@@ -100,6 +101,7 @@ export const factsOf = (place: Place): Omit<SessionFacts, "snapshotChecksum"> =>
   cwd: place.key.cwd,
   projectTrusted: isTrusted(place),
   configPath: place.key.configFile,
+  onlyServers: place.key.only,
   registered: [],
   // In a pipe, too, where every question is declined: a server that may not ask lists other tools, and the list is shared.
   canAsk: true,

@@ -24,6 +24,8 @@ export interface SessionFacts {
   projectTrusted: boolean;
   /** `--mcp-config`: a file in place of `<agentDir>/mcp.json`. */
   configPath: string | undefined;
+  /** `--mcp-servers` or `MCP_SERVERS`: the session has these servers alone. Absent: all of them. */
+  onlyServers?: readonly string[] | undefined;
   /** Servers that other extensions registered: `pi.getMcpServers()`. */
   registered: RegisteredServer[];
   /** Whether a person can be asked for consent: true in the TUI and over RPC. */

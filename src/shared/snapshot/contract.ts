@@ -117,18 +117,34 @@ export const SIGN_IN_FOLDER = "mcp-oauth";
 /** The project's own files, from its folder on. */
 export const PROJECT_FILES = [".mcp.json", ".pi/mcp.json"] as const;
 
-/** Names a snapshot: there is one for each working directory and `--mcp-config` file. */
+/**
+ * The only servers that a session has, from `--mcp-servers` or `MCP_SERVERS`: names with commas between, each once and in
+ * order. Undefined: all that the files define.
+ */
+export function onlyServersOf(written: unknown): string[] | undefined {
+  if (typeof written !== "string") return undefined;
+  const names = written.split(",").flatMap((name) => name.trim() || []);
+  return names.length === 0 ? undefined : [...new Set(names)].sort();
+}
+
+/** Names a snapshot: there is one for each working directory, `--mcp-config` file and choice of servers. */
 export interface SnapshotKey {
   cwd: string;
   /** Absolute path of the file that `--mcp-config` names; undefined if the user's own file is read. */
   configFile?: string | undefined;
+  /** As `onlyServersOf` gives them. */
+  only?: readonly string[] | undefined;
 }
 
 /** Name of the snapshot's file in `SNAPSHOT_FOLDER`. `sha256Hex` answers the SHA-256 of a text in hexadecimal. */
 export const snapshotFileName = (
-  { cwd, configFile }: SnapshotKey,
+  { cwd, configFile, only }: SnapshotKey,
   sha256Hex: (text: string) => string,
-): string => `${sha256Hex(configFile === undefined ? cwd : `${cwd}\u0000${configFile}`).slice(0, 32)}.bin`;
+): string => {
+  const file = configFile === undefined ? cwd : `${cwd}\u0000${configFile}`;
+  const all = only ? `${file}\u0000\u0000${JSON.stringify(only)}` : file;
+  return `${sha256Hex(all).slice(0, 32)}.bin`;
+};
 
 /** A key of the root, with its value if many tools share that value. */
 export type RootKey = string | readonly [key: string, value: string | boolean];

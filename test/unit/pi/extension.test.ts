@@ -48,7 +48,7 @@ it.each<[string[], string | undefined]>([
   [["--mcp-config", "@file"], undefined],
   [["--mcp-configs", "a.json"], undefined],
 ])("%j -> %s", (argv, expected) => {
-  expect(flagOnCommandLine(argv)).toBe(expected);
+  expect(flagOnCommandLine(argv, "mcp-config")).toBe(expected);
 });
 
 it.each<[string[], boolean]>([

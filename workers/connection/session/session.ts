@@ -235,8 +235,12 @@ const openServers = (
     heldBack: new Map(heldBack?.map(({ server, why }) => [server, why])),
   });
 
-const snapshotPath = ({ agentDir, cwd, configPath }: SessionFacts): string =>
-  join(agentDir, SNAPSHOT_FOLDER, snapshotFileName({ cwd, configFile: configPath }, sha256Hex));
+const snapshotPath = ({ agentDir, cwd, configPath, onlyServers }: SessionFacts): string =>
+  join(
+    agentDir,
+    SNAPSHOT_FOLDER,
+    snapshotFileName({ cwd, configFile: configPath, only: onlyServers }, sha256Hex),
+  );
 
 const sha256Hex = (text: string): string => createHash("sha256").update(text).digest("hex");
 

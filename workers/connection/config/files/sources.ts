@@ -22,6 +22,8 @@ export interface ConfigFacts {
   configPath?: string | undefined;
   /** Root of the Git worktree around `cwd`, if there is one and a host looks for files up to it. */
   worktree?: string | undefined;
+  /** The session has these servers alone. */
+  onlyServers?: readonly string[] | undefined;
   /** `pi.getMcpServers()`. */
   registered?: readonly RegisteredServer[] | undefined;
   platform: NodeJS.Platform;

@@ -31,7 +31,7 @@ import {
   readText,
 } from "../files/sources.ts";
 import { type HostFile, hostSources, looksUp, parseHostText } from "../hosts/hosts.ts";
-import { boundProblems, mergeLayers } from "./layers.ts";
+import { boundProblems, type Merged, mergeLayers } from "./layers.ts";
 
 export { boundProblems } from "./layers.ts";
 
@@ -59,12 +59,13 @@ export interface LoadedConfig {
 export function configFacts(
   session: Pick<SessionFacts, "agentDir" | "cwd" | "projectTrusted"> & {
     configPath?: string | undefined;
+    onlyServers?: readonly string[] | undefined;
     registered?: readonly RegisteredServer[] | undefined;
   },
 ): ConfigFacts {
-  const { agentDir, cwd, projectTrusted, configPath, registered } = session;
+  const { agentDir, cwd, projectTrusted, configPath, onlyServers, registered } = session;
   const machine = { platform: process.platform, home: homedir(), env: process.env };
-  return { agentDir, cwd, projectTrusted, configPath, registered, ...machine };
+  return { agentDir, cwd, projectTrusted, configPath, onlyServers, registered, ...machine };
 }
 
 interface Reading {
@@ -150,6 +151,22 @@ async function readHost(host: HostName, reading: Reading): Promise<Omit<HostFile
   return all;
 }
 
+/** The servers that the session may have. A name that no file defines is a mistake of whoever started the session. */
+function onlyNamed(merged: Merged, names: readonly string[] | undefined): Merged {
+  if (names === undefined) return merged;
+  const servers = merged.servers.filter(({ name }) => names.includes(name));
+  const unknown = names.filter((name) => !servers.some((server) => server.name === name));
+  const problems = unknown.map(
+    (name): ConfigProblem => ({
+      severity: "warning",
+      file: "--mcp-servers, MCP_SERVERS",
+      message: `no file defines a server named ${name}, so this session does not have it`,
+      remedy: "Correct the name; /mcp of a session without the option lists all servers.",
+    }),
+  );
+  return { ...merged, servers, problems: [...merged.problems, ...problems] };
+}
+
 /**
  * Loads everything. Never throws because of a file. `last`: the load before, if there was one. `from`: reads a file;
  * default: from the disk.
@@ -181,7 +198,10 @@ export async function loadConfig(
   const { facts } = reading;
   const hosts = await Promise.all(imports.map((host) => readHost(host, reading)));
   const registered = facts.registered ?? [];
-  const merged = mergeLayers({ registered, hosts: hosts.map(({ servers }) => servers), files });
+  const merged = onlyNamed(
+    mergeLayers({ registered, hosts: hosts.map(({ servers }) => servers), files }),
+    facts.onlyServers,
+  );
   const hostFiles = imports.flatMap((host) => hostSources(host, facts).map(({ file }) => file));
   const all = [...new Set([...hostFiles, ...sources.map(({ file }) => file)])];
   return {

@@ -1,0 +1,22 @@
+/** Owns: the choice of servers of a session, as it is written, and the snapshot that it names. */
+import { expect, test } from "vitest";
+import { onlyServersOf, snapshotFileName } from "../../../../src/shared/snapshot/contract.ts";
+
+test.each([
+  [undefined, undefined],
+  ["", undefined],
+  [true, undefined],
+  [" , ,", undefined],
+  ["b,a", ["a", "b"]],
+  [" a , a", ["a"]],
+])("%j -> %j", (written, names) => {
+  expect(onlyServersOf(written)).toEqual(names);
+});
+
+test("each choice names a snapshot of its own, and none the one of before", () => {
+  const hash = (only?: string[], configFile?: string): string =>
+    snapshotFileName({ cwd: "/w", configFile, only }, (text) => text);
+  expect(hash()).toBe("/w.bin");
+  expect(hash(undefined, "/x")).toBe("/w\u0000/x.bin");
+  expect(hash(["a"])).toBe('/w\u0000\u0000["a"].bin');
+});
