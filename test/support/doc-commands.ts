@@ -21,6 +21,7 @@ const NAME = "names a program, and no command to type";
 const DEEPWIKI =
   "needs the network; test/cli/pipe.test.ts gives these words the address of a server on loopback";
 const NPX = "npm's registry; test/cli/pipe.test.ts gives these words a program of this machine";
+const DEVICE = "somebody answers on another device; test/cli/sign-in.test.ts gives the words such a server";
 const CHECKOUT = "builds or tests the checkout, and with it these tests";
 
 /** Command -> why no test runs it. Those of `pi-mcp-threads` are read by its own parser (test/boundary/docs.test.ts). */
@@ -46,6 +47,8 @@ const NOT_RUN: Readonly<Record<string, string>> = {
     DEEPWIKI,
   "pi-mcp-threads tools -- npx -y @modelcontextprotocol/server-everything": NPX,
   "pi-mcp-threads call -- npx -y @modelcontextprotocol/server-everything -- get-sum a=1 b=2": NPX,
+  "pi-mcp-threads login docs --device": DEVICE,
+  "pi-mcp-threads login docs --link": DEVICE,
   'eval "$(pi-mcp-threads completion zsh)"':
     "zsh is not on every machine; test/cli/shells.test.ts runs it where it is",
 };
