@@ -364,8 +364,7 @@ const WORDS = {
   // `what`: a sentence of auth/store/system.
   "system-store": [
     ({ what }) => `the system's credential store cannot be used${said(what)}`,
-    ({ server }) =>
-      `No token was lost or written to a file. Put that right, and ${commandFor("auth", server)} goes on.`,
+    "Put that right, then try again. No token was lost or written to a file.",
     "connect_failed",
   ],
   "lock-busy": [

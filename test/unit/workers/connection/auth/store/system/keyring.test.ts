@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { type Keyring, startKeyring } from "../../../../../../support/secret-store.ts";
-import { startChanger } from "../changer.ts";
+import { addTogether, killedWriting } from "../changer.ts";
 import { never, openStore, signedIn, type TestStore, write } from "../support.ts";
 
 async function inKeyring(keyring?: Keyring): Promise<TestStore & { keyring: Keyring }> {
@@ -75,28 +75,14 @@ test("moved there and back -> each place has it alone", async () => {
 
 test("four processes add to one sign-in -> no change is lost, and one text is left", async () => {
   const at = await inKeyring();
-  const changers = Array.from({ length: 4 }, () => startChanger(at.agentDir, "5", at.keyring.env));
-  const ends = await Promise.all(changers.map(({ ended }) => ended));
-  expect(ends.map(({ code, errors }) => ({ code, errors }))).toEqual(
-    changers.map(() => ({ code: 0, errors: "" })),
-  );
-  expect((await at.store.read()).record?.obtainedAt).toBe(20);
+  await addTogether(at, at.keyring.env, 5);
   await write(at.store, signedIn());
   expect(heldBy(at.keyring)).toBe(1);
 });
 
-test("kill -9 in the middle of writing, again and again -> old or new, and the next write clears up", async () => {
+test("kill -9 in the middle of writing, again and again -> old or new, and the next writes clear up", async () => {
   const at = await inKeyring();
-  let last = 0;
-  for (let round = 1; round <= 4; round++) {
-    const { child, printed, ended } = startChanger(at.agentDir, "100000", at.keyring.env);
-    await printed(round);
-    child.kill("SIGKILL");
-    await ended;
-    const now = await at.store.locked(async ({ record }) => record?.obtainedAt ?? 0, never());
-    expect(now).toBeGreaterThanOrEqual(last + round);
-    last = now;
-  }
+  await killedWriting(at, at.keyring.env, 4);
   await write(at.store, signedIn());
   await write(at.store, signedIn({ access_token: "the last" }));
   expect(heldBy(at.keyring)).toBe(1);

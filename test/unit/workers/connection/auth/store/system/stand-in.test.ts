@@ -8,7 +8,7 @@ import { describe, expect, test } from "vitest";
 import { nodeFiles } from "../../../../../../../workers/shared/files/file-system.ts";
 import { lockPathOf } from "../../../../../../../workers/shared/files/lock.ts";
 import { type Misdeed, type StandIn, standInStore } from "../../../../../../support/secret-store.ts";
-import { startChanger } from "../changer.ts";
+import { addTogether, killedWriting, startChanger } from "../changer.ts";
 import { inPi, PI_KEY, piText } from "../pi-file-of-test.ts";
 import {
   forget,
@@ -473,28 +473,14 @@ describe("move", () => {
 describe("several processes", () => {
   test("four add to one sign-in -> no change is lost, and one text is left", async () => {
     const at = await inSystem();
-    const changers = Array.from({ length: 4 }, () => startChanger(at.agentDir, "4", at.system.env));
-    const ends = await Promise.all(changers.map(({ ended }) => ended));
-    expect(ends.map(({ code, errors }) => ({ code, errors }))).toEqual(
-      changers.map(() => ({ code: 0, errors: "" })),
-    );
-    expect((await at.store.read()).record?.obtainedAt).toBe(16);
+    await addTogether(at, at.system.env, 4);
     await write(at.store, signedIn());
     expect((await at.system.texts()).length).toBe(1);
   });
 
-  test("one is killed again and again -> old or new, and the next write clears up", async () => {
+  test("one is killed again and again -> old or new, and the next writes clear up", async () => {
     const at = await inSystem();
-    let last = 0;
-    for (let round = 1; round <= 3; round++) {
-      const { child, printed, ended } = startChanger(at.agentDir, "100000", at.system.env);
-      await printed(round);
-      child.kill("SIGKILL");
-      await ended;
-      const now = await at.store.locked(async ({ record }) => record?.obtainedAt ?? 0, never());
-      expect(now).toBeGreaterThanOrEqual(last + round);
-      last = now;
-    }
+    await killedWriting(at, at.system.env, 3);
     await write(at.store, signedIn());
     await write(at.store, signedIn({ access_token: "the last" }));
     expect((await at.system.texts()).length).toBe(1);
