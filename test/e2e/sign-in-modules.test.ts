@@ -68,4 +68,6 @@ test("a stored token -> the store and the tokens, and nothing that talks to an a
     "echo",
   );
   expect([...new Set(ofSignIn(modules))].sort()).toEqual(["store", "tokens"]);
+  // Of the system's credential store only what knows that nobody uses it.
+  expect(modules.filter((path) => path.includes("auth/store/system/"))).toEqual([]);
 });
