@@ -2,7 +2,6 @@
  * A sign-in by another device (RFC 8628). Owns: the client for it, what the person must agree to before a code is shown, and how
  * often the authorization server is asked whether the person has answered. Loaded by the first sign-in that uses it.
  */
-import { setTimeout as sleep } from "node:timers/promises";
 import { known } from "../../../shared/json.ts";
 import { checkSecretTarget, isSameSite, isVouched } from "../discovery/discovery.ts";
 import type { GrantContext } from "../grants/ask.ts";
@@ -101,23 +100,23 @@ export async function prepareDevice(
 const SLOWER_SECONDS = 5;
 
 /** Trouble that may pass: the next question may be answered. */
-const PASSING = new Set<string | undefined>(["unreachable", "unavailable"]);
+const PASSING = new Set<string>(["unreachable", "unavailable"]);
 
 /**
  * The tokens, once the person has agreed. Asks as often as the authorization server wants, and half as often after each
- * trouble (RFC 8628, section 3.5). The signal ends it. Throws `SignInProblem`.
+ * trouble (RFC 8628, section 3.5). `wait`: rejects at the end of the sign-in. Throws `SignInProblem`.
  */
 export async function pollTokens(
   pending: PendingDevice,
   context: GrantContext,
-  { secondMs, signal }: { secondMs: number; signal: AbortSignal },
+  wait: (seconds: number) => Promise<unknown>,
 ): Promise<TokenAnswer> {
   for (let { interval } = pending; ; ) {
-    await sleep(interval * secondMs, undefined, { signal, ref: false });
+    await wait(interval);
     try {
       return await deviceTokens(pending, context);
     } catch (error) {
-      if (signal.aborted || !(error instanceof SignInProblem)) throw error;
+      if (!(error instanceof SignInProblem)) throw error;
       if (error.facts.error === "slow_down") interval += SLOWER_SECONDS;
       else if (PASSING.has(error.kind)) interval *= 2;
       else if (error.facts.error !== "authorization_pending") throw error;

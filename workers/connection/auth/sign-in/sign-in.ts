@@ -4,6 +4,7 @@
  * begins one.
  */
 import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf, ThreadsError, toWireError } from "../../../../src/shared/protocol/errors.ts";
 import type { SignInAgreed, SignInResult, SignInStep } from "../../../../src/shared/protocol/session.ts";
 import { commandFor } from "../../../shared/commands.ts";
@@ -175,9 +176,10 @@ class Flow {
     const endsInMs = Math.min(pending.life * 1_000, deviceMs);
     const { id } = this;
     const { signal } = this.#lifetime;
+    const wait = (seconds: number) => sleep(seconds * secondMs, undefined, { signal, ref: false });
     this.#finishing = this.#finish(async () => {
       const { pollTokens } = await device();
-      const tokens = await pollTokens(pending, this.#context, { secondMs, signal });
+      const tokens = await pollTokens(pending, this.#context, wait);
       return receive(this.target, pending, tokens);
     });
     options.log.info(
