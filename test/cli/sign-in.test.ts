@@ -2,7 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
 import { assertionIssuer } from "../support/assertions.ts";
-import { startAuthorizationServer } from "../support/authorization-server.ts";
+import { type Behaviour, startAuthorizationServer } from "../support/authorization-server.ts";
 import { browse } from "../support/browser.ts";
 import { onCleanup } from "../support/cleanup.ts";
 import { findSecrets, readBelow } from "../support/find-secrets.ts";
@@ -17,8 +17,8 @@ import { openShell } from "./tmux.ts";
 const hasTmux = spawnSync("tmux", ["-V"]).status === 0;
 const NO_BROWSER = { env: { BROWSER: "none" } };
 
-async function openPlace() {
-  const trusted = await startAuthorizationServer();
+async function openPlace(behaviour: Behaviour = {}) {
+  const trusted = await startAuthorizationServer(behaviour);
   onCleanup(() => trusted.close());
   const server = await startProtectedServer({
     issuers: [trusted.issuer],
@@ -29,18 +29,23 @@ async function openPlace() {
   return { home, trusted };
 }
 
-/** The address of the sign-in page, once the command has shown it. */
-async function shownPage({ child, ended }: Running): Promise<string> {
+/** What the command has written of this form, once it has. */
+async function shown({ child, ended }: Running, form: RegExp): Promise<string> {
   let text = "";
   child.stderr?.on("data", (chunk: string) => {
     text += chunk;
   });
-  const found = (): string | undefined => /^(https?:\/\/\S+)\n/m.exec(text)?.[1];
+  const found = (): string | undefined => form.exec(text)?.[1];
   await Promise.race([expect.poll(found).toBeDefined(), ended]);
   const page = found();
-  if (page === undefined) throw new Error(`no address was shown: ${JSON.stringify(await ended)}`);
+  if (page === undefined) throw new Error(`${form} was not shown: ${JSON.stringify(await ended)}`);
   return page;
 }
+
+/** The address of the sign-in page. */
+const shownPage = (login: Running): Promise<string> => shown(login, /^(https?:\/\/\S+)\n/m);
+/** The code for another device. */
+const shownCode = (login: Running): Promise<string> => shown(login, /enter this code: (\S+)\n/);
 
 const call = (home: PiHome): Promise<Run> =>
   runCli(home, ["call", "web", "echo", "--args", '{"text": "hi"}'], NO_BROWSER);
@@ -77,6 +82,46 @@ describe("a server that wants a sign-in", () => {
     expect(logout.code).toBe(0);
     expect(JSON.parse(logout.stdout)).toMatchObject({ server: "web", text: expect.any(String) });
     expect((await call(home)).code).toBe(4);
+  });
+
+  const OFFERED: Behaviour = { device: (answer) => answer };
+
+  test("no browser, and codes are offered -> page and code are shown, and the login ends by itself; a refusal is code 4", async () => {
+    const { home, trusted } = await openPlace(OFFERED);
+    const declined = startCli(home, ["login", "web"], NO_BROWSER);
+    expect(trusted.book.answerDevice(await shownCode(declined), "refused")).toBe(true);
+    const refused = await declined.ended;
+    expect(refused).toMatchObject({ code: 4, stdout: "" });
+    expect(refused.stderr).toContain(`\n${trusted.origin}/device\n`);
+
+    const login = startCli(home, ["login", "web", "--json"], NO_BROWSER);
+    expect(trusted.book.answerDevice(await shownCode(login), "agreed")).toBe(true);
+    const signedIn = await login.ended;
+    expect(signedIn.code).toBe(0);
+    expect(JSON.parse(signedIn.stdout)).toMatchObject({ server: "web", signedIn: true, tools: 1 });
+    expect(signedIn.stderr).toContain("Agree on that page only if it shows this code.");
+    expect((await call(home)).code).toBe(0);
+    const said = [{ name: "output", text: signedIn.stdout + signedIn.stderr }];
+    expect(findSecrets(said, trusted.book.secrets)).toEqual([]);
+  });
+
+  test("--device beside a browser -> a code; --link without one -> a link; both, or no offer -> an error", async () => {
+    const { home, trusted } = await openPlace(OFFERED);
+    const browser = { env: { BROWSER: "/bin/true" } };
+    const left = startCli(home, ["login", "web", "--device"], browser);
+    await shownCode(left);
+    left.child.kill("SIGINT");
+    expect((await left.ended).code).toBe(130);
+    const link = startCli(home, ["login", "web", "--link"], NO_BROWSER);
+    await browse(await shownPage(link));
+    expect((await link.ended).code).toBe(0);
+    expect(trusted.grants.at(-1)).toBe("authorization_code");
+    expect((await runCli(home, ["login", "web", "--device", "--link"], NO_BROWSER)).code).toBe(2);
+
+    const other = await openPlace();
+    const refused = await runCli(other.home, ["login", "web", "--device"], NO_BROWSER);
+    expect(refused.code).toBe(4);
+    expect(refused.stderr).toMatch(/offers no sign-in with a code for another device/);
   });
 
   test("the page of another server -> named with who gets the code; without a person refused, also with --yes", async () => {

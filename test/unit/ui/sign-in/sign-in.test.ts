@@ -2,10 +2,10 @@
 import { afterEach, describe, expect, it, test, vi } from "vitest";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import type { SignInStep, StatusReport } from "../../../../src/shared/protocol/session.ts";
-import { TRUST } from "../../../../src/ui/sign-in/words.ts";
+import { DEVICE, TRUST } from "../../../../src/ui/sign-in/words.ts";
 import { makeReport, makeStatus } from "../../server-status.ts";
 import { settled } from "../../settled.ts";
-import { NEEDING, OPEN, type Signing, signing, URL_OF_PAGE } from "./support.ts";
+import { CODE, NEEDING, OPEN, type Signing, signing, URL_OF_PAGE } from "./support.ts";
 
 const begun = (): SignInStep => OPEN;
 const signIn = ["signIn", { server: "linear" }];
@@ -140,6 +140,97 @@ describe("the dialog", () => {
     await at.signIns.byUser("linear");
     expect(withoutLink(at)).toEqual([["linear: no screen", "error"]]);
     expect(at.asked.at(-1)).toEqual(["cancelSignIn", { id: "1" }]);
+  });
+});
+
+describe("a code for another device", () => {
+  const coded = (options: Parameters<typeof signing>[0] = {}) =>
+    signing({ ...options, answers: { signIn: () => CODE, ...options.answers } });
+  const TEXT = [
+    "To sign in to linear, open this page on any device:",
+    CODE.url,
+    "and enter this code: WDJB-MJHT",
+    "Or open the page that has the code already:",
+    `${CODE.urlWithCode}`,
+    "The code comes from as.example. Agree on that page only if it shows this code.",
+  ].join("\n");
+
+  test("the user agrees there -> the dialog closes; a program reads page and code in a notice, too", async () => {
+    const at = coded({ select: () => never as never });
+    const done = at.signIns.byUser("linear");
+    await settled();
+    expect(at.dialogs).toEqual([{ method: "select", title: TEXT, options: [...DEVICE] }]);
+    expect(at.notices).toEqual([
+      [`The sign-in page of linear, with the code WDJB-MJHT:\n${CODE.url}`, "info"],
+    ]);
+    at.end(OK);
+    await done;
+    expect(at.notices.at(-1)).toEqual(SIGNED_IN);
+    expect(at.asked).toEqual([signIn]);
+  });
+
+  test("in a terminal -> both pages are links, and no notice repeats them", async () => {
+    const at = coded({ mode: "tui", select: () => never as never });
+    const done = at.signIns.byUser("linear");
+    await settled();
+    for (const url of [CODE.url, `${CODE.urlWithCode}`]) {
+      expect(at.dialogs[0]?.title).toContain(`\u001b]8;;${url}\u001b\\${url}\u001b]8;;\u001b\\`);
+    }
+    expect(at.notices).toEqual([]);
+    at.end(OK);
+    await done;
+  });
+
+  test("Enter at once -> the same dialog again; after ten of them it is cancelled", async () => {
+    const at = coded({ select: (_title, [first]) => first });
+    await at.signIns.byUser("linear");
+    expect(at.dialogs).toHaveLength(10);
+    expect(at.asked.at(-1)).toEqual(["cancelSignIn", { id: "1" }]);
+  });
+
+  it.each(["yes", "", undefined, 5 as never])(
+    "Escape or another answer (%j) -> cancelled",
+    async (answer) => {
+      const at = coded({ select: () => answer });
+      await at.signIns.byUser("linear");
+      expect(at.asked).toEqual([signIn, ["cancelSignIn", { id: "1" }]]);
+      expect(at.notices.at(-1)).toEqual(["linear: the sign-in is cancelled.", "info"]);
+    },
+  );
+
+  test("a link instead -> the code is cancelled, and the sign-in begins with a link", async () => {
+    const steps: SignInStep[] = [CODE, { ...OPEN, id: "2" }];
+    const at = coded({
+      select: () => DEVICE[1],
+      input: () => never,
+      answers: { signIn: () => steps.shift() },
+    });
+    const done = at.signIns.byUser("linear");
+    await settled();
+    expect(at.asked).toEqual([
+      signIn,
+      ["cancelSignIn", { id: "1" }],
+      ["signIn", { server: "linear", agreed: { device: false } }],
+    ]);
+    at.end({ ok: false, error: { code: "cancelled", message: "linear: cancelled." } });
+    at.end(OK, "2");
+    await done;
+    expect(at.dialogs.map(({ method }) => method)).toEqual(["select", "input"]);
+    expect(at.notices.at(-1)).toEqual(SIGNED_IN);
+  });
+
+  it.each(["javascript:alert(1)", "https://a.test/\u001b[2J"])("the page is %j -> not shown", async (url) => {
+    const at = coded({ answers: { signIn: () => ({ ...CODE, url }) } });
+    await at.signIns.byUser("linear");
+    expect(at.dialogs).toEqual([]);
+    expect(at.asked.at(-1)).toEqual(["cancelSignIn", { id: "1" }]);
+  });
+
+  test("the page with the code cannot be shown -> the other one alone", async () => {
+    const urlWithCode = "https://as.example/\u001b[2J";
+    const at = coded({ select: () => undefined, answers: { signIn: () => ({ ...CODE, urlWithCode }) } });
+    await at.signIns.byUser("linear");
+    expect(at.dialogs[0]?.title).not.toContain("has the code already");
   });
 });
 

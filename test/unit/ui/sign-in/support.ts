@@ -24,6 +24,16 @@ export const OPEN: Extract<SignInStep, { step: "open" }> = {
   endsInMs: 300_000,
 };
 
+export const CODE: Extract<SignInStep, { step: "device" }> = {
+  step: "device",
+  id: "1",
+  url: "https://as.example/device",
+  userCode: "WDJB-MJHT",
+  urlWithCode: "https://as.example/device?user_code=WDJB-MJHT",
+  codeFrom: "as.example",
+  endsInMs: 300_000,
+};
+
 export const NEEDING: StatusReport = makeReport({
   servers: [
     makeStatus("linear", { state: "needs-auth", signIn: { state: "needed" } }),
