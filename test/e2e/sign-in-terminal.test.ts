@@ -24,6 +24,36 @@ function addressOn(screen: readonly string[]): string {
 
 const WIDTHS = [60, 80, 120];
 
+test("over SSH, where codes for another device are offered -> page and code at 60 and 80 columns; Esc; Enter waits on; signed in", async () => {
+  const { guarded, trusted } = await startServers({ device: (usual) => usual });
+  const made = await home({ mcp: { mcpServers: { web: { url: guarded.url } } } });
+  const written = join(made.tmpDir, "written.log");
+  const remote = { SSH_CONNECTION: "10.0.0.1 1 10.0.0.2 22", PI_TUI_WRITE_LOG: written };
+  const at = { ...made, env: (extra = {}) => made.env({ ...remote, ...extra }) };
+  const terminal = await openTerminal({ home: at, model: await model([]), extension: ENTRY, columns: 60 });
+  onCleanup(() => terminal.close());
+  await terminal.until(/MCP server web needs a sign-in: \/mcp auth web/);
+
+  const SHOWN = /enter this code: (\S+)[\s\S]*Go on waiting[\s\S]*Sign in with a link instead/;
+  const page = `${trusted.origin}/device`;
+  for (const columns of [60, 80]) {
+    await terminal.resize(columns);
+    await terminal.prompt("/mcp auth");
+    const screen = await terminal.until(SHOWN);
+    expect(screen.map((line) => line.trim())).toContain(page);
+    expect(await readFile(written, "utf8")).toContain(`\u001b]8;;${page}\u001b\\`);
+    await terminal.press("Escape");
+    await terminal.until(/^(?![\s\S]*Go on waiting)[\s\S]*web: the sign-in is cancelled\./);
+  }
+
+  await terminal.prompt("/mcp auth");
+  const code = SHOWN.exec((await terminal.until(SHOWN)).join("\n"))?.[1] ?? "";
+  await terminal.press("Enter");
+  await terminal.until(SHOWN);
+  expect(trusted.book.answerDevice(code, "agreed")).toBe(true);
+  await terminal.until(/web: signed in, 1 tool\./);
+});
+
 test("60, 80 and 120 columns -> the link is whole, and Esc cancels; a sign-in; a call that waits", async () => {
   const { guarded } = await startServers();
   const mcp = { mcpServers: { web: { url: guarded.url } }, settings: { autoAuth: true } };

@@ -141,6 +141,49 @@ test("a pasted address -> signed in with one line; a call works; /mcp logout end
   await expectNoSecret(pi, { isStored: true, server: "code", trusted: code.trusted });
 });
 
+const codeIn = ({ title }: RpcDialog): string => /enter this code: (\S+)/.exec(title)?.[1] ?? "";
+
+test("a code for another device -> its page and the code; the user agrees there -> signed in; Cancel; a link instead", async () => {
+  const pi = await host({ behaviour: { device: (usual) => usual }, entry: { oauth: { deviceCode: true } } });
+  const { trusted } = pi;
+  const { dialog, ended } = pi.command("/mcp auth web");
+  const first = await dialog(0);
+  const options = ["Go on waiting", "Sign in with a link instead"];
+  expect(first).toMatchObject({ method: "select", options });
+  expect(first.title.split("\n")).toEqual([
+    "To sign in to web, open this page on any device:",
+    `${trusted.origin}/device`,
+    `and enter this code: ${codeIn(first)}`,
+    "Or open the page that has the code already:",
+    `${trusted.origin}/device?user_code=${codeIn(first)}`,
+    `The code comes from ${new URL(trusted.origin).host}. Agree on that page only if it shows this code.`,
+  ]);
+  expect(notices(pi.rpc.events).map(({ message }) => message)).toContain(
+    `The sign-in page of web, with the code ${codeIn(first)}:\n${trusted.origin}/device`,
+  );
+  pi.answer(first, { value: "Go on waiting" });
+  expect(codeIn(await dialog(1))).toBe(codeIn(first));
+  expect(trusted.book.answerDevice(codeIn(first), "agreed")).toBe(true);
+  expect((await ended).at(-1)).toEqual(SIGNED_IN);
+  expect(await pi.opened()).toEqual([]);
+  const [, echoed] = await pi.prompt(find, echo(7));
+  expect(echoed).toMatchObject({ text: '{"a":7}', isError: false });
+  await expectSaidNoSecret(pi, true);
+
+  await pi.command("/mcp logout web").ended;
+  const cancelled = pi.command("/mcp auth web");
+  pi.answer(await cancelled.dialog(0), { cancelled: true });
+  expect((await cancelled.ended).at(-1)).toEqual(CANCELLED);
+  const linked = pi.command("/mcp auth web");
+  pi.answer(await linked.dialog(0), { value: "Sign in with a link instead" });
+  const link = await linked.dialog(1);
+  pi.answer(link, { value: (await lastAddress(link)).href });
+  expect((await linked.ended).at(-1)).toEqual(SIGNED_IN);
+  expect(trusted.grants.at(-1)).toBe("authorization_code");
+  await pi.rpc.stop();
+  await expectSaidNoSecret(pi, true);
+});
+
 test("Cancel -> nothing is stored and nothing listens; the browser's own answer signs in and leaves the dialog", async () => {
   const pi = await host();
   const cancelled = pi.command("/mcp login web");

@@ -131,6 +131,60 @@ const TOKENS: readonly Row[] = [
   ),
 ];
 
+/** The user wants a code for another device. */
+const coded = (attack: string, says: RegExp, more: Partial<Row> = {}): Row =>
+  row(attack, says, {
+    server: async (place) => ({
+      ...(await place.sharedHttp("sign-in.mjs", attack, SECRET)),
+      oauth: { deviceCode: true },
+    }),
+    ...more,
+  });
+const oneCoded = (says: RegExp, attacks: readonly [string, ...string[]]): Row[] =>
+  family(attacks).map((attack) => coded(attack, says));
+
+/** Nothing of the code that a server made of another one's page is shown, and both are named. */
+const namesGiver = async (arena: Arena): Promise<string[]> => {
+  const titles = arena.dialogs.map(({ title }) => String(title));
+  const says = /sends you to accounts\.bank\.example with a code that 127\.0\.0\.1:\d+ gives/;
+  return [
+    ...(titles.length === 1 && says.test(titles[0] ?? "")
+      ? []
+      : [`the dialogs are ${JSON.stringify(titles)}`]),
+    ...(await tells(/: the sign-in is cancelled\.$/)(arena)),
+  ];
+};
+
+/** One dialog with the page of the server's own, and no other address. */
+const showsOwnPage = async (arena: Arena): Promise<string[]> => {
+  const [{ title = "" } = {}] = arena.dialogs;
+  const right = /enter this code: WDJB-MJHT/.test(String(title)) && !String(title).includes("evil.example");
+  return [...(right ? [] : [`the dialog is ${JSON.stringify(title)}`]), ...(await tells(SIGNED_IN)(arena))];
+};
+
+const CODES: readonly Row[] = [
+  ...oneCoded(UNUSABLE, [
+    "device: a user code with escape sequences",
+    "device: a user code of 1 MB",
+    "device: a user code of 10 KB",
+    "device: minus 1 s of life",
+    "device: a page with credentials",
+    "device: endless",
+    "device: deep",
+    "device: a list",
+  ]),
+  ...oneCoded(NOT_HTTPS, ["device: a page by javascript:", "device: a page by http"]),
+  coded("device: the page of another server", /cancelled/, { check: namesGiver }),
+  coded("device: an endpoint elsewhere, without https", /offers no sign-in with a code for another device/),
+  coded("device: a complete page elsewhere", SIGNED_IN, { check: showsOwnPage }),
+  ...oneCoded(SIGNED_IN, [
+    "device: 1e308 s of life, every minus 1 s",
+    "device: a scope that nobody asked for",
+  ]),
+  coded("device: slow_down for ever", /the sign-in was not finished in time/),
+  coded("device: an error that repeats the code", /answered own_error: You sent .*device_code=\[redacted\]/),
+];
+
 const second = (own: string): string => `${own}_token`;
 
 /** Each of the two sign-ins waits for 15 s: they wait at the same time. */
@@ -326,6 +380,7 @@ export const SIGN_IN: readonly Row[] = [
   ...CLIENTS,
   ...ANSWERS,
   ...TOKENS,
+  ...CODES,
   ...DPOP,
   SLOW,
   ...CALLS,

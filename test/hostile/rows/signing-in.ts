@@ -30,6 +30,8 @@ export async function signIn(
     if (page?.status !== OK) arena.rpc.answerUi({ cancelled: true });
   };
   arena.rpc.answerUi(({ method, title }) => {
+    // Another device answers.
+    if (method === "select" && /enter this code/.test(String(title))) return undefined;
     const [url] = method === "input" ? (/https?:\/\/\S+/.exec(title) ?? []) : [];
     if (url === undefined) return { cancelled: true };
     void open(url);

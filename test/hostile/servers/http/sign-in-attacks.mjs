@@ -145,10 +145,42 @@ const repeating =
       .writeHead(400, { "content-type": "application/json" })
       .end(JSON.stringify({ error, error_description: `You sent ${body}\u001b[2J` }));
 
+/** Of a code for another device. */
+const DEVICE = {
+  ...Object.fromEntries(
+    ["endless", "deep", "a list"].map((what) => [
+      `device: ${what}`,
+      { device: {}, on: { device_authorization: DOCUMENTS[what] } },
+    ]),
+  ),
+  ...Object.fromEntries(
+    Object.entries({
+      "a user code of 1 MB": { user_code: "W".repeat(MIB) },
+      "a user code with escape sequences": { user_code: "W\u001b[2J\u202e" },
+      "a user code of 10 KB": { user_code: "W".repeat(10_000) },
+      "minus 1 s of life": { expires_in: -1 },
+      "a page by javascript:": { verification_uri: "javascript:alert(1)" },
+      "a page by http": { verification_uri: "http://evil.example/device" },
+      "a page with credentials": { verification_uri: "https://user:pw@evil.example/device" },
+      "the page of another server": { verification_uri: "https://accounts.bank.example/device" },
+      "a complete page elsewhere": { verification_uri_complete: "https://evil.example/device?user_code=W" },
+      "1e308 s of life, every minus 1 s": { expires_in: 1e308, interval: -1 },
+    }).map(([what, device]) => [`device: ${what}`, { device }]),
+  ),
+  "device: an endpoint elsewhere, without https": {
+    device: {},
+    metadata: { device_authorization_endpoint: "http://evil.example/device" },
+  },
+  "device: a scope that nobody asked for": { device: {}, tokens: { scope: "admin root" } },
+  "device: slow_down for ever": { device: { expires_in: 10 }, on: { token: repeating("slow_down") } },
+  "device: an error that repeats the code": { device: {}, on: { token: repeating("own_error") } },
+};
+
 export const ATTACKS = {
   none: {},
   "a key: its words": { on: { mcp: wantingKey, resource: missing, metadata: missing, authorize: missing } },
   "calls: 401 without a sign-in": { on: { mcp: refusingCalls } },
+  ...DEVICE,
   "authorization endpoint: of another server": {
     metadata: {
       authorization_endpoint: "https://accounts.bank.example/authorize",

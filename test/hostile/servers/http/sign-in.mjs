@@ -21,7 +21,17 @@ const soundBut = (attack, secret) => ({
       registration_endpoint: `${origin}/register`,
       code_challenge_methods_supported: ["S256"],
       authorization_response_iss_parameter_supported: true,
+      ...(attack.device && { device_authorization_endpoint: `${origin}/device_authorization` }),
       ...attack.metadata,
+    }),
+  device_authorization: ({ response, origin }) =>
+    sendJson(response, {
+      device_code: `${secret}-device`,
+      user_code: "WDJB-MJHT",
+      verification_uri: `${origin}/device`,
+      expires_in: 600,
+      interval: 1,
+      ...attack.device,
     }),
   register: ({ response, body }) =>
     sendJson(response, { ...JSON.parse(body), client_id: "c", ...attack.client }, 201),
