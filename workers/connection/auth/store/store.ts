@@ -1,7 +1,8 @@
 /**
  * The stored sign-in of one server. Owns: reading, replacing and removing it under the lock that all processes share, what
  * holds if the disk takes nothing, the tokens that someone else put there, and Pi's own sign-ins, which are moved here after
- * a yes. Must not: send anything.
+ * a yes. The file has the sign-in, or names the item of the system's store that has it: in both cases one rename of the file
+ * decides what counts. Must not: send anything.
  */
 import { basename, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
