@@ -300,9 +300,15 @@ const keepsBound =
 const boundTo = (says: RegExp, attacks: readonly [string, ...string[]], more: Partial<Row> = {}): Row[] =>
   family(attacks).map((attack) => row(attack, says, { check: keepsBound(tells(says)), ...more }));
 
+const showsBound = async (arena: Arena): Promise<string[]> => {
+  const status = await arena.status();
+  const isShown = status.includes("signed in, bound to a key, ");
+  return [...(isShown ? [] : [`the status is ${status}`]), ...(await tells(SIGNED_IN)(arena))];
+};
+
 /** Servers that want tokens that are bound to a key (RFC 9449). */
 const DPOP: readonly Row[] = [
-  row("dpop: none", SIGNED_IN, { check: keepsBound(tells(SIGNED_IN)) }),
+  row("dpop: none", SIGNED_IN, { check: keepsBound(showsBound) }),
   ...boundTo(NOT_BOUND, ["dpop: a bearer token"]),
   ...boundTo(NO_DPOP, ["dpop: an authorization server without it", "dpop: algorithms of every wrong shape"]),
   ...boundTo(PROOF_REFUSED, [

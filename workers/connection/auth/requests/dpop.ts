@@ -134,18 +134,13 @@ export function proverOf(key: DpopKey): Prover {
 const isRefusal = ({ status, headers }: Head): boolean =>
   status === 401 && refusesProof(parseChallenge(headers["www-authenticate"], "dpop")?.error);
 
-/** Headers of the configuration that the proof takes the place of. */
-const OWN = /^(?:authorization|dpop)$/i;
-
 export const boundToken = (value: string, key: DpopKey): BoundToken => ({
   value,
   send: async (client, request) => {
     const prover = proverOf(key);
-    const headers = Object.fromEntries(Object.entries(request.headers).filter(([name]) => !OWN.test(name)));
     for (let repeats = 0; ; repeats++) {
-      request.signal.throwIfAborted();
       const signer = prover.signer(value);
-      const response = await client.request({ ...request, headers, signer });
+      const response = await client.request({ ...request, signer });
       if (repeats === PROOF_REPEATS || !signer.isOutdated || !isRefusal(response)) return response;
       response.body.destroy();
     }
