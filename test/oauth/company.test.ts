@@ -2,12 +2,14 @@
  * Owns: servers of a company, which one sign-in at its identity provider serves (SEP-990): the sign-in, its renewal and its end in
  * all sessions, and what the user reads if the company or a server says no.
  */
-import { stat } from "node:fs/promises";
+import { stat, writeFile } from "node:fs/promises";
 import { expect, test } from "vitest";
+import { DEVICE_GRANT } from "../support/authorization-server.ts";
 import { type Policy, startCompany } from "../support/identity-provider.ts";
-import { signInAs } from "../support/signing-in.ts";
+import { startOidc } from "../support/oidc.ts";
+import { signInAs, type User } from "../support/signing-in.ts";
 import { createPlace, type Started, start, textOf } from "../worker/support.ts";
-import { endedIn, expectNoSecret, stored } from "./support.ts";
+import { endedIn, expectNoSecret, onCleanup, stored } from "./support.ts";
 
 const CODE = "authorization_code";
 const REFRESH = "refresh_token";
@@ -29,7 +31,8 @@ async function company(more: { settings?: Record<string, unknown> } = {}) {
   return {
     ...{ ...started, ...servers, at, beside: session },
     host: new URL(idp.server.issuer).host,
-    signIn: (server = "docs") => signInAs({}, { runtime: at.runtime, ended: endedIn(at) }, server),
+    signIn: (server = "docs", user: User = {}) =>
+      signInAs(user, { runtime: at.runtime, ended: endedIn(at) }, server),
     call: async (server: string, of = at) => textOf(await of.call(server, "echo", { a: 1 })),
     says: async (server: string, of = at) => {
       const { message, remedy } = await of.failedCall(server, "echo");
@@ -175,6 +178,66 @@ test("a sign-out -> it ends for all servers and all sessions; the tokens are rev
   ] as const)
     expect(await says(server, session)).toContain("it needs a sign-in");
   expect(await (await at.runtime.ask("signOut", { server: "wiki" })).text).toBe("wiki is not signed in.");
+});
+
+test("oidc-provider as the identity provider -> its ID token counts, also after a renewal; it exchanges none, and the user reads it", async () => {
+  const clientId = "pi";
+  const oidc = await startOidc({
+    clients: [
+      {
+        ...{ client_id: clientId, token_endpoint_auth_method: "none", application_type: "native" },
+        grant_types: ["authorization_code", "refresh_token"],
+        redirect_uris: ["http://127.0.0.1/callback"],
+      },
+    ],
+  });
+  onCleanup(() => oidc.close());
+  const settings = { identityProvider: { issuer: oidc.issuer, clientId } };
+  const { at, docs, signIn } = await company({ settings });
+  const says = /^docs: your company does not allow it: unsupported grant_type requested \(at the identity/;
+  expect((await signIn()).says).toMatch(says);
+  const [first] = await stored(at);
+  expect((await signIn("wiki")).says).toContain(`does not allow it`);
+  const [renewed] = await stored(at);
+  expect(oidc.grants).toEqual([CODE, REFRESH]);
+  for (const file of [first, renewed]) {
+    const { access_token: identity, issuer, expiresAt } = file?.record ?? {};
+    const [, claims = ""] = String(identity).split(".");
+    const { iss, aud, exp } = JSON.parse(Buffer.from(claims, "base64url").toString("utf8"));
+    expect([iss, aud, exp * 1_000]).toEqual([oidc.issuer, clientId, expiresAt]);
+    expect(issuer).toBe(oidc.issuer);
+    expect(oidc.secrets.has(String(identity))).toBe(true);
+  }
+  expect(docs.trusted.grants).toEqual([]);
+  await expectNoSecret({ at, place: at }, oidc.secrets);
+});
+
+test("no browser here, and the identity provider offers codes -> the user signs in at another device", async () => {
+  const { idp, signIn, call } = await company();
+  idp.server.behaviour = { ...idp.server.behaviour, device: (answer) => answer };
+  const { server } = idp;
+  const { says, shown } = await signIn("docs", {
+    device: true,
+    enter: async ({ userCode }) => expect(server.book.answerDevice(userCode, "agreed")).toBe(true),
+  });
+  expect(says).toBe("signed in");
+  expect(shown?.codeFrom).toBe(new URL(server.issuer).host);
+  expect([await call("docs"), await call("wiki")]).toEqual([ANSWER, ANSWER]);
+  expect(server.grants).toEqual([DEVICE_GRANT, EXCHANGE, EXCHANGE]);
+});
+
+test("an identity that has ended, and eight calls of two sessions at once -> its refresh token is sent once", async () => {
+  const { idp, docs, wiki, at, signIn, beside, call } = await company();
+  await signIn();
+  const other = await beside();
+  for (const session of [at, other]) for (const name of ["docs", "wiki"]) await call(name, session);
+  const [file] = await stored(at);
+  await writeFile(file?.path ?? "", JSON.stringify({ ...file?.record, expiresAt: LONG_AGO * 1_000 }));
+  for (const { trusted } of [docs, wiki]) trusted.book.expireAll();
+  const calls = ["docs", "wiki", "docs", "wiki"].flatMap((name) => [call(name), call(name, other)]);
+  expect(new Set(await Promise.all(calls))).toEqual(new Set([ANSWER]));
+  expect(idp.server.grants.filter((grant) => grant === REFRESH)).toEqual([REFRESH]);
+  expect(idp.server.book.reuses).toBe(0);
 });
 
 test("the identity provider sends no ID token -> the user reads it, and nothing is exchanged", async () => {

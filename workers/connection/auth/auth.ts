@@ -190,10 +190,15 @@ export class ServerAuth implements RequestAuth {
   async hasOther(): Promise<boolean> {
     if (!standsOnCompany(this.#server.definition.oauth))
       return (await this.#loaded?.tokens.hasOther()) ?? false;
-    // Whoever asks for the token is told why there is none.
-    const company = await this.#company().catch(() => undefined);
-    const identity = await company?.identity().catch(() => undefined);
+    const identity = await this.#identity();
     return this.#vain !== undefined && identity !== undefined && identity !== this.#vain.identity;
+  }
+
+  /** Who has signed in at the company. Never rejects: whoever asks for a token is told why there is none. */
+  async #identity(): Promise<string | undefined> {
+    return this.#company()
+      .then((company) => company?.identity())
+      .catch(() => undefined);
   }
 
   /** Undefined: the server has a sign-in of its own. Throws `SignInProblem`. */
@@ -217,12 +222,10 @@ export class ServerAuth implements RequestAuth {
   async afterRefusal(refused: RefusedRequest, signal: AbortSignal): Promise<AccessToken | undefined> {
     if (refused.sent === undefined && !(await this.#takes(refused, signal))) return undefined;
     return this.#explained(async () => {
-      const company = await this.#company();
-      const identity = await company?.identity();
       try {
         return await (await this.#open()).tokens.afterRefusal(refused, signal);
       } catch (error) {
-        this.#vain = { identity };
+        this.#vain = { identity: await this.#identity() };
         throw error;
       }
     });
@@ -438,7 +441,7 @@ export class ServerAuth implements RequestAuth {
     this.#stoodOn = company;
     const url = new URL(server.url);
     return {
-      ...{ plan, requests, onNote: server.onNote },
+      ...{ plan, requests, onNote: server.onNote, onSecret: server.onSecret },
       ...(server.isIdentity && { isIdentity: true }),
       ...(company && { identityFor: (wish) => company.identityFor(wish, url) }),
     };

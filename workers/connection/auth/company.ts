@@ -41,10 +41,7 @@ export class Company {
   }
 
   /** An assertion for the server at `url`. Throws `SignInProblem`. */
-  async identityFor(
-    wish: Omit<IdentityWish, "resource"> & { resource: string | undefined },
-    url: URL,
-  ): Promise<string> {
+  async identityFor(wish: IdentityWish, url: URL): Promise<string> {
     const { signal, url: issuer } = this.#kept;
     const [room, parts, grant] = await Promise.all([
       import("./tokens/identity.ts"),

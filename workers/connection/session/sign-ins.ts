@@ -88,18 +88,15 @@ export const systemOptions = (
 });
 
 const loadStored = () => import("../auth/store/all.ts");
-/** Stands for the company's identity provider where a server has its name: in texts, and in the folder of its sign-in. */
-const COMPANY = "settings.identityProvider";
-
 function createCompany(options: SessionSignInsOptions): () => Promise<AuthServer | undefined> {
   const { log, settings, agentDir, signal } = options;
   const { redact, add: onSecret } = createKnownSecrets();
-  const onNote = (note: string): void => log.info(`${COMPANY} ${redact(note)}`);
+  const onNote = (note: string): void => log.info(`the identity provider ${redact(note)}`);
   return async () => {
     const { identityProvider: written, caFile } = settings();
     if (!written) return undefined;
     const { resolveTarget } = await loadValues();
-    const definition = identityDefinition(COMPANY, written, join(agentDir, "mcp.json"));
+    const definition = identityDefinition(written, join(agentDir, "mcp.json"));
     const how = resolveOptions(options, { definition, onNote }, signal);
     const target = await resolveTarget(definition, { ...how, caFile });
     if (target.kind !== "http") throw new TypeError("an issuer is an address");

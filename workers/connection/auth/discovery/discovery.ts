@@ -296,7 +296,7 @@ async function fromResource(metadata: ResourceMetadata, options: DiscoveryOption
 
 export async function discover(options: DiscoveryOptions): Promise<Discovered> {
   const { plan, isIdentity } = options;
-  if (isIdentity) {
+  if (isIdentity && plan.authServerMetadataUrl === undefined) {
     return { ...(await findNamedServer(plan.issuer ?? options.url.href, options)), legacy: false };
   }
   if (plan.authServerMetadataUrl !== undefined) {

@@ -39,7 +39,9 @@ export interface GrantContext {
   /** Of the company's identity provider: what counts of its answers is who the user is, and its address is its issuer. */
   isIdentity?: true;
   /** An assertion of the identity provider for one authorization server. Throws `SignInProblem`. */
-  identityFor?: (wish: Omit<IdentityWish, "resource"> & { resource: string | undefined }) => Promise<string>;
+  identityFor?: (wish: IdentityWish) => Promise<string>;
+  /** Takes an assertion that no text may show from now on. */
+  onSecret?: (secret: string) => void;
 }
 
 /** An authorization that waits for the browser. `state` and `verifier` live in memory only. */
@@ -233,6 +235,7 @@ const OF = {
     access_denied: "company-denied",
     invalid_target: "company-denied",
     unauthorized_client: "company-denied",
+    unsupported_grant_type: "company-denied",
   },
 } satisfies Record<string, Table>;
 

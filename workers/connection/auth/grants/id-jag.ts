@@ -28,6 +28,9 @@ export function readJwt(text: unknown) {
   return header && claims && { header, claims };
 }
 
+/** The latest time that a Date can hold. */
+const LATEST_SECONDS = 8.64e12;
+
 const isText = (value: unknown): value is string => typeof value === "string" && value !== "";
 
 /** What is wrong with the claims of an ID token (OpenID Connect Core, sections 2 and 3.1.3.7); undefined: nothing. */
@@ -40,7 +43,9 @@ function wrongClaim(
   if (![aud].flat().includes(clientId)) return "is for another client";
   if (azp !== undefined && azp !== clientId) return "is for another client";
   if (!isText(sub)) return "does not say who the user is";
-  return typeof exp === "number" && exp > 0 ? undefined : "does not say when it ends";
+  return typeof exp === "number" && exp > 0 && exp <= LATEST_SECONDS
+    ? undefined
+    : "does not say when it ends";
 }
 
 /**
@@ -71,12 +76,14 @@ export function readIdentity(
     access_token: String(token),
     token_type: "N_A",
     ...(refreshToken !== undefined && { refresh_token: refreshToken }),
-    expiresAt: Number(claims.exp) * 1_000,
+    expiresAt: Math.floor(Number(claims.exp) * 1_000),
   };
 }
 
+type KnownWish = IdentityWish & { resource: string };
+
 /** The assertion in the answer to an exchange (section 4.2), which is for nobody but those whom the wish names. */
-function readIdJag(text: string, { audience, resource, clientId }: IdentityWish, url: string): string {
+function readIdJag(text: string, { audience, resource, clientId }: KnownWish, url: string): string {
   const { access_token: token, issued_token_type: issued } = readObject(text) ?? {};
   const wrong = (what: string): SignInProblem =>
     new SignInProblem("identity-wrong", { url, what: `its assertion ${what}` });
@@ -105,7 +112,7 @@ function readIdJag(text: string, { audience, resource, clientId }: IdentityWish,
  * identity-refused, identity-wrong, and those of every request.
  */
 export async function exchangeIdentity(
-  wish: IdentityWish,
+  wish: KnownWish,
   { server, client, identity }: { server: AuthorizationServer; client: ClientRecord; identity: string },
   { plan, requests }: GrantContext,
 ): Promise<string> {

@@ -266,6 +266,8 @@ async function byAssertion(
 ): Promise<TokenAnswer> {
   const { discovered, scope } = asked;
   const server = discovered.metadata;
+  // Whoever gets it could repeat it in an answer.
+  context.onSecret?.(assertion);
   const parameters = { ...parametersOf(asked), assertion };
   try {
     return await askForTokens(

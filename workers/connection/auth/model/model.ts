@@ -129,8 +129,8 @@ export interface Discovered {
 export interface IdentityWish {
   /** Issuer of the server's authorization server. */
   audience: string;
-  /** Identifier of the server (RFC 9728, section 1.2). */
-  resource: string;
+  /** Identifier of the server (RFC 9728, section 1.2). Undefined: it names none. */
+  resource: string | undefined;
   scope: string | undefined;
   /** The client at that authorization server. */
   clientId: string;
@@ -403,7 +403,9 @@ export function explainProblem(
   const scope = shown.scope === undefined ? {} : { scope: shown.scope };
   // Keys of a server's sign-in are named in the same way as those of the identity provider.
   const named = (text: string): string =>
-    shown.at === undefined ? text : text.replaceAll(/\boauth\./g, "settings.identityProvider.");
+    shown.at === undefined
+      ? text
+      : text.replaceAll(/(?<![\w./:-])oauth\.(?=[a-z])/g, "settings.identityProvider.");
   const where = shown.at === undefined ? "" : ` (at the identity provider ${shown.at})`;
   return new ThreadsError(code, `${server}: ${named(textOf(what))}${where}.`, {
     remedy: named(textOf(remedy)),

@@ -46,7 +46,7 @@ async function storedWith(
   return { server: serverOf(record), client: record.client, identity };
 }
 
-async function exchanged(wish: IdentityWish, company: Company): Promise<string> {
+async function exchanged(wish: Parameters<typeof exchangeIdentity>[0], company: Company): Promise<string> {
   const { tokens, grant, signal } = company;
   if (!needsUser(grant.plan)) return exchangeIdentity(wish, await given(company), grant);
   const identity = tokenTextOf(await tokens.token(signal));
@@ -68,11 +68,7 @@ async function exchanged(wish: IdentityWish, company: Company): Promise<string> 
  * An assertion of the identity provider for the wish; without a resource, for the server at `url`. Throws `SignInProblem`,
  * which says where it failed.
  */
-export async function identityFor(
-  wish: Omit<IdentityWish, "resource"> & { resource: string | undefined },
-  url: URL,
-  company: Company,
-): Promise<string> {
+export async function identityFor(wish: IdentityWish, url: URL, company: Company): Promise<string> {
   try {
     return await exchanged({ ...wish, resource: wish.resource ?? canonical(url) }, company);
   } catch (error) {

@@ -154,9 +154,12 @@ function targetOf(entry: Entry): ServerDefinition["target"] | Mistake {
   };
 }
 
+/** The name of what stands for the company's identity provider. */
+const IDENTITY_PROVIDER = "settings.identityProvider";
+
 /** What is wrong with a server name. Undefined if the name can be a key everywhere. */
 export function checkName(name: string): Mistake | undefined {
-  if (name.trim() === "" || name === UNSAFE_KEY)
+  if (name.trim() === "" || name === UNSAFE_KEY || name === IDENTITY_PROVIDER)
     return mistake([], "this is not a usable server name", "Rename the server.");
   if (name.length <= LIMITS.serverNameChars) return undefined;
   const length = `${name.length.toLocaleString("en")} characters, at most ${LIMITS.serverNameChars} are possible`;
@@ -170,12 +173,15 @@ const NO_EFFECT = {
   sandbox: "has no effect: a remote server does not run here",
 } as const satisfies Partial<Record<keyof Entry, string>>;
 const LOCAL_KEYS = Object.keys(NO_EFFECT) as (keyof typeof NO_EFFECT)[];
-/** The company's identity provider in the place of a server, as sign-ins see it: its url is its issuer. */
-export function identityDefinition(name: string, written: IdentityEntry, file: string): ServerDefinition {
+/**
+ * The company's identity provider in the place of a server, as sign-ins see it: its url is its issuer. Its name, which no
+ * server can have, is in texts, and names the folder of its sign-in.
+ */
+export function identityDefinition(written: IdentityEntry, file: string): ServerDefinition {
   const raw = { url: written.issuer, auth: "oauth" };
-  const { definition } = parseEntry(name, raw, { file, origin: "user" });
+  const { definition } = parseEntry("it", raw, { file, origin: "user" });
   if (!definition) throw new TypeError("an identity provider was not checked");
-  return { ...definition, oauth: identityPlan(written) };
+  return { ...definition, name: IDENTITY_PROVIDER, oauth: identityPlan(written) };
 }
 
 /** Checks one entry. `raw` is the value in the file. Without a definition there is at least one error. */

@@ -92,7 +92,7 @@ const secret = (what: string, about: About<z.ZodString>): PlanKey<z.ZodString> =
 
 /** Header, claims and signature (RFC 7515, section 3.1). The longest that identity providers issue have some KB. */
 export const isSignedJwt = (text: string): boolean =>
-  text.length <= ASSERTION_CHARS && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(text.trim());
+  text.length <= ASSERTION_CHARS && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(text);
 
 const key = <S extends z.ZodType>(schema: () => S, about: Omit<PlanKey<S>, "schema">): PlanKey<S> => ({
   schema,
@@ -275,7 +275,7 @@ const OAUTH_KEYS = {
     description: "Signed assertion (JWT), as a variable or a !command, which runs for each token.",
     examples: ["${ID_TOKEN}"],
     check: test(
-      isSignedJwt,
+      (text) => isSignedJwt(text.trim()),
       "does not hold a signed assertion",
       "It is a JWT: three parts of letters, digits, - and _, with dots between.",
     ),
@@ -388,8 +388,25 @@ export const leastOAuthChars = (plan: OAuthPlan): number =>
 
 /** Keys of `settings.identityProvider`, which mean there what they mean in `oauth` of a server. */
 const IDENTITY_KEYS = [
-  ...(["issuer", "clientId", "clientSecret", "privateKey", "privateKeyFile", "keyId", "signingAlg"] as const),
-  ...(["scope", "redirectUri", "callbackPort", "authorizationParams", "assertion", "assertionFile"] as const),
+  ...([
+    "issuer",
+    "authServerMetadataUrl",
+    "clientId",
+    "clientSecret",
+    "privateKey",
+    "privateKeyFile",
+  ] as const),
+  ...([
+    "keyId",
+    "signingAlg",
+    "deviceCode",
+    "scope",
+    "redirectUri",
+    "callbackPort",
+    "authorizationParams",
+    "assertion",
+    "assertionFile",
+  ] as const),
 ];
 
 export const identityShape = () =>

@@ -7,7 +7,6 @@ import {
   machineTokens,
   refreshTokens,
 } from "../../../../../../workers/connection/auth/grants/token-requests.ts";
-import type { IdentityWish } from "../../../../../../workers/connection/auth/model/model.ts";
 import {
   type Answer,
   type AuthServer,
@@ -65,6 +64,7 @@ describe("the ID token of an answer (OpenID Connect Core, section 3.1.3.7)", () 
     ["section 2: a subject that is no text", { sub: 7 }, "does not say who the user is"],
     ["9: no end", { exp: undefined }, "does not say when it ends"],
     ["9: an end that is no time", { exp: "soon" }, "does not say when it ends"],
+    ["9: an end that no clock reaches", { exp: 1e300 }, "does not say when it ends"],
   ])("rule %s -> identity-wrong", async (_rule, more, what) => {
     const token = jwt({ ...CLAIMS, ...more });
     const problem = await problemOf((async () => read({ id_token: token }))());
@@ -76,6 +76,7 @@ describe("the ID token of an answer (OpenID Connect Core, section 3.1.3.7)", () 
     ["a number", 7],
     ["an encrypted one", "a.b.c.d.e"],
     ["one with control characters", `${sound}\u0007`],
+    ["one with a line break at its end", `${sound}\n`],
     ["one of 20,000 characters", `${sound}${"x".repeat(20_000)}`],
     ["claims that are a list", jwt([])],
     ["claims that are no JSON", "e30.e30x.c2ln"],
@@ -119,7 +120,7 @@ describe("the ID token of an answer (OpenID Connect Core, section 3.1.3.7)", () 
   });
 });
 
-const WISH: IdentityWish = {
+const WISH = {
   audience: "https://as.example",
   resource: "https://docs.example/mcp",
   scope: "read",
@@ -138,7 +139,7 @@ const jagAnswer = (claims: object = {}, more: object = {}, header: object = JAG_
   },
 });
 
-function exchange(on: AuthServer, wish: Partial<IdentityWish> = {}, context: GrantContext = contextOf()) {
+function exchange(on: AuthServer, wish: { scope?: undefined } = {}, context: GrantContext = contextOf()) {
   const client = { id: CLIENT, method: "none", kind: "configured" } as const;
   return exchangeIdentity({ ...WISH, ...wish }, { server: on.metadata, client, identity: IDENTITY }, context);
 }
@@ -214,7 +215,7 @@ describe("the exchange (Enterprise-Managed Authorization, section 4)", () => {
     ["invalid_client", "client-unknown"],
     ["invalid_scope", "scope-refused"],
     ["invalid_request", "refused"],
-    ["unsupported_grant_type", "refused"],
+    ["unsupported_grant_type", "company-denied"],
     ["temporarily_unavailable", "unavailable"],
   ])("%s -> %s, after one request", async (error, kind) => {
     const body = { error, error_description: `You sent ${IDENTITY}` };

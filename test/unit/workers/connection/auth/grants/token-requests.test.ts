@@ -254,10 +254,13 @@ describe("an assertion as the grant (RFC 7523, section 2.1)", () => {
     expect(on.asked[0]?.headers.authorization).toBe(basic);
   });
 
-  test("scope and resource -> both are sent", async () => {
+  test("scope and resource -> both are sent; no text may show the assertion from now on", async () => {
     const on = await authServer(() => ({ body: answered }));
     const discovered = discoveredOf(on.metadata, { resource: "https://docs.example/mcp" });
-    await machineTokens({ discovered, scope: "a b" }, contextOf(plan));
+    const secrets: string[] = [];
+    const onSecret = (secret: string): void => void secrets.push(secret);
+    await machineTokens({ discovered, scope: "a b" }, { ...contextOf(plan), onSecret });
+    expect(secrets).toEqual(["a.b.c"]);
     expect(on.asked[0]?.form).toEqual({ ...form, scope: "a b", resource: "https://docs.example/mcp" });
   });
 

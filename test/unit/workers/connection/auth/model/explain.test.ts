@@ -101,6 +101,10 @@ describe("explainProblem", () => {
     const says =
       "linear: settings.identityProvider.clientSecret cannot be used: the sign-in needs it (at the identity provider idp.example.com). Correct it in mcp.json.";
     expect(describeError(explained("bad-settings", { ...facts, at: "idp.example.com" }))).toBe(says);
+    const url = "https://oauth.company.example/token";
+    expect(describeError(explained("unreachable", { url, at: "oauth.company.example" }))).toContain(
+      `linear: ${url} could not be reached (at the identity provider oauth.company.example).`,
+    );
     const place = { server: "linear", redact: (text: string) => text, at: "idp.example.com" };
     expect(describeError(explainProblem(new SignInProblem("bad-settings", facts), place))).toBe(says);
   });

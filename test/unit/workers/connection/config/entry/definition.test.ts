@@ -143,7 +143,7 @@ describe("parseEntry: mistakes", () => {
     expect(paths).toEqual(["command", "args", "env"]);
   });
 
-  it.each(["", "__proto__"])("the name %j -> not usable", (name) => {
+  it.each(["", "__proto__", "settings.identityProvider"])("the name %j -> not usable", (name) => {
     expect(mistakesOf({ command: "c" }, name)).toMatchObject([
       { path: [], message: "this is not a usable server name" },
     ]);
