@@ -465,7 +465,7 @@ const wholeParameters = (header: string): string =>
 /** Where a challenge of each scheme begins; -1: there is none. What a quoted text says is none. */
 function schemesIn(header: string): { bearer: number; dpop: number } {
   const bare = header.replace(/"(?:[^"\\]|\\.)*"/g, (quoted) => " ".repeat(quoted.length));
-  return { bearer: bare.search(/\bbearer\b(?!\s*=)/i), dpop: bare.search(/\bdpop\b(?!\s*=)/i) };
+  return { bearer: bare.search(/\bbearer\b(?!\s*=)/i), dpop: bare.search(/(?<![^\s,])dpop(?![^\s,])/i) };
 }
 
 /**

@@ -154,6 +154,12 @@ test.each<[string | undefined, unknown]>([
   ['Bearer scope="y", DPoP algs="ES256"', { scheme: "Bearer", scope: "y", dpop: "offered" }],
   ['Basic realm="Bearer, DPoP"', { scheme: "Basic", realm: "Bearer, DPoP" }],
   ['Basic realm="say \\"DPoP\\"", dpop="x"', { scheme: "Basic", realm: 'say "DPoP"' }],
+  [
+    "Bearer resource_metadata=https://x.test/dpop",
+    { scheme: "Bearer", resourceMetadata: "https://x.test/dpop" },
+  ],
+  ["Basic, dpop=1, x-dpop", { scheme: "Basic" }],
+  ["Basic,DPoP", { scheme: "Basic", dpop: "required" }],
   ['DPoP realm="Bearer"', { scheme: "DPoP", realm: "Bearer", dpop: "required" }],
   [`Bearer scope="${"x".repeat(3_000)}"`, { scheme: "Bearer", scope: "x".repeat(3_000) }],
   [`Bearer realm="r", scope="${"x".repeat(5_000)}"`, { scheme: "Bearer", realm: "r" }],
