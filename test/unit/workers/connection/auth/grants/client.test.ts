@@ -1,7 +1,7 @@
 /** Owns: which client signs in, and what is registered. */
 
 import { constants, createPublicKey, generateKeyPairSync, type KeyObject, verify } from "node:crypto";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
@@ -17,6 +17,7 @@ import {
   type SignInRecord,
 } from "../../../../../../workers/connection/auth/model/model.ts";
 import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-keys.ts";
+import { CLIENT_METADATA_URL } from "../../../../../../workers/connection/config/entry/settings.ts";
 import { tempFolder } from "../../../../temp-folder.ts";
 import {
   type Answer,
@@ -276,6 +277,7 @@ interface Wanted {
   redirectUri?: string;
   stored?: ClientRecord;
   reuse?: boolean;
+  forDevice?: boolean;
 }
 
 const clientOf = (server: AuthServer, context: GrantContext, wanted: Wanted = {}): Promise<ClientRecord> =>
@@ -286,6 +288,7 @@ const clientOf = (server: AuthServer, context: GrantContext, wanted: Wanted = {}
       scope: wanted.scope,
       stored: wanted.stored,
       reuse: wanted.reuse ?? true,
+      forDevice: wanted.forDevice === true,
     },
     context,
   );
@@ -294,6 +297,18 @@ const bodiesOf = ({ asked }: AuthServer): Record<string, unknown>[] =>
   asked.map(({ body }) => JSON.parse(body) as Record<string, unknown>);
 
 const document = "https://me.example/client.json";
+
+test("the package's document -> names what a sign-in asks for, and its own address once there is one", async () => {
+  const path = join(import.meta.dirname, "..", "..", "..", "..", "..", "..", "oauth-client.json");
+  const written = JSON.parse(await readFile(path, "utf8")) as Record<string, unknown>;
+  const on = await authServer(() => registered);
+  await clientOf(on, contextOf(), { forDevice: true });
+  const { redirect_uris: _free, ...same } = bodiesOf(on)[0] ?? {};
+  expect(written).toMatchObject(same);
+  expect(written.redirect_uris).toEqual(["http://127.0.0.1/callback", "http://localhost/callback"]);
+  const example = "https://example.com/oauth-client.json";
+  expect(written.client_id).toBe(CLIENT_METADATA_URL === "" ? example : CLIENT_METADATA_URL);
+});
 
 describe("the order of clients", () => {
   const KNOWN = { client_id_metadata_document_supported: true };

@@ -6,6 +6,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { isOpenable } from "../../../../../../src/shared/text/reading.ts";
 import {
   type BrowserOptions,
+  hasBrowser,
   openBrowser,
   openersFor,
 } from "../../../../../../workers/connection/auth/sign-in/browser.ts";
@@ -136,6 +137,18 @@ describe.skipIf(process.platform === "win32")("openBrowser with a real program",
     process.chdir(folder);
     onTestFinished(() => process.chdir(before));
     expect((await open(URL_, { DISPLAY: ":0", PATH: ".:" })).result).toBe("none");
+    await expect(shown()).rejects.toThrow();
+  });
+
+  test("hasBrowser -> whether a program is there; none is started", async () => {
+    const { folder, file, shown } = await program("xdg-open");
+    const has = (env: Env): Promise<boolean> => hasBrowser({ env, platform: "linux" });
+    expect(await has({ BROWSER: file })).toBe(true);
+    expect(await has({ DISPLAY: ":0", PATH: folder })).toBe(true);
+    expect(await has({ DISPLAY: ":0", PATH: join(folder, "empty") })).toBe(false);
+    expect(await has({ PATH: folder })).toBe(false);
+    expect(await has({ ...SSH, PATH: folder })).toBe(false);
+    expect(await has({ BROWSER: "none", DISPLAY: ":0", PATH: folder })).toBe(false);
     await expect(shown()).rejects.toThrow();
   });
 

@@ -217,6 +217,11 @@ describe("parseConfigText", () => {
       "warning 1:45: mcpServers.a: is given twice, this one counts.",
     ],
     [
+      "a setting of another form",
+      '{"settings": {"clientMetadataUrl": "http://example.com/client.json"}}',
+      "error 1:36: settings.clientMetadataUrl: is not an https URL with a path.",
+    ],
+    [
       "a setting out of range",
       '{"settings": {"maxMessageBytes": 5}}',
       "error 1:34: settings.maxMessageBytes: must be at least 1024.",

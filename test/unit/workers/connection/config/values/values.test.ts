@@ -494,6 +494,31 @@ const server = (keys: object, source = USER) =>
 const planOf = (oauth: object, over: object = {}, source = USER): Promise<OAuthPlan> =>
   resolveOAuth(server({ oauth }, source), optionsOf(over));
 
+const DOCUMENT = "https://company.example/oauth-client.json";
+const OWN = "https://own.example/client.json";
+
+describe("settings.clientMetadataUrl", () => {
+  test.each<[object, string | undefined]>([
+    [{}, DOCUMENT],
+    [{ clientRegistration: "cimd" }, DOCUMENT],
+    [{ clientMetadataUrl: OWN }, OWN],
+    [{ clientId: "mine" }, undefined],
+    [{ grantType: "client_credentials", clientId: "m", clientSecret: "s" }, undefined],
+  ])("%j -> %s", async (oauth, wanted) => {
+    const { clientMetadataUrl } = await planOf(oauth, { clientMetadataUrl: DOCUMENT });
+    expect(clientMetadataUrl).toBe(wanted);
+  });
+
+  test.each(["", undefined])("%j -> none", async (clientMetadataUrl) => {
+    expect(await planOf({}, { clientMetadataUrl })).not.toHaveProperty("clientMetadataUrl");
+  });
+
+  test("an address that no document can have -> told", async () => {
+    const failure = await failureOf(planOf({}, { clientMetadataUrl: "https://company.example/" }));
+    expect(failure.message).toContain("oauth.clientMetadataUrl is not an https URL with a path");
+  });
+});
+
 describe("resolveOAuth", () => {
   test.each<[object, object]>([
     [{}, {}],
