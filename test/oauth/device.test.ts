@@ -41,6 +41,7 @@ const unauthorized: NonNullable<NonNullable<Behaviour["answer"]>["device"]> = (_
 /** One worker for all. No browser can be opened in it. */
 const story = sideBySide({
   usual: { ...offering(), protection: { challengeScope: "read" } },
+  again: offering(),
   never: { ...offering(), entry: { oauth: { deviceCode: false } } },
   none: {},
   "wanted-of-none": {},
@@ -67,7 +68,7 @@ const agree = ({ trusted }: StoryBeside): User => ({
 });
 const AGAIN = "Run /mcp auth web again.";
 
-test("oidc-provider: the code is entered at its page -> signed in; the next sign-in uses the same client", async () => {
+test("oidc-provider: the code is entered at its page -> signed in; signed out, and in again", async () => {
   const { oidc, at, place, signIn } = await oidcStory({ device: true });
   const enter: User["enter"] = ({ url, userCode }) => browse(url, undefined, { user_code: userCode });
   const { says, shown, opened } = await signIn({ enter });
@@ -129,6 +130,18 @@ test("the user agrees -> signed in with the scope that was asked for; a call wor
   });
   expect(textOf(await usual.at.call(usual.name, "echo", { a: 1 }))).toBe('{"a":1}');
   await expectNoSecret(usual, usual.trusted.book.secrets);
+});
+
+test("the authorization server has ended the sign-in -> the next code is for the same client", async () => {
+  const again = await story("again");
+  const { trusted, at, name, place } = again;
+  expect((await again.signIn(agree(again))).says).toBe("signed in");
+  trusted.book.revoke(String((await theStored(place, name)).record.refresh_token));
+  expect(await saysOfCall(again)).toContain("ended the sign-in");
+  expect((await again.signIn(agree(again))).says).toBe("signed in");
+  expect(trusted.book.registrations).toBe(1);
+  expect(trusted.asked("/device/code")).toHaveLength(2);
+  expect(textOf(await at.call(name, "echo", { a: 2 }))).toBe('{"a":2}');
 });
 
 test("another scope than the one asked for -> the sign-in keeps what was granted", async () => {

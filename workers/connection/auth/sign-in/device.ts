@@ -4,7 +4,7 @@
  */
 import { known } from "../../../shared/json.ts";
 import { checkSecretTarget, isSameSite, isVouched } from "../discovery/discovery.ts";
-import type { GrantContext } from "../grants/ask.ts";
+import { endpointOf, type GrantContext } from "../grants/ask.ts";
 import { beginDevice, deviceTokens, type PendingDevice } from "../grants/device.ts";
 import {
   type Discovered,
@@ -56,11 +56,9 @@ async function codesFor(
  */
 function mixUpOf(pending: PendingDevice, { target: { server, isOwnPlan }, context: { plan } }: Preparation) {
   const { discovered, url } = pending;
-  const { device_authorization_endpoint: device = "", token_endpoint: token = "" } = discovered.metadata;
-  const [described, shown, giver, taken] = [discovered.foundAt, url, device, token].map(
-    (one) => new URL(one),
-  );
-  if (!described || !shown || !giver || !taken) throw new TypeError("four addresses");
+  const [described, shown] = [new URL(discovered.foundAt), new URL(url)];
+  const giver = endpointOf(discovered.metadata, "device_authorization_endpoint");
+  const taken = endpointOf(discovered.metadata, "token_endpoint");
   if (isSameSite(described, shown) || (isOwnPlan && isVouched(plan, discovered))) return undefined;
   const text = `${server} sends you to ${shown.host} with a code that ${giver.host} gives, as ${described.host} says. Whoever made the code can act as you at ${shown.host}. Go on only if you know that they belong together.`;
   const endpoints = [described, shown, giver, taken].map(({ origin }) => origin).join(" ");

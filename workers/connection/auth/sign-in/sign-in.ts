@@ -1,7 +1,7 @@
 /**
  * Signing in with a browser, here or at another device. Owns: the sign-ins that are under way, each from the user's wish to
- * its end: success, a failure, a limit of time, or the user's Esc. Must not: renew tokens or decide that a sign-in is needed: only the user
- * begins one.
+ * its end: success, a failure, a limit of time, or the user's Esc. Must not: renew tokens or decide that a sign-in is needed:
+ * only the user begins one.
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
