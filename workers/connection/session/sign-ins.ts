@@ -171,12 +171,25 @@ export function createSignInRequests(
     return server?.phase === "connected" ? (server.tools?.length ?? 0) : undefined;
   };
 
+  /** The other servers in this phase that stand on the same sign-in at the company, which has begun or ended for all. */
+  const others = (server: string, phase: "connected" | "needs-auth"): string[] => {
+    const { servers } = supervisor();
+    const ofCompany = servers.filter(({ definition }) => standsOnCompany(definition.oauth));
+    if (!ofCompany.some(({ name }) => name === server)) return [];
+    return ofCompany.filter((one) => one.name !== server && one.phase === phase).map(({ name }) => name);
+  };
+
   return {
     signIn: async ({ server, agreed = {} }, signal) => {
       const found = await find(server, signal);
       await challenge(server, signal);
       const ends = AbortSignal.any([signal, options.signal]);
-      return auth.signIn(found, { agreed, signedIn: () => connect(server), signal: ends });
+      const signedIn = async (): Promise<number | undefined> => {
+        const tools = await connect(server);
+        for (const other of others(server, "needs-auth")) void supervisor().reconnect(other);
+        return tools;
+      };
+      return auth.signIn(found, { agreed, signedIn, signal: ends });
     },
     pasteSignIn: async ({ id, text }) => {
       const problem = await auth.paste(id, text);
@@ -189,13 +202,8 @@ export function createSignInRequests(
     signOut: async ({ server }, signal) => {
       const found = await find(server, signal);
       const text = await auth.signOut(found, signal);
-      // The others that stand on the same sign-in have lost their tokens, too.
-      const others = supervisor().servers.filter(
-        ({ name, definition, phase }) =>
-          name !== server && phase === "connected" && standsOnCompany(definition.oauth),
-      );
-      const ended = standsOnCompany(found.definition.oauth) ? others.map(({ name }) => name) : [];
-      await Promise.all([server, ...ended].map((one) => supervisor().reconnect(one)));
+      const ended = [server, ...others(server, "connected")];
+      await Promise.all(ended.map((one) => supervisor().reconnect(one)));
       return { text };
     },
     signIns: async () => {

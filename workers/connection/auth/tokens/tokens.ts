@@ -50,6 +50,12 @@ const MOVED_CHECK_MS = 60_000;
 /** A renewal that failed before its time is due again after this pause: the old token still works. */
 const EARLY_RETRY_MS = 30_000;
 
+/** Problems of an identity that a sign-in at the company ends. */
+const USER_HELPS: ReadonlySet<string> = new Set([
+  ...["not-signed-in", "expired", "refresh-refused"],
+  ...["client-unknown", "identity-refused", "no-identity"],
+]);
+
 type Tokens = Pick<SignInRecord, "access_token" | "dpopKey">;
 
 async function asSent(tokens: Tokens | undefined): Promise<AccessToken | undefined> {
@@ -106,7 +112,21 @@ export class ServerTokens {
   /** The token for the next request; undefined: there is none. Throws `SignInProblem`. */
   async token(signal: AbortSignal): Promise<AccessToken | undefined> {
     const { isMachine } = this.#context;
-    return asSent(isMachine ? await (await this.#asMachine()).token(signal) : await this.#usable(signal));
+    return asSent(
+      isMachine ? await this.#ofCompany((await this.#asMachine()).token(signal)) : await this.#usable(signal),
+    );
+  }
+
+  /** A token that stands on the company's sign-in, which the user can renew if it is what is missing. */
+  async #ofCompany<T>(asking: Promise<T>): Promise<T> {
+    try {
+      return await asking;
+    } catch (error) {
+      const isAtCompany = error instanceof SignInProblem && error.facts.at !== undefined;
+      if (isAtCompany && USER_HELPS.has(error.kind)) this.#setStatus({ state: "needed" });
+      else if (this.#status?.state === "needed") this.#setStatus(undefined);
+      throw error;
+    }
   }
 
   async #usable(signal: AbortSignal): Promise<Tokens | undefined> {
@@ -156,7 +176,7 @@ export class ServerTokens {
     const wantsScope = status === 403;
     if (this.#context.isMachine) {
       if (wantsScope || isRepeated) throw this.#refusal(wantsScope);
-      return (await this.#asMachine()).renewed(sent, signal);
+      return this.#ofCompany((await this.#asMachine()).renewed(sent, signal));
     }
     const { record, given, isUnbound } = await this.#read();
     if (isUnbound) throw this.#lost(new SignInProblem("binding-wanted"));
@@ -192,7 +212,7 @@ export class ServerTokens {
    */
   async renew(signal: AbortSignal): Promise<boolean> {
     if (this.#context.isMachine) {
-      await (await this.#asMachine()).renewed(undefined, signal);
+      await this.#ofCompany((await this.#asMachine()).renewed(undefined, signal));
       return true;
     }
     try {
