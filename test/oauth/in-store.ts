@@ -39,8 +39,11 @@ export async function renewTogether(env: Record<string, string | undefined>): Pr
   expect(oidc.grants.filter((grant) => grant === "refresh_token").length).toBeGreaterThan(0);
   for (const { succeeded, failures } of told) {
     expect(succeeded).toBeGreaterThan(0);
+    // A busy machine may need longer for one renewal, or for three in a row, than a token lives. Such a call fails, and the
+    // sign-in lives on.
     const others = Object.keys(failures).filter(
-      (says) => !says.startsWith("web: it refused a token that was just issued"),
+      (says) =>
+        !/^web: it refused a token that was just issued|^web\/echo was refused: \S+ answered 401/.test(says),
     );
     expect(others).toEqual([]);
   }
