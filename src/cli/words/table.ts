@@ -303,7 +303,7 @@ const TABLE = {
       { name: "device", summary: "sign in with a code that is entered on another device" },
       { name: "link", summary: "sign in with a link, also where a code for another device is offered" },
     ],
-    summary: "sign in to a server in the browser, or on another device",
+    summary: "sign in to a server in the browser",
     details: [
       "On a terminal the address or the code that the browser shows at the end can be pasted.",
       "Where no browser can be opened and the server offers it, a code for another device is shown.",
