@@ -38,6 +38,7 @@ function serverLine(server: ServerStatus, now: number): string {
     offerText(server),
     ...(server.protocol === undefined ? [] : [`MCP ${server.protocol}`]),
     ...(lifecycle === "lazy" ? [] : [lifecycle]),
+    ...(server.isSandboxed ? ["sandbox"] : []),
     ...(sharing ? [sharingText(sharing, now), ...(pid === undefined ? [] : [`pid ${pid}`])] : []),
     ...(words === undefined || state === "needs-auth" ? [] : [words]),
   ];

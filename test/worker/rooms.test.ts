@@ -17,6 +17,11 @@ const secretOf = ({ agentDir }: Started): string =>
 test("a server in a sandbox -> is called; does not read Pi's keys, has a folder of its own; an edit takes it out", async () => {
   const at = await start({ s: tries({ sandbox: true }), t: tries() });
   await writeFile(join(at.agentDir, "auth.json"), "the keys");
+  const { servers } = await at.runtime.ask("status", {});
+  expect(servers.map(({ name, isSandboxed }) => [name, isSandboxed])).toEqual([
+    ["s", true],
+    ["t", undefined],
+  ]);
   expect(await result(at, "t", secretOf(at))).toBe('"the keys"');
   expect(await result(at, "s", secretOf(at))).toBe("ENOENT");
   const store = `fs.mkdirSync(process.env.XDG_DATA_HOME, { recursive: true }); fs.writeFileSync(process.env.XDG_DATA_HOME + "/x", "kept"); return process.env.XDG_DATA_HOME`;
@@ -56,6 +61,30 @@ test("a sandbox that cannot be made -> no start, an error with what to do", asyn
     code: "spawn_failed",
     message: "gone: its sandbox cannot be made: /no/such/folder, which it should write, does not exist.",
   });
+});
+
+test("the doctor tries the sandbox of a named server from inside, and says what is wrong with one that cannot be made", async () => {
+  const at = await start({
+    s: tries({ sandbox: { hide: [join(process.cwd(), "test")], network: false } }),
+    own: tries({ sandbox: true, cwd: "." }),
+    gone: tries({ sandbox: { write: ["/no/such/folder"] } }),
+    plain: tries(),
+  });
+  await writeFile(join(at.agentDir, "auth.json"), "the keys");
+  const found = async (server: string) =>
+    (await at.runtime.ask("diagnose", { server })).findings.filter(({ id }) => id === "sandbox");
+  expect(await found("s")).toEqual([
+    {
+      ...{ id: "sandbox", severity: "ok", server: "s" },
+      title: expect.stringMatching(/^Its sandbox holds: \d+ hidden places cannot be read from inside\.$/),
+      detail: expect.stringMatching(/^It can write \S*mcp-rooms\S+, \/tmp, and has no network\.$/),
+    },
+  ]);
+  expect((await found("own"))[0]?.detail).toContain(at.cwd);
+  expect(await found("gone")).toMatchObject([
+    { severity: "error", title: expect.stringMatching(/^Its sandbox cannot be made: .* does not exist\.$/) },
+  ]);
+  expect(await found("plain")).toEqual([]);
 });
 
 test("inheritEnv -> what the server gets of the environment", async () => {

@@ -57,7 +57,12 @@ function cellsOf(server: ServerStatus, now: number): string[] {
     cutTo(serverName(server.name), NAME_CELLS),
     stateText(server),
     server.transport,
-    [offerText(server), signIn, server.sharing ? sharingText(server.sharing, now) : ""]
+    [
+      offerText(server),
+      signIn,
+      server.isSandboxed ? "sandbox" : "",
+      server.sharing ? sharingText(server.sharing, now) : "",
+    ]
       .filter(Boolean)
       .join(", "),
     errorText(server),

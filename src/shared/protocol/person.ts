@@ -271,6 +271,8 @@ export type FindingId =
   | "sharing"
   /** What servers inherit of the person's environment. */
   | "environment"
+  /** The room in which a local server runs. */
+  | "sandbox"
   /** Where the tokens of sign-ins are kept. */
   | "sign-ins"
   | "log"

@@ -158,6 +158,8 @@ export interface ServerStatus {
   /** What its start waits for, each second anew, for example `npm fetches semver, 12 s, 3 files`. Absent: nothing unusual. */
   waits?: string;
   pid?: number;
+  /** A local server that runs in a sandbox, if it runs. */
+  isSandboxed?: true;
   /** Absent: the server is not shared, or its process does not run for this session. */
   sharing?: Sharing;
   /** Absent: the server takes no sign-in, or none was needed yet. */

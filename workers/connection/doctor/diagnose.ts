@@ -74,6 +74,7 @@ const CHECKS: readonly (readonly [what: string, check: Check])[] = [
   ["variables", checkVariables],
   ["commands", checkPrograms],
   ["the environment", checkInherited],
+  ["the sandbox", async (input, signal) => (await import("./sandbox.ts")).checkSandbox(input, signal)],
   ["addresses", checkNetwork],
   ["packages of npx", checkNpx],
   ["times", checkTimes],

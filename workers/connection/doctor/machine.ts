@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { tempBeside } from "../../shared/files/file-system.ts";
 import { PRIVATE_FILE } from "../../shared/files/read-regular.ts";
 import { findHere } from "../../shared/programs/find-program.ts";
-import { killTree, spawnServer } from "../../shared/programs/processes.ts";
+import { killTree, type Launch, spawnServer } from "../../shared/programs/processes.ts";
 import type { Environment } from "../config/entry/interpolate.ts";
 import { hubReport } from "../hub/ask.ts";
 import { lookUp, openSocket, shakeHands } from "../web/reach.ts";
@@ -78,6 +78,30 @@ async function tryToWrite(folder: string): Promise<string | undefined> {
   }
 }
 
+/** What the program prints within `PROBE_MS`: so many bytes of its start. Then it is ended. */
+async function printedBy(launch: Launch, bytes: number, signal: AbortSignal) {
+  const child = spawnServer(launch);
+  const { promise: ended, resolve } = Promise.withResolvers<void>();
+  const stop = (): void => {
+    if (child.pid !== undefined) killTree(child.pid, "SIGKILL");
+    resolve();
+  };
+  const printed = { stdout: "", stderr: "" };
+  for (const name of ["stdout", "stderr"] as const) {
+    child[name].on("data", (chunk: Buffer) => {
+      printed[name] += chunk.toString("latin1").slice(0, bytes - printed[name].length);
+    });
+  }
+  child.stdin.on("error", () => undefined).end();
+  child.once("error", () => resolve());
+  child.once("close", () => resolve());
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(PROBE_MS)]);
+  limit.addEventListener("abort", stop, { once: true });
+  if (limit.aborted) stop();
+  await ended.finally(() => limit.removeEventListener("abort", stop));
+  return printed;
+}
+
 const VERSION_CHARS = 40;
 
 /** The first line that the program prints for `--version`; undefined if it prints none in time. */
@@ -86,25 +110,9 @@ async function versionOf(
   env: Record<string, string>,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const child = spawnServer({ program, args: ["--version"], env, cwd: dirname(program) });
-  const { promise: ended, resolve } = Promise.withResolvers<void>();
-  const stop = (): void => {
-    if (child.pid !== undefined) killTree(child.pid, "SIGKILL");
-    resolve();
-  };
-  let printed = "";
-  child.stdout.on("data", (chunk: Buffer) => {
-    if (printed.length < VERSION_CHARS) printed += chunk.toString("latin1").slice(0, VERSION_CHARS);
-  });
-  child.stderr.resume();
-  child.stdin.on("error", () => undefined).end();
-  child.once("error", () => resolve());
-  child.once("close", () => resolve());
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(PROBE_MS)]);
-  limit.addEventListener("abort", stop, { once: true });
-  if (limit.aborted) stop();
-  await ended.finally(() => limit.removeEventListener("abort", stop));
-  return printed.split(/\r?\n/, 1)[0] || undefined;
+  const launch = { program, args: ["--version"], env, cwd: dirname(program) };
+  const { stdout } = await printedBy(launch, VERSION_CHARS, signal);
+  return stdout.split(/\r?\n/, 1)[0] || undefined;
 }
 
 /** Undefined if the system does not tell. */
@@ -122,6 +130,7 @@ export const thisMachine = (facts: MachineFacts) => ({
   findProgram: findHere,
   kindOf,
   versionOf,
+  printedBy,
   lookAt,
   list,
   tryToWrite,

@@ -9,6 +9,7 @@ import type { CachedTool } from "../../shared/listed.ts";
 import { wantsDeclared } from "../../shared/signs.ts";
 import { type ServerDefinition, transportOf } from "../config/entry/definition.ts";
 import { mayBeDirect } from "../config/entry/exposure.ts";
+import { sandboxOf } from "../config/entry/sandbox.ts";
 import type { Settings } from "../config/entry/settings.ts";
 import type { Connection } from "../mcp/connection.ts";
 import { skillTools } from "../skills/tools.ts";
@@ -55,6 +56,7 @@ export function serverStatus(
     ...(error ? { error: toWireError(error) } : {}),
     ...(waits === undefined ? {} : { waits: oneLine(waits, LIMITS.waitsChars) }),
     ...(connection?.pid === undefined ? {} : { pid: connection.pid }),
+    ...(sandboxOf(definition.sandbox) ? { isSandboxed: true } : {}),
     ...(sharing ? { sharing } : {}),
     ...(signIn === undefined ? {} : { signIn }),
   };

@@ -384,6 +384,7 @@ function facts(status: ServerStatus, world: World, width: number, isTight: boole
     transport,
     isUp ? `up ${durationText(Math.max(0, now - connectedAt))}` : lifecycle,
     ...(pid === undefined ? [] : [`pid ${pid}`]),
+    ...(status.isSandboxed ? ["sandbox"] : []),
     ...(protocol === undefined ? [] : [`MCP ${clean(protocol)}`]),
     ...timeouts,
   ];

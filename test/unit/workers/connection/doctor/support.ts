@@ -14,6 +14,7 @@ export const makeMachine = (over: Partial<Machine> = {}): Machine => ({
   findProgram: async () => undefined,
   kindOf: async () => "missing",
   versionOf: async () => undefined,
+  printedBy: async () => ({ stdout: "", stderr: "" }),
   lookAt: async () => undefined,
   list: async () => [],
   tryToWrite: async () => undefined,
