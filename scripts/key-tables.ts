@@ -101,7 +101,7 @@ const insideOf = (shape: Shape): Shape[] =>
   [shape, ...(shape.anyOf ?? [])].filter((one) => one.properties !== undefined);
 
 /** A key that is read for files of other programs, and stands below its table, not in it. */
-const ALSO_READ = /^Another spelling of ([\w-]+(?:\.\w+)*)|\bhas no effect here\b/;
+const ALSO_READ = /^Another spelling of ([\w-]+(?:\.\w+)*)/;
 
 interface TableOptions {
   defaults?: Defaults;
@@ -133,7 +133,7 @@ function alsoRead(shape: Shape, { apart = [] }: TableOptions, before = ""): stri
   return Object.entries(shape.properties ?? {}).flatMap(([key, value]) => {
     const name = before + key;
     const found = ALSO_READ.exec(value.description ?? "");
-    if (found) return [`\`${name}\` ${found[1] ? `for \`${found[1]}\`` : "without effect"}`];
+    if (found) return [`\`${name}\` for \`${found[1]}\``];
     return apart.includes(name) ? [] : insideOf(value).flatMap((one) => alsoRead(one, { apart }, `${name}.`));
   });
 }

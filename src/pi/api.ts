@@ -308,6 +308,12 @@ export interface PiContext {
   hasUI: boolean;
   cwd: string;
   isProjectTrusted(): boolean;
+  /** Pi's providers of models. */
+  modelRegistry: {
+    getProvider(provider: string): object | undefined;
+    /** Renews what is about to expire. Rejects if that fails. Undefined: the user has not signed in to the provider. */
+    getProviderAuth(provider: string): Promise<{ auth: { apiKey?: string } } | undefined>;
+  };
   sessionManager: {
     /** The entries of the transcript from its root to the current leaf. */
     getBranch(): readonly unknown[];

@@ -1,7 +1,11 @@
-/** What a session needs late: a search that the person tries, as ToolSearch would rank it, and cleaning what a script printed. */
+/**
+ * What a session needs late: a search that the person tries, as ToolSearch would rank it, cleaning what a script printed, and
+ * the token of a provider of Pi, which is handed on and kept nowhere.
+ */
 import type { Catalog } from "../catalog/catalog.ts";
 import { likelyHits, searchCatalog } from "../catalog/search.ts";
-import type { ResultContent } from "../shared/protocol/calls.ts";
+import type { PiContext } from "../pi/api.ts";
+import type { ProviderAnswer, ResultContent } from "../shared/protocol/calls.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import { cleanBlocks, textBlock } from "../shared/text/clean-blocks.ts";
 import type { TriedSearch } from "../ui/mcp-host.ts";
@@ -20,4 +24,19 @@ export function trySearch(catalog: Catalog, query: string, limit: number): Tried
 export function cleanPrinted(content: readonly ResultContent[]): ResultContent[] | undefined {
   const { blocks, taken } = cleanBlocks(content);
   return taken === "" ? undefined : [...blocks, textBlock(`[${taken} left out of what the script printed.]`)];
+}
+
+/** The token of a provider as Pi sends it to a server (`auth.provider` in Pi's docs/mcp.md). Does not reject. */
+export async function providerToken(
+  ctx: Pick<PiContext, "modelRegistry">,
+  { provider }: { provider: string },
+): Promise<ProviderAnswer> {
+  try {
+    if (!ctx.modelRegistry.getProvider(provider)) return { problem: "unknown" };
+    const token = (await ctx.modelRegistry.getProviderAuth(provider))?.auth.apiKey;
+    return token ? { token } : { problem: "signed-out" };
+  } catch {
+    // The renewal failed, or the session is over. Pi's own error may hold an answer of the provider.
+    return { problem: "failed" };
+  }
 }

@@ -15,7 +15,7 @@ import type { SessionFacts } from "../shared/protocol/session.ts";
 import { fileStamp } from "../shared/protocol/values.ts";
 import { LOG_FILE, onlyServersOf } from "../shared/snapshot/contract.ts";
 import type { Registrar } from "../tools/registrar.ts";
-import { createDialogs } from "../ui/dialogs/dialogs.ts";
+import { createDialogs, type Dialogs } from "../ui/dialogs/dialogs.ts";
 import { createSignIns, type SignInHost } from "../ui/sign-in/sign-in.ts";
 import { createEventHandler, type EventTargets } from "./events.ts";
 import type { Running, WhileRunning } from "./running.ts";
@@ -97,6 +97,14 @@ const twice = async (answer: () => Promise<undefined>): Promise<void> =>
     throw error;
   });
 
+/** Pi answers for its providers, and the person all other questions. */
+const answering =
+  (ctx: PiContext, dialogs: Dialogs): NonNullable<RuntimeOptions["onQuestion"]> =>
+  async (question, signal) =>
+    question.about === "provider"
+      ? (await import("./late.ts")).providerToken(ctx, question)
+      : dialogs.ask(question, signal);
+
 export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Running {
   const { known, store, registrar, startRuntime, ifCurrent, runningOrThrow, stop } = options;
 
@@ -161,7 +169,7 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
         handle(event);
         options.onHandled(event);
       }),
-    onQuestion: dialogs.ask,
+    onQuestion: answering(ctx, dialogs),
     onCrash: (crash) => {
       signIns.interrupt();
       const session = ifCurrent();

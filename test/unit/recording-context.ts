@@ -24,6 +24,8 @@ export interface RecordingOptions {
   /** Entries of the branch, read at each call of `getBranch`. */
   branch?: readonly unknown[];
   editorText?: string;
+  /** Absent: Pi knows no provider. */
+  modelRegistry?: PiCommandContext["modelRegistry"];
 }
 
 export interface RecordingContext {
@@ -102,6 +104,10 @@ export function createRecordingContext(options: RecordingOptions = {}): Recordin
     hasUI: options.hasUI ?? true,
     cwd: options.cwd ?? "/project",
     isProjectTrusted: () => options.trusted ?? true,
+    modelRegistry: options.modelRegistry ?? {
+      getProvider: () => undefined,
+      getProviderAuth: async () => undefined,
+    },
     sessionManager: {
       getBranch: () => options.branch ?? [],
       buildContextEntries: () => options.branch ?? [],

@@ -277,3 +277,12 @@ export interface ApprovalQuestion {
  * `always`: the same, and a rule in the user's file lets them run later, too.
  */
 export type ApprovalAnswer = "once" | "session" | "always" | "no";
+
+/**
+ * Why there is no token of a provider. `unknown`: Pi has no provider of that name. `signed-out`: the user has not signed in to
+ * it. `failed`: Pi could not renew it. `needs-pi`: there is no Pi to ask.
+ */
+export type ProviderProblem = "unknown" | "signed-out" | "failed" | "needs-pi";
+
+/** The token of a provider as it is now: a secret, which nobody keeps. */
+export type ProviderAnswer = { token: string } | { problem: ProviderProblem };

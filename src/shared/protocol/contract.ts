@@ -21,6 +21,7 @@ import type {
   GetPromptParams,
   Matches,
   PatternTask,
+  ProviderAnswer,
   ReadResourceParams,
   ServerResources,
   ServerSkills,
@@ -294,15 +295,19 @@ export type WorkerEvent =
  * `server`: a server asks something (MCP: elicitation), one question at a time. `call`: a call needs the person's yes.
  * `skill`: the model wants to load a skill.
  */
-export type Question =
+export type PersonsQuestion =
   | { about: "server"; server: string; ask: Ask }
   | ({ about: "call" } & ApprovalQuestion)
   | ({ about: "skill" } & SkillQuestion);
+
+/** `provider`: a request needs the token of a provider of Pi, which Pi gives without the person. */
+export type Question = PersonsQuestion | { about: "provider"; provider: string };
 
 export type AnswerTo<Q extends Question> = {
   server: AskAnswer;
   call: ApprovalAnswer;
   skill: ApprovalAnswer;
+  provider: ProviderAnswer;
 }[Q["about"]];
 
 /** What main exposes. `ask` answers undefined if nobody answers. `withdraw`: nobody waits for the answer to that question any more. */

@@ -16,13 +16,15 @@ import type {
   SignInStatus,
   SignInStep,
 } from "../../../src/shared/protocol/session.ts";
+import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import { isFolder } from "../../shared/files/file-system.ts";
 import { abortable } from "../../shared/pace/abort.ts";
+import type { AskUser } from "../asks/asks.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { isDefaultOAuth, type OAuthPlan } from "../config/entry/oauth-keys.ts";
 import { oauthSecrets } from "../secrets/find.ts";
 import type { Redactor } from "../secrets/redact.ts";
-import type { HttpClient, HttpRequest, HttpResponse } from "../web/client.ts";
+import type { HttpClient } from "../web/client.ts";
 import { Company } from "./company.ts";
 import type { GrantContext } from "./grants/ask.ts";
 import {
@@ -30,12 +32,13 @@ import {
   type AuthChallenge,
   explainProblem,
   needsUser,
-  parseChallenge,
   type RefusedRequest,
   SignInProblem,
   type SignInRecord,
   standsOnCompany,
 } from "./model/model.ts";
+import { ProviderTokens } from "./provider.ts";
+import type { RequestAuth } from "./requests/authorized.ts";
 import type { openBrowser } from "./sign-in/browser.ts";
 import type { SignIns } from "./sign-in/sign-in.ts";
 import type { StoreOptions } from "./store/file.ts";
@@ -43,64 +46,11 @@ import type { SignInStore } from "./store/store.ts";
 import type { ServerTokens } from "./tokens/tokens.ts";
 
 export { type AuthChallenge, parseChallenge, standsOnCompany } from "./model/model.ts";
+export type { RequestAuth } from "./requests/authorized.ts";
 
 /** Starts the user's browser. Never rejects. */
 export const openPage: typeof openBrowser = async (...page) =>
   (await import("./sign-in/browser.ts")).openBrowser(...page);
-
-/** What a request asks about the server's sign-in. Rejects with `ThreadsError`, which explains the failure. */
-export interface RequestAuth {
-  token(signal: AbortSignal): Promise<AccessToken | undefined>;
-  /** Another token to send once; undefined: the server's answer stands. */
-  afterRefusal(refused: RefusedRequest, signal: AbortSignal): Promise<AccessToken | undefined>;
-}
-
-/** A replaced token can be refused, too: `afterRefusal` then says what that means. */
-const REPETITIONS = 2;
-
-const withToken = (request: HttpRequest, token: string | undefined): HttpRequest => {
-  if (token === undefined) return request;
-  const others = Object.entries(request.headers).filter(([name]) => name.toLowerCase() !== "authorization");
-  return { ...request, headers: { ...Object.fromEntries(others), Authorization: `Bearer ${token}` } };
-};
-
-/** Undefined for an answer that says nothing about the sign-in. */
-function challengeOf(
-  { status, headers }: HttpResponse,
-  sent: AccessToken | undefined,
-): { challenge: AuthChallenge | undefined } | undefined {
-  const challenge = parseChallenge(headers["www-authenticate"], typeof sent === "object" ? "dpop" : "bearer");
-  if (status === 401) return { challenge };
-  // RFC 6750, section 3.1.
-  return status === 403 && challenge?.error === "insufficient_scope" ? { challenge } : undefined;
-}
-
-export function authorizedClient(client: HttpClient, auth: RequestAuth): HttpClient {
-  let last: AccessToken | undefined;
-  const request = async (asked: HttpRequest): Promise<HttpResponse> => {
-    // The end of a session is told with the last token: it is worth no renewal.
-    const ends = asked.method === "DELETE";
-    let sent = ends ? last : await auth.token(asked.signal);
-    for (let repeated = 0; ; repeated++) {
-      asked.signal.throwIfAborted();
-      last = sent;
-      const response = await (typeof sent === "object"
-        ? sent.send(client, asked)
-        : client.request(withToken(asked, sent)));
-      const refusal = ends ? undefined : challengeOf(response, sent);
-      if (!refusal || repeated === REPETITIONS) return response;
-      const asks = { status: response.status, ...refusal, sent, isRepeated: repeated > 0 };
-      const next = await auth.afterRefusal(asks, asked.signal).catch((error: unknown) => {
-        response.body.destroy();
-        throw error;
-      });
-      if (next === undefined) return response;
-      response.body.destroy();
-      sent = next;
-    }
-  };
-  return { request, close: () => client.close() };
-}
 
 /** The server as its connections and its sign-in see it. An edit may replace it. */
 export interface AuthServer {
@@ -465,6 +415,8 @@ export class ServerAuth implements RequestAuth {
 interface SessionAuthContext extends Omit<ServerAuthContext, "company"> {
   /** The company's identity provider as the settings name it. */
   company: () => Promise<AuthServer | undefined>;
+  /** Asks Pi for the token of a provider. */
+  askUser: AskUser;
   log: { info(message: string): void; warn(message: string): void };
   env: Readonly<Record<string, string | undefined>>;
   platform: NodeJS.Platform;
@@ -478,6 +430,12 @@ type Asked = Pick<ServerDefinition, "auth" | "oauth" | "target">;
 /** Why the user cannot sign in to a server, and what helps; undefined: the user can. `headers`: as they are resolved. */
 function whyNoSignIn({ auth, oauth, target }: Asked, headers: Record<string, string>) {
   if (target.kind !== "http") return ["is a local program and needs no sign-in", "Nothing to do."] as const;
+  const { provider } = auth;
+  if (provider !== undefined) {
+    const name = oneLine(provider, PROVIDER_CHARS);
+    const how = `Run /login ${name} or /logout ${name} in Pi.`;
+    return [`sends the token of the provider ${name}, to which you sign in with Pi itself`, how] as const;
+  }
   if (oauth === false) {
     const remedy = 'Remove "auth" or "oauth" there to sign in.';
     return ["takes no sign-in, as mcp.json says", remedy] as const;
@@ -488,11 +446,30 @@ function whyNoSignIn({ auth, oauth, target }: Asked, headers: Record<string, str
   return ["sends the Authorization header of mcp.json", remedy] as const;
 }
 
+const PROVIDER_CHARS = 200;
+
 export const takesSignIn = (definition: Asked, headers: Record<string, string>): boolean =>
   whyNoSignIn(definition, headers) === undefined;
 
+/** Throws `bad_config` for a server to which the user cannot sign in here. */
+function refuseSignIn({ definition, headers }: AuthServer): void {
+  const { name: server } = definition;
+  const [what, remedy] = whyNoSignIn(definition, headers) ?? [];
+  if (what) throw new ThreadsError("bad_config", `${server} ${what}.`, { remedy, data: { server } });
+}
+
+function providerOf(
+  { definition, redact, onSecret }: AuthServer,
+  askUser: AskUser,
+): ProviderTokens | undefined {
+  const { name: server, auth } = definition;
+  if (auth.provider === undefined) return undefined;
+  return new ProviderTokens({ server, provider: auth.provider, askUser, redact, onSecret });
+}
+
 export function createSessionAuth(context: SessionAuthContext) {
   const servers = new Map<string, { identity: string; auth: ServerAuth }>();
+  const providers = new Map<string, ProviderTokens | undefined>();
   let signIns: SignIns | undefined;
   const leaving = new Set<Promise<void>>();
 
@@ -522,13 +499,19 @@ export function createSessionAuth(context: SessionAuthContext) {
 
   return {
     /** What the requests to a server ask. Undefined: no sign-in applies, and the requests go out as configured. */
-    of: (server: AuthServer): RequestAuth | undefined =>
-      takesSignIn(server.definition, server.headers) ? of(server) : undefined,
+    of: (server: AuthServer): RequestAuth | undefined => {
+      const tokens = providerOf(server, context.askUser);
+      providers.set(server.definition.name, tokens);
+      return tokens ?? (takesSignIn(server.definition, server.headers) ? of(server) : undefined);
+    },
     /**
      * What the requests to a server ask that is only tried. No stored token goes there, and nothing is remembered: they
-     * fail as for a user who never signed in, or with the server's own words.
+     * fail as for a user who never signed in, or with the server's own words. The token of a provider goes along, as a key in
+     * the entry does: the person has written its name.
      */
     forTrial: (server: AuthServer): RequestAuth | undefined => {
+      const tokens = providerOf(server, context.askUser);
+      if (tokens) return tokens;
       if (!takesSignIn(server.definition, server.headers)) return undefined;
       return {
         token: async () => undefined,
@@ -543,15 +526,14 @@ export function createSessionAuth(context: SessionAuthContext) {
       return servers.get(server)?.auth.status;
     },
     /** Whether someone has signed in to the server, in this process or another one, since it refused its last token. */
-    hasOther: async (server: string) => (await servers.get(server)?.auth.hasOther()) ?? false,
+    hasOther: async (server: string) => {
+      const auth = providers.get(server) ?? servers.get(server)?.auth;
+      return (await auth?.hasOther()) ?? false;
+    },
     isChallenged: (server: string) => servers.get(server)?.auth.isChallenged ?? false,
     signIn: async (server: AuthServer, wish: SignInWish): Promise<SignInStep> => {
       const { name } = server.definition;
-      const no = whyNoSignIn(server.definition, server.headers);
-      if (no) {
-        const [what, remedy] = no;
-        throw new ThreadsError("bad_config", `${name} ${what}.`, { remedy, data: { server: name } });
-      }
+      refuseSignIn(server);
       const room = await import("./sign-in/sign-in.ts");
       const { onEnd, onStatus } = context;
       signIns ??= new room.SignIns({
@@ -571,6 +553,7 @@ export function createSessionAuth(context: SessionAuthContext) {
     paste: async (id: string, text: string) => signIns?.paste(id, text) ?? "This sign-in has ended.",
     cancel: (id: string) => signIns?.cancel(id),
     signOut: async (server: AuthServer, signal: AbortSignal): Promise<string> => {
+      if (server.definition.auth.provider !== undefined) refuseSignIn(server);
       // Tokens that come later would sign the user in again.
       signIns?.abandon(server.definition.name);
       const text = await of(server).signOut(signal);

@@ -70,6 +70,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
     cwd,
     log,
     emit,
+    askUser,
     supervisor: () => supervisor,
     settings,
     signal: lifetime.signal,

@@ -10,6 +10,7 @@ import { fromWireError, ThreadsError, wantsKey } from "../../../src/shared/proto
 import { advice } from "../../shared/commands.ts";
 import type { Log } from "../../shared/log.ts";
 import { abortable, settledWithin } from "../../shared/pace/abort.ts";
+import type { AskUser } from "../asks/asks.ts";
 import { type AuthServer, createSessionAuth, type SessionAuth, standsOnCompany } from "../auth/auth.ts";
 import type { StoreOptions } from "../auth/store/file.ts";
 import type { RunningConfiguration } from "../config/config.ts";
@@ -26,6 +27,7 @@ export interface SessionSignInsOptions {
   cwd: string;
   log: Log;
   emit: (event: WorkerEvent) => void;
+  askUser: AskUser;
   supervisor: () => Supervisor;
   settings: () => Pick<Settings, "caFile" | "clientMetadataUrl" | "identityProvider" | "tokenStore">;
   /** Fires when the session ends. */
@@ -38,10 +40,11 @@ export type SignInRequests = Pick<
 >;
 
 export function openSessionAuth(options: SessionSignInsOptions): SessionAuth {
-  const { agentDir, log, emit, supervisor, settings, signal } = options;
+  const { agentDir, log, emit, askUser, supervisor, settings, signal } = options;
   let renewing = 0;
   return createSessionAuth({
     agentDir,
+    askUser,
     log,
     env: process.env,
     platform: process.platform,

@@ -189,6 +189,7 @@ const signIn = ({ server }: Facts): string => signInAdvice(server);
 const again = ({ server }: Facts): string => `Run ${commandFor("auth", server)} again.`;
 const later = ({ server }: Facts): string =>
   `Nothing is lost: the next call or ${commandFor("auth", server)} tries again.`;
+const login = ({ what }: Facts): string => `Run /login ${what} in Pi.`;
 const register = ({ url = "the authorization server" }: Facts): string =>
   `Register a client at ${url}, and write its id as oauth.clientId.`;
 const UNSAID = "it does not say which";
@@ -356,6 +357,25 @@ const WORDS = {
     // A model reads this too, and the server chose the address.
     ({ key, found }) => `Only the user can decide to trust that: "${key}": "${found}" in oauth.`,
     "bad_config",
+  ],
+  // `what`: the provider's name in Pi.
+  "provider-unknown": [
+    ({ what }) => `Pi knows no provider ${what}`,
+    "Correct auth.provider in mcp.json, or install the extension that brings the provider.",
+    "bad_config",
+  ],
+  "provider-signed-out": [({ what }) => `it needs your sign-in to the provider ${what} in Pi`, login],
+  "provider-failed": [
+    ({ what }) => `Pi could not give the token of the provider ${what}`,
+    (facts) => `The next call tries again. If that does not help: ${login(facts)}`,
+  ],
+  "provider-refused": [
+    ({ what }) => `it refuses the token of the provider ${what}`,
+    (facts) => `${login(facts)} If that does not help, its operator must look at what the token may do.`,
+  ],
+  "provider-needs-pi": [
+    ({ what }) => `it wants the token of the provider ${what}, which only Pi can give`,
+    "Use the server in Pi.",
   ],
   "store-unwritable": [
     ({ path, what }) => `the sign-in could not be written to ${path}${said(what)}`,

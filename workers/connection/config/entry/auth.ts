@@ -4,22 +4,24 @@
  */
 import { isLate } from "./interpolate.ts";
 import { type Mistake, mistake, warning } from "./mistakes.ts";
-import { type OAuthEntry, type OAuthPlan, oauthFindings, planOf } from "./oauth-keys.ts";
+import { isSafeUrl, type OAuthEntry, type OAuthPlan, oauthFindings, planOf } from "./oauth-keys.ts";
 import type { Entry } from "./server-keys.ts";
 
 export interface AuthSettings {
   /**
    * `auto`: a token if one is given, else OAuth if there is no Authorization header and the server asks for it.
-   * `oauth`: OAuth, even if there is one. `none`: nothing.
+   * `oauth`: OAuth, even if there is one. `provider`: the token of a provider of Pi, and nothing else. `none`: nothing.
    */
-  scheme: "auto" | "bearer" | "oauth" | "none";
+  scheme: "auto" | "bearer" | "oauth" | "provider" | "none";
   /** As written in the file; resolved at connect. */
   token: string | undefined;
   tokenEnv: string | undefined;
+  /** Name of the provider in Pi, if the scheme is `provider`. */
+  provider?: string;
 }
 
 /** Warnings for values that are accepted, because other programs know them, and that have no effect here. */
-function ineffective({ auth, bearerToken, bearerTokenEnv, command }: Entry): Mistake[] {
+function ineffective({ auth, bearerToken, bearerTokenEnv, command, headers = {} }: Entry): Mistake[] {
   const found: Mistake[] = [];
   if (command?.startsWith("!")) {
     const instead = 'Write the program itself, or "command": "sh" with "args": ["-c", "..."].';
@@ -27,27 +29,59 @@ function ineffective({ auth, bearerToken, bearerTokenEnv, command }: Entry): Mis
       warning(["command"], "a !command is not run here: this is taken for a program's name", instead),
     );
   }
+  const tokens = Object.entries({ bearerToken, bearerTokenEnv }).filter(([, value]) => value !== undefined);
   if (auth === "oauth") {
-    for (const [key, value] of Object.entries({ bearerToken, bearerTokenEnv })) {
-      if (value !== undefined)
-        found.push(warning([key], 'is not sent with "auth": "oauth"', 'Write "auth": "bearer".'));
-    }
+    for (const [key] of tokens)
+      found.push(warning([key], 'is not sent with "auth": "oauth"', 'Write "auth": "bearer".'));
   }
   if (typeof auth === "object" && auth.provider !== undefined) {
-    const instead = 'Write "bearerTokenEnv", or give the server headers.';
-    found.push(warning(["auth"], "the sign-in of a Pi provider cannot be used here", instead));
+    const others = [
+      ...tokens.map(([key]) => [key]),
+      ...Object.keys(headers)
+        .filter((name) => name.toLowerCase() === "authorization")
+        .map((name) => ["headers", name]),
+      ...["CLIENT_ID", "CLIENT_SECRET", "scopes"].filter((key) => key in auth).map((key) => ["auth", key]),
+    ];
+    for (const path of others)
+      found.push(warning(path, "has no effect beside auth.provider", "Remove one of the two."));
   }
   return found;
 }
 
+/**
+ * Why the token of a provider may not be sent: its place is the user's own file, and it travels by TLS or on this machine
+ * alone, as in Pi's own MCP client.
+ */
+function refusedProvider({ url, command }: Entry, project: boolean): Mistake[] {
+  if (project) {
+    const why =
+      "a project's file may not send the token of your provider, to which you signed in with /login";
+    return [mistake(["auth"], why, "Define the server in your own mcp.json if you want it.")];
+  }
+  if (url === undefined)
+    return command === undefined
+      ? []
+      : [warning(["auth"], "has no effect: a local server gets no token", "Remove it.")];
+  if (isLate(url) || isSafeUrl(url)) return [];
+  return [mistake(["url"], UNSAFE_FOR_TOKEN, SAFE_FOR_TOKEN)];
+}
+
+export const UNSAFE_FOR_TOKEN = "is not https, and the token of auth.provider would travel in the open";
+export const SAFE_FOR_TOKEN = "Write an https URL, or http on localhost or 127.0.0.1.";
+
 /** What is sent to the server of an entry, and the mistakes in it. */
-export function authOf(entry: Entry): { auth: AuthSettings; mistakes: Mistake[] } {
+export function authOf(entry: Entry, project: boolean): { auth: AuthSettings; mistakes: Mistake[] } {
   const { auth, bearerToken: token, bearerTokenEnv: tokenEnv } = entry;
   const settings = (scheme: AuthSettings["scheme"]): AuthSettings => ({ scheme, token, tokenEnv });
   const mistakes = ineffective(entry);
   if (auth === false || auth === "none") return { auth: settings("none"), mistakes };
   if (typeof auth === "object") {
-    if (auth.provider === undefined && auth.CLIENT_ID === undefined)
+    const { provider } = auth;
+    if (provider !== undefined) {
+      mistakes.push(...refusedProvider(entry, project));
+      return { auth: { ...settings("provider"), provider }, mistakes };
+    }
+    if (auth.CLIENT_ID === undefined)
       mistakes.push(mistake(["auth"], "names no client", 'Write "oauth": {"clientId": "..."} in its place.'));
     return { auth: settings("auto"), mistakes };
   }
@@ -91,8 +125,12 @@ const doubled = (written: OAuthEntry): Mistake[] =>
 function idle({ command, url, type }: Entry, scheme: AuthSettings["scheme"]): string | undefined {
   if (type === "stdio" || (command !== undefined && url === undefined))
     return "has no effect: a local server needs no sign-in";
-  return scheme === "none" || scheme === "bearer" ? `has no effect with "auth": "${scheme}"` : undefined;
+  if (scheme === "provider") return "has no effect beside auth.provider";
+  return isOff(scheme) ? `has no effect with "auth": "${scheme}"` : undefined;
 }
+
+/** Whether another word of the entry leaves no place for OAuth. */
+const isOff = (scheme: AuthSettings["scheme"]): boolean => scheme !== "auto" && scheme !== "oauth";
 
 /**
  * `oauth` of an entry, and the mistakes in it. False: no sign-in, whatever the server asks for. `project`: a project's
@@ -102,7 +140,6 @@ export function oauthOf(
   entry: Entry,
   { scheme, project }: { scheme: AuthSettings["scheme"]; project: boolean },
 ): { oauth: OAuthPlan | false; mistakes: Mistake[] } {
-  const isOff = scheme === "none" || scheme === "bearer";
   if (entry.oauth === false) {
     const contradiction = mistake(["oauth"], 'is false beside "auth": "oauth"', "Remove one of the two.");
     return { oauth: false, mistakes: scheme === "oauth" ? [contradiction] : [] };
@@ -115,10 +152,10 @@ export function oauthOf(
   mistakes.push(...doubled(written));
   const why = entry.oauth === undefined ? undefined : idle(entry, scheme);
   if (why !== undefined) mistakes.push(warning(["oauth"], why, "Remove it."));
-  if (plan.skipIssuerMetadataValidation && !isOff && !project) {
+  if (plan.skipIssuerMetadataValidation && !isOff(scheme) && !project) {
     const remedy = 'Write the name that you expect as "issuer" in its place.';
     const path = ["oauth", "skipIssuerMetadataValidation"];
     mistakes.push(warning(path, "accepts any authorization server that the server names", remedy));
   }
-  return { oauth: isOff ? false : plan, mistakes };
+  return { oauth: isOff(scheme) ? false : plan, mistakes };
 }

@@ -199,7 +199,7 @@ export function parseEntry(
   const entry = inOneSpelling(data);
   const target = targetOf(entry);
   const project = isProject(source.origin);
-  const { auth, mistakes: authMistakes } = authOf(entry);
+  const { auth, mistakes: authMistakes } = authOf(entry, project);
   const { oauth, mistakes: oauthMistakes } = oauthOf(entry, { scheme: auth.scheme, project });
   const isRemote = !("message" in target) && target.kind === "http";
   const idle = isRemote ? LOCAL_KEYS.filter((key) => entry[key]) : [];

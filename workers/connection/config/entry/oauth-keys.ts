@@ -5,7 +5,7 @@
  */
 import * as z from "zod";
 import { canonical } from "../../../shared/json.ts";
-import { type Key, type Loose, names, shapeOf, strings, text } from "./shape.ts";
+import { filled, type Key, type Loose, names, shapeOf, strings, text } from "./shape.ts";
 import { isCommand, shown, shownUrl, textsIn, withOrigin, withValue } from "./shown-text.ts";
 
 /** `path`: keys below `oauth`. `message` follows them: `oauth.issuer is not ...`. */
@@ -39,6 +39,9 @@ function webUrl(text: string): URL | undefined {
 /** A token or a code never travels in the open (RFC 6749, section 3.1), but on this machine it may. */
 const isSafe = (url: URL | undefined): boolean =>
   url !== undefined && (url.protocol === "https:" || LOOPBACK.test(url.hostname));
+
+/** The same of a text. */
+export const isSafeUrl = (text: string): boolean => isSafe(webUrl(text));
 
 const test =
   (isSound: (text: string) => boolean, message: string, remedy: string): Check =>
@@ -291,14 +294,15 @@ export const oauthShape = () => z.looseObject(shapeOf(OAUTH_KEYS));
 /** `oauth` as it is written, checked. */
 export type OAuthEntry = Loose<ReturnType<typeof shapeOf<typeof OAUTH_KEYS>>>;
 
-/** `auth` as an object: a client as Cursor writes it, or a provider of Pi, which has no effect here. */
+/** `auth` as an object: a provider of Pi, or a client as Cursor writes it. */
 export const authShape = () =>
   z.looseObject(
     shapeOf({
       provider: {
-        schema: text,
-        description: "A provider of Pi, which has no effect here.",
-        examples: ["anthropic"],
+        schema: filled,
+        description:
+          "Sends the token of this provider, to which you signed in with Pi's /login; to https addresses and to this machine. Not in a project's file.",
+        examples: ["radius"],
       },
       CLIENT_ID: {
         schema: text,

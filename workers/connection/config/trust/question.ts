@@ -70,7 +70,7 @@ function describeStdio(target: StdioTarget, seen: EnvSeen | undefined): { line: 
 
 /** The token that is sent, as written; undefined if none is sent. */
 function tokenOf({ auth: { scheme, token, tokenEnv } }: ServerDefinition): string | undefined {
-  if (scheme === "none" || scheme === "oauth") return undefined;
+  if (scheme !== "auto" && scheme !== "bearer") return undefined;
   return token ?? (tokenEnv === undefined ? undefined : `\${${tokenEnv}}`);
 }
 
@@ -108,11 +108,13 @@ function describeHttp(
   { url, headers: entries, caFile }: HttpTarget,
 ): { line: string; extras: string[] } {
   const token = tokenOf(definition);
+  const { auth } = definition;
   return {
     line: isCommand(url) ? `the URL ${fromCommand(url)}` : shownUrl(url),
     extras: [
       ...headers(entries),
       ...(token === undefined ? [] : [withOrigin("token", token)]),
+      ...(auth.provider === undefined ? [] : [`the token of Pi's provider ${shown(auth.provider)}`]),
       ...signInTexts(definition),
       ...(caFile === undefined ? [] : [`certificate authorities of ${shown(caFile)}`]),
     ],

@@ -9,9 +9,10 @@ import { pathToFileURL } from "node:url";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { advice } from "../../../shared/commands.ts";
 import { readRegularText, whyUnread } from "../../../shared/files/read-regular.ts";
+import { SAFE_FOR_TOKEN, UNSAFE_FOR_TOKEN } from "../entry/auth.ts";
 import type { HttpTarget, ServerDefinition, StdioTarget } from "../entry/definition.ts";
 import { type Environment, fillPath, interpolate } from "../entry/interpolate.ts";
-import { type OAuthPlan, oauthFindings, scopesOf } from "../entry/oauth-keys.ts";
+import { isSafeUrl, type OAuthPlan, oauthFindings, scopesOf } from "../entry/oauth-keys.ts";
 import { agreedEntries, areAgreed } from "../env-files/env-files.ts";
 import { runCommand } from "./run-command.ts";
 
@@ -310,7 +311,7 @@ const changedSince = ({ name }: ServerDefinition, what: string): ThreadsError =>
 
 async function bearerToken(resolver: Resolver): Promise<string | undefined> {
   const { scheme, token, tokenEnv } = resolver.definition.auth;
-  if (scheme === "none" || scheme === "oauth") return undefined;
+  if (scheme !== "auto" && scheme !== "bearer") return undefined;
   if (token !== undefined) return resolver.secret("bearerToken", token);
   return tokenEnv === undefined ? undefined : resolver.text("bearerTokenEnv", `\${${tokenEnv}}`);
 }
@@ -331,6 +332,8 @@ function checkUrl(resolver: Resolver, text: string): string {
   const url = URL.parse(text);
   if (!url || !/^https?:$/.test(url.protocol))
     throw resolver.bad("url is not an http or https URL once its variables are filled in", "Check them.");
+  if (resolver.definition.auth.scheme === "provider" && !isSafeUrl(text))
+    throw resolver.bad(`url ${UNSAFE_FOR_TOKEN}`, SAFE_FOR_TOKEN);
   if (url.username === "" && url.password === "") return text;
   const remedy = 'Write them as "headers": {"Authorization": ...}.';
   throw resolver.bad("url holds a user name or password", remedy);

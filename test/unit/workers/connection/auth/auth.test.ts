@@ -5,12 +5,12 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { ThreadsError } from "../../../../../src/shared/protocol/errors.ts";
 import {
   type AuthServer,
-  authorizedClient,
   createSessionAuth,
   type RequestAuth,
   type SessionAuth,
   takesSignIn,
 } from "../../../../../workers/connection/auth/auth.ts";
+import { authorizedClient } from "../../../../../workers/connection/auth/requests/authorized.ts";
 import { parseEntry } from "../../../../../workers/connection/config/entry/definition.ts";
 import { createHttpClient, type HttpResponse } from "../../../../../workers/connection/web/client.ts";
 import { type Handler, serve, type TestServer } from "../../../../support/http-server.ts";
@@ -41,6 +41,7 @@ const ROWS: [what: string, entry: object, headers: Record<string, string>, takes
   ["oauth false", { ...URL_ENTRY, oauth: false }, {}, false],
   ["auth bearer", { ...URL_ENTRY, auth: "bearer", bearerTokenEnv: "T" }, {}, false],
   ["oauth settings", { ...URL_ENTRY, oauth: { clientId: "c" } }, {}, true],
+  ["a provider of Pi", { ...URL_ENTRY, auth: { provider: "radius" } }, {}, false],
   ["a local server", { command: "c" }, {}, false],
 ];
 
@@ -74,6 +75,7 @@ async function open({
   const auth = createSessionAuth({
     agentDir: at.agentDir,
     company: async () => undefined,
+    askUser: async () => undefined,
     resolvePlan: async () => PLAN,
     createClient: async () => {
       if (client) throw client;

@@ -89,6 +89,7 @@ async function open({ entries = { s: remote() }, state = {} }: OpenOptions = {})
   edit({}, entries);
   const options: SessionSignInsOptions = {
     ...{ agentDir, cwd: agentDir, log, emit },
+    askUser: async () => undefined,
     supervisor: () => supervisor,
     settings: () => DEFAULT_SETTINGS,
     signal: lifetime.signal,

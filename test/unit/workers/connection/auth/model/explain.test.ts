@@ -71,6 +71,11 @@ const FACTS: Record<SignInProblemKind, ProblemFacts> = {
   "store-unwritable": { path: "/home/me/.pi/agent/mcp-oauth/linear/a.json", what: "ENOSPC" },
   "system-store": { what: "it is locked" },
   "lock-busy": { path: "/home/me/.pi/agent/mcp-oauth/linear/a.json" },
+  "provider-unknown": { what: "radius" },
+  "provider-signed-out": { what: "radius" },
+  "provider-failed": { what: "radius" },
+  "provider-refused": { what: "radius" },
+  "provider-needs-pi": { what: "radius" },
   "too-many": { most: 8 },
   "bad-settings": { key: "oauth.privateKey", what: "it is no private key" },
 };

@@ -194,7 +194,7 @@ describe("the plan of an entry", () => {
     [{ auth: false }, false],
     [{ auth: "bearer", bearerToken: "t" }, false],
     [{ auth: "oauth" }, DEFAULTS],
-    [{ auth: { provider: "p" } }, DEFAULTS],
+    [{ auth: { provider: "p" } }, false],
     [{ oauth: { scopes: "a b" } }, { ...DEFAULTS, scope: "a b" }],
     [{ oauth: { scopes: ["a", "b"] } }, { ...DEFAULTS, scope: "a b" }],
     [{ oauth: { scope: "c", scopes: ["a"] } }, { ...DEFAULTS, scope: "c" }],
@@ -351,6 +351,25 @@ describe("keys that contradict each other", () => {
     [{ auth: "oauth", oauth: false }, "error", ["oauth"], 'is false beside "auth": "oauth"'],
     [{ auth: {} }, "error", ["auth"], "names no client"],
     [NONE, "warning", ["oauth"], 'has no effect with "auth": "none"'],
+    [{ auth: { provider: "p" }, oauth: {} }, "warning", ["oauth"], "has no effect beside auth.provider"],
+    [
+      { auth: { provider: "p" }, bearerTokenEnv: "T" },
+      "warning",
+      ["bearerTokenEnv"],
+      "has no effect beside auth.provider",
+    ],
+    [
+      { auth: { provider: "p", CLIENT_ID: "c" } },
+      "warning",
+      ["auth", "CLIENT_ID"],
+      "has no effect beside auth.provider",
+    ],
+    [
+      { auth: { provider: "p" }, headers: { authorization: "a" } },
+      "warning",
+      ["headers", "authorization"],
+      "has no effect beside auth.provider",
+    ],
     [{ auth: "oauth", bearerToken: "t" }, "warning", ["bearerToken"], 'is not sent with "auth": "oauth"'],
     [{ oauth: { scope: "a", scopes: "b" } }, "warning", ["oauth", "scopes"], "has no effect beside scope"],
     [
@@ -371,5 +390,68 @@ describe("keys that contradict each other", () => {
 
   test("an entry that only asks for OAuth -> no mistake", () => {
     expect(oauthMistakes({ auth: "oauth", headers: { Authorization: "Basic x" } })).toEqual([]);
+  });
+});
+
+describe("the token of a provider of Pi", () => {
+  const AUTH = { auth: { provider: "radius" } };
+  const parse = (entry: object, origin: Origin = "user") =>
+    parseEntry("s", { ...AUTH, ...entry }, { file: "/m.json", origin });
+
+  it.each<[string, object, Origin]>([
+    ["an https address", { url: "https://a.test/mcp" }, "user"],
+    ["this machine", { url: "http://127.0.0.1:1/mcp" }, "user"],
+    ["localhost", { url: "http://localhost/mcp" }, "user"],
+    ["this machine over IPv6", { url: "http://[::1]:1/mcp" }, "user"],
+    ["an address that is known at connect", { url: "http://${HOST}/mcp" }, "user"],
+    ["another extension", { url: "https://a.test/mcp" }, "extension"],
+  ])("%s -> its requests get it, and no OAuth begins", (_what, entry, origin) => {
+    expect(parse(entry, origin)).toMatchObject({
+      definition: { auth: { scheme: "provider", provider: "radius" }, oauth: false },
+      mistakes: [],
+    });
+  });
+
+  it.each<[string, object, Origin, string[], RegExp]>([
+    ["http", { url: "http://a.test/mcp" }, "user", ["url"], /not https.+in the open/],
+    [
+      "a host that begins like this machine",
+      { url: "http://127.0.0.1.evil.test/" },
+      "user",
+      ["url"],
+      /not https/,
+    ],
+    ["a user in the address", { url: "http://localhost@evil.test/" }, "user", ["url"], /not https/],
+    [
+      "a project's file",
+      { url: "https://a.test/mcp" },
+      "project-file",
+      ["auth"],
+      /project's file may not send/,
+    ],
+    [
+      "a project's .pi/mcp.json",
+      { url: "https://a.test/mcp" },
+      "project-pi",
+      ["auth"],
+      /project's file may not/,
+    ],
+    [
+      "an empty name",
+      { url: "https://a.test/mcp", auth: { provider: "" } },
+      "user",
+      ["auth", "provider"],
+      /./,
+    ],
+  ])("%s -> an error, and no server", (_what, entry, origin, path, message) => {
+    const { definition, mistakes } = parse(entry, origin);
+    expect(definition).toBeUndefined();
+    expect(mistakes).toMatchObject([{ severity: "error", path }]);
+    expect(mistakes[0]?.message).toMatch(message);
+  });
+
+  test("a local server -> a warning", () => {
+    const { mistakes } = parse({ command: "c" });
+    expect(mistakes).toMatchObject([{ severity: "warning", path: ["auth"] }]);
   });
 });
