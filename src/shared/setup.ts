@@ -47,6 +47,7 @@ const OPTIONS = {
   description: true,
   scope: true,
   url: true,
+  sandbox: false,
   project: false,
   replace: false,
 } as const;
@@ -219,7 +220,7 @@ export const ADD_USAGE = [
   "add <name> <command> [arguments]",
   "add <name> <url>",
   "add [name] <the JSON of a README>",
-  "Options, before the name: --env NAME=value, --header Name=value, --bearer-token-env NAME, --transport http|sse, --cwd folder, --lifecycle lazy|eager|keep-alive, --description text, --project, --replace.",
+  "Options, before the name: --env NAME=value, --header Name=value, --bearer-token-env NAME, --transport http|sse, --cwd folder, --lifecycle lazy|eager|keep-alive, --description text, --sandbox, --project, --replace.",
   "-- ends the options.",
 ].join("\n");
 
@@ -295,7 +296,7 @@ function httpEntry([url = "", extra]: readonly string[], given: Given): ServerEn
   const { transport } = given.single;
   if (extra !== undefined) throw new AddProblem(`A URL takes no arguments: ${extra} is a word too many.`);
   if (!mayBeUrl(url)) throw new AddProblem(`${url} is not a URL: it must begin with https:// or http://.`);
-  refuse(given, ["env", "cwd"], "a command, and a URL is given");
+  refuse(given, ["env", "cwd", "sandbox"], "a command, and a URL is given");
   return compact({
     type: transport === "sse" ? "sse" : undefined,
     url,
@@ -315,6 +316,7 @@ function stdioEntry([command = "", ...args]: readonly string[], given: Given): S
     args: args.length > 0 ? args : undefined,
     env: valuesOf(given.env),
     cwd: given.single.cwd,
+    sandbox: given.single.sandbox === undefined ? undefined : true,
     lifecycle: given.single.lifecycle,
     description: given.single.description,
   });

@@ -252,6 +252,10 @@ const TABLE = {
         summary: "lazy, eager or keep-alive",
       },
       { name: "description", value: "TEXT", summary: "what the server is for" },
+      {
+        name: "sandbox",
+        summary: "run the command in a sandbox, which hides your keys and sign-ins from it",
+      },
       PROJECT,
       { name: "replace", summary: "replace a server of that name" },
       { name: "no-test", summary: "write it without trying the server first" },

@@ -47,6 +47,7 @@ describe("the words of a line", () => {
 
 describe("words -> entry", () => {
   test.each<[string, string, object]>([
+    ["--sandbox fs npx -y x", "fs", { command: "npx", args: ["-y", "x"], sandbox: true }],
     ["fs npx -y server-filesystem .", "fs", { command: "npx", args: ["-y", "server-filesystem", "."] }],
     ["fs -- npx -y server", "fs", { command: "npx", args: ["-y", "server"] }],
     ["one ./server", "one", { command: "./server" }],
@@ -133,6 +134,8 @@ describe("each mistake has words of its own", () => {
     ["--transport http a x.example/mcp", /x\.example\/mcp is not a URL/],
     ["--transport stdio a https://x.example", /for a command, and a URL/],
     ["--transport web a https://x.example", /--transport needs http, sse, stdio/],
+    ["--sandbox a https://a.test", /--sandbox is for a command, and a URL is given/],
+    ["--sandbox=no a ls", /--sandbox takes no value/],
     ["--lifecycle often a ls", /--lifecycle needs lazy, eager or keep-alive/],
     ["--scope local a ls", /local is not known here/],
     ["--env TOKEN a ls", /--env needs NAME=value/],
