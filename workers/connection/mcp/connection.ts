@@ -66,6 +66,8 @@ export interface ConnectOptions {
   onLogMessage: (params: unknown) => void;
   /** Takes the values of the resolved definition that no text may show. */
   onSecrets: (secrets: Secrets) => void;
+  /** Takes a secret that only a request brings. */
+  onSecret?: ((secret: string) => void) | undefined;
   /** Takes the secrets out of a text. Must run before the text is cut: half a secret would not be found. */
   redact: Redactor;
   /** The connection ended, by either side. */

@@ -4,7 +4,7 @@
  * and those of its plan for OAuth. Pure.
  */
 import { percentDecoded } from "../../../src/shared/text/reading.ts";
-import type { HttpTarget, ServerDefinition } from "../config/entry/definition.ts";
+import type { HttpTarget, ServerDefinition, StdioTarget } from "../config/entry/definition.ts";
 import type { OAuthPlan } from "../config/entry/oauth-keys.ts";
 import type { Secrets } from "./redact.ts";
 
@@ -43,17 +43,27 @@ function isKey(part: string): boolean {
   return pieces.some((piece) => piece.length >= KEY_CHARS && changes(piece) >= piece.length / 3);
 }
 
+/** The key of the program that signs the requests. */
+export const SIGNING_KEY = "requestHeadersCommand";
+
 /**
  * Paths below an entry of a remote server whose values sign its requests, for example `headers.X-API-Key`. `sent`: names of
  * the headers that its requests have; a header whose variables are empty is not sent.
  */
-export function credentialsOf({ headers, url }: HttpTarget, sent: readonly string[]): string[] {
+export function credentialsOf(
+  { headers, url, requestHeadersCommand }: HttpTarget,
+  sent: readonly string[],
+): string[] {
   const written = Object.entries(headers).filter(
     ([name, value]) => sent.includes(name) && (isSecretName(name) || isSecretSource(value)),
   );
   const parsed = URL.parse(url);
   const isInUrl = parsed !== null && [...parsed.searchParams.keys()].some(isSecretName);
-  return [...written.map(([name]) => `headers.${name}`), ...(isInUrl ? ["url"] : [])];
+  return [
+    ...(requestHeadersCommand ? [SIGNING_KEY] : []),
+    ...written.map(([name]) => `headers.${name}`),
+    ...(isInUrl ? ["url"] : []),
+  ];
 }
 
 const isSecretName = (name: string): boolean => SECRET_NAME.test(name);
@@ -132,6 +142,29 @@ function inRecord(written: Record<string, string>, resolved: Record<string, stri
   };
 }
 
+type Program = Pick<StdioTarget, "command" | "args" | "env"> & { cwd?: string | undefined };
+
+/** Secrets of a program's command, folder, arguments and variables. */
+function ofProgram(written: Program, resolved: Program): Secrets {
+  const env = inRecord(written.env, resolved.env);
+  const texts = [
+    [written.command, resolved.command],
+    [written.cwd ?? "", resolved.cwd ?? ""],
+    ...written.args.map((arg, i) => [arg, resolved.args[i] ?? ""]),
+  ];
+  const changed = texts.flatMap(([from = "", to = ""]) =>
+    substituted(from, to).map((value) => ({ value, isNamed: isSecretSource(from) })),
+  );
+  return {
+    values: [...env.values, ...changed.map(({ value }) => value)],
+    named: [
+      ...env.named,
+      ...changed.filter(({ isNamed }) => isNamed).map(({ value }) => value),
+      ...namedInArguments(resolved.args),
+    ],
+  };
+}
+
 type Kind = Target["kind"];
 type OfKind<K extends Kind> = Extract<Target, { kind: K }>;
 
@@ -139,11 +172,16 @@ type OfKind<K extends Kind> = Extract<Target, { kind: K }>;
 const SECRETS: { readonly [K in Kind]: (written: OfKind<K>, resolved: OfKind<K>) => Secrets } = {
   http: (written, resolved) => {
     const headers = inRecord(written.headers, resolved.headers);
+    const signing = resolved.requestHeadersCommand;
+    const program = signing
+      ? ofProgram(written.requestHeadersCommand ?? signing, signing)
+      : { values: [], named: [] };
     const url = substituted(written.url, resolved.url);
     return {
-      values: [...headers.values, ...url, ...secretParts(resolved.url)],
+      values: [...headers.values, ...program.values, ...url, ...secretParts(resolved.url)],
       named: [
         ...headers.named,
+        ...program.named,
         ...headers.values.filter((value) => SHORT_KEY.test(value)),
         ...(isSecretSource(written.url) ? url : []),
         ...namedInUrl(resolved.url),
@@ -151,25 +189,7 @@ const SECRETS: { readonly [K in Kind]: (written: OfKind<K>, resolved: OfKind<K>)
       ],
     };
   },
-  stdio: (written, resolved) => {
-    const env = inRecord(written.env, resolved.env);
-    const texts = [
-      [written.command, resolved.command],
-      [written.cwd ?? "", resolved.cwd ?? ""],
-      ...written.args.map((arg, i) => [arg, resolved.args[i] ?? ""]),
-    ];
-    const changed = texts.flatMap(([from = "", to = ""]) =>
-      substituted(from, to).map((value) => ({ value, isNamed: isSecretSource(from) })),
-    );
-    return {
-      values: [...env.values, ...changed.map(({ value }) => value)],
-      named: [
-        ...env.named,
-        ...changed.filter(({ isNamed }) => isNamed).map(({ value }) => value),
-        ...namedInArguments(resolved.args),
-      ],
-    };
-  },
+  stdio: ofProgram,
 };
 
 /** Secrets of a definition, from the target as it is written and as it was resolved. */

@@ -487,6 +487,7 @@ export class Server extends ServerLists {
       },
       onLogMessage,
       onSecrets: this.#secrets.setDefined,
+      onSecret: this.#secrets.add,
       redact,
       auth: (target) => auth?.of(this.authServer(target)),
       onAuthLost: (error) => {

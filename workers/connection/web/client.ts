@@ -162,6 +162,8 @@ export interface HttpRequest {
    */
   lookup?: LookupFunction;
   signer?: Signer | undefined;
+  /** Gives the headers for this address in place of the request's own, after all else. Its error rejects the request. */
+  derive?: ((request: HttpRequest) => Promise<Record<string, string>>) | undefined;
 }
 
 /** `body` may be left unread or destroyed at any time: an error of the body does not end the worker. */
@@ -408,14 +410,15 @@ export function createHttpClient(
   const ways = createWays(ca, reader);
   const send = (request: HttpRequest): Promise<HttpResponse> =>
     answered(() => openRequest(request, env, ways), request, reader);
-  const signed = async (request: HttpRequest, signer: Signer): Promise<HttpResponse> => {
-    const { method, url, headers } = request;
-    const response = await send({ ...request, headers: { ...headers, ...signer.headers(method, url) } });
-    signer.answered(url, response);
+  const requestOnce = async (request: HttpRequest): Promise<HttpResponse> => {
+    const { method, url, signer, derive } = request;
+    const proven = signer
+      ? { ...request, headers: { ...request.headers, ...signer.headers(method, url) } }
+      : request;
+    const response = await send(derive ? { ...proven, headers: await derive(proven) } : proven);
+    signer?.answered(url, response);
     return response;
   };
-  const requestOnce = (request: HttpRequest): Promise<HttpResponse> =>
-    request.signer ? signed(request, request.signer) : send(request);
   return {
     request: async (request) => {
       let response = await requestOnce(request);

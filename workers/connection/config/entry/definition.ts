@@ -31,6 +31,13 @@ export type StdioTarget = {
   /** What the user's own server gets of an envFile that the session's folder decides, beside data. */
   envFileNames?: string[] | undefined;
 };
+/** A program that gives headers for each request. */
+export interface HeadersCommand {
+  command: string;
+  args: string[];
+  env: Record<string, string>;
+  timeoutMs: number;
+}
 export type HttpTarget = {
   url: string;
   headers: Record<string, string>;
@@ -38,6 +45,7 @@ export type HttpTarget = {
   type: Exclude<TransportKind, "stdio">;
   /** A PEM file of further certificate authorities, read at connect. */
   caFile?: string | undefined;
+  requestHeadersCommand?: HeadersCommand | undefined;
 };
 
 /** Who wrote a definition. The origin decides how far the definition is trusted. */
@@ -151,6 +159,7 @@ function targetOf(entry: Entry): ServerDefinition["target"] | Mistake {
     headers,
     type: SPOKEN[type ?? "http"],
     ...(caFile === undefined ? {} : { caFile }),
+    ...headersCommandOf(entry),
   };
 }
 
@@ -184,6 +193,29 @@ export function identityDefinition(written: IdentityEntry, file: string): Server
   return { ...definition, name: IDENTITY_PROVIDER, oauth: identityPlan(written) };
 }
 
+const SIGNING_MS = 10_000;
+
+const headersCommandOf = ({ requestHeadersCommand: written }: Entry): Partial<HttpTarget> => {
+  if (written?.command === undefined) return {};
+  const { command, args = [], env = {}, timeoutMs = SIGNING_MS } = written;
+  return { requestHeadersCommand: { command, args, env, timeoutMs } };
+};
+
+/** A program that sees and signs each request is the user's own choice. */
+function signingMistakes({ requestHeadersCommand, url }: Entry, project: boolean): Mistake[] {
+  if (requestHeadersCommand === undefined) return [];
+  const path = ["requestHeadersCommand"];
+  if (project) {
+    const why = "a project's file may not name a program that signs requests";
+    return [mistake(path, why, "Define the server in your own mcp.json if you want it.")];
+  }
+  if (requestHeadersCommand.command === undefined)
+    return [mistake(path, "has no command", 'Write for example {"command": "sign-request"}.')];
+  return url === undefined
+    ? [warning(path, "has no effect: a local server gets no requests", "Remove it.")]
+    : [];
+}
+
 /** Checks one entry. `raw` is the value in the file. Without a definition there is at least one error. */
 export function parseEntry(
   name: string,
@@ -208,6 +240,7 @@ export function parseEntry(
     ...idle.map((key) => warning([key], NO_EFFECT[key], "Remove it.")),
     ...authMistakes,
     ...oauthMistakes,
+    ...signingMistakes(entry, project),
     ...("message" in target ? [target] : []),
   ];
   if ("message" in target || all.some(({ severity }) => severity === "error")) return refused(...all);

@@ -86,6 +86,28 @@ const timerMs = (ms: number | undefined): number | undefined =>
 const exposures = (written: Record<string, (typeof EXPOSURES)[number]> = {}): Record<string, Exposure> =>
   Object.fromEntries(Object.entries(written).map(([tool, to]) => [tool, toExposure(to)]));
 
+/** Milliseconds for one run of the program that signs requests. */
+const LONGEST_SIGNING_MS = 60_000;
+
+const HEADERS_COMMAND = {
+  command: { schema: filled, description: "The program; no shell.", examples: ["sign-request"] },
+  args: {
+    schema: names,
+    description: "Its arguments. Values may hold ${VAR}, or be a whole !command.",
+    examples: [["--profile", "work"]],
+  },
+  env: {
+    schema: strings,
+    description: "Environment variables, beside those of Pi.",
+    examples: [{ AWS_PROFILE: "work" }],
+  },
+  timeoutMs: {
+    schema: () => z.int().min(1).max(LONGEST_SIGNING_MS),
+    description: "Milliseconds that one run may take; 10000 without it.",
+    examples: [10_000],
+  },
+};
+
 export const SERVER_KEYS = {
   type: joint(() => z.enum(["stdio", "http", "streamable-http", "sse"]), {
     description: "How to talk to the server. Derived from command or url.",
@@ -117,6 +139,11 @@ export const SERVER_KEYS = {
   headers: joint(strings, {
     description: "HTTP headers. Values may hold ${VAR}, or be a whole !command.",
     examples: [{ Authorization: "Bearer ${TOKEN}" }],
+  }),
+  requestHeadersCommand: joint(() => z.looseObject(shapeOf(HEADERS_COMMAND)), {
+    description:
+      "Program that signs each request: it reads the request as JSON, and prints headers as JSON. Not in a project's file.",
+    examples: [{ command: "sign-request" }],
   }),
   auth: joint(() => z.union([z.enum(["oauth", "bearer", "none"]), z.literal(false), authShape()]), {
     description:

@@ -103,16 +103,21 @@ export function describeTarget(definition: ServerDefinition, seen?: EnvSeen): st
   return all.length === 0 ? line : `${line} (${all.join("; ")})`;
 }
 
-function describeHttp(
-  definition: ServerDefinition,
-  { url, headers: entries, caFile }: HttpTarget,
-): { line: string; extras: string[] } {
+function signing({ requestHeadersCommand: written }: HttpTarget): string[] {
+  if (written === undefined) return [];
+  const line = [shown(written.command), ...written.args.map(argument)].join(" ");
+  return [`signs each request by running ${line}`, ...list("env of that program", variables(written.env))];
+}
+
+function describeHttp(definition: ServerDefinition, target: HttpTarget): { line: string; extras: string[] } {
   const token = tokenOf(definition);
+  const { url, headers: entries, caFile } = target;
   const { auth } = definition;
   return {
     line: isCommand(url) ? `the URL ${fromCommand(url)}` : shownUrl(url),
     extras: [
       ...headers(entries),
+      ...signing(target),
       ...(token === undefined ? [] : [withOrigin("token", token)]),
       ...(auth.provider === undefined ? [] : [`the token of Pi's provider ${shown(auth.provider)}`]),
       ...signInTexts(definition),

@@ -28,7 +28,16 @@ function valuesOf({ target, auth }: Pick<ServerDefinition, "target" | "auth">) {
         ["bearerTokenEnv", named],
       ]
     : [];
-  return [["url", target.url], ...under("headers", target.headers), ...bearer];
+  const { command, args = [], env = {} } = target.requestHeadersCommand ?? {};
+  const key = "requestHeadersCommand";
+  return [
+    ["url", target.url],
+    ...under("headers", target.headers),
+    ...bearer,
+    [`${key}.command`, command],
+    ...under(`${key}.args`, args),
+    ...under(`${key}.env`, env),
+  ];
 }
 
 /** Variable -> the keys that need it, in the order in which the entry names them. No `!command` runs for that. */

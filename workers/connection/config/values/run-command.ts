@@ -47,11 +47,18 @@ const startShell = (
 const homeOrRoot = async (home: string): Promise<string> =>
   (await isFolder(home)) ? home : parse(process.execPath).root;
 
-/** The folder and the environment of a command. */
-async function surroundings(options: CommandOptions): Promise<{ cwd: string; env: Record<string, string> }> {
-  const { cwd, home, env: base, definedByProject } = options;
+/** The folder and the environment of a command. `own`: variables that its key sets. */
+export async function surroundings(
+  {
+    cwd,
+    home,
+    env: base,
+    definedByProject,
+  }: Pick<CommandOptions, "cwd" | "home" | "env" | "definedByProject">,
+  own: Readonly<Record<string, string>> = {},
+): Promise<{ cwd: string; env: Record<string, string> }> {
   const independentOf = definedByProject ? undefined : { cwd, home };
-  const env = childEnvironment({ base, own: {}, platform: process.platform, independentOf });
+  const env = childEnvironment({ base, own, platform: process.platform, independentOf });
   return { cwd: definedByProject ? cwd : await homeOrRoot(home), env };
 }
 

@@ -339,19 +339,34 @@ function checkUrl(resolver: Resolver, text: string): string {
   throw resolver.bad("url holds a user name or password", remedy);
 }
 
+async function headersCommandOf(
+  { requestHeadersCommand: written }: HttpTarget,
+  resolver: Resolver,
+): Promise<Pick<HttpTarget, "requestHeadersCommand">> {
+  if (written === undefined) return {};
+  const key = "requestHeadersCommand";
+  const [args, env] = await Promise.all([
+    Promise.all(written.args.map((arg, i) => resolver.value(`${key}.args.${i}`, arg))),
+    resolver.all(written.env, `${key}.env`, "value"),
+  ]);
+  const command = resolver.path(`${key}.command`, written.command);
+  return { requestHeadersCommand: { ...written, command, args, env } };
+}
+
 async function resolveHttp(target: HttpTarget, resolver: Resolver): Promise<ResolvedTarget> {
-  const [url, written, token, ca] = await Promise.all([
+  const [url, written, token, ca, signing] = await Promise.all([
     resolver.secret("url", target.url),
     resolver.all(target.headers, "headers", "secret"),
     bearerToken(resolver),
     authoritiesOf(target, resolver),
+    headersCommandOf(target, resolver),
   ]);
   // An empty header is not sent: its variables are all empty.
   const headers = Object.fromEntries(Object.entries(written).filter(([, value]) => value !== ""));
   const authorized = Object.keys(headers).some((key) => key.toLowerCase() === "authorization");
   if (token && !authorized) headers.Authorization = `Bearer ${token}`;
   checkHeaders(resolver, headers);
-  return { kind: "http", url: checkUrl(resolver, url), headers, type: target.type, ca };
+  return { kind: "http", url: checkUrl(resolver, url), headers, type: target.type, ca, ...signing };
 }
 
 async function fromEnvFile({ envFile }: StdioTarget, resolver: Resolver): Promise<Record<string, string>> {

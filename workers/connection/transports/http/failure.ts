@@ -20,6 +20,7 @@ import { commandFor, keyAdvice } from "../../../shared/commands.ts";
 import { type AuthChallenge, parseChallenge } from "../../auth/auth.ts";
 import type { RpcError } from "../../mcp/modern/era.ts";
 import { type Excess, TooLarge } from "../../messages/too-large.ts";
+import { SIGNING_KEY } from "../../secrets/find.ts";
 import { boundText, type Redactor, redactData } from "../../secrets/redact.ts";
 import { ProxyError, staysWithin } from "../../web/client.ts";
 
@@ -247,20 +248,24 @@ function challengeData(challenge: AuthChallenge | undefined, { redact }: HttpAdd
 const keyNames = (credentials: readonly string[]): string =>
   credentials.map((path) => (path === "url" ? "key in the url" : path)).join(" and the ");
 
+const SIGNING_ADVICE =
+  "Check what that program signs with: its key, region and service, and the clock of this machine.";
+
 function needsAuth(failure: Failed<"needs-auth">, address: HttpAddress): Explanation {
   const { status, challenge, text } = failure;
   const { server, credentials, keyPlace } = address;
   const words = challenge?.errorDescription ?? text;
   const isRefused = credentials.length > 0;
+  const isSigned = credentials.includes(SIGNING_KEY);
   // Where the configuration switches the sign-in off that the server offers, no key is known to be wanted.
-  const isKey = isRefused || (status === 401 && challenge?.resourceMetadata === undefined);
+  const isKey = !isSigned && (isRefused || (status === 401 && challenge?.resourceMetadata === undefined));
   return {
     code: "needs_auth",
     what: isRefused
       ? `refused the ${keyNames(credentials)} of ${keyPlace} (${withText(String(status), words, address)})`
       : withText(`answered ${status}`, words, address),
     verdict: "was refused",
-    remedy: isRefused ? keyAdvice(server) : keyAdvice(server, keyPlace),
+    remedy: isSigned ? SIGNING_ADVICE : isRefused ? keyAdvice(server) : keyAdvice(server, keyPlace),
     data: {
       status,
       ...(isKey && { reason: isRefused ? "key-refused" : "key-wanted" }),

@@ -196,7 +196,11 @@ interface Attempt {
 async function open({ kind, make, speak }: Attempt, connect: HttpConnect): Promise<Connection> {
   const { address, definition, target, requestAuth, onNote, signal } = connect;
   const server = definition.name;
-  const plain = createHttpClient(process.env, connect.reader, target.ca);
+  const bare = createHttpClient(process.env, connect.reader, target.ca);
+  const { requestHeadersCommand: command } = target;
+  const plain = command
+    ? (await import("./sign-requests.ts")).signingClient(bare, { ...connect, command, url: address.url })
+    : bare;
   let peer: Peer | undefined;
   let failure: ThreadsError | undefined;
   const isLost = (error: unknown): boolean => peer?.isFromMemory === true && isWrongEra(error);

@@ -4,8 +4,9 @@
  */
 import { homedir } from "node:os";
 import { parse } from "node:path";
+import { collect } from "../../../../shared/programs/collect.ts";
 import { childEnvironment, type Env, findHere } from "../../../../shared/programs/find-program.ts";
-import { killTree, type ServerProcess, spawnServer } from "../../../../shared/programs/processes.ts";
+import { type ServerProcess, spawnServer } from "../../../../shared/programs/processes.ts";
 import type { Dialect, Ended, Run } from "./programs.ts";
 
 export interface SystemOptions {
@@ -46,50 +47,10 @@ export async function run(
     // Node's own error would show the environment's size or the arguments.
     throw new Unanswered(UNSTARTED);
   }
-  return new Promise((resolve, reject) => {
-    const { pid } = child;
-    if (pid !== undefined) onSpawn(pid);
-    const printed: Record<"stdout" | "stderr", Buffer[]> = { stdout: [], stderr: [] };
-    let bytes = 0;
-    let failure: Unanswered | undefined;
-    const settle = (code: number | null): void => {
-      clearTimeout(timer);
-      const textOf = (chunks: Buffer[]): string => Buffer.concat(chunks).toString("utf8");
-      const { stdout, stderr } = printed;
-      if (failure) reject(failure);
-      else resolve({ code: code ?? undefined, stdout: textOf(stdout), stderr: textOf(stderr) });
-    };
-    const stop = (what: string): void => {
-      failure ??= new Unanswered(what);
-      const killed = pid === undefined ? "gone" : killTree(pid, "SIGKILL");
-      // A process that has left the group may still hold the pipes.
-      for (const stream of [child.stdout, child.stderr, child.stdin]) stream.destroy();
-      if (killed !== "refused") return;
-      child.unref();
-      settle(null);
-    };
-    const timer = setTimeout(
-      () => stop(`it gave no answer in ${waitMs / 1_000} s, and perhaps waits for yours`),
-      waitMs,
-    );
-    for (const name of ["stdout", "stderr"] as const) {
-      child[name].on("data", (chunk: Buffer) => {
-        bytes += chunk.length;
-        if (bytes > OUTPUT_BYTES) stop(`its program printed more than ${OUTPUT_BYTES / 1024} KiB`);
-        else printed[name].push(chunk);
-      });
-    }
-    child.once("error", () => {
-      // Without a pid no "close" follows.
-      if (pid !== undefined) return;
-      failure = new Unanswered(UNSTARTED);
-      settle(null);
-    });
-    child.once("close", (code) => {
-      if (pid !== undefined) onExit(pid);
-      settle(code);
-    });
-    // A program that has ended does not read: its code says why.
-    child.stdin.on("error", () => undefined).end(stdin);
-  });
+  const collected = await collect(child, { stdin, waitMs, bytes: OUTPUT_BYTES, onSpawn, onExit });
+  if (collected.how === "ended") return { ...collected, code: collected.code ?? undefined };
+  if (collected.how === "late")
+    throw new Unanswered(`it gave no answer in ${waitMs / 1_000} s, and perhaps waits for yours`);
+  const isLong = collected.how === "long";
+  throw new Unanswered(isLong ? `its program printed more than ${OUTPUT_BYTES / 1024} KiB` : UNSTARTED);
 }

@@ -106,6 +106,7 @@ const ENTRY: Record<keyof typeof entryShape, Decision<ServerDefinition>> = {
   envFileNames: fixed(["NODE_OPTIONS"]),
   cwd: fixed("/evil"),
   headers: fixed({ A: "evil" }),
+  requestHeadersCommand: fixed({ command: "evil" }),
   auth: fixed("none"),
   bearerToken: fixed("evil"),
   bearerTokenEnv: fixed("EVIL"),
