@@ -135,3 +135,17 @@ test("a file with a mistake -> code 7, with its line", async () => {
   expect(run).toMatchObject({ code: 7, stdout: "" });
   expect(run.stderr).toMatch(/mcp\.json:1:\d+/);
 });
+
+test("a server with the token of a provider of Pi -> code 4: the token is Pi's alone; nothing to sign in to here", async () => {
+  const entry = { url: "https://mcp.example.invalid/mcp", auth: { provider: "radius" } };
+  const at = await makeHome({ mcp: { mcpServers: { guarded: entry } } });
+  const called = await runCli(at, ["call", "guarded", "echo"]);
+  expect(called).toMatchObject({ code: 4, stdout: "" });
+  expect(called.stderr).toContain(
+    "guarded: it wants the token of the provider radius, which only Pi can give.",
+  );
+  for (const word of ["login", "logout"])
+    expect((await runCli(at, [word, "guarded"])).stderr).toContain(
+      "Run /login radius or /logout radius in Pi.",
+    );
+});
