@@ -13,6 +13,7 @@ import { load } from "./scenarios/load.ts";
 import { memory } from "./scenarios/memory.ts";
 import { panel } from "./scenarios/panel.ts";
 import { reload } from "./scenarios/reload.ts";
+import { room } from "./scenarios/room.ts";
 import { rpc } from "./scenarios/rpc.ts";
 import { scale } from "./scenarios/scale.ts";
 import { search } from "./scenarios/search.ts";
@@ -48,14 +49,14 @@ const SCENARIOS: readonly Scenario[] = [
   scale,
   hostile,
 ];
-/** Runs only if it is named: it takes more than all others together. */
-const LONG: readonly Scenario[] = [shared];
+/** Run only if they are named: one takes more than all others together, the other needs bubblewrap. */
+const NAMED: readonly Scenario[] = [shared, room];
 const ALL = "all";
 
 const USAGE = `usage: npm run bench -- [scenario ...] [--runs N] [--vs ${PEERS.join(",")}] [--sessions N] [--small]
        [--json | --markdown]
-scenarios (all but shared, if none or "all" is named):
-${[...SCENARIOS, ...LONG].map(({ name, description }) => `  ${name.padEnd(11)} ${description}`).join("\n")}
+scenarios (all but shared and room, if none or "all" is named):
+${[...SCENARIOS, ...NAMED].map(({ name, description }) => `  ${name.padEnd(11)} ${description}`).join("\n")}
 --vs: what to compare with, all by default, "" for nothing
   none     Pi without any MCP client
   builtin  Pi's own
@@ -98,7 +99,7 @@ function parseInvocation(args: string[]): Invocation | undefined {
   const named = positionals
     .filter((name) => name !== ALL)
     .map((name) => {
-      const found = [...SCENARIOS, ...LONG].find((scenario) => scenario.name === name);
+      const found = [...SCENARIOS, ...NAMED].find((scenario) => scenario.name === name);
       if (found === undefined) throw new UsageError(`there is no scenario ${name}`);
       return found;
     });

@@ -25,6 +25,7 @@ import { isDefaultOAuth, type OAuthPlan } from "../config/entry/oauth-keys.ts";
 import { oauthSecrets } from "../secrets/find.ts";
 import type { Redactor } from "../secrets/redact.ts";
 import type { HttpClient } from "../web/client.ts";
+import type { RequestAuth } from "./authorized.ts";
 import { Company } from "./company.ts";
 import type { GrantContext } from "./grants/ask.ts";
 import {
@@ -38,15 +39,14 @@ import {
   standsOnCompany,
 } from "./model/model.ts";
 import { ProviderTokens } from "./provider.ts";
-import type { RequestAuth } from "./requests/authorized.ts";
 import type { openBrowser } from "./sign-in/browser.ts";
 import type { SignIns } from "./sign-in/sign-in.ts";
 import type { StoreOptions } from "./store/file.ts";
 import type { SignInStore } from "./store/store.ts";
 import type { ServerTokens } from "./tokens/tokens.ts";
 
+export type { RequestAuth } from "./authorized.ts";
 export { type AuthChallenge, parseChallenge, standsOnCompany } from "./model/model.ts";
-export type { RequestAuth } from "./requests/authorized.ts";
 
 /** Starts the user's browser. Never rejects. */
 export const openPage: typeof openBrowser = async (...page) =>

@@ -6,6 +6,7 @@ import type { ProviderProblem } from "../../../src/shared/protocol/calls.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { AskUser } from "../asks/asks.ts";
 import type { Redactor } from "../secrets/redact.ts";
+import type { RequestAuth } from "./authorized.ts";
 import {
   explainProblem,
   type RefusedRequest,
@@ -13,7 +14,6 @@ import {
   type SignInProblemKind,
   tokenTextOf,
 } from "./model/model.ts";
-import type { RequestAuth } from "./requests/authorized.ts";
 
 const KINDS: Readonly<Record<ProviderProblem, SignInProblemKind>> = {
   unknown: "provider-unknown",

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { RequestAuth } from "../../auth/auth.ts";
-import { authorizedClient } from "../../auth/requests/authorized.ts";
+import { authorizedClient } from "../../auth/authorized.ts";
 import type { ResolvedHttp } from "../../config/values/values.ts";
 import { type Peer, Wire } from "../../mcp/both-eras.ts";
 import { toConnection } from "../../mcp/client.ts";

@@ -10,7 +10,7 @@ import {
   type SessionAuth,
   takesSignIn,
 } from "../../../../../workers/connection/auth/auth.ts";
-import { authorizedClient } from "../../../../../workers/connection/auth/requests/authorized.ts";
+import { authorizedClient } from "../../../../../workers/connection/auth/authorized.ts";
 import { parseEntry } from "../../../../../workers/connection/config/entry/definition.ts";
 import { createHttpClient, type HttpResponse } from "../../../../../workers/connection/web/client.ts";
 import { type Handler, serve, type TestServer } from "../../../../support/http-server.ts";

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { ProviderAnswer } from "../../../../../src/shared/protocol/calls.ts";
 import type { AskUser } from "../../../../../workers/connection/asks/asks.ts";
 import { createSessionAuth } from "../../../../../workers/connection/auth/auth.ts";
-import { authorizedClient } from "../../../../../workers/connection/auth/requests/authorized.ts";
+import { authorizedClient } from "../../../../../workers/connection/auth/authorized.ts";
 import { createHttpClient } from "../../../../../workers/connection/web/client.ts";
 import { serve } from "../../../../support/http-server.ts";
 import { tempFolder } from "../../../temp-folder.ts";

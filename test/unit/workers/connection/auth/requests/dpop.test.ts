@@ -1,10 +1,7 @@
 /** Owns: proofs for tokens that are bound to a key (RFC 9449), against servers that check each of them. */
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { describe, expect, onTestFinished, test } from "vitest";
-import {
-  authorizedClient,
-  type RequestAuth,
-} from "../../../../../../workers/connection/auth/requests/authorized.ts";
+import { authorizedClient, type RequestAuth } from "../../../../../../workers/connection/auth/authorized.ts";
 import {
   boundToken,
   createKey,

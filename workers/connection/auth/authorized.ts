@@ -2,8 +2,8 @@
  * The requests to a server with the token of its sign-in: the header, and the repetition of a request that the server
  * refused. Must not: know where tokens come from.
  */
-import type { HttpClient, HttpRequest, HttpResponse } from "../../web/client.ts";
-import { type AccessToken, type AuthChallenge, parseChallenge, type RefusedRequest } from "../model/model.ts";
+import type { HttpClient, HttpRequest, HttpResponse } from "../web/client.ts";
+import { type AccessToken, type AuthChallenge, parseChallenge, type RefusedRequest } from "./model/model.ts";
 
 /** What a request asks about the server's sign-in. Rejects with `ThreadsError`, which explains the failure. */
 export interface RequestAuth {
