@@ -250,6 +250,29 @@ describe("sessions", () => {
     expect(await startsOf(home)).toBe(1);
   });
 
+  test("one that is far behind and reads slowly -> it gets all of a flood: only one that reads nothing is dropped", async () => {
+    const home = await hubHome();
+    await startHub(home);
+    const slow = await joined(home);
+    const { stdout } = slow.process;
+    let read = 0;
+    stdout.on("data", ({ length }: Buffer) => {
+      read += length;
+      if (read < 500_000) return;
+      read = 0;
+      stdout.pause();
+      setTimeout(() => stdout.resume(), 50);
+    });
+    const bytes = LIMITS.hubUnreadBytes + 20_000_000;
+    const flooded = slow.call({ do: "flood", bytes });
+    // Longer than the hub waits for one that takes nothing, so that all that fits is written for it at once.
+    stdout.pause();
+    setTimeout(() => stdout.resume(), 4 * LIMITS.hubStallMs);
+    expect(await flooded).toBe("flooded");
+    const logs = slow.messages.filter(({ method }) => method === "notifications/message");
+    expect(logs).toHaveLength(Math.ceil(bytes / 100_000));
+  });
+
   test("one that sends a line without end -> it is dropped with the reason; another session of the server goes on", async () => {
     const home = await hubHome();
     const hub = await startHub(home);

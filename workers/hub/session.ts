@@ -25,6 +25,13 @@ import type { User } from "./shared-process.ts";
 
 /** More than this waits in a socket: whoever sends waits a moment for the session. */
 const FULL_BYTES = 1024 * 1024;
+/**
+ * Bytes of the write under way that the system has not taken. Node counts a write when all of it is gone, and one write may have
+ * many megabytes, so this tells a slow reader from one that reads nothing; Node's own `socket.setTimeout` goes by it, too.
+ */
+const queuedBytes = (socket: Socket): number | undefined =>
+  (socket as { _handle?: { writeQueueSize?: number } | null })._handle?.writeQueueSize;
+
 /** What comes while a session with too much unread is waited for: the message of each other server that it uses. */
 const FULLEST = 3;
 const NEWLINE = Buffer.from("\n");
@@ -48,6 +55,7 @@ export class Session implements User {
   #sent = 0;
   #taken = 0;
   #tookAt = 0;
+  #queued: number | undefined;
   #isOver = false;
   /** Settles when the connection is closed. */
   readonly closed: Promise<unknown>;
@@ -147,8 +155,10 @@ export class Session implements User {
   #stalledMs(): number {
     const now = performance.now();
     const taken = this.#sent - this.#socket.writableLength;
-    if (taken > this.#taken) {
+    const queued = queuedBytes(this.#socket);
+    if (taken > this.#taken || queued !== this.#queued) {
       this.#taken = taken;
+      this.#queued = queued;
       this.#tookAt = now;
     }
     return now - this.#tookAt;
