@@ -20,9 +20,9 @@ const MAIN_BYTES = 173.5 * 1024;
  * What `npm install` lays on the disk. Of it the hub of shared servers has 42 KB, because it holds all that it loads: a
  * chunk that it shared with a worker could be deleted by an update while it runs. Its page and the limits have 20 KB, and the pictures of the pages 22 KB.
  * The reader of YAML has 47 KB: the fields of a skill are YAML, and are compared with what the server listed.
- * Sandboxes and smaller environments have 19 KB, 5 of them a page.
+ * Sandboxes and smaller environments have 24 KB, 9 of them a page; the ways of signing in that need no browser, and the system's store, 95.
  */
-const PACKAGE_BYTES = 1_950_000;
+const PACKAGE_BYTES = 1_942_000;
 /** The command, and the chunks that it shares with the screens. Names of chunks hold a hash of their content. */
 const COMMAND = readdirSync(join(root, "dist"))
   .filter((name) => /^(cli|chunk-).*\.js$/.test(name))
