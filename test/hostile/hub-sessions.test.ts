@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
+import { openHub } from "../../workers/connection/hub/link.ts";
 import { onCleanup } from "../support/cleanup.ts";
 import { type HubHome, hubHome, hubLog, reportOf, startHub, startSession } from "../support/hub.ts";
 import { attach, joined, type Peer } from "../support/hub-peer.ts";
@@ -248,6 +249,17 @@ describe("sessions", () => {
     expect(await session.line("ended")).toContain("lost its connection to the hub");
     expect(await reportOf(home)).toMatchObject({ pid: hub, servers: [{ sessions: [process.pid] }] });
     expect(await startsOf(home)).toBe(1);
+  });
+
+  test("one whose hub dies between its answer and its first use -> the use ends at once, and nobody waits for it", async () => {
+    const home = await hubHome();
+    await startHub(home);
+    const socket = await openHub(home.agentDir);
+    socket.destroy();
+    await once(socket, "close");
+    await expect(attach(home, { socket: Promise.resolve(socket) })).rejects.toThrow(
+      /lost its connection to the hub/,
+    );
   });
 
   test("one that is far behind and reads slowly -> it gets all of a flood: only one that reads nothing is dropped", async () => {

@@ -115,6 +115,11 @@ export class SharedServerProcess extends EventEmitter implements ServerProcess {
       return socket;
     }
     this.#socket = socket;
+    // The hub may have died since it was asked: then the socket tells nothing any more.
+    if (socket.destroyed) {
+      this.#lost();
+      return socket;
+    }
     socket.on("data", (chunk: Buffer) => this.#take(chunk));
     socket.on("close", () => this.#lost());
     socket.write(controlFrame({ do: "attach", ...attach }));
