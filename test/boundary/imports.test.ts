@@ -22,7 +22,7 @@ const MAIN_BYTES = 173.5 * 1024;
  * The reader of YAML has 47 KB: the fields of a skill are YAML, and are compared with what the server listed.
  * Sandboxes and smaller environments have 24 KB, 9 of them a page; the ways of signing in that need no browser, and the system's store, 95.
  */
-const PACKAGE_BYTES = 1_942_000;
+const PACKAGE_BYTES = 2_050_000;
 /** The command, and the chunks that it shares with the screens. Names of chunks hold a hash of their content. */
 const COMMAND = readdirSync(join(root, "dist"))
   .filter((name) => /^(cli|chunk-).*\.js$/.test(name))
