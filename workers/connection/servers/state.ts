@@ -109,6 +109,15 @@ function onWanted(state: ServerPhase, event: { nowMs: number; by: WantedBy }): T
 const reconnectLater = ({ lifecycle, reconnectMs }: LifecyclePolicy, failures: number): ServerEffect[] =>
   lifecycle === "keep-alive" ? [{ type: "reconnect-later", delayMs: backoffMs(failures, reconnectMs) }] : [];
 
+/** `data.reason` of a failed connect to an address that is down or busy for a moment, as a gateway is while it restarts. */
+const PASSING = new Set<unknown>(["ECONNREFUSED", "ECONNRESET", "busy"]);
+
+/** For how long calls do not try again. An attempt that such an address refuses starts nothing and ends at once. */
+const pauseMs = ({ data }: ThreadsError, failures: number): number =>
+  PASSING.has(data?.reason)
+    ? Math.min(Math.max(backoffMs(failures), Number(data?.retryAfterMs ?? 0)), LIMITS.retryAfterFailureMs)
+    : LIMITS.retryAfterFailureMs;
+
 function onOpenFailed(
   state: Extract<ServerPhase, { name: "connecting" }>,
   event: { error: ThreadsError; nowMs: number },
@@ -117,7 +126,7 @@ function onOpenFailed(
   const { error } = event;
   if (error.code === "needs_auth") return { state: { name: "needs-auth", error }, effects: [] };
   const failures = state.failures + 1;
-  const retryAtMs = event.nowMs + LIMITS.retryAfterFailureMs;
+  const retryAtMs = event.nowMs + pauseMs(error, failures);
   return {
     state: { name: "failed", error, retryAtMs, failures },
     effects: reconnectLater(policy, failures),

@@ -286,3 +286,29 @@ describe("backoffMs", () => {
     expect(backoffMs(failures)).toBe(delayMs);
   });
 });
+
+describe("calls after a failed connect", () => {
+  const connecting = (failures: number): ServerPhase => ({ name: "connecting", failures });
+  const pauseMs = (failures: number, data?: Record<string, unknown>): number => {
+    const failed = new ThreadsError("connect_failed", "s could not be connected.", {
+      data: { server: "s", ...data },
+    });
+    const event: ServerEvent = { type: "open-failed", error: failed, nowMs: NOW };
+    const { state } = transition(connecting(failures), event, policyOf("lazy"));
+    return (state as Extract<ServerPhase, { name: "failed" }>).retryAtMs - NOW;
+  };
+
+  test.each([
+    ["a program that ends", 0, {}, 60_000],
+    ["no such host", 0, { reason: "ENOTFOUND" }, 60_000],
+    ["a refused connection", 0, { reason: "ECONNREFUSED" }, 1_000],
+    ["a connection that ends", 0, { reason: "ECONNRESET" }, 1_000],
+    ["503", 0, { reason: "busy", status: 503 }, 1_000],
+    ["503, which names its time", 0, { reason: "busy", retryAfterMs: 7_000 }, 7_000],
+    ["503, which names a year", 0, { reason: "busy", retryAfterMs: 3e10 }, 60_000],
+    ["the third refused one", 2, { reason: "ECONNREFUSED" }, 4_000],
+    ["the hundredth", 99, { reason: "ECONNREFUSED" }, 60_000],
+  ])("%s after %i failures -> wait %j for %i ms", (_, failures, data, ms) => {
+    expect(pauseMs(failures, data)).toBe(ms);
+  });
+});
