@@ -1,21 +1,10 @@
 /** The session as the tools see it that find and call other tools. One object serves them all; each takes its part. */
-import type { Catalog, CatalogTool } from "../catalog/catalog.ts";
-import type { WhyMissing } from "../report/search.ts";
+import type { CatalogTool } from "../catalog/catalog.ts";
+import type { SearchHost } from "../report/tool-search.ts";
 import type { ConnectionMethods } from "../shared/protocol/contract.ts";
-import type { ServerStatus } from "../shared/protocol/session.ts";
-import type { Activation } from "./registrar.ts";
 import type { Instructions } from "./told.ts";
 
-export interface ToolHost {
-  /**
-   * Waits, within limits, until the tools of all servers, or of the named ones, are known. Answers the names of the
-   * servers that are still connecting.
-   */
-  settle(signal: AbortSignal | undefined, servers?: string[]): Promise<string[]>;
-  catalog(): Catalog;
-  servers(): readonly ServerStatus[];
-  /** Declares tools to the model from the next request on. */
-  activate(tools: readonly CatalogTool[]): Activation;
+export interface ToolHost extends SearchHost {
   /** Lets other tools call this tool, without declaring it. Answers the tool under its name in Pi. */
   provide(tool: CatalogTool): CatalogTool;
   /** While the task runs, the nested calls of the tool call `callId` get results for the model, not for a script. */
@@ -28,8 +17,6 @@ export interface ToolHost {
   connect(server: string, signal: AbortSignal | undefined): Promise<void>;
   /** Answers what servers say about their use, as far as the model has not read it yet. */
   tell: Instructions["tell"];
-  log(message: string): void;
-  whyMissing: WhyMissing;
 }
 
 export interface UnknownCallHost extends Pick<ToolHost, "catalog" | "servers" | "activate" | "whyMissing"> {

@@ -6,6 +6,7 @@
  */
 import { type Catalog, type CatalogTool, eachTool } from "../catalog/catalog.ts";
 import type { Pi } from "../pi/api.ts";
+import type { Activation } from "../report/tool-search.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import type { SnapshotServer } from "../shared/snapshot/contract.ts";
 import { Book, type BookOptions, currentOf, type DirectRule, isGone } from "./book.ts";
@@ -72,13 +73,6 @@ function followActive(pi: Pi, book: Book, catalog: Catalog): void {
   if (renamed.size === 0) return;
   // Two tools may have swapped their names, so every name is replaced at once.
   pi.setActiveTools([...new Set(active.map((name) => renamed.get(name) ?? name))]);
-}
-
-export interface Activation {
-  /** Declared to the model from the next request on. */
-  active: CatalogTool[];
-  /** Not accepted by Pi, for example because of `--tools`. */
-  refused: CatalogTool[];
 }
 
 export interface Registrar {

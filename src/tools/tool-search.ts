@@ -4,33 +4,10 @@
  * description.
  */
 import type { PiTool } from "../pi/api.ts";
-import { TOOL_SEARCH } from "../shared/naming.ts";
-import { LIMITS } from "../shared/protocol/limits.ts";
+import { TOOL_SEARCH, TOOL_SEARCH_PARAMETERS } from "../shared/naming.ts";
 import type { ToolHost } from "./host.ts";
 import { createRenderers } from "./rows.ts";
 import type { LoadSkill } from "./tool-search-call.ts";
-
-const PARAMETERS = {
-  type: "object",
-  properties: {
-    query: {
-      type: "string",
-      description: "What the tool should do, in a few words, or select:name1,name2.",
-    },
-    server: {
-      type: "string",
-      description: "Only tools of this server. Set it whenever one fits: the right tool is found more often.",
-    },
-    limit: {
-      type: "integer",
-      minimum: 1,
-      maximum: LIMITS.searchResultsMost,
-      description: `${LIMITS.searchResults} by default.`,
-    },
-  },
-  required: ["query"],
-  additionalProperties: false,
-};
 
 export function createToolSearch(description: string, host: ToolHost): PiTool {
   return {
@@ -39,7 +16,7 @@ export function createToolSearch(description: string, host: ToolHost): PiTool {
     ...createRenderers(TOOL_SEARCH),
     description,
     promptSnippet: "Find and load MCP tools",
-    parameters: PARAMETERS,
+    parameters: TOOL_SEARCH_PARAMETERS,
     exposure: "model-only",
     annotations: { readOnlyHint: true, openWorldHint: false },
     reachesTools: () => "all",
