@@ -20,6 +20,7 @@ import {
   oneLaterFile,
   root,
   SCREENS,
+  SERVE,
   YAML,
 } from "./build/outputs.ts";
 import {
@@ -99,7 +100,12 @@ const builds: BuildOptions[] = [
   },
   {
     ...worker,
-    entryPoints: { connection: CONNECTION, cache: "workers/cache.ts", heavy: "workers/heavy.ts" },
+    entryPoints: {
+      connection: CONNECTION,
+      cache: "workers/cache.ts",
+      heavy: "workers/heavy.ts",
+      serve: SERVE,
+    },
     splitting: true,
     outdir: "dist/workers",
     plugins: [builtApart(YAML, "./yaml.js"), oneFileAtStart, ...(worker.plugins ?? []), idTables],
@@ -121,7 +127,8 @@ const builds: BuildOptions[] = [
     plugins: [
       leaveOut,
       pureMsgpackr,
-      oneLaterFile("cli-later", ["src/cli", "src/runtime"], [COMMAND]),
+      builtApart(SERVE, "./workers/serve.js"),
+      oneLaterFile("cli-later", ["src/cli", "src/runtime"], [COMMAND, SERVE]),
       ownManifest,
     ],
   },

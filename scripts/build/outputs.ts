@@ -12,6 +12,9 @@ export const SCREENS = "src/ui/command/screens.ts";
 /** The command's file that an old Node never reads. */
 export const COMMAND = "src/cli/main.ts";
 
+/** What `serve` loads of the SDK, which nobody else needs. */
+export const SERVE = "src/cli/serve/endpoint.ts";
+
 /** The process that runs the servers which sessions share. */
 export const HUB = "workers/hub.ts";
 

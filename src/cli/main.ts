@@ -140,7 +140,7 @@ async function run(line: CommandLine, console: Console): Promise<ExitCode> {
   const endsAtMs = timeout === undefined ? undefined : performance.now() + timeout;
   const { signal, failed } = watchForEnd(timeout, () => opened?.waitsFor() ?? "");
   const { cwd, config, "trust-project": trustProject } = options;
-  const found = findPlace({ cwd, config, trustProject });
+  const found = findPlace({ cwd, config, trustProject, only: options["mcp-servers"] });
   const place =
     line.server === undefined
       ? found
@@ -152,10 +152,10 @@ async function run(line: CommandLine, console: Console): Promise<ExitCode> {
     options,
     arguments: line.arguments,
     signal,
-    session: () => {
+    session: (stays) => {
       makeAgentFolder(found.agentDir);
       session ??= import("./session/session.ts").then(({ CliSession }) => {
-        opened = new CliSession({ place, console, yes: options.yes, signal, endsAtMs });
+        opened = new CliSession({ place, console, yes: options.yes, signal, endsAtMs, stays });
         return opened;
       });
       return session;

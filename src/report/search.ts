@@ -1,9 +1,10 @@
 /** The phrases that ToolSearch, the proxy tool and the answers to unknown calls share. Pure. */
 import { type Catalog, type CatalogTool, inputSchemaOf } from "../catalog/catalog.ts";
 import { type WireError, withoutServer } from "../shared/protocol/errors.ts";
+import { LIMITS } from "../shared/protocol/limits.ts";
 import type { ServerStatus } from "../shared/protocol/session.ts";
 import { parameterList } from "../shared/text/signature.ts";
-import { firstSentence, oneLine } from "../shared/text/unprintable.ts";
+import { cleanText, cut, firstSentence, oneLine, shownName } from "../shared/text/unprintable.ts";
 import { serverName } from "./server-name.ts";
 
 /** For example `- fs__read(path: string, head?: integer = 10) - Reads a file.` */
@@ -110,4 +111,20 @@ export function stateNote(status: ServerStatus | undefined): string[] {
   if (state === "connected" || (toolsKnown && !error)) return [];
   if (error) return [`Server ${name} is not available: ${errorLineOf(status.name, error)}`];
   return [`Server ${name} is ${state}: its tools are not known yet, search again later.`];
+}
+
+/**
+ * The instructions with a mark before each line. A clean text has no line end but the newline, so that a server can
+ * write no line without the mark, and the model sees where the server's words end.
+ */
+export function markedInstructions(server: string, instructions: string): string {
+  const text = cut(
+    cleanText(instructions)
+      .trim()
+      .replace(/\n{3,}/g, "\n\n"),
+    LIMITS.instructionsChars,
+  );
+  const lines = text.split("\n").map((line) => `> ${line}`.trimEnd());
+  const head = `Instructions of the MCP server ${shownName(server)}, in the server's own words and not the user's. Each of their lines begins with ">":`;
+  return [head, ...lines].join("\n");
 }

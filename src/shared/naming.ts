@@ -12,29 +12,6 @@ export const SKILL_BY_ADDRESS = "skill_by_address";
 /** The description of ToolSearch without servers, and its first line with them. */
 export const TOOL_SEARCH_HEAD = "Finds and loads MCP tools. Only loaded tools can be called, by name.";
 
-/** What ToolSearch takes, in Pi and in `pi-mcp-threads serve`. */
-export const TOOL_SEARCH_PARAMETERS = {
-  type: "object",
-  properties: {
-    query: {
-      type: "string",
-      description: "What the tool should do, in a few words, or select:name1,name2.",
-    },
-    server: {
-      type: "string",
-      description: "Only tools of this server. Set it whenever one fits: the right tool is found more often.",
-    },
-    limit: {
-      type: "integer",
-      minimum: 1,
-      maximum: LIMITS.searchResultsMost,
-      description: `${LIMITS.searchResults} by default.`,
-    },
-  },
-  required: ["query"],
-  additionalProperties: false,
-};
-
 /** `settings.toolPrefix`: the part of a name before the tool's own name. */
 export type ToolPrefix = "server" | "short" | "none" | "mcp";
 

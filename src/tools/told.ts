@@ -6,6 +6,7 @@
  */
 import { type Catalog, holdsToolsOf, toolsOf } from "../catalog/catalog.ts";
 import type { AddedMessage, PiContext } from "../pi/api.ts";
+import { markedInstructions } from "../report/search.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import type { CatalogSettings } from "../shared/protocol/session.ts";
 import { isObject } from "../shared/protocol/values.ts";
@@ -16,7 +17,7 @@ import {
   serversThatFit,
   toldIn,
 } from "../shared/text/search-tool.ts";
-import { cleanText, cut, shownName } from "../shared/text/unprintable.ts";
+import { shownName } from "../shared/text/unprintable.ts";
 
 /** Answers the entries of the transcript from its root to the current leaf. */
 export type ReadBranch = () => readonly unknown[];
@@ -46,22 +47,6 @@ export function serversToldIn(branch: readonly unknown[]): Set<string> {
     }
   }
   return told;
-}
-
-/**
- * The instructions with a mark before each line. A clean text has no line end but the newline, so that a server can
- * write no line without the mark, and the model sees where the server's words end.
- */
-export function markedInstructions(server: string, instructions: string): string {
-  const text = cut(
-    cleanText(instructions)
-      .trim()
-      .replace(/\n{3,}/g, "\n\n"),
-    LIMITS.instructionsChars,
-  );
-  const lines = text.split("\n").map((line) => `> ${line}`.trimEnd());
-  const head = `Instructions of the MCP server ${shownName(server)}, in the server's own words and not the user's. Each of their lines begins with ">":`;
-  return [head, ...lines].join("\n");
 }
 
 /**

@@ -4,7 +4,8 @@
  * description.
  */
 import type { PiTool } from "../pi/api.ts";
-import { TOOL_SEARCH, TOOL_SEARCH_PARAMETERS } from "../shared/naming.ts";
+import { TOOL_SEARCH } from "../shared/naming.ts";
+import { TOOL_SEARCH_PARAMETERS } from "../shared/text/search-parameters.ts";
 import type { ToolHost } from "./host.ts";
 import { createRenderers } from "./rows.ts";
 import type { LoadSkill } from "./tool-search-call.ts";

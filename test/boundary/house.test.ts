@@ -46,6 +46,10 @@ const CONTROLS: Record<keyof typeof RULES, [breaks: [string, string], fits: [str
     ["workers/connection/servers/server.ts", "@modelcontextprotocol/sdk/types.js"],
     ["workers/connection/mcp/client.ts", "@modelcontextprotocol/sdk/types.js"],
   ],
+  "only what `serve` loads apart imports the SDK's server": [
+    ["src/cli/serve/tools.ts", "@modelcontextprotocol/server"],
+    ["src/cli/serve/protocol.ts", "@modelcontextprotocol/server"],
+  ],
   "cache and connection never import each other": [
     ["workers/connection/catalog/catalog.ts", "workers/cache/metadata/metadata.ts"],
     ["workers/connection/catalog/catalog.ts", "workers/shared/tasks.ts"],

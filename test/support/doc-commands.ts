@@ -47,6 +47,8 @@ const NOT_RUN: Readonly<Record<string, string>> = {
     DEEPWIKI,
   "pi-mcp-threads tools -- npx -y @modelcontextprotocol/server-everything": NPX,
   "pi-mcp-threads call -- npx -y @modelcontextprotocol/server-everything -- get-sum a=1 b=2": NPX,
+  "pi-mcp-threads serve": "speaks with a client; test/cli/serve.test.ts does",
+  "pi-mcp-threads serve --http 8123": "listens until it is ended; test/cli/serve-http.test.ts does",
   "pi-mcp-threads login docs --device": DEVICE,
   "pi-mcp-threads login docs --link": DEVICE,
   'eval "$(pi-mcp-threads completion zsh)"':

@@ -4,12 +4,11 @@
  */
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { errorLineOf, signatureLine } from "../../src/report/search.ts";
+import { errorLineOf, markedInstructions, signatureLine } from "../../src/report/search.ts";
 import { renderResources, renderStatus, renderTools } from "../../src/report/status.ts";
 import { describeTool, renderTool } from "../../src/report/tool.ts";
 import { type CallResult, decode } from "../../src/shared/protocol/calls.ts";
 import { createMcpTool } from "../../src/tools/definition.ts";
-import { markedInstructions } from "../../src/tools/told.ts";
 import { questionText } from "../../src/ui/asks/words.ts";
 import { MODERN } from "../support/modern-http.ts";
 import {

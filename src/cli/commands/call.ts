@@ -10,12 +10,11 @@ import { messageOf } from "../../shared/protocol/errors.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
 import { isObject } from "../../shared/protocol/values.ts";
 import { counted, formatBytes } from "../../shared/text/amounts.ts";
-import { parseToPrint } from "../../shared/text/reading.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { looksLikeArguments, readArguments } from "../arguments/arguments.ts";
 import type { Console } from "../console/console.ts";
 import { EXIT, Failure } from "../console/failure.ts";
-import { readRegular } from "../place/read-regular.ts";
+import { type Block, serverResult } from "../session/result.ts";
 import type { Command } from "./known.ts";
 import { whichTool } from "./which-tool.ts";
 
@@ -53,14 +52,6 @@ export const call: Command = async (context) => {
   }
 };
 
-type Block = Record<string, unknown>;
-
-interface ServerResult {
-  content: Block[];
-  structuredContent?: unknown;
-  isError?: boolean;
-}
-
 const WORD_CHARS = 500;
 const FILES = LIMITS.filesPerResult;
 
@@ -76,34 +67,6 @@ const extensionOf = (type: string): string =>
   EXTENSIONS[type] ?? /^(?:image|audio|video|application)\/([a-z0-9]{1,8})$/.exec(type)?.[1] ?? "bin";
 
 const word = (value: unknown): string => (typeof value === "string" ? value : "");
-
-function parse(bytes: Uint8Array): ServerResult | undefined {
-  try {
-    const value: unknown = parseToPrint(new TextDecoder().decode(bytes));
-    if (!isObject(value) || !Array.isArray(value.content)) return undefined;
-    const asBlock = (block: unknown): Block =>
-      isObject(block) ? block : { type: "text", text: String(block) };
-    return { ...value, content: value.content.map(asBlock) };
-  } catch {
-    return undefined;
-  }
-}
-
-/** What the server sent; what the model would read if that is too large and could not be stored (`isPart`). */
-function serverResult({ scriptResult, scriptProblem, scriptStoredAt, content, isError }: CallResult): {
-  result: ServerResult;
-  isPart: boolean;
-} {
-  const stored =
-    scriptStoredAt === undefined ? undefined : readRegular(scriptStoredAt, 2 * LIMITS.messageBytes);
-  const bytes = scriptResult ?? (stored && "bytes" in stored ? stored.bytes : undefined);
-  const whole = bytes && parse(bytes);
-  if (whole) return { result: whole, isPart: false };
-  return {
-    result: { content: content.map((block) => ({ ...block })), isError },
-    isPart: scriptProblem !== undefined,
-  };
-}
 
 /** Saves what is no text, each in a file of a folder that only this user may read. */
 class Files {

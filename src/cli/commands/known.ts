@@ -11,7 +11,7 @@ import { durationText } from "../../shared/text/amounts.ts";
 import type { Console } from "../console/console.ts";
 import { asFailure, EXIT, type ExitCode, Failure, usage } from "../console/failure.ts";
 import { failureOf, isTrusted, leftOutServers, type Place } from "../place/place.ts";
-import type { CliSession } from "../session/session.ts";
+import type { CliSession, Stays } from "../session/session.ts";
 import { didYouMean, type Options } from "../words/parse.ts";
 
 export interface Context {
@@ -21,8 +21,8 @@ export interface Context {
   arguments: readonly string[];
   /** Aborts when the command ends before its time. */
   signal: AbortSignal;
-  /** The worker's session, which starts with the first call. Main ends it. */
-  session(): Promise<CliSession>;
+  /** The worker's session, which starts with the first call. Main ends it. `stays`: counts in the first call. */
+  session(stays?: Stays): Promise<CliSession>;
   /** All of stdin up to a limit; undefined if there is more. */
   stdin(): Promise<Buffer | undefined>;
 }

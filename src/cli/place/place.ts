@@ -48,6 +48,8 @@ export function findPlace(options: {
   cwd?: string | undefined;
   config?: string | undefined;
   trustProject: boolean;
+  /** `--mcp-servers`, in place of `MCP_SERVERS`. */
+  only?: unknown;
 }): Place {
   if (options.cwd !== undefined) enter(options.cwd);
   const cwd = currentFolder();
@@ -57,7 +59,7 @@ export function findPlace(options: {
     throw new Failure(EXIT.configuration, `--config ${options.config}: there is no file ${configFile}.`);
   }
   const trust = options.trustProject ? ({ trust: "by-option" } as const) : piTrust(agentDir, cwd);
-  const only = onlyServersOf(process.env.MCP_SERVERS);
+  const only = onlyServersOf(options.only ?? process.env.MCP_SERVERS);
   return { agentDir, key: { cwd, configFile, only }, trust };
 }
 

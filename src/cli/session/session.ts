@@ -31,6 +31,15 @@ export interface SessionOptions {
   signal: AbortSignal;
   /** When the time of `--timeout` is over, on the clock of `performance.now()`. */
   endsAtMs: number | undefined;
+  /** The session goes on, as one of Pi: servers are connected as the configuration says, and nobody is asked on the terminal. */
+  stays?: Stays | undefined;
+}
+
+export interface Stays {
+  /** Answers in the place of the terminal. Undefined: nobody answers. */
+  answer: (question: Question, signal: AbortSignal) => Promise<unknown>;
+  /** Follows the session's events, after the catalog holds what they bring. */
+  onEvent: (event: WorkerEvent) => void;
 }
 
 const PROJECT_WANTS = "This project wants to run an MCP server.";
@@ -71,8 +80,11 @@ export class CliSession {
     this.runtime = startRuntimeLater({
       logFile: join(place.logDir ?? place.agentDir, LOG_FILE),
       commands: "shell",
-      facts: () => ({ ...facts, snapshotChecksum: this.store.checksum() }),
-      onEvent: (event) => this.#onEvent(event),
+      facts: () => ({ ...facts, onDemand: !options.stays, snapshotChecksum: this.store.checksum() }),
+      onEvent: (event) => {
+        this.#onEvent(event);
+        options.stays?.onEvent(event);
+      },
       onQuestion: (question, signal) =>
         this.#answer(question, signal).catch((error: unknown) => console.warn(messageOf(error))),
       onCrash: ({ reason, heldBack = [] }) => {
@@ -85,6 +97,7 @@ export class CliSession {
 
   async #answer(question: Question, taken: AbortSignal): Promise<unknown> {
     const signal = AbortSignal.any([this.#options.signal, taken]);
+    if (this.#options.stays) return this.#options.stays.answer(question, signal);
     if (question.about === "call") return answerApproval(question, { ...this.#options, signal });
     // Whoever types a command has asked for the skill that it names; nothing else loads one here.
     if (question.about === "skill") return "no";

@@ -68,6 +68,11 @@ export const SHELLS = ["bash", "zsh", "fish"] as const;
 export const GLOBAL_OPTIONS: readonly Option[] = [
   { name: "json", summary: "print one JSON document, also for an error" },
   { name: "config", value: "FILE", summary: "read this file in place of mcp.json, as Pi's --mcp-config" },
+  {
+    name: "mcp-servers",
+    value: "NAMES",
+    summary: "these servers alone, with commas between, as Pi's --mcp-servers",
+  },
   { name: "cwd", value: "DIR", summary: "work as if started in this folder" },
   { name: "timeout", value: "SECONDS", summary: "end after this time, with exit code 6" },
   {
@@ -300,6 +305,25 @@ const TABLE = {
     options: [PROJECT],
     summary: "switch a server off, in the file that defines it",
     examples: ["disable files", "disable files --project"],
+  },
+  serve: {
+    arguments: [{ name: "port", kind: "value" }],
+    options: [
+      { name: "http", summary: "listen on 127.0.0.1 in place of stdin, at the port or at a free one" },
+      {
+        name: "token-file",
+        value: "FILE",
+        summary: "with --http: the private file of the token; made if it is not there",
+      },
+    ],
+    summary: "give all servers to another agent, as one MCP server with ToolSearch",
+    details: [
+      "The agent gets two tools: ToolSearch finds the tools of all servers and lists them, call calls one by its name.",
+      "Over stdin and stdout it ends with its client. Over HTTP each request needs the token: that of the variable",
+      "PI_MCP_THREADS_TOKEN, or of --token-file, or a new one for each start.",
+      "Nobody is asked on the terminal: a server of the project runs only if you have allowed it before.",
+    ],
+    examples: ["serve", "serve --mcp-servers files,github", "serve --http 8123"],
   },
   login: {
     arguments: [THE_SERVER],

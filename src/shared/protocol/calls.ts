@@ -185,6 +185,14 @@ export type Field = FieldKind & { title: string; description?: string; required:
  */
 export type FieldValue = string | boolean | number | number[] | undefined;
 
+/** What a server lists of a tool, without the repairs that hosts need. Any value within the limits of a schema. */
+export interface DeclaredTool {
+  title?: string;
+  inputSchema?: unknown;
+  outputSchema?: unknown;
+  annotations?: Record<string, unknown>;
+}
+
 /** One argument of a tool that a person tries. */
 export interface ToolField {
   /** The name of the argument. */

@@ -18,6 +18,7 @@ import type {
   CallProgress,
   CallToolParams,
   CompletePromptParams,
+  DeclaredTool,
   GetPromptParams,
   Matches,
   PatternTask,
@@ -91,6 +92,8 @@ export interface ConnectionMethods extends PanelRequests, SetupRequests {
    * be kept. `tool`: the server's name of it. Throws NAME.
    */
   declaredSchema: { params: { server: string; tool: string }; value: string | undefined };
+  /** Answers what the server itself lists of a tool; undefined if it lists none of that name. Throws NAME. */
+  declaredTool: { params: { server: string; tool: string }; value: DeclaredTool | undefined };
   /** Answers what a person fills in to try a tool. `tool`: the server's name of it. Throws NAME, `unknown_tool`. */
   toolForm: { params: { server: string; tool: string }; value: ToolForm };
   /**

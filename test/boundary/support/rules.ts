@@ -8,6 +8,7 @@ const isAny = (folders: readonly string[], path: string): boolean =>
 const ours = ({ to }: Import): boolean => /^(src|workers)\//.test(to);
 const isHub = (path: string): boolean => path === "workers/hub.ts" || isBelow("workers/hub", path);
 const SDK = "@modelcontextprotocol/sdk";
+const SDK_SERVER = "@modelcontextprotocol/server";
 
 const ABOVE_CONFIG = ["servers", "results", "transports", "session", "catalog", "rpc", "tools", "mcp"].map(
   (folder) => `workers/connection/${folder}`,
@@ -31,7 +32,11 @@ export const RULES: Readonly<Record<string, (edge: Import) => boolean>> = {
   "only src/pi may know Pi's packages": ({ from, to }) =>
     !isBelow("src/pi", from) && /^(@earendil-works\/|@sinclair\/typebox|typebox)/.test(to),
   "main imports no library of the workers": ({ from, to }) =>
-    isBelow("src", from) && /^(@modelcontextprotocol\/|piscina|chokidar)/.test(to),
+    isBelow("src", from) &&
+    /^(@modelcontextprotocol\/|piscina|chokidar)/.test(to) &&
+    !(isBelow("src/cli/serve", from) && to.startsWith(SDK_SERVER)),
+  "only what `serve` loads apart imports the SDK's server": ({ from, to }) =>
+    to.startsWith(SDK_SERVER) && !/^src\/cli\/serve\/(endpoint|protocol)\.ts$/.test(from),
   "only connection/mcp imports the MCP SDK, also its types": ({ from, to }) =>
     to.startsWith(SDK) && !isBelow("workers/connection/mcp", from),
   "cache and connection never import each other": ({ from, to }) =>

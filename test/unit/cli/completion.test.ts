@@ -54,7 +54,7 @@ async function placeWith(trust: Place["trust"] = { trust: "recorded" }): Promise
 
 describe("an unfinished line -> what fits", () => {
   test.each([
-    ["x se", ["search"]],
+    ["x sea", ["search"]],
     ["x --js", ["--json"]],
     ["x list --r", ["--refresh"]],
     ["x --cwd ", []],

@@ -1,8 +1,9 @@
 import { describe, expect, it, test } from "vitest";
+import { markedInstructions } from "../../../src/report/search.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { type CatalogSettings, DEFAULT_CATALOG_SETTINGS } from "../../../src/shared/protocol/session.ts";
 import { estimateTokens, searchToolDescription, toldIn } from "../../../src/shared/text/search-tool.ts";
-import { markedInstructions, tellNews } from "../../../src/tools/told.ts";
+import { tellNews } from "../../../src/tools/told.ts";
 import { createInstructions } from "../../../src/tools/tools.ts";
 import { makeCatalog } from "../make-catalog.ts";
 

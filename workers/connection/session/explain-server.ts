@@ -4,6 +4,7 @@
  */
 
 import { ownerOf, spellingsOf } from "../../../src/shared/naming.ts";
+import type { DeclaredTool } from "../../../src/shared/protocol/calls.ts";
 import { ThreadsError, toWireError, type WireError } from "../../../src/shared/protocol/errors.ts";
 import { describeProblem } from "../../../src/shared/text/failure.ts";
 import { advice } from "../../shared/commands.ts";
@@ -30,6 +31,18 @@ function reasonOf(server: Server, written: string): ThreadsError | undefined {
 export function declaredSchema({ tools }: Pick<Server, "tools">, tool: string): string | undefined {
   const schema = tools?.find(({ name }) => name === tool)?.inputSchema;
   return schema === undefined ? undefined : JSON.stringify(schema, undefined, 2);
+}
+
+/** Undefined for a tool that is ours, such as one that reads a resource. */
+export function declaredTool({ tools }: Pick<Server, "tools">, tool: string): DeclaredTool | undefined {
+  const { title, inputSchema, outputSchema, annotations } = tools?.find(({ name }) => name === tool) ?? {};
+  if (inputSchema === undefined) return undefined;
+  return {
+    inputSchema,
+    ...(title === undefined ? {} : { title }),
+    ...(outputSchema === undefined ? {} : { outputSchema }),
+    ...(annotations === undefined ? {} : { annotations }),
+  };
 }
 
 /** `written`: the tool's name in Pi, as `server__tool`. Undefined if the configuration is not the reason. */

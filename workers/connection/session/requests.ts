@@ -14,7 +14,7 @@ import type { Supervisor } from "../servers/supervisor.ts";
 import { allTools } from "../tools/listed.ts";
 import { createPromptRequests, createResourceRequests, runCall } from "./calls.ts";
 import { statusReport } from "./carry-out.ts";
-import { declaredSchema, explainAbsent, explainMissing } from "./explain-server.ts";
+import { declaredSchema, declaredTool, explainAbsent, explainMissing } from "./explain-server.ts";
 import type { SessionRequests } from "./first-request.ts";
 import { createPanelRequests } from "./panel.ts";
 import { createSetupRequests } from "./setup.ts";
@@ -88,6 +88,10 @@ export function createSessionRequests(parts: SessionParts): Omit<SessionRequests
     declaredSchema: async ({ server, tool }) => {
       await started;
       return declaredSchema(supervisor.get(server), tool);
+    },
+    declaredTool: async ({ server, tool }) => {
+      await started;
+      return declaredTool(supervisor.get(server), tool);
     },
     toolForm: async ({ server, tool }) => {
       await started;

@@ -1,0 +1,147 @@
+/**
+ * The calls of agents that are open: each goes on in the worker while its client answers questions, of the server or of the
+ * user's rules, in between. The worker names no call with a question, so it goes to the oldest open call of that server whose
+ * client can show it. Must not: know the protocol.
+ */
+import { randomUUID } from "node:crypto";
+import type { CallProgress } from "../../shared/protocol/calls.ts";
+import type { Question } from "../../shared/protocol/contract.ts";
+import { type Elicitation, elicitationOf } from "./questions.ts";
+
+/** What the client of a call can show. */
+export interface Shows {
+  form: boolean;
+  url: boolean;
+}
+
+export interface Asked extends Elicitation {
+  /** An answer names the question, so that none counts for another one. */
+  id: string;
+  /** Aborts when nobody waits for the answer any more. */
+  signal: AbortSignal;
+}
+
+/** `id`: of the call, which waits for the answer. */
+export type Turn<Result> = { result: Result } | { asked: Asked; id: string };
+
+interface Waiting {
+  asked: Asked;
+  settle: (answer: unknown) => void;
+}
+
+/** Calls that wait for an answer of their clients in a request of their own. */
+const MOST_OPEN = 200;
+/** Somewhat longer than the worker lets a question stand. */
+const ANSWER_MS = 11 * 60 * 1_000;
+
+export class OpenCall<Result> {
+  readonly id = randomUUID();
+  readonly server: string;
+  readonly shows: Shows;
+  /** Takes progress; undefined while no request of the client is open, or none wants it. */
+  onProgress: ((progress: CallProgress) => void) | undefined;
+  /** A question that the client could not show was declined. */
+  wasUnasked = false;
+  readonly #cancelled = new AbortController();
+  readonly #result: Promise<Result>;
+  #waiting: Waiting[] = [];
+  #next = Promise.withResolvers<void>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(
+    { server, shows }: { server: string; shows: Shows },
+    run: (call: OpenCall<Result>, signal: AbortSignal) => Promise<Result>,
+  ) {
+    this.server = server;
+    this.shows = shows;
+    this.#result = run(this, this.#cancelled.signal);
+    this.#result.catch(() => undefined);
+  }
+
+  get ended(): Promise<unknown> {
+    return this.#result.catch(() => undefined);
+  }
+
+  cancel(): void {
+    this.#cancelled.abort();
+  }
+
+  /** Settles with the next question, or with the result. Rejects as the call does. */
+  async turn(): Promise<Turn<Result>> {
+    clearTimeout(this.#timer);
+    for (;;) {
+      const [first] = this.#waiting;
+      if (first) {
+        // A client that never comes back would leave the call open.
+        this.#timer = setTimeout(() => this.cancel(), ANSWER_MS).unref();
+        return { asked: first.asked, id: this.id };
+      }
+      const result = this.#result.then((value) => ({ result: value }));
+      const next = await Promise.race([result, this.#next.promise]);
+      if (next) return next;
+    }
+  }
+
+  /** Takes the client's answer to the question of this id, of any shape. Does nothing if that one is no longer open. */
+  answer(id: string, result: unknown): void {
+    const waiting = this.#waiting.find(({ asked }) => asked.id === id);
+    if (!waiting) return;
+    this.#waiting = this.#waiting.filter((one) => one !== waiting);
+    waiting.settle(waiting.asked.read(result));
+  }
+
+  ask(elicitation: Elicitation, signal: AbortSignal): Promise<unknown> {
+    return new Promise((resolve) => {
+      const asked: Asked = { ...elicitation, id: randomUUID(), signal };
+      const settle = (answer: unknown): void => {
+        signal.removeEventListener("abort", withdraw);
+        resolve(answer);
+      };
+      const withdraw = (): void => {
+        this.#waiting = this.#waiting.filter((one) => one.asked !== asked);
+        resolve(undefined);
+      };
+      signal.addEventListener("abort", withdraw, { once: true });
+      this.#waiting.push({ asked, settle });
+      this.#next.resolve();
+      this.#next = Promise.withResolvers();
+    });
+  }
+}
+
+const needs = ({ params }: Elicitation): keyof Shows => params.mode;
+
+export class OpenCalls<Result> {
+  readonly #open = new Map<string, OpenCall<Result>>();
+
+  /** Undefined: too many are open. */
+  begin(...about: ConstructorParameters<typeof OpenCall<Result>>): OpenCall<Result> | undefined {
+    if (this.#open.size >= MOST_OPEN) return undefined;
+    const call = new OpenCall<Result>(...about);
+    this.#open.set(call.id, call);
+    void call.ended.then(() => this.#open.delete(call.id));
+    return call;
+  }
+
+  get isIdle(): boolean {
+    return this.#open.size === 0;
+  }
+
+  get(id: string): OpenCall<Result> | undefined {
+    return this.#open.get(id);
+  }
+
+  /** Asks through the client of a call. Nobody can be asked: the answer is a no. */
+  async ask(question: Question, signal: AbortSignal): Promise<unknown> {
+    if (question.about === "provider") return { problem: "needs-pi" };
+    const elicitation = elicitationOf(question);
+    const open = [...this.#open.values()];
+    const ofServer = open.filter(({ server }) => server === question.server);
+    // Of an approval the worker tells the name as it is shown, which is another one for odd names.
+    const calls = ofServer.length === 0 && question.about === "call" ? open : ofServer;
+    const able = calls.find(({ shows }) => shows[needs(elicitation)]);
+    if (able) return able.ask(elicitation, signal);
+    for (const call of calls) call.wasUnasked = true;
+    return elicitation.read({ action: "decline" });
+  }
+}

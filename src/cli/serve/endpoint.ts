@@ -1,0 +1,260 @@
+/**
+ * How agents reach `serve`: over stdin and stdout, or over HTTP on loopback. Owns: who may speak over HTTP, and the bounds of
+ * sessions, bodies and connections. Built as an output of its own, which `serve` alone loads.
+ *
+ * A page in a browser of the user can send requests to loopback too. None gets an answer: its Host or Origin is another one
+ * (DNS rebinding), and no page knows the token.
+ */
+import { createHash, randomUUID, timingSafeEqual } from "node:crypto";
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Readable } from "node:stream";
+import {
+  createMcpHandler,
+  isInitializeRequest,
+  isLegacyRequest,
+  localhostAllowedHostnames,
+  localhostAllowedOrigins,
+  type McpHttpHandler,
+  type Server,
+  validateHostHeader,
+  validateOriginHeader,
+  WebStandardStreamableHTTPServerTransport,
+} from "@modelcontextprotocol/server";
+import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
+import { createServer } from "./protocol.ts";
+import type { Listing, ServedTools } from "./tools.ts";
+
+/** Sessions of clients up to 2025-11-25, and subscriptions of later ones. */
+const SESSIONS = 32;
+const CONNECTIONS = 128;
+const LINE_BYTES = 10 * 1024 * 1024;
+const BODY_BYTES = 4 * 1024 * 1024;
+/** The time in which a request must have come. */
+const REQUEST_MS = 30_000;
+
+/** Tells of changes once the client has greeted. */
+function follow(server: Server, listing: Listing, isReady: () => boolean): void {
+  listing.onChange = () => {
+    // The client may have gone.
+    if (isReady()) server.sendToolListChanged().catch(() => undefined);
+  };
+}
+
+/** Serves one client. Settles when it has closed stdin. */
+export async function overStdio(tools: ServedTools, onNote: (note: string) => void): Promise<void> {
+  const { promise: over, resolve } = Promise.withResolvers<void>();
+  process.stdin.once("end", resolve).once("close", resolve);
+  const listing = tools.listing();
+  const handle = serveStdio(
+    ({ era }) => {
+      const server = createServer(tools, listing, { era });
+      let isReady = era === "modern";
+      server.oninitialized = () => {
+        isReady = true;
+      };
+      follow(server, listing, () => isReady);
+      return server;
+    },
+    {
+      transport: new StdioServerTransport(process.stdin, process.stdout, { maxBufferSize: LINE_BYTES }),
+      onerror: ({ message }) => onNote(message),
+    },
+  );
+  await over;
+  await handle.close();
+}
+
+interface Session {
+  server: Server;
+  transport: WebStandardStreamableHTTPServerTransport;
+  listing: Listing;
+  usedAt: number;
+  /** Requests that are being answered. */
+  open: number;
+}
+
+/** An answer that is not the SDK's. */
+const refusal = (status: number, message: string, headers: Record<string, string> = {}): Response =>
+  Response.json({ jsonrpc: "2.0", id: null, error: { code: -32_000, message } }, { status, headers });
+
+/** The sessions of clients up to 2025-11-25. */
+class Sessions {
+  readonly #tools: ServedTools;
+  readonly #sessions = new Map<string, Session>();
+
+  constructor(tools: ServedTools) {
+    this.#tools = tools;
+  }
+
+  async answer(request: Request): Promise<Response> {
+    const id = request.headers.get("mcp-session-id");
+    const known = id === null ? undefined : this.#sessions.get(id);
+    // The client then begins a new one (MCP 2025-11-25, basic/transports, session management).
+    if (id !== null && !known) return refusal(404, "Session not found");
+    const session = known ?? (await this.#begin(request));
+    if (session instanceof Response) return session;
+    session.usedAt = performance.now();
+    session.open++;
+    try {
+      return await session.transport.handleRequest(request);
+    } finally {
+      session.open--;
+    }
+  }
+
+  async #begin(request: Request): Promise<Session | Response> {
+    const body: unknown = await request
+      .clone()
+      .json()
+      .catch(() => undefined);
+    if (!isInitializeRequest(body)) return refusal(400, "Bad Request: a session begins with initialize");
+    if (!this.#makeRoom()) return refusal(503, "Too many sessions are busy");
+    const listing = this.#tools.listing();
+    const server = createServer(this.#tools, listing, { era: "legacy" });
+    let isReady = false;
+    server.oninitialized = () => {
+      isReady = true;
+    };
+    follow(server, listing, () => isReady);
+    const transport = new WebStandardStreamableHTTPServerTransport({
+      sessionIdGenerator: randomUUID,
+      onsessioninitialized: (id) => void this.#sessions.set(id, session),
+      onsessionclosed: (id) => this.#end(id),
+    });
+    const session: Session = { server, transport, listing, usedAt: performance.now(), open: 0 };
+    await server.connect(transport);
+    return session;
+  }
+
+  /** Ends the session that was used least recently and answers no request. False: each answers one. */
+  #makeRoom(): boolean {
+    if (this.#sessions.size < SESSIONS) return true;
+    const [oldest] = [...this.#sessions]
+      .filter(([, { open }]) => open === 0)
+      .sort(([, a], [, b]) => a.usedAt - b.usedAt);
+    if (!oldest) return false;
+    this.#end(oldest[0]);
+    return true;
+  }
+
+  #end(id: string): void {
+    const session = this.#sessions.get(id);
+    this.#sessions.delete(id);
+    if (!session) return;
+    this.#tools.drop(session.listing);
+    session.server.close().catch(() => undefined);
+  }
+}
+
+/** Undefined: the body is longer than the limit. */
+async function bodyOf(request: IncomingMessage): Promise<Buffer | undefined> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request) {
+    bytes += (chunk as Buffer).length;
+    if (bytes > BODY_BYTES) return undefined;
+    chunks.push(chunk as Buffer);
+  }
+  return Buffer.concat(chunks);
+}
+
+const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
+
+const PATH = "/mcp";
+const METHODS = ["POST", "GET", "DELETE"];
+
+/** Why the request gets no answer of the protocol; undefined if it gets one. */
+function refused({ headers, method = "", url = "" }: IncomingMessage, token: Buffer): Response | undefined {
+  if (!validateHostHeader(headers.host, localhostAllowedHostnames()).ok)
+    return refusal(403, "Host is not allowed");
+  if (!validateOriginHeader(headers.origin, localhostAllowedOrigins()).ok)
+    return refusal(403, "Origin is not allowed");
+  const [, given = ""] = /^Bearer +([!-~]+)$/i.exec(headers.authorization ?? "") ?? [];
+  if (!timingSafeEqual(digest(given), token))
+    return refusal(401, "The token is missing or wrong", { "WWW-Authenticate": "Bearer" });
+  if (url.split("?", 1)[0] !== PATH) return refusal(404, `The address is ${PATH}`);
+  return METHODS.includes(method)
+    ? undefined
+    : refusal(405, "Method not allowed", { Allow: METHODS.join(", ") });
+}
+
+async function send(answer: Response, response: ServerResponse): Promise<void> {
+  response.writeHead(answer.status, Object.fromEntries(answer.headers));
+  if (!answer.body) {
+    response.end();
+    return;
+  }
+  Readable.fromWeb(answer.body as never)
+    .on("error", () => response.destroy())
+    .pipe(response);
+}
+
+export interface HttpEndpoint {
+  url: string;
+  close(): void;
+}
+
+/** Listens on 127.0.0.1. `port`: 0 for a free one. Rejects with the error of Node if that cannot be. */
+export async function overHttp(
+  tools: ServedTools,
+  { port, token, onNote }: { port: number; token: string; onNote: (note: string) => void },
+): Promise<HttpEndpoint> {
+  const wanted = digest(token);
+  const sessions = new Sessions(tools);
+  // Nothing tells the requests of one modern client from those of another: all who have the token share a list.
+  const listing = tools.listing();
+  const modern: McpHttpHandler = createMcpHandler(({ era }) => createServer(tools, listing, { era }), {
+    legacy: "reject",
+    maxSubscriptions: SESSIONS,
+    onerror: ({ message }) => onNote(message),
+  });
+  listing.onChange = () => modern.notify.toolsChanged();
+
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const no = refused(request, wanted);
+    const body = no ? undefined : await bodyOf(request);
+    if (no || !body) {
+      // What the client still sends is not read.
+      response.setHeader("Connection", "close");
+      return send(no ?? refusal(413, "The body is too long"), response);
+    }
+    const closed = new AbortController();
+    response.once("close", () => closed.abort());
+    const { method = "GET", headers, url } = request;
+    const init = {
+      method,
+      headers: Object.entries(headers).flatMap(([name, value]) =>
+        value === undefined ? [] : [[name, String(value)] as [string, string]],
+      ),
+      signal: closed.signal,
+      ...(method === "POST" ? { body } : {}),
+    };
+    const asked = new Request(new URL(url ?? PATH, "http://127.0.0.1"), init);
+    await send(
+      (await isLegacyRequest(asked)) ? await sessions.answer(asked) : await modern.fetch(asked),
+      response,
+    );
+  };
+
+  const server = createHttpServer((request, response) => {
+    answer(request, response).catch((error: Error) => {
+      // The client has gone, or sent what is no request.
+      if (!request.destroyed && !response.headersSent) onNote(error.message);
+      response.destroy();
+    });
+  });
+  server.maxConnections = CONNECTIONS;
+  server.requestTimeout = REQUEST_MS;
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject).listen(port, "127.0.0.1", resolve);
+  });
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${PATH}`,
+    close: () => {
+      void modern.close();
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
