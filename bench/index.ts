@@ -8,6 +8,7 @@ import { cacheWrite } from "./scenarios/cache-write.ts";
 import { call } from "./scenarios/call.ts";
 import { connect } from "./scenarios/connect.ts";
 import { firstCall } from "./scenarios/first-call.ts";
+import { gateway } from "./scenarios/gateway.ts";
 import { hostile } from "./scenarios/hostile.ts";
 import { load } from "./scenarios/load.ts";
 import { memory } from "./scenarios/memory.ts";
@@ -49,19 +50,19 @@ const SCENARIOS: readonly Scenario[] = [
   scale,
   hostile,
 ];
-/** Run only if they are named: one takes more than all others together, the other needs bubblewrap. */
-const NAMED: readonly Scenario[] = [shared, room];
+/** Run only if they are named: `shared` takes more than all others together, `room` needs bubblewrap, `gateway` is of teams. */
+const NAMED: readonly Scenario[] = [shared, room, gateway];
 const ALL = "all";
 
 const USAGE = `usage: npm run bench -- [scenario ...] [--runs N] [--vs ${PEERS.join(",")}] [--sessions N] [--small]
        [--json | --markdown]
-scenarios (all but shared and room, if none or "all" is named):
+scenarios (all but shared, room and gateway, if none or "all" is named):
 ${[...SCENARIOS, ...NAMED].map(({ name, description }) => `  ${name.padEnd(11)} ${description}`).join("\n")}
 --vs: what to compare with, all by default, "" for nothing
   none     Pi without any MCP client
   builtin  Pi's own
   adapter  pi-mcp-adapter, fetched from npm on first use
---sessions: of shared, how many at most (8); --small: two over three servers, for a trial
+--sessions: of shared and gateway, how many at most (8, 10); --small: of both, a short form for a trial
 --markdown: the tables as bench/figures/ has them`;
 
 class UsageError extends Error {}

@@ -3,16 +3,13 @@
  * model's tool and alone, memory, and the size of the snapshot, beside the peers as far as they get.
  * Must not: end because a client cannot work with that many tools. The reason is its cell.
  */
-import { readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { catalogFrom } from "../../src/catalog/catalog.ts";
 import { searchCatalog } from "../../src/catalog/search.ts";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
-import { SNAPSHOT_FOLDER } from "../../src/shared/snapshot/contract.ts";
 import { type BenchHome, createBenchHome } from "../support/bench-home.ts";
 import { type MeasuredPi, startMeasured } from "../support/measured-pi.ts";
 import type { Row, Scenario, ScenarioOptions } from "../support/scenario.ts";
+import { learnt, snapshotWith } from "../support/snapshots.ts";
 import { percentile } from "../support/stats.ts";
 import { syntheticQueries, wholeTasks } from "../support/synthetic-tools.ts";
 import { loadVariants, type Variant } from "../support/variants.ts";
@@ -55,18 +52,6 @@ const shown = (tools: number): string => `${tools.toLocaleString("en-US")} tools
 const nameOf = ({ id, label }: Pick<Variant, "id" | "label">, tools: number): string =>
   id === "none" ? `bare Pi, beside ${shown(tools)}` : `${label}, ${shown(tools)}`;
 
-const snapshotFolder = ({ home }: BenchHome): string => join(home.agentDir, SNAPSHOT_FOLDER);
-
-/** The snapshot of a home that holds `tools` tools; undefined while there is none. */
-async function snapshotWith(home: BenchHome, tools: number): Promise<Uint8Array | undefined> {
-  const names = await readdir(snapshotFolder(home)).catch(() => []);
-  for (const name of names.filter((file) => file.endsWith(".bin"))) {
-    const bytes = await readFile(join(snapshotFolder(home), name)).catch(() => new Uint8Array());
-    if (catalogFrom(bytes)?.count === tools) return bytes;
-  }
-  return undefined;
-}
-
 /** Starts Pi once, so that the client stores the tools. Ours must hold all of them, or its figures would be of fewer. */
 async function learn({ variant, tools, home }: Case): Promise<void> {
   await home.reset({ cold: true });
@@ -76,11 +61,7 @@ async function learn({ variant, tools, home }: Case): Promise<void> {
     if (!variant.entry) return;
     await home.allListed();
     if (variant.id !== "ours") return await pi.untilAge(LEARN_MS / 10);
-    const until = performance.now() + LEARN_MS;
-    while (!(await snapshotWith(home, tools))) {
-      if (performance.now() > until) throw new Error(`no snapshot with ${tools} tools`);
-      await sleep(500);
-    }
+    await learnt(home.home, tools);
   } finally {
     await pi.dispose();
   }
@@ -235,7 +216,7 @@ async function runSize(
       }
     }
     const ours = cases.find(({ variant }) => variant.id === "ours");
-    const snapshot = ours && (await snapshotWith(ours.home, tools));
+    const snapshot = ours && (await snapshotWith(ours.home.home, tools));
     return { cases, alone: snapshot ? queryRows(tools, snapshot, runs) : [] };
   } finally {
     for (const { home } of cases) await home.dispose();

@@ -7,9 +7,9 @@ export interface ScenarioOptions {
   runs: number | undefined;
   /** Names from `PEERS` in variants.ts of the clients to compare with. `none` is Pi without any MCP client. */
   vs: readonly string[];
-  /** Of `shared`: how many sessions at most; undefined leaves the choice to the scenario. */
+  /** Of `shared` and `gateway`: how many sessions at most; undefined leaves the choice to the scenario. */
   sessions: number | undefined;
-  /** Of `shared`: its short form, which proves that it works. */
+  /** Of `shared` and `gateway`: the short form, which proves that it works. */
   small: boolean;
   /** Prints one line on stderr, for a person who waits. */
   progress: (message: string) => void;
