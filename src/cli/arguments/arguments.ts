@@ -175,6 +175,8 @@ const DEPTH = 20;
 const shownKey = (key: string): string => oneLine(key, NAME_CHARS);
 
 function splitWord(word: string): SplitWord {
+  if (word.startsWith("{"))
+    throw usage(`${quoted(word)} is not key=value.`, "One JSON object goes with --args.");
   const at = word.indexOf("=");
   if (at <= 0 || word.startsWith(":=")) {
     throw usage(

@@ -79,8 +79,8 @@ async function findTool(context: Context, written: string, name: string): Promis
   throw await noTool(now, server, name, context.place.logDir !== undefined);
 }
 
-/** `a=1`, `a:=1`: no name of a tool is written so. */
-const isArgument = (word: string | undefined): boolean => word === undefined || /^[^=]+=/.test(word);
+/** `a=1`, `a:=1`, `{"a": 1}`: no name of a tool is written so. */
+const isArgument = (word: string | undefined): boolean => word === undefined || /^(?:[^=]+=|\{)/.test(word);
 
 const MARKS = ["__", ".", "/", ":"];
 

@@ -132,6 +132,7 @@ describe("words that do not fit -> the parameter, what it takes, the nearest nam
     [["free..x=1"], '"free..x" is not the name of a parameter.'],
     [["text"], '"text" is not key=value.'],
     [["=1"], '"=1" is not key=value.'],
+    [['{"text":"a=b"}'], "is not key=value. One JSON object goes with --args."],
     [["anything:={"], "anything is not JSON:"],
     [["text=@/no/such/file"], "text: there is no file /no/such/file."],
     [["text=@"], "text: the name of the file is missing behind @."],

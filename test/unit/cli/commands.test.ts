@@ -158,6 +158,7 @@ test("the programs that import names are those that the worker reads", () => {
 test.each([
   [["git-hub__work"], "No server or tool named git-hub__work is known."],
   [["work", "a=1"], "No server or tool named work is known."],
+  [["work", '{"a": 1}'], "No server or tool named work is known."],
   [["github"], "call github needs the name of a tool."],
   [["github", "a=1"], "call github needs the name of a tool."],
 ])(
