@@ -11,7 +11,17 @@ import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promise
 import { dirname, join } from "node:path";
 import { packInto, unpackAs, verifyIntegrity } from "./npm-pack.ts";
 
-export const PI_VERSION = "1.5.2";
+/** `npm view @earendil-works/pi-coding-agent@<version> dist.integrity` of each Pi that the tests can run. */
+const VERSIONS: Readonly<Record<string, string>> = {
+  "1.5.2": "sha512-mUWI04rqF1Vd/m1q+Ps1XeWsTXEVvRUnsmRa83I3Dzua0Tx5bYS93imeqtIfrXf7PkkaR6ERz+AuQhIJlom5yA==",
+  "1.6.0": "sha512-zX1BVEsshx7A2MRuQ6jfr3RJGWw4Wn+vLq5ZfmlvS1RskhRmByaSZVXH/zcwRrWHO7qPgs98pNCbPOEti/t0fQ==",
+};
+
+/** The Pi that the tests run. `TEST_PI=1.6.0 npm test` runs them on another one of the list. */
+export const PI_VERSION = process.env.TEST_PI ?? "1.5.2";
+
+/** Of the packages whose types Pi's own types import. */
+const TYPES_VERSION = "1.5.2";
 
 /** The oldest Node that Pi starts on: [major, minor]. */
 const OLDEST_NODE = [22, 19] as const;
@@ -27,8 +37,7 @@ interface Pin {
 const PINS: readonly Pin[] = [
   {
     spec: `@earendil-works/pi-coding-agent@${PI_VERSION}`,
-    integrity:
-      "sha512-mUWI04rqF1Vd/m1q+Ps1XeWsTXEVvRUnsmRa83I3Dzua0Tx5bYS93imeqtIfrXf7PkkaR6ERz+AuQhIJlom5yA==",
+    integrity: VERSIONS[PI_VERSION] ?? `no Pi ${PI_VERSION} is known to test/support/pi-host.ts`,
     place: ["package"],
   },
   {
@@ -46,13 +55,13 @@ const PINS: readonly Pin[] = [
   },
   // Pi's types import the following packages. The running Pi cannot reach them.
   {
-    spec: `@earendil-works/pi-agent-core@${PI_VERSION}`,
+    spec: `@earendil-works/pi-agent-core@${TYPES_VERSION}`,
     integrity:
       "sha512-ie5mejS7mGfXt//9As7i3LfxVXdktZvF1JP4EQsUXTp4mU437h23MNGx7wXZ5VYs3YiG/Qnj3e7OZ2HC069OMw==",
     place: ["types", "@earendil-works", "pi-agent-core"],
   },
   {
-    spec: `@earendil-works/pi-ai@${PI_VERSION}`,
+    spec: `@earendil-works/pi-ai@${TYPES_VERSION}`,
     integrity:
       "sha512-2tWPSnV3qzfiDIY3aWluBag3vC++Vs+VsXt/UquSU5onPMohPih72FUhIhaqmDdMYubOgB3Byl9uF4Vk40JLvQ==",
     place: ["types", "@earendil-works", "pi-ai"],
@@ -75,7 +84,7 @@ export interface PiHost {
   packageDir: string;
   /** Folder of the packages that Pi's types import, for a compiler's `paths`. */
   typesDir: string;
-  version: typeof PI_VERSION;
+  version: string;
 }
 
 let pending: Promise<PiHost> | undefined;
