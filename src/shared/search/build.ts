@@ -8,7 +8,7 @@ import type { SearchKind } from "./search.ts";
 import { synonymRules } from "./synonyms.ts";
 import { buildWeighted } from "./weighted.ts";
 import { type FieldName, type SearchTool, toolFields, WEIGHTS, type Weights } from "./weights.ts";
-import { actions, isStopWord, stem, tokenize } from "./words.ts";
+import { actions, CJK, characterKind, isStopWord, stem, tokenize } from "./words.ts";
 
 export const FIELDS = [
   "name",
@@ -20,6 +20,7 @@ export const FIELDS = [
   "serverText",
 ] as const satisfies readonly FieldName[];
 const NAME = FIELDS.indexOf("name");
+const PARAM_TEXT = FIELDS.indexOf("paramText");
 
 /** A term is its position in `terms`. An entry is one term of one tool. */
 export interface Scanned {
@@ -236,6 +237,7 @@ function packPostings({ scanned, idOf, termCount, idf, weights }: PostingInput):
     (lengths) => lengths.reduce((sum, length) => sum + length, 0) / Math.max(1, lengths.length) || 1,
   );
   const { term, counts } = scanned;
+  const isUnspaced = scanned.terms.map((text) => characterKind(text.codePointAt(0)!) === CJK);
   const most = term.length;
   const found = { id: new Uint32Array(most), tool: new Uint32Array(most), impact: new Float64Array(most) };
   const start = new Uint32Array(termCount + 1);
@@ -252,6 +254,9 @@ function packPostings({ scanned, idOf, termCount, idf, weights }: PostingInput):
       let frequency = 0;
       for (let at = 0; at < FIELDS.length; at++)
         frequency += counts[entry * FIELDS.length + at]! * norms[at]!;
+      if (isUnspaced[term[entry]!])
+        frequency +=
+          counts[entry * FIELDS.length + PARAM_TEXT]! * norms[PARAM_TEXT]! * (weights.unspacedParamText - 1);
       const impact = (share * idf[id]! * frequency * (1 + weights.k1)) / (weights.k1 + frequency);
       if (!(impact > 0)) continue;
       largest = Math.max(largest, impact);

@@ -25,7 +25,7 @@ type QueryTerms = {
 const maxQueryCharacters = 4_000;
 const maxTokens = 1_000;
 /** Further words are ignored: no request for one capability is that long. */
-const maxTerms = 64;
+const maxTerms = 96;
 /** Approximate IDF of the rarest term: the logarithm of the catalog's size. */
 const largestIdf = ({ toolCount }: ToolIndex): number => Math.log(1 + toolCount);
 const weightMask = 2 ** WEIGHT_BITS - 1;
@@ -48,7 +48,12 @@ export function queryTerms(index: ToolIndex, query: string, weights: Weights): Q
     done.add(word.term);
     const variants = variantsOf(index, { word, before: pairs(at - 1), after: pairs(at), joined }, weights);
     if (variants.length === 0) {
-      if (!isStopWord(word.written) && !literal.has(word.term) && !/^\d+$/.test(word.written))
+      if (
+        word.kind === "part" &&
+        !isStopWord(word.written) &&
+        !literal.has(word.term) &&
+        !/^\d+$/.test(word.written)
+      )
         unmatched.add(word.written);
       continue;
     }
@@ -63,7 +68,7 @@ export function queryTerms(index: ToolIndex, query: string, weights: Weights): Q
 
 /** The words without stop words. A query of nothing but stop words ("who am I") keeps them. */
 function meaningfulWords(tokens: readonly Token[]): Token[] {
-  const parts = tokens.filter(({ kind }) => kind === "part");
+  const parts = tokens.filter(({ kind }) => kind !== "joined");
   const meaningful = parts.filter(({ term, written }) => !isStopWord(written) && !isStopWord(term));
   return meaningful.length > 0 ? meaningful : parts;
 }

@@ -11,6 +11,8 @@ export type FieldName = "name" | "server" | "lead" | "description" | "paramName"
 export type Weights = {
   /** Worth of one occurrence in each field. `lead` is the first sentence of the description, counted again. */
   readonly field: Readonly<Record<FieldName, number>>;
+  /** Times the worth of a Chinese, Japanese or Korean term in `paramText`: the names, which are English, say nothing of it. */
+  readonly unspacedParamText: number;
   /** BM25 length normalisation of each field, 0 (none) to 1 (full). */
   readonly lengthNorm: Readonly<Record<FieldName, number>>;
   /** Loss of a tool for each word of its name beyond the third: it does something more special than others. */
@@ -53,6 +55,7 @@ export const WEIGHTS: Weights = {
     paramText: 0.15,
     serverText: 0.6,
   },
+  unspacedParamText: 2,
   lengthNorm: {
     name: 0.5,
     server: 0,

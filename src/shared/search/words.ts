@@ -2,15 +2,16 @@
  * How text becomes search terms, for tools and queries alike: NFKC, lower case, split at camelCase and `_ - . /`, words
  * folded by `stem`. Two neighbouring parts of one written word are also kept joined, because splitting alone loses brands
  * (GitHub, MySQL, OAuth). Chinese, Japanese and Korean text has no spaces, so its runs become overlapping pairs of
- * characters. And what words say: none of a meaning, a value, an action. Pure.
+ * characters, and the characters alone: two words for one thing often share one. And what words say: none of a meaning, a
+ * value, an action. Pure.
  *
  * ASCII is a table, Chinese, Japanese and Korean are ranges, and only other scripts reach a regular expression: compiling
  * `\p{...}` costs a first query a millisecond.
  */
 export type Token = {
   readonly term: string;
-  /** `part`: a word or a part of one. `joined`: two neighbouring parts of one written word. */
-  readonly kind: "part" | "joined";
+  /** `part`: a word or a part of one. `joined`: two neighbouring parts of one written word. `character`: one of a pair. */
+  readonly kind: "part" | "joined" | "character";
   /** The written spelling in lower case, for messages. */
   readonly written: string;
 };
@@ -62,6 +63,7 @@ function pushPart(tokens: Token[], part: string, previous: string): string {
 function pushPairs(tokens: Token[], run: string): void {
   const characters = [...run];
   if (characters.length === 1) tokens.push({ term: run, kind: "part", written: run });
+  else for (const one of characters) tokens.push({ term: one, kind: "character", written: one });
   for (let at = 0; at + 1 < characters.length; at++) {
     const pair = `${characters[at]}${characters[at + 1]}`;
     tokens.push({ term: pair, kind: "part", written: pair });
@@ -250,7 +252,7 @@ const LOWER = 1;
 const UPPER = 2;
 const DIGIT = 3;
 /** Scripts that are written without spaces: Han, kana, Hangul. */
-const CJK = 4;
+export const CJK = 4;
 /** Marks that link the parts of one written word: `_ - . / ' + #`. */
 export const LINK = 5;
 

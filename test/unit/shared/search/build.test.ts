@@ -31,7 +31,7 @@ function expected(tool: SearchTool): { terms: Counted; lengths: number[]; name: 
       const counts = terms.get(term) ?? FIELDS.map(() => 0);
       terms.set(term, counts);
       counts[at] = (counts[at] ?? 0) + 1;
-      if (kind === "joined") continue;
+      if (kind !== "part") continue;
       lengths[at] = (lengths[at] ?? 0) + 1;
       if (field === "name") name.add(term);
     }

@@ -405,3 +405,39 @@ test.each([
   };
   expect(score(WEIGHTS) / score({ ...WEIGHTS, longName: 0 })).toBeCloseTo(share, 2);
 });
+
+describe("tools described in Chinese", () => {
+  const tool = (name: string, description: string, parameter?: string): SearchTool => ({
+    server: "office",
+    name,
+    description,
+    inputSchema: {
+      type: "object",
+      properties: parameter === undefined ? {} : { x: { type: "string", description: parameter } },
+    },
+  });
+  const tools = [
+    tool("file_write", "将内容写入指定文件", "要写入的内容"),
+    tool("file_delete", "删除指定文件"),
+    tool("flight_search", "查询航班信息", "出发城市的名称"),
+    tool("hotel_book", "预订酒店房间"),
+    tool("city_weather", "获取某个城市的天气预报"),
+  ];
+  const index = openIndex(buildIndex(tools));
+  const search = (query: string) => searchIndex(index, query, 5);
+
+  test.each([
+    ["把这句话写到文件里", "file_write"],
+    // No pair of characters is the same.
+    ["写下来", "file_write"],
+    ["帮我订一间房", "hotel_book"],
+    ["机票从哪儿出发", "flight_search"],
+    // What comes late in a long request counts as well.
+    [`${"今天我们一起慢慢地说很多没有用的话".repeat(3)}，然后删掉那个文件`, "file_delete"],
+  ])("%s -> %s", (query, name) => expect(tools[search(query).hits[0]?.tool ?? -1]?.name).toBe(name));
+
+  test("words that no tool has are told in pairs, and never character by character", () => {
+    const { unmatched } = search("发邮件");
+    expect(unmatched).toEqual(["发邮", "邮件"]);
+  });
+});
