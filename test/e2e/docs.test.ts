@@ -65,7 +65,12 @@ const session = once(async () => {
   const { guarded } = await startServers();
   const remote = { url: guarded.url };
   const mcp = {
-    mcpServers: { everything: SERVERS.everything, "linear-work": remote, "linear-home": remote },
+    mcpServers: {
+      everything: SERVERS.everything,
+      "linear-work": remote,
+      "linear-home": remote,
+      team: remote,
+    },
   };
   const pi = await open({ mcp, trusted: true, env: { BROWSER: "none" } });
   pi.rpc.answerUi({ cancelled: true });
