@@ -433,7 +433,10 @@ describe("tools described in Chinese", () => {
     ["帮我订一间房", "hotel_book"],
     ["机票从哪儿出发", "flight_search"],
     // What comes late in a long request counts as well.
-    ["春风来了山上开满各种颜色的花，孩子们在河边放风筝，老人坐在树下喝茶闲聊，小狗跑远，然后删掉它", "file_delete"],
+    [
+      "春风来了山上开满各种颜色的花，孩子们在河边放风筝，老人坐在树下喝茶闲聊，小狗跑远，然后删掉它",
+      "file_delete",
+    ],
   ])("%s -> %s", (query, name) => expect(tools[search(query).hits[0]?.tool ?? -1]?.name).toBe(name));
 
   test("words that no tool has are told in pairs, and never character by character", () => {
