@@ -79,6 +79,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
   };
 
   const listeners = new Set<Parameters<McpHost["onChange"]>[0]>();
+  let tellsOthers = false;
   const parts = createParts(pi, { agentDir, key: options, waits, running, runningOrThrow });
   const {
     store,
@@ -153,6 +154,10 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
       becomeOnlySession(stop);
       skills.branchChanged();
       current = start(ctx);
+      // Loaded with the runtime.
+      if (!tellsOthers)
+        void import("./others.ts").then(({ tellOthers }) => listeners.add(tellOthers(pi, running)));
+      tellsOthers = true;
       prompts.register(ctx);
       const { count: tools, servers } = store.current();
       const count = `${tools} tools of ${servers.length} servers`;

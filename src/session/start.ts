@@ -8,16 +8,17 @@ import { join } from "node:path";
 import type { CatalogStore } from "../catalog/store.ts";
 import type { McpRegistration, Pi, PiContext } from "../pi/api.ts";
 import { CONFIG_FLAG, configFileOf, guardStale, notify, SERVERS_FLAG } from "../pi/extension.ts";
-import type { Crash, Runtime, RuntimeOptions } from "../runtime/contract.ts";
+import type { Runtime, RuntimeOptions } from "../runtime/contract.ts";
 import type { WorkerEvent } from "../shared/protocol/contract.ts";
 import { describeError, messageOf, ThreadsError } from "../shared/protocol/errors.ts";
 import type { SessionFacts } from "../shared/protocol/session.ts";
 import { fileStamp } from "../shared/protocol/values.ts";
 import { LOG_FILE, onlyServersOf } from "../shared/snapshot/contract.ts";
 import type { Registrar } from "../tools/registrar.ts";
-import { createDialogs, type Dialogs } from "../ui/dialogs/dialogs.ts";
+import { createDialogs } from "../ui/dialogs/dialogs.ts";
 import { createSignIns, type SignInHost } from "../ui/sign-in/sign-in.ts";
 import { createEventHandler, type EventTargets } from "./events.ts";
+import type { Answering } from "./others.ts";
 import type { Running, WhileRunning } from "./running.ts";
 
 /** Copies the fields that can be cloned into the worker. */
@@ -80,13 +81,6 @@ export interface StartOptions {
   stop: () => Promise<void>;
 }
 
-const CRASHED = "The MCP connection worker ended unexpectedly";
-
-const crashText = ({ reason, givenUp }: Crash): string =>
-  givenUp
-    ? `${CRASHED} too often (${reason}) and is not started again. /reload tries again.`
-    : `${CRASHED} (${reason}) and is started again. Calls that were open have failed.`;
-
 const isRestart = (error: unknown): boolean =>
   error instanceof ThreadsError && error.code === "runtime_restarted";
 
@@ -97,13 +91,11 @@ const twice = async (answer: () => Promise<undefined>): Promise<void> =>
     throw error;
   });
 
-/** Pi answers for its providers, and the person all other questions. */
+/** Pi, other extensions or the person. */
 const answering =
-  (ctx: PiContext, dialogs: Dialogs): NonNullable<RuntimeOptions["onQuestion"]> =>
+  (pi: Pi, ctx: PiContext, by: Pick<Answering, "ask" | "log">): NonNullable<RuntimeOptions["onQuestion"]> =>
   async (question, signal) =>
-    question.about === "provider"
-      ? (await import("./late.ts")).providerToken(ctx, question)
-      : dialogs.ask(question, signal);
+    (await import("./others.ts")).answer(question, signal, { pi, ctx, ...by });
 
 export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Running {
   const { known, store, registrar, startRuntime, ifCurrent, runningOrThrow, stop } = options;
@@ -131,10 +123,11 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
     tick: async (...list) => (await import("../ui/command/screens.ts")).tickLines(...list),
     skill: async (...about) => (await import("../ui/command/screens.ts")).askAboutSkill(...about),
   });
+  const log = (message: string): void => ifCurrent()?.runtime.log("warn", message);
   const host: SignInHost = {
     ask: async (method, params) => runningOrThrow().runtime.ask(method, params),
     inTurn: dialogs.inTurn,
-    log: (message) => ifCurrent()?.runtime.log("warn", message),
+    log,
     over,
     failed,
   };
@@ -169,14 +162,12 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
         handle(event);
         options.onHandled(event);
       }),
-    onQuestion: answering(ctx, dialogs),
+    onQuestion: answering(pi, ctx, { ask: dialogs.ask, log }),
     onCrash: (crash) => {
       signIns.interrupt();
       const session = ifCurrent();
       if (session) session.crashes = { count: session.crashes.count + 1, last: crash.reason };
-      guarded(() => {
-        if (!over()) notify(ctx, crashText(crash), crash.givenUp ? "error" : "warning");
-      });
+      void import("./others.ts").then(({ tellCrash }) => guarded(() => over() || tellCrash(ctx, crash)));
     },
     onStartFailed: (error) => {
       const session = ifCurrent();

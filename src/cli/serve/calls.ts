@@ -135,10 +135,8 @@ export class OpenCalls<Result> {
   async ask(question: Question, signal: AbortSignal): Promise<unknown> {
     if (question.about === "provider") return { problem: "needs-pi" };
     const elicitation = elicitationOf(question);
-    const open = [...this.#open.values()];
-    const ofServer = open.filter(({ server }) => server === question.server);
-    // Of an approval the worker tells the name as it is shown, which is another one for odd names.
-    const calls = ofServer.length === 0 && question.about === "call" ? open : ofServer;
+    const { server: name } = question.about === "call" ? question.call : question;
+    const calls = [...this.#open.values()].filter(({ server }) => server === name);
     const able = calls.find(({ shows }) => shows[needs(elicitation)]);
     if (able) return able.ask(elicitation, signal);
     for (const call of calls) call.wasUnasked = true;

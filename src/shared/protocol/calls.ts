@@ -278,6 +278,8 @@ export interface ApprovalQuestion {
   canAlways: boolean;
   /** The server wants a yes for each call: no answer may last. */
   onceOnly?: true;
+  /** The same for programs: the names and the arguments as they are. */
+  call: Pick<CallToolParams, "server" | "tool" | "args">;
 }
 
 /**
@@ -285,6 +287,9 @@ export interface ApprovalQuestion {
  * `always`: the same, and a rule in the user's file lets them run later, too.
  */
 export type ApprovalAnswer = "once" | "session" | "always" | "no";
+
+/** The answer of the person, or of other extensions of Pi in the person's place. */
+export type ApprovalVerdict = ApprovalAnswer | "extension-allows" | "extension-denies";
 
 /**
  * Why there is no token of a provider. `unknown`: Pi has no provider of that name. `signed-out`: the user has not signed in to

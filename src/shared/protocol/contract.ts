@@ -13,6 +13,7 @@
 import type {
   ApprovalAnswer,
   ApprovalQuestion,
+  ApprovalVerdict,
   Ask,
   AskAnswer,
   CallProgress,
@@ -308,7 +309,7 @@ export type Question = PersonsQuestion | { about: "provider"; provider: string }
 
 export type AnswerTo<Q extends Question> = {
   server: AskAnswer;
-  call: ApprovalAnswer;
+  call: ApprovalVerdict;
   skill: ApprovalAnswer;
   provider: ProviderAnswer;
 }[Q["about"]];

@@ -6,7 +6,14 @@ import { type Opened, openSession } from "./support.ts";
 /** Asks as the worker does. */
 const ask = (at: Opened, signal = new AbortController().signal): Promise<unknown> | undefined =>
   at.runtimes[0]?.options.onQuestion?.(
-    { about: "call", server: "s", tool: "t", args: "", canAlways: true },
+    {
+      about: "call",
+      server: "s",
+      tool: "t",
+      args: "",
+      canAlways: true,
+      call: { server: "s", tool: "t", args: {} },
+    },
     signal,
   );
 

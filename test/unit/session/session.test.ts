@@ -152,9 +152,10 @@ describe("the end", () => {
     const { session, runtimes, notices } = await openSession();
     const { onCrash } = runtimes[0]?.options ?? {};
     onCrash?.({ reason: "exit code 7", givenUp });
-    expect(notices).toEqual([[expect.stringContaining(text), level]]);
+    await expect.poll(() => notices).toEqual([[expect.stringContaining(text), level]]);
     await session.stop();
     onCrash?.({ reason: "exit code 7", givenUp });
+    await settled();
     expect(notices).toHaveLength(1);
   });
 

@@ -120,10 +120,17 @@ test("the worker crashes while the dialog is open -> two notices, and the call e
   await settled();
   at.runtimes[0]?.options.onCrash({ reason: "exit code 7", givenUp: false });
   expect(await answer).toMatchObject({ isError: true, details: { code: "needs_auth" } });
-  expect(at.notices.slice(-2).map(([text]) => text)).toEqual([
-    expect.stringContaining("ended unexpectedly"),
-    expect.stringContaining("own: the sign-in was cut off"),
-  ]);
+  await expect
+    .poll(() =>
+      at.notices
+        .slice(-2)
+        .map(([text]) => text)
+        .sort(),
+    )
+    .toEqual([
+      expect.stringContaining("The MCP connection worker ended unexpectedly"),
+      expect.stringContaining("own: the sign-in was cut off"),
+    ]);
 });
 
 test("the session ends while the dialog is open -> the call and the command end, without a notice", async () => {

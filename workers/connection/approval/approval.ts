@@ -94,7 +94,8 @@ export class Approvals {
     // What a skill does is asked when it is loaded; to read its files is no act of its own.
     if (call.loads) return this.#ofSkill(call, call.loads);
     if (verdict === "allow" || this.#isGranted(call)) return undefined;
-    if (!this.#options.canAsk) throw unasked(call);
+    // Other extensions of Pi may answer where no person can, but for a server that wants the person.
+    if (!this.#options.canAsk && asksEachTime(call.tool)) throw unasked(call);
     this.#checkRoom(call);
     return this.#ask(call, () => this.#decide(call));
   }
@@ -220,7 +221,7 @@ export class Approvals {
   }
 
   async #decide(call: AskedCall): Promise<Yes> {
-    const { askUser, allowAlways, settings, log } = this.#options;
+    const { askUser, allowAlways, canAsk, settings, log } = this.#options;
     const { definition, tool, args, signal } = call;
     const subject: ToolOfServer = { definition, tool };
     const yes: Yes = { check: (now) => this.#check(subject, now) };
@@ -230,11 +231,28 @@ export class Approvals {
     const onceOnly = asksEachTime(tool);
     const canAlways = !onceOnly && canBeAllowed(this.#judged(call), definition, settings().approve);
     const [server, name] = [shownName(definition.name), shownName(tool.name)];
-    const about = { about: "call", server, tool: name, args: shownArguments(args), canAlways } as const;
+    const about = {
+      about: "call",
+      server,
+      tool: name,
+      args: shownArguments(args),
+      canAlways,
+      call: { server: definition.name, tool: tool.name, args },
+    } as const;
     const question = onceOnly ? { ...about, onceOnly } : about;
     const answered = await askUser(question, signal);
     if (signal.aborted) throw cancelled(call);
+    if (answered === undefined && !canAsk) throw unasked(call);
     const answer = answered ?? "no";
+    // Main has logged the verdict of other extensions.
+    if (answer === "extension-allows") return yes;
+    if (answer === "extension-denies") {
+      throw notApproved(
+        call,
+        "another extension of Pi denied it",
+        "Do not call it again unless the user asks for that.",
+      );
+    }
     log.info(`the user's answer to ${definition.name}/${tool.name}: ${answer}`);
     const lasts = answer === "session" || answer === "always";
     if (!lasts && answer !== "once") {

@@ -19,6 +19,7 @@ const question = (over: Partial<ApprovalQuestion> = {}): ApprovalQuestion => ({
   tool: "delete_repo",
   args: 'owner: "me"\nname: "mine"',
   canAlways: true,
+  call: { server: "github", tool: "delete_repo", args: {} },
   ...over,
 });
 const LONG = `content: "${"x".repeat(3_000)}"\ntarget: "/etc/passwd"`;

@@ -1,7 +1,7 @@
 /** Owns: when a call waits for the user, what each answer lets run, and when a question is taken away. */
 
 import { describe, expect, test } from "vitest";
-import type { ApprovalAnswer } from "../../../../../src/shared/protocol/calls.ts";
+import type { ApprovalVerdict } from "../../../../../src/shared/protocol/calls.ts";
 import type { Question } from "../../../../../src/shared/protocol/contract.ts";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import {
@@ -44,7 +44,7 @@ function setup(settings: Partial<Settings> = {}, canAsk = true) {
     },
     /** Positions of the questions that were taken away. */
     gone: () => user.asked.flatMap(({ signal }, index) => (signal.aborted ? [index] : [])),
-    answer: async (at: number, answer: ApprovalAnswer) => {
+    answer: async (at: number, answer: ApprovalVerdict | undefined) => {
       user.asked[at]?.answer(answer);
       await settle();
     },
@@ -74,7 +74,16 @@ test("no word, and a tool that reads -> nothing is asked", () => {
 test("a question -> server, tool and arguments, and whether a rule can be written", async () => {
   const { approvals, asked } = setup();
   const waiting = approvals.of(call(ASKS));
-  expect(asked()).toEqual([{ about: "call", server: "s", tool: "t", args: "a: 1", canAlways: true }]);
+  expect(asked()).toEqual([
+    {
+      about: "call",
+      server: "s",
+      tool: "t",
+      args: "a: 1",
+      canAlways: true,
+      call: { server: "s", tool: "t", args: { a: 1 } },
+    },
+  ]);
   expect(await outcome(waiting)).toBe("waits");
 });
 
@@ -110,7 +119,7 @@ describe("the answer", () => {
     const at = setup();
     const waiting = at.approvals.of(call(ASKS));
     waiting?.catch(() => undefined);
-    await at.answer(0, answer as ApprovalAnswer);
+    await at.answer(0, answer as ApprovalVerdict);
     expect(await outcome(waiting)).toBe("not_approved");
     expect(await outcome(at.approvals.of(call(ASKS)))).toBe("waits");
   });
@@ -205,22 +214,38 @@ test("a call that is cancelled -> its question is taken away, and a late answer 
   expect(() => at.approvals.of(call(ASKS, { signal: stop.signal }))).toThrow(/cancelled/);
 });
 
-test("nobody can be asked -> refused with a sentence that names the setting and the file; what is allowed runs", () => {
-  const { approvals, asked } = setup({}, false);
-  try {
-    approvals.of(call(ASKS));
-    expect.unreachable();
-  } catch (error) {
-    expect(error).toMatchObject({
-      code: "not_approved",
-      message:
-        's/t was not called: "approve" needs the user\'s yes, and no one can be asked in this mode of Pi.',
-      remedy: "Only the user can change that: approve of s in /m.json, or approve of the settings.",
-    });
-  }
+test("nobody can be asked -> refused with a sentence that names the setting and the file; what is allowed runs", async () => {
+  const { approvals, asked, answer } = setup({}, false);
+  const refused = approvals.of(call(ASKS));
+  // Other extensions of Pi might answer.
+  void answer(0, undefined);
+  await expect(refused).rejects.toMatchObject({
+    code: "not_approved",
+    message:
+      's/t was not called: "approve" needs the user\'s yes, and no one can be asked in this mode of Pi.',
+    remedy: "Only the user can change that: approve of s in /m.json, or approve of the settings.",
+  });
   expect(approvals.of(call({ approve: { t: "allow", "*": "ask" } }))).toBeUndefined();
-  expect(asked()).toEqual([]);
+  expect(asked()).toHaveLength(1);
 });
+
+test.each([true, false])(
+  "other extensions, a person can be asked: %s -> their yes is for this call alone, and their no is theirs",
+  async (canAsk) => {
+    const at = setup({}, canAsk);
+    const allowed = at.approvals.of(call(ASKS));
+    await at.answer(0, "extension-allows");
+    expect(await outcome(allowed)).toBe("yes");
+    const refused = at.approvals.of(call(ASKS));
+    void at.answer(1, "extension-denies");
+    await expect(refused).rejects.toMatchObject({
+      code: "not_approved",
+      message: "s/t was not called: another extension of Pi denied it.",
+    });
+    const eachTime = { name: "t", _meta: { "anthropic/requiresUserInteraction": true as const } };
+    if (!canAsk) expect(() => at.approvals.of(call({}, { tool: eachTime }))).toThrow("wants the user's yes");
+  },
+);
 
 test("a rule that denies -> refused without a question", () => {
   const { approvals, asked } = setup();
@@ -339,6 +364,7 @@ describe("a server that wants a yes for each call", () => {
           args: "a: 1",
           canAlways: false,
           onceOnly: true,
+          call: { server: "s", tool: "t", args: { a: 1 } },
         });
         await at.answer(index, answer);
         expect(await outcome(waiting)).toBe("yes");

@@ -39,7 +39,8 @@ async function opened(entry: object, { connection = {}, ...options }: Options = 
   await at.session.requests.settleTools({ timeoutMs: 60_000 }, never());
   const call = (tool: string, signal = never()) =>
     at.session.requests.callTool({ callId: tool, server: "s", tool, args: { a: 1 } }, signal);
-  const answer = async (answer: ApprovalAnswer, number = 0) => (await at.question(number)).answer(answer);
+  const answer = async (answer: ApprovalAnswer | undefined, number = 0) =>
+    (await at.question(number)).answer(answer);
   return { ...at, over, sent, call, answer };
 }
 
@@ -78,8 +79,12 @@ test("no -> the server gets nothing", async () => {
 
 test("nobody can be asked -> the server gets nothing", async () => {
   const at = await opened({}, { settings: { approve: "always" }, facts: noPerson });
-  for (const tool of ["read", "write"])
-    await expect(at.call(tool)).rejects.toMatchObject({ code: "not_approved" });
+  for (const [number, tool] of ["read", "write"].entries()) {
+    const call = at.call(tool);
+    // No extension of Pi answers either.
+    void at.answer(undefined, number);
+    await expect(call).rejects.toMatchObject({ code: "not_approved" });
+  }
   expect(at.sent).toEqual([]);
 });
 
@@ -208,7 +213,9 @@ describe("always", () => {
     const call2 = (tool: string) =>
       later.session.requests.callTool({ callId: "1", server: "s", tool, args: {} }, never());
     await call2("write");
-    await expect(call2("other")).rejects.toMatchObject({ code: "not_approved" });
+    const other = call2("other");
+    (await later.question()).answer(undefined);
+    await expect(other).rejects.toMatchObject({ code: "not_approved" });
   });
 
   test("a file that cannot be changed -> the reason is told, and the call runs", async () => {
