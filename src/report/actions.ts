@@ -31,7 +31,7 @@ export interface Done {
   document: unknown;
 }
 
-interface Action {
+export interface Action {
   /** `server`: the exact name of any server; `remote`: of one that is no local program; `words`: what `fits` takes. */
   takes: "server" | "remote" | "words" | "nothing";
   fits?(words: string): boolean;
@@ -46,6 +46,19 @@ const switchTo = (enabled: boolean): Action => ({
     return { text, but, document: { server, enabled, file, ...(but ? { but } : {}) } };
   },
 });
+
+/** For this session, and in no file. */
+const switchNow = (on: boolean): Action => ({
+  takes: "server",
+  run: async (ask, { server }) => {
+    const { but } = await ask("setEnabled", { server, enabled: on, project: false, session: true });
+    const text = `${serverName(server)} is switched ${on ? "on" : "off"} for this session.`;
+    return { text, but, document: { server, on, ...(but ? { but } : {}) } };
+  },
+});
+
+/** Words of `/mcp` alone: the shell has no session that goes on. */
+export const OF_SESSION = { on: switchNow(true), off: switchNow(false) };
 
 const ROWS = {
   enable: switchTo(true),

@@ -47,7 +47,8 @@ function serverLine(server: ServerStatus, now: number): string {
     : server.waits
       ? `: ${server.waits}`
       : "";
-  return `${serverName(name)}: ${state === "needs-auth" ? needs : state} (${details.join(", ")})${error}`;
+  const shown = server.isOff ? "off for this session" : state;
+  return `${serverName(name)}: ${state === "needs-auth" ? needs : shown} (${details.join(", ")})${error}`;
 }
 
 /** The question, cut: only `/mcp trust` asks it, and shows it whole. */

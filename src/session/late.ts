@@ -1,14 +1,16 @@
 /**
- * What a session needs late: a search that the person tries, as ToolSearch would rank it, cleaning what a script printed, and
- * the token of a provider of Pi, which is handed on and kept nowhere.
+ * What a session needs late: a search that the person tries, as ToolSearch would rank it, cleaning what a script printed, what
+ * the person has asked for, and the token of a provider of Pi, which is handed on and kept nowhere.
  */
 import type { Catalog } from "../catalog/catalog.ts";
 import { likelyHits, searchCatalog } from "../catalog/search.ts";
 import type { PiContext } from "../pi/api.ts";
 import type { ProviderAnswer, ResultContent } from "../shared/protocol/calls.ts";
+import type { ErrorCode } from "../shared/protocol/errors.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import { cleanBlocks, textBlock } from "../shared/text/clean-blocks.ts";
-import type { TriedSearch } from "../ui/mcp-host.ts";
+import type { McpHost, TriedSearch } from "../ui/mcp-host.ts";
+import type { Running } from "./running.ts";
 
 /** `likely`: as many as ToolSearch would load without a `limit`; it loads every tool that the query names. */
 export function trySearch(catalog: Catalog, query: string, limit: number): TriedSearch {
@@ -38,5 +40,39 @@ export async function providerToken(
   } catch {
     // The renewal failed, or the session is over. Pi's own error may hold an answer of the provider.
     return { problem: "failed" };
+  }
+}
+
+/**
+ * What a session remembers of a request of the person and of its answer, which others handle. `keepOff`: writes the servers
+ * that are switched off now into the transcript; undefined: none is.
+ */
+export function asked(
+  [method, params]: Parameters<McpHost["ask"]>,
+  answer: Promise<unknown>,
+  session: Pick<Running, "known" | "statuses">,
+  keepOff: (off: readonly string[] | undefined) => void,
+): void {
+  const { known } = session;
+  const then = (done: (value: unknown) => void, failed: () => void = () => undefined): void =>
+    void answer.then(done, failed);
+  if (method === "signOut") {
+    const { server } = params as { server: string };
+    known.set(server, "signed-out");
+    then(
+      () => undefined,
+      () => known.delete(server),
+    );
+  } else if (method === "tryServer") {
+    const { name } = params as { name: string };
+    then((tried) => {
+      const { error } = tried as { error?: { code: ErrorCode } };
+      if (error) known.set(name, error.code);
+    });
+  } else if (method === "setEnabled") {
+    then(() => {
+      const off = [...session.statuses.values()].flatMap(({ name, isOff }) => (isOff ? [name] : []));
+      keepOff(off.length === 0 ? undefined : off.sort());
+    });
   }
 }

@@ -84,16 +84,16 @@ interface SnapshotKeyOptions {
   searchTools: Pick<SearchTools, "declare">;
 }
 
+const textOf = ({ cwd, configFile, only, off }: SnapshotKey): string =>
+  JSON.stringify([cwd, configFile, only, off]);
+
 function createSnapshotKey(options: SnapshotKeyOptions): SessionSnapshotKey {
   const { store, registrar, searchTools } = options;
   let { key } = options;
   return {
     current: () => key,
     correct: (actual, projectTrusted) => {
-      const isOther =
-        actual.cwd !== key.cwd ||
-        actual.configFile !== key.configFile ||
-        String(actual.only) !== String(key.only);
+      const isOther = textOf(actual) !== textOf(key);
       if (!isOther && (projectTrusted || !store.current().servers.some(({ project }) => project))) return;
       key = actual;
       registrar.withdrawAll(({ server }) => server.project);

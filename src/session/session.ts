@@ -18,7 +18,7 @@ import type {
 import { becomeOnlySession, isForProgram, leaveOnlySession, otherClients } from "../pi/extension.ts";
 import { STOPPED } from "../runtime/contract.ts";
 import { prepareRuntime, startRuntimeLater } from "../runtime/later.ts";
-import { type ErrorCode, messageOf, ThreadsError } from "../shared/protocol/errors.ts";
+import { messageOf, ThreadsError } from "../shared/protocol/errors.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import { LOG_FILE, type SnapshotKey } from "../shared/snapshot/contract.ts";
 import type { ToolAboutToRun } from "../skills/standing.ts";
@@ -27,7 +27,7 @@ import type { McpHost } from "../ui/mcp-host.ts";
 import { withdrawAbsent } from "./first-request.ts";
 import { createParts } from "./parts.ts";
 import { type Running, type SessionWaits, serversOf, type WhileRunning } from "./running.ts";
-import { type StartOptions, startFacts, startRunning, toRegistered } from "./start.ts";
+import { OFF_ENTRY, type StartOptions, startFacts, startRunning, toRegistered } from "./start.ts";
 
 export interface Session extends McpHost {
   /** For the factory: registers everything that is known before Pi has bound. */
@@ -108,8 +108,8 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     const known = startFacts(pi, ctx, agentDir);
     let mine: Running | undefined;
     let completes = false;
-    const { cwd, configPath: configFile, onlyServers: only, projectTrusted } = known;
-    snapshotKey.correct({ cwd, configFile, only }, projectTrusted);
+    const key = { ...known, configFile: known.configPath, only: known.onlyServers };
+    snapshotKey.correct(key, known.projectTrusted);
     mine = startRunning(pi, ctx, {
       known,
       store,
@@ -196,21 +196,11 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     // A rejection where no session runs: the completion of an editor catches nothing that is thrown.
     ask: async (...request) => {
       const session = runningOrThrow();
-      const [method, params] = request;
+      const { asked } = await import("./late.ts");
       const answer = session.runtime.ask(...request);
-      const { known } = session;
-      if (method === "signOut") {
-        const { server } = params as { server: string };
-        known.set(server, "signed-out");
-        answer.catch(() => known.delete(server));
-      } else if (method === "tryServer") {
-        const { name } = params as { name: string };
-        const took = (tried: unknown): void => {
-          const { error } = tried as { error?: { code: ErrorCode } };
-          if (error) known.set(name, error.code);
-        };
-        answer.then(took, () => undefined);
-      }
+      asked(request, answer, session, (off) => {
+        if (current === session) pi.appendEntry(OFF_ENTRY, { off });
+      });
       return answer;
     },
     surroundings: () => ({

@@ -34,6 +34,15 @@ function stampOf(path: string): string {
   }
 }
 
+/** Type of the entries in the transcript that say which servers are switched off: a session that goes on keeps them off. */
+export const OFF_ENTRY = "mcp-off";
+
+type Entry = { customType?: unknown; data?: { off?: string[] } } | null;
+
+/** What the newest of these entries says. Anybody may have written a transcript: the worker checks it, and only switches off. */
+const switchedOff = (ctx: PiContext): string[] | undefined =>
+  (ctx.sessionManager.getBranch() as Entry[]).findLast((entry) => entry?.customType === OFF_ENTRY)?.data?.off;
+
 /** The facts that stay the same for the whole session. */
 type StartFacts = Pick<
   SessionFacts,
@@ -42,6 +51,7 @@ type StartFacts = Pick<
   | "projectTrusted"
   | "configPath"
   | "onlyServers"
+  | "off"
   | "canAsk"
   | "hints"
   | "projectFile"
@@ -58,6 +68,7 @@ export const startFacts = (pi: Pi, ctx: PiContext, agentDir: string): StartFacts
   projectTrusted: ctx.isProjectTrusted(),
   configPath: configFileOf(pi.getFlag(CONFIG_FLAG), ctx.cwd),
   onlyServers: onlyServersOf(pi.getFlag(SERVERS_FLAG) || process.env.MCP_SERVERS),
+  off: switchedOff(ctx),
   canAsk: ctx.hasUI,
   hints: ctx.hasUI,
   projectFile: stampOf(join(ctx.cwd, ".pi", "mcp.json")),
@@ -107,7 +118,6 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
       session.runtime.log("warn", `the session is over: ${messageOf(error)}`);
       void stop();
     });
-
   const over = (): boolean => ifCurrent() === undefined;
   const failed = (text: string): void =>
     guarded(() => {

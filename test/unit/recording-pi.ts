@@ -8,6 +8,8 @@ export interface RecordingPi extends Pi {
   readonly commands: ReadonlyMap<string, PiCommand>;
   /** Messages that were sent in the user's name. */
   readonly sent: Parameters<Pi["sendUserMessage"]>[];
+  /** Entries that were added to the transcript. */
+  readonly entries: [customType: string, data: unknown][];
   /** One of Pi's events that carry nothing happens. */
   happens(event: "before_provider_request"): void;
   /** How often the set of active tools was set. */
@@ -32,6 +34,7 @@ export function createRecordingPi(options: RecordingPiOptions = {}): RecordingPi
   const commands = new Map<string, PiCommand>();
   const sent: RecordingPi["sent"] = [];
   const activations: string[][] = [];
+  const entries: RecordingPi["entries"] = [];
   const listeners = new Map<string, Set<(data: unknown) => void>>();
   const handlers = new Map<string, Set<() => void>>();
   let active = options.active ?? [];
@@ -42,7 +45,8 @@ export function createRecordingPi(options: RecordingPiOptions = {}): RecordingPi
     commands,
     sent,
     sendUserMessage: (...message) => void sent.push(message),
-    appendEntry: () => undefined,
+    entries,
+    appendEntry: (customType, data) => void entries.push([customType, data]),
     on: (event: string, handler: unknown) => {
       const set = handlers.get(event) ?? new Set();
       handlers.set(event, set.add(handler as () => void));

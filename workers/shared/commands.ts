@@ -5,7 +5,7 @@
  */
 import type { WorkerBoot } from "../../src/shared/protocol/port.ts";
 
-export type CommandWord = "add" | "auth" | "disable" | "doctor" | "enable" | "import" | "reconnect";
+export type CommandWord = "add" | "auth" | "disable" | "doctor" | "enable" | "import" | "on" | "reconnect";
 
 /** What helps a person, in the words of each place. */
 const SENTENCES = {

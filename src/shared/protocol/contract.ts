@@ -119,9 +119,13 @@ export interface ConnectionMethods extends PanelRequests, SetupRequests {
   applyHeld: { params: { id: string; apply: boolean }; value: undefined };
   /**
    * Switches a server on or off in the file that defines it, keeping the file's comments. Answers the file, and in
-   * `but` why a server that is now on still does not run. Throws NAME, `bad_config`.
+   * `but` why a server that is now on still does not run. `session`: for this session only, and no file is written.
+   * Throws NAME, `bad_config`.
    */
-  setEnabled: { params: { server: string; enabled: boolean; project: boolean }; value: person.AddedServer };
+  setEnabled: {
+    params: { server: string; enabled: boolean; project: boolean; session?: true };
+    value: person.AddedServer;
+  };
   /**
    * Answers the configuration file that `/mcp edit` opens, with its text; the text is empty if there is no file. Throws
    * `bad_config` if the file cannot be read, or the project is not trusted.

@@ -39,6 +39,8 @@ export interface SessionFacts {
   projectFile?: string;
   /** When the session began, in milliseconds since the epoch. The worker asks about project envFiles that are newer. */
   startedAtMs?: number;
+  /** Servers that the person has switched off in this session, which may have been resumed or forked. Unchecked. */
+  off?: readonly string[] | undefined;
   /** What the worker before this one had let run, if that worker crashed. */
   accepted?: AcceptedBefore;
   /**
@@ -61,6 +63,8 @@ export interface SessionFacts {
 export interface AcceptedBefore {
   /** Hashes of the project's servers. */
   servers: string[];
+  /** Servers that the person has switched in this session, each with whether it is on. Absent: none. */
+  switched?: [server: string, on: boolean][];
   /**
    * Each file and its text as the worker applied it; undefined for a file that did not exist. Absent if edits are
    * applied unasked: then the files on disk count. The texts stay in memory, because they may hold secrets.
@@ -158,6 +162,8 @@ export interface ServerStatus {
   /** What its start waits for, each second anew, for example `npm fetches semver, 12 s, 3 files`. Absent: nothing unusual. */
   waits?: string;
   pid?: number;
+  /** It is `disabled` because the person has switched it off for this session. */
+  isOff?: true;
   /** A local server that runs in a sandbox, if it runs. */
   isSandboxed?: true;
   /** Absent: the server is not shared, or its process does not run for this session. */

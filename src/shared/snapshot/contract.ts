@@ -127,22 +127,24 @@ export function onlyServersOf(written: unknown): string[] | undefined {
   return names.length === 0 ? undefined : [...new Set(names)].sort();
 }
 
-/** Names a snapshot: there is one for each working directory, `--mcp-config` file and choice of servers. */
+/** Names a snapshot: there is one for each working directory, `--mcp-config` file, choice of servers and those that are switched off. */
 export interface SnapshotKey {
   cwd: string;
   /** Absolute path of the file that `--mcp-config` names; undefined if the user's own file is read. */
   configFile?: string | undefined;
   /** As `onlyServersOf` gives them. */
   only?: readonly string[] | undefined;
+  /** The servers that the person has switched off in the session, in order; undefined: none. */
+  off?: readonly string[] | undefined;
 }
 
 /** Name of the snapshot's file in `SNAPSHOT_FOLDER`. `sha256Hex` answers the SHA-256 of a text in hexadecimal. */
 export const snapshotFileName = (
-  { cwd, configFile, only }: SnapshotKey,
+  { cwd, configFile, only, off }: SnapshotKey,
   sha256Hex: (text: string) => string,
 ): string => {
   const file = configFile === undefined ? cwd : `${cwd}\u0000${configFile}`;
-  const all = only ? `${file}\u0000\u0000${JSON.stringify(only)}` : file;
+  const all = only || off ? `${file}\u0000\u0000${JSON.stringify(off ? { only, off } : only)}` : file;
   return `${sha256Hex(all).slice(0, 32)}.bin`;
 };
 

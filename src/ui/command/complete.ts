@@ -6,7 +6,7 @@ import { needsText } from "../../report/status.ts";
 import type { ServerStatus } from "../../shared/protocol/session.ts";
 import { offerText } from "../../shared/text/amounts.ts";
 import { firstSentence, oneLine } from "../../shared/text/unprintable.ts";
-import { ABOUT, splitWord, subcommand, WORDS } from "./words.ts";
+import { ABOUT, SWITCHES, splitWord, subcommand, WORDS } from "./words.ts";
 
 export interface Known {
   servers(): readonly ServerStatus[];
@@ -24,8 +24,8 @@ const isWord = (word: string): word is keyof typeof WORDS => Object.hasOwn(WORDS
 
 /** The servers for which the word has an effect. */
 function useful(word: string, servers: readonly ServerStatus[]): readonly ServerStatus[] {
-  if (word === "enable") return servers.filter(({ state }) => state === "disabled");
-  return word === "disable" ? servers.filter(({ state }) => state !== "disabled") : servers;
+  const isOn = SWITCHES[word];
+  return isOn === undefined ? servers : servers.filter(({ state }) => (state !== "disabled") === isOn);
 }
 
 function serversFor(word: string, start: string, { servers }: Known): Completion[] {

@@ -8,7 +8,7 @@ import type { ServerStatus } from "../../shared/protocol/session.ts";
 import { slipsBetween } from "../../shared/text/reading.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { cutTo } from "../../shared/text/width.ts";
-import { ABOUT, WORDS } from "./words.ts";
+import { ABOUT, SWITCHES, WORDS } from "./words.ts";
 
 type Word = keyof typeof WORDS;
 const NAMES = Object.keys(WORDS) as Word[];
@@ -67,11 +67,11 @@ const NAMED = 20;
 export function usageText(word: Word, servers: readonly ServerStatus[]): string {
   const usage = `Usage: /mcp ${formOf(word)}`;
   if (!WORDS[word].startsWith("<server>")) return `${usage} (${ABOUT[word]}).`;
-  const fits = ({ state }: ServerStatus): boolean =>
-    word === "enable" ? state === "disabled" : word !== "disable" || state !== "disabled";
+  const isOn = SWITCHES[word];
+  const fits = ({ state }: ServerStatus): boolean => isOn === undefined || (state !== "disabled") === isOn;
   const names = servers.filter(fits).map(({ name }) => serverName(name));
   const more = names.length > NAMED ? `, and ${names.length - NAMED} more` : "";
-  const lead = word === "enable" ? "Disabled now" : word === "disable" ? "Enabled now" : "Servers";
+  const lead = isOn === undefined ? "Servers" : isOn ? "Enabled now" : "Disabled now";
   return `${usage}. ${lead}: ${names.slice(0, NAMED).join(", ") || "none"}${more}.`;
 }
 

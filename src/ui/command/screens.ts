@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { nearestTools, resolveTool } from "../../catalog/search.ts";
 import type { PiContext } from "../../pi/api.ts";
 import { guardStale, notify } from "../../pi/extension.ts";
-import { ACTIONS, type ActionName, doneText, isAction } from "../../report/actions.ts";
+import { ACTIONS, type ActionName, doneText, isAction, OF_SESSION } from "../../report/actions.ts";
 import { renderDoctor, renderIssueReport, surroundingFindings, withFindings } from "../../report/doctor.ts";
 import { interruptText } from "../../report/hub.ts";
 import { refusedLine, serverName } from "../../report/server-name.ts";
@@ -196,6 +196,11 @@ interface Given {
   project: boolean;
 }
 
+const switchNow =
+  (word: keyof typeof OF_SESSION) =>
+  async ({ server = "", host }: Given): Promise<string> =>
+    doneText(await OF_SESSION[word].run(host.ask, { server, project: false, words: "", columns: 0 }));
+
 /** Each answers the text of a notice, or anything else if the person has read it already. */
 const DO: Readonly<Record<Exclude<keyof typeof WORDS, ActionName>, (given: Given) => Promise<unknown>>> = {
   status: ({ host }) => status(host),
@@ -217,6 +222,8 @@ const DO: Readonly<Record<Exclude<keyof typeof WORDS, ActionName>, (given: Given
   import: ({ ctx, host }) => importServers(ctx, host.ask),
   remove: ({ rest, ctx, host }) => removeServer(rest, ctx, host.ask),
   edit: ({ project, ctx, host }) => editConfig(project, ctx, host.ask),
+  on: switchNow("on"),
+  off: switchNow("off"),
   trust: async ({ ctx, host }) => {
     const unread = await untrustedFiles(ctx);
     if (unread.length > 0) return `${unread.join(" and ")}: ${UNTRUSTED}. ${TRUST_IT}`;

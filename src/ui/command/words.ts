@@ -14,6 +14,8 @@ export const WORDS = {
   add: "[name] [command or url]",
   import: "",
   remove: "<server>",
+  on: "<server>",
+  off: "<server>",
   enable: "<server> [--project]",
   disable: "<server> [--project]",
   edit: "[--project]",
@@ -39,8 +41,10 @@ export const ABOUT: Readonly<Record<keyof typeof WORDS, string>> = {
   add: "add a server; alone it asks step by step",
   import: "import servers from Cursor, Claude Code, VS Code and others",
   remove: "take a server out of its file",
-  enable: "switch a server on",
-  disable: "switch a server off",
+  on: "switch a server on for this session",
+  off: "switch a server off for this session",
+  enable: "switch a server on, in its file",
+  disable: "switch a server off, in its file",
   edit: "edit mcp.json; saving applies it",
   trust: "ask again about servers of the project",
   stats: "calls, errors, bytes and times of each tool",
@@ -48,6 +52,14 @@ export const ABOUT: Readonly<Record<keyof typeof WORDS, string>> = {
   logs: "the last lines of the log, of all servers or of one",
   doctor: "what is wrong, and what to do",
   help: "this list",
+};
+
+/** The words that switch a server -> whether it is on before. */
+export const SWITCHES: Readonly<Record<string, boolean>> = {
+  on: false,
+  enable: false,
+  off: true,
+  disable: true,
 };
 
 /** The subcommand of that name, also of the names that other MCP clients give it; the word itself if there is none. */

@@ -5,7 +5,7 @@
  * Pi stacks dialogs: a question that arrives while the panel is open covers the panel, which comes back after the answer.
  */
 import type { Keybindings, PanelTui, PiContext, RenderTheme, ScreenComponent } from "../../pi/api.ts";
-import { ACTIONS, type ActionName, doneText } from "../../report/actions.ts";
+import { ACTIONS, type Action, type ActionName, doneText, OF_SESSION } from "../../report/actions.ts";
 import { describeThrown } from "../../shared/protocol/errors.ts";
 import { counted } from "../../shared/text/amounts.ts";
 import type { McpHost } from "../mcp-host.ts";
@@ -40,6 +40,8 @@ function busyText(effect: Act): string | undefined {
       return `Connecting ${effect.server}`;
     case "enable":
       return `${effect.enabled ? "Enabling" : "Disabling"} ${effect.server}`;
+    case "switch":
+      return `Switching ${effect.server} ${effect.on ? "on" : "off"}`;
     case "sign-out":
       return `Signing out of ${effect.server}`;
     default:
@@ -49,8 +51,9 @@ function busyText(effect: Act): string | undefined {
 
 /** Answers a sentence for the person, or anything else if the screen shows the effect. Rejects with what went wrong. */
 async function act(effect: Act, ctx: PiContext, host: McpHost): Promise<unknown> {
-  const run = async (name: ActionName, server: string, project = false): Promise<string> =>
-    doneText(await ACTIONS[name].run(host.ask, { server, project, words: "", columns: 0 }));
+  const end = async ({ run }: Action, server: string, project = false): Promise<string> =>
+    doneText(await run(host.ask, { server, project, words: "", columns: 0 }));
+  const run = (name: ActionName, server: string, project?: boolean) => end(ACTIONS[name], server, project);
   switch (effect.type) {
     case "reconnect": {
       const { server } = effect;
@@ -61,6 +64,8 @@ async function act(effect: Act, ctx: PiContext, host: McpHost): Promise<unknown>
     }
     case "enable":
       return run(effect.enabled ? "enable" : "disable", effect.server, effect.project);
+    case "switch":
+      return end(OF_SESSION[effect.on ? "on" : "off"], effect.server);
     case "sign-in":
       return askedKey(await host.signIn(effect.server), ctx, host.ask);
     case "sign-out":

@@ -71,6 +71,42 @@ describe("the start", () => {
     expect(runtimes[0]?.options.facts().snapshotChecksum).toBeUndefined();
   });
 
+  const offEntry = (off: unknown) => ({ type: "custom", customType: "mcp-off", data: { off } });
+  it.each<[string, unknown[], string[] | undefined]>([
+    ["one entry", [offEntry(["a", "b"])], ["a", "b"]],
+    ["the newest counts", [offEntry(["a"]), { type: "message" }, offEntry(undefined)], undefined],
+    ["entries of another kind", [null, "x", { customType: "mcp-off" }], undefined],
+  ])("servers that the transcript says are off: %s -> %#", async (_name, branch, off) => {
+    const at = await openSession({ branch });
+    expect(at.runtimes[0]?.options.facts().off).toEqual(off);
+  });
+
+  test("a session that goes on with a server off -> the snapshot with that server is not searched", async () => {
+    const at = await openSession({ snapshot: [OWN], branch: [offEntry(["own"])] });
+    expect(at.session.catalog().servers).toEqual([]);
+    expect((await openSession({ snapshot: [OWN] })).session.catalog().servers).toHaveLength(1);
+  });
+
+  test("/mcp off and on -> the transcript says what is off", async () => {
+    const at = await openSession({ answers: { setEnabled: () => ({ file: "/mcp.json" }) } });
+    const plan = (isOff: boolean) => {
+      at.send(planOf({ own: isOff ? { state: "disabled", isOff: true } : {} }));
+    };
+    const set = async (enabled: boolean): Promise<void> => {
+      const params = { server: "own", enabled, project: false, session: true } as const;
+      await at.session.ask("setEnabled", params);
+      await settled();
+    };
+    plan(true);
+    await set(false);
+    plan(false);
+    await set(true);
+    expect(at.pi.entries).toEqual([
+      ["mcp-off", { off: ["own"] }],
+      ["mcp-off", { off: undefined }],
+    ]);
+  });
+
   it.each<[string, Error, [string, string][]]>([
     [
       "for a reason of its own",

@@ -10,6 +10,7 @@ import type {
 } from "../../../src/shared/protocol/session.ts";
 import { describeProblem } from "../../../src/shared/text/failure.ts";
 import type { Log } from "../../shared/log.ts";
+import type { ServerDefinition } from "./entry/definition.ts";
 import { DEFAULT_SETTINGS } from "./entry/settings.ts";
 import { textsToKeep } from "./live/live.ts";
 import type { LoadedConfig } from "./merge/merge.ts";
@@ -23,6 +24,8 @@ export interface ConfigState {
   questions: ConsentQuestion[];
   /** Servers of the project that may not run, each with the reason. */
   refused: StatusReport["refused"];
+  /** Names of the servers that are switched off for this session, in order. Absent: none. */
+  off?: readonly string[];
 }
 
 /** Carries a plan out. */
@@ -30,6 +33,8 @@ export type OnPlan = (change: Plan, state: ConfigState, accepted: AcceptedBefore
 
 interface ApplyOptions {
   consents: Consents;
+  /** What the person has switched in this session so far: name -> on. */
+  switched: ReadonlyMap<string, boolean>;
   log: Log;
   onPlan: OnPlan;
   /** A decision has been made: the envFiles of `consents` may be other ones. */
@@ -38,6 +43,7 @@ interface ApplyOptions {
 
 export class ApplyQueue {
   readonly #options: ApplyOptions;
+  readonly #switched: Map<string, boolean>;
   #work: Promise<void> = Promise.resolve();
   #now: Configuration = { servers: [], settings: DEFAULT_SETTINGS };
   #applied: LoadedConfig;
@@ -48,6 +54,28 @@ export class ApplyQueue {
   constructor(first: LoadedConfig, options: ApplyOptions) {
     this.#applied = first;
     this.#options = options;
+    this.#switched = new Map(options.switched);
+  }
+
+  /**
+   * For this session only, whatever the files say; undefined: as they say. Counts from the next `apply` on. False: so it was
+   * already.
+   */
+  switch(name: string, on: boolean | undefined): boolean {
+    if (this.#switched.get(name) === on) return false;
+    if (on === undefined) this.#switched.delete(name);
+    else this.#switched.set(name, on);
+    return true;
+  }
+
+  /** The servers as the person has switched them. What is switched off is not asked about either. */
+  #inSession({ servers }: LoadedConfig): readonly ServerDefinition[] {
+    if (this.#switched.size === 0) return servers;
+    return servers.map((server) => {
+      const on = this.#switched.get(server.name);
+      if (on === undefined) return server;
+      return on ? { ...server, enabled: true } : { ...server, enabled: false, isOff: true };
+    });
   }
 
   /** What runs. */
@@ -76,7 +104,7 @@ export class ApplyQueue {
 
   /** What this configuration would change, without applying it. */
   async preview(config: LoadedConfig): Promise<Plan> {
-    const { allowed } = await this.#options.consents.decide(config.servers);
+    const { allowed } = await this.#options.consents.decide(this.#inSession(config));
     return plan(this.#now, { servers: allowed, settings: config.settings });
   }
 
@@ -90,7 +118,7 @@ export class ApplyQueue {
 
   async #applyNow(config: LoadedConfig): Promise<void> {
     const { consents, onPlan, onDecided } = this.#options;
-    const trust = await consents.decide(config.servers);
+    const trust = await consents.decide(this.#inSession(config));
     consents.accept(trust);
     const next: Configuration = { servers: trust.allowed, settings: config.settings };
     const change = plan(this.#now, next);
@@ -100,11 +128,13 @@ export class ApplyQueue {
     this.#state = this.#stateOf(config, trust);
     this.#report(config, trust);
     onDecided();
-    const servers = [...trust.accepted];
-    await onPlan(change, this.#state, this.editsWait ? { servers, texts: textsToKeep(config) } : { servers });
+    const switched = [...this.#switched];
+    const kept = { servers: [...trust.accepted], ...(switched.length > 0 && { switched }) };
+    await onPlan(change, this.#state, this.editsWait ? { ...kept, texts: textsToKeep(config) } : kept);
   }
 
   #stateOf(config: LoadedConfig, { pending, refused }: TrustDecision): ConfigState {
+    const off = [...this.#switched].flatMap(([name, on]) => (on ? [] : [name])).sort();
     return {
       problems: [...this.#options.consents.problems, ...config.problems],
       files: config.files,
@@ -120,6 +150,7 @@ export class ApplyQueue {
         ...(byPerson && { byPerson }),
         ...(isInPlace(definition) && { inPlace: true }),
       })),
+      ...(off.length > 0 && { off }),
     };
   }
 

@@ -4,6 +4,7 @@
  * Parts: files and hosts read, merge adds up, trust decides, plan compares (apply-queue.ts), live follows and holds.
  * To add a setting: a row of entry/settings.ts. To add a host: hosts/hosts.ts says how.
  */
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { ProjectDecision } from "../../../src/shared/protocol/person.ts";
 import type { AcceptedBefore, RegisteredServer, SessionFacts } from "../../../src/shared/protocol/session.ts";
 import type { Log } from "../../shared/log.ts";
@@ -50,6 +51,8 @@ export interface RunningConfiguration {
   register(registered: readonly RegisteredServer[]): Promise<void>;
   /** The user changed this file from within Pi: applies the new text, and nothing else of an edit that waits. */
   written(own: OwnWrite): Promise<void>;
+  /** Switches a server on or off for this session, whatever the files say; undefined: as they say again. */
+  switch(name: string, on: boolean | undefined): Promise<void>;
   /** The files as they were when they were last applied; an edit that waits is not in them. */
   readonly applied: LoadedConfig;
   /**
@@ -95,7 +98,14 @@ class Running implements RunningConfiguration {
       onChange: () => void this.#reapply().catch((error: Error) => log.error(error.message)),
       onError: (message) => log.error(`envFiles cannot be watched: ${message}`),
     });
-    this.#queue = new ApplyQueue(first, { consents, log, onPlan, onDecided: () => this.#followEnvFiles() });
+    const { accepted, off } = options.facts;
+    // From the transcript, which anybody may have written.
+    const named = Array.isArray(off)
+      ? off.slice(0, LIMITS.servers).filter((name) => typeof name === "string")
+      : [];
+    const switched = new Map(accepted ? accepted.switched : named.map((name) => [name, false]));
+    const onDecided = () => this.#followEnvFiles();
+    this.#queue = new ApplyQueue(first, { consents, switched, log, onPlan, onDecided });
   }
 
   /** Settles when the first plan has been carried out and the files are followed. */
@@ -189,6 +199,11 @@ class Running implements RunningConfiguration {
   async written(own: OwnWrite): Promise<void> {
     if (this.#queue.editsWait) await this.#reapply(own);
     await (await this.#follow()).reload();
+  }
+
+  async switch(name: string, on: boolean | undefined): Promise<void> {
+    const asWritten = on === true && this.configured(name)?.enabled === true;
+    if (this.#queue.switch(name, asWritten ? undefined : on)) await this.#reapply();
   }
 
   allowAsUser(server: ServerDefinition): Promise<void> {

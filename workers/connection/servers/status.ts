@@ -56,6 +56,7 @@ export function serverStatus(
     ...(error ? { error: toWireError(error) } : {}),
     ...(waits === undefined ? {} : { waits: oneLine(waits, LIMITS.waitsChars) }),
     ...(connection?.pid === undefined ? {} : { pid: connection.pid }),
+    ...(definition.isOff ? { isOff: true } : {}),
     ...(sandboxOf(definition.sandbox) ? { isSandboxed: true } : {}),
     ...(sharing ? { sharing } : {}),
     ...(signIn === undefined ? {} : { signIn }),
@@ -71,11 +72,17 @@ const seconds = (ms: number): number => Math.max(1, Math.ceil(ms / 1_000));
 
 /** Says why a wish for a connection was refused, and when or how it would be granted. */
 export function refusal(
-  { name, file }: ServerDefinition,
+  { name, file, isOff }: ServerDefinition,
   phase: ServerPhase,
   reason: Refusal,
   nowMs: number,
 ): ThreadsError {
+  if (reason === "disabled" && isOff) {
+    return new ThreadsError("server_disabled", `${name} is switched off for this session.`, {
+      remedy: `Only the user can switch it on: ${commandFor("on", name)}.`,
+      data: { server: name },
+    });
+  }
   if (reason === "disabled") {
     return new ThreadsError("server_disabled", `${name} is disabled in ${file}.`, {
       remedy: `${commandFor("enable", name)} switches it on.`,

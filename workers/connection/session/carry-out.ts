@@ -137,9 +137,12 @@ export class CurrentPlan {
   settings: Settings = DEFAULT_SETTINGS;
   /** Files that the configuration was read from. The same list stays the same object: lists are compared by identity. */
   files: readonly string[] = [];
+  /** Servers that are switched off for this session, in order; undefined: none. */
+  off: readonly string[] | undefined;
 
-  take(settings: Settings, files: readonly string[]): void {
+  take(settings: Settings, { files, off }: Pick<ConfigState, "files" | "off">): void {
     this.settings = settings;
+    this.off = off;
     messageLimitIsOf(settings.messageLimitOf);
     if (files.join("\0") !== this.files.join("\0")) this.files = files;
   }
@@ -185,7 +188,7 @@ export function createPlanCarrier(current: CurrentPlan, options: PlanCarrierOpti
 
   return async (change, state, accepted) => {
     if (signal.aborted) return;
-    current.take(change.settings.after, state.files);
+    current.take(change.settings.after, state);
     supervisor.carryOut(change, withheldServers(state));
     emit({
       type: "planned",
@@ -215,10 +218,10 @@ export function createPlanCarrier(current: CurrentPlan, options: PlanCarrierOpti
   };
 }
 
-export const statusReport = ({ servers }: Pick<Supervisor, "servers">, state: ConfigState): StatusReport => ({
-  servers: servers.map((server) => server.status()),
-  ...state,
-});
+export const statusReport = (
+  { servers }: Pick<Supervisor, "servers">,
+  { off: _, ...state }: ConfigState,
+): StatusReport => ({ servers: servers.map((server) => server.status()), ...state });
 
 /** Names of the servers that a plan starts or replaces. */
 const startedBy = ({ servers }: Plan): string[] =>

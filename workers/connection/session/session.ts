@@ -112,7 +112,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
   });
   const catalog: CatalogPublisher = new CatalogPublisher({
     cachePath: cacheFile(agentDir),
-    snapshotPath: () => snapshotPath(facts),
+    snapshotPath: () => snapshotPath(facts, current.off),
     knownChecksum: facts.snapshotChecksum,
     servers: () => supervisor.servers,
     settings,
@@ -236,11 +236,14 @@ const openServers = (
     heldBack: new Map(heldBack?.map(({ server, why }) => [server, why])),
   });
 
-const snapshotPath = ({ agentDir, cwd, configPath, onlyServers }: SessionFacts): string =>
+const snapshotPath = (
+  { agentDir, cwd, configPath, onlyServers }: SessionFacts,
+  off: readonly string[] | undefined,
+): string =>
   join(
     agentDir,
     SNAPSHOT_FOLDER,
-    snapshotFileName({ cwd, configFile: configPath, only: onlyServers }, sha256Hex),
+    snapshotFileName({ cwd, configFile: configPath, only: onlyServers, off }, sha256Hex),
   );
 
 const sha256Hex = (text: string): string => createHash("sha256").update(text).digest("hex");

@@ -100,19 +100,30 @@ export function createUserEdits(running: RunningConfiguration, supervisor: Super
     );
   };
 
+  /** Why a server that is now on does not run all the same. */
+  const whyIdle = (server: string, enabled: boolean): { but?: string } => {
+    const absent = enabled ? explainAbsent(server, running.state) : undefined;
+    const runs = supervisor.servers.some(({ name }) => name === server);
+    return absent && !runs ? { but: describeError(absent) } : {};
+  };
+
   return {
-    setEnabled: async ({ server, enabled, project }: Params<"setEnabled">): Answer<"setEnabled"> => {
+    setEnabled: async ({ server, enabled, project, session }: Params<"setEnabled">): Answer<"setEnabled"> => {
       const definition = definitionOf(server);
+      if (session) {
+        await running.switch(server, enabled);
+        return { file: definition.file, ...whyIdle(server, enabled) };
+      }
       const file = fileToEdit(definition, running.facts, { project });
       const real = await realFile(file, running.facts);
       const unsaved = enabled ? await allowAsUser(definition, file) : undefined;
       await writeEnabled(file, server, enabled);
       const edit = (text: string | undefined) => editEnabled(text, server, enabled, file);
       await applyOwnWrite(running, file, edit, server);
+      // What lasts is what holds now as well.
+      await running.switch(server, undefined);
       if (unsaved) throw unsaved;
-      const absent = enabled ? explainAbsent(server, running.state) : undefined;
-      const runs = supervisor.servers.some(({ name }) => name === server);
-      return { file: real, ...(absent && !runs ? { but: describeError(absent) } : {}) };
+      return { file: real, ...whyIdle(server, enabled) };
     },
     /** Lets calls of the tool run unasked, by a rule in the user's own file. `tool`: the server's name of it. */
     allowTool: async (server: string, tool: string): Promise<void> => {

@@ -57,7 +57,8 @@ const REFUSED: Mark = { sign: "✗", word: "refused", colour: "warning" };
 const UNREAD: Mark = { sign: "✗", word: "not trusted", colour: "warning" };
 const MISTAKE: Mark = { sign: "!", word: "mistake", colour: "error" };
 
-function markOf({ state, signIn, waits, error }: ServerStatus): Mark {
+function markOf({ state, isOff, signIn, waits, error }: ServerStatus): Mark {
+  if (isOff) return { ...MARKS.disabled, word: "off" };
   if (waits) return { sign: "◐", word: "npm fetches", colour: "accent" };
   if (signIn?.state === "running") return { sign: "◐", word: "signing in", colour: "accent" };
   const mark = MARKS[state];
@@ -82,6 +83,7 @@ function wordsOf(
   const { name, error, signIn, state, description, source, waits } = status;
   if (waits) return { text: `${clean(waits)}.`, colour: "accent" };
   if (error) return { text: withTilde(describeErrorOf(name, error), home), colour: "error" };
+  if (status.isOff) return { text: "Switched off for this session.", colour: "muted" };
   if (state === "disabled") return { text: withTilde(`Disabled in ${source}.`, home), colour: "muted" };
   if (signIn && state === "connected") return { text: `${signInText(signIn, now)}.`, colour: "muted" };
   return { text: withTilde(description ?? `From ${source}.`, home), colour: "muted" };

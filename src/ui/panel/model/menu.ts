@@ -181,10 +181,16 @@ export function menuOf(status: ServerStatus, details: ServerDetails | undefined)
     menuRow("doctor", "Doctor", { name: "doctor", server, top: 0 }, "what can be wrong"),
     menuRow("remove", "Remove", { type: "remove", server }),
   ];
+  const turn = (on: boolean): MenuRow => {
+    const word = on ? "on" : "off";
+    return menuRow(word, `Switch ${word}`, { type: "switch", server, on }, "for this session");
+  };
+  if (status.isOff) return [turn(true), ...always];
   if (state === "disabled") {
     return [
       menuRow("enable", "Enable", enable(false), "in the file that disables it"),
       menuRow("enable-project", "Enable in this project", enable(true)),
+      turn(true),
       ...always,
     ];
   }
@@ -198,6 +204,7 @@ export function menuOf(status: ServerStatus, details: ServerDetails | undefined)
     reconnect(status),
     ...signIn(status),
     ...(details ? settings(server, details) : []),
+    turn(false),
     menuRow("disable", "Disable", disable(false, everywhere), "everywhere"),
     menuRow("disable-project", "Disable in this project", disable(true, here)),
     ...always,
@@ -216,8 +223,13 @@ export function menuIn(world: World, server: string): MenuRow[] {
 export function menuAt(rows: readonly Row[], key: string): number {
   const at = rows.findIndex((row) => row.key === key);
   if (at !== -1) return at;
-  const other = key.startsWith("disable")
-    ? key.replace("disable", "enable")
-    : key.replace("enable", "disable");
+  const isTurn = key === "on" || key === "off";
+  const other = isTurn
+    ? key === "on"
+      ? "off"
+      : "on"
+    : key.startsWith("disable")
+      ? key.replace("disable", "enable")
+      : key.replace("enable", "disable");
   return rows.findIndex((row) => row.key === other);
 }

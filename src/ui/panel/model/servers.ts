@@ -184,7 +184,7 @@ export function otherEnd(rows: readonly ServersRow[], at: number): number {
 /** The keys that act on a server's row at once, by the row of its menu that each stands for. */
 const MENU_KEYS: Readonly<Partial<Record<string, readonly string[]>>> = {
   reconnect: ["reconnect"],
-  switch: ["enable", "disable"],
+  switch: ["enable", "disable", "on"],
   log: ["log"],
   signIn: ["sign-in"],
 };
@@ -200,6 +200,7 @@ export function rowKeys(row: ServersRow | undefined): string {
   if (row?.kind !== "server") return "";
   const { status } = row;
   const signs = menuRowOf(status, "signIn") ? "  ctrl+s sign in" : "";
+  if (status.isOff) return "ctrl+d switch on";
   if (status.state === "disabled") return "ctrl+d enable";
   const connect = status.state === "connected" ? "reconnect" : "connect";
   return `ctrl+r ${connect}  ctrl+d disable  ctrl+l log${signs}`;

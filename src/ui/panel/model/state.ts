@@ -20,6 +20,8 @@ export type Effect =
   | { type: "close" }
   | { type: "reconnect"; server: string }
   | { type: "enable"; server: string; enabled: boolean; project: boolean }
+  /** For this session. */
+  | { type: "switch"; server: string; on: boolean }
   | { type: "sign-in"; server: string }
   | { type: "sign-out"; server: string }
   | { type: "set"; server: string; change: ServerKey }

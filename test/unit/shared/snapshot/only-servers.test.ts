@@ -14,9 +14,11 @@ test.each([
 });
 
 test("each choice names a snapshot of its own, and none the one of before", () => {
-  const hash = (only?: string[], configFile?: string): string =>
-    snapshotFileName({ cwd: "/w", configFile, only }, (text) => text);
+  const hash = (only?: string[], configFile?: string, off?: string[]): string =>
+    snapshotFileName({ cwd: "/w", configFile, only, off }, (text) => text.replaceAll("\u0000", "|"));
   expect(hash()).toBe("/w.bin");
-  expect(hash(undefined, "/x")).toBe("/w\u0000/x.bin");
-  expect(hash(["a"])).toBe('/w\u0000\u0000["a"].bin');
+  expect(hash(undefined, "/x")).toBe("/w|/x.bin");
+  expect(hash(["a"])).toBe('/w||["a"].bin');
+  expect(hash(undefined, undefined, ["a"])).toBe('/w||{"off":["a"]}.bin');
+  expect(hash(["a"], undefined, ["b"])).toBe('/w||{"only":["a"],"off":["b"]}.bin');
 });

@@ -256,6 +256,18 @@ describe("/mcp", () => {
     expect(notices).toEqual([[text, "info"]]);
   });
 
+  it.each([true, false])("on, off -> %s for this session, in no file", async (on) => {
+    const word = on ? "on" : "off";
+    const { notices, asked } = await run(`${word} my server`);
+    const params = { server: "my server", enabled: on, project: false, session: true };
+    expect(asked).toEqual([["setEnabled", params]]);
+    expect(notices).toEqual([[`my server is switched ${word} for this session.`, "info"]]);
+    const usage = await run(word);
+    expect(usage.notices[0]?.[0]).toContain(
+      `Usage: /mcp ${word} <server>. ${on ? "Disabled" : "Enabled"} now: `,
+    );
+  });
+
   it.each([
     ["auth", undefined],
     ["auth git", "git"],
@@ -574,7 +586,7 @@ describe("completeMcp", () => {
   const off = makeStatus("gone", { state: "disabled" });
   const KNOWN = { servers: () => [...SERVERS, off], catalog: () => CATALOG };
   const ALL =
-    "status|tools|tool|try|resources|skills|reconnect|auth|logout|add|import|remove|enable|disable|edit|trust|stats|hub|logs|doctor|help";
+    "status|tools|tool|try|resources|skills|reconnect|auth|logout|add|import|remove|on|off|enable|disable|edit|trust|stats|hub|logs|doctor|help";
   it.each([
     ["", ALL],
     ["s", "status|skills|stats"],
@@ -589,6 +601,8 @@ describe("completeMcp", () => {
     ["reconnect githu", "reconnect github"],
     ["enable ", "enable gone"],
     ["disable g", "disable git|disable github"],
+    ["on ", "on gone"],
+    ["off g", "off git|off github"],
     ["auth gi", "auth git|auth github"],
     ["login gi", "login git|login github"],
     ["logout f", "logout fs"],

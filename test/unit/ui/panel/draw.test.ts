@@ -124,14 +124,14 @@ describe("one server", () => {
        tools     42 tools, 3 resources · 1.2k of 18.3k tokens loa…
        sign-in   signed in, expires in 42 min, renews itself
 
-       → Tools    42 + 3 resources
+       → Tools       42 + 3 resources
          Log
          Reconnect
          Sign in again
          Sign out
-         Disable  everywhere
-         Disable in this project
-        (1/9)
+         Switch off  for this session
+         Disable     everywhere
+        (1/10)
 
        ↑↓ move  enter choose  esc back
       ────────────────────────────────────────────────────────────
@@ -152,9 +152,10 @@ describe("one server", () => {
 
        → Log
          Connect
-         Disable  everywhere
+         Switch off  for this session
+         Disable     everywhere
          Disable in this project
-         Doctor   what can be wrong
+         Doctor      what can be wrong
          Remove
 
        ↑↓ move  enter choose  esc back
@@ -250,8 +251,8 @@ describe("a server in full", () => {
          Lifecycle   lazy
          Approval    never (settings)
          Tool names  server (settings)
-         Disable     everywhere
-        (1/10)
+         Switch off  for this session
+        (1/11)
 
        ↑↓ move  enter choose  esc back
       ────────────────────────────────────────────────────────────
@@ -275,6 +276,7 @@ describe("a server in full", () => {
          Lifecycle   lazy
          Approval    never (settings)
          Tool names  server (settings)
+         Switch off  for this session
          Disable     everywhere
          Disable in this project
          Doctor      what can be wrong
@@ -297,11 +299,12 @@ describe("a server in full", () => {
        process   stdio · up 5 min · pid 4711 · MCP 2025-11-25 · call 30 s
        tools     1 direct · 1 deferred · 1 hidden · 0 of 960 tokens loaded
 
-       → Tools      3                            Tool names  server (settings)
+       → Tools       3                           Switch off  for this session
          Log                                     Disable     everywhere
          Reconnect                               Disable in this project
-         Lifecycle  lazy                         Doctor      what can be wrong
-         Approval   never (settings)             Remove
+         Lifecycle   lazy                        Doctor      what can be wrong
+         Approval    never (settings)            Remove
+         Tool names  server (settings)
 
        ↑↓ move  enter choose  esc back
       ────────────────────────────────────────────────────────────────────────────────

@@ -97,6 +97,8 @@ describe("one server", () => {
     ["@files enter end up up enter escape", []],
     ['"old" enter enter', [enabling(true, false, "old")]],
     ['"old" enter down enter', [enabling(true, true, "old")]],
+    ['"old" enter down down enter', [{ type: "switch", server: "old", on: true }]],
+    ["@files enter end up up up up enter", [{ type: "switch", server: "files", on: false }]],
     ['"linear" enter down down enter', [{ type: "sign-in", server: "linear" }]],
     ["@github enter down down down enter", [{ type: "sign-in", server: "github" }]],
     ["@github enter down down down down enter down enter", [{ type: "sign-out", server: "github" }]],
@@ -146,10 +148,10 @@ describe("one server", () => {
     const { state } = press("@files enter down", USUAL);
     const key = (keys: string, column: number | undefined) =>
       shown(press(keys, USUAL, { from: state, column }).state);
-    // Tools, log, reconnect, disable; disable in this project, doctor, remove.
+    // Tools, log, reconnect, switch off; disable, disable in this project, doctor, remove.
     for (const [keys, column, to] of [
-      ["right", 4, "doctor"],
-      ["right right", 4, "doctor"],
+      ["right", 4, "disable-project"],
+      ["right right", 4, "disable-project"],
       ["right left", 4, "log"],
       ["down down right", 4, "remove"],
       ["right", undefined, "log"],
@@ -204,8 +206,8 @@ describe("settings of a server", () => {
   });
 
   test("a server that cannot be shared -> no such line", () => {
-    const { effects } = press(`${rows} down down down enter down enter`, WITH_TOOLS);
-    expect(effects).toEqual([{ type: "enable", server: "files", enabled: false, project: false }]);
+    const { effects } = press(`${rows} down down down enter`, WITH_TOOLS);
+    expect(effects).toEqual([{ type: "switch", server: "files", on: false }]);
   });
 });
 

@@ -88,7 +88,7 @@ describe("an action", () => {
     });
     await at.press(ENTER);
     await settled();
-    await at.press(END, UP, UP, UP, UP, ENTER);
+    await at.press(END, UP, UP, UP, UP, UP, ENTER);
     expect(at.screen()).toContain("Sharing of git");
     await at.press(UP, ENTER);
     const asked = { server: "git", project: false, key: "shared", value: true };

@@ -100,6 +100,8 @@ export interface ServerDefinition extends HeldValues, ServerApproval {
   agreedEnvFile?: string | undefined;
   /** Hash of the project's files that it names, as the user agreed to them. */
   agreedScripts?: string | undefined;
+  /** The person has switched it off for this session. `enabled` is false then. */
+  isOff?: true | undefined;
   /** The server that a project's definition replaced. It counts again if the project's server may not run. */
   replaced: ServerDefinition | undefined;
 }

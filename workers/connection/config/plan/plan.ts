@@ -124,7 +124,8 @@ function describeChange(change: ServerChange, toolCounts: ReadonlyMap<string, nu
   const tools = count(toolCounts.get(name));
   if (change.action === "start") return `+ ${name}${change.after.enabled ? tools : " (disabled)"}`;
   if (change.keys.includes("enabled")) {
-    return change.after.enabled ? `+ ${name}${tools || " (enabled)"}` : `- ${name} (disabled)`;
+    const how = change.after.isOff ? "off for this session" : "disabled";
+    return change.after.enabled ? `+ ${name}${tools || " (enabled)"}` : `- ${name} (${how})`;
   }
   return `~ ${name} (${list(change.keys)})`;
 }
