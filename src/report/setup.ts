@@ -48,6 +48,7 @@ const OWNERS: Readonly<Record<DefinedIn["by"], string>> = {
   user: "your file",
   project: "the project's file",
   import: "another program's file",
+  package: "the package's file",
   extension: "the extension",
 };
 

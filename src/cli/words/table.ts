@@ -49,7 +49,7 @@ export interface Word {
   takesUnconfigured?: true;
 }
 
-/** Test: the same as HOSTS of the worker. */
+/** Test: the same as IMPORTS of the worker. */
 export const PROGRAMS = [
   "cursor",
   "claude-code",
@@ -60,6 +60,7 @@ export const PROGRAMS = [
   "opencode",
   "gemini-cli",
   "copilot-cli",
+  "claude-plugins",
 ];
 
 /** Shells with a completion script. */

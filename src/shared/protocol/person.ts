@@ -28,8 +28,8 @@ export interface EntryMistake {
 /** A file that has a server of a name. */
 export interface DefinedIn {
   file: string;
-  /** Whose file it is. `import`: another program's; `extension`: `file` is the path of the extension. */
-  by: "user" | "project" | "import" | "extension";
+  /** Whose file it is. `import`: another program's; `package`: an installed package's or plugin's; `extension`: `file` is the path of the extension. */
+  by: "user" | "project" | "import" | "package" | "extension";
 }
 
 export interface ServerPreview {

@@ -157,7 +157,7 @@ export const QUESTIONS: readonly Row[] = [
       for (const words of ["doctor", "doctor web"]) diagnosis = await arena.status(words);
     },
     check: (arena) => [
-      ...(/web: A file of the project names the server/.test(diagnosis)
+      ...(/web: A file that is not your own names the server/.test(diagnosis)
         ? []
         : [`the doctor said: ${diagnosis}`]),
       ...(arena.place.canary.connections() === 0 ? [] : ["somebody connected to the clone's address"]),

@@ -6,7 +6,7 @@ import type { Context } from "../../../src/cli/commands/known.ts";
 import { NO_OPTIONS, type Options } from "../../../src/cli/words/parse.ts";
 import type { WordName } from "../../../src/cli/words/table.ts";
 import { PROGRAMS } from "../../../src/cli/words/table.ts";
-import { HOSTS } from "../../../workers/connection/config/entry/schema.ts";
+import { IMPORTS } from "../../../workers/connection/config/entry/schema.ts";
 import { captureConsole } from "./captured-console.ts";
 
 type Answers = Readonly<Record<string, unknown>>;
@@ -152,7 +152,7 @@ test("import of a program that is not found -> the nearest one, and nothing is t
 });
 
 test("the programs that import names are those that the worker reads", () => {
-  expect(PROGRAMS).toEqual([...HOSTS]);
+  expect(PROGRAMS).toEqual([...IMPORTS]);
 });
 
 test.each([

@@ -79,7 +79,7 @@ describe("an unfinished line -> what fits", () => {
     ["x completion z", ["zsh"]],
     ["x hub ", ["stop"]],
     ["x hub stop f", ["files"]],
-    ["x import c", ["cursor", "claude-code", "claude-desktop", "codex", "copilot-cli"]],
+    ["x import c", ["cursor", "claude-code", "claude-desktop", "codex", "copilot-cli", "claude-plugins"]],
     ["x add --transport ", ["http", "sse", "stdio"]],
     ["x add --lifecycle k", ["keep-alive"]],
     ["x search --server ", ["files", "clone"]],

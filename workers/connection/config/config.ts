@@ -142,7 +142,7 @@ class Running implements RunningConfiguration {
   }
 
   get facts(): ConfigFacts {
-    return this.#facts;
+    return { ...this.#facts, ancestors: this.#queue.applied.ancestors };
   }
 
   get applied(): LoadedConfig {

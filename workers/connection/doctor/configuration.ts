@@ -27,7 +27,7 @@ const ofQuestion = ({ server }: StatusReport["questions"][number]): Finding => (
   id: "consent",
   severity: "warning",
   server,
-  title: "A file of the project names the server, and it waits for your consent.",
+  title: "A file that is not your own names the server, and it waits for your consent.",
   remedy: advice("consentShows"),
 });
 
@@ -35,7 +35,7 @@ const ofRefusal = ({ name, reason }: StatusReport["refused"][number]): Finding =
   id: "consent",
   severity: "note",
   server: name,
-  title: `The server of the project is not started: ${reason}.`,
+  title: `The server is not started: ${reason}.`,
   remedy: advice("refused"),
 });
 

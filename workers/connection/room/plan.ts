@@ -189,13 +189,28 @@ export async function planRoom(
   const nothing = join(agentDir, ROOMS_FOLDER, "nothing");
   await writeFile(nothing, "", { flag: "a", mode: 0o444 });
   // Whoever may write the home folder decides what the person's next shell runs.
-  const isOwn = target.kind === "stdio" && target.cwd !== undefined && !isWithin(home, cwd);
+  const { base } = definition;
+  // A plugin's own folder, and one above the session's, is where its server runs anyway, and not what the entry asks for.
+  const isUsual = base !== undefined && isWithin(cwd, base.folder);
+  const isOwn = target.kind === "stdio" && target.cwd !== undefined && !isWithin(home, cwd) && !isUsual;
   const own = isOwn ? [cwd] : [];
-  const wanted = [...own, ...room.write.map(absolute)];
+  const kept = base?.data === undefined ? [] : [base.data];
+  const wanted = [...own, ...kept, ...room.write.map(absolute)];
   const [places, around, privates, agents, hidden, opened, obeyed, writable] = await Promise.all([
     rulesFor([tmpdir(), "/tmp", "/var/tmp", "/run", agentDir], "hide"),
     // These may lie in a temp folder; what of them is private is hidden again.
-    rulesFor([home, session, cwd, dirname(program), ...RUN_SHOWN, "/etc/resolv.conf"], "read"),
+    rulesFor(
+      [
+        home,
+        session,
+        cwd,
+        dirname(program),
+        ...(base ? [base.folder] : []),
+        ...RUN_SHOWN,
+        "/etc/resolv.conf",
+      ],
+      "read",
+    ),
     rulesFor([...PRIVATE.map((path) => join(home, path)), ...(await socketPaths())], "hide"),
     rulesFor(
       AGENT_SHOWN.map((path) => join(agentDir, path)),

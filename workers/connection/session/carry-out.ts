@@ -28,8 +28,7 @@ import type { ConfigState, RunningConfiguration } from "../config/config.ts";
 import { cacheIdentity } from "../config/entry/cache-identity.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../config/entry/settings.ts";
-import { findHosts } from "../config/found/found.ts";
-import { DIALECTS } from "../config/hosts/dialects.ts";
+import { findHosts, titleOf } from "../config/found/found.ts";
 import { describeEffect, isIdle, type Plan } from "../config/plan/plan.ts";
 import { messageLimitIsOf } from "../messages/too-large.ts";
 import type { KnownTools } from "../servers/lists.ts";
@@ -54,7 +53,7 @@ async function othersText(running: RunningConfiguration): Promise<string | undef
   const counts = found
     .map(({ host, files }) => ({ host, count: files.reduce((sum, { servers }) => sum + servers.length, 0) }))
     .filter(({ count }) => count > 0);
-  const titles = counts.map(({ host }) => DIALECTS[host].title);
+  const titles = counts.map(({ host }) => titleOf(host));
   const all = counts.reduce((sum, { count }) => sum + count, 0);
   const names = [titles.slice(0, -1).join(", "), titles.at(-1)].filter(Boolean).join(" and ");
   return all === 0 ? undefined : `${counted(all, "server")} of ${names}`;

@@ -34,10 +34,10 @@ import {
 import { editAdded, editImports, editRemoved, type NewEntry, namesIn } from "../config/edit/entries.ts";
 import { keepValue } from "../config/edit/keep-value.ts";
 import { type Origin, parseEntry, type ServerDefinition, transportOf } from "../config/entry/definition.ts";
+import { IMPORTS } from "../config/entry/schema.ts";
 import { parseConfigText } from "../config/files/files.ts";
 import { type ConfigSource, configSources } from "../config/files/sources.ts";
-import { findHosts, foundId, type HostFound } from "../config/found/found.ts";
-import { DIALECTS } from "../config/hosts/dialects.ts";
+import { findHosts, foundId, type HostFound, titleOf } from "../config/found/found.ts";
 import { boundProblems } from "../config/merge/merge.ts";
 import { describeTarget, leastChars } from "../config/trust/trust.ts";
 import { missingVariables } from "../config/values/missing.ts";
@@ -53,6 +53,7 @@ const OWNERS: Readonly<Record<Origin, DefinedIn["by"]>> = {
   "project-pi": "project",
   "project-file": "project",
   import: "import",
+  package: "package",
   extension: "extension",
 };
 
@@ -183,7 +184,7 @@ async function findImports(running: RunningConfiguration): Promise<FoundImports>
   return {
     hosts: hosts.map((found) => ({
       host: found.host,
-      title: DIALECTS[found.host].title,
+      title: titleOf(found.host),
       imported: imported.has(found.host),
       files: foundFiles(found, running, room),
     })),
@@ -298,7 +299,8 @@ async function takeImports(wish: TakeImports, running: RunningConfiguration): Pr
   const left: TakenImports["left"] = [];
   const taken: string[] = [];
   for (const host of new Set(wish.hosts)) {
-    if (!Object.hasOwn(DIALECTS, host)) left.push({ name: host, reason: "no such program is known" });
+    if (!IMPORTS.some((known) => known === host))
+      left.push({ name: host, reason: "no such program is known" });
     else if (imported.has(host)) left.push({ name: host, reason: "it is imported already" });
     else taken.push(host);
   }
@@ -389,16 +391,23 @@ const nameTaken = (name: string, file: string): ThreadsError =>
     data: { file },
   });
 
+/** Who defines a server that is in no file of ours, and what else than to disable it helps. */
+const NOT_OURS = {
+  extension: (file: string) => [`The extension ${file} registers`, ""],
+  import: (file: string) => [
+    `${file}, a file of another program, defines`,
+    " Or take the program out of imports in your mcp.json.",
+  ],
+  package: (file: string) => [
+    `${file}, a file of a package, defines`,
+    " Or remove the package, or the plugin from plugins in your mcp.json.",
+  ],
+} as const satisfies Record<string, (file: string) => [string, string]>;
+
 /** Why a server that is in no file of ours cannot be removed. */
 function notOurs({ name, origin, file }: ServerDefinition): ThreadsError {
-  const whose =
-    origin === "extension"
-      ? `The extension ${file} registers`
-      : `${file}, a file of another program, defines`;
-  const remedy =
-    origin === "extension"
-      ? `Disable it: ${commandFor("disable", name)}.`
-      : `Disable it: ${commandFor("disable", name)}. Or take the program out of imports in your mcp.json.`;
+  const [whose, or] = NOT_OURS[origin === "extension" || origin === "package" ? origin : "import"](file);
+  const remedy = `Disable it: ${commandFor("disable", name)}.${or}`;
   return new ThreadsError("bad_config", `${whose} the server ${name}, so it cannot be removed here.`, {
     remedy,
     data: { file, server: name },

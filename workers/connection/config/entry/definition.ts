@@ -58,7 +58,17 @@ export type Origin =
   /** A project's file outside `.pi/`: each server needs a consent of its own. */
   | "project-file"
   /** `.pi/mcp.json`: as trusted as the project. */
-  | "project-pi";
+  | "project-pi"
+  /** A package or plugin that the user installed, which is as untrusted as a clone: each server needs a consent of its own. */
+  | "package";
+
+/** Where a definition belongs, if that is not the session's folder. */
+export interface Base {
+  /** Absolute. A consent is bound to this folder if the session's folder decides nothing about what would run. */
+  folder: string;
+  /** A folder that is made before the server starts, and that the server may write. */
+  data?: string | undefined;
+}
 
 export interface OwnRules extends ExposureRules {
   enabled: boolean;
@@ -72,7 +82,8 @@ export interface ServerDefinition extends HeldValues, ServerApproval {
   origin: Origin;
   /** What `skills` of the server and of the settings say together, since merging; before that, the defaults. */
   skillPolicy: SkillPolicy;
-  /** A file of the project decides what runs, or whether it runs: the server needs the project's trust. */
+  base?: Base | undefined;
+  /** A file of the project or of a package decides what runs, or whether it runs: the server needs trust or a consent. */
   project: boolean;
   /**
    * A file of the project names the command: then programs and packages of the project may run. Otherwise the folder
@@ -81,6 +92,8 @@ export interface ServerDefinition extends HeldValues, ServerApproval {
   definedByProject: boolean;
   /** Files that override some of its keys, lowest precedence first. */
   overrides: string[];
+  /** The keys that the user's own files set over a definition that is not the user's own: these are not narrowed. */
+  userKeys?: readonly string[] | undefined;
   /** The last of these files that holds `enabled` or `disabled`: a change in any other file has no effect. */
   enabledIn: string | undefined;
   target: ({ kind: "stdio" } & StdioTarget) | ({ kind: "http" } & HttpTarget);
@@ -109,9 +122,12 @@ export interface ServerDefinition extends HeldValues, ServerApproval {
 export interface DefinitionSource {
   file: string;
   origin: Origin;
+  base?: Base | undefined;
 }
 
-export const isProject = (origin: Origin): boolean => origin === "project-file" || origin === "project-pi";
+/** Whether nobody has agreed yet to what the file says: it may narrow, and its servers need the user's trust. */
+export const isProject = (origin: Origin): boolean =>
+  origin === "project-file" || origin === "project-pi" || origin === "package";
 
 export const transportOf = ({ target }: ServerDefinition): TransportKind =>
   target.kind === "stdio" ? "stdio" : target.type;
@@ -255,7 +271,7 @@ export function parseEntry(
     oauth,
     raw,
     project,
-    definedByProject: project,
+    definedByProject: project && source.origin !== "package",
     overrides: [],
     enabledIn: undefined,
     approveToo: [],

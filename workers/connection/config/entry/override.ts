@@ -39,9 +39,12 @@ export function parseOverride(raw: Record<string, unknown>): {
   return { override: Object.fromEntries(kept), mistakes: [...mistakes, ...ineffective] };
 }
 
-/** The rules of the user's own files for a server; undefined for a server that a project itself defines. */
+/**
+ * The rules of the user's own files for a server; undefined for a server that a project itself defines. What the user
+ * installed, the user's files may narrow, and no project's file may lift that.
+ */
 function ownRules(base: ServerDefinition): OwnRules | undefined {
-  if (base.userRules || base.project) return base.userRules;
+  if (base.userRules || (base.project && base.origin !== "package")) return base.userRules;
   const { enabled, directTools, exposure, toolExposure, includeTools, excludeTools, skills } = base;
   return { enabled, directTools, exposure, toolExposure, includeTools, excludeTools, skills };
 }
@@ -88,15 +91,21 @@ export function applyOverride(
   const { definition } = parseEntry(
     base.name,
     { ...base.raw, ...rules, ...(approve === undefined || adds ? {} : { approve }) },
-    { file: base.file, origin: base.origin },
+    { file: base.file, origin: base.origin, base: base.base },
   );
   if (!definition) return base;
   const { enabledByProject, definedByProject } = base;
   const replaced = base.replaced && applyOverride(base.replaced, override, by, idleTimeout);
   const enabledIn = override.enabled === undefined ? base.enabledIn : by.file;
   const overrides = [...base.overrides, by.file];
+  // What a package offers and the user switched off, only the user switches on.
+  const staysOff = base.origin === "package" && userRules?.enabled === false;
   const overridden = {
     ...definition,
+    ...(staysOff && { enabled: false }),
+    ...(base.project && {
+      userKeys: [...(base.userKeys ?? []), ...(isProject(by.origin) ? [] : Object.keys(override))],
+    }),
     definedByProject,
     overrides,
     userRules: userRules ?? base.userRules,

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { entryShape } from "./server-keys.ts";
 import { settingsShape } from "./settings.ts";
-import { flag, shapeOf, text } from "./shape.ts";
+import { flag, names, shapeOf, text } from "./shape.ts";
 
 /** Programs whose servers can be imported: hosts/dialects.ts has a row for each. */
 export const HOSTS = [
@@ -18,6 +18,11 @@ export const HOSTS = [
 ] as const;
 
 export type HostName = (typeof HOSTS)[number];
+
+/** What `imports` may name: these programs, and the plugins that Claude Code has installed (packages/claude.ts). */
+export const IMPORTS = [...HOSTS, "claude-plugins"] as const;
+
+export type ImportName = (typeof IMPORTS)[number];
 
 /** One schema for both keys of servers, so that the JSON Schema has it once. */
 let made: z.ZodType | undefined;
@@ -37,9 +42,14 @@ export const fileShape = shapeOf({
   },
   "mcp-servers": { schema: servers, description: "Another spelling of mcpServers." },
   imports: {
-    schema: () => z.array(z.enum(HOSTS)),
+    schema: () => z.array(z.enum(IMPORTS)),
     description: "Other programs whose servers are used too.",
     examples: [["cursor"]],
+  },
+  plugins: {
+    schema: names,
+    description: "Folders of Agent Plugins and of Claude plugins whose servers are used after your consent.",
+    examples: [["~/plugins/database"]],
   },
   settings: {
     schema: () =>

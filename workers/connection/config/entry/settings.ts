@@ -337,6 +337,14 @@ const SETTINGS = {
       return looser(isLooser ? own : wanted, isLooser);
     },
   }),
+  /** As written. */
+  ancestorConfigRoots: setting(names, {
+    description:
+      "Folders of yours in whose repositories .mcp.json also counts in the folders above the session's, up to the repository's root.",
+    examples: [["~/work"]],
+    preset: [],
+    narrow: usersOnly("it lets more files name servers"),
+  }),
   catalog: setting(() => z.enum(["tools", "servers", "off"]), {
     description: "What ToolSearch's description lists.",
     examples: ["tools"],

@@ -207,25 +207,26 @@ class ScriptReader {
     this.#facts = facts;
   }
 
-  /** Undefined: the server names no file of the project, or nothing of it is bound. */
+  /** Undefined: the server names no file of the project or of its package, or nothing of it is bound. */
   async find(definition: ServerDefinition): Promise<Scripts | undefined> {
-    const { target, origin } = definition;
-    if (origin !== "project-file" || isOwn(definition) || target.kind !== "stdio") return undefined;
+    const { target, origin, base } = definition;
+    if ((origin !== "project-file" && origin !== "package") || isOwn(definition) || target.kind !== "stdio")
+      return undefined;
     const words = pathsIn(target);
     this.#words += words.length;
     if (this.#words > LIMITS.scriptWords)
-      return { reason: `the project's servers have more than ${LIMITS.scriptWords} words that may be files` };
+      return { reason: `the servers have more than ${LIMITS.scriptWords} words that may be files` };
     const bound: [string, string][] = [];
     for (const word of words) {
-      const content = await this.#contentOf(word, target.cwd);
+      const content = await this.#contentOf(word, target.cwd, base?.folder);
       if (content !== undefined) bound.push([word, content]);
     }
     if (bound.length === 0) return undefined;
     return { names: [...new Set(bound.map(([word]) => word))], hash: sha256(canonical(bound)) };
   }
 
-  /** A text that changes with the file; undefined if the word names no file that the clone decides. */
-  async #contentOf(word: string, cwd = "."): Promise<string | undefined> {
+  /** A text that changes with the file; undefined if the word names no file that the clone or the package decides. */
+  async #contentOf(word: string, cwd = ".", base?: string): Promise<string | undefined> {
     const { platform = process.platform } = this.#facts;
     const { resolve } = pathsOf(platform);
     const folder = resolve(this.#facts.cwd, fillPath(cwd, this.#facts).text);
@@ -235,10 +236,10 @@ class ScriptReader {
       () => false,
     );
     this.#clone ??= cloneOf(this.#facts);
-    const clone = await this.#clone;
-    if (!isThere || clone === undefined) return undefined;
+    const deciding = [await this.#clone, base].filter((one) => one !== undefined);
+    if (!isThere || deciding.length === 0) return undefined;
     const { stops } = await wayTo(file, platform);
-    if (!stops.some((stop) => isWithin(stop, clone, platform))) return undefined;
+    if (!stops.some((stop) => deciding.some((one) => isWithin(stop, one, platform)))) return undefined;
     const real = stops.at(-1) ?? file;
     const read = this.#read.get(real) ?? this.#hash(real);
     this.#read.set(real, read);

@@ -5,17 +5,27 @@
  * Pure, except for `readText`.
  */
 
+import { resolve } from "node:path";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/session.ts";
 import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { withoutBom } from "../../../../src/shared/text/reading.ts";
 import { checkName, isProject, type Origin, parseEntry, type ServerDefinition } from "../entry/definition.ts";
-import { firstOf, kindOf, type Mistake, nearestKey, unknownKeys } from "../entry/mistakes.ts";
+import { escapeVariables, isLate } from "../entry/interpolate.ts";
+import {
+  firstOf,
+  kindOf,
+  type Mistake,
+  mistake,
+  nearestKey,
+  unknownKeys,
+  warning,
+} from "../entry/mistakes.ts";
 import { isOverride, type Override, parseOverride } from "../entry/override.ts";
-import { fileShape, HOSTS, type HostName } from "../entry/schema.ts";
+import { fileShape, IMPORTS, type ImportName } from "../entry/schema.ts";
 import { parseSettings, type Settings } from "../entry/settings.ts";
 import { type ConfigDocument, type ParsedText, type Position, parseJsonc } from "./document.ts";
-import type { ConfigSource } from "./sources.ts";
+import { type ConfigSource, PACKAGES } from "./sources.ts";
 
 const SERVER_KEYS = ["mcpServers", "mcp-servers"] as const;
 const EXAMPLE = '{"mcpServers": {"name": {"command": "..."}}}';
@@ -28,12 +38,21 @@ export type FileEntry = { key: string; at: Position; positions: KeyPositions } &
   | { kind: "override"; name: string; override: Override }
 );
 
+/** A folder that a file names. */
+export interface NamedFolder {
+  /** As written. */
+  path: string;
+  key: string;
+  at: Position;
+}
+
 export interface FileConfig {
   source: ConfigSource;
   entries: FileEntry[];
   settings: Partial<Settings>;
   settingPositions: KeyPositions;
-  imports: HostName[];
+  imports: ImportName[];
+  plugins: NamedFolder[];
   problems: ConfigProblem[];
   /** Nothing of the text could be used, for example because somebody is writing the file. */
   broken: boolean;
@@ -45,6 +64,7 @@ export const emptyFile = (source: ConfigSource): FileConfig => ({
   settings: {},
   settingPositions: {},
   imports: [],
+  plugins: [],
   problems: [],
   broken: false,
 });
@@ -81,12 +101,24 @@ function readEntry(
       problems: toProblems(document, source.file, path, mistakes),
     };
   }
-  const { file, origin } = source;
-  const { definition, mistakes } = parseEntry(name, raw, { file, origin });
+  const { file, origin, base } = source;
+  const inBase = base && isObject(raw) ? withBase(raw, base.folder) : raw;
+  const { definition, mistakes } = parseEntry(name, inBase, { file, origin, ...(base && { base }) });
   return {
     entries: definition ? [{ kind: "server", definition, ...placed(Object.keys(definition.raw)) }] : [],
     problems: toProblems(document, file, path, mistakes),
   };
+}
+
+/** A local server of a folder above runs there, as it does for a session that is opened there. */
+function withBase(raw: Record<string, unknown>, folder: string): Record<string, unknown> {
+  if (typeof raw.command !== "string") return raw;
+  const from = (path: unknown): unknown =>
+    typeof path !== "string" || isLate(path) || path.startsWith("~")
+      ? path
+      : escapeVariables(resolve(folder, path));
+  const { cwd = ".", envFile } = raw;
+  return { ...raw, cwd: from(cwd), ...(envFile === undefined ? {} : { envFile: from(envFile) }) };
 }
 
 function readServers(document: ConfigDocument, root: Record<string, unknown>, config: FileConfig): void {
@@ -117,7 +149,7 @@ function readImports(document: ConfigDocument, root: Record<string, unknown>, co
   const report = (path: string[], severity: Mistake["severity"], message: string, remedy: string): void => {
     config.problems.push(...toProblems(document, file, ["imports"], [{ severity, path, message, remedy }]));
   };
-  const choices = HOSTS.join(", ");
+  const choices = IMPORTS.join(", ");
   if (!Array.isArray(imports)) {
     report([], "error", `expected a list, found ${kindOf(imports)}`, `Write a list of ${choices}.`);
     return;
@@ -132,14 +164,54 @@ function readImports(document: ConfigDocument, root: Record<string, unknown>, co
     return;
   }
   for (const [i, name] of imports.entries()) {
-    const host = HOSTS.find((known) => known === name);
+    const host = IMPORTS.find((known) => known === name);
     if (host) config.imports.push(host);
     else {
-      const near = typeof name === "string" ? nearestKey(name, HOSTS) : undefined;
+      const near = typeof name === "string" ? nearestKey(name, IMPORTS) : undefined;
       const remedy = near ? `Write "${near}".` : `Write one of ${choices}.`;
       report([String(i)], "error", "this is not a program whose servers can be imported", remedy);
     }
   }
+}
+
+const PLUGINS_EXAMPLE = 'Write a list of folders, for example ["~/plugins/database"].';
+
+function readPlugins(document: ConfigDocument, root: Record<string, unknown>, config: FileConfig): void {
+  const { plugins = [] } = root;
+  const { file, origin } = config.source;
+  const mistakes: Mistake[] = [];
+  if (!Array.isArray(plugins))
+    mistakes.push(mistake([], `expected a list, found ${kindOf(plugins)}`, PLUGINS_EXAMPLE));
+  else if (isProject(origin) && plugins.length > 0) {
+    const remedy = "Write plugins into your own mcp.json.";
+    mistakes.push(warning([], "a project's file may not name plugins", remedy));
+  } else {
+    const count = plugins.length.toLocaleString("en");
+    const tooMany = `has ${count} items; the first ${PACKAGES} are used`;
+    if (plugins.length > PACKAGES)
+      mistakes.push(mistake([], tooMany, "Remove plugins that you do not need."));
+    for (const [i, path] of plugins.slice(0, PACKAGES).entries()) {
+      const key = ["plugins", String(i)];
+      if (typeof path === "string" && path.trim() !== "")
+        config.plugins.push({ path, key: key.join("."), at: document.at(key) });
+      else mistakes.push(mistake([String(i)], "expected the path of a folder", PLUGINS_EXAMPLE));
+    }
+  }
+  addAll(config.problems, toProblems(document, file, ["plugins"], mistakes));
+}
+
+/** The object that a text of JSON holds; without one, the problem. Never throws. */
+export function objectIn(
+  text: string,
+  source: ConfigSource,
+): { document: ConfigDocument; root: Record<string, unknown> } | { problem: ConfigProblem } {
+  const { file } = source;
+  const parsed = parseJsonc(withoutBom(text), fileLimits(source).values);
+  if ("problem" in parsed) return { problem: { file, ...parsed.problem } };
+  const { document } = parsed;
+  if (isObject(document.value)) return { document, root: document.value };
+  const [problem] = toProblems(document, file, [], [wrongKind(document.value, "an object")]);
+  return { problem: problem as ConfigProblem };
 }
 
 /** A file of which nothing can be used. */
@@ -185,6 +257,7 @@ export function parseConfigText(
   addAll(config.problems, toProblems(document, file, [], firstOf(document.repeated, givenTwice)));
   readServers(document, root, config);
   readImports(document, root, config);
+  readPlugins(document, root, config);
   if (Object.hasOwn(root, "settings")) {
     const { settings, mistakes } = parseSettings(root.settings);
     config.settings = settings;
@@ -220,7 +293,12 @@ export const fileLimits = ({ origin }: { origin: Origin }): FileLimits => (isPro
 export function tooManyServers(source: { origin: Origin }, given: number): Mistake {
   const most = fileLimits(source).servers;
   const count = (servers: number): string => servers.toLocaleString("en");
-  const whose = isProject(source.origin) ? "a project's file" : "one file";
+  const whose =
+    source.origin === "package"
+      ? "a package's file"
+      : isProject(source.origin)
+        ? "a project's file"
+        : "one file";
   return {
     severity: "error",
     path: [],
@@ -232,7 +310,7 @@ export function tooManyServers(source: { origin: Origin }, given: number): Mista
 /** Characters of each key in a path: a long key of a hostile file would fill the screen and the log. */
 const KEY_CHARS = 100;
 
-const shownKey = (path: readonly string[]): string =>
+export const shownKey = (path: readonly string[]): string =>
   path.map((key) => (key.length > KEY_CHARS ? `${key.slice(0, KEY_CHARS)}...` : key)).join(".");
 
 /** Use it in place of `push(...more)`: a call stack holds only some 100,000 arguments. */

@@ -9,7 +9,7 @@ import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { RegisteredServer } from "../../../../src/shared/protocol/session.ts";
 import { inTime, silenceOf } from "../../../shared/files/file-system.ts";
 import { readRegularText, remedyForUnread, whyUnread } from "../../../shared/files/read-regular.ts";
-import type { Origin } from "../entry/definition.ts";
+import type { Base, Origin } from "../entry/definition.ts";
 import { expandHome, pathsOf } from "../entry/interpolate.ts";
 
 /** Everything that decides which files are read. */
@@ -22,6 +22,8 @@ export interface ConfigFacts {
   configPath?: string | undefined;
   /** Root of the Git worktree around `cwd`, if there is one and a host looks for files up to it. */
   worktree?: string | undefined;
+  /** Folders above `cwd` whose `.mcp.json` counts too, the outermost first. */
+  ancestors?: readonly string[] | undefined;
   /** The session has these servers alone. */
   onlyServers?: readonly string[] | undefined;
   /** `pi.getMcpServers()`. */
@@ -34,6 +36,7 @@ export interface ConfigFacts {
 export interface ConfigSource {
   file: string;
   origin: Origin;
+  base?: Base | undefined;
   /** The user named this very file, so that it must exist. */
   required: boolean;
 }
@@ -51,7 +54,16 @@ export function configSources(facts: Omit<ConfigFacts, "env" | "registered">): C
     [".agents", "mcp.json"],
     [".agents", "mcp", "mcp.json"],
   ].map((path) => ({ file: paths.join(facts.home, ...path), origin: "user" as const, required: false }));
+  const above = (facts.ancestors ?? []).map(
+    (folder): ConfigSource => ({
+      file: paths.join(folder, ".mcp.json"),
+      origin: "project-file",
+      required: false,
+      base: { folder },
+    }),
+  );
   const project: ConfigSource[] = [
+    ...above,
     { file: paths.join(cwd, ".mcp.json"), origin: "project-file", required: false },
     { file: paths.join(cwd, ".pi", "mcp.json"), origin: "project-pi", required: false },
   ];
@@ -62,6 +74,15 @@ export function configSources(facts: Omit<ConfigFacts, "env" | "registered">): C
     ...(facts.projectTrusted ? project.filter(({ file }) => file !== user.file) : []),
   ];
 }
+
+/** Packages of one list of Pi's or Claude Code's, and plugins of one file. */
+export const PACKAGES = 100;
+/** Files of servers that one package names. */
+export const PACKAGE_SERVER_FILES = 10;
+/** Files of all packages and plugins together, which are read at each load, and watched. */
+export const PACKAGE_FILES = 500;
+/** Folders above the session's that may have a `.mcp.json`. */
+export const FOLDERS_ABOVE = 20;
 
 export const cacheFile = (agentDir: string): string => join(agentDir, "mcp-cache.json");
 

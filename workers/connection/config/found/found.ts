@@ -6,10 +6,12 @@ import { createHash } from "node:crypto";
 import type { ConfigProblem } from "../../../../src/shared/protocol/session.ts";
 import { canonical } from "../../../shared/json.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
-import { HOSTS, type HostName } from "../entry/schema.ts";
+import { HOSTS, type HostName, type ImportName } from "../entry/schema.ts";
 import { addAll, brokenFile, fileLimits } from "../files/files.ts";
-import { type ConfigFacts, type ConfigSource, findWorktree, readText } from "../files/sources.ts";
+import { type ConfigFacts, type ConfigSource, findWorktree, readInTime, readText } from "../files/sources.ts";
+import { DIALECTS } from "../hosts/dialects.ts";
 import { hostSources, looksUp, parseHostText } from "../hosts/hosts.ts";
+import type { Loader } from "../packages/loader.ts";
 
 export interface HostFileFound {
   source: ConfigSource;
@@ -18,7 +20,7 @@ export interface HostFileFound {
 }
 
 export interface HostFound {
-  host: HostName;
+  host: ImportName;
   /** Files that exist. */
   files: HostFileFound[];
   problems: ConfigProblem[];
@@ -55,10 +57,37 @@ async function findHost(host: HostName, facts: ConfigFacts): Promise<HostFound |
   return { ...found, files };
 }
 
+/** How people call what can be imported. */
+export const titleOf = (host: ImportName): string =>
+  host === "claude-plugins" ? "Claude Code's plugins" : DIALECTS[host].title;
+
+/** The plugins that Claude Code has installed and enabled; undefined if there are none. Never throws. */
+async function findClaudePlugins(facts: ConfigFacts): Promise<HostFound | undefined> {
+  const loader: Loader = {
+    facts,
+    read: async (source, parse) => {
+      const read = await readInTime(source.file, fileLimits(source).bytes);
+      return read.kind === "text" ? parse(read.text) : { value: undefined, problems: [], broken: false };
+    },
+  };
+  const { readClaudePlugins } = await import("../packages/packages.ts");
+  const read = await readClaudePlugins(loader);
+  const byFile = Map.groupBy(
+    read.flatMap(({ servers }) => servers.map(({ server }) => server)),
+    ({ file }) => file,
+  );
+  const files = [...byFile].map(([file, servers]): HostFileFound => {
+    const source: ConfigSource = { file, origin: "package", required: false };
+    return { source, servers };
+  });
+  const problems = read.flatMap((one) => one.problems);
+  return files.length + problems.length === 0 ? undefined : { host: "claude-plugins", files, problems };
+}
+
 /** All programs of which a file exists. Never throws. */
 export async function findHosts(given: ConfigFacts): Promise<HostFound[]> {
   const facts = { ...given, worktree: HOSTS.some(looksUp) ? await findWorktree(given.cwd) : undefined };
-  const found = await Promise.all(HOSTS.map((host) => findHost(host, facts)));
+  const found = await Promise.all([...HOSTS.map((host) => findHost(host, facts)), findClaudePlugins(facts)]);
   return found.filter((one) => one !== undefined);
 }
 

@@ -33,20 +33,32 @@ interface HostFiles {
 /** A program's variables. `pattern`: global, with the variable as first group. */
 export interface Syntax {
   pattern: RegExp;
+  /** The keys in which variables are filled in; default: all that hold values. */
+  keys?: readonly string[];
   /** A variable may have no brace at its end. */
   isBare?: true;
   /** The value of a variable, or a variable of ours for it. Undefined: the program takes the text literally. */
   fill: (variable: string) => { value: string } | { ours: string } | undefined;
 }
 
-export interface Dialect {
+export interface Dialect extends Format {
   /** How people call the program. */
   title: string;
   files(folders: HostFolders): HostFiles;
-  /** The format of the files; default: JSON with comments. */
-  format?: "toml";
   /** The program looks for files in the folders above the working folder, up to the worktree's root. */
   looksUp?: true;
+}
+
+/** How servers are written in files that are not ours, or that a package brings. */
+export interface Format {
+  /** The format of the files; default: JSON with comments. */
+  format?: "toml";
+  /** Why nothing of a file can be used. */
+  refuses?(root: Data): string | undefined;
+  /** Values mean what they mean in our own files. */
+  isOurs?: true;
+  /** The server's name here; default: as it is written. */
+  name?(written: string): string;
   /** The program merges its files key by key: an entry without a target changes one of an earlier file. */
   mergesEntries?: true;
   /** The objects of servers in a file; later ones win. */
@@ -76,7 +88,7 @@ export const compact = (data: Data): Data =>
 const pick = (entry: Data, ...keys: string[]): Data =>
   Object.fromEntries(keys.map((key) => [key, entry[key]]));
 
-const objectAt = (value: unknown): Data => (isObject(value) ? value : {});
+export const objectAt = (value: unknown): Data => (isObject(value) ? value : {});
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
@@ -230,7 +242,11 @@ function claudeProjects(root: Data, facts: ConfigFacts): [folder: string, entry:
 const seconds = (value: unknown): unknown => (typeof value === "number" ? value * 1_000 : undefined);
 
 /** The working folder and those above it up to the worktree's root, the outermost first. */
-function foldersUp({ cwd, worktree, platform }: ConfigFacts): string[] {
+export function foldersUp({
+  cwd,
+  worktree,
+  platform,
+}: Pick<ConfigFacts, "cwd" | "worktree" | "platform">): string[] {
   const folders = [cwd];
   for (let folder = cwd; worktree !== undefined && folder !== worktree; ) {
     const parent = pathsOf(platform).dirname(folder);

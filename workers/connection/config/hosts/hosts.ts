@@ -10,15 +10,16 @@ import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { withoutBom } from "../../../../src/shared/text/reading.ts";
 import { parseEntry, type ServerDefinition } from "../entry/definition.ts";
 import { escapeVariables, pathsOf } from "../entry/interpolate.ts";
+import { warning } from "../entry/mistakes.ts";
 import type { HostName } from "../entry/schema.ts";
 import { parseJsonc, parseTomlText } from "../files/document.ts";
-import { addAll, brokenFile, fileLimits, tooManyServers, toProblems } from "../files/files.ts";
+import { addAll, brokenFile, fileLimits, shownKey, tooManyServers, toProblems } from "../files/files.ts";
 import type { ConfigFacts, ConfigSource } from "../files/sources.ts";
 import {
   compact,
   type Data,
   DIALECTS,
-  type Dialect,
+  type Format,
   isEnvVariable,
   isVariableName,
   type Syntax,
@@ -68,7 +69,7 @@ const VALUE_KEYS: Record<string, KeyRules> = {
   oauth: { commands: true, home: "neither" },
 };
 
-function rulesOf({ expandsHomeInArgs }: Dialect, key: string): KeyRules | undefined {
+function rulesOf({ expandsHomeInArgs }: Format, key: string): KeyRules | undefined {
   const rules = Object.hasOwn(VALUE_KEYS, key) ? VALUE_KEYS[key] : undefined;
   return rules && expandsHomeInArgs && key === "args" ? { ...rules, home: "both" } : rules;
 }
@@ -125,21 +126,24 @@ function withLiteralStart(text: string, { commands, home }: KeyRules): string {
 }
 
 /** `entry`: in our shape, with the host's values. */
-function translateEntry(dialect: Dialect, entry: Data, facts: ConfigFacts): Data {
-  const syntax = dialect.syntax?.(facts);
+function translateEntry(dialect: Format, entry: Data, facts: ConfigFacts): Data {
+  const written = dialect.syntax?.(facts);
   const translated = Object.entries(entry).map(([key, value]) => {
     const rules = rulesOf(dialect, key);
     if (!rules) return [key, value];
+    const syntax = written?.keys?.includes(key) === false ? undefined : written;
     return [key, mapTexts(value, (text) => withLiteralStart(translateText(text, syntax), rules))];
   });
   return Object.fromEntries(translated);
 }
 
+const NOT_OURS = "Write the server into your own mcp.json.";
+
 /** Without the text behind the colon, which may be long: `${config:...}`. */
 const shown = (variable: string): string => variable.replace(/:.*$/s, ":...");
 
 /** Why an entry, as the host wrote it, cannot be used here. */
-function unusableReason(dialect: Dialect, entry: Data): string | undefined {
+function unusableReason(dialect: Format, entry: Data): string | undefined {
   const reason = dialect.unusable?.(entry);
   if (reason !== undefined) return reason;
   const { command, args, env, environment, cwd, envFile, url, serverUrl, headers, oauth, auth } = entry;
@@ -158,8 +162,9 @@ function unusableReason(dialect: Dialect, entry: Data): string | undefined {
 }
 
 /** An entry in our own shape. If its variable is not set, a header from the environment is not sent. */
-function toOwnEntry(dialect: Dialect, entry: Data, root: Data, facts: ConfigFacts): Data {
-  const own = translateEntry(dialect, dialect.convert(entry, root), facts);
+function toOwnEntry(dialect: Format, entry: Data, root: Data, facts: ConfigFacts): Data {
+  const converted = dialect.convert(entry, root);
+  const own = dialect.isOurs ? converted : translateEntry(dialect, converted, facts);
   const named = dialect.headersFromEnv?.(entry);
   const variables = Object.entries(isObject(named) ? named : {});
   if (variables.length === 0) return compact(own);
@@ -170,8 +175,12 @@ function toOwnEntry(dialect: Dialect, entry: Data, root: Data, facts: ConfigFact
   });
 }
 
+export type Place = Pick<ConfigProblem, "key" | "line" | "column">;
+
 export interface HostFile {
   servers: ServerDefinition[];
+  /** Where each server stands. */
+  places: Map<ServerDefinition, Place>;
   problems: ConfigProblem[];
   broken: boolean;
 }
@@ -180,14 +189,22 @@ export interface HostFile {
  * `before`: servers of the host's files of lower precedence. If the host merges its files key by key, an entry without a
  * target changes one of those. What then runs is trusted as far as the file that holds its command or URL. Never throws.
  */
-export function parseHostText(
+export const parseHostText = (
   text: string,
-  options: { host: HostName; source: ConfigSource; facts: ConfigFacts; before: readonly ServerDefinition[] },
-): HostFile {
-  const { source, facts, before } = options;
-  const { file } = source;
-  const dialect = DIALECTS[options.host];
-  const found: HostFile = { servers: [], problems: [], broken: false };
+  options: { host: HostName } & Omit<ParseOptions, "dialect">,
+): HostFile => parseServers(text, { ...options, dialect: DIALECTS[options.host] });
+
+interface ParseOptions {
+  source: ConfigSource;
+  facts: ConfigFacts;
+  before: readonly ServerDefinition[];
+  dialect: Format;
+}
+
+/** The same for any format. */
+export function parseServers(text: string, { dialect, source, facts, before }: ParseOptions): HostFile {
+  const { file, base: belongsTo } = source;
+  const found: HostFile = { servers: [], places: new Map(), problems: [], broken: false };
   if (text.trim() === "") return found;
   const limits = fileLimits(source);
   const parse = dialect.format === "toml" ? parseTomlText : parseJsonc;
@@ -197,6 +214,11 @@ export function parseHostText(
   const { document } = parsed;
   const root = document.value;
   if (!isObject(root)) return found;
+  const refused = dialect.refuses?.(root);
+  if (refused !== undefined) {
+    const mistake = warning([], refused, NOT_OURS);
+    return { ...found, problems: toProblems(document, file, [], [mistake]) };
+  }
   const disabled = dialect.disabled?.(root, facts);
   const written = dialect
     .groups(root, facts)
@@ -207,7 +229,8 @@ export function parseHostText(
     addAll(found.problems, toProblems(document, file, [], [tooManyServers(source, written.length)]));
   // The last server of a name counts.
   const bases = new Map(before.map((server) => [server.name, server]));
-  for (const { path, name, entry } of written.slice(0, limits.servers)) {
+  for (const { path, name: asWritten, entry } of written.slice(0, limits.servers)) {
+    const name = dialect.name?.(asWritten) ?? asWritten;
     const converted = isObject(entry) ? toOwnEntry(dialect, entry, root, facts) : entry;
     const own = isObject(converted) && disabled?.has(name) ? { ...converted, enabled: false } : converted;
     const changes = dialect.mergesEntries && isObject(own) && !(own.command ?? own.url) ? own : undefined;
@@ -215,20 +238,27 @@ export function parseHostText(
     if (changes && !base) continue;
     const raw = changes && base ? { ...base.raw, ...changes } : own;
     const origin = changes && base?.project ? base.origin : source.origin;
-    const { definition, mistakes } = parseEntry(name, raw, { file, origin });
+    const { definition, mistakes } = parseEntry(name, raw, {
+      file,
+      origin,
+      ...(belongsTo && { base: belongsTo }),
+    });
     const unusable = isObject(entry) ? unusableReason(dialect, entry) : undefined;
     if (definition && unusable === undefined) {
       // A file that is not merged defines the server, and decides.
       const { definedByProject } = (changes && base) ?? definition;
-      found.servers.push({ ...definition, definedByProject });
+      const server = { ...definition, definedByProject };
+      const at = [...path, asWritten];
+      found.servers.push(server);
+      found.places.set(server, { key: shownKey(at), ...document.at(at) });
     }
     const message = `cannot be imported: ${unusable}`;
-    const remedy = "Write the server into your own mcp.json.";
+    const remedy = NOT_OURS;
     const reported = [
       ...(unusable === undefined ? [] : [{ path: [], message, remedy }]),
       ...mistakes.filter(({ severity }) => severity === "error"),
     ].map((mistake) => ({ ...mistake, severity: "warning" as const }));
-    addAll(found.problems, toProblems(document, file, [...path, name], reported));
+    addAll(found.problems, toProblems(document, file, [...path, asWritten], reported));
   }
   return found;
 }

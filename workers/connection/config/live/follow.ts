@@ -310,7 +310,7 @@ const fingerprint = ({ servers, settings, problems, watched }: LoadedConfig): st
 /** Whether the load before could use a file that this load cannot use: perhaps somebody is writing the file. */
 const isSuspect = (now: LoadedConfig, before: LoadedConfig): boolean =>
   now.broken.some((file) => !before.broken.includes(file)) ||
-  [...before.texts.keys()].some((file) => now.files.includes(file) && !now.texts.has(file));
+  [...before.texts.keys()].some((file) => now.reads.has(file) && !now.texts.has(file));
 
 /** Follows the files of `first` until it is closed. */
 export function followConfig(options: LiveOptions) {

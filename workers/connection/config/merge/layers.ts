@@ -41,6 +41,7 @@ function narrowServer(
   // A server that the project only enabled keeps what the user's own file says.
   if (!server.project || server.enabledByProject !== undefined) return { server: narrower, mistakes: [] };
   const mistakes: Mistake[] = [];
+  const isTheirs = (key: keyof Override): boolean => !server.userKeys?.includes(key);
   if (server.oauth !== false) {
     const { plan, left } = withoutUsersOnly(server.oauth);
     narrower.oauth = plan;
@@ -50,26 +51,26 @@ function narrowServer(
   }
   const loosened = (key: string): void =>
     void mistakes.push(warning([key], STRICTER, `Write ${key} into your own mcp.json.`));
-  if (server.approve !== undefined) {
+  if (server.approve !== undefined && isTheirs("approve")) {
     // The user's settings decide about a project's server, and its own entry may add to them.
     Object.assign(narrower, { approve: undefined, approveToo: [server.approve, ...server.approveToo] });
     if (asksLess(server.approve, approvals(settings.approve)[0])) loosened("approve");
   }
-  if (server.shared) {
+  if (server.shared && isTheirs("shared")) {
     narrower.shared = undefined;
     loosened("shared");
   }
-  if (server.inheritEnv !== undefined) {
+  if (server.inheritEnv !== undefined && isTheirs("inheritEnv")) {
     const { value, isLooser } = lessInherited(settings.inheritEnv, server.inheritEnv);
     narrower.inheritEnv = value;
     if (isLooser) loosened("inheritEnv");
   }
-  if (server.sandbox !== undefined) {
+  if (server.sandbox !== undefined && isTheirs("sandbox")) {
     const { value, isLooser } = lessRoom(settings.sandbox, server.sandbox);
     narrower.sandbox = value;
     if (isLooser) loosened("sandbox");
   }
-  if (server.skills !== undefined) {
+  if (server.skills !== undefined && isTheirs("skills")) {
     const own = skillPolicy(settings.skills);
     const { policy, isLooser } = stricterSkills(own, skillPolicy(server.skills, own));
     narrower.skills = asWritten(policy);
@@ -94,6 +95,10 @@ type Asked<K extends keyof Override> = (
 
 /** What a project's override asks for and does not get, by key. `got`: the result of the override. */
 const WIDENED: { readonly [K in keyof Override]: Asked<K> } = {
+  enabled: (wanted, { enabled }) =>
+    wanted && !enabled
+      ? "your own file switches this server off, and only your own file switches it on"
+      : undefined,
   approve: (wanted, { approve }) => (asksLess(wanted, approve) ? STRICTER : undefined),
   lifecycle: (wanted, { lifecycle }) =>
     wanted === lifecycle ? undefined : "a project's file may only let your server run less",
@@ -141,6 +146,8 @@ function wideningMistakes(override: Override, got: ServerDefinition): Mistake[] 
 
 interface Layers {
   registered: readonly RegisteredServer[];
+  /** The servers of packages and plugins, each with a name of its own. */
+  packages?: readonly ServerDefinition[];
   /**
    * The servers of each host, in the order of `imports`. The first host that has a name wins; within a host, the last
    * file.
@@ -286,7 +293,7 @@ function narrowed(servers: Servers, settings: Settings, files: readonly FileConf
 }
 
 /** If there are too many servers, the sources keep theirs in this order. */
-const RANKS: readonly Origin[] = ["user", "extension", "import", "project-pi", "project-file"];
+const RANKS: readonly Origin[] = ["user", "extension", "import", "project-pi", "project-file", "package"];
 
 /** A project's server has the rank of the user's server that it replaces, so that the user's is not lost with it. */
 function rankOf({ origin, replaced }: ServerDefinition): number {
@@ -315,9 +322,10 @@ function bounded(servers: readonly ServerDefinition[]): Pick<Merged, "servers" |
   return { servers: servers.filter((server) => kept.has(server)), problems };
 }
 
-export function mergeLayers({ registered, hosts, files }: Layers): Merged {
+export function mergeLayers({ registered, packages = [], hosts, files }: Layers): Merged {
   const lowest = registeredServers(registered);
-  const servers: Servers = new Map();
+  // A package replaces nothing: whoever else has the name wins.
+  const servers: Servers = new Map(packages.map((definition) => [definition.name, definition]));
   for (const definition of lowest.servers) put(servers, definition);
   for (const definition of mergeHosts(hosts).values()) put(servers, definition);
   const problems = [...lowest.problems];

@@ -10,8 +10,10 @@ import type {
   SessionFacts,
 } from "../../../../src/shared/protocol/session.ts";
 import { isProject, type ServerDefinition } from "../entry/definition.ts";
-import type { HostName } from "../entry/schema.ts";
+import { expandHome, pathsOf } from "../entry/interpolate.ts";
+import type { HostName, ImportName } from "../entry/schema.ts";
 import type { Settings } from "../entry/settings.ts";
+import { endOf, isWithin } from "../env-files/path-stops.ts";
 import {
   addAll,
   brokenFile,
@@ -25,12 +27,17 @@ import {
   type ConfigSource,
   configSources,
   type FileText,
+  FOLDERS_ABOVE,
   findWorktree,
   type ReadFile,
   readInTime,
   readText,
 } from "../files/sources.ts";
+import { foldersUp } from "../hosts/dialects.ts";
 import { type HostFile, hostSources, looksUp, parseHostText } from "../hosts/hosts.ts";
+import type { Loader } from "../packages/loader.ts";
+import type { Packages } from "../packages/packages.ts";
+import { listPackages, type PiPackage } from "../packages/pi-packages.ts";
 import { boundProblems, type Merged, mergeLayers } from "./layers.ts";
 
 export { boundProblems } from "./layers.ts";
@@ -39,14 +46,16 @@ export interface LoadedConfig {
   servers: ServerDefinition[];
   settings: Settings;
   problems: ConfigProblem[];
-  /** Every file that was read or looked for, lowest precedence first. */
+  /** Every file that has servers or would have, lowest precedence first. */
   files: string[];
+  /** Folders above the session's whose `.mcp.json` counts. */
+  ancestors: readonly string[];
   /** The files to watch: none of the project while one of them does not answer, because watching asks it again and again. */
   watched: string[];
   /** The project's files that have not answered yet, with what settles when they do. */
   unanswered: ReadonlyMap<string, Promise<void>>;
   /** Programs that the files import. */
-  imports: HostName[];
+  imports: ImportName[];
   /** Files of which nothing can be used now. */
   broken: string[];
   /** The text of each file when it was last whole. */
@@ -134,21 +143,50 @@ async function readOwn(source: ConfigSource, reading: Reading): Promise<FileConf
   });
 }
 
-async function readHost(host: HostName, reading: Reading): Promise<Omit<HostFile, "broken">> {
+async function readHost(host: HostName, reading: Reading): Promise<Pick<HostFile, "servers" | "problems">> {
   const { facts } = reading;
   const sources = hostSources(host, facts);
   const texts = await Promise.all(sources.map(reading.read));
-  const all: Omit<HostFile, "broken"> = { servers: [], problems: [] };
+  const all: Pick<HostFile, "servers" | "problems"> = { servers: [], problems: [] };
   for (const [i, source] of sources.entries()) {
     const before = [...all.servers];
     const { servers, problems } = withLastGood<HostFile>(texts[i] ?? { kind: "missing" }, source, reading, {
       text: (text) => parseHostText(text, { host, source, facts, before }),
-      failed: ({ problems, broken }) => ({ servers: [], problems, broken }),
+      failed: ({ problems, broken }) => ({ servers: [], places: new Map(), problems, broken }),
     });
     addAll(all.servers, servers);
     addAll(all.problems, problems);
   }
   return all;
+}
+
+/** Reads files of packages as ours are read. */
+const loaderOf = (reading: Reading): Loader => ({
+  facts: reading.facts,
+  read: async (source, parse) =>
+    withLastGood(await reading.read(source), source, reading, {
+      text: parse,
+      failed: ({ problems, broken }) => ({ value: undefined, problems, broken }),
+    }),
+});
+
+/** The folders between the repository's root and the session's, as far as the user's files allow, the outermost first. */
+async function ancestorsOf(facts: ConfigFacts, files: readonly FileConfig[]): Promise<string[]> {
+  const named = files.filter(({ source }) => !isProject(source.origin));
+  const roots = named.findLast(({ settings }) => settings.ancestorConfigRoots)?.settings.ancestorConfigRoots;
+  if (!roots?.length || !facts.projectTrusted) return [];
+  const { resolve } = pathsOf(facts.platform);
+  const worktree = await findWorktree(facts.cwd);
+  const above = foldersUp({ ...facts, worktree }).slice(0, -1);
+  const ends = await Promise.all(roots.map((root) => endOf(resolve(facts.home, expandHome(root, facts)))));
+  const isNamed = async (folder: string): Promise<boolean> => {
+    const end = await endOf(folder);
+    return ends.some((root) => isWithin(end, root, facts.platform));
+  };
+  const kept = await Promise.all(
+    above.slice(-FOLDERS_ABOVE).map(async (folder) => ((await isNamed(folder)) ? [folder] : [])),
+  );
+  return kept.flat();
 }
 
 /** The servers that the session may have. A name that no file defines is a mistake of whoever started the session. */
@@ -165,6 +203,43 @@ function onlyNamed(merged: Merged, names: readonly string[] | undefined): Merged
     }),
   );
   return { ...merged, servers, problems: [...merged.problems, ...problems] };
+}
+
+/** Our own files, lowest precedence first, and the packages that Pi's settings list. */
+async function readOurs(reading: Reading) {
+  const { facts } = reading;
+  const own = configSources(facts);
+  const [first, listed] = await Promise.all([
+    Promise.all(own.map((source) => readOwn(source, reading))),
+    listPackages(loaderOf(reading)),
+  ]);
+  const ancestors = await ancestorsOf(facts, first);
+  const known = new Map(first.map((file) => [file.source.file, file]));
+  const files = await Promise.all(
+    configSources({ ...facts, ancestors }).map(
+      (source) => known.get(source.file) ?? readOwn(source, reading),
+    ),
+  );
+  return { ancestors, files, listed };
+}
+
+const NONE: Packages = { servers: [], problems: [], files: [] };
+
+async function readInstalled(
+  {
+    files,
+    listed,
+    ofClaude,
+  }: { files: readonly FileConfig[]; listed: { packages: PiPackage[] }; ofClaude: boolean },
+  reading: Reading,
+): Promise<Packages> {
+  const plugins = files.flatMap(({ source, plugins }) =>
+    plugins.map((plugin) => ({ ...plugin, file: source.file })),
+  );
+  const { packages } = listed;
+  if (packages.length + plugins.length === 0 && !ofClaude) return NONE;
+  const { readPackages } = await import("../packages/packages.ts");
+  return readPackages({ packages, plugins, ofClaude }, loaderOf(reading));
 }
 
 /**
@@ -190,26 +265,45 @@ export async function loadConfig(
   };
   const texts = new Map<string, string>();
   const reading: Reading = { facts: given, lastTexts: last?.texts ?? new Map(), texts, broken: [], read };
-  const sources = configSources(given);
-  const files = await Promise.all(sources.map((source) => readOwn(source, reading)));
+  const { ancestors, files, listed } = await readOurs(reading);
+  const sources = files.map(({ source }) => source);
   const imports = [...new Set(files.flatMap((file) => file.imports))];
+  const programs = imports.filter((name) => name !== "claude-plugins");
   // Most hosts look into the session's folder only.
-  if (imports.some(looksUp)) reading.facts = { ...given, worktree: await findWorktree(given.cwd) };
+  if (programs.some(looksUp)) reading.facts = { ...given, worktree: await findWorktree(given.cwd) };
   const { facts } = reading;
-  const hosts = await Promise.all(imports.map((host) => readHost(host, reading)));
+  const [hosts, packages] = await Promise.all([
+    Promise.all(programs.map((host) => readHost(host, reading))),
+    readInstalled({ files, listed, ofClaude: programs.length < imports.length }, reading),
+  ]);
   const registered = facts.registered ?? [];
   const merged = onlyNamed(
-    mergeLayers({ registered, hosts: hosts.map(({ servers }) => servers), files }),
+    mergeLayers({
+      registered,
+      packages: packages.servers,
+      hosts: hosts.map(({ servers }) => servers),
+      files,
+    }),
     facts.onlyServers,
   );
-  const hostFiles = imports.flatMap((host) => hostSources(host, facts).map(({ file }) => file));
-  const all = [...new Set([...hostFiles, ...sources.map(({ file }) => file)])];
+  const hostFiles = programs.flatMap((host) => hostSources(host, facts).map(({ file }) => file));
+  const all = [
+    ...new Set([
+      ...hostFiles,
+      ...sources.map(({ file }) => file),
+      ...packages.files.filter((file) => reads.has(file)),
+    ]),
+  ];
+  const watched = [...new Set([...all, ...[...reads.keys()].sort()])];
   return {
     servers: merged.servers,
     settings: merged.settings,
-    problems: boundProblems([...hosts, ...files, merged].flatMap(({ problems }) => problems)),
+    problems: boundProblems(
+      [packages, listed, ...hosts, ...files, merged].flatMap(({ problems }) => problems),
+    ),
     files: all,
-    watched: unanswered.size === 0 ? all : all.filter((file) => !projects.has(file)),
+    ancestors,
+    watched: unanswered.size === 0 ? watched : watched.filter((file) => !projects.has(file)),
     unanswered,
     imports,
     broken: reading.broken,

@@ -5,6 +5,7 @@
  * again. A server that the user's own file disables and a project's file enables needs a consent in any case. Pure.
  */
 
+import { isAbsolute } from "node:path";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { advice } from "../../../shared/commands.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
@@ -64,7 +65,8 @@ type Verdict = { may: "run" } | { may: "ask" } | { may: "never"; reason: string;
 function verdict({ definition, hash }: Asked, { own, elsewhere }: Standing, facts: TrustFacts): Verdict {
   const { origin, enabled, enabledByProject } = definition;
   if (!definition.project) return { may: "run" };
-  if (!facts.projectTrusted) return { may: "never", reason: "the project is not trusted" };
+  if (!facts.projectTrusted && origin !== "package")
+    return { may: "never", reason: "the project is not trusted" };
   if (facts.accepted?.has(hash)) return { may: "run" };
   if (own === "allowed") return { may: "run" };
   const isRefused = own === "refused" || (own === undefined && elsewhere === "refused");
@@ -103,6 +105,13 @@ function questionOf(
   return { reason: `${reason}; make its entry in ${definition.file}, or its envFile, shorter` };
 }
 
+/**
+ * The folder to which a decision is bound: the session's, where the same command is another program than elsewhere. What a
+ * package or a folder above sends to an address, or runs in a folder of its own, is the same everywhere.
+ */
+export const folderOf = ({ base, target }: ServerDefinition, session: string): string =>
+  base && (target.kind === "http" || isAbsolute(target.cwd ?? "")) ? base.folder : session;
+
 /** Decides for every server. A disabled server is allowed, because it does not run. */
 export function decideTrust(
   definitions: readonly ServerDefinition[],
@@ -110,7 +119,7 @@ export function decideTrust(
   facts: TrustFacts,
 ): TrustDecision {
   const standingOf = createRecords(consents);
-  let place: string | undefined;
+  const places = new Map<string, string>();
   const result: TrustDecision = {
     allowed: [],
     pending: [],
@@ -131,7 +140,9 @@ export function decideTrust(
     }
     const seen = isOwn(definition) ? undefined : facts.envFiles?.get(definition);
     // Only here: without a server of the project nothing is hashed, and Node's crypto need not load.
-    place ??= placeOf(facts.folder);
+    const decidedIn = folderOf(definition, facts.folder);
+    const place = places.get(decidedIn) ?? placeOf(decidedIn);
+    places.set(decidedIn, place);
     const bound: Bound = { seen, scripts: facts.scripts?.get(definition) };
     const asked = askedOf(definition, place, bound);
     const decided = verdict(asked, standingOf(asked), facts);

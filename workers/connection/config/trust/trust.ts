@@ -21,6 +21,7 @@ import {
   awaitingConsents,
   consentOf,
   decideTrust,
+  folderOf,
   type TrustDecision,
   type TrustFacts,
 } from "./decide.ts";
@@ -33,14 +34,19 @@ export { describeTarget, isInPlace, leastChars } from "./question.ts";
 /** More decisions than a person looks through. */
 const TOLD = 500;
 
-function decisionsOf(consents: readonly Consent[], here: string): ProjectDecision[] {
+/** `here`: the places of this session's servers. */
+function decisionsOf(consents: readonly Consent[], here: ReadonlySet<string>): ProjectDecision[] {
   const told = consents.flatMap((consent): ProjectDecision[] => {
     const { decision, server, file, decidedAt, place } = consent;
     if (decision === "awaiting") return [];
-    return [{ id: keyOf(consent), server, file, decision, decidedAt, here: place === here }];
+    return [{ id: keyOf(consent), server, file, decision, decidedAt, here: here.has(place) }];
   });
   return told.sort((a, b) => b.decidedAt - a.decidedAt).slice(0, TOLD);
 }
+
+/** The places to which decisions about these servers are bound. */
+const placesOf = (servers: readonly ServerDefinition[], folder: string): ReadonlySet<string> =>
+  new Set([folder, ...servers.map((server) => folderOf(server, folder))].map(placeOf));
 
 export type Consents = Awaited<ReturnType<typeof openConsents>>;
 
@@ -52,6 +58,7 @@ export async function openConsents(session: SessionFacts, log: (problem: string)
   // Without a readable file nobody knows what the user wanted: nothing of the project may start unasked.
   if (store.isUnreadable) accepted ??= new Set();
   const reopened = new Set<string>();
+  let decided: readonly ServerDefinition[] = [];
 
   const decideNow = (
     servers: readonly ServerDefinition[],
@@ -78,8 +85,9 @@ export async function openConsents(session: SessionFacts, log: (problem: string)
     reopened.delete(keyOf(consent));
     const unwritable = await store.add([consent], HOLDS, replaces);
     if (!unwritable) return;
-    const { file, message, remedy } = unwritable;
-    throw new ThreadsError("bad_config", `${file}: ${message}.`, { remedy });
+    throw new ThreadsError("bad_config", `${unwritable.file}: ${unwritable.message}.`, {
+      remedy: unwritable.remedy,
+    });
   };
   const answer = (asked: Asked, decision: "allowed" | "refused"): Promise<void> =>
     remembered(consentOf(asked, decision, Date.now()));
@@ -103,7 +111,7 @@ export async function openConsents(session: SessionFacts, log: (problem: string)
      */
     decide: async (servers: readonly ServerDefinition[]): Promise<TrustDecision> => {
       const now = await lookAtEnvFiles(servers, { env: process.env, home: homedir(), cwd });
-      look = now;
+      [look, decided] = [now, servers];
       const decision = decideNow(servers, now);
       const awaiting = awaitingConsents(decision, store.consents, Date.now());
       if (awaiting.length === 0) return decision;
@@ -125,7 +133,7 @@ export async function openConsents(session: SessionFacts, log: (problem: string)
     answer,
     /** What was decided, the newest first. A record that awaits an answer is no decision. */
     get decisions(): ProjectDecision[] {
-      return decisionsOf(store.consents, placeOf(folder));
+      return decisionsOf(store.consents, placesOf(decided, folder));
     },
     /**
      * The decision becomes a question again. It is not forgotten: a server of which nothing is known could run unasked at the

@@ -3,11 +3,14 @@
  * start. Also decides when the folder in which Pi runs may influence what is started: only if a file of the project
  * defines the server, and never which package npx takes. Must not: know lifecycles.
  */
+import { mkdir } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
+import { reasonOf } from "../../../shared/files/file-system.ts";
+import { PRIVATE_FOLDER } from "../../../shared/files/read-regular.ts";
 import { UNUSED_TIMES } from "../../../shared/pace/pace.ts";
 import { type Command, launchOf } from "../../../shared/programs/launch.ts";
 import { type Launch, type ServerProcess, spawnServer } from "../../../shared/programs/processes.ts";
@@ -114,6 +117,22 @@ async function starterOf(launch: Launch, options: ConnectOptions): Promise<() =>
 export const preload = () => import("./handshake.ts");
 export const preloadShared = () => Promise.all([preload(), import("./shared.ts")]);
 
+/** The folder for data of a plugin's server. Throws `spawn_failed`. */
+async function makeFolder(folder: string, { name: server }: ServerDefinition): Promise<void> {
+  try {
+    await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
+  } catch (error) {
+    throw new ThreadsError(
+      "spawn_failed",
+      `${server}: its folder ${folder} cannot be made: ${reasonOf(error)}.`,
+      {
+        remedy: "Make the folder, or what is in its place go.",
+        data: { server },
+      },
+    );
+  }
+}
+
 /** Throws `ThreadsError`; then it has left nothing running. `isAgain`: the hub has gone in the attempt before. */
 export async function connectStdio(
   target: StdioTarget,
@@ -122,6 +141,8 @@ export async function connectStdio(
 ): Promise<Connection> {
   const { definition, onNote } = options;
   const server = definition.name;
+  const data = definition.base?.data;
+  if (data !== undefined) await makeFolder(data, definition);
   const command = await withoutNpm(commandOf(target, options), options);
   const launch = await inRoom(await launchOf(command, server), target, options);
   await options.standAside?.();

@@ -158,6 +158,7 @@ const usersOnly = <K extends keyof Settings>(key: K, ...values: unknown[]): Deci
 const free = (...values: unknown[]): Decision<Settings> => ({ values, isWider: () => false });
 
 const SETTINGS: Record<keyof typeof settingsShape, Decision<Settings>> = {
+  ancestorConfigRoots: usersOnly("ancestorConfigRoots", ["/"], []),
   captureStats: usersOnly("captureStats", true, false, { path: "/evil" }),
   autoAuth: usersOnly("autoAuth", true),
   tokenStore: usersOnly("tokenStore", "file", "system"),

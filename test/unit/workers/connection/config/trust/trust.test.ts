@@ -143,7 +143,7 @@ describe("a file of the project that a server names", () => {
     const { refused } = await (await openAt(home)).decide([
       definition("a", { command: "node", args }, PROJECT_FILE),
     ]);
-    expect(refused[0]?.reason).toBe("the project's servers have more than 5000 words that may be files");
+    expect(refused[0]?.reason).toBe("the servers have more than 5000 words that may be files");
   });
 });
 

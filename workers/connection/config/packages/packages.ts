@@ -1,0 +1,142 @@
+/**
+ * Owns: the servers of installed packages and plugins: each has the name `<package>__<server>`, is as untrusted as a
+ * clone, and runs only after a yes that is bound to its definition (trust). Of two servers of one name the first counts.
+ * Loaded only if the files of the user or of Pi name any. Must not: search folders, or decide about trust.
+ */
+import { dirname, resolve } from "node:path";
+import type { ConfigProblem } from "../../../../src/shared/protocol/session.ts";
+import type { ServerDefinition } from "../entry/definition.ts";
+import { expandHome } from "../entry/interpolate.ts";
+import { isWithin } from "../env-files/path-stops.ts";
+import type { NamedFolder } from "../files/files.ts";
+import { PACKAGE_FILES } from "../files/sources.ts";
+import type { Format } from "../hosts/dialects.ts";
+import { claudePlugins } from "./claude.ts";
+import {
+  type Loader,
+  packageProblem,
+  type ReadPackage,
+  readServers,
+  realOf,
+  serverNameIn,
+  sourceOf,
+} from "./loader.ts";
+import type { PiPackage } from "./pi-packages.ts";
+import { readPlugin } from "./plugins.ts";
+
+/** The files of a package speak as ours do; only what they say of servers counts. */
+const packageFormat = (prefix: string): Format => ({
+  isOurs: true,
+  name: serverNameIn(prefix),
+  groups: (root) => ["mcpServers", "mcp-servers"].map((key) => ({ path: [key], servers: root[key] })),
+  convert: (entry) => entry,
+});
+
+async function readPiPackage(pack: PiPackage, loader: Loader): Promise<ReadPackage[]> {
+  const { folder: named, prefix, origin, manifest, files } = pack;
+  const folder = (await realOf(named)) ?? named;
+  const base = origin === "package" ? { base: { folder } } : {};
+  return Promise.all(
+    files.map(async ({ path, key, at }): Promise<ReadPackage> => {
+      const report = (message: string): ReadPackage => ({
+        servers: [],
+        problems: [{ ...packageProblem(manifest, { at }, message), key }],
+        files: [manifest],
+        isThere: true,
+      });
+      const file = resolve(folder, path);
+      if (!isWithin(file, folder)) return report("the path leads out of the package");
+      const source = { ...sourceOf(file, origin), ...base };
+      const read = await readServers(folder, { source, format: packageFormat(prefix) }, loader);
+      const found = read.isThere ? read : report(`there is no file ${path.slice(0, 200)} in the package`);
+      return { ...found, files: [manifest, file] };
+    }),
+  );
+}
+
+export type NamedPlugin = NamedFolder & { file: string };
+
+/** `path` starts from the folder of the file that names it. */
+async function readNamedPlugin({ path, key, at, file }: NamedPlugin, loader: Loader): Promise<ReadPackage> {
+  const folder = resolve(dirname(file), expandHome(path.trim(), loader.facts));
+  const real = await realOf(folder);
+  const missing = (message: string, read?: ReadPackage): ReadPackage => ({
+    servers: [],
+    problems: [{ severity: "error", file, ...at, key, message, remedy: "Correct the path, or remove it." }],
+    files: read?.files ?? [],
+    isThere: false,
+  });
+  if (real === undefined) {
+    // Read all the same, so that a plugin that is put there is noticed.
+    await readPlugin({ folder }, loader);
+    return missing("there is no such folder");
+  }
+  const read = await readPlugin({ folder: real }, loader);
+  return read.isThere
+    ? read
+    : missing("no plugin is in this folder: it has neither plugin.json nor .claude-plugin/plugin.json", read);
+}
+
+/** The installed plugins of Claude Code that are enabled. */
+export async function readClaudePlugins(loader: Loader): Promise<ReadPackage[]> {
+  const { plugins, problems } = await claudePlugins(loader);
+  const read = await Promise.all(plugins.map((plugin) => readPlugin(plugin, loader)));
+  return [{ servers: [], problems, files: [], isThere: true }, ...read];
+}
+
+export interface Packages {
+  servers: ServerDefinition[];
+  problems: ConfigProblem[];
+  files: string[];
+}
+
+/** At most `PACKAGE_FILES` files are read at a load: what is beyond is left out, and reported once. */
+function bounded(loader: Loader, problems: ConfigProblem[]): Loader {
+  let left: number = PACKAGE_FILES;
+  return {
+    ...loader,
+    read: async (source, parse) => {
+      if (left-- > 0) return loader.read(source, parse);
+      if (left === -1)
+        problems.push(
+          packageProblem(
+            source.file,
+            {},
+            `packages and plugins have more than ${PACKAGE_FILES} files: this one and others are left out`,
+            "Remove packages that you do not need.",
+          ),
+        );
+      return { value: undefined, problems: [], broken: false };
+    },
+  };
+}
+
+/** Adds up: the packages of Pi, the plugins that the user's files name, those of Claude Code. Never throws. */
+export async function readPackages(
+  wanted: { packages: readonly PiPackage[]; plugins: readonly NamedPlugin[]; ofClaude: boolean },
+  given: Loader,
+): Promise<Packages> {
+  const problems: ConfigProblem[] = [];
+  const loader = bounded(given, problems);
+  const read = await Promise.all([
+    ...wanted.packages.map((one) => readPiPackage(one, loader)),
+    ...wanted.plugins.map((one) => readNamedPlugin(one, loader)),
+    ...(wanted.ofClaude ? [readClaudePlugins(loader)] : []),
+  ]);
+  const servers = new Map<string, ServerDefinition>();
+  const all = read.flat();
+  for (const { server, place } of all.flatMap((one) => one.servers)) {
+    const first = servers.get(server.name);
+    if (!first) servers.set(server.name, server);
+    else
+      problems.push({
+        ...packageProblem(server.file, {}, `${first.file} has a server ${server.name} already, which counts`),
+        ...place,
+      });
+  }
+  return {
+    servers: [...servers.values()],
+    problems: [...all.flatMap((one) => one.problems), ...problems],
+    files: [...new Set(all.flatMap((one) => one.files))],
+  };
+}
