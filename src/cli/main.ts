@@ -23,6 +23,8 @@ import { helpOf, helpText } from "./words/table.ts";
 
 interface Early {
   signal: AbortSignal;
+  /** Takes the signals in place of the end. Set by a command that hands them on. */
+  taker?: (signal: NodeJS.Signals) => void;
   /** Rejects with the failure that ends the command. */
   failed: Promise<never>;
 }
@@ -67,8 +69,10 @@ function watchForEnd(timeout: number | undefined, waitsFor: () => string): Early
     reject(failure);
     controller.abort();
   };
+  const early: Early = { signal: controller.signal, failed };
   for (const [signal, code] of Object.entries(SIGNALS)) {
     process.on(signal, () => {
+      if (early.taker) return early.taker(signal as NodeJS.Signals);
       // The exit hook of the runtime kills what still runs.
       if (controller.signal.aborted) process.exit(code);
       end(new Failure(code, "", { code: "cancelled" }));
@@ -82,7 +86,7 @@ function watchForEnd(timeout: number | undefined, waitsFor: () => string): Early
       end(new Failure(EXIT.timeout, waits === "" ? `${late}.` : `${late}, waiting for ${waits}.`));
     }, timeout).unref();
   }
-  return { signal: controller.signal, failed };
+  return early;
 }
 
 async function readStdin(): Promise<Buffer | undefined> {
@@ -123,7 +127,7 @@ const flushed = (stream: NodeJS.WriteStream): Promise<void> =>
     else stream.write("", () => setImmediate(resolve));
   });
 
-async function run(line: CommandLine, console: Console): Promise<ExitCode> {
+async function run(line: CommandLine, console: Console): Promise<number> {
   const { word, options } = line;
   if (options.version) {
     console.lines([manifest.version]);
@@ -138,7 +142,8 @@ async function run(line: CommandLine, console: Console): Promise<ExitCode> {
   let opened: CliSession | undefined;
   const timeout = timeoutMs(options);
   const endsAtMs = timeout === undefined ? undefined : performance.now() + timeout;
-  const { signal, failed } = watchForEnd(timeout, () => opened?.waitsFor() ?? "");
+  const early = watchForEnd(timeout, () => opened?.waitsFor() ?? "");
+  const { signal, failed } = early;
   const { cwd, config, "trust-project": trustProject } = options;
   const found = findPlace({ cwd, config, trustProject, only: options["mcp-servers"] });
   const place =
@@ -161,8 +166,11 @@ async function run(line: CommandLine, console: Console): Promise<ExitCode> {
       return session;
     },
     stdin: readStdin,
+    takeSignals: (taker) => {
+      early.taker = taker;
+    },
   };
-  let code: ExitCode;
+  let code: number;
   // A worker that has not been asked anything yet does not keep the process alive.
   const alive = setInterval(() => undefined, ALIVE_MS);
   try {
@@ -196,7 +204,7 @@ export async function main(argv: readonly string[] = process.argv.slice(2)): Pro
       quiet: options.quiet,
       noColor: options["no-color"],
     });
-  let code: ExitCode;
+  let code: number;
   try {
     if (argv[0] === "__complete") {
       const place = findPlace({ trustProject: false });

@@ -21,6 +21,7 @@ const CONNECTING: ReadonlySet<ConnectionMethod> = new Set([
   "callTool",
   "reconnect",
   "tryServer",
+  "launchByHand",
   "getPrompt",
   "readResource",
 ]);

@@ -8,7 +8,7 @@ import { expect, test } from "vitest";
 
 const root = join(import.meta.dirname, "..", "..");
 
-test("files of the product that start processes -> there are five, and none uses a bare name", async () => {
+test("files of the product that start processes -> there are six, and none uses a bare name", async () => {
   const starting: string[] = [];
   for (const folder of ["src", "workers"]) {
     for (const name of await readdir(join(root, folder), { recursive: true })) {
@@ -21,6 +21,7 @@ test("files of the product that start processes -> there are five, and none uses
     }
   }
   expect(starting.sort()).toEqual([
+    "src/cli/commands/run.ts",
     "src/runtime/pids.ts",
     "workers/connection/auth/sign-in/browser.ts",
     "workers/connection/config/values/run-command.ts",

@@ -96,6 +96,17 @@ describe("trial", () => {
     },
   );
 
+  test("the settings count for a server that is not written yet: it has their sandbox, or does not run", async () => {
+    const at = await start({}, { settings: { sandbox: { write: ["/is-not-there"] } } });
+    const proposal = { name: "new", entry: marked(at, "echoes.mjs"), project: false };
+    expect((await at.runtime.ask("previewServer", proposal)).line).toContain(
+      "in a sandbox that may write /is-not-there",
+    );
+    const tried = await at.runtime.ask("tryServer", proposal);
+    expect(tried).toMatchObject({ outcome: "failed", error: { code: "spawn_failed" } });
+    expect(pidsOf(at)).toEqual([]);
+  });
+
   test.each<[string, string]>([
     ["exits.mjs", "no licence found"],
     ["garbage.mjs", ""],

@@ -28,6 +28,7 @@ const COMMANDS: Readonly<Record<Exclude<WordName, ActionName>, Load> & { [word i
   import: async () => (await import("./setup.ts")).takeOver,
   "sign-ins": async () => (await import("./sign-ins.ts")).signIns,
   serve: async () => (await import("./serve.ts")).serve,
+  run: async () => (await import("./run.ts")).run,
   login: async () => (await import("./login.ts")).login,
   doctor: async () => (await import("./list.ts")).doctor,
   logs: async () => (await import("./list.ts")).logs,

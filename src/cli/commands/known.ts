@@ -9,7 +9,7 @@ import { serverName } from "../../report/server-name.ts";
 import type { ServerStatus, StatusReport } from "../../shared/protocol/session.ts";
 import { durationText } from "../../shared/text/amounts.ts";
 import type { Console } from "../console/console.ts";
-import { asFailure, EXIT, type ExitCode, Failure, usage } from "../console/failure.ts";
+import { asFailure, EXIT, Failure, usage } from "../console/failure.ts";
 import { failureOf, isTrusted, leftOutServers, type Place } from "../place/place.ts";
 import type { CliSession, Stays } from "../session/session.ts";
 import { didYouMean, type Options } from "../words/parse.ts";
@@ -25,10 +25,12 @@ export interface Context {
   session(stays?: Stays): Promise<CliSession>;
   /** All of stdin up to a limit; undefined if there is more. */
   stdin(): Promise<Buffer | undefined>;
+  /** From now on a signal does not end the command, and goes to `taker`. */
+  takeSignals(taker: (signal: NodeJS.Signals) => void): void;
 }
 
-/** Answers the exit code; a failure is thrown. */
-export type Command = (context: Context) => Promise<ExitCode>;
+/** Answers the exit code, which is one of `EXIT` but for a program that the command runs; a failure is thrown. */
+export type Command = (context: Context) => Promise<number>;
 
 export interface Known {
   catalog: Catalog;

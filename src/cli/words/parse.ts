@@ -29,7 +29,7 @@ export const NO_OPTIONS = {
 };
 
 export type Options = typeof NO_OPTIONS & {
-  [name: string]: boolean | string | undefined;
+  [name: string]: boolean | string | string[] | undefined;
   config?: string;
   cwd?: string;
   timeout?: string;
@@ -105,6 +105,12 @@ class Reader {
 
   #argument(text: string): void {
     if (this.word !== undefined) {
+      if (WORDS[this.word].behindDivider) {
+        throw usage(
+          `${this.word} takes its command behind --: ${JSON.stringify(text)} stands before it.`,
+          `pi-mcp-threads help ${this.word} shows how it is used.`,
+        );
+      }
       if (isUrl(text) && this.#mayNameServer()) this.#takeServer([text]);
       else this.arguments.push(text);
       return;
@@ -160,7 +166,7 @@ class Reader {
     );
   }
 
-  #set({ name, value }: Option, given: string | undefined): void {
+  #set({ name, value, many }: Option, given: string | undefined): void {
     if (value === undefined) {
       if (given !== undefined) throw usage(`--${name} takes no value.`);
       this.options[name] = true;
@@ -168,8 +174,10 @@ class Reader {
     }
     const taken = given ?? this.#rest.shift();
     if (taken === undefined || taken === "") throw usage(`--${name} needs a value: --${name} ${value}`);
-    if (this.options[name] !== undefined) throw usage(`--${name} is given twice.`);
-    this.options[name] = taken;
+    const before = this.options[name];
+    if (many) this.options[name] = [...(Array.isArray(before) ? before : []), taken];
+    else if (before !== undefined) throw usage(`--${name} is given twice.`);
+    else this.options[name] = taken;
   }
 }
 

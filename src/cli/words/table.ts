@@ -10,6 +10,8 @@ export interface Option {
   value?: string;
   /** The values that it takes; absent: any. */
   values?: readonly string[];
+  /** It may be given several times. */
+  many?: true;
   summary: string;
 }
 
@@ -47,6 +49,8 @@ export interface Word {
   examples: readonly string[];
   /** Its server may be an address, or a command between two `--`: one that no file names. */
   takesUnconfigured?: true;
+  /** Its arguments stand behind `--`. */
+  behindDivider?: true;
 }
 
 /** Test: the same as IMPORTS of the worker. */
@@ -325,6 +329,31 @@ const TABLE = {
       "Nobody is asked on the terminal: a server of the project runs only if you have allowed it before.",
     ],
     examples: ["serve", "serve --mcp-servers files,github", "serve --http 8123"],
+  },
+  run: {
+    arguments: [{ name: "command", kind: "rest", required: true, many: true }],
+    behindDivider: true,
+    options: [
+      { name: "sandbox", summary: "run it in a sandbox, as a server with a sandbox runs" },
+      { name: "write", value: "PATH", many: true, summary: "a folder or file that it may write" },
+      {
+        name: "read",
+        value: "PATH",
+        many: true,
+        summary: "what it may read although the sandbox hides it",
+      },
+      { name: "hide", value: "PATH", many: true, summary: "what it may not read either" },
+      { name: "no-network", summary: "without a network" },
+    ],
+    summary: "try a program by hand in the sandbox that a server would get",
+    details: [
+      "The program has this terminal. Its exit code is the command's, and 128 and the number of the signal that ends it.",
+      "--write, --read and --hide may be given several times. Nothing is written into mcp.json.",
+    ],
+    examples: [
+      "run --sandbox -- ls -a ~",
+      "run --sandbox --write ~/notes --no-network -- npx -y @modelcontextprotocol/server-filesystem ~/notes",
+    ],
   },
   login: {
     arguments: [THE_SERVER],

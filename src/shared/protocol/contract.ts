@@ -232,6 +232,11 @@ export interface SetupRequests {
    * the entry has an error, or another trial runs.
    */
   tryServer: { params: person.ProposedServer; value: person.TriedServer };
+  /**
+   * How the command of an entry with a sandbox would be started as a server, for a person who starts it by hand. Its room has been tried.
+   * Throws `bad_config`, and `spawn_failed` if there can be no room.
+   */
+  launchByHand: { params: person.ProposedServer; value: person.Launch };
   /** Throws `bad_config` also if the entry has an error, or the name exists and `replace` is not set. */
   addServer: { params: person.ProposedServer & { replace?: boolean }; value: person.AddedServer };
   /**

@@ -63,6 +63,16 @@ export type TriedServer =
   | { outcome: "needs-sign-in"; tookMs: number }
   | { outcome: "failed"; error: WireError; tookMs: number };
 
+/** Everything that the system needs to start a program. */
+export interface Launch {
+  /** An absolute path. */
+  program: string;
+  args: readonly string[];
+  /** The whole environment. */
+  env: Record<string, string>;
+  cwd: string;
+}
+
 export interface AddedServer {
   file: string;
   /** Why the server does not run although it is written, for example because a later file replaces it. */

@@ -66,6 +66,12 @@ describe("a command line that can be read", () => {
     [[], undefined, [], {}],
     [["call", "s", "--", "t", "--x"], "call", ["s", "t", "--x"], {}],
     [["tools", "--", "--yes"], "tools", ["--yes"], {}],
+    [
+      ["run", "--sandbox", "--write", "a", "--no-network", "--write=b", "--", "x", "--write", "--"],
+      "run",
+      ["x", "--write", "--"],
+      { sandbox: true, write: ["a", "b"], "no-network": true },
+    ],
     [["search", "https://a.example"], "search", ["https://a.example"], {}],
   ])("%j", (argv, word, given, options) => {
     expect(readCommandLine(argv)).toEqual({
@@ -102,6 +108,8 @@ describe("a command line that cannot be read -> what is wrong with it", () => {
     [["list", "--json=1"], "--json takes no value."],
     [["--cwd"], "--cwd needs a value: --cwd DIR"],
     [["--cwd=", "list"], "--cwd needs a value: --cwd DIR"],
+    [["run", "--sandbox", "ls", "--", "a"], 'run takes its command behind --: "ls" stands before it.'],
+    [["run", "--write", ""], "--write needs a value: --write PATH"],
     [["--cwd", "a", "--cwd", "b"], "--cwd is given twice."],
   ])("%j", (argv, message) => {
     expect(refusal(() => readCommandLine(argv))).toContain(message);

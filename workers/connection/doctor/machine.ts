@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { tempBeside } from "../../shared/files/file-system.ts";
 import { PRIVATE_FILE } from "../../shared/files/read-regular.ts";
 import { findHere } from "../../shared/programs/find-program.ts";
-import { killTree, type Launch, spawnServer } from "../../shared/programs/processes.ts";
+import { type Launch, printedBy } from "../../shared/programs/processes.ts";
 import type { Environment } from "../config/entry/interpolate.ts";
 import { hubReport } from "../hub/ask.ts";
 import { lookUp, openSocket, shakeHands } from "../web/reach.ts";
@@ -79,28 +79,8 @@ async function tryToWrite(folder: string): Promise<string | undefined> {
 }
 
 /** What the program prints within `PROBE_MS`: so many bytes of its start. Then it is ended. */
-async function printedBy(launch: Launch, bytes: number, signal: AbortSignal) {
-  const child = spawnServer(launch);
-  const { promise: ended, resolve } = Promise.withResolvers<void>();
-  const stop = (): void => {
-    if (child.pid !== undefined) killTree(child.pid, "SIGKILL");
-    resolve();
-  };
-  const printed = { stdout: "", stderr: "" };
-  for (const name of ["stdout", "stderr"] as const) {
-    child[name].on("data", (chunk: Buffer) => {
-      printed[name] += chunk.toString("latin1").slice(0, bytes - printed[name].length);
-    });
-  }
-  child.stdin.on("error", () => undefined).end();
-  child.once("error", () => resolve());
-  child.once("close", () => resolve());
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(PROBE_MS)]);
-  limit.addEventListener("abort", stop, { once: true });
-  if (limit.aborted) stop();
-  await ended.finally(() => limit.removeEventListener("abort", stop));
-  return printed;
-}
+const printed = (launch: Launch, bytes: number, signal: AbortSignal) =>
+  printedBy(launch, bytes, AbortSignal.any([signal, AbortSignal.timeout(PROBE_MS)]));
 
 const VERSION_CHARS = 40;
 
@@ -111,7 +91,7 @@ async function versionOf(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const launch = { program, args: ["--version"], env, cwd: dirname(program) };
-  const { stdout } = await printedBy(launch, VERSION_CHARS, signal);
+  const { stdout } = await printed(launch, VERSION_CHARS, signal);
   return stdout.split(/\r?\n/, 1)[0] || undefined;
 }
 
@@ -130,7 +110,7 @@ export const thisMachine = (facts: MachineFacts) => ({
   findProgram: findHere,
   kindOf,
   versionOf,
-  printedBy,
+  printedBy: printed,
   lookAt,
   list,
   tryToWrite,

@@ -156,7 +156,7 @@ export interface RoomPlace {
 export const noRoom = (server: string, what: string, remedy: string): ThreadsError =>
   new ThreadsError("spawn_failed", `${server}: its sandbox cannot be made: ${what}.`, {
     remedy,
-    data: { server },
+    data: { server, reason: "sandbox" },
   });
 
 /** The paths that there are, each with what becomes of it. */
@@ -187,7 +187,10 @@ export async function planRoom(
   for (const made of [data, ...(temp.startsWith(data) ? [temp] : [])])
     await mkdir(made, { recursive: true, mode: PRIVATE_FOLDER });
   const nothing = join(agentDir, ROOMS_FOLDER, "nothing");
-  await writeFile(nothing, "", { flag: "a", mode: 0o444 });
+  // Its owner could not open it for writing a second time.
+  await writeFile(nothing, "", { flag: "wx", mode: 0o444 }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "EEXIST") throw error;
+  });
   // Whoever may write the home folder decides what the person's next shell runs.
   const { base } = definition;
   // A plugin's own folder, and one above the session's, is where its server runs anyway, and not what the entry asks for.

@@ -5,7 +5,7 @@
 import { basename } from "node:path";
 import type { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { findHere, SYSTEM_FOLDERS } from "../../shared/programs/find-program.ts";
-import type { Launch } from "../../shared/programs/processes.ts";
+import { type Launch, printedBy } from "../../shared/programs/processes.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { Sandbox } from "../config/entry/sandbox.ts";
 import { bwrapFailure, linuxLaunch } from "./linux.ts";
@@ -63,4 +63,24 @@ export async function roomLaunch(
 export function explainRoom(server: string, stderr: string): ThreadsError | undefined {
   const found = bwrapFailure(stderr);
   return found && noRoom(server, `bwrap: ${found.what}`, found.remedy);
+}
+
+const PRINTED_BYTES = 64 * 1024;
+const TRY_MS = 3_000;
+
+/** Tries the room of a launch without starting its program. Rejects with `spawn_failed` if there can be none. */
+export async function tryRoom(
+  made: Launch,
+  of: Pick<Launch, "args">,
+  server: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const around = made.args.slice(0, made.args.length - of.args.length - 1);
+  const shell = { ...made, args: [...around, "/bin/sh", "-c", "echo done"] };
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(TRY_MS)]);
+  const { stdout, stderr } = await printedBy(shell, PRINTED_BYTES, limit);
+  if (stdout !== "done\n")
+    throw (
+      explainRoom(server, stderr) ?? noRoom(server, "a shell in it did not answer", "Run doctor to see more.")
+    );
 }

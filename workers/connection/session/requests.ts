@@ -103,7 +103,7 @@ export function createSessionRequests(parts: SessionParts): Omit<SessionRequests
     },
     ...signIns,
     ...createPanelRequests(parts),
-    ...createSetupRequests({ started, supervisor }),
+    ...createSetupRequests({ started, supervisor, emit }),
     ...createPromptRequests({ started, supervisor, results }),
     ...createResourceRequests({ started, supervisor, results }),
     diagnose: createDiagnose(parts),

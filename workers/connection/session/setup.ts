@@ -3,7 +3,7 @@
  * other programs have configured. What is written is applied like any edit.
  */
 
-import type { SetupRequests } from "../../../src/shared/protocol/contract.ts";
+import type { SetupRequests, WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type {
@@ -12,6 +12,7 @@ import type {
   FoundFile,
   FoundImports,
   FoundServer,
+  Launch,
   ProposedServer,
   RemovedServer,
   ServerPreview,
@@ -34,10 +35,12 @@ import {
 import { editAdded, editImports, editRemoved, type NewEntry, namesIn } from "../config/edit/entries.ts";
 import { keepValue } from "../config/edit/keep-value.ts";
 import { type Origin, parseEntry, type ServerDefinition, transportOf } from "../config/entry/definition.ts";
+import { sandboxOf } from "../config/entry/sandbox.ts";
 import { IMPORTS } from "../config/entry/schema.ts";
 import { parseConfigText } from "../config/files/files.ts";
-import { type ConfigSource, configSources } from "../config/files/sources.ts";
+import { type ConfigSource, configSources, npxCacheFile } from "../config/files/sources.ts";
 import { findHosts, foundId, type HostFound, titleOf } from "../config/found/found.ts";
+import { underSettings } from "../config/merge/layers.ts";
 import { boundProblems } from "../config/merge/merge.ts";
 import { describeTarget, leastChars } from "../config/trust/trust.ts";
 import { missingVariables } from "../config/values/missing.ts";
@@ -106,7 +109,11 @@ function parseProposed({ name, entry, project }: ProposedServer, running: Runnin
     }),
   );
   const isError = ({ severity }: EntryMistake): boolean => severity === "error";
-  return { file, definition, mistakes: told.sort((a, b) => Number(isError(b)) - Number(isError(a))) };
+  return {
+    file,
+    definition: definition && underSettings(definition, running.now.settings),
+    mistakes: told.sort((a, b) => Number(isError(b)) - Number(isError(a))),
+  };
 }
 
 /** The definition. Throws `bad_config` with the first mistake. */
@@ -346,6 +353,7 @@ type SetupHandlers = Pick<SessionRequests, keyof SetupRequests>;
 interface SetupParts {
   started: Promise<RunningConfiguration>;
   supervisor: Pick<Supervisor, "servers" | "tryServer">;
+  emit: (event: WorkerEvent) => void;
 }
 
 /** Why the server that was written does not run; undefined if it may. */
@@ -459,7 +467,31 @@ async function removeServer(
   return { file: real, ...(also.length === 0 ? {} : { also }) };
 }
 
-export function createSetupRequests({ started, supervisor }: SetupParts): SetupHandlers {
+/** What the program's process would be as a server of this definition. Rejects with `spawn_failed` if there can be no room. */
+async function byHand(
+  definition: ServerDefinition,
+  { facts: { agentDir, cwd } }: RunningConfiguration,
+  emit: SetupParts["emit"],
+  signal: AbortSignal,
+): Promise<Launch> {
+  const { name: server, target } = definition;
+  if (target.kind !== "stdio" || sandboxOf(definition.sandbox) === undefined)
+    throw new ThreadsError("bad_config", "Only a command with a sandbox is run by hand.");
+  const { launchOfServer } = await import("../transports/stdio/stdio.ts");
+  return launchOfServer(target, {
+    definition,
+    cwd,
+    npxCacheFile: npxCacheFile(agentDir),
+    signal,
+    triesRoom: true,
+    onSpawn: (pid) => emit({ type: "spawned", pid, server }),
+    onExit: (pid) => emit({ type: "exited", pid, server }),
+    onNote: (text) => emit({ type: "notice", text: `${server} ${text}`, level: "info" }),
+    onWait: (waits) => emit({ type: "trying", server, ...(waits === undefined ? {} : { waits }) }),
+  });
+}
+
+export function createSetupRequests({ started, supervisor, emit }: SetupParts): SetupHandlers {
   let open: { signal: AbortSignal; ended: Promise<unknown> } | undefined;
   return {
     previewServer: async (proposal) => previewServer(proposal, await started),
@@ -484,6 +516,11 @@ export function createSetupRequests({ started, supervisor }: SetupParts): SetupH
       } finally {
         open = undefined;
       }
+    },
+    launchByHand: async (proposal, signal) => {
+      const running = await started;
+      const definition = checkedDefinition(parseProposed(proposal, running), proposal.name);
+      return byHand(definition, running, emit, signal);
     },
     addServer: async (proposal) => addServer(proposal, await started, supervisor),
     keepValue: async (value) => keepValue((await started).facts.agentDir, value),

@@ -20,8 +20,11 @@ import {
   straysOf,
   systemProgram,
 } from "../../../src/shared/process/strays.ts";
+import type { Launch } from "../../../src/shared/protocol/person.ts";
 import type { Sharing } from "../../../src/shared/protocol/session.ts";
 import type { Leave } from "../pace/pace.ts";
+
+export type { Launch };
 
 /** A child process, or the use of a process that sessions share: its events are those of Node's `ChildProcess`. */
 export interface ServerProcess extends EventEmitter {
@@ -44,16 +47,6 @@ export const systemShell = (): string => {
   if (onWindows) return commandShell(process.env);
   return process.platform === "android" ? "/system/bin/sh" : "/bin/sh";
 };
-
-/** Everything that the system needs to start a process. */
-export interface Launch {
-  /** An absolute path. */
-  program: string;
-  args: readonly string[];
-  /** The whole environment. */
-  env: Record<string, string>;
-  cwd: string;
-}
 
 /** Throws what Node refuses without an event, such as an environment that is too long for the system. */
 export function spawnServer({ program, args, env, cwd }: Launch): ServerProcess {
@@ -96,6 +89,29 @@ export function killTree(pid: number, signal: "SIGTERM" | "SIGKILL"): Killed {
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === "ESRCH" ? "gone" : "refused";
   }
+}
+
+/** What the program prints, so many bytes of its start, until it or `signal` ends it. */
+export async function printedBy(launch: Launch, bytes: number, signal: AbortSignal) {
+  const child = spawnServer(launch);
+  const { promise: ended, resolve } = Promise.withResolvers<void>();
+  const stop = (): void => {
+    if (child.pid !== undefined) killTree(child.pid, "SIGKILL");
+    resolve();
+  };
+  const printed = { stdout: "", stderr: "" };
+  for (const name of ["stdout", "stderr"] as const) {
+    child[name].on("data", (chunk: Buffer) => {
+      printed[name] += chunk.toString("latin1").slice(0, bytes - printed[name].length);
+    });
+  }
+  child.stdin.on("error", () => undefined).end();
+  child.once("error", () => resolve());
+  child.once("close", () => resolve());
+  signal.addEventListener("abort", stop, { once: true });
+  if (signal.aborted) stop();
+  await ended.finally(() => signal.removeEventListener("abort", stop));
+  return printed;
 }
 
 const PS = "/bin/ps";

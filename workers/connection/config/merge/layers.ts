@@ -266,6 +266,10 @@ function withSettings(server: ServerDefinition, settings: Settings): ServerDefin
   };
 }
 
+/** A server that no file has yet, as it would be if one had it. */
+export const underSettings = (server: ServerDefinition, settings: Settings): ServerDefinition =>
+  withSettings(narrowServer(server, settings).server, settings);
+
 /** Servers as they are after all files. A mistake is reported at the entry of the last file that defines the server. */
 function narrowed(servers: Servers, settings: Settings, files: readonly FileConfig[]): Merged {
   const merged: Merged = { servers: [], settings, problems: [] };

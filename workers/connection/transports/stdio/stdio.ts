@@ -47,7 +47,7 @@ function projectVariables({ cwd, roots }: Pick<ConnectOptions, "cwd" | "roots">)
 }
 
 /** The command with the whole environment of its process. */
-function commandOf(target: StdioTarget, options: ConnectOptions): Command {
+function commandOf(target: StdioTarget, options: LaunchOptions): Command {
   const { definition, cwd: session, onNote, hub } = options;
   const { platform } = process;
   const cwd = target.cwd ?? session;
@@ -65,7 +65,7 @@ function commandOf(target: StdioTarget, options: ConnectOptions): Command {
 }
 
 /** The command without npm as the server's parent, if it is certain what npm would start. */
-async function withoutNpm(command: Command, options: ConnectOptions): Promise<Command> {
+async function withoutNpm(command: Command, options: LaunchOptions): Promise<Command> {
   const { definition, npxCacheFile, signal } = options;
   // The person said yes to the published package, which a clone's node_modules or .npmrc would replace unseen.
   const isNeutral = command.isIndependent || definition.definedByProject;
@@ -82,13 +82,39 @@ async function withoutNpm(command: Command, options: ConnectOptions): Promise<Co
 }
 
 /** The launch as it is for a server without a sandbox. Throws `spawn_failed` if its room cannot be made. */
-async function inRoom(launch: Launch, target: StdioTarget, options: ConnectOptions): Promise<Launch> {
+async function inRoom(launch: Launch, target: StdioTarget, options: LaunchOptions): Promise<Launch> {
   const { definition, cwd: session, npxCacheFile } = options;
   const sandbox = sandboxOf(definition.sandbox);
   if (sandbox === undefined) return launch;
-  const { roomLaunch } = await import("../../room/room.ts");
+  const { roomLaunch, tryRoom } = await import("../../room/room.ts");
   const place = { agentDir: dirname(npxCacheFile), session, home: homedir(), own: target.env };
-  return (await roomLaunch(launch, definition, sandbox, place)).launch;
+  const made = await roomLaunch(launch, definition, sandbox, place);
+  if (options.triesRoom) await tryRoom(made.launch, launch, definition.name, options.signal);
+  return made.launch;
+}
+
+/** What of the options a launch needs. */
+type LaunchOptions = Pick<
+  ConnectOptions,
+  | "definition"
+  | "cwd"
+  | "npxCacheFile"
+  | "signal"
+  | "onNote"
+  | "onWait"
+  | "onSpawn"
+  | "onExit"
+  | "roots"
+  | "hub"
+> & {
+  /** Whether a room is tried before it is answered: nobody reads what its program says. */
+  triesRoom?: true;
+};
+
+/** How the server's process is started, in its room if it has one. Throws `ThreadsError`. */
+export async function launchOfServer(target: StdioTarget, options: LaunchOptions): Promise<Launch> {
+  const command = await withoutNpm(commandOf(target, options), options);
+  return inRoom(await launchOf(command, options.definition.name), target, options);
 }
 
 const stoppedEarly = ({ name }: ServerDefinition): ThreadsError =>
@@ -143,8 +169,7 @@ export async function connectStdio(
   const server = definition.name;
   const data = definition.base?.data;
   if (data !== undefined) await makeFolder(data, definition);
-  const command = await withoutNpm(commandOf(target, options), options);
-  const launch = await inRoom(await launchOf(command, server), target, options);
+  const launch = await launchOfServer(target, options);
   await options.standAside?.();
   await spawnTurn();
   if (options.signal.aborted) throw stoppedEarly(definition);
