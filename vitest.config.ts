@@ -17,7 +17,7 @@ if (!hasTmux) process.stderr.write("No tmux here: test/e2e/*terminal.test.ts do 
 /** Sandboxes on Linux are tried for real, with a tool that the tests do not bring along either. */
 const hasBwrap =
   spawnSync("bwrap", ["--ro-bind", "/", "/", "--unshare-pid", "--proc", "/proc", "true"]).status === 0;
-const SANDBOXES = ["test/worker/room.test.ts", "test/worker/rooms.test.ts"];
+const SANDBOXES = ["test/worker/room.test.ts", "test/worker/rooms.test.ts", "test/cli/room.test.ts"];
 if (!hasBwrap) process.stderr.write(`No bubblewrap works here: ${SANDBOXES.join(", ")} do not run.\n`);
 
 /** The system's credential store is a stand-in in most tests; a real one needs these programs. */
@@ -131,7 +131,10 @@ export default defineConfig({
       },
       realProject("pi", {
         include: folders("hostile", "e2e", "cli"),
-        exclude: hasTmux ? [] : ["test/e2e/*terminal.test.ts", "test/cli/terminal.test.ts"],
+        exclude: [
+          ...(hasTmux ? [] : ["test/e2e/*terminal.test.ts", "test/cli/terminal.test.ts"]),
+          ...(hasBwrap ? [] : SANDBOXES),
+        ],
       }),
       realProject("threads", {
         include: folders("conformance", "oauth", "worker"),

@@ -24,6 +24,8 @@ export interface RunOptions {
   env?: Readonly<Record<string, string | undefined>>;
   /** Arguments of Node before the command's file. */
   node?: readonly string[];
+  /** A program and its arguments that run Node with the command. */
+  within?: readonly string[];
 }
 
 export interface Running {
@@ -33,7 +35,9 @@ export interface Running {
 }
 
 export function startCli(home: PiHome, args: readonly string[], options: RunOptions = {}): Running {
-  const child = spawn(process.execPath, [ROOM_AT_START, ...(options.node ?? []), CLI, ...args], {
+  const node = [process.execPath, ROOM_AT_START, ...(options.node ?? []), CLI, ...args];
+  const [program = "", ...words] = [...(options.within ?? []), ...node];
+  const child = spawn(program, words, {
     cwd: home.cwd,
     env: home.env(options.env),
   });

@@ -8,9 +8,10 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { ServerDefinition } from "../../workers/connection/config/entry/definition.ts";
 import { sandboxOf, type WrittenSandbox } from "../../workers/connection/config/entry/sandbox.ts";
+import { LEADING_TO_PRIVATE } from "../../workers/connection/room/plan.ts";
 import { explainRoom, roomLaunch } from "../../workers/connection/room/room.ts";
 import type { Launch } from "../../workers/shared/programs/processes.ts";
 import { spawnServer } from "../../workers/shared/programs/processes.ts";
@@ -21,6 +22,12 @@ const isRoot = process.getuid?.() === 0;
 /** As whom the program runs: a plain user needs a user namespace, root has none. */
 const USERS = isRoot ? (["root", "a plain user"] as const) : (["a plain user"] as const);
 type User = (typeof USERS)[number];
+
+beforeEach(() => {
+  // What hides in the environment of the tests' own user can be another user's, as whom a row runs.
+  for (const name of [...LEADING_TO_PRIVATE, "XDG_CONFIG_HOME", "XDG_DATA_HOME"]) vi.stubEnv(name, undefined);
+  return () => vi.unstubAllEnvs();
+});
 
 interface Place {
   base: string;
@@ -281,6 +288,19 @@ describe.each(USERS)("in a sandbox, as %s", (user) => {
       expect(await run(launchOf(tried, place), user, place)).toMatch(outside ?? GOT);
   });
 
+  test("private places that variables have moved", async () => {
+    const place = await createPlace();
+    const { home } = place;
+    await mkdir(join(home, "conf", "gh"), { recursive: true });
+    const files = ["conf/gh/hosts.yml", "kube-a", "kube-b", "plain"].map((file) => join(home, file));
+    for (const file of files) await writeFile(file, "the secret");
+    vi.stubEnv("XDG_CONFIG_HOME", join(home, "conf"));
+    vi.stubEnv("KUBECONFIG", [files[1], files[2], "relative"].join(":"));
+    vi.stubEnv("CODEX_HOME", home);
+    const code = `return ${JSON.stringify(files)}.map((file) => { try { return fs.readFileSync(file, "utf8") } catch ({ code }) { return code } }).join()`;
+    expect(await run(await inRoom({ code }, place), user, place)).toBe("got: ENOENT,,,the secret");
+  });
+
   test("the network, names, and sockets of the user", async () => {
     const place = await createPlace();
     const path = join(place.home, "agent.sock");
@@ -337,6 +357,76 @@ describe.each(USERS)("in a sandbox, as %s", (user) => {
     const last = await beaten();
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect(await beaten()).toBeLessThanOrEqual(last + 1);
+  });
+});
+
+/** What a server does in one start -> what it then tries in the next one. Without the rule it would get the secret. */
+const PLANTED: [what: string, more: Omit<Try, "code">, first: string, then: string, inside: RegExp][] = [
+  [
+    "a link where other programs look, to a hidden folder",
+    { entry: { cwd: "." } },
+    `fs.symlinkSync(home + "/.ssh", ".vscode")`,
+    `return fs.readFileSync(home + "/.ssh/id", "utf8")`,
+    REFUSED,
+  ],
+  [
+    "a link in place of its working folder, which lies in a writable one",
+    { entry: { cwd: "../home/notes/work" }, sandbox: { write: ["~/notes"] } },
+    `process.chdir("/"); fs.renameSync(home + "/notes/work", home + "/notes/old"); fs.symlinkSync(home + "/.ssh", home + "/notes/work")`,
+    // A hidden folder is an empty one of its own.
+    `return fs.existsSync(home + "/.ssh/id")`,
+    /^got: false$/,
+  ],
+  [
+    "a link in place of what it may write, which lies in a writable folder",
+    { sandbox: { write: ["~/notes", "~/notes/work"] } },
+    `fs.renameSync(home + "/notes/work", home + "/notes/old"); fs.symlinkSync(home + "/.ssh", home + "/notes/work")`,
+    // A hidden folder is an empty one of its own.
+    `return fs.existsSync(home + "/.ssh/id")`,
+    /^got: false$/,
+  ],
+  [
+    "a link in place of what it may read, which lies in a writable folder",
+    { sandbox: { write: ["~/notes"], read: ["~/notes/work"] } },
+    `fs.renameSync(home + "/notes/work", home + "/notes/old"); fs.symlinkSync(home + "/.ssh", home + "/notes/work")`,
+    `return fs.readFileSync(home + "/.ssh/id", "utf8")`,
+    REFUSED,
+  ],
+  [
+    "another name for the folder above a hidden one",
+    { sandbox: { write: ["~/notes"], hide: ["~/notes/work/secrets"] } },
+    `fs.renameSync(home + "/notes/work", home + "/notes/other")`,
+    `return fs.readFileSync(home + "/notes/other/secrets/key", "utf8")`,
+    REFUSED,
+  ],
+  [
+    "another name for the folder above a private one of the home folder",
+    { sandbox: { write: ["~"] } },
+    `fs.renameSync(home + "/.config", home + "/config")`,
+    `return fs.readFileSync(home + "/config/gh/hosts.yml", "utf8")`,
+    REFUSED,
+  ],
+  [
+    "a repository's folder of its own in place of the one whose hooks it may not write",
+    { entry: { cwd: "." } },
+    `fs.renameSync(".git", "git"); fs.mkdirSync(".git/hooks", { recursive: true }); fs.writeFileSync(".git/hooks/pre-commit", "evil")`,
+    `return fs.readFileSync(".git/hooks/pre-commit", "utf8")`,
+    REFUSED,
+  ],
+];
+
+describe.each(USERS)("what a server leaves for its next start, as %s", (user) => {
+  test.each(PLANTED)("%s", async (_what, more, first, then, inside) => {
+    const place = await createPlace();
+    await mkdir(join(place.home, "notes", "work", "secrets"), { recursive: true });
+    await writeFile(join(place.home, "notes", "work", "secrets", "key"), "the secret");
+    await writeFile(join(place.home, ".config", "gh", "hosts.yml"), "the secret");
+    for (const code of [first, then]) {
+      // A room that cannot be made any more is as good as one that holds.
+      const launch = await inRoom({ ...more, code }, place).catch(({ message }: Error) => message);
+      const said = typeof launch === "string" ? `refused: ${launch}` : await run(launch, user, place);
+      if (code === then) expect(said).toMatch(inside);
+    }
   });
 });
 

@@ -2,7 +2,7 @@
  * The sandbox of the named server, tried from inside: a shell in the same room says what it can read, write and reach. Nothing
  * of the server runs for that.
  */
-
+import { join, sep } from "node:path";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import type { Finding } from "../../../src/shared/protocol/person.ts";
 import { counted } from "../../../src/shared/text/amounts.ts";
@@ -13,7 +13,10 @@ import type { Plan } from "../room/plan.ts";
 import { explainRoom, roomLaunch } from "../room/room.ts";
 import type { DoctorInput, Examined } from "./check.ts";
 
-/** Each path is an argument. Says `hidden <n>` for one that is empty or closed, `written <n>`, and whether there is a network. */
+/**
+ * Each path is an argument. Says `seen <n>` for a file with text and `seen <n> <name>` for what a folder holds, `written <n>`, and
+ * whether there is a network.
+ */
 const LOOK = `
 for path do
   at=$((at + 1))
@@ -21,7 +24,7 @@ for path do
   if [ -n "$writes" ]; then
     (: > "$path/.doctor-$$") 2>/dev/null && rm -f "$path/.doctor-$$" && echo "written $at"
   elif [ -d "$path" ]; then
-    [ -n "$(ls -A "$path" 2>/dev/null)" ] && echo "seen $at"
+    ls -A "$path" 2>/dev/null | head -n 50 | while IFS= read -r name; do echo "seen $at $name"; done
   elif [ -s "$path" ] && [ -r "$path" ]; then echo "seen $at"
   fi
 done
@@ -31,18 +34,29 @@ echo done`;
 const PRINTED_BYTES = 64 * 1024;
 const PATHS = 500;
 
-const numbersOf = (printed: string, word: string): number[] =>
-  [...printed.matchAll(new RegExp(`^${word} (\\d+)$`, "gm"))].map(([, number]) => Number(number));
+const linesOf = (printed: string, word: string): [number: number, name: string][] =>
+  [...printed.matchAll(new RegExp(`^${word} (\\d+)(?: (.+))?$`, "gm"))].map(([, at, name = ""]) => [
+    Number(at) - 1,
+    name,
+  ]);
+
+/** Whether the name in a hidden folder is of the room itself, which shows something below it. */
+const isShown = ({ rules }: Plan, folder: string, name: string): boolean =>
+  name !== "" &&
+  rules.some(({ path }) => path === join(folder, name) || path.startsWith(join(folder, name, sep)));
 
 /** What the rules promise and the room does not keep, and what holds. */
 function judge(server: string, plan: Plan, { hidden, written }: Looked, printed: string): Finding {
-  const seen = numbersOf(printed, "seen").map((number) => hidden[number - 1] ?? "");
+  const seen = linesOf(printed, "seen").flatMap(([at, name]) => {
+    const path = hidden[at] ?? "";
+    return isShown(plan, path, name) ? [] : [path];
+  });
   const about = { id: "sandbox", server } as const;
   if (seen.length > 0) {
     const title = `From inside its sandbox, ${seen[0]} can be read, which should be hidden.`;
     return { ...about, severity: "error", title, remedy: "Switch the server off, and tell the maintainers." };
   }
-  const at = numbersOf(printed, "written").map((number) => written[number - 1] ?? "");
+  const at = linesOf(printed, "written").map(([number]) => written[number] ?? "");
   const network = !plan.network ? "no network" : "a network";
   return {
     ...about,
@@ -73,7 +87,7 @@ async function tryRoom(
   const place = { agentDir, session: machine.cwd, home: machine.home, own: {} };
   const made = await roomLaunch({ program: "/bin/sh", args: [], env, cwd }, definition, room, place);
   const ruled = (effects: readonly string[]): string[] =>
-    made.plan.rules.filter(({ effect }) => effects.includes(effect)).map(({ path }) => path);
+    made.plan.rules.filter(({ effect, isPin }) => effects.includes(effect) && !isPin).map(({ path }) => path);
   const hidden = ruled(["empty", "closed"])
     .filter((path) => path !== made.plan.temp)
     .slice(0, PATHS);

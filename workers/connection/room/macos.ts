@@ -10,9 +10,11 @@ export const SANDBOX_EXEC = "/usr/bin/sandbox-exec";
 /** A path as a string of the profile's language, which is that of TinyScheme. */
 const quoted = (path: string): string => `"${path.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
 
-function linesOf({ path, effect }: Rule): string[] {
+function linesOf({ path, effect, isPin }: Rule): string[] {
   const at = `(subpath ${quoted(path)})`;
-  if (effect === "write") return [`(allow file-read* file-write* ${at})`];
+  // A rule counts for a path, and what had another name would be under no rule.
+  const pin = `(deny file-write-unlink (literal ${quoted(path)}))`;
+  if (effect === "write") return isPin ? [pin] : [`(allow file-read* file-write* ${at})`, pin];
   if (effect === "read") return [`(allow file-read* ${at})`, `(deny file-write* ${at})`];
   // The name of a hidden place may be seen: programs look at each folder of a path.
   return [`(deny file-read-data file-read-xattr file-write* ${at})`];

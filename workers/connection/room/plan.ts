@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { mkdir, readFile, realpath, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join, relative, resolve, sep } from "node:path";
+import { delimiter, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { isFolder } from "../../shared/files/file-system.ts";
 import { PRIVATE_FOLDER } from "../../shared/files/read-regular.ts";
@@ -21,6 +21,8 @@ export interface Rule {
   /** Absolute, without links. */
   path: string;
   effect: Effect;
+  /** Only so that the folder gets no other name: what lies deeper would then be free. */
+  isPin?: true;
 }
 
 export interface Plan {
@@ -87,10 +89,56 @@ const PRIVATE = [
   ...[".psql_history", ".mysql_history", ".Xauthority", ".ICEauthority"],
 ];
 
+/** Variables that lead to such places elsewhere; a list of paths has the system's mark between them. */
+export const LEADING_TO_PRIVATE = [
+  ...[
+    "AWS_CONFIG_FILE",
+    "AWS_SHARED_CREDENTIALS_FILE",
+    "AZURE_CONFIG_DIR",
+    "CLAUDE_CONFIG_DIR",
+    "CLOUDSDK_CONFIG",
+  ],
+  ...[
+    "CODEX_HOME",
+    "DOCKER_CONFIG",
+    "GH_CONFIG_DIR",
+    "GNUPGHOME",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+    "HISTFILE",
+  ],
+  ...[
+    "KUBECONFIG",
+    "NETRC",
+    "NPM_CONFIG_USERCONFIG",
+    "npm_config_userconfig",
+    "PASSWORD_STORE_DIR",
+    "PGPASSFILE",
+  ],
+];
+
+/** `PRIVATE` in the home folder, and where the variables of this process have moved it (XDG Base Directory Specification). */
+function privatePaths(home: string, session: string): string[] {
+  const moved = (folder: string, variable: string): string[] => {
+    const base = process.env[variable];
+    if (!base || !isAbsolute(base)) return [];
+    return PRIVATE.filter((path) => path.startsWith(folder)).map((path) =>
+      join(base, path.slice(folder.length)),
+    );
+  };
+  const named = LEADING_TO_PRIVATE.flatMap((variable) => (process.env[variable] ?? "").split(delimiter));
+  return [
+    ...PRIVATE.map((path) => join(home, path)),
+    ...moved(".config/", "XDG_CONFIG_HOME"),
+    ...moved(".local/share/", "XDG_DATA_HOME"),
+    // One that leads to the whole home folder would leave nothing to work with.
+    ...named.filter((path) => isAbsolute(path) && !isWithin(home, path) && !isWithin(session, path)),
+  ];
+}
+
 /** Of the agent folder, what holds code and no secret. All else there is hidden: sign-ins, keys, transcripts, logs. */
 const AGENT_SHOWN = ["npm", "git", "bin", "extensions", "skills", "prompts", "themes", "mcp-npm"];
 /** In a writable folder, what other programs run or obey when they next look there. */
-const OBEYED = [".git/hooks", ".git/config", ".pi", ".mcp.json", ".claude", ".cursor", ".vscode", ".envrc"];
+const OBEYED = [".git", ".pi", ".mcp.json", ".claude", ".cursor", ".vscode", ".envrc"];
 const ROOMS_FOLDER = "mcp-rooms";
 const NAME_CHARS = 40;
 
@@ -141,9 +189,47 @@ export function inOrder(rules: readonly Rule[]): Rule[] {
   const isHidden = (effect: Effect): boolean => effect === "empty" || effect === "closed";
   for (const rule of [...byPath.values()].sort((a, b) => depthOf(a.path) - depthOf(b.path))) {
     const before = above(dirname(rule.path));
-    if (before !== rule.effect && !(isHidden(before) && isHidden(rule.effect))) kept.set(rule.path, rule);
+    if (rule.isPin && before === "write") kept.set(rule.path, rule);
+    else if (before !== rule.effect && !(isHidden(before) && isHidden(rule.effect)))
+      kept.set(rule.path, rule);
   }
   return [...kept.values()];
+}
+
+/** Between each folder that may be written and what may not below it: a mount point gets no other name (rename(2), EBUSY). */
+function pins(rules: readonly Rule[]): Rule[] {
+  const found = new Map<string, Rule>();
+  const writable = rules.filter(({ effect }) => effect === "write").map(({ path }) => path);
+  for (const { path, effect } of rules) {
+    if (effect === "write") continue;
+    for (const root of writable.filter((folder) => folder !== path && isWithin(path, folder)))
+      for (let at = dirname(path); at !== root; at = dirname(at))
+        found.set(at, { path: at, effect: "write", isPin: true });
+  }
+  return [...found.values()];
+}
+
+/**
+ * The folders that may be written, and whether a path still leads where its user meant it to. Below such a folder the server
+ * decides what a name leads to, and would be told of another place in its next start: a link there counts only within it.
+ */
+async function createTrust(
+  wanted: readonly string[],
+): Promise<(path: string, at: string) => Promise<boolean>> {
+  const roots: string[] = [];
+  const isTrusted = async (path: string, at: string): Promise<boolean> => {
+    for (let above = dirname(path); above !== dirname(above); above = dirname(above)) {
+      const place = await real(above);
+      const root = roots.find((folder) => place !== undefined && isWithin(place, folder));
+      if (root !== undefined) return isWithin(at, root);
+    }
+    return true;
+  };
+  for (const path of wanted.toSorted((a, b) => depthOf(a) - depthOf(b))) {
+    const at = await real(path);
+    if (at !== undefined && (await isTrusted(path, at))) roots.push(at);
+  }
+  return isTrusted;
 }
 
 export interface RoomPlace {
@@ -159,18 +245,22 @@ export const noRoom = (server: string, what: string, remedy: string): ThreadsErr
     data: { server, reason: "sandbox" },
   });
 
+type RulesFor = (paths: readonly string[], effect: "hide" | "read" | "write") => Promise<Rule[]>;
+
 /** The paths that there are, each with what becomes of it. */
-async function rulesFor(paths: readonly string[], effect: "hide" | "read" | "write"): Promise<Rule[]> {
-  const found = await Promise.all(
-    paths.map(async (path): Promise<Rule[]> => {
-      const at = await real(path);
-      if (at === undefined) return [];
-      if (effect !== "hide") return [{ path: at, effect }];
-      return [{ path: at, effect: (await isFolder(at)) ? "empty" : "closed" }];
-    }),
-  );
-  return found.flat();
-}
+const rulesWith =
+  (isTrusted: (path: string, at: string) => Promise<boolean>): RulesFor =>
+  async (paths, effect) => {
+    const found = await Promise.all(
+      paths.map(async (path): Promise<Rule[]> => {
+        const at = await real(path);
+        if (at === undefined) return [];
+        if (effect === "hide") return [{ path: at, effect: (await isFolder(at)) ? "empty" : "closed" }];
+        return (await isTrusted(path, at)) ? [{ path: at, effect }] : [];
+      }),
+    );
+    return found.flat();
+  };
 
 /** Makes the server's own folder. Throws `spawn_failed` if a path that should be writable is not there. */
 export async function planRoom(
@@ -187,7 +277,7 @@ export async function planRoom(
   for (const made of [data, ...(temp.startsWith(data) ? [temp] : [])])
     await mkdir(made, { recursive: true, mode: PRIVATE_FOLDER });
   const nothing = join(agentDir, ROOMS_FOLDER, "nothing");
-  // Its owner could not open it for writing a second time.
+  // Its owner may not write it either, so it is made once.
   await writeFile(nothing, "", { flag: "wx", mode: 0o444 }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "EEXIST") throw error;
   });
@@ -199,22 +289,22 @@ export async function planRoom(
   const own = isOwn ? [cwd] : [];
   const kept = base?.data === undefined ? [] : [base.data];
   const wanted = [...own, ...kept, ...room.write.map(absolute)];
-  const [places, around, privates, agents, hidden, opened, obeyed, writable] = await Promise.all([
+  const missing = (
+    await Promise.all(wanted.map(async (path) => ((await real(path)) === undefined ? [path] : [])))
+  ).flat()[0];
+  if (missing !== undefined)
+    throw noRoom(
+      name,
+      `${missing}, which it should write, does not exist`,
+      "Make it, or correct the path in mcp.json.",
+    );
+  const rulesFor = rulesWith(await createTrust(wanted));
+  const around = [home, session, cwd, dirname(program), ...(base ? [base.folder] : []), ...RUN_SHOWN];
+  const [places, shown, privates, agents, hidden, opened, obeyed, writable] = await Promise.all([
     rulesFor([tmpdir(), "/tmp", "/var/tmp", "/run", agentDir], "hide"),
     // These may lie in a temp folder; what of them is private is hidden again.
-    rulesFor(
-      [
-        home,
-        session,
-        cwd,
-        dirname(program),
-        ...(base ? [base.folder] : []),
-        ...RUN_SHOWN,
-        "/etc/resolv.conf",
-      ],
-      "read",
-    ),
-    rulesFor([...PRIVATE.map((path) => join(home, path)), ...(await socketPaths())], "hide"),
+    rulesFor([...around, "/etc/resolv.conf"], "read"),
+    rulesFor([...privatePaths(home, session), ...(await socketPaths())], "hide"),
     rulesFor(
       AGENT_SHOWN.map((path) => join(agentDir, path)),
       "read",
@@ -225,22 +315,14 @@ export async function planRoom(
       wanted.flatMap((folder) => OBEYED.map((path) => join(folder, path))),
       "read",
     ),
-    Promise.all(
-      wanted.map(async (path): Promise<Rule> => ({ path: (await real(path)) ?? "", effect: "write" })),
-    ),
+    rulesFor(wanted, "write"),
   ]);
-  const missing = wanted[writable.findIndex(({ path }) => path === "")];
-  if (missing !== undefined)
-    throw noRoom(
-      name,
-      `${missing}, which it should write, does not exist`,
-      "Make it, or correct the path in mcp.json.",
-    );
   const folder = (await real(data)) ?? data;
-  const rules = inOrder([
-    ...[...places, ...around, ...privates, ...agents, ...opened, ...obeyed, ...writable, ...hidden],
+  const all: Rule[] = [
+    ...[...places, ...shown, ...privates, ...agents, ...opened, ...obeyed, ...writable, ...hidden],
     { path: folder, effect: "write" },
-  ]);
+  ];
+  const rules = inOrder([...pins(inOrder(all)), ...all]);
   if (rules.length > RULES)
     throw noRoom(
       name,

@@ -35,6 +35,14 @@ describe("the order of rules", () => {
   ])("%s", (_what, rules, result) => {
     expect(ordered(...rules)).toEqual(result);
   });
+
+  test("a folder that keeps its name counts in a writable one alone", () => {
+    const pin = { ...rule("write /h/a"), isPin: true } as const;
+    expect(inOrder([pin, rule("write /h"), rule("empty /h/a/b")])).toContain(pin);
+    expect(
+      inOrder([rule("write /h"), rule("empty /h/a"), { ...rule("write /h/a/c"), isPin: true }]),
+    ).toHaveLength(2);
+  });
 });
 
 const plan: Plan = {
@@ -77,6 +85,15 @@ describe("Seatbelt", () => {
     expect(at('(allow file-read* file-write* (subpath "/data"))')).toBeGreaterThan(2);
     expect(lines).toContain("(deny network-outbound (remote unix-socket))");
     expect(lines).not.toContain("(deny network*)");
+  });
+
+  test("no folder above a hidden one gets another name, and neither does one that may be written", () => {
+    const rules = [rule("write /h"), { ...rule("write /h/a"), isPin: true } as const, rule("empty /h/a/b")];
+    const lines = profileOf({ ...plan, rules }).split("\n");
+    const allowed = lines.indexOf('(allow file-read* file-write* (subpath "/h"))');
+    for (const path of ["/h", "/h/a"])
+      expect(lines.indexOf(`(deny file-write-unlink (literal "${path}"))`)).toBeGreaterThan(allowed);
+    expect(lines).not.toContain('(allow file-read* file-write* (subpath "/h/a"))');
   });
 
   test("without a network", () => {
