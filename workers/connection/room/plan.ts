@@ -189,8 +189,10 @@ export function inOrder(rules: readonly Rule[]): Rule[] {
   const isHidden = (effect: Effect): boolean => effect === "empty" || effect === "closed";
   for (const rule of [...byPath.values()].sort((a, b) => depthOf(a.path) - depthOf(b.path))) {
     const before = above(dirname(rule.path));
-    if (rule.isPin && before === "write") kept.set(rule.path, rule);
-    else if (before !== rule.effect && !(isHidden(before) && isHidden(rule.effect)))
+    // In a hidden folder a pin would open what it pins.
+    if (
+      rule.isPin ? before === "write" : before !== rule.effect && !(isHidden(before) && isHidden(rule.effect))
+    )
       kept.set(rule.path, rule);
   }
   return [...kept.values()];
