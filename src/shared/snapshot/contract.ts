@@ -112,6 +112,7 @@ export interface OpenSnapshot extends SnapshotHead {
 /** Names of files below the agent folder that both sides must find. Pure: the caller joins paths and hashes. */
 export const SNAPSHOT_FOLDER = "mcp-snapshots";
 export const LOG_FILE = "mcp-threads.log";
+export const TRACE_FILE = "mcp-trace.jsonl";
 export const SIGN_IN_FOLDER = "mcp-oauth";
 
 /** The project's own files, from its folder on. */

@@ -7,7 +7,12 @@ import { isAbsolute, join } from "node:path";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { Finding } from "../../../src/shared/protocol/person.ts";
 import type { ConfigProblem, StatusReport } from "../../../src/shared/protocol/session.ts";
-import { LOG_FILE, SIGN_IN_FOLDER, SNAPSHOT_FOLDER } from "../../../src/shared/snapshot/contract.ts";
+import {
+  LOG_FILE,
+  SIGN_IN_FOLDER,
+  SNAPSHOT_FOLDER,
+  TRACE_FILE,
+} from "../../../src/shared/snapshot/contract.ts";
 import { counted, formatBytes } from "../../../src/shared/text/amounts.ts";
 import { advice, commandFor } from "../../shared/commands.ts";
 import type { ConfigState } from "../config/config.ts";
@@ -180,6 +185,19 @@ export function judgeLog(file: string, found: LookedAt | undefined): Finding | u
   };
 }
 
+/** Where the messages of servers with `"trace": true` are. */
+function tellTrace({ agentDir, servers }: DoctorInput): Finding | undefined {
+  const traced = servers.filter(({ definition }) => definition.trace).map(({ name }) => name);
+  if (traced.length === 0) return undefined;
+  return {
+    id: "log",
+    severity: "note",
+    title: `The messages of ${traced.slice(0, FILES_NAMED).join(", ")} are traced, without what they hold.`,
+    remedy: 'Take "trace" out of the entry when you have what you need.',
+    file: join(agentDir, TRACE_FILE),
+  };
+}
+
 /** Files below the folder of sign-ins, and the folders themselves. */
 async function signInFiles(folder: string, machine: Machine): Promise<string[]> {
   const servers = (await machine.list(folder)).slice(0, FILES_LOOKED_AT).map((name) => join(folder, name));
@@ -189,9 +207,10 @@ async function signInFiles(folder: string, machine: Machine): Promise<string[]> 
   return [...servers, ...files.flat()].slice(0, FILES_LOOKED_AT);
 }
 
-const OWN_FILES = ["mcp-trust.json", "mcp-cache.json", LOG_FILE];
+const OWN_FILES = ["mcp-trust.json", "mcp-cache.json", LOG_FILE, TRACE_FILE];
 
-export async function checkPlace({ agentDir, machine }: DoctorInput): Promise<Finding[]> {
+export async function checkPlace(input: DoctorInput): Promise<Finding[]> {
+  const { agentDir, machine } = input;
   const snapshots = join(agentDir, SNAPSHOT_FOLDER);
   const hasSnapshots = (await machine.kindOf(snapshots)) === "folder";
   const folder = hasSnapshots ? snapshots : agentDir;
@@ -208,6 +227,7 @@ export async function checkPlace({ agentDir, machine }: DoctorInput): Promise<Fi
   const found = [
     judgeFolder(folder, code, freeBytes),
     judgeLog(logFile, log),
+    tellTrace(input),
     judgeModes(await Promise.all(own.map(look))),
   ].filter((finding) => finding !== undefined);
   return found.length > 0 ? found : [allWell("disk", "The extension's folder can be written.")];

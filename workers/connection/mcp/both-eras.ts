@@ -73,12 +73,15 @@ export const CLIENT_INFO = { name: manifest.name, version: manifest.version };
  */
 export class Wire {
   readonly #transport: Transport;
+  /** Takes each message. Absent: the server is not traced. */
+  readonly trace: ConnectOptions["trace"];
   #started: Promise<void> | undefined;
   /** Requests that were sent so far: the ids of the next client begin here, so that no late answer is taken for another. */
   requests = 0;
 
-  constructor(transport: Transport) {
+  constructor(transport: Transport, trace?: ConnectOptions["trace"]) {
     this.#transport = transport;
+    this.trace = trace;
   }
 
   /** `onRequest`: gets each request of the server in the client's place. */
@@ -114,7 +117,9 @@ class WireView implements Transport {
     const transport = this.#transport;
     transport.onclose = () => this.#end();
     transport.onerror = (error) => this.onerror?.(error);
+    const { trace } = this.#wire;
     transport.onmessage = (message, extra) => {
+      trace?.("in", message);
       if (this.#onRequest && isRequest(message)) this.#onRequest();
       else this.onmessage?.(message, extra);
     };
@@ -124,6 +129,7 @@ class WireView implements Transport {
   async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
     if (this.#isClosed) return;
     if (isRequest(message)) this.#wire.requests++;
+    this.#wire.trace?.("out", message);
     await this.#transport.send(message, options);
   }
 

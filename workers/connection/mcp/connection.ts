@@ -15,7 +15,7 @@ import type { RequestAuth } from "../auth/auth.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { ResolvedHttp, Root } from "../config/values/values.ts";
 import type { Redactor, Secrets } from "../secrets/redact.ts";
-import type { CallToolResult } from "./wire/wire.ts";
+import type { CallToolResult, JSONRPCMessage } from "./wire/wire.ts";
 
 /** A list is undefined if the server could not list it: then the list that was known before stays. */
 export interface ListedResources {
@@ -88,6 +88,8 @@ export interface ConnectOptions {
   reader?: Reader | undefined;
   /** The server is one that sessions share. Absent: it runs for this session alone. */
   hub?: HubUse | undefined;
+  /** Takes each message in its direction. Absent: the server is not traced. */
+  trace?: ((direction: "in" | "out", message: JSONRPCMessage) => void) | undefined;
 }
 
 export interface HubUse {

@@ -41,6 +41,16 @@ export interface Receiver extends MessageStream {
   onNoise: (received: Received) => void;
 }
 
+/** Bytes of the messages; undefined: nobody traces any. Messages of one batch have the size of all of it. */
+let sizes: WeakMap<JSONRPCMessage, number> | undefined;
+
+export function measureMessages(): void {
+  sizes ??= new WeakMap();
+}
+
+/** Undefined: the message was made here, or came before `measureMessages`. */
+export const sizeOf = (message: JSONRPCMessage): number | undefined => sizes?.get(message);
+
 /** What a message begins reaches its end, or its next wait, before the next message is read. */
 const HANDED = Promise.resolve();
 
@@ -69,6 +79,7 @@ async function receiveLong(received: LongBytes, to: Receiver): Promise<void> {
 function settle(incoming: Incoming, received: Received, to: Receiver): undefined | Promise<unknown> {
   switch (incoming.kind) {
     case "messages":
+      if (sizes) for (const message of incoming.messages) sizes.set(message, received.length);
       return handAll(incoming.messages, to);
     case "noise":
       to.noise.add(1, received.length);

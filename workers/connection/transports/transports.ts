@@ -8,6 +8,8 @@
  * `connectX` with a row in TRANSPORTS. Both: a row in transports.test.ts.
  */
 import { homedir } from "node:os";
+import { dirname, join } from "node:path";
+import { TRACE_FILE } from "../../../src/shared/snapshot/contract.ts";
 import { type ResolvedTarget, resolveTarget, rootsOf } from "../config/values/values.ts";
 import type { Connection, ConnectOptions } from "../mcp/connection.ts";
 import { secretsOf } from "../secrets/find.ts";
@@ -35,5 +37,10 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
   const [target, roots] = await Promise.all([resolveTarget(definition, how), rootsOf(definition, how)]);
   options.onSecrets(secretsOf(definition.target, target));
   const connectTo = await TRANSPORTS[target.kind]();
-  return connectTo(target as never, { ...options, roots });
+  // Beside the other files of the agent folder.
+  const file = join(dirname(options.npxCacheFile), TRACE_FILE);
+  const trace = definition.trace
+    ? (await import("../messages/trace.ts")).traceMessages({ ...options, file, server: definition.name })
+    : undefined;
+  return connectTo(target as never, { ...options, roots, trace });
 }

@@ -309,6 +309,12 @@ export const SERVER_KEYS = {
     examples: [true],
     read: (isWanted = false) => isWanted,
   }),
+  trace: connection(flag, {
+    description:
+      "Write a line for each message to mcp-trace.jsonl: names, ids, sizes and times, never what it holds.",
+    examples: [true],
+    read: (isWanted = false) => isWanted,
+  }),
 };
 
 export const entryShape = shapeOf(SERVER_KEYS);

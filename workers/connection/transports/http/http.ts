@@ -237,7 +237,7 @@ async function open({ kind, make, speak }: Attempt, connect: HttpConnect): Promi
   const giveUp = (): void => void transport.close();
   signal.addEventListener("abort", giveUp, { once: true });
   try {
-    peer = await speak(new Wire(bounded), connect);
+    peer = await speak(new Wire(bounded, connect.trace), connect);
     return toConnection(peer, {
       ...connect,
       transport: kind,

@@ -85,6 +85,7 @@ class Started {
         onNote: options.onNote,
         end: (reason) => transport.fail(reason),
       }),
+      options.trace,
     );
   }
 

@@ -125,6 +125,7 @@ const ENTRY: Record<keyof typeof entryShape, Decision<ServerDefinition>> = {
   roots: fixed(true),
   outputGuard: fixed(false),
   debug: fixed(true),
+  trace: fixed(true),
   enabled: { values: [true, false], isWider: switchesOn },
   disabled: { values: [true, false], isWider: switchesOn },
   lifecycle: {
