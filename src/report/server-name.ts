@@ -11,7 +11,7 @@ const NAME_CHARS = 200;
 export const serverName = (name: string): string => oneLine(name, NAME_CHARS);
 
 export const refusedLine = ({ name, reason }: StatusReport["refused"][number]): string =>
-  `MCP server ${serverName(name)} of this project is not started: ${reason}.`;
+  `MCP server ${serverName(name)} is not started: ${reason}.`;
 
 /** A server's own words can be long, and the remedy after them must stay visible. */
 export const failureText = (server: string, error: WireError): string =>

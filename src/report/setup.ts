@@ -113,8 +113,8 @@ export function foundText(
 }
 
 /** The line that leads to the servers of a file. */
-export const fileText = ({ file, ofProject, servers, more }: FoundFile): string =>
-  `${file}${ofProject ? ", a file of this project" : ""}: ${counted(servers.length + more, "server")}`;
+export const fileText = ({ file, ofProject, ofPackage, servers, more }: FoundFile): string =>
+  `${file}${ofProject ? ", a file of this project" : ofPackage ? ", a file of a plugin" : ""}: ${counted(servers.length + more, "server")}`;
 
 const newIn = (host: FoundHost): number =>
   host.files.reduce(

@@ -237,3 +237,7 @@ function table({ tools, moreTools, tokensSaved }: StatsSummary, columns: number)
 /** `columns`: terminal cells of a line. */
 export const renderStats = (report: StatsReport, columns: number): string =>
   report.captured ? table(report.summary, columns) : `Calls are not counted: ${OFF}.`;
+
+/** Above the question whether a server may run. */
+export const wantsText = ({ ofPackage }: { ofPackage?: true | undefined }): string =>
+  `${ofPackage ? "A package" : "This project"} wants to run an MCP server.`;

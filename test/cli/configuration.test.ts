@@ -2,7 +2,7 @@
  * Owns: the packed command with a configuration that changes or that a project brings along: what is known is older than
  * the files, consent and trust, and the commands that write the files.
  */
-import { readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { family } from "../support/long.ts";
@@ -68,6 +68,87 @@ describe("servers of a project", () => {
     const at = await makeHome({ files: { "deep/.pi/mcp.json": servers }, trusted: true });
     const run = await runCli(at, ["--cwd", "deep", ...CALL]);
     expect(run).toMatchObject({ code: 0, stdout: "x\n", stderr: "" });
+  });
+});
+
+describe("servers of packages and of folders above", () => {
+  const packages = {
+    "kit/package.json": { name: "kit", pi: { mcp: "./mcp.json" } },
+    "kit/mcp.json": { mcpServers: { own: shows } },
+  };
+
+  test("a package's server: list says where it is from, --yes allows it; disable writes into the user's file, remove says what to do", async () => {
+    const at = await makeHome({ settings: { packages: ["../../project/kit"] }, files: packages, mcp: {} });
+    const cli = (...args: string[]): Promise<Run> => runCli(at, args);
+    const file = join(at.cwd, "kit", "mcp.json");
+    expect((await cli("list")).stderr).toContain("kit__own waits for your consent");
+    expect((await cli("call", "kit__own", "show", "text=x")).code).toBe(5);
+    const allowed = await cli("call", "kit__own", "show", "text=x", "--yes");
+    expect(allowed).toMatchObject({
+      code: 0,
+      stdout: "x\n",
+      stderr: expect.stringContaining("A package wants to run an MCP server."),
+    });
+    expect((await cli("list", "--json")).stdout).toContain(JSON.stringify(file));
+    expect(await cli("remove", "kit__own")).toMatchObject({
+      code: 7,
+      stderr: expect.stringMatching(/a file of a package, defines the server[\s\S]*remove the package/),
+    });
+    expect(await cli("disable", "kit__own")).toMatchObject({
+      code: 0,
+      stdout: `kit__own is disabled in ${at.mcpFile}.\n`,
+    });
+    expect((await cli("call", "kit__own", "show")).stderr).toContain("is disabled");
+    expect((await cli("doctor")).stdout).not.toContain("no server of this name");
+  });
+
+  test("import shows the plugins of Claude Code, and takes them over by name", async () => {
+    const at = await makeHome({ mcp: {} });
+    const plugin = join(at.dir, "plugin");
+    const claude = join(at.dir, ".claude");
+    await mkdir(join(claude, "plugins"), { recursive: true });
+    await mkdir(plugin);
+    await writeFile(join(plugin, ".mcp.json"), JSON.stringify({ docs: shows }));
+    const plugins = { "p@m": [{ scope: "user", installPath: plugin }] };
+    await writeFile(
+      join(claude, "plugins", "installed_plugins.json"),
+      JSON.stringify({ version: 2, plugins }),
+    );
+    await writeFile(join(claude, "settings.json"), JSON.stringify({ enabledPlugins: { "p@m": true } }));
+    expect((await runCli(at, ["import"])).stdout).toMatch(
+      /claude-plugins[\s\S]*plugin\/\.mcp\.json[\s\S]*p__docs \(new\)/,
+    );
+    expect(await runCli(at, ["import", "claude-plugins"])).toMatchObject({ code: 0 });
+    expect(JSON.parse(await text(at))).toMatchObject({ imports: ["claude-plugins"] });
+    expect(await runCli(at, ["call", "p__docs", "show", "text=x", "--yes"])).toMatchObject({
+      code: 0,
+      stdout: "x\n",
+    });
+  });
+
+  test("a folder above: --yes allows its server once for the repository; disable and remove change the file of that folder", async () => {
+    const at = await makeHome({
+      files: { ".mcp.json": { mcpServers: { ours: shows } }, ".git/HEAD": "", "deep/er/x": "" },
+    });
+    const deep = (...args: string[]): Promise<Run> => runCli(at, ["--cwd", "deep/er", ...args]);
+    expect((await deep(...CALL, "--yes")).code).toBe(2);
+    await at.writeMcp({ settings: { ancestorConfigRoots: [at.cwd] } });
+    expect(await deep(...CALL, "--yes")).toMatchObject({ code: 0, stdout: "x\n" });
+    expect(await runCli(at, ["--cwd", "deep", ...CALL])).toMatchObject({
+      code: 0,
+      stdout: "x\n",
+      stderr: "",
+    });
+    const file = join(at.cwd, ".mcp.json");
+    expect(await deep("disable", "ours")).toMatchObject({
+      code: 0,
+      stdout: `ours is disabled in ${file}.\n`,
+    });
+    expect(await deep("remove", "ours")).toMatchObject({
+      code: 0,
+      stdout: `ours is removed from ${file}.\n`,
+    });
+    expect(JSON.parse(await readFile(file, "utf8"))).toEqual({ mcpServers: {} });
   });
 });
 

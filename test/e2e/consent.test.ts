@@ -84,7 +84,7 @@ test("a model writes .pi/mcp.json as the last act of a print run, and session fo
   expect(await print(at, searchFor("select:evil__work"))).toMatchObject({
     code: 0,
     stdout: "ok\n",
-    stderr: "MCP server evil of this project is not started: no one can be asked for consent here.\n",
+    stderr: "MCP server evil is not started: no one can be asked for consent here.\n",
   });
 
   const moved = await renamed(at);

@@ -67,7 +67,7 @@ test("the prompt is done -> the answer on stdout, no process is left, one line o
     expect.arrayContaining([
       `pi-mcp-threads is loaded twice: ${packed} is in use, ${ENTRY} does nothing. Remove one.`,
       expect.stringMatching(/^MCP server bad: .*exited with code 3.*not ready/),
-      "MCP server theirs of this project is not started: no one can be asked for consent here.",
+      "MCP server theirs is not started: no one can be asked for consent here.",
     ]),
   );
   const [told, ...others] = lines.filter((line) => line.includes(other));

@@ -154,20 +154,20 @@ test("a client that answers Allow on the first of several pages -> nothing runs"
 test("Refuse on the first page -> the server is refused, with a notice", async () => {
   const pi = await withFile({ long: long("refused") });
   pi.answer(await pi.dialog(pi.from), { value: "Refuse" });
-  await pi.notice(/^MCP server long of this project is not started: it was refused before/, pi.from);
+  await pi.notice(/^MCP server long is not started: it was refused before/, pi.from);
   expect(await hasRun(pi.at)).toBe(false);
 });
 
 test("a question over the limit -> never asked, never run, and a notice names the file and the remedy", async () => {
   const huge = { command: "sh", args: ["-c", `touch ran; ${"echo line; ".repeat(2_000)}`] };
   const pi = await withFile({ huge, own: live() });
-  const told = await pi.notice(/^MCP server huge of this project is not started/, pi.from);
+  const told = await pi.notice(/^MCP server huge is not started/, pi.from);
   expect(told).toMatch(
     /takes at least \d+ characters to tell, and more than 8000 are not asked for; make its entry in .*\.mcp\.json/,
   );
   const asked = await pi.dialog(pi.from);
   expect(asked.title).toContain("own: ");
-  expect(await pi.status()).toContain("MCP server huge of this project is not started");
+  expect(await pi.status()).toContain("MCP server huge is not started");
   expect(await hasRun(pi.at)).toBe(false);
   expect(LIMITS.consentChars).toBe(8_000);
   pi.answer(asked, { value: LATER });

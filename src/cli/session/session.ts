@@ -8,6 +8,7 @@
 import { join } from "node:path";
 import { type CatalogStore, createCatalogStore } from "../../catalog/store.ts";
 import { refusedLine, serverName } from "../../report/server-name.ts";
+import { wantsText } from "../../report/status.ts";
 import type { Runtime } from "../../runtime/contract.ts";
 import { startRuntimeLater } from "../../runtime/later.ts";
 import type { ApprovalAnswer, ApprovalQuestion, ProviderAnswer } from "../../shared/protocol/calls.ts";
@@ -42,8 +43,7 @@ export interface Stays {
   onEvent: (event: WorkerEvent) => void;
 }
 
-const PROJECT_WANTS = "This project wants to run an MCP server.";
-const REFUSED_BEFORE = "You refused this MCP server of the project before.";
+const REFUSED_BEFORE = "You refused this MCP server before.";
 const OTHER_ONE =
   "A file of this project defines another server of that name: --trust-project shows it and asks about it, even with --yes.";
 const HOW_TO_ASK_AGAIN =
@@ -189,7 +189,7 @@ export class CliSession {
       const remedy = wasRefused ? HOW_TO_ASK_AGAIN : HOW_TO_CONSENT;
       throw new Failure(EXIT.consent, refusedLine(refusal), { remedy });
     }
-    console.warn(`${wasRefused ? REFUSED_BEFORE : PROJECT_WANTS}\n${question.question}`);
+    console.warn(`${wasRefused ? REFUSED_BEFORE : wantsText(question)}\n${question.question}`);
     const mayAnswerYes = yes && !wasRefused;
     const asked = !mayAnswerYes && console.canAsk;
     const line = asked ? await console.ask("Allow it? [y/N] ", signal) : undefined;

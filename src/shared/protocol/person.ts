@@ -106,6 +106,8 @@ export interface FoundFile {
   file: string;
   /** The file belongs to the project, and others may have written it. */
   ofProject: boolean;
+  /** A file of an installed plugin, which others have written too. */
+  ofPackage?: true;
   servers: FoundServer[];
   /** Servers beyond the limits, which are not in the list. */
   more: number;

@@ -196,6 +196,8 @@ export interface ConsentQuestion {
   question: string;
   /** It would take the place of the user's own server of this name, which counts until then. */
   inPlace?: true;
+  /** An installed package or plugin brings the server, and not the project. */
+  ofPackage?: true;
 }
 
 export interface StatusReport {

@@ -185,7 +185,8 @@ async function doctor(server: string | undefined, columns: number, host: McpHost
   return `${renderDoctor(report, columns)}\n${written}`;
 }
 
-const NOTHING_TO_ASK = "No server of this project waits for your consent, and none was refused.";
+const NOTHING_TO_ASK =
+  "No server of this project or of a package waits for your consent, and none was refused.";
 
 interface Given {
   ctx: PiContext;

@@ -4,6 +4,7 @@
  * another program makes up, and a closed dialog, allow nothing.
  */
 import type { PiContext } from "../../pi/api.ts";
+import { wantsText } from "../../report/status.ts";
 import type { ApprovalAnswer, ApprovalQuestion, SkillQuestion } from "../../shared/protocol/calls.ts";
 import type { ConsentQuestion } from "../../shared/protocol/session.ts";
 import { cutTo, printable } from "../../shared/text/width.ts";
@@ -40,9 +41,10 @@ export function createLastingQuestions(
   const asked = new Set<string>();
   /** Questions whose turn has not come. */
   const waiting = new Set<string>();
-  const ask = async ({ hash, question }: ConsentQuestion): Promise<void> => {
+  const ask = async (asked: ConsentQuestion): Promise<void> => {
+    const { hash } = asked;
     if (host.over() || !waiting.delete(hash)) return;
-    const choice = await askConsent(ctx, question, { others: waiting.size, over: host.over });
+    const choice = await askConsent(ctx, asked, { others: waiting.size, over: host.over });
     if (host.over() || choice === undefined) return;
     if (choice === "none") waiting.clear();
     else await host.consent(hash, choice === "allow");
@@ -171,14 +173,14 @@ function choicesOn(page: number, pages: number): string[] {
 /** The user's choice. `ALLOW` is possible only after every page. `more`: further choices on every page. */
 async function askPaged(
   ctx: PiContext,
-  question: string,
+  asked: ConsentQuestion,
   { more, over }: { more: readonly string[]; over: () => boolean },
 ): Promise<string | undefined> {
-  const pages = pagesOf(printable(question), screenOf(ctx));
+  const pages = pagesOf(printable(asked.question), screenOf(ctx));
   let isFirst = true;
   for (let at = 0; !over(); ) {
     const page = pages.length === 1 ? "" : ` Page ${at + 1} of ${pages.length}:`;
-    const title = `This project wants to run an MCP server.${page}\n${pages[at]}`;
+    const title = `${wantsText(asked)}${page}\n${pages[at]}`;
     const choices = [...choicesOn(at, pages.length), ...more];
     const ask = (): Promise<string | undefined> => ctx.ui.select(title, choices);
     const choice = await (isFirst ? afterPause(ctx, ask) : ask());
@@ -197,11 +199,11 @@ async function askPaged(
  */
 async function askConsent(
   ctx: PiContext,
-  question: string,
+  asked: ConsentQuestion,
   { others, over }: { others: number; over: () => boolean },
 ): Promise<"allow" | "refuse" | "none" | undefined> {
   const none = noneOf(others);
-  const choice = await askPaged(ctx, question, { more: others === 0 ? [] : [none], over });
+  const choice = await askPaged(ctx, asked, { more: others === 0 ? [] : [none], over });
   if (choice === none) return "none";
   if (choice === ALLOW) return "allow";
   return choice === REFUSE ? "refuse" : undefined;

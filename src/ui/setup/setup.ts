@@ -143,13 +143,18 @@ const candidatesOf = (host: FoundHost): Candidate[] =>
   host.files.flatMap((file) =>
     file.servers
       .filter(({ id }) => id !== undefined)
-      .map((server) => ({ server, file, chosen: server.standing === "new" && !file.ofProject })),
+      .map((server) => ({
+        server,
+        file,
+        chosen: server.standing === "new" && !file.ofProject && !file.ofPackage,
+      })),
   );
 
 /** Whether it may be chosen. What a project's file would run is shown whole first. */
 async function mayChoose(ctx: PiContext, { server, file }: Candidate): Promise<boolean> {
-  if (!file.ofProject) return true;
-  const text = `${serverName(server.name)} comes from ${file.file}, a file of this project, which others may have written. As your own server it would run in every folder, without another question:\n${server.line}`;
+  if (!file.ofProject && !file.ofPackage) return true;
+  const whose = file.ofPackage ? "a plugin" : "this project";
+  const text = `${serverName(server.name)} comes from ${file.file}, a file of ${whose}, which others may have written. As your own server it would run in every folder, without another question:\n${server.line}`;
   return (await choose(ctx, text, [LEAVE, CHOOSE])) === CHOOSE;
 }
 

@@ -13,6 +13,7 @@ import { MANNERS } from "./manners.ts";
 import { MODERN } from "./modern.ts";
 import { NAMES } from "./names.ts";
 import { EACH_TRAP, STARTS } from "./npx.ts";
+import { PACKAGE_ROWS } from "./packages.ts";
 import { POWERS } from "./powers.ts";
 import { PROMPT_ROWS } from "./prompts.ts";
 import { QUESTIONS } from "./questions.ts";
@@ -51,7 +52,7 @@ export const GROUPS = {
   http: HTTP,
   skills: SKILL_ROWS,
   user: [...SIGN_IN, ...TOKEN_STORE, ...ASSERTIONS, ...ELICITATION, ...DOCTOR_ROWS, ...SETUP_ROWS],
-  clone: [...STARTS, ...QUESTIONS, ...FILES, ...POWERS, ...STORIES],
+  clone: [...STARTS, ...QUESTIONS, ...FILES, ...POWERS, ...PACKAGE_ROWS, ...STORIES],
 } as const satisfies Record<string, readonly Row[]>;
 
 export const ROWS: readonly Row[] = [...new Set([...Object.values(GROUPS).flat(), ...EACH_TRAP])];

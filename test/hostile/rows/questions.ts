@@ -132,9 +132,7 @@ function hiddenBy({ name, begins = `${name}:`, what, shows, isTooLong }: Asking,
       (text) => `the entry that ${what} may be allowed before ${text} was shown: ${question}`,
     );
   }
-  const isTold = arena.notices.some(({ message }) =>
-    message.includes(`${name} of this project is not started`),
-  );
+  const isTold = arena.notices.some(({ message }) => message.includes(`${name} is not started`));
   return isTooLong && isTold ? [] : [`the user was not asked about the entry that ${what}`];
 }
 

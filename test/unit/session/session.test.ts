@@ -272,7 +272,7 @@ describe("a plan", () => {
     send(plan);
     send(plan);
     expect(notices).toEqual([
-      ["/m.json: is cut. Mend it.\nMCP server docs of this project is not started: refused.", "warning"],
+      ["/m.json: is cut. Mend it.\nMCP server docs is not started: refused.", "warning"],
     ]);
     expect(statuses).toEqual([["pi-mcp-threads", "MCP: 1 server ready · 2 tools"]]);
   });

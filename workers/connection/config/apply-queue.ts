@@ -143,6 +143,7 @@ export class ApplyQueue {
         hash,
         question,
         ...(isInPlace(definition) && { inPlace: true }),
+        ...(definition.origin === "package" && { ofPackage: true }),
       })),
       refused: refused.map(({ definition, reason, byPerson }) => ({
         name: definition.name,

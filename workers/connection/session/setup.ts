@@ -174,6 +174,7 @@ function foundFiles({ files }: HostFound, running: RunningConfiguration, room: R
     return {
       file: source.file,
       ofProject: source.origin === "project-file",
+      ...(source.origin === "package" && { ofPackage: true as const }),
       servers: shown.map((server) => foundServer(server, running, room)),
       more: servers.length - shown.length,
     };

@@ -320,7 +320,7 @@ describe("/mcp", () => {
     const report = makeReport({ servers: SERVERS, refused: [{ name: "long", reason: "it is too long" }] });
     const { notices, asked } = await run("trust", { answers: { status: () => report } });
     expect(asked.map(([method]) => method)).toEqual(["status"]);
-    expect(notices).toEqual([["MCP server long of this project is not started: it is too long.", "info"]]);
+    expect(notices).toEqual([["MCP server long is not started: it is too long.", "info"]]);
     const cwd = await tempFolder();
     await writeFile(join(cwd, ".mcp.json"), "{}");
     const untrusted = await run("trust", { cwd, trusted: false });
@@ -335,7 +335,7 @@ describe("/mcp", () => {
   test("trust without a question -> that, and nobody is asked", async () => {
     const { notices, asked } = await run("trust");
     expect(asked.map(([method]) => method)).toEqual(["status"]);
-    const text = "No server of this project waits for your consent, and none was refused.";
+    const text = "No server of this project or of a package waits for your consent, and none was refused.";
     expect(notices).toEqual([[text, "info"]]);
   });
 
