@@ -180,7 +180,8 @@ const knownServers = (): string =>
     "| name | for | needs |",
     "| --- | --- | --- |",
     ...KNOWN_SERVERS.map(
-      (known) => `| [${known.name}](${known.source}) | ${known.about} | ${needsOf(known)} |`,
+      (known) =>
+        `| [${known.name}](${known.source}) | ${known.about}${known.sandbox === undefined ? "" : "; works in a [sandbox](sandbox.md)"} | ${needsOf(known)} |`,
     ),
   ].join("\n");
 

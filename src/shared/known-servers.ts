@@ -2,6 +2,7 @@
  * Servers that `/mcp add` offers by name: data alone, nothing is fetched. To add one: a row, with the page of its makers
  * that says how it is started and where its key comes from. Pure.
  */
+import type { JsonValue } from "./protocol/errors.ts";
 import type { ServerEntry } from "./protocol/person.ts";
 
 export interface KnownServer {
@@ -14,6 +15,8 @@ export interface KnownServer {
    * it works without the key, and takes it in this header.
    */
   needs?: { signIn: true } | { variable: string; from: string; optionalHeader?: string };
+  /** The sandbox in which it does its work, as it was tried (docs/sandbox.md). Absent: it needs more, or is remote. */
+  sandbox?: JsonValue;
   /** The page of its makers. */
   source: string;
 }
@@ -26,6 +29,7 @@ export const KNOWN_SERVERS: readonly KnownServer[] = [
     name: "filesystem",
     about: "read and write files below this folder",
     entry: { command: "npx", args: ["-y", "@modelcontextprotocol/server-filesystem", "."] },
+    sandbox: { write: ["."] },
     source: `${REFERENCE}/tree/main/src/filesystem`,
   },
   {

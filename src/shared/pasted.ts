@@ -40,6 +40,14 @@ export function withoutLead(words: readonly string[]): readonly string[] {
 const RUNNERS = /^(npx|bunx|uvx|pipx|pnpx)(\.cmd|\.exe)?$/i;
 /** Programs that run a file, or do what their next word says. */
 const HOSTS = /^(node|deno|bun|python3?|py|docker|podman|uv|npm|pnpm|yarn)(\.cmd|\.exe)?$/i;
+/** Whether the command fetches its program from a registry of packages: `npx pkg`, `uvx pkg`, `pnpm dlx pkg`, `uv tool run pkg`. */
+export const isFromRegistry = ([command = "", verb = ""]: readonly string[]): boolean => {
+  const program = command.split(/[\\/]/).at(-1) ?? "";
+  return (
+    RUNNERS.test(program) || (/^(npm|pnpm|yarn|bun|uv)(\.cmd|\.exe)?$/i.test(program) && VERBS.test(verb))
+  );
+};
+
 /** Words of such programs that name nothing. */
 const VERBS = /^(run|exec|dlx|x|tool|start)$/;
 const FILE = /\.(m?js|cjs|m?ts|py)$|^\.{0,2}[\\/]/i;

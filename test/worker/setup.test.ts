@@ -55,6 +55,7 @@ describe("preview", () => {
         mistakes: [],
         transport: "stdio",
         line: 'npx -y "x y" --token "[redacted]" (env KEY)',
+        ...(process.platform === "win32" ? {} : { lacksRoom: true }),
       },
     );
     const remote = { url: `https://a.example/mcp?key=${token}`, headers: { "X-Key": token } };
@@ -402,6 +403,36 @@ describe("imports", () => {
     expect(Object.keys(mcpServers)).toEqual(["mine", "docs", "clone"]);
     expect(await at.log()).not.toContain(SECRET);
   });
+
+  test.skipIf(process.platform === "win32")(
+    "copies with a sandbox: those of a registry get one, unless they or the settings say something",
+    async () => {
+      const at = await emptyHome();
+      const mcpServers = {
+        fetched: { command: "npx", args: ["-y", "a"] },
+        tool: { command: "/usr/bin/uv", args: ["tool", "run", "b"] },
+        own: { command: "./server", args: [] },
+        docs: { url: "https://docs.example/mcp" },
+      };
+      await put(join(at.home, ".claude.json"), { mcpServers });
+      const { runtime } = await start({}, { place: at });
+      const found = await runtime.ask("findImports", {});
+      const servers = found.hosts.flatMap(({ files }) => files.flatMap((file) => file.servers));
+      expect(servers.filter(({ lacksRoom }) => lacksRoom).map(({ name }) => name)).toEqual([
+        "fetched",
+        "tool",
+      ]);
+      const ids = servers.flatMap(({ id }) => id ?? []);
+      await runtime.ask("takeImports", { how: "copy", ids, sandbox: true });
+      const written = JSON.parse(await readFile(userFile(at), "utf8")).mcpServers;
+      expect(Object.values<{ sandbox?: boolean }>(written).map(({ sandbox }) => sandbox)).toEqual([
+        true,
+        true,
+        undefined,
+        undefined,
+      ]);
+    },
+  );
 
   test("names programs in imports; a project's servers of theirs still need a yes", async () => {
     const { at } = await withHosts();

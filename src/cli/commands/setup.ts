@@ -20,7 +20,7 @@ import { PROGRAMS } from "../words/table.ts";
 import { type Command, type Context, configured } from "./known.ts";
 
 /** Throws for an entry that cannot be written; shows what would run for every other. */
-function judge({ line, mistakes, exists }: ServerPreview, add: AddWords, console: Console): void {
+function judge({ line, mistakes, exists, lacksRoom }: ServerPreview, add: AddWords, console: Console): void {
   const [error] = mistakes.filter(({ severity }) => severity === "error");
   const textOf = ({ key, message, remedy }: ServerPreview["mistakes"][number]): string =>
     `${key === "" ? "" : `${key}: `}${message}. ${remedy}`;
@@ -33,6 +33,10 @@ function judge({ line, mistakes, exists }: ServerPreview, add: AddWords, console
   }
   if (line !== undefined) console.note(`Runs: ${line}`);
   for (const mistake of mistakes) console.note(textOf(mistake));
+  if (lacksRoom)
+    console.note(
+      "--sandbox before the name would hide your keys and sign-ins from it, here and when it runs.",
+    );
 }
 
 function checkTried(tried: TriedServer, add: AddWords, console: Console): void {
@@ -114,6 +118,11 @@ async function confirm(
   servers: readonly FoundServer[],
 ): Promise<void> {
   console.warn(["These servers would be written into mcp.json:", ...servers.map(serverLine)].join("\n"));
+  const names = servers.filter(({ lacksRoom }) => lacksRoom).map(({ name }) => serverName(name));
+  if (names.length > 0) {
+    const would = options.sandbox ? "hides" : "would hide";
+    console.note(`--sandbox ${would} your keys and sign-ins from those of registries: ${names.join(", ")}.`);
+  }
   if (options.yes) return;
   if (!console.canAsk) {
     throw new Failure(EXIT.consent, "No one can be asked here.", {
@@ -142,13 +151,15 @@ export const takeOver: Command = async (context) => {
   const { ask } = session.runtime;
   const found = await ask("findImports", {});
   if (names.length === 0) {
-    if (options.copy || options.replace) throw usage("--copy needs the name of a program.");
+    if (options.copy || options.replace || options.sandbox)
+      throw usage("--copy needs the name of a program.");
     console.answer(found, () => found.hosts.flatMap(hostLines));
     if (found.hosts.length === 0) console.note("No other program on this machine has servers.");
     for (const problem of found.problems) console.note(describeProblem(problem));
     return EXIT.ok;
   }
   if (options.replace && !options.copy) throw usage("--replace is for --copy.");
+  if (options.sandbox && !options.copy) throw usage("--sandbox is for --copy.");
   const hosts = chosenHosts(found, names);
   if (!options.copy) {
     report(console, await ask("takeImports", { how: "imports", hosts: hosts.map(({ host }) => host) }));
@@ -162,6 +173,14 @@ export const takeOver: Command = async (context) => {
     throw usage("None of its servers can be copied.", "pi-mcp-threads import shows why.");
   await confirm(context, wanted);
   const ids = wanted.flatMap(({ id }) => id ?? []);
-  report(console, await ask("takeImports", { how: "copy", ids, ...(replace ? { replace } : {}) }));
+  report(
+    console,
+    await ask("takeImports", {
+      how: "copy",
+      ids,
+      ...(replace ? { replace } : {}),
+      ...(options.sandbox ? { sandbox: true } : {}),
+    }),
+  );
   return EXIT.ok;
 };

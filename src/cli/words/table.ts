@@ -290,6 +290,7 @@ const TABLE = {
     options: [
       { name: "copy", summary: "copy the servers into mcp.json, in place of following the program's files" },
       { name: "replace", summary: "with --copy: replace servers of the same name" },
+      { name: "sandbox", summary: "with --copy: run those that npx and the like fetch in a sandbox" },
     ],
     summary: "show the servers that other programs have, or import them",
     details: [

@@ -45,6 +45,8 @@ export interface ServerPreview {
   mistakes: EntryMistake[];
   /** Where a server of that name is configured already: the one that counts. */
   exists?: DefinedIn;
+  /** Its program comes from a registry of packages and has no sandbox, which this system could give it. */
+  lacksRoom?: true;
 }
 
 /** How the trial of a server ended. It never rejects because of the server. */
@@ -100,6 +102,8 @@ export interface FoundServer {
   standing: "new" | "same" | "other";
   /** The other program has it disabled, and so is the copy. */
   disabled?: true;
+  /** As in `ServerPreview`. */
+  lacksRoom?: true;
 }
 
 export interface FoundFile {
@@ -137,7 +141,12 @@ export type TakeImports =
   /** Names the programs in `imports` of the user's mcp.json: their files are read at each start and followed. */
   | { how: "imports"; hosts: string[] }
   /** Copies entries into the user's mcp.json, in our own keys. `ids`: of `FoundServer`. */
-  | { how: "copy"; ids: string[]; replace?: boolean };
+  | {
+      how: "copy";
+      ids: string[];
+      replace?: boolean /** Those that lack a room get one. */;
+      sandbox?: boolean;
+    };
 
 export interface TakenImports {
   file: string;
@@ -188,6 +197,8 @@ export interface ServerDetails {
   /** Names of the variables that it gets. */
   env: string[];
   cwd?: string;
+  /** Paths as they are written, and whether it has a network. Absent: it has no sandbox. */
+  sandbox?: { write: readonly string[]; read: readonly string[]; hide: readonly string[]; network: boolean };
   lifecycle: "lazy" | "eager" | "keep-alive";
   /** `rules`: by tool or pattern. `settings`: what the settings say. */
   approve: ApproveWord | "rules" | "settings";

@@ -4,7 +4,8 @@ import type { PiContext } from "../../pi/api.ts";
 import { notify } from "../../pi/extension.ts";
 import { serverName } from "../../report/server-name.ts";
 import { addedText, MCP_COMMANDS, mistakeText, ownerText, runsText, triedText } from "../../report/setup.ts";
-import { ThreadsError } from "../../shared/protocol/errors.ts";
+import { knownServer } from "../../shared/known-servers.ts";
+import { type JsonValue, ThreadsError } from "../../shared/protocol/errors.ts";
 import type {
   ProposedServer,
   ServerEntry,
@@ -111,6 +112,42 @@ interface Tested {
   entry: ServerEntry;
 }
 
+/** The tick for a sandbox, with what it means for this server. */
+function roomTick(name: string, entry: ServerEntry): { label: string; sandbox: JsonValue } {
+  const known = knownServer(name);
+  const works = known?.sandbox !== undefined && known.entry.command === entry.command;
+  const why = works ? "; it works in one" : "";
+  return {
+    label: `In a sandbox, which hides your keys and sign-ins from it${why}`,
+    sandbox: works && known.sandbox !== undefined ? known.sandbox : true,
+  };
+}
+
+const TICKS = 100;
+
+/** Shows what would run, which a sandbox may change. Undefined: the person goes back. */
+async function confirmed(
+  ctx: PiContext,
+  { name, entry, project }: AddWords,
+  preview: ServerPreview,
+  ask: Ask,
+): Promise<{ entry: ServerEntry; tests: boolean } | undefined> {
+  const { label, sandbox } = roomTick(name, entry);
+  let isTicked = false;
+  let shown = preview;
+  for (let times = 0; times < TICKS; times++) {
+    const tick = preview.lacksRoom ? [`[${isTicked ? "x" : " "}] ${label}`] : [];
+    const title = `Add ${serverName(name)}?\n${runsText(shown)}`;
+    const choice = await choose(ctx, title, [TEST, NO_TEST, ...tick, CANCEL]);
+    const chosen = isTicked ? { ...entry, sandbox } : entry;
+    if (choice === TEST || choice === NO_TEST) return { entry: chosen, tests: choice === TEST };
+    if (choice === undefined || choice === CANCEL) return undefined;
+    isTicked = !isTicked;
+    shown = isTicked ? await ask("previewServer", { name, entry: { ...entry, sandbox }, project }) : preview;
+  }
+  return undefined;
+}
+
 /** The test before the server is added; a person may leave it out. Undefined: the server is not to be added. */
 async function test(
   ctx: PiContext,
@@ -121,9 +158,9 @@ async function test(
   const { name } = words;
   let { entry } = words;
   if (ctx.hasUI) {
-    const title = `Add ${serverName(name)}?\n${runsText(preview)}`;
-    const choice = await choose(ctx, title, [TEST, NO_TEST, CANCEL]);
-    if (choice !== TEST) return choice === NO_TEST ? { tried: "untested", entry } : undefined;
+    const choice = await confirmed(ctx, words, preview, ask);
+    if (!choice?.tests) return choice && { tried: "untested", entry: choice.entry };
+    entry = choice.entry;
   }
   for (let trial = 0; trial < TRIALS; trial++) {
     const tried = await tryIt(ctx, { ...words, entry }, ask);

@@ -125,6 +125,9 @@ export async function editConfig(project: boolean, ctx: PiContext, ask: Ask): Pr
 const ALL = "Use its file (changes there count here too)";
 const SOME = "Copy some of its servers into your own file";
 const BACK = "Back";
+const PLAIN = "Copy them as they are";
+const ROOM = "Copy them with a sandbox";
+const NAMES_CHARS = 1_000;
 const CHOOSE = "Choose it";
 const LEAVE = "Leave it";
 /** Over RPC a program may answer every dialog at once, for ever. */
@@ -197,7 +200,17 @@ async function takeFrom(ctx: PiContext, found: FoundHost, ask: Ask): Promise<Tak
   const how = await choose(ctx, briefOf(found), choices);
   if (how === ALL) return ask("takeImports", { how: "imports", hosts: [found.host] });
   const ids = how === SOME ? await pick(ctx, found) : undefined;
-  return ids && ask("takeImports", { how: "copy", ids });
+  if (!ids) return undefined;
+  const fetched = candidatesOf(found).filter(
+    ({ server: { id, lacksRoom } }) => lacksRoom && id !== undefined && ids.includes(id),
+  );
+  const inRoom = fetched.length === 0 ? PLAIN : await choose(ctx, roomText(fetched), [PLAIN, ROOM]);
+  return inRoom && ask("takeImports", { how: "copy", ids, ...(inRoom === ROOM ? { sandbox: true } : {}) });
+}
+
+function roomText(fetched: readonly Candidate[]): string {
+  const names = fetched.map(({ server }) => serverName(server.name)).join(", ");
+  return `These come from a registry of packages: ${oneLine(names, NAMES_CHARS)}.\nIn a sandbox they cannot read your keys and sign-ins, and write only their own files.`;
 }
 
 export async function importServers(ctx: PiContext, ask: Ask): Promise<void> {

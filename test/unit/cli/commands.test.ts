@@ -141,6 +141,39 @@ test("add of a server that fails its try -> code 3, and it is not written", asyn
   expect(asked).toEqual(["previewServer", "tryServer"]);
 });
 
+test("add and import --copy say what a sandbox would do, and import gives one by --sandbox alone", async () => {
+  const preview = { ...NEW, lacksRoom: true };
+  const added = await run(
+    "add",
+    ["fs", "npx", "fs"],
+    { previewServer: preview, addServer: { file: "/f" } },
+    { "no-test": true },
+  );
+  await added.done;
+  expect(added.stderr()).toContain("--sandbox before the name would hide your keys and sign-ins");
+  const servers = [
+    { name: "fs", line: "npx fs", id: "1", standing: "new", lacksRoom: true },
+    { name: "own", line: "./own", id: "2", standing: "new" },
+  ];
+  const findImports = {
+    hosts: [{ host: "cursor", title: "Cursor", files: [{ file: "/c", servers, more: 0 }] }],
+    problems: [],
+  };
+  const answers = { findImports, takeImports: { file: "/f", taken: ["fs", "own"], left: [] } };
+  for (const [sandbox, word] of [
+    [true, "hides"],
+    [false, "would hide"],
+  ] as const) {
+    const taken = await run("import", ["cursor"], answers, { copy: true, yes: true, sandbox });
+    expect(await taken.done).toBe(0);
+    expect(taken.stderr()).toContain(
+      `--sandbox ${word} your keys and sign-ins from those of registries: fs.`,
+    );
+  }
+  const alone = await run("import", ["cursor"], answers, { sandbox: true });
+  await expect(alone.done).rejects.toMatchObject({ exitCode: 2, message: "--sandbox is for --copy." });
+});
+
 test("import of a program that is not found -> the nearest one, and nothing is taken", async () => {
   const findImports = { hosts: [{ host: "claude-code", files: [] }], problems: [] };
   const { done, asked } = await run("import", ["claude-cod"], { findImports }, {});

@@ -34,6 +34,7 @@ import {
 } from "../config/edit/setting-change.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { DecidingRule } from "../config/entry/exposure.ts";
+import { sandboxOf } from "../config/entry/sandbox.ts";
 import type { Server } from "../servers/server.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
 import { allTools, grantedWishes } from "../tools/listed.ts";
@@ -185,6 +186,7 @@ async function detailsOf(
   const at = entries.findLast((entry) => entry.file === file);
   const memory = await sharedMemory(server);
   const wished = grantedWishes(servers, running.now.settings).get(server.name);
+  const sandbox = sandboxOf(definition.sandbox);
   const env = target.kind === "stdio" ? Object.keys(target.env) : Object.keys(target.headers);
   return {
     runs: shownLine(definition, true) ?? "more than can be shown: see the file",
@@ -193,6 +195,7 @@ async function detailsOf(
     overrides,
     env,
     ...(target.kind === "stdio" && target.cwd !== undefined ? { cwd: target.cwd } : {}),
+    ...(sandbox ? { sandbox } : {}),
     lifecycle,
     approve: approve === undefined ? "settings" : typeof approve === "string" ? approve : "rules",
     toolPrefix: toolPrefix ?? running.now.settings.toolPrefix,

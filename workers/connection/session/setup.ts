@@ -3,6 +3,7 @@
  * other programs have configured. What is written is applied like any edit.
  */
 
+import { isFromRegistry } from "../../../src/shared/pasted.ts";
 import type { SetupRequests, WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
@@ -126,6 +127,13 @@ function checkedDefinition(proposed: Proposed, name: string): ServerDefinition {
   });
 }
 
+/** Only where there can be a room (room/room.ts). */
+const lacksRoom = ({ target, sandbox }: ServerDefinition): boolean =>
+  (process.platform === "linux" || process.platform === "darwin") &&
+  sandboxOf(sandbox) === undefined &&
+  target.kind === "stdio" &&
+  isFromRegistry([target.command, ...target.args]);
+
 function previewServer(proposal: ProposedServer, running: RunningConfiguration): ServerPreview {
   const { file, mistakes, definition } = parseProposed(proposal, running);
   const line = definition && shownLine(definition, true);
@@ -136,6 +144,7 @@ function previewServer(proposal: ProposedServer, running: RunningConfiguration):
     ...(definition ? { transport: transportOf(definition) } : {}),
     ...(line === undefined ? {} : { line }),
     ...(existing ? { exists: definedIn(existing) } : {}),
+    ...(definition && lacksRoom(definition) ? { lacksRoom: true } : {}),
   };
 }
 
@@ -165,6 +174,7 @@ function foundServer(server: ServerDefinition, running: RunningConfiguration, ro
     standing: standingOf(server, running),
     ...(isFit ? { line, id: foundId(server) } : { unusable: "what it would run is too long to be shown" }),
     ...(enabled ? {} : { disabled: true as const }),
+    ...(lacksRoom(underSettings(server, running.now.settings)) ? { lacksRoom: true } : {}),
   };
 }
 
@@ -254,7 +264,7 @@ function whyLeft(
 }
 
 async function copy(
-  { ids, replace = false }: Extract<TakeImports, { how: "copy" }>,
+  { ids, replace = false, sandbox = false }: Extract<TakeImports, { how: "copy" }>,
   running: RunningConfiguration,
 ): Promise<TakenImports> {
   const file = editableFile(running.facts, false);
@@ -270,7 +280,11 @@ async function copy(
     if (reason === undefined) taken.set(server.name, server);
     else left.push({ name: server.name, reason });
   }
-  const entries = [...taken.values()].map(({ name, raw }) => ({ name, entry: raw as NewEntry["entry"] }));
+  const entries = [...taken.values()].map((server) => {
+    const entry = server.raw as NewEntry["entry"];
+    const inRoom = sandbox && lacksRoom(underSettings(server, running.now.settings));
+    return { name: server.name, entry: inRoom ? { ...entry, sandbox: true } : entry };
+  });
   if (entries.length > 0) {
     await writeAdded(file, entries, replace);
     await applyOwnWrite(running, file, (text) => editAdded(text, entries, { file, replace: true }));

@@ -8,7 +8,7 @@ import type { ConfigProblem, ServerStatus, Sharing } from "../../../shared/proto
 import { counted, durationText, formatBytes, grouped, offerText } from "../../../shared/text/amounts.ts";
 import { describeProblem } from "../../../shared/text/failure.ts";
 import { firstSentence } from "../../../shared/text/unprintable.ts";
-import { cutOff, wrap } from "../../../shared/text/width.ts";
+import { cutOff, cutTo, visibleWidth, wrap } from "../../../shared/text/width.ts";
 import {
   type Area,
   type Colour,
@@ -116,7 +116,7 @@ function columnsFor(rows: readonly ServersRow[], width: number): Columns {
     (NUMBER_CELLS + 1) +
     (NOW_CELLS + 1) +
     (isWide ? TRANSPORT_CELLS + 1 + ALL_CELLS + 1 : 0);
-  const longest = rows.reduce((most, row) => Math.max(most, cellsOf(nameOf(row))), 0);
+  const longest = rows.reduce((most, row) => Math.max(most, cellsOf(nameOf(row)) + lockCells(row)), 0);
   const most = Math.min(NAME_CELLS + (isWide ? 10 : 0), width - others);
   return { isWide, name: Math.max(FEWEST_NAME_CELLS, Math.min(longest, most)) };
 }
@@ -129,6 +129,13 @@ const nameOf = (row: ServersRow): string => {
   if (row.kind === "unread") return clean(row.file);
   return row.kind === "waiting" || row.kind === "refused" ? clean(row.server) : "";
 };
+
+const lockCells = (row: ServersRow): number =>
+  row.kind === "server" && row.status.isSandboxed ? 1 + visibleWidth(LOCK) : 0;
+
+/** The name with the lock behind it, which a long name does not push out. */
+const withLock = (row: ServersRow, cells: number): string =>
+  lockCells(row) === 0 ? nameOf(row) : `${cutTo(nameOf(row), cells - lockCells(row))} ${LOCK}`;
 
 /** For example `mcp.json:12 mcpServers.x.args: expected a list`. */
 const mistakeText = ({ file, line, key, message }: ConfigProblem): string => {
@@ -181,7 +188,7 @@ function rowLine(row: ServersRow, isChosen: boolean, world: World, columns: Colu
   switch (row.kind) {
     case "server":
       return [
-        ...named(isChosen, markOf(row.status), nameOf(row), columns.name),
+        ...named(isChosen, markOf(row.status), withLock(row, columns.name), columns.name),
         ...serverCells(row, world, columns),
       ];
     case "waiting":
@@ -359,6 +366,30 @@ function fromText({ source }: ServerStatus, details: ServerDetails | undefined):
   return [file, ...overrides.map((one) => `changed by ${one}`)].join(", ");
 }
 
+/** Two cells wide in every terminal that shows emoji; `visibleWidth` measures it like any text. */
+const LOCK = "\u{1f512}";
+
+const also = (words: string, paths: readonly string[]): string =>
+  paths.length === 0 ? "" : `${words}${paths.map(clean).join(", ")}`;
+
+/** What a sandbox keeps out (docs/sandbox.md), on two lines if it is tight, else on at most three. */
+function roomFacts(
+  { sandbox, cwd }: Partial<ServerDetails>,
+  { home }: Pick<World, "home">,
+  width: number,
+  isTight: boolean,
+): Parts[] {
+  if (sandbox === undefined) return [];
+  const { write, read, hide, network } = sandbox;
+  const hides = `${LOCK} hides keys, sign-ins, Pi's files, sockets${also(", ", hide)}${also("; not ", read)}`;
+  const writes = `writes its own folder${cwd === undefined || ["~", home].includes(cwd) ? "" : ", its cwd"}${also(", ", write)}; ${network ? "has the network" : "no network"}`;
+  const text = (value: string): string => withTilde(value, home);
+  return [
+    ...longFact("sandbox", text(hides), width, 1).lines,
+    ...longFact("", text(writes), width, isTight ? 1 : 2).lines,
+  ];
+}
+
 const sharedText = (sharing: Sharing, memory: number | undefined, now: number): string =>
   [sharingText(sharing, now), ...(memory === undefined ? [] : [formatBytes(memory)])].join(" · ");
 
@@ -386,7 +417,7 @@ function facts(status: ServerStatus, world: World, width: number, isTight: boole
     transport,
     isUp ? `up ${durationText(Math.max(0, now - connectedAt))}` : lifecycle,
     ...(pid === undefined ? [] : [`pid ${pid}`]),
-    ...(status.isSandboxed ? ["sandbox"] : []),
+    ...(status.isSandboxed && !details?.sandbox ? ["sandbox"] : []),
     ...(protocol === undefined ? [] : [`MCP ${clean(protocol)}`]),
     ...timeouts,
   ];
@@ -395,6 +426,7 @@ function facts(status: ServerStatus, world: World, width: number, isTight: boole
     ...(details && line?.isCut && !isTight ? surroundings(status, details, home) : []),
     fact("from", withTilde(fromText(status, details), home)),
     fact("process", process.join(" · ")),
+    ...roomFacts(details ?? {}, world, width, isTight),
     ...(sharing ? [fact("sharing", sharedText(sharing, memory, now))] : []),
     fact("tools", toolsText(status, world)),
     ...(signIn ? [fact("sign-in", signInText(signIn, now))] : []),

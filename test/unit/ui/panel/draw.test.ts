@@ -172,6 +172,33 @@ describe("one server", () => {
     expect(screen).toContain("\n sharing   shared by 3 sessions, up 42 min · 60 MB\n");
     expect(screen).toMatch(/\n {3}Sharing +on\n/);
   });
+  test.each([
+    [80, 30],
+    [120, 40],
+  ])("one in a sandbox, %i x %i -> a lock, and what it keeps out", (width, height) => {
+    const sandbox = { write: ["/home/ann/notes"], read: ["~/.kube"], hide: ["~/letters"], network: false };
+    const details = new Map([["files", makeDetails({ sandbox, cwd: "/srv/files" })]]);
+    const servers = [makeStatus("files", { isSandboxed: true }), makeStatus("git")];
+    const world = makeWorld({ servers, details });
+    const list = picture(START, world, width, height);
+    expect(list).toMatch(/ files \u{1f512} {2}connected/u);
+    expect(list).toMatch(/ git {5} {2}connected/);
+    const screen = picture(press("@files enter", world).state, world, width, height);
+    expect(screen).toContain(
+      "\n sandbox   \u{1f512} hides keys, sign-ins, Pi's files, sockets, ~/letters; not ~/.kube\n           writes its own folder, its cwd, ~/notes; no network\n",
+    );
+    expect(screen).not.toMatch(/process.*sandbox/);
+    for (const line of `${list}\n${screen}`.split("\n"))
+      expect(visibleWidth(line)).toBeLessThanOrEqual(width);
+  });
+  test("a long name leaves the lock its place", () => {
+    const world = makeWorld({ servers: [makeStatus("n".repeat(100), { isSandboxed: true })] });
+    for (const width of [40, 60, 80]) {
+      const list = picture(START, world, width, 24);
+      expect(list).toMatch(/n… \u{1f512}/u);
+      for (const line of list.split("\n")) expect(visibleWidth(line)).toBeLessThanOrEqual(width);
+    }
+  });
   test("the question before it is switched off", () => {
     expect(picture(press("@files enter end up up enter", USUAL).state, USUAL)).toMatchInlineSnapshot(`
       "

@@ -180,6 +180,40 @@ describe("/mcp add with words", () => {
     expect(untrusted.asked.at(-1)).toEqual(["addServer", { name: "fs", entry: ENTRY, project: false }]);
   });
 
+  test("a sandbox is offered, off at first, for a server of a registry; what would run is shown anew", async () => {
+    const answers: Answers = {
+      previewServer: ({ entry }: { entry: { sandbox?: unknown } }) =>
+        preview(entry.sandbox ? { line: "npx -y fs, in a sandbox" } : { lacksRoom: true }),
+    };
+    const plain = await run("add", "fs npx -y fs", { script: ["Test it", "For you"], answers });
+    expect(plain.dialogs[0]?.options?.[2]).toBe(
+      "[ ] In a sandbox, which hides your keys and sign-ins from it",
+    );
+    expect(plain.asked.at(-1)).toEqual(["addServer", { name: "fs", entry: ENTRY, project: false }]);
+    const script = ["[ ] In a sandbox", "[x] In", "[ ] In", "Test it", "For you"];
+    const ran = await run("add", "fs npx -y fs", { script, answers });
+    expect(ran.dialogs[1]?.title).toBe("Add fs?\nIt would run: npx -y fs, in a sandbox");
+    expect(ran.dialogs[2]?.title).toBe("Add fs?\nIt would run: npx -y fs");
+    const entry = { ...ENTRY, sandbox: true };
+    expect(ran.asked.filter(([method]) => method === "tryServer")).toEqual([
+      ["tryServer", expect.objectContaining({ entry })],
+    ]);
+    expect(ran.asked.at(-1)).toEqual(["addServer", { name: "fs", entry, project: false }]);
+    const known = await run("add", "filesystem", {
+      script: [
+        "[ ] In a sandbox, which hides your keys and sign-ins from it; it works in one",
+        "Add it without",
+        "For you",
+      ],
+      answers,
+    });
+    expect(known.asked.at(-1)?.[1]).toMatchObject({ entry: { sandbox: { write: ["."] } } });
+    const none = await run("add", "fs npx -y fs", { script: ["Cancel"] });
+    expect(none.dialogs[0]?.options).toHaveLength(3);
+    const ever = await run("add", "fs npx -y fs", { select: (_title, choices) => choices[2], answers });
+    expect(methods(ever)).not.toContain("addServer");
+  });
+
   test("a failed test -> the error with its remedy, and nothing is written unless the person says so", async () => {
     const answers: Answers = { tryServer: () => FAILED };
     const not = await run("add", "fs npx -y fs", { script: ["Test it", "Do not"], answers });
@@ -551,6 +585,29 @@ describe("/mcp import", () => {
     const script = ["Claude Code", "Copy some", "[ ] 2. b", "[x] 1. a", "[ ] 1. a", "Copy 2 servers", "Done"];
     const ran = await run("import", "", { script, answers });
     expect(wishOf(ran)).toEqual({ how: "copy", ids: ["id-a", "id-b"] });
+  });
+
+  test("those of a registry may be copied with a sandbox", async () => {
+    const [claude, ...others] = FOUND.hosts;
+    const files = claude?.files.map((file) => ({
+      ...file,
+      servers: file.servers.map((server) => ({
+        ...server,
+        ...(server.name === "a" ? { lacksRoom: true as const } : {}),
+      })),
+    }));
+    const found = { ...FOUND, hosts: [{ ...claude, files }, ...others] };
+    const script = ["Claude Code", "Copy some", "[ ] 2. b", "Copy 2 servers"];
+    const wants = async (choice: string | undefined) =>
+      run("import", "", {
+        script: [...script, choice, "Done"],
+        answers: { ...answers, findImports: () => found as FoundImports },
+      });
+    const ran = await wants("Copy them with");
+    expect(ran.dialogs.find(({ title }) => title.includes("registry"))?.title).toContain("packages: a.\n");
+    expect(wishOf(ran)).toEqual({ how: "copy", ids: ["id-a", "id-b"], sandbox: true });
+    expect(wishOf(await wants("Copy them as"))).toEqual({ how: "copy", ids: ["id-a", "id-b"] });
+    expect(wishOf(await wants(undefined))).toBeUndefined();
   });
 
   test("a server from a project's file is shown whole before it can be chosen", async () => {
