@@ -172,7 +172,7 @@ const ROWS: [what: string, tried: Try, inside: RegExp, outside?: RegExp][] = [
   ],
   [
     "a secret below what may be written",
-    { code: `return fs.readdirSync(home + "/.ssh")`, sandbox: { write: ["~"] } },
+    { code: `return fs.readdirSync(home + "/.ssh")`, sandbox: { write: ["~"], hide: ["~/real"] } },
     /^got: \[\]$/,
     /id/,
   ],
@@ -401,7 +401,7 @@ const PLANTED: [what: string, more: Omit<Try, "code">, first: string, then: stri
   ],
   [
     "another name for the folder above a private one of the home folder",
-    { sandbox: { write: ["~"] } },
+    { sandbox: { write: ["~"], hide: ["~/real"] } },
     `fs.renameSync(home + "/.config", home + "/config")`,
     `return fs.readFileSync(home + "/config/gh/hosts.yml", "utf8")`,
     REFUSED,
@@ -430,6 +430,85 @@ describe.each(USERS)("what a server leaves for its next start, as %s", (user) =>
   });
 });
 
+/** What is asked in a place that others have prepared -> what comes of it. Each has got the secret, or has written, before. */
+const PREPARED: [what: string, more: Try & { at?: string; byProject?: true }, inside: RegExp][] = [
+  [
+    "a project's server whose folder lies in a hidden one",
+    {
+      byProject: true,
+      entry: { cwd: "../home/.ssh/deep" },
+      code: `return fs.readFileSync(home + "/.ssh/deep/id", "utf8")`,
+    },
+    /^\s*bwrap: Can't chdir/,
+  ],
+  [
+    "a project's server whose folder is another one of the user's",
+    { byProject: true, entry: { cwd: "../home/notes" }, code: `fs.writeFileSync(home + "/notes/x", "")` },
+    /^refused: EROFS/,
+  ],
+  [
+    "a folder that is a link of the project to the home folder",
+    { entry: { cwd: "out" }, code: `fs.writeFileSync(home + "/.bashrc", "evil")` },
+    /^refused: EROFS/,
+  ],
+  [
+    "a writable path that is a link of the project to a hidden folder",
+    { sandbox: { write: ["./keys"] }, code: `return fs.readFileSync(home + "/.ssh/id", "utf8")` },
+    /^refused: ENOENT/,
+  ],
+  [
+    "a folder whose path to the home folder is another one than HOME",
+    { entry: { cwd: "../same" }, code: `fs.writeFileSync(home + "/.bashrc", "evil")` },
+    /^refused: EROFS/,
+  ],
+  [
+    "Pi runs in its own folder",
+    { at: ".pi/agent", code: `return fs.readFileSync("auth.json", "utf8")` },
+    /^refused: ENOENT/,
+  ],
+  [
+    "Pi runs among sign-ins",
+    {
+      at: ".pi/agent/mcp-oauth",
+      code: `return fs.readFileSync(home + "/.pi/agent/mcp-oauth/tokens.json", "utf8")`,
+    },
+    /^\s*bwrap: Can't chdir/,
+  ],
+  [
+    "a folder with two dots above a hidden one",
+    {
+      sandbox: { write: ["~/notes"], hide: ["~/notes/..deep/secrets"] },
+      code: `fs.renameSync(home + "/notes/..deep", home + "/notes/free"); return fs.readFileSync(home + "/notes/free/secrets/key", "utf8")`,
+    },
+    /^refused: EBUSY/,
+  ],
+];
+
+describe.each(USERS)("what others have prepared, as %s", (user) => {
+  test.each(PREPARED)("%s", async (_what, { at, byProject, ...tried }, inside) => {
+    const place = await createPlace();
+    const { base, home, session } = place;
+    await mkdir(join(home, ".ssh", "deep"));
+    await writeFile(join(home, ".ssh", "deep", "id"), "the secret");
+    await mkdir(join(home, "notes", "..deep", "secrets"), { recursive: true });
+    await writeFile(join(home, "notes", "..deep", "secrets", "key"), "the secret");
+    await symlink(home, join(session, "out"));
+    await symlink(join(home, ".ssh"), join(session, "keys"));
+    await symlink(home, join(base, "same"));
+    const folder = at === undefined ? session : join(home, at);
+    const cwd = join(session, String(tried.entry?.cwd ?? "."));
+    const launch = { ...launchOf(tried, place), cwd: at === undefined ? cwd : folder };
+    const server: ServerDefinition = {
+      ...definition("s", { command: "node", ...tried.entry }),
+      ...(byProject && { project: true, definedByProject: true }),
+    };
+    const room = sandboxOf(tried.sandbox ?? true);
+    if (!room) throw new Error("the row has no sandbox");
+    const made = await roomLaunch(launch, server, room, { ...place, session: folder, own: {} });
+    expect(await run(made.launch, user, place)).toMatch(inside);
+  });
+});
+
 describe("a sandbox that cannot be made", () => {
   const refusal = async (entry: Record<string, unknown>, sandbox: WrittenSandbox = true): Promise<string> => {
     const place = await createPlace();
@@ -452,6 +531,11 @@ describe("a sandbox that cannot be made", () => {
     expect(await refusal({}, { write: ["~/none"] })).toMatch(
       /home\/none, which it should write, does not exist\. Make it/,
     );
+  });
+
+  test("a private place that is a link which the server could replace -> named, unless what it leads to is hidden, too", async () => {
+    expect(await refusal({}, { write: ["~"] })).toMatch(/home\/\.aws is or passes a link in a folder/);
+    expect(await refusal({}, { write: ["~"], hide: ["~/real"] })).toBe("started");
   });
 
   test.each([

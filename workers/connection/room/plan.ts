@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { mkdir, readFile, realpath, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { delimiter, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { basename, delimiter, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { isFolder } from "../../shared/files/file-system.ts";
 import { PRIVATE_FOLDER } from "../../shared/files/read-regular.ts";
@@ -148,11 +148,10 @@ const RUN_SHOWN = ["/run/current-system", "/run/opengl-driver", "/run/wrappers",
 const real = (path: string): Promise<string | undefined> => realpath(path).catch(() => undefined);
 
 /** Sockets in the file system that listen now (proc(5), /proc/net/unix). Empty where the system does not tell. */
-const SOCKETS = 5_000;
 async function socketPaths(): Promise<string[]> {
   if (process.platform !== "linux") return [];
   const table = await readFile("/proc/net/unix", "utf8").catch(() => "");
-  const found = table.split("\n", SOCKETS).map((line) => / (\/.*)$/.exec(line)?.[1] ?? "");
+  const found = table.split("\n").map((line) => / (\/.*)$/.exec(line)?.[1] ?? "");
   return [...new Set(found.filter((path) => path !== ""))];
 }
 
@@ -168,7 +167,7 @@ function dataName({ name, file }: ServerDefinition): string {
 /** A mount each. */
 const RULES = 2_000;
 
-const isWithin = (path: string, folder: string): boolean => !relative(folder, path).startsWith("..");
+const isWithin = (path: string, folder: string): boolean => relative(folder, path).split(sep)[0] !== "..";
 
 const depthOf = (path: string): number => path.split(sep).filter((part) => part !== "").length;
 
@@ -214,11 +213,13 @@ function pins(rules: readonly Rule[]): Rule[] {
 /**
  * The folders that may be written, and whether a path still leads where its user meant it to. Below such a folder the server
  * decides what a name leads to, and would be told of another place in its next start: a link there counts only within it.
+ * `given`: folders with content of others, where links count no more.
  */
 async function createTrust(
   wanted: readonly string[],
+  given: readonly string[],
 ): Promise<(path: string, at: string) => Promise<boolean>> {
-  const roots: string[] = [];
+  const roots = [...given];
   const isTrusted = async (path: string, at: string): Promise<boolean> => {
     for (let above = dirname(path); above !== dirname(above); above = dirname(above)) {
       const place = await real(above);
@@ -232,6 +233,22 @@ async function createTrust(
     if (at !== undefined && (await isTrusted(path, at))) roots.push(at);
   }
   return isTrusted;
+}
+
+/** A hidden path that is or passes a link in a folder of `roots`: whoever replaces the link decides what the next start hides. */
+async function loosePath(hidden: readonly string[], roots: readonly string[]): Promise<string | undefined> {
+  if (roots.length === 0) return undefined;
+  for (const path of hidden) {
+    const place = await real(path);
+    // What is hidden by its own name, too, stays hidden.
+    if (place === undefined || place === path || hidden.includes(place)) continue;
+    for (let at = path; at !== dirname(at); at = dirname(at)) {
+      const folder = await real(dirname(at));
+      if (folder === undefined || (await real(at)) === join(folder, basename(at))) continue;
+      if (roots.some((root) => isWithin(folder, root))) return path;
+    }
+  }
+  return undefined;
 }
 
 export interface RoomPlace {
@@ -264,14 +281,43 @@ const rulesWith =
     return found.flat();
   };
 
+/** `own`: the folder that its entry names, if it may write there. `around`: what it sees also where temp folders are hidden. */
+async function whereabouts(
+  { base, target, definedByProject }: ServerDefinition,
+  { program, cwd }: Pick<Launch, "program" | "cwd">,
+  { agentDir, session, home }: RoomPlace,
+): Promise<{ own: string[]; around: string[]; homeAt: string; sessionAt: string }> {
+  const at = async (path: string): Promise<string> => (await real(path)) ?? path;
+  const [homeAt, cwdAt, sessionAt, agentAt] = [
+    await at(home),
+    await at(cwd),
+    await at(session),
+    await at(agentDir),
+  ];
+  // A plugin's own folder, and one above the session's, is where its server runs anyway, and not what the entry asks for.
+  const isUsual = base !== undefined && isWithin(cwdAt, await at(base.folder));
+  // A project would get by its server's folder what no key of its sandbox gives.
+  const isElsewhere = definedByProject && !isUsual && !isWithin(cwdAt, sessionAt);
+  const isNamed = target.kind === "stdio" && target.cwd !== undefined;
+  // Whoever may write the home folder decides what the person's next shell runs.
+  const isOwn = isNamed && !isWithin(homeAt, cwdAt) && !isUsual && !isElsewhere;
+  const visited = [session, ...(isElsewhere ? [] : [cwd]), dirname(program)];
+  const inAgent = await Promise.all(visited.map(async (path) => isWithin(await at(path), agentAt)));
+  // Who works in Pi's folder does not open it.
+  const outside = visited.filter((_, index) => !inAgent[index]);
+  const around = [home, ...outside, ...(base ? [base.folder] : []), ...RUN_SHOWN];
+  return { own: isOwn ? [cwd] : [], around, homeAt, sessionAt };
+}
+
 /** Makes the server's own folder. Throws `spawn_failed` if a path that should be writable is not there. */
 export async function planRoom(
   room: Sandbox,
   definition: ServerDefinition,
   { program, cwd }: Pick<Launch, "program" | "cwd">,
-  { agentDir, session, home }: RoomPlace,
+  place: RoomPlace,
 ): Promise<Plan> {
-  const { name, target } = definition;
+  const { agentDir, session, home } = place;
+  const { name } = definition;
   const absolute = (path: string): string =>
     resolve(session, expandHome(path, { home, platform: process.platform }));
   const data = join(agentDir, ROOMS_FOLDER, dataName(definition));
@@ -283,12 +329,8 @@ export async function planRoom(
   await writeFile(nothing, "", { flag: "wx", mode: 0o444 }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "EEXIST") throw error;
   });
-  // Whoever may write the home folder decides what the person's next shell runs.
   const { base } = definition;
-  // A plugin's own folder, and one above the session's, is where its server runs anyway, and not what the entry asks for.
-  const isUsual = base !== undefined && isWithin(cwd, base.folder);
-  const isOwn = target.kind === "stdio" && target.cwd !== undefined && !isWithin(home, cwd) && !isUsual;
-  const own = isOwn ? [cwd] : [];
+  const { own, around, homeAt, sessionAt } = await whereabouts(definition, { program, cwd }, place);
   const kept = base?.data === undefined ? [] : [base.data];
   const wanted = [...own, ...kept, ...room.write.map(absolute)];
   const missing = (
@@ -300,13 +342,14 @@ export async function planRoom(
       `${missing}, which it should write, does not exist`,
       "Make it, or correct the path in mcp.json.",
     );
-  const rulesFor = rulesWith(await createTrust(wanted));
-  const around = [home, session, cwd, dirname(program), ...(base ? [base.folder] : []), ...RUN_SHOWN];
+  // Others fill a project with links, unless it holds the home folder: there links are the user's.
+  const rulesFor = rulesWith(await createTrust(wanted, isWithin(homeAt, sessionAt) ? [] : [sessionAt]));
+  const secret = privatePaths(home, session);
   const [places, shown, privates, agents, hidden, opened, obeyed, writable] = await Promise.all([
     rulesFor([tmpdir(), "/tmp", "/var/tmp", "/run", agentDir], "hide"),
     // These may lie in a temp folder; what of them is private is hidden again.
     rulesFor([...around, "/etc/resolv.conf"], "read"),
-    rulesFor([...privatePaths(home, session), ...(await socketPaths())], "hide"),
+    rulesFor([...secret, ...(await socketPaths())], "hide"),
     rulesFor(
       AGENT_SHOWN.map((path) => join(agentDir, path)),
       "read",
@@ -319,6 +362,16 @@ export async function planRoom(
     ),
     rulesFor(wanted, "write"),
   ]);
+  const loose = await loosePath(
+    [...secret, ...room.hide.map(absolute)],
+    writable.map(({ path }) => path),
+  );
+  if (loose !== undefined)
+    throw noRoom(
+      name,
+      `${loose} is or passes a link in a folder that it may write, and could be made to lead elsewhere`,
+      "Name in sandbox.hide what it leads to, or a smaller folder in sandbox.write.",
+    );
   const folder = (await real(data)) ?? data;
   const all: Rule[] = [
     ...[...places, ...shown, ...privates, ...agents, ...opened, ...obeyed, ...writable, ...hidden],

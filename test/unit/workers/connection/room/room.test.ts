@@ -76,13 +76,19 @@ test("bubblewrap: mounts in the order of the rules; no variable but the loader's
 describe("Seatbelt", () => {
   test("the profile: later rules win, as in the plan", () => {
     const lines = profileOf(plan).split("\n");
-    expect(lines.slice(0, 3)).toEqual(["(version 1)", "(allow default)", "(deny file-write*)"]);
+    expect(lines.slice(0, 3)).toEqual([
+      "(version 1)",
+      "(allow default)",
+      "(deny file-write* file-link file-clone)",
+    ]);
     const at = (line: string): number => lines.indexOf(line);
-    expect(at('(deny file-read-data file-read-xattr file-write* (subpath "/tmp"))')).toBeGreaterThan(2);
+    expect(
+      at('(deny file-read-data file-read-xattr file-write* file-link file-clone (subpath "/tmp"))'),
+    ).toBeGreaterThan(2);
     expect(at('(allow file-read* (subpath "/tmp/x"))')).toBeGreaterThan(
-      at('(deny file-read-data file-read-xattr file-write* (subpath "/tmp"))'),
+      at('(deny file-read-data file-read-xattr file-write* file-link file-clone (subpath "/tmp"))'),
     );
-    expect(at('(allow file-read* file-write* (subpath "/data"))')).toBeGreaterThan(2);
+    expect(at('(allow file-read* file-write* file-link file-clone (subpath "/data"))')).toBeGreaterThan(2);
     expect(lines).toContain("(deny network-outbound (remote unix-socket))");
     expect(lines).not.toContain("(deny network*)");
   });
@@ -90,10 +96,30 @@ describe("Seatbelt", () => {
   test("no folder above a hidden one gets another name, and neither does one that may be written", () => {
     const rules = [rule("write /h"), { ...rule("write /h/a"), isPin: true } as const, rule("empty /h/a/b")];
     const lines = profileOf({ ...plan, rules }).split("\n");
-    const allowed = lines.indexOf('(allow file-read* file-write* (subpath "/h"))');
+    const allowed = lines.indexOf('(allow file-read* file-write* file-link file-clone (subpath "/h"))');
     for (const path of ["/h", "/h/a"])
-      expect(lines.indexOf(`(deny file-write-unlink (literal "${path}"))`)).toBeGreaterThan(allowed);
-    expect(lines).not.toContain('(allow file-read* file-write* (subpath "/h/a"))');
+      expect(lines.indexOf(`(deny file-write-unlink file-clone (literal "${path}"))`)).toBeGreaterThan(
+        allowed,
+      );
+    expect(lines).not.toContain('(allow file-read* file-write* file-link file-clone (subpath "/h/a"))');
+  });
+
+  test.each([
+    [
+      "launchd starts nothing for it, and no other program does",
+      "(deny appleevent-send lsopen job-creation)",
+    ],
+    ["keys are kept by a service", '(deny mach-lookup (global-name "com.apple.SecurityServer")'],
+    ["it sees its own processes", "(deny process-info*)\n(allow process-info* (target same-sandbox))"],
+    ["it signals its own processes", "(deny signal)\n(allow signal (target same-sandbox))"],
+    [
+      "what it may not write gets no other name",
+      '(deny file-write* file-link file-clone (subpath "/tmp/x"))',
+    ],
+    ["its own sockets", '(allow network-outbound (remote unix-socket (subpath "/data")))'],
+    ["names of the network", '(allow network-outbound (literal "/private/var/run/mDNSResponder"))'],
+  ])("%s", (_what, words) => {
+    expect(profileOf(plan)).toContain(words);
   });
 
   test("without a network", () => {
