@@ -150,6 +150,19 @@ describe("over RPC", () => {
     expect([again.texts, again.asked]).toEqual([['search {"q":"y"}'], 0]);
   });
 
+  test("all tools of the server, for one call -> another tool runs unasked; a rule about its argument asks all the same", async () => {
+    const approve = { "*": "ask", "search(q=*secret*)": "ask" };
+    const pi = await opened({ mcp: { mcpServers: { s: { ...shapes, approve, directTools: true } } } });
+    const answer = "Allow all tools of this server for this session";
+    const { texts } = await answering(pi, [call("s__read", { path: "a" })], answer);
+    expect(texts).toEqual(['read {"path":"a"}']);
+    const other = await answering(pi, [searches("x")]);
+    expect([other.texts, other.asked]).toEqual([['search {"q":"x"}'], 0]);
+    const each = await answering(pi, [searches("a Secret")], "No");
+    expect(each.asked).toBe(1);
+    expect(each.texts[0]).toMatch(/the user said no/);
+  });
+
   test("another extension blocks the call in tool_call -> it is blocked, and nobody is asked", async () => {
     const mcp = { mcpServers: { s: { ...shapes, approve: "always", directTools: true } } };
     const pi = await opened({ mcp, extensions: [ENTRY, PERMISSION] });
@@ -192,7 +205,7 @@ test.skipIf(!hasTmux)(
 
       await terminal.prompt("again");
       await terminal.until(/Run read of the MCP server s\?[\s\S]*Show all arguments/);
-      for (let i = 0; i < 4; i++) await terminal.press("Down");
+      for (let i = 0; i < 5; i++) await terminal.press("Down");
       await terminal.press("Enter");
       let text = "";
       for (let page = 1; ; page++) {

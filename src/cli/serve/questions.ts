@@ -140,6 +140,7 @@ function ofServer(server: string, ask: Ask): Elicitation {
 
 const HOW_LONG = "how_long";
 const SESSION = "until serve ends";
+const SERVER = "all tools of the server until serve ends";
 const ONCE = "this once";
 
 /** A question that a yes or a no answers. `lasts`: a yes may hold for later calls as well. */
@@ -154,7 +155,7 @@ const ofYes = (message: string, lasts: boolean, yes: "once" | "session"): Elicit
             [HOW_LONG]: {
               type: "string",
               title: "Allow it",
-              enum: [ONCE, SESSION],
+              enum: [ONCE, SESSION, SERVER],
               default: ONCE,
             },
           }
@@ -163,7 +164,8 @@ const ofYes = (message: string, lasts: boolean, yes: "once" | "session"): Elicit
   },
   read: (result) => {
     if (actionOf(result) !== "accept") return "no";
-    return lasts && contentOf(result)[HOW_LONG] === SESSION ? "session" : yes;
+    const how = lasts ? contentOf(result)[HOW_LONG] : undefined;
+    return how === SESSION ? "session" : how === SERVER ? "server" : yes;
   },
 });
 

@@ -276,17 +276,18 @@ export interface ApprovalQuestion {
   args: string;
   /** Whether the user's file can hold a rule that lets the tool run. */
   canAlways: boolean;
-  /** The server wants a yes for each call: no answer may last. */
+  /** The server, or a rule of the user about this argument, wants a yes for each call: no answer may last. */
   onceOnly?: true;
   /** The same for programs: the names and the arguments as they are. */
   call: Pick<CallToolParams, "server" | "tool" | "args">;
 }
 
 /**
- * `session`: calls of this tool run until the session ends, or until the server changes what it says of the tool.
+ * `session`: calls of this tool run until the session ends, or until the server changes what it says of the tool. `server`:
+ * calls of all its tools do, also of those that it offers later.
  * `always`: the same, and a rule in the user's file lets them run later, too.
  */
-export type ApprovalAnswer = "once" | "session" | "always" | "no";
+export type ApprovalAnswer = "once" | "session" | "server" | "always" | "no";
 
 /** The answer of the person, or of other extensions of Pi in the person's place. */
 export type ApprovalVerdict = ApprovalAnswer | "extension-allows" | "extension-denies";

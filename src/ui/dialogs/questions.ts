@@ -84,13 +84,14 @@ export const NO = "No";
 const ANSWERS: readonly [choice: string, answer: ApprovalAnswer][] = [
   ["Allow once", "once"],
   ["Allow this tool for this session", "session"],
+  ["Allow all tools of this server for this session", "server"],
   ["Always allow this tool", "always"],
   [NO, "no"],
 ];
 export const ALL_ARGUMENTS = "Show all arguments";
 
 const canAnswer = (answer: ApprovalAnswer, { canAlways, onceOnly }: ApprovalQuestion): boolean =>
-  (answer !== "always" || canAlways) && (answer !== "session" || !onceOnly);
+  (answer !== "always" || canAlways) && ((answer !== "session" && answer !== "server") || !onceOnly);
 
 /** Long names leave room for the question. */
 export const NAME_CELLS = 200;

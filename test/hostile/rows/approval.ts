@@ -67,6 +67,42 @@ export const APPROVAL: readonly Row[] = [
     ],
   },
   {
+    name: "a server with a tool whose name is a rule about an argument: the user is asked, and no rule is offered",
+    finding: "own",
+    checks: SERVER_CHECKS,
+    server: async (place) => ({
+      ...(await listing([aTool("wipe(path=*)"), aTool("wipe")])(place)),
+      approve: { "wipe(path=safe)": "allow", "*": "ask" },
+    }),
+    act: (arena) => refuse(arena, "wipe_path___", { path: "safe" }),
+    check: async (arena) => [
+      ...(await asked(arena)),
+      ...ofTools(arena)
+        .filter(({ options }) => options?.includes("Always allow this tool"))
+        .map(() => "a rule about an argument is offered"),
+    ],
+  },
+  {
+    name: "a call whose argument hides what a rule denies: in another case, between line ends, in a list, in invisible letters",
+    finding: "own",
+    checks: SERVER_CHECKS,
+    server: async (place) => ({
+      ...(await listing([aTool("run")])(place)),
+      approve: { "run(sql=select *)": "allow", "run(sql=*drop table*)": "deny", "*": "ask" },
+    }),
+    act: async (arena) => {
+      arena.rpc.answerUi({ value: "Allow once" });
+      await arena.prompt(callOf("ToolSearch", { query: `select:${arena.place.server}__run` }));
+      for (const sql of ["select 1;DROP\nTABLE x", ["select 1", "drop  table x"], "dr\u200bop table x"])
+        await arena.prompt(callOf(`${arena.place.server}__run`, { sql }));
+      arena.rpc.answerUi(() => undefined);
+    },
+    check: async (arena) => {
+      const calls = (await arena.place.seen()).filter((step) => step === "tools/call");
+      return calls.length === 0 ? [] : [`${calls.length} calls that a rule denies were sent`];
+    },
+  },
+  {
     name: "a server with a tool named like one of a server that may run unasked: the user is asked",
     finding: "own",
     alone: "home",

@@ -24,6 +24,8 @@ import type { AllowedSkills } from "../skills/allowed.ts";
 interface ToolOfServer {
   definition: ServerDefinition;
   tool: CachedTool;
+  /** Of the call; absent: what is judged is no call. */
+  args?: Record<string, unknown>;
 }
 
 /** What a yes to a skill is about: the skill as the server told it now. */
@@ -77,6 +79,8 @@ export class Approvals {
   #turn: Promise<unknown> = Promise.resolve();
   /** The tools that may run until the session ends. Kept in memory only. */
   readonly #granted = new Map<string, ToolOfServer>();
+  /** The servers of which all calls may run until then, as they were defined. */
+  readonly #grantedServers = new Map<string, ServerDefinition>();
   /** The same for skills: the identity of each, and the content that may be loaded. */
   readonly #grantedSkills = new Map<string, string>();
 
@@ -93,11 +97,12 @@ export class Approvals {
     if (verdict === "deny") throw denied(call);
     // What a skill does is asked when it is loaded; to read its files is no act of its own.
     if (call.loads) return this.#ofSkill(call, call.loads);
-    if (verdict === "allow" || this.#isGranted(call)) return undefined;
-    // Other extensions of Pi may answer where no person can, but for a server that wants the person.
-    if (!this.#options.canAsk && asksEachTime(call.tool)) throw unasked(call);
+    const isEach = verdict === "each";
+    if (verdict === "allow" || (!isEach && this.#isGranted(call))) return undefined;
+    // Other extensions of Pi may answer where no person can, but for a server or a rule that wants the person.
+    if (!this.#options.canAsk && isEach) throw unasked(call);
     this.#checkRoom(call);
-    return this.#ask(call, () => this.#decide(call));
+    return this.#ask(call, () => this.#decide(call, isEach));
   }
 
   #checkRoom(call: AskedCall): void {
@@ -184,17 +189,20 @@ export class Approvals {
   }
 
   #isGranted(one: ToolOfServer): boolean {
-    if (asksEachTime(one.tool)) return false;
+    const server = this.#grantedServers.get(one.definition.name);
+    if (server && sameJson(server.target, one.definition.target)) return true;
     const granted = this.#granted.get(keyOf(one));
     return granted !== undefined && sameTool(granted, one);
   }
 
-  #judged({ definition, tool }: ToolOfServer): JudgedTool {
+  #judged({ definition, tool, args = {} }: ToolOfServer): JudgedTool {
     return {
       server: definition.name,
       tool: tool.name,
       prefix: definition.toolPrefix ?? this.#options.settings().toolPrefix,
       annotations: tool.annotations,
+      args,
+      inputSchema: tool.inputSchema,
     };
   }
 
@@ -203,7 +211,7 @@ export class Approvals {
     const verdict = asksNothing(one.definition, approve)
       ? "allow"
       : verdictOn(this.#judged(one), one.definition, approve);
-    return verdict === "allow" && asksEachTime(one.tool) ? "ask" : verdict;
+    return verdict !== "deny" && asksEachTime(one.tool) ? "each" : verdict;
   }
 
   async #ask(call: AskedCall, decide: () => Promise<Yes>): Promise<Yes> {
@@ -220,15 +228,15 @@ export class Approvals {
     }
   }
 
-  async #decide(call: AskedCall): Promise<Yes> {
+  /** `onceOnly`: no answer may last. */
+  async #decide(call: AskedCall, onceOnly: boolean): Promise<Yes> {
     const { askUser, allowAlways, canAsk, settings, log } = this.#options;
     const { definition, tool, args, signal } = call;
     const subject: ToolOfServer = { definition, tool };
-    const yes: Yes = { check: (now) => this.#check(subject, now) };
+    const yes: Yes = { check: (now) => this.#check(subject, { ...now, args }) };
     if (signal.aborted) throw cancelled(call);
     // By the answer to a question before this one.
-    if (this.#isGranted(call)) return yes;
-    const onceOnly = asksEachTime(tool);
+    if (!onceOnly && this.#isGranted(call)) return yes;
     const canAlways = !onceOnly && canBeAllowed(this.#judged(call), definition, settings().approve);
     const [server, name] = [shownName(definition.name), shownName(tool.name)];
     const about = {
@@ -255,10 +263,11 @@ export class Approvals {
     }
     log.info(`the user's answer to ${definition.name}/${tool.name}: ${answer}`);
     const lasts = answer === "session" || answer === "always";
-    if (!lasts && answer !== "once") {
+    if (!lasts && answer !== "once" && answer !== "server") {
       throw notApproved(call, "the user said no", "Do not call it again unless the user asks for that.");
     }
     if (lasts && !onceOnly) this.#granted.set(keyOf(call), subject);
+    if (answer === "server" && !onceOnly) this.#grantedServers.set(definition.name, definition);
     if (answer === "always" && canAlways) allowAlways(subject);
     return yes;
   }

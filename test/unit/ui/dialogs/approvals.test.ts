@@ -11,7 +11,8 @@ import { createRecordingContext, type RecordingOptions } from "../../recording-c
 import { settled } from "../../settled.ts";
 import { nothingTyped } from "../typed.ts";
 
-const ALL = ["Allow once", "Allow this tool for this session", "Always allow this tool", "No"];
+const SERVER = "Allow all tools of this server for this session";
+const ALL = ["Allow once", "Allow this tool for this session", SERVER, "Always allow this tool", "No"];
 const WHOLE = "Show all arguments";
 
 const question = (over: Partial<ApprovalQuestion> = {}): ApprovalQuestion => ({
@@ -74,6 +75,7 @@ describe("what the dialog shows", () => {
   test.each([
     ["Allow once", "once"],
     ["Allow this tool for this session", "session"],
+    [SERVER, "server"],
     ["Always allow this tool", "always"],
     ["No", "no"],
     [undefined, "no"],
@@ -95,7 +97,7 @@ describe("what the dialog shows", () => {
     expect(at.dialogs).toMatchObject([
       {
         title: "Run delete_repo of the MCP server github?\nIt gets no arguments.",
-        options: ["Allow once", "Allow this tool for this session", "No"],
+        options: ["Allow once", "Allow this tool for this session", SERVER, "No"],
       },
     ]);
     expect(at.answered).toEqual([["1", "no"]]);
@@ -127,7 +129,7 @@ describe("what the dialog shows", () => {
     );
     expect(pages[0]?.options).toEqual(["Next page", "No", "Previous page"]);
     // Enter has turned the pages, so the first choice of the last page lets nothing run.
-    expect(pages.at(-1)?.options).toEqual(["No", ...ALL.slice(0, 3), "Previous page"]);
+    expect(pages.at(-1)?.options).toEqual(["No", ...ALL.slice(0, -1), "Previous page"]);
     expect(at.answered).toEqual([["1", "once"]]);
   });
 

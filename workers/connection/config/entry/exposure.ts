@@ -12,7 +12,9 @@ import {
   type ToolPrefix,
 } from "../../../../src/shared/naming.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
+import { fitsNarrowly, fitsWidely, isLikeRule, readArgumentRule } from "./argument-rules.ts";
 import { UNSAFE_KEY } from "./interpolate.ts";
+import { matchesPattern } from "./patterns.ts";
 
 /** Our own values and Pi's. */
 export const EXPOSURES = ["direct", "deferred", "codemode", "codemode-deferred", "hidden"] as const;
@@ -26,27 +28,6 @@ export const APPROVE_RULES = ["allow", "ask", "destructive", "deny"] as const;
 
 export const toExposure = (written: (typeof EXPOSURES)[number]): Exposure =>
   written === "direct" || written === "hidden" ? written : "search";
-
-/** Whether a tool's name fits a pattern. `*` stands for any characters. */
-export function matchesPattern(pattern: string, tool: string): boolean {
-  const first = pattern.indexOf("*");
-  if (first === -1) return pattern === tool;
-  const last = pattern.lastIndexOf("*");
-  const end = tool.length - (pattern.length - last - 1);
-  if (end < first || !tool.startsWith(pattern.slice(0, first)) || !tool.endsWith(pattern.slice(last + 1)))
-    return false;
-  // Each middle part is taken where it first follows the part before: linear, whatever the pattern.
-  let at = first;
-  for (let from = first + 1; from <= last; ) {
-    const star = pattern.indexOf("*", from);
-    const part = pattern.slice(from, star);
-    const found = tool.indexOf(part, at);
-    if (found === -1 || found + part.length > end) return false;
-    at = found + part.length;
-    from = star + 1;
-  }
-  return true;
-}
 
 export interface ExposureRules {
   directTools: boolean | string[] | undefined;
@@ -175,11 +156,13 @@ export function mayBeDirect(rules: ExposureRules, defaultDirect?: boolean | stri
 
 type ApproveRule = (typeof APPROVE_RULES)[number];
 
-/** As written: a word, or rules by tool or pattern. */
+/** As written: a word, or rules by tool or pattern, and by an argument of its call. */
 export type Approve = (typeof APPROVE_WORDS)[number] | Record<string, ApproveRule>;
 
-/** What a call meets, the stricter the later. */
-type Verdict = "allow" | "ask" | "deny";
+/** What a call meets. `each`: it is asked about each time, by a rule about its argument. */
+type Verdict = "allow" | "ask" | "each" | "deny";
+/** What rules say, before the hints of the tool count. */
+type Ruled = ApproveRule | "each";
 
 /** Each word as the one rule that it stands for. */
 const RULE_OF = {
@@ -188,8 +171,8 @@ const RULE_OF = {
   always: "ask",
 } as const satisfies Record<(typeof APPROVE_WORDS)[number], ApproveRule>;
 
-const RULE_STRICTNESS: readonly ApproveRule[] = ["allow", "destructive", "ask", "deny"];
-const VERDICT_STRICTNESS: readonly Verdict[] = ["allow", "ask", "deny"];
+const RULE_STRICTNESS: readonly Ruled[] = ["allow", "destructive", "ask", "each", "deny"];
+const VERDICT_STRICTNESS: readonly Verdict[] = ["allow", "ask", "each", "deny"];
 
 /** The server's part of what decides. */
 export interface ServerApproval {
@@ -214,35 +197,50 @@ export interface JudgedTool {
   tool: string;
   prefix: ToolPrefix;
   annotations: Record<string, unknown> | undefined;
+  /** Of the call; absent: there are none. */
+  args?: Record<string, unknown>;
+  inputSchema?: unknown;
 }
 
 /** The higher of two weights wins; an exact name is above every pattern. */
 const weightOf = (pattern: string): number =>
-  pattern.includes("*") ? pattern.replaceAll("*", "").length : Number.POSITIVE_INFINITY;
+  pattern.includes("*") ? pattern.replaceAll("*", "").length : LIMITS.toolRuleChars + 1;
 
 const stricter = <T>(order: readonly T[], a: T, b: T): T => (order.indexOf(b) > order.indexOf(a) ? b : a);
 
 type Fits = (pattern: string, rule: ApproveRule) => boolean;
 
-/** The most specific rule that fits; of two that are equally specific, the stricter one. */
-function ruleFor(approve: Approve | undefined, fits: Fits): ApproveRule | undefined {
+/**
+ * The most specific rule that fits; of two that are equally specific, the stricter one. A rule about an argument is more
+ * specific than one for the same tools without; one that asks or denies counts in any case.
+ */
+function ruleFor(approve: Approve | undefined, fits: Fits, judged: JudgedTool): Ruled | undefined {
   if (typeof approve === "string") return RULE_OF[approve];
-  let found: ApproveRule | undefined;
+  const { args = {}, inputSchema } = judged;
+  let found: Ruled | undefined;
+  let least: Ruled | undefined;
   let weight = -1;
-  for (const [pattern, rule] of Object.entries(approve ?? {})) {
-    const own = weightOf(pattern);
-    if (own < weight || !fits(pattern, rule)) continue;
+  for (const [key, rule] of Object.entries(approve ?? {})) {
+    const about = readArgumentRule(key);
+    const pattern = about?.tool ?? key;
+    if (about && rule !== "allow") {
+      if (!fits(pattern, rule) || !fitsWidely(about, args, inputSchema)) continue;
+      least = stricter(RULE_STRICTNESS, least ?? "each", rule);
+      continue;
+    }
+    const own = 2 * weightOf(pattern) + (about ? 1 : 0);
+    if (own < weight || (about && !fitsNarrowly(about, args)) || !fits(pattern, rule)) continue;
     found = own === weight && found ? stricter(RULE_STRICTNESS, found, rule) : rule;
     weight = own;
   }
-  return found;
+  return least ? stricter(RULE_STRICTNESS, found ?? least, least) : found;
 }
 
 /** A tool without hints may change and destroy things: so says MCP (2025-11-25, `ToolAnnotations`). */
 const mayDestroy = (hints: JudgedTool["annotations"]): boolean =>
   hints?.readOnlyHint !== true || hints.destructiveHint === true;
 
-function verdictOf(rule: ApproveRule, { annotations }: JudgedTool): Verdict {
+function verdictOf(rule: Ruled, { annotations }: JudgedTool): Verdict {
   if (rule === "destructive") return mayDestroy(annotations) ? "ask" : "allow";
   return rule;
 }
@@ -284,9 +282,9 @@ export function verdictOn(
   const [entry, general] = [inEntry(judged), inSettings(judged)];
   const [own = "never", ...projectSettings] = approvals(settings);
   return [
-    ruleFor(approve, entry) ?? ruleFor(own, general),
-    ...approveToo.map((added) => ruleFor(added, entry)),
-    ...projectSettings.map((added) => ruleFor(added, general)),
+    ruleFor(approve, entry, judged) ?? ruleFor(own, general, judged),
+    ...approveToo.map((added) => ruleFor(added, entry, judged)),
+    ...projectSettings.map((added) => ruleFor(added, general, judged)),
   ]
     .map((rule) => verdictOf(rule ?? "allow", judged))
     .reduce((a, b) => stricter(VERDICT_STRICTNESS, a, b), "allow");
@@ -302,7 +300,8 @@ export function canBeAllowed(
   settings: SettingsApproval,
 ): boolean {
   const { tool } = judged;
-  if (tool.includes("*") || tool === UNSAFE_KEY || tool.length > LIMITS.toolRuleChars) return false;
+  const isNoRule = tool.includes("*") || tool === UNSAFE_KEY || isLikeRule(tool);
+  if (isNoRule || tool.length > LIMITS.toolRuleChars) return false;
   const approve = { ...asRules(server.approve), [tool]: "allow" } satisfies Approve;
   return verdictOn(judged, { ...server, approve }, settings) === "allow";
 }

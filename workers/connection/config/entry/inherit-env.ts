@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 import type { Env } from "../../../shared/programs/find-program.ts";
-import { matchesPattern } from "./exposure.ts";
+import { matchesPattern } from "./patterns.ts";
 import { filled } from "./shape.ts";
 import { shown } from "./shown-text.ts";
 

@@ -263,7 +263,7 @@ export const SERVER_KEYS = {
   }),
   approve: rules(approve, {
     description:
-      "Which calls of its tools ask you: never, destructive (tools that the server does not call read-only), always, or a rule for each tool or pattern, of which the most specific counts.",
+      "Which calls of its tools ask you: never, destructive (tools that the server does not call read-only), always, or a rule for each tool or pattern, of which the most specific counts; tool(argument=pattern) is a rule about an argument.",
     examples: [{ "read_*": "allow", "delete_*": "deny", "*": "ask" }],
   }),
   toolPrefix: rules(() => z.enum(TOOL_PREFIXES), {

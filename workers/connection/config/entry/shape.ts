@@ -1,6 +1,7 @@
 /** What the tables of keys share: their shape, which is made key by key, and kinds of values. */
 import * as z from "zod";
 import type { ToolPrefix } from "../../../../src/shared/naming.ts";
+import { problemOfRule } from "./argument-rules.ts";
 import { APPROVE_RULES, APPROVE_WORDS } from "./exposure.ts";
 
 export const TOOL_PREFIXES = ["server", "short", "none", "mcp"] as const satisfies readonly ToolPrefix[];
@@ -59,5 +60,14 @@ export const outputGuard = () =>
     ),
   ]);
 
-/** Which calls ask the user: a word, or rules by tool or pattern. */
-export const approve = () => z.union([z.enum(APPROVE_WORDS), z.record(z.string(), z.enum(APPROVE_RULES))]);
+/** Which calls ask the user: a word, or rules by tool or pattern, and by an argument. */
+export const approve = () =>
+  z.union([
+    z.enum(APPROVE_WORDS),
+    z.record(z.string(), z.enum(APPROVE_RULES)).superRefine((rules, { addIssue }) => {
+      for (const [key, rule] of Object.entries(rules)) {
+        const message = problemOfRule(key, rule);
+        if (message) addIssue({ code: "custom", path: [key], message });
+      }
+    }),
+  ]);

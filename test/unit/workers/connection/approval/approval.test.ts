@@ -91,6 +91,7 @@ describe("the answer", () => {
   test.each([
     ["once", "yes", "waits"],
     ["session", "yes", "runs"],
+    ["server", "yes", "runs"],
     ["always", "yes", "runs"],
     ["no", "not_approved", "waits"],
   ] as const)("%s -> this call %s, the next one %s", async (answer, first, next) => {
@@ -246,6 +247,53 @@ test.each([true, false])(
     if (!canAsk) expect(() => at.approvals.of(call({}, { tool: eachTime }))).toThrow("wants the user's yes");
   },
 );
+
+describe("a yes for all tools of a server", () => {
+  const granted = async () => {
+    const at = setup();
+    const waiting = at.approvals.of(call(ASKS));
+    await at.answer(0, "server");
+    expect(await outcome(waiting)).toBe("yes");
+    expect(at.always).toEqual([]);
+    return at;
+  };
+  const other = { tool: { name: "other", description: "of another day" } };
+
+  test("another tool -> runs; a tool of another server, or of another program of that name -> asked", async () => {
+    const at = await granted();
+    expect(at.approvals.of(call(ASKS, other))).toBeUndefined();
+    const elsewhere = { ...call(ASKS), definition: definitionOf("z", ASKS) };
+    expect(await outcome(at.approvals.of(elsewhere))).toBe("waits");
+    expect(await outcome(at.approvals.of(call({ ...ASKS, command: "another" })))).toBe("waits");
+  });
+
+  test("a rule that denies, a rule about an argument, a tool that asks each time -> as without the yes", async () => {
+    const at = await granted();
+    const rules = { approve: { "*": "ask", other: "deny", "t(a=2)": "ask" } };
+    expect(() => at.approvals.of(call(rules, other))).toThrow(/denies it/);
+    expect(at.approvals.of(call(rules))).toBeUndefined();
+    const asked = at.approvals.of(call(rules, { args: { a: 2 } }));
+    expect(at.asked().at(-1)).toMatchObject({ onceOnly: true, canAlways: false });
+    await at.answer(1, "server");
+    expect(await outcome(asked)).toBe("yes");
+    expect(await outcome(at.approvals.of(call(rules, { args: { a: 2 } })))).toBe("waits");
+  });
+
+  test("nobody can be asked and a rule about the argument asks -> refused", () => {
+    const { approvals } = setup({}, false);
+    const rules = { approve: { "t(a=*)": "ask" } };
+    expect(() => approvals.of(call(rules))).toThrow(/no one can be asked/);
+  });
+
+  test("a rule about the argument denies since the question -> denied", async () => {
+    const at = setup();
+    const waiting = at.approvals.of(at.current(call(ASKS)));
+    await at.answer(0, "once");
+    const yes = await waiting;
+    const now = at.current(call({ approve: { "*": "ask", "t(a=1)": "deny" } }));
+    expect(() => yes?.check({ definition: now.definition, tool: now.tool })).toThrow(/denies it/);
+  });
+});
 
 test("a rule that denies -> refused without a question", () => {
   const { approvals, asked } = setup();

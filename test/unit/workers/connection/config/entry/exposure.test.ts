@@ -10,7 +10,6 @@ import {
   exposureOf,
   isUndecided,
   type JudgedTool,
-  matchesPattern,
   mayBeDirect,
   namesInRules,
   type SettingsApproval,
@@ -18,6 +17,7 @@ import {
   verdictOn,
 } from "../../../../../../workers/connection/config/entry/exposure.ts";
 import { nearestKey } from "../../../../../../workers/connection/config/entry/mistakes.ts";
+import { matchesPattern } from "../../../../../../workers/connection/config/entry/patterns.ts";
 import { loadConfig } from "../../../../../../workers/connection/config/merge/merge.ts";
 import { definition, facts, put, temporaryFolder } from "../support.ts";
 
