@@ -13,7 +13,16 @@ import {
 } from "../../test/support/search-data.ts";
 import { PARTS, withFields, withSynonyms } from "./parts.ts";
 
-const zero = { name: 0, server: 0, lead: 0, description: 0, paramName: 0, paramText: 0, serverText: 0 };
+const zero = {
+  name: 0,
+  keywords: 0,
+  server: 0,
+  lead: 0,
+  description: 0,
+  paramName: 0,
+  paramText: 0,
+  serverText: 0,
+};
 
 const cases: [part: string, weights: Weights][] = [
   ["all", WEIGHTS],

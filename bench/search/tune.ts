@@ -26,7 +26,7 @@ const PASSES = Number(process.env.PASSES ?? 2);
 /** A smaller gain is noise. */
 const GAIN = 0.02;
 /** Weights that stay fixed, because too few queries depend on them. */
-const FIXED = new Set(["variantFloor", "prefix"]);
+const FIXED = new Set(["variantFloor", "prefix", "field.keywords", "lengthNorm.keywords"]);
 const SHARES = /lengthNorm|coverageBase|prefix|literal|partOfJoined|synonym|joined/;
 
 /** Neutral weights from the outside folder ../shared/search. All others are the current ones, tuned on every query. */
@@ -34,6 +34,7 @@ const PRIOR: Weights = {
   ...WEIGHTS,
   field: {
     name: 3,
+    keywords: 3,
     server: 1,
     lead: 0.5,
     description: 0.5,
@@ -43,6 +44,7 @@ const PRIOR: Weights = {
   },
   lengthNorm: {
     name: 0.5,
+    keywords: 0,
     server: 0,
     lead: 0.5,
     description: 0.5,

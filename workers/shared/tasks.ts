@@ -86,6 +86,8 @@ export interface StoreResult {
 export type PublishedTool = CachedTool & {
   /** Whether the tool is declared to the model from the first request on. */
   direct: boolean;
+  /** The words of `searchKeywords` for it, with spaces between: for the index only. Absent: none. */
+  keywords?: string;
   /** It reads a resource of the server, or loads a skill. Absent: the server's own tool. */
   kind?: "resource" | "skill";
 };

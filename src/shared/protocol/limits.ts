@@ -312,6 +312,10 @@ export const LIMITS = {
   /** Names and patterns of tools in one list, and the characters of one. Each is compared with every tool. */
   toolRules: 1_000,
   toolRuleChars: 256,
+  /** Words that `searchKeywords` of a server gives one tool or pattern, the characters of one, and of all for one tool. */
+  searchKeywords: 50,
+  searchKeywordChars: 100,
+  searchKeywordsChars: 2_000,
   serverNameChars: 128,
   /** Servers of all files, programs and extensions together. */
   servers: 1_000,

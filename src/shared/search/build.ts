@@ -12,6 +12,7 @@ import { actions, CJK, characterKind, isStopWord, stem, tokenize } from "./words
 
 export const FIELDS = [
   "name",
+  "keywords",
   "server",
   "lead",
   "description",
@@ -354,5 +355,7 @@ export type IndexedTool = SearchTool & { readonly fullName: string };
 /** The bytes of the index over the tools, by position. */
 export function buildEngine(kind: SearchKind, tools: readonly IndexedTool[]): Uint8Array<ArrayBuffer> {
   if (kind === "ranked") return buildIndex(tools);
-  return buildWeighted(tools.map(({ fullName, description = "" }) => ({ name: fullName, description })));
+  return buildWeighted(
+    tools.map(({ fullName: name, description = "", keywords = "" }) => ({ name, description, keywords })),
+  );
 }

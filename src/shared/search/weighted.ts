@@ -16,6 +16,8 @@ export interface WeightedTool {
   /** Full name in Pi, `<server>__<tool>`. */
   name: string;
   description: string;
+  /** They count as parts of the name. */
+  keywords?: string;
 }
 
 /** Term -> tools. The tools of term i are `tools[offsets[i] .. offsets[i + 1]]`. Terms are sorted. */
@@ -88,7 +90,7 @@ const openPostings = (stored: StoredPostings): Postings => ({
 /** The index over the tools, by position, as bytes for the snapshot. */
 export function buildWeighted(tools: readonly WeightedTool[]): Uint8Array<ArrayBuffer> {
   return encode({
-    parts: collect(tools.map((tool) => nameParts(tool.name))),
+    parts: collect(tools.map(({ name, keywords = "" }) => [...nameParts(name), ...words(keywords)])),
     words: collect(tools.map((tool) => words(tool.description.slice(0, DESCRIPTION_CHARS)))),
   });
 }

@@ -3,10 +3,19 @@
  * costs. build.ts puts its results into the index. Also owns which texts of a tool
  * are searched, and how much of each: a server controls all of them, so every walk and every text is bounded.
  */
+import { LIMITS } from "../protocol/limits.ts";
 import { isObject } from "../protocol/values.ts";
 import type { SynonymKind } from "./synonyms.ts";
 
-export type FieldName = "name" | "server" | "lead" | "description" | "paramName" | "paramText" | "serverText";
+export type FieldName =
+  | "name"
+  | "keywords"
+  | "server"
+  | "lead"
+  | "description"
+  | "paramName"
+  | "paramText"
+  | "serverText";
 
 export type Weights = {
   /** Worth of one occurrence in each field. `lead` is the first sentence of the description, counted again. */
@@ -48,6 +57,7 @@ export type Weights = {
 export const WEIGHTS: Weights = {
   field: {
     name: 1.4,
+    keywords: 1.4,
     server: 0.6,
     lead: 0.6,
     description: 0.45,
@@ -58,6 +68,8 @@ export const WEIGHTS: Weights = {
   unspacedParamText: 2,
   lengthNorm: {
     name: 0.5,
+    // Few tools have any: their mean length says nothing.
+    keywords: 0,
     server: 0,
     lead: 0.2,
     description: 0.6,
@@ -88,6 +100,8 @@ export type SearchTool = {
   /** Name that the model calls, if it is not `mcp__server__name`. */
   readonly fullName?: string;
   readonly description?: string;
+  /** The person's own words for it (`searchKeywords`), with spaces between. */
+  readonly keywords?: string;
   readonly inputSchema?: unknown;
   /** Title and instructions of the server. */
   readonly serverDescription?: string;
@@ -105,6 +119,7 @@ export function toolFields(tool: SearchTool): Record<FieldName, string> {
   const schema = schemaTexts(tool.inputSchema);
   return {
     name: text(tool.name, maxNameCharacters),
+    keywords: text(tool.keywords, LIMITS.searchKeywordsChars),
     server: text(tool.server, maxNameCharacters),
     lead: lead(text(tool.description, 300)),
     description: text(tool.description, maxTextCharacters),

@@ -91,7 +91,14 @@ function describe(server: string, { name, title, description, annotations }: Cac
 /** Names and prepares the tools of all servers, in their order. */
 export function prepareTools(servers: readonly CatalogServer[]) {
   const flat = servers.flatMap((server, index) =>
-    server.tools.map(({ direct, kind, ...tool }) => ({ server, index, direct, kind, tool })),
+    server.tools.map(({ direct, kind, keywords, ...tool }) => ({
+      server,
+      index,
+      direct,
+      kind,
+      keywords,
+      tool,
+    })),
   );
   const { names, bare, collisions } = nameTools(
     flat.map(({ server, tool }) => ({
@@ -101,7 +108,7 @@ export function prepareTools(servers: readonly CatalogServer[]) {
     })),
   );
   const repairs: Repairs = new Map();
-  const tools = flat.map(({ server, index, tool, direct, kind }, i): Prepared => {
+  const tools = flat.map(({ server, index, tool, direct, kind, keywords }, i): Prepared => {
     const { input, output, repairs: done, undeclared } = schemasOf(tool);
     for (const repair of done) {
       const ofServer = kept(repairs, server.name, () => new Map());
@@ -128,6 +135,7 @@ export function prepareTools(servers: readonly CatalogServer[]) {
       name: tool.name,
       fullName: stored.name,
       description,
+      ...(keywords === undefined ? {} : { keywords: cleanText(keywords) }),
       inputSchema: tool.inputSchema,
     };
     return { stored, indexed };

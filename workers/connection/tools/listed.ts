@@ -20,7 +20,7 @@ import { isAppOnly, isPage, wantsDeclared } from "../../shared/signs.ts";
 import type { CachedSkill } from "../../shared/skills.ts";
 import type { PublishedTool } from "../../shared/tasks.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
-import { exposureOf, isUndecided, namesInRules } from "../config/entry/exposure.ts";
+import { exposureOf, isUndecided, keywordsFor, namesInRules } from "../config/entry/exposure.ts";
 import type { Settings } from "../config/entry/settings.ts";
 import type { ListedResources } from "../mcp/connection.ts";
 import type { Redactor } from "../secrets/redact.ts";
@@ -276,7 +276,8 @@ export function exposedTools(
     const exposure = exposureOf(tool.name, server.definition, settings.directTools, names);
     if (exposure === "hidden") return [];
     const direct = exposure === "direct" || wished?.has(tool.name) === true;
-    return [{ ...tool, direct, ...(kind ? { kind } : {}) }];
+    const keywords = keywordsFor(tool.name, server.definition.searchKeywords, names);
+    return [{ ...tool, direct, ...(keywords ? { keywords } : {}), ...(kind ? { kind } : {}) }];
   };
   return [
     ...(server.tools ?? NO_TOOLS).flatMap((tool) => published(tool)),

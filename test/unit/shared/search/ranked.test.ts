@@ -444,3 +444,16 @@ describe("tools described in Chinese", () => {
     expect(unmatched).toEqual(["发邮", "邮件"]);
   });
 });
+
+describe("the person's own words for a tool", () => {
+  const words = (keywords?: string): readonly SearchTool[] =>
+    catalog.map((tool, at) => (at === 3 && keywords !== undefined ? { ...tool, keywords } : tool));
+
+  test("found by such a word, as by a word of its name; without them the index has the same bytes", () => {
+    const at = (keywords: string | undefined, query: string) => searcher([...words(keywords)])(query).ids[0];
+    expect(at("kerfuffle", "kerfuffle")).toContain("read_file");
+    expect(at(undefined, "kerfuffle")).toBeUndefined();
+    expect(buildIndex(words(""))).toEqual(bytes);
+    expect(buildIndex(words("kerfuffle"))).not.toEqual(bytes);
+  });
+});

@@ -59,7 +59,8 @@ export function cacheIdentity(
   { project, raw, inheritEnv, sandbox }: Pick<ServerDefinition, "project" | "raw" | "inheritEnv" | "sandbox">,
   cwd: string,
 ): Record<string, unknown> {
-  const { [FOLDER_KEY]: _, ...written } = raw;
+  // The person's words for its tools change nothing that the server says.
+  const { [FOLDER_KEY]: _folder, searchKeywords: _words, ...written } = raw;
   const definition = {
     ...written,
     ...(inheritEnv !== undefined && { inheritEnv }),

@@ -81,6 +81,19 @@ const fitsTool = (pattern: string, tool: string, { names, hashed }: RuleNames): 
   names.some((name) => matchesPattern(pattern, name)) ||
   (HASHED.test(pattern) && hashed().includes(pattern));
 
+/** The words of all names and patterns that fit the tool; undefined: none. */
+export function keywordsFor(
+  tool: string,
+  keywords: Record<string, string[]> | undefined,
+  inRules: RuleNames,
+): string | undefined {
+  if (keywords === undefined) return undefined;
+  const found = Object.entries(keywords).flatMap(([pattern, words]) =>
+    fitsTool(pattern, tool, inRules) ? words : [],
+  );
+  return found.join(" ").slice(0, LIMITS.searchKeywordsChars) || undefined;
+}
+
 /** The rule that decides about a tool. `pattern`: of a list or an object; absent for a plain value. */
 export interface DecidingRule {
   key: "excludeTools" | "includeTools" | "toolExposure" | "directTools" | "exposure" | "settings.directTools";

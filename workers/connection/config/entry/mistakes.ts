@@ -171,6 +171,7 @@ const RULE_KEYS: readonly string[] = [
   "directTools",
   "excludeTools",
   "includeTools",
+  "searchKeywords",
   "toolExposure",
 ];
 

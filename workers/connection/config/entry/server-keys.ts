@@ -266,6 +266,14 @@ export const SERVER_KEYS = {
       "Which calls of its tools ask you: never, destructive (tools that the server does not call read-only), always, or a rule for each tool or pattern, of which the most specific counts; tool(argument=pattern) is a rule about an argument.",
     examples: [{ "read_*": "allow", "delete_*": "deny", "*": "ask" }],
   }),
+  searchKeywords: rules(
+    () => z.record(z.string(), z.array(filled().max(LIMITS.searchKeywordChars)).max(LIMITS.searchKeywords)),
+    {
+      description:
+        "Your own words for its tools, by tool or pattern: ToolSearch finds a tool by them as by its name, and shows them to nobody.",
+      examples: [{ list_issues: ["ticket", "bug"], "*": ["jira"] }],
+    },
+  ),
   toolPrefix: rules(() => z.enum(TOOL_PREFIXES), {
     description: "How its tools are named; see settings.toolPrefix.",
     examples: ["short"],

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { nameTools, type ToolPrefix } from "../../../../../../src/shared/naming.ts";
+import { LIMITS } from "../../../../../../src/shared/protocol/limits.ts";
 import { directRule } from "../../../../../../src/tools/book.ts";
 import {
   type Approve,
@@ -10,6 +11,7 @@ import {
   exposureOf,
   isUndecided,
   type JudgedTool,
+  keywordsFor,
   mayBeDirect,
   namesInRules,
   type SettingsApproval,
@@ -218,6 +220,16 @@ const verdict = (
 ) => verdictOn(judged, { approve, approveToo: too }, settings);
 
 const READS = { readOnlyHint: true };
+
+test("the words of all patterns that fit a tool, bounded; no words -> none", () => {
+  const none = { names: [], hashed: () => [] };
+  const words = { search: ["find"], "se*": ["look"], other: ["x"] };
+  expect(keywordsFor("search", words, none)).toBe("find look");
+  expect(keywordsFor("read", words, none)).toBeUndefined();
+  expect(keywordsFor("read", undefined, none)).toBeUndefined();
+  const many = { "*": Array.from({ length: 50 }, () => "a".repeat(100)) };
+  expect(keywordsFor("read", many, none)).toHaveLength(LIMITS.searchKeywordsChars);
+});
 
 describe("the words", () => {
   test.each([

@@ -119,6 +119,7 @@ const ENTRY: Record<keyof typeof entryShape, Decision<ServerDefinition>> = {
   exposePrompts: fixed(true, false),
   includeTools: fixed(["*"]),
   toolPrefix: fixed("none"),
+  searchKeywords: fixed({ "*": ["evil"] }),
   description: fixed("evil"),
   elicitation: fixed(true),
   protocol: fixed("legacy"),
