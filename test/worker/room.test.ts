@@ -13,6 +13,7 @@ import type { ServerDefinition } from "../../workers/connection/config/entry/def
 import { sandboxOf, type WrittenSandbox } from "../../workers/connection/config/entry/sandbox.ts";
 import { LEADING_TO_PRIVATE } from "../../workers/connection/room/plan.ts";
 import { explainRoom, roomLaunch } from "../../workers/connection/room/room.ts";
+import { launchOfServer } from "../../workers/connection/transports/stdio/stdio.ts";
 import type { Launch } from "../../workers/shared/programs/processes.ts";
 import { spawnServer } from "../../workers/shared/programs/processes.ts";
 import { definition } from "../unit/workers/connection/config/support.ts";
@@ -563,4 +564,35 @@ test("the server's own start has no other descriptors than stdin, stdout and std
   const code = `return fs.readdirSync("/proc/self/fd").filter((fd) => { try { return fs.readlinkSync("/proc/self/fd/" + fd).includes("/.ssh/") } catch { return false } }).length`;
   const server = spawnServer(await inRoom({ code }, place));
   expect(await text(server.stdout)).toMatch(/^got: 0/);
+});
+
+test.each([
+  ["a project's server", true],
+  ["a server of the user", false],
+])("what the variables of %s have npm do outside of its sandbox", async (_who, byProject) => {
+  const { base, agentDir, session } = await createPlace();
+  const [evil, mark] = [join(base, "evil.cjs"), join(base, "mark")];
+  await writeFile(evil, `require("node:fs").writeFileSync(${JSON.stringify(mark)}, "")`);
+  vi.stubEnv("npm_config_offline", "true");
+  vi.stubEnv("npm_config_cache", join(base, "npm"));
+  const env = { NODE_OPTIONS: `--require ${evil}` };
+  const server: ServerDefinition = {
+    ...definition("s", { command: "npx", args: ["-y", "pmt-no-such-package"], env, sandbox: true }),
+    ...(byProject && { project: true, definedByProject: true }),
+  };
+  if (server.target.kind !== "stdio") throw new Error("no command");
+  const started = launchOfServer(server.target, {
+    ...{ definition: server, cwd: session, npxCacheFile: join(agentDir, "mcp-npx-cache.json") },
+    ...{ signal: new AbortController().signal, onNote: () => undefined },
+    ...{ onSpawn: () => undefined, onExit: () => undefined },
+  });
+  // npm does not have the package, and is asked for it before that is known.
+  const made = await started.catch((error: unknown) => error);
+  expect(
+    await readFile(mark).then(
+      () => true,
+      () => false,
+    ),
+  ).toBe(!byProject);
+  if (!(made instanceof Error)) expect(made).toMatchObject({ env });
 });

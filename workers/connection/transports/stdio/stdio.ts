@@ -65,17 +65,23 @@ function commandOf(target: StdioTarget, options: LaunchOptions): Command {
 }
 
 /** The command without npm as the server's parent, if it is certain what npm would start. */
-async function withoutNpm(command: Command, options: LaunchOptions): Promise<Command> {
+async function withoutNpm(command: Command, target: StdioTarget, options: LaunchOptions): Promise<Command> {
   const { definition, npxCacheFile, signal } = options;
+  // npm runs outside of the sandbox, and does what variables such as NODE_OPTIONS and PATH say: a project's do not reach it.
+  const isApart = definition.definedByProject && sandboxOf(definition.sandbox) !== undefined;
+  const asked = isApart
+    ? commandOf({ ...target, env: {} }, { ...options, onNote: () => undefined })
+    : command;
+  const own = Object.entries(command.env).filter(([name, value]) => asked.env[name] !== value);
   // The person said yes to the published package, which a clone's node_modules or .npmrc would replace unseen.
   const isNeutral = command.isIndependent || definition.definedByProject;
   const neutral = isNeutral ? join(dirname(npxCacheFile), NPM_FOLDER) : undefined;
   try {
     const launch = await resolveNpx(
-      { ...command, neutral },
+      { ...asked, neutral },
       { ...options, server: definition.name, cacheFile: npxCacheFile },
     );
-    return { ...command, ...launch };
+    return { ...command, ...launch, env: { ...(launch ?? command).env, ...Object.fromEntries(own) } };
   } catch (error) {
     throw signal.aborted ? stoppedEarly(definition) : error;
   }
@@ -113,7 +119,7 @@ type LaunchOptions = Pick<
 
 /** How the server's process is started, in its room if it has one. Throws `ThreadsError`. */
 export async function launchOfServer(target: StdioTarget, options: LaunchOptions): Promise<Launch> {
-  const command = await withoutNpm(commandOf(target, options), options);
+  const command = await withoutNpm(commandOf(target, options), target, options);
   return inRoom(await launchOf(command, options.definition.name), target, options);
 }
 
