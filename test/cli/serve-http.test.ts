@@ -16,7 +16,7 @@ import { processesWithMarker } from "../support/processes.ts";
 import { modern } from "./serve-support.ts";
 import { fixtureServer, type RunOptions, runCli, startCli } from "./support.ts";
 
-const TOKEN = "a-token-of-32-characters-or-more!";
+const TOKEN = `the-token-of-this-run-${process.pid}-and-of-no-other`;
 const INITIALIZE = {
   jsonrpc: "2.0",
   id: 1,

@@ -116,7 +116,7 @@ describe("the SDK's client", () => {
       seen.push(params);
       return {
         action: "accept",
-        content: { field1: "Ann", field2: "Medium", field3: ["c", "a"], field4: 3, field5: false },
+        content: { name: "Ann", size: "m", tags: ["c", "a"], many: 3, sure: false },
       };
     });
     const { text } = await agent.call("asks__ask", { ask: ASK });
@@ -127,8 +127,14 @@ describe("the SDK's client", () => {
       {
         message: "The MCP server asks asks: Which one?",
         requestedSchema: {
-          required: ["field1"],
-          properties: { field1: { title: "Your name", minLength: 2 }, field2: { enum: ["Small", "Medium"] } },
+          required: ["name"],
+          properties: {
+            name: { type: "string", title: "Your name", minLength: 2 },
+            size: { enum: ["s", "m"], enumNames: ["Small", "Medium"] },
+            tags: { type: "array", items: { enum: ["a", "b", "c"] } },
+            many: { type: "integer", minimum: 1 },
+            sure: { type: "boolean", default: true },
+          },
         },
       },
     ]);
@@ -139,13 +145,13 @@ describe("the SDK's client", () => {
   });
 
   test("an answer that does not fit, or none -> the server gets a cancel", async () => {
-    let content: Record<string, string> = { field1: "Ann", field2: "Huge" };
+    let content: Record<string, string> = { name: "Ann", size: "Huge" };
     const agent = await sdkAgent(home, [], () => {
-      if (content.field1 === "throw") throw new Error("no screen");
+      if (content.name === "throw") throw new Error("no screen");
       return { action: "accept", content };
     });
     expect(JSON.parse((await agent.call("asks__ask", { ask: ASK })).text)).toEqual([{ action: "cancel" }]);
-    content = { field1: "throw" };
+    content = { name: "throw" };
     expect(JSON.parse((await agent.call("asks__ask", { ask: ASK })).text)).toEqual([{ action: "cancel" }]);
   });
 
@@ -310,7 +316,7 @@ describe("an agent that writes its own lines", () => {
       content: [{ type: "text", text: "done" }],
     });
     // The call is over: its id opens nothing.
-    expect((await agent.ask("tools/call", modern(yes, shows))).result).toMatchObject({ isError: true });
+    expect((await agent.ask("tools/call", modern(yes, shows))).error?.code).toBe(-32602);
     const listed = await agent.ask("tools/list", modern());
     expect(listed.result).toMatchObject({ resultType: "complete", cacheScope: "private" });
   });

@@ -160,6 +160,24 @@ async function runScenario(suite: SuiteName, scenario: string, way: Over = "http
   return { passed: code === 0 && proven > 0, report: [...empty, report, said()].join("\n") };
 }
 
+/** Runs a scenario against the server at the address. */
+export async function runServerScenario(suite: SuiteName, scenario: string, url: string): Promise<Outcome> {
+  const results = await mkdtemp(join(tmpdir(), "pmt-conformance-results-"));
+  const args = ["server", "--url", url, "--scenario", scenario, "--output-dir", results];
+  const { code } = await run(suite, [...args, ...SUITES[suite].args]);
+  const { report, proven } = await readResults(results);
+  await rm(results, { recursive: true, force: true });
+  const failed = report.trim() !== "";
+  return { passed: code === 0 && proven > 0 && !failed, report };
+}
+
+/** Server scenarios of a revision that are no extensions, as `conformance list --server` prints them. */
+export async function serverScenarios(suite: SuiteName, revision: string): Promise<string[]> {
+  const { printed } = await run(suite, ["list", "--server"]);
+  const lines = [...printed.matchAll(/^ +- (\S+) \[([^\]]*)\]/gm)];
+  return lines.flatMap(([, name = "", revisions = ""]) => (revisions.includes(revision) ? [name] : []));
+}
+
 /** Scenarios that the suite lists, in lines such as `  - auth/iss-supported [2026-07-28]`. */
 async function listed(suite: SuiteName): Promise<string[]> {
   const { printed } = await run(suite, ["list", "--client"]);

@@ -47,6 +47,7 @@ export class OpenCall<Result> {
   #waiting: Waiting[] = [];
   #next = Promise.withResolvers<void>();
   #timer: NodeJS.Timeout | undefined;
+  #lastAsked = "";
 
   constructor(
     { server, shows }: { server: string; shows: Shows },
@@ -56,6 +57,16 @@ export class OpenCall<Result> {
     this.shows = shows;
     this.#result = run(this, this.#cancelled.signal);
     this.#result.catch(() => undefined);
+  }
+
+  /** What a client of 2026-07-28 sends back with its answer: another one for each question. */
+  get state(): string {
+    return `${this.id}.${this.#lastAsked}`;
+  }
+
+  /** A question waits for its client. */
+  get isAsked(): boolean {
+    return this.#waiting.length > 0;
   }
 
   get ended(): Promise<unknown> {
@@ -74,6 +85,7 @@ export class OpenCall<Result> {
       if (first) {
         // A client that never comes back would leave the call open.
         this.#timer = setTimeout(() => this.cancel(), ANSWER_MS).unref();
+        this.#lastAsked = first.asked.id;
         return { asked: first.asked, id: this.id };
       }
       const result = this.#result.then((value) => ({ result: value }));
@@ -131,13 +143,20 @@ export class OpenCalls<Result> {
     return this.#open.get(id);
   }
 
+  /** The call whose `state` that is. */
+  withState(state: string): OpenCall<Result> | undefined {
+    const call = this.#open.get(state.split(".", 1)[0] ?? "");
+    return call?.state === state ? call : undefined;
+  }
+
   /** Asks through the client of a call. Nobody can be asked: the answer is a no. */
   async ask(question: Question, signal: AbortSignal): Promise<unknown> {
     if (question.about === "provider") return { problem: "needs-pi" };
     const elicitation = elicitationOf(question);
     const { server: name } = question.about === "call" ? question.call : question;
     const calls = [...this.#open.values()].filter(({ server }) => server === name);
-    const able = calls.find(({ shows }) => shows[needs(elicitation)]);
+    const all = calls.filter(({ shows }) => shows[needs(elicitation)]);
+    const able = all.find(({ isAsked }) => !isAsked) ?? all[0];
     if (able) return able.ask(elicitation, signal);
     for (const call of calls) call.wasUnasked = true;
     return elicitation.read({ action: "decline" });

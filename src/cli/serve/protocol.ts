@@ -106,6 +106,12 @@ export function createServer(
       capabilities: { tools: { listChanged: true } },
       instructions: INSTRUCTIONS,
       jsonSchemaValidator: noValidator,
+      // Names an open call and its question, which nobody can guess. Any other one is refused.
+      requestState: {
+        verify: (state) => {
+          if (!tools.calls.withState(state)) throw new Error("no such call is open");
+        },
+      },
     },
   );
 
@@ -115,24 +121,29 @@ export function createServer(
   ): Promise<CallToolResult | InputRequiredResult> => {
     const { signal, inputResponses } = ctx.mcpReq;
     const how = { signal, onProgress: progressTo(ctx) };
-    const id = era === "modern" ? ctx.mcpReq.requestState<string>() : undefined;
-    const open = id === undefined ? undefined : tools.calls.get(id);
+    const state = era === "modern" ? ctx.mcpReq.requestState<string>() : undefined;
+    // Verified: the call is open.
+    const open = state === undefined ? undefined : tools.calls.withState(state);
     for (const [question, response] of Object.entries(inputResponses ?? {})) open?.answer(question, response);
     let turn =
-      id === undefined
+      state === undefined
         ? await tools.begin(listing, {
             ...how,
             name: called.name,
             args: called.arguments ?? {},
             shows: showsOf(capabilitiesOf(server, ctx)),
           })
-        : await tools.goOn(id, how);
+        : await tools.goOn(open, how);
     while ("asked" in turn) {
-      const { asked, id: callId } = turn;
+      const { asked } = turn;
+      const call = tools.calls.get(turn.id);
       if (era === "modern")
-        return inputRequired({ inputRequests: { [asked.id]: embedded(asked) }, requestState: callId });
-      tools.calls.get(callId)?.answer(asked.id, await elicit(ctx, asked));
-      turn = await tools.goOn(callId, how);
+        return inputRequired({
+          inputRequests: { [asked.id]: embedded(asked) },
+          requestState: call?.state ?? "",
+        });
+      call?.answer(asked.id, await elicit(ctx, asked));
+      turn = await tools.goOn(call, how);
     }
     return server.projectCallToolResult(soundResult(turn.result), undefined);
   };

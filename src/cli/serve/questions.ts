@@ -5,7 +5,15 @@
  * user's own screen, has shown the question. Pure.
  */
 import { serverName } from "../../report/server-name.ts";
-import type { Ask, AskAnswer, Choice, Field, FieldValue } from "../../shared/protocol/calls.ts";
+import type {
+  Ask,
+  AskAnswer,
+  AskForm,
+  Choice,
+  Field,
+  FieldKey,
+  FieldValue,
+} from "../../shared/protocol/calls.ts";
 import type { PersonsQuestion } from "../../shared/protocol/contract.ts";
 import { isObject } from "../../shared/protocol/values.ts";
 
@@ -20,9 +28,18 @@ export interface Elicitation {
 
 type FormSchema = { type: "object"; properties: Record<string, object>; required?: string[] };
 
-const keyOf = (at: number): string => `field${at + 1}`;
+/** Longer ones are none that a person wrote. */
+const NAME_CHARS = 200;
 
-/** The titles, each different from the others: clients of all revisions know a list of texts alone. */
+interface Asked {
+  field: Field;
+  name: string;
+  /** What the client answers for each choice, by position. */
+  values: readonly string[];
+  key: FieldKey | undefined;
+}
+
+/** The titles, each different from the others. */
 function titlesOf(choices: readonly Choice[]): string[] {
   const taken = new Set<string>();
   return choices.map(({ title }) => {
@@ -33,10 +50,36 @@ function titlesOf(choices: readonly Choice[]): string[] {
   });
 }
 
+/** Fields under the names that the server gave them, as far as these can be shown. */
+function askedFields({ fields, keys = [] }: AskForm): Asked[] {
+  return fields.map((field, at) => {
+    const key = keys[at];
+    const choices = "choices" in field ? field.choices : [];
+    const isWhole = key !== undefined && key.values.length === choices.length;
+    const isShort = key !== undefined && key.name !== "" && key.name.length <= NAME_CHARS;
+    return {
+      field,
+      name: isShort ? key.name : `field${at + 1}`,
+      values: isWhole ? key.values : titlesOf(choices),
+      key,
+    };
+  });
+}
+
 const known = (schema: object): object =>
   Object.fromEntries(Object.entries(schema).filter(([, value]) => value !== undefined));
 
-function schemaOf(field: Field): object {
+/** `titled`: the keyword under which choices have titles of their own (MCP 2025-11-25, client/elicitation). */
+function choicesOf({ field, values, key }: Asked, titled: "oneOf" | "anyOf"): object {
+  const titles = "choices" in field ? field.choices.map(({ title }) => title) : [];
+  if (titles.every((title, at) => title === values[at])) return { type: "string", enum: values };
+  if (key?.enumNames) return { type: "string", enum: values, enumNames: titles };
+  const all = values.map((value, at) => ({ const: value, title: titles[at] }));
+  return titled === "oneOf" ? { type: "string", oneOf: all } : { anyOf: all };
+}
+
+function schemaOf(asked: Asked): object {
+  const { field, values } = asked;
   const { title, description } = field;
   const about = { title, description };
   switch (field.kind) {
@@ -46,34 +89,26 @@ function schemaOf(field: Field): object {
       return known({ type: "string", ...about, format, minLength, maxLength, default: start });
     }
     case "number": {
-      const { minimum, maximum, default: start } = field;
-      return known({
-        type: field.integer ? "integer" : "number",
-        ...about,
-        minimum,
-        maximum,
-        default: start,
-      });
+      const { integer, minimum, maximum, default: start } = field;
+      return known({ type: integer ? "integer" : "number", ...about, minimum, maximum, default: start });
     }
     case "boolean":
       return known({ type: "boolean", ...about, default: field.default });
     case "choice": {
-      const titles = titlesOf(field.choices);
-      const start = field.default === undefined ? undefined : titles[field.default];
-      return known({ type: "string", ...about, enum: titles, default: start });
+      const start = field.default === undefined ? undefined : values[field.default];
+      return known({ ...choicesOf(asked, "oneOf"), ...about, default: start });
     }
     case "choices": {
-      const titles = titlesOf(field.choices);
       const { minItems, maxItems } = field;
-      const start = field.default?.flatMap((at) => titles[at] ?? []);
-      const items = { type: "string", enum: titles };
+      const start = field.default?.flatMap((at) => values[at] ?? []);
+      const items = choicesOf(asked, "anyOf");
       return known({ type: "array", ...about, items, minItems, maxItems, default: start });
     }
   }
 }
 
 /** `null`: the value is none of this field. */
-function readValue(field: Field, value: unknown): FieldValue | null {
+function readValue({ field, values }: Asked, value: unknown): FieldValue | null {
   if (value === undefined || value === null) return undefined;
   switch (field.kind) {
     case "text":
@@ -83,13 +118,12 @@ function readValue(field: Field, value: unknown): FieldValue | null {
     case "boolean":
       return typeof value === "boolean" ? value : null;
     case "choice": {
-      const at = titlesOf(field.choices).indexOf(String(value));
+      const at = values.indexOf(String(value));
       return at === -1 ? null : at;
     }
     case "choices": {
-      if (!Array.isArray(value) || value.length > field.choices.length) return null;
-      const titles = titlesOf(field.choices);
-      const positions = value.map((title) => titles.indexOf(String(title)));
+      if (!Array.isArray(value) || value.length > values.length) return null;
+      const positions = value.map((one) => values.indexOf(String(one)));
       return positions.includes(-1) ? null : positions;
     }
   }
@@ -98,6 +132,10 @@ function readValue(field: Field, value: unknown): FieldValue | null {
 const CANCEL: AskAnswer = { action: "cancel" };
 
 const actionOf = (result: unknown): unknown => (isObject(result) ? result.action : undefined);
+
+/** A name such as `constructor` is in every object. */
+const ownIn = (content: Record<string, unknown>, name: string): unknown =>
+  Object.hasOwn(content, name) ? content[name] : undefined;
 
 const contentOf = (result: unknown): Record<string, unknown> =>
   isObject(result) && isObject(result.content) ? result.content : {};
@@ -115,15 +153,15 @@ function ofServer(server: string, ask: Ask): Elicitation {
       },
     };
   }
-  const { fields } = ask;
-  const required = fields.flatMap((field, at) => (field.required ? [keyOf(at)] : []));
+  const fields = askedFields(ask);
+  const required = fields.flatMap(({ field, name }) => (field.required ? [name] : []));
   return {
     params: {
       mode: "form",
       message: says,
       requestedSchema: {
         type: "object",
-        properties: Object.fromEntries(fields.map((field, at) => [keyOf(at), schemaOf(field)])),
+        properties: Object.fromEntries(fields.map((asked) => [asked.name, schemaOf(asked)])),
         ...(required.length > 0 ? { required } : {}),
       },
     },
@@ -132,7 +170,7 @@ function ofServer(server: string, ask: Ask): Elicitation {
       if (action === "decline") return { action };
       if (action !== "accept") return CANCEL;
       const content = contentOf(result);
-      const values = fields.map((field, at) => readValue(field, content[keyOf(at)]));
+      const values = fields.map((asked) => readValue(asked, ownIn(content, asked.name)));
       return values.includes(null) ? CANCEL : { action, values: values as FieldValue[] };
     },
   };

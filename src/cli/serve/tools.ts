@@ -21,7 +21,7 @@ import { toolSearchDescription } from "../../shared/text/search-tool.ts";
 import { leftOutServers } from "../place/place.ts";
 import { type ServerResult, serverResult } from "../session/result.ts";
 import type { CliSession } from "../session/session.ts";
-import { OpenCalls, type Shows, type Turn } from "./calls.ts";
+import { type OpenCall, OpenCalls, type Shows, type Turn } from "./calls.ts";
 
 export const CALL = "call";
 /** Tools that a client has listed, beside ToolSearch and `call`. */
@@ -264,15 +264,14 @@ export class ServedTools {
     if (!call) return { result: failed("Too many calls are open. Call it again when one has ended.") };
     // What a turn of the model is in Pi: a server that was declined may ask again.
     void call.ended.then(() => this.calls.isIdle && session.runtime.post("turnEnded", {}));
-    return this.goOn(call.id, { signal, onProgress });
+    return this.goOn(call, { signal, onProgress });
   }
 
   /** Goes on with a call until its next question or its result. Aborting the signal in that time cancels the call. */
   async goOn(
-    id: string,
+    call: OpenCall<ServerResult> | undefined,
     { signal, onProgress }: Pick<Request, "signal" | "onProgress">,
   ): Promise<Turn<ServerResult>> {
-    const call = this.calls.get(id);
     if (!call) return { result: failed("This call is over. Call the tool again.") };
     const cancel = (): void => call.cancel();
     if (signal.aborted) cancel();

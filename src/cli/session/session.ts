@@ -80,7 +80,12 @@ export class CliSession {
     this.runtime = startRuntimeLater({
       logFile: join(place.logDir ?? place.agentDir, LOG_FILE),
       commands: "shell",
-      facts: () => ({ ...facts, onDemand: !options.stays, snapshotChecksum: this.store.checksum() }),
+      facts: () => ({
+        ...facts,
+        onDemand: !options.stays,
+        asksSideBySide: options.stays !== undefined,
+        snapshotChecksum: this.store.checksum(),
+      }),
       onEvent: (event) => {
         this.#onEvent(event);
         options.stays?.onEvent(event);

@@ -208,7 +208,18 @@ export interface ToolForm {
   left: number;
 }
 
-export type AskForm = { kind: "form"; message: string; fields: Field[] };
+/**
+ * What the server itself calls a field and its choices, as it wrote them, for a program that shows the form. `enumNames`: the
+ * choices have titles of an older form.
+ */
+export interface FieldKey {
+  name: string;
+  values: readonly string[];
+  enumNames?: true;
+}
+
+/** `keys`: by the position of the fields. No person is shown one. */
+export type AskForm = { kind: "form"; message: string; fields: Field[]; keys?: FieldKey[] };
 
 /** `host`: as it is looked up, so a name with foreign letters is in Punycode. */
 export type AskUrl = {

@@ -30,6 +30,8 @@ export interface SessionFacts {
   registered: RegisteredServer[];
   /** Whether a person can be asked for consent: true in the TUI and over RPC. */
   canAsk: boolean;
+  /** Questions of one server, and about calls, are asked side by side, since several clients answer. Absent: one at a time. */
+  asksSideBySide?: boolean;
   /** Whether a person who has no server at all is told once how to begin. */
   hints?: boolean;
   /**

@@ -50,6 +50,8 @@ export interface Yes {
 export interface ApprovalOptions {
   /** Whether a person can be asked. */
   canAsk: boolean;
+  /** Several clients answer, so that no question waits for the answer to another one. Absent: one is asked at a time. */
+  sideBySide?: boolean;
   /** The definition of the server of that name that holds now. A server that was replaced still finishes its calls. */
   definitionOf: (server: string) => ServerDefinition | undefined;
   /** The settings that hold now. */
@@ -215,7 +217,8 @@ export class Approvals {
   }
 
   async #ask(call: AskedCall, decide: () => Promise<Yes>): Promise<Yes> {
-    const decided = this.#waiting++ === 0 ? decide() : this.#turn.then(decide);
+    const isFree = this.#waiting++ === 0 || this.#options.sideBySide === true;
+    const decided = isFree ? decide() : this.#turn.then(decide);
     this.#turn = decided.catch(() => undefined);
     const { promise: aborted, reject } = Promise.withResolvers<never>();
     const onAbort = (): void => reject(cancelled(call));

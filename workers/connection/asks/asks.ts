@@ -57,6 +57,8 @@ export interface ServerAsks extends AskPauses {
 
 interface AsksContext {
   askUser: AskUser;
+  /** Several clients answer: as many questions of a server are open as would wait otherwise. Absent: one. */
+  sideBySide?: boolean;
   emit: (event: WorkerEvent) => void;
   /** Opens an address in the user's browser. Does not reject. */
   openPage: (url: string, onNote: (note: string) => void) => Promise<"started" | "none">;
@@ -101,7 +103,7 @@ class QuestionsOfServer {
   readonly #calls = new Set<symbol>();
   readonly #listeners = new Set<() => void>();
   readonly #waiting: OpenQuestion[] = [];
-  #open: OpenQuestion | undefined;
+  readonly #open = new Set<OpenQuestion>();
   #declines = 0;
   /** The log says once in a turn that the server is declined unseen. */
   #isNoted = false;
@@ -116,7 +118,7 @@ class QuestionsOfServer {
   }
 
   connected(server: AskingServer): ServerAsks {
-    const isOpen = (): boolean => this.#open !== undefined || this.#waiting.length > 0;
+    const isOpen = (): boolean => this.#open.size > 0 || this.#waiting.length > 0;
     return {
       get isOpen() {
         return isOpen();
@@ -136,7 +138,7 @@ class QuestionsOfServer {
     this.#calls.add(call);
     return (how) => {
       this.#calls.delete(call);
-      for (const question of [...(this.#open ? [this.#open] : []), ...this.#waiting]) {
+      for (const question of [...this.#open, ...this.#waiting]) {
         if (!question.calls.delete(call)) continue;
         if (how === "given-up") question.wasGivenUp = true;
         if (question.wasGivenUp && question.calls.size === 0) question.settle(CANCEL);
@@ -164,6 +166,10 @@ class QuestionsOfServer {
     return outcome;
   }
 
+  get #atATime(): number {
+    return this.#context.sideBySide ? WAITING + 1 : 1;
+  }
+
   /** The answer to a question that nobody is shown. */
   #refusal({ onNote }: AskingServer): ElicitAnswer | undefined {
     if (this.#declines >= DECLINES) {
@@ -171,7 +177,7 @@ class QuestionsOfServer {
       this.#isNoted = true;
       return DECLINE;
     }
-    if (!this.#open || this.#waiting.length < WAITING) return undefined;
+    if (this.#open.size < this.#atATime || this.#waiting.length < WAITING) return undefined;
     onNote(`asks the user more than ${WAITING + 1} things at a time; the others are cancelled`);
     return CANCEL;
   }
@@ -231,18 +237,18 @@ class QuestionsOfServer {
   #remove(question: OpenQuestion): void {
     const position = this.#waiting.indexOf(question);
     if (position >= 0) this.#waiting.splice(position, 1);
-    if (this.#open !== question) return;
-    this.#open = undefined;
+    if (!this.#open.delete(question)) return;
     // A connection that ends withdraws all of its questions, one after the other: the next one must not show up between.
     queueMicrotask(() => this.#next());
   }
 
   /** Shows the next question, unless the user has declined often enough. */
   #next(): void {
-    if (this.#open) return;
+    if (this.#open.size >= this.#atATime) return;
     if (this.#declines >= DECLINES) for (const unseen of [...this.#waiting]) unseen.settle(DECLINE);
-    this.#open = this.#waiting.shift();
-    void this.#open?.show();
+    const next = this.#waiting.shift();
+    if (next) this.#open.add(next);
+    void next?.show();
     for (const listener of [...this.#listeners]) listener();
   }
 

@@ -36,6 +36,7 @@ interface ServerField {
   name: string;
   /** The server's values of the choices, by position. */
   values: readonly string[];
+  enumNames?: boolean;
 }
 
 /** Why the form is not asked, worded to follow `: `. */
@@ -177,7 +178,7 @@ function readFields(schema: unknown, redact: Redactor): ServerField[] | Unanswer
     const says = lineOf(property.description, DESCRIPTION_CHARS, redact);
     const description = says === title ? undefined : says;
     const field = { ...read.kind, ...known({ title, description, required: needed.has(name) }) } as Field;
-    fields.push({ field, name, values: read.values });
+    fields.push({ field, name, values: read.values, enumNames: Array.isArray(property.enumNames) });
   }
   return fields;
 }
@@ -224,7 +225,13 @@ export function readAsk(params: unknown, redact: Redactor): ServerAsk | Unanswer
   if (mode !== "form") return { problem: "its question is of an unknown mode" };
   const fields = readFields(params.requestedSchema, redact);
   if ("problem" in fields) return fields;
-  return { ask: { kind: "form", message, fields: fields.map(({ field }) => field) }, fields };
+  const keys = fields.map(({ name, values, enumNames }) => ({
+    name,
+    values,
+    ...(enumNames ? { enumNames } : {}),
+  }));
+  const form = { kind: "form" as const, message, fields: fields.map(({ field }) => field) };
+  return { ask: keys.length === 0 ? form : { ...form, keys }, fields };
 }
 
 function valueFor({ field, values }: ServerField, value: Exclude<FieldValue, undefined>): unknown {

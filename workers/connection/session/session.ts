@@ -78,6 +78,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
   const auth = openSessionAuth(signInOptions);
   const approvals = new Approvals({
     canAsk: facts.canAsk,
+    sideBySide: facts.asksSideBySide === true,
     definitionOf: (name) => supervisor.servers.find((server) => server.name === name)?.definition,
     settings,
     askUser,
@@ -92,6 +93,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
   });
   const asks = new SessionAsks({
     askUser,
+    sideBySide: facts.asksSideBySide === true,
     emit,
     openPage: (url, onNote) => openPage(url, { env: process.env, platform: process.platform, onNote }),
   });

@@ -78,7 +78,12 @@ describe("a question", () => {
       {
         about: "server",
         server: "s",
-        ask: { kind: "form", message: "Who?", fields: [{ kind: "text", title: "name", required: true }] },
+        ask: {
+          kind: "form",
+          message: "Who?",
+          fields: [{ kind: "text", title: "name", required: true }],
+          keys: [{ name: "name", values: [] }],
+        },
       },
     ]);
     await at.answer(1, { action: "accept", values: ["Ann"] });
