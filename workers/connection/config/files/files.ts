@@ -186,10 +186,11 @@ function readPlugins(document: ConfigDocument, root: Record<string, unknown>, co
     const remedy = "Write plugins into your own mcp.json.";
     mistakes.push(warning([], "a project's file may not name plugins", remedy));
   } else {
-    const count = plugins.length.toLocaleString("en");
-    const tooMany = `has ${count} items; the first ${PACKAGES} are used`;
+    // The first use of the locale takes 15 ms, so only a mistake pays for it.
+    const tooMany = (): string =>
+      `has ${plugins.length.toLocaleString("en")} items; the first ${PACKAGES} are used`;
     if (plugins.length > PACKAGES)
-      mistakes.push(mistake([], tooMany, "Remove plugins that you do not need."));
+      mistakes.push(mistake([], tooMany(), "Remove plugins that you do not need."));
     for (const [i, path] of plugins.slice(0, PACKAGES).entries()) {
       const key = ["plugins", String(i)];
       if (typeof path === "string" && path.trim() !== "")

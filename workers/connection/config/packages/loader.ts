@@ -47,9 +47,14 @@ export interface JsonObject {
   document: ConfigDocument;
 }
 
-/** Reads an object of JSON. */
-export const readObject = (loader: Loader, source: ConfigSource): Promise<Read<JsonObject>> =>
+/** Reads an object of JSON. `isIdle`: a text of which nothing is wanted, whose places need not be found. */
+export const readObject = (
+  loader: Loader,
+  source: ConfigSource,
+  isIdle: (text: string) => boolean = () => false,
+): Promise<Read<JsonObject>> =>
   loader.read(source, (text) => {
+    if (isIdle(text)) return { value: undefined, problems: [], broken: false };
     if (text.trim() === "") return { value: undefined, problems: [], broken: true };
     const found = objectIn(text, source);
     return "problem" in found

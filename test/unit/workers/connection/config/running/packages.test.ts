@@ -136,6 +136,25 @@ test("a project's file cannot enable what the user disabled, nor lift a rule of 
   ]);
 });
 
+test('"hotReload": "ask": an edit of a package, and one of Pi\'s settings, wait for a yes; the next worker has what was applied', async () => {
+  const home = await createHome();
+  const folder = await install(home, "p", { web: url("one") });
+  await list(home, "npm:p");
+  await put(home.mcp, { settings: { hotReload: "ask" } });
+  const pi = await open(home);
+  await answer(pi, "p__web", "allowed");
+  const before = pi.effects.length;
+  await put(join(folder, "mcp.json"), configOf({ web: url("two") }));
+  await becomes(() => pi.held.map(({ text }) => text), ["mcp.json: - p__web"]);
+  expect(names(pi)).toEqual([["p__web"], []]);
+  const next = await open(home, { accepted: pi.accepted() });
+  expect(names(next)).toEqual([["p__web"], []]);
+  await next.running.close();
+  await pi.running.applyHeld(pi.held[0]?.id ?? "", true);
+  expect(names(pi)).toEqual([[], ["p__web"]]);
+  expect(pi.effects.slice(before)).toEqual(["mcp.json: - p__web"]);
+});
+
 test("a monorepo: one yes for all folders below the file's; the nearest wins once it is allowed", async () => {
   const home = await createHome();
   const at = (name: string): Home => ({ ...home, cwd: join(home.cwd, "packages", name) });
