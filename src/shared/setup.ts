@@ -64,7 +64,7 @@ const OTHER_NAMES: Readonly<Record<string, OptionName>> = {
 };
 
 const CHOICES: Partial<Record<OptionName, readonly string[]>> = {
-  transport: ["http", "sse", "stdio", "streamable-http"],
+  transport: ["http", "sse", "stdio", "streamable-http", "socket"],
   lifecycle: ["lazy", "eager", "keep-alive"],
   scope: ["user", "project"],
 };
@@ -156,7 +156,8 @@ const ELSEWHERE = { project: false, saysWhere: false, replace: false };
 const SERVER_KEYS = ["mcpServers", "mcp-servers", "mcp_servers", "servers"];
 
 const isEntry = (value: unknown): value is ServerEntry =>
-  isObject(value) && ["command", "url", "serverUrl", "httpUrl"].some((key) => typeof value[key] === "string");
+  isObject(value) &&
+  ["command", "url", "serverUrl", "httpUrl", "socket"].some((key) => typeof value[key] === "string");
 
 /** Windsurf and Gemini have other keys for the URL. */
 function withUrl({ serverUrl, httpUrl, ...entry }: ServerEntry): ServerEntry {
@@ -220,7 +221,7 @@ export const ADD_USAGE = [
   "add <name> <command> [arguments]",
   "add <name> <url>",
   "add [name] <the JSON of a README>",
-  "Options, before the name: --env NAME=value, --header Name=value, --bearer-token-env NAME, --transport http|sse, --cwd folder, --lifecycle lazy|eager|keep-alive, --description text, --sandbox, --project, --replace.",
+  "Options, before the name: --env NAME=value, --header Name=value, --bearer-token-env NAME, --transport http|sse|socket, --cwd folder, --lifecycle lazy|eager|keep-alive, --description text, --sandbox, --project, --replace.",
   "-- ends the options.",
 ].join("\n");
 
@@ -229,7 +230,7 @@ const isUrl = (word: string): boolean => /^https?:\/\//i.test(word);
 const mayBeUrl = (word: string): boolean => isUrl(word) || /^(\$\{|\$env:|!)/.test(word);
 
 const wantsHttp = ({ single: { transport, url } }: Given): boolean =>
-  url !== undefined || (transport !== undefined && transport !== "stdio");
+  url !== undefined || (transport !== undefined && transport !== "stdio" && transport !== "socket");
 
 interface Read {
   given: Given;
@@ -322,10 +323,17 @@ function stdioEntry([command = "", ...args]: readonly string[], given: Given): S
   });
 }
 
+function socketEntry([socket = "", extra]: readonly string[], given: Given): ServerEntry {
+  if (extra !== undefined) throw new AddProblem(`A socket takes no arguments: ${extra} is a word too many.`);
+  refuse(given, ["env", "cwd", "sandbox"], "a command, and a socket is given");
+  refuse(given, ["header", "bearer-token-env"], "a URL, and a socket is given");
+  return compact({ socket, lifecycle: given.single.lifecycle, description: given.single.description });
+}
+
 /** The name that the words or the JSON give, or one that says what runs. */
 function nameOf(entry: ServerEntry): string {
-  const { command, args, url } = entry;
-  const words = [command, ...(Array.isArray(args) ? args : []), url];
+  const { command, args, url, socket } = entry;
+  const words = [command, ...(Array.isArray(args) ? args : []), url, socket];
   return proposedName(words.filter((word) => typeof word === "string"));
 }
 
@@ -361,6 +369,10 @@ function serverOf(all: Read): { name: string; entry: ServerEntry } {
   const isRemote = wantsHttp(given) || isUrl(target[0]);
   if (isRemote && given.single.transport === "stdio")
     throw new AddProblem("--transport stdio is for a command, and a URL is given.");
+  if (given.single.transport === "socket") {
+    if (isRemote) throw new AddProblem("--transport socket is for the path of a socket, and a URL is given.");
+    return { name, entry: socketEntry(target, given) };
+  }
   return { name, entry: isRemote ? httpEntry(target, given) : stdioEntry(target, given) };
 }
 

@@ -167,7 +167,8 @@ function told(
 async function remote(context: Context): Promise<{ session: CliSession; server: string }> {
   const [written] = context.arguments;
   const { session, server = "", report } = await asked(context, written, () => false, "exact");
-  if (report.servers.find(({ name }) => name === server)?.transport === "stdio") {
+  const transport = report.servers.find(({ name }) => name === server)?.transport;
+  if (transport === "stdio" || transport === "socket") {
     throw usage(`${serverName(server)} is a local program and needs no sign-in.`);
   }
   return { session, server };

@@ -251,8 +251,8 @@ const TABLE = {
       {
         name: "transport",
         value: "KIND",
-        values: ["http", "sse", "stdio"],
-        summary: "http, sse or stdio",
+        values: ["http", "sse", "stdio", "socket"],
+        summary: "http, sse, stdio, or socket for the path of a socket",
       },
       { name: "cwd", value: "DIR", summary: "the folder in which the server runs" },
       {

@@ -136,7 +136,7 @@ export interface Sharing {
   since: number;
 }
 
-export type TransportKind = "stdio" | "http" | "sse";
+export type TransportKind = "stdio" | "http" | "sse" | "socket";
 
 /** One server as `/mcp` shows it. */
 export interface ServerStatus {

@@ -1,4 +1,5 @@
 /** Attacks by servers over HTTP: bodies, streams, headers, redirects and requests to connect again. */
+import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { family } from "../../support/long.ts";
 import type { Arena } from "../support/arena.ts";
@@ -28,6 +29,15 @@ const withToken =
     bearerToken: SECRET,
     headers: { "X-Client": SECRET },
   });
+
+/** The same for the program that listens at a socket. */
+const atSocket =
+  (kind: string) =>
+  async (place: Place): Promise<Entry> => {
+    const { url } = await place.http("socket.mjs", kind);
+    const number = /:(\d+)\//.exec(url)?.[1];
+    return { socket: join(dirname(place.seenFile), `socket-${number}`) };
+  };
 
 const HTTP_CHECKS: readonly Check[] = [...SERVER_CHECKS, "leaves"];
 
@@ -84,6 +94,26 @@ const BODIES: readonly Row[] = [
       notices
         .map(({ message }) => message)
         .filter((message) => message.includes("worker ended unexpectedly")),
+  },
+  {
+    name: "a program at a socket that begins a line which never ends",
+    finding: "own",
+    checks: SERVER_CHECKS,
+    server: atSocket("endless"),
+    happened: "floods",
+    act: (arena) => arena.connected(),
+    check: tellsLittle,
+  },
+  {
+    name: "a program at a socket that closes it in each call",
+    finding: "own",
+    checks: SERVER_CHECKS,
+    server: atSocket("gone"),
+    calls: [...WORK, ...WORK],
+    check: async (arena) => [
+      ...(await tellsLittle(arena)),
+      ...((await count(arena, "tools/call")) < 2 ? ["a call did not reach the program"] : []),
+    ],
   },
   {
     name: "a server that sends a body byte by byte without end",

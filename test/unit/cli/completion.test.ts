@@ -80,7 +80,7 @@ describe("an unfinished line -> what fits", () => {
     ["x hub ", ["stop"]],
     ["x hub stop f", ["files"]],
     ["x import c", ["cursor", "claude-code", "claude-desktop", "codex", "copilot-cli", "claude-plugins"]],
-    ["x add --transport ", ["http", "sse", "stdio"]],
+    ["x add --transport ", ["http", "sse", "stdio", "socket"]],
     ["x add --lifecycle k", ["keep-alive"]],
     ["x search --server ", ["files", "clone"]],
     ["x enable ", ["off"]],

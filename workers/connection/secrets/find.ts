@@ -170,6 +170,7 @@ type OfKind<K extends Kind> = Extract<Target, { kind: K }>;
 
 /** Kind of target -> its secrets, from the target as it is written and as it was resolved. */
 const SECRETS: { readonly [K in Kind]: (written: OfKind<K>, resolved: OfKind<K>) => Secrets } = {
+  socket: () => ({ values: [], named: [] }),
   http: (written, resolved) => {
     const headers = inRecord(written.headers, resolved.headers);
     const signing = resolved.requestHeadersCommand;

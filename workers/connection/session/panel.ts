@@ -158,10 +158,10 @@ async function sharedMemory(server: Server): Promise<number | undefined> {
 
 /** Why sessions cannot share the server; undefined: they can. */
 function whyUnshared({ name, target, definedByProject }: ServerDefinition): ThreadsError | undefined {
-  const isRemote = target.kind === "http";
+  const isRemote = target.kind !== "stdio";
   if (!isRemote && !definedByProject) return undefined;
   const why = isRemote
-    ? "is a remote server: each session has a connection of its own"
+    ? "is one that Pi does not start: each session has a connection of its own"
     : "is defined by a file of this project, and only your own servers can be shared";
   return new ThreadsError("bad_config", `${name} ${why}.`, {
     ...(isRemote ? {} : { remedy: "Define it in your own mcp.json." }),
@@ -187,7 +187,7 @@ async function detailsOf(
   const memory = await sharedMemory(server);
   const wished = grantedWishes(servers, running.now.settings).get(server.name);
   const sandbox = sandboxOf(definition.sandbox);
-  const env = target.kind === "stdio" ? Object.keys(target.env) : Object.keys(target.headers);
+  const env = Object.keys("env" in target ? target.env : "headers" in target ? target.headers : {});
   return {
     runs: shownLine(definition, true) ?? "more than can be shown: see the file",
     file,

@@ -71,6 +71,7 @@ function masked(definition: ServerDefinition): ServerDefinition {
   const { target } = definition;
   const redact = createRedactor(secretsOf(target, target));
   if (target.kind === "http") return { ...definition, target: { ...target, url: redact(target.url) } };
+  if (target.kind === "socket") return definition;
   return {
     ...definition,
     target: { ...target, command: redact(target.command), args: target.args.map(redact) },

@@ -26,6 +26,7 @@ type Connect<K extends Kind> = (
 /** Kind of target -> loads its transport. */
 const TRANSPORTS: { readonly [K in Kind]: () => Connect<K> | Promise<Connect<K>> } = {
   stdio: () => connectStdio,
+  socket: async () => (await import("./stdio/socket.ts")).connectSocket,
   // Loaded when first needed: a user with local servers only never pays for Node's HTTP.
   http: async () => (await import("./http/http.ts")).connectHttp,
 };

@@ -45,7 +45,7 @@ function reconnect(status: ServerStatus): MenuRow {
 /** A sign-in is offered where the server takes one; `/mcp auth` asks for the key of a server that wants a key. */
 function signIn(status: ServerStatus): MenuRow[] {
   const { name: server, transport } = status;
-  if (transport === "stdio") return [];
+  if (transport === "stdio" || transport === "socket") return [];
   const isSignedIn = status.signIn?.state === "signed-in" && !status.signIn.byItself;
   const label = lacksKey(status) ? "Say where its key is" : isSignedIn ? "Sign in again" : "Sign in";
   const through = status.signIn?.state === "signed-in" ? status.signIn.through : undefined;

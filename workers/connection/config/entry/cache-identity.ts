@@ -39,7 +39,8 @@ function isDataFolder(args: readonly string[], at: number): boolean {
 }
 
 /** Takes an entry as the file gives it. An absolute `cwd` is the folder of all relative paths. */
-function dependsOnFolder({ command, args, env, cwd }: Record<string, unknown>): boolean {
+function dependsOnFolder({ command, args, env, cwd, socket }: Record<string, unknown>): boolean {
+  if (typeof socket === "string") return !WRITTEN_OUT.test(socket);
   if (typeof command !== "string") return false;
   if (typeof cwd === "string" && cwd !== "") {
     if (FOLDER_VARIABLE.test(cwd)) return true;

@@ -38,11 +38,15 @@ export interface HeadersCommand {
   env: Record<string, string>;
   timeoutMs: number;
 }
+export type SocketTarget = {
+  /** A path, or the name of a pipe. */
+  socket: string;
+};
 export type HttpTarget = {
   url: string;
   headers: Record<string, string>;
   /** How the address is spoken to: over SSE only, or over Streamable HTTP first. */
-  type: Exclude<TransportKind, "stdio">;
+  type: Exclude<TransportKind, "stdio" | "socket">;
   /** A PEM file of further certificate authorities, read at connect. */
   caFile?: string | undefined;
   requestHeadersCommand?: HeadersCommand | undefined;
@@ -96,7 +100,10 @@ export interface ServerDefinition extends HeldValues, ServerApproval {
   userKeys?: readonly string[] | undefined;
   /** The last of these files that holds `enabled` or `disabled`: a change in any other file has no effect. */
   enabledIn: string | undefined;
-  target: ({ kind: "stdio" } & StdioTarget) | ({ kind: "http" } & HttpTarget);
+  target:
+    | ({ kind: "stdio" } & StdioTarget)
+    | ({ kind: "http" } & HttpTarget)
+    | ({ kind: "socket" } & SocketTarget);
   auth: AuthSettings;
   /** False: no OAuth, whatever the server asks for. Values stay as written; `resolveOAuth` (values.ts) fills them in. */
   oauth: OAuthPlan | false;
@@ -130,7 +137,7 @@ export const isProject = (origin: Origin): boolean =>
   origin === "project-file" || origin === "project-pi" || origin === "package";
 
 export const transportOf = ({ target }: ServerDefinition): TransportKind =>
-  target.kind === "stdio" ? "stdio" : target.type;
+  target.kind === "http" ? target.type : target.kind;
 
 /** All of a definition for comparing by `canonical`, as `inOrder` gives it. */
 export const comparable = (definition: ServerDefinition): object => {
@@ -145,14 +152,19 @@ export const comparable = (definition: ServerDefinition): object => {
 /** What is spoken to an address, by the written `type`: clients have several words for Streamable HTTP. */
 const SPOKEN = { http: "http", "streamable-http": "http", sse: "sse" } as const satisfies Record<
   Exclude<NonNullable<Entry["type"]>, "stdio">,
-  Exclude<TransportKind, "stdio">
+  Exclude<TransportKind, "stdio" | "socket">
 >;
 
 const SHAPE =
   'Write {"command": "...", "args": [...]} for a local server or {"url": "https://..."} for a remote one.';
 
 function targetOf(entry: Entry): ServerDefinition["target"] | Mistake {
-  const { command, url, type } = entry;
+  const { command, url, type, socket } = entry;
+  if (socket !== undefined) {
+    const other = (["command", "url", "type"] as const).find((key) => entry[key] !== undefined);
+    if (other === undefined) return { kind: "socket", socket };
+    return mistake([other], `both socket and ${other} are given`, "Remove one of the two.");
+  }
   if (command !== undefined && url !== undefined && type === undefined) {
     return mistake(["url"], "both command and url are given", 'Remove one, or say which with "type".');
   }
@@ -199,7 +211,27 @@ const NO_EFFECT = {
   inheritEnv: "has no effect: a remote server gets no environment",
   sandbox: "has no effect: a remote server does not run here",
 } as const satisfies Partial<Record<keyof Entry, string>>;
-const LOCAL_KEYS = Object.keys(NO_EFFECT) as (keyof typeof NO_EFFECT)[];
+/** Keys of other servers -> why they do nothing for one behind a socket. */
+const AT_A_SOCKET: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    (["sandbox", "inheritEnv", "args", "env", "envFile", "cwd", "shared"] as const).map((key) => [
+      key,
+      "has no effect: whoever has started a server behind a socket decides that",
+    ]),
+  ),
+  ...Object.fromEntries(
+    (["headers", "bearerToken", "bearerTokenEnv", "auth", "oauth", "caFile"] as const).map((key) => [
+      key,
+      "has no effect: a socket has no HTTP",
+    ]),
+  ),
+};
+const IDLE: Readonly<Record<ServerDefinition["target"]["kind"], Readonly<Record<string, string>>>> = {
+  stdio: {},
+  http: NO_EFFECT,
+  socket: AT_A_SOCKET,
+};
+
 /**
  * The company's identity provider in the place of a server, as sign-ins see it: its url is its issuer. Its name, which no
  * server can have, is in texts, and names the folder of its sign-in.
@@ -251,11 +283,12 @@ export function parseEntry(
   const project = isProject(source.origin);
   const { auth, mistakes: authMistakes } = authOf(entry, project);
   const { oauth, mistakes: oauthMistakes } = oauthOf(entry, { scheme: auth.scheme, project });
-  const isRemote = !("message" in target) && target.kind === "http";
-  const idle = isRemote ? LOCAL_KEYS.filter((key) => entry[key]) : [];
+  const idle = Object.entries("message" in target ? {} : IDLE[target.kind]).filter(
+    ([key]) => entry[key as keyof Entry],
+  );
   const all = [
     ...mistakes,
-    ...idle.map((key) => warning([key], NO_EFFECT[key], "Remove it.")),
+    ...idle.map(([key, why]) => warning([key], why, "Remove it.")),
     ...authMistakes,
     ...oauthMistakes,
     ...signingMistakes(entry, project),

@@ -108,6 +108,9 @@ const HEADERS_COMMAND = {
   },
 };
 
+/** Far more than a system takes, before variables are filled in. */
+const SOCKET_CHARS = 4_096;
+
 export const SERVER_KEYS = {
   type: joint(() => z.enum(["stdio", "http", "streamable-http", "sse"]), {
     description: "How to talk to the server. Derived from command or url.",
@@ -130,6 +133,11 @@ export const SERVER_KEYS = {
     description:
       "Names that your own server gets from an envFile in the session's folder, beside those that are known for data, such as *_TOKEN and *_KEY.",
     examples: [["API_URL"]],
+  }),
+  socket: joint(() => filled().max(SOCKET_CHARS), {
+    description:
+      "A socket of this machine at which a server speaks as over stdio: a path, or the name of a pipe of Windows. In place of command or url; it must belong to you or to root.",
+    examples: ["~/.run/notes.sock"],
   }),
   cwd: joint(text, {
     description: "Working folder, from the session's; ~/ is the home folder.",

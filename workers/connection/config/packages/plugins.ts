@@ -198,7 +198,7 @@ function claudeFormat(prefix: string, base: Base, inManifest: readonly string[] 
 const stays =
   ({ folder, data = folder }: Base) =>
   async ({ target }: ServerDefinition): Promise<boolean> => {
-    if (target.kind === "http") return true;
+    if (target.kind !== "stdio") return target.kind === "http";
     const { command, cwd = folder } = target;
     const kept = await realOf(data);
     if (isBelow(command, folder) && command !== "" && !(await staysIn(folder, resolve(folder, command))))

@@ -79,7 +79,9 @@ function changeOf(before: ServerDefinition | undefined, after: ServerDefinition)
   const rules = differing(ruleParts(before), ruleParts(after));
   const both = { name, before, after };
   // Another kind of target has other keys; the kind alone says enough.
-  const keys = connection.includes("kind") ? [after.target.kind === "http" ? "url" : "command"] : connection;
+  const keys = connection.includes("kind")
+    ? [{ http: "url", stdio: "command", socket: "socket" }[after.target.kind]]
+    : connection;
   if (keys.length > 0) return { action: "restart", keys: [...keys, ...rules], ...both };
   return rules.length > 0 ? { action: "update", keys: rules, ...both } : { action: "keep", ...both };
 }

@@ -110,7 +110,9 @@ function questionOf(
  * package or a folder above sends to an address, or runs in a folder of its own, is the same everywhere.
  */
 export const folderOf = ({ base, target }: ServerDefinition, session: string): string =>
-  base && (target.kind === "http" || isAbsolute(target.cwd ?? "")) ? base.folder : session;
+  base && (target.kind === "http" || isAbsolute((target.kind === "stdio" ? target.cwd : target.socket) ?? ""))
+    ? base.folder
+    : session;
 
 /** Decides for every server. A disabled server is allowed, because it does not run. */
 export function decideTrust(

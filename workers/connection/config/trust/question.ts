@@ -98,7 +98,11 @@ const signInTexts = ({ auth, oauth }: ServerDefinition): string[] =>
 export function describeTarget(definition: ServerDefinition, seen?: EnvSeen): string {
   const { target } = definition;
   const { line, extras } =
-    target.kind === "stdio" ? describeStdio(target, seen) : describeHttp(definition, target);
+    target.kind === "stdio"
+      ? describeStdio(target, seen)
+      : target.kind === "http"
+        ? describeHttp(definition, target)
+        : { line: `what listens at the socket ${shown(target.socket)}`, extras: [] };
   const all = [...extras, ...consentedKeys(definition).flatMap(({ words }) => words)];
   return all.length === 0 ? line : `${line} (${all.join("; ")})`;
 }
@@ -143,6 +147,7 @@ function variablesOfTarget(definition: ServerDefinition): string[] {
       ...notCommands([target.url, ...Object.values(target.headers), tokenOf(definition) ?? ""]),
       ...told,
     ]);
+  if (target.kind === "socket") return variablesInAll([target.socket, ...told]);
   const { command, args, env, cwd = "", envFile = "" } = target;
   return variablesInAll([command, ...notCommands([...args, ...Object.values(env), cwd]), envFile, ...told]);
 }
@@ -172,7 +177,7 @@ function sent(definition: ServerDefinition): string[] {
   const others = variablesOfSignIn(definition);
   const signIn = others.length === 0 ? [] : [`sends ${listOf(others)} to its authorization server`];
   if (names.length === 0) return signIn;
-  if (target.kind === "stdio") return [`uses ${listOf(names)}`];
+  if (target.kind !== "http") return [`uses ${listOf(names)}`];
   return [`sends ${listOf(names)} to ${addressOf(target)}`, ...signIn];
 }
 
@@ -193,7 +198,9 @@ export function leastChars(definition: ServerDefinition, seen?: EnvSeen): number
   const texts =
     target.kind === "stdio"
       ? [target.command, ...target.args, target.cwd ?? "", ...Object.keys(target.env)]
-      : [target.url, ...Object.keys(target.headers), target.caFile ?? ""];
+      : target.kind === "http"
+        ? [target.url, ...Object.keys(target.headers), target.caFile ?? ""]
+        : [target.socket];
   const inFile = seen && "content" in seen ? seen.content.chars : 0;
   const signIn = target.kind === "http" && oauth ? leastOAuthChars(oauth) : 0;
   return [...texts, ...textsOfKeys(definition)].reduce(

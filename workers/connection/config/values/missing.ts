@@ -19,6 +19,7 @@ function valuesOf({ target, auth }: Pick<ServerDefinition, "target" | "auth">) {
       ["envFile", envFile],
     ];
   }
+  if (target.kind === "socket") return [["socket", target.socket]];
   const { scheme, token, tokenEnv } = auth;
   const isSent = scheme === "auto" || scheme === "bearer";
   const named = token === undefined && tokenEnv !== undefined ? `\${${tokenEnv}}` : undefined;

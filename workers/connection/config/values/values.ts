@@ -10,7 +10,7 @@ import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { advice } from "../../../shared/commands.ts";
 import { readRegularText, whyUnread } from "../../../shared/files/read-regular.ts";
 import { SAFE_FOR_TOKEN, UNSAFE_FOR_TOKEN } from "../entry/auth.ts";
-import type { HttpTarget, ServerDefinition, StdioTarget } from "../entry/definition.ts";
+import type { HttpTarget, ServerDefinition, SocketTarget, StdioTarget } from "../entry/definition.ts";
 import { type Environment, fillPath, interpolate } from "../entry/interpolate.ts";
 import { isSafeUrl, type OAuthPlan, oauthFindings, scopesOf } from "../entry/oauth-keys.ts";
 import { agreedEntries, areAgreed } from "../env-files/env-files.ts";
@@ -301,7 +301,8 @@ export type ResolvedHttp = Omit<HttpTarget, "caFile"> & {
 
 export type ResolvedTarget =
   | ({ kind: "stdio" } & Omit<StdioTarget, "envFile"> & { cwd: string })
-  | ({ kind: "http" } & ResolvedHttp);
+  | ({ kind: "http" } & ResolvedHttp)
+  | ({ kind: "socket" } & SocketTarget);
 
 const changedSince = ({ name }: ServerDefinition, what: string): ThreadsError =>
   new ThreadsError("server_not_trusted", `${name} is not started: ${what} is not what was agreed to.`, {
@@ -419,7 +420,10 @@ export const resolveTarget = (
   definition: ServerDefinition,
   options: ResolveOptions,
 ): Promise<ResolvedTarget> =>
-  withResolver(definition, options, (resolver) => {
+  withResolver(definition, options, async (resolver) => {
     const { target } = definition;
-    return target.kind === "stdio" ? resolveStdio(target, resolver) : resolveHttp(target, resolver);
+    if (target.kind === "stdio") return resolveStdio(target, resolver);
+    if (target.kind === "http") return resolveHttp(target, resolver);
+    const path = resolver.path("socket", target.socket);
+    return { kind: target.kind, socket: resolvePath(resolver.options.cwd, path) };
   });

@@ -4,6 +4,7 @@
  */
 import { messageOf, ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { SHUTDOWN_TIMES, UNUSED_TIMES } from "../../../shared/pace/pace.ts";
+import { transportOf } from "../../config/entry/definition.ts";
 import { type Peer, Wire } from "../../mcp/both-eras.ts";
 import { toConnection } from "../../mcp/client.ts";
 import type { Connection, ConnectOptions } from "../../mcp/connection.ts";
@@ -52,13 +53,15 @@ async function stdioFailure(
     target.kind === "stdio" &&
     explainNpm(name, { ...target, env: process.env as Record<string, string> }, transport.stderrTail);
   if (byNpm) return byNpm;
-  const ended = transport.exit === "" ? messageOf(error) : `its process ${transport.exit} before it answered`;
+  const who = target.kind === "socket" ? "it" : "its process";
+  const ended = transport.exit === "" ? messageOf(error) : `${who} ${transport.exit} before it answered`;
   const output = transport.stderrTail || transport.printed.join("\n");
   return new ThreadsError(
     "connect_failed",
     withLastWords(`${name} could not be connected: ${ended}.`, output),
     {
-      remedy: output === "" ? "Run its command in a shell to see more." : undefined,
+      remedy:
+        output === "" && target.kind !== "socket" ? "Run its command in a shell to see more." : undefined,
       data: { server: name },
     },
   );
@@ -106,7 +109,7 @@ class Started {
       onNote,
       redact,
       asks,
-      transport: "stdio",
+      transport: transportOf(definition),
       pid: transport.pid,
       sharing: () => transport.sharing,
       close: (times) => transport.closeWithin(times),

@@ -1,7 +1,10 @@
 /** Owns: what every transport keeps of the contract of a connection, against real servers. A transport is a row. */
+import { spawn } from "node:child_process";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { TransportKind } from "../../../../../src/shared/protocol/session.ts";
 import { connect } from "../../../../../workers/connection/transports/transports.ts";
 import { answerWell, connectOptions, resultOf, serve, startEvents } from "../../../../support/http-server.ts";
 import { tempFolder } from "../../../temp-folder.ts";
@@ -35,7 +38,29 @@ async function sseServer(): Promise<string> {
 const refusing = async (): Promise<string> =>
   (await serve((_asked, response) => response.writeHead(400).end("not here"))).url;
 
-const TRANSPORTS: Record<"stdio" | "http" | "sse", Row> = {
+/** A socket at which each connection gets a process of the fixture; `args` in place of it. */
+async function socketServer(args = [fixture("echoes.mjs")]): Promise<string> {
+  const folder = await tempFolder();
+  const path = join(folder, "mcp.sock");
+  const server = createServer((socket) => {
+    const env = { ...process.env, NAME: "echo", RECORD: join(folder, "record") };
+    const child = spawn(process.execPath, args, { stdio: ["pipe", "pipe", "ignore"], env });
+    child.stdin.on("error", () => undefined);
+    socket.on("error", () => undefined).on("close", () => child.kill());
+    socket.pipe(child.stdin);
+    child.stdout.pipe(socket);
+    child.on("exit", () => socket.end());
+  });
+  await new Promise<void>((resolve) => server.listen(path, resolve));
+  onTestFinished(() => void server.close());
+  return path;
+}
+
+const TRANSPORTS: Record<TransportKind, Row> = {
+  socket: {
+    entry: async () => ({ socket: await socketServer() }),
+    broken: async () => ({ socket: await socketServer(["-e", "process.exit(3)"]) }),
+  },
   stdio: {
     entry: async () => ({
       ...node(fixture("echoes.mjs")),

@@ -100,6 +100,7 @@ const ENTRY: Record<keyof typeof entryShape, Decision<ServerDefinition>> = {
   type: fixed(),
   command: fixed(),
   url: fixed(),
+  socket: fixed(),
   args: fixed(["--evil"]),
   env: fixed({ A: "evil" }),
   envFile: fixed("evil.env"),
