@@ -330,3 +330,22 @@ describe("files in the place of the command's own", () => {
     await mkdir(folder);
   });
 });
+
+test("a traced server that floods, with methods and ids that forge lines -> whole, bounded lines without its secret", async () => {
+  const SECRET = "sk-traced-battery-staple";
+  const args = [join(SERVERS, "traced.mjs"), String(sized(500, 20_000))];
+  const at = await makeHome({
+    mcp: { mcpServers: { odd: { command: process.execPath, args, env: { SECRET }, trace: true } } },
+  });
+  const { code, stdout } = await cli(["call", "odd", "work"], at);
+  expect([code, stdout]).toEqual([0, "done\n"]);
+  const trace = await readFile(join(at.agentDir, "mcp-trace.jsonl"), "utf8");
+  const lines = trace.trimEnd().split("\n");
+  expect(lines.length).toBeGreaterThan(10);
+  for (const line of lines) {
+    expect(line.length).toBeLessThan(2_000);
+    expect(JSON.parse(line)).toMatchObject({ v: 1 });
+    expect(JSON.parse(line).server ?? "odd").toBe("odd");
+  }
+  for (const held of [SECRET, "\u001b", "\u202e"]) expect(trace).not.toContain(held);
+});
