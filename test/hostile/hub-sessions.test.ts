@@ -95,7 +95,9 @@ describe("starts", () => {
       allowed++;
     expect(await startsSoFar()).toBeLessThanOrEqual(allowed);
     for (const why of told)
-      expect(why).toMatch(/^(?:Error: )?exit \d|ended right after its last starts; it is started again in \d+ s/);
+      expect(why).toMatch(
+        /^(?:Error: )?exit \d|ended right after its last starts; it is started again in \d+ s/,
+      );
     const wanted = await attach(home, { ...dying, isWanted: true });
     expect(await wanted.ended).toMatch(/^exit \d/);
     expect(told.filter((why) => why.includes("started again in")).length).toBeGreaterThan(0);
