@@ -60,6 +60,20 @@ describe("renderDoctor", () => {
     );
   });
 
+  test("what is well and tells more -> shown", () => {
+    const holds: Finding = {
+      id: "sandbox",
+      severity: "ok",
+      server: "git",
+      title: "It holds.",
+      detail: "It can write /tmp.",
+    };
+    const findings: Finding[] = [holds, { id: "npx", severity: "ok", title: "All is there." }];
+    expect(renderDoctor(report({ findings }), 60)).toBe(
+      "MCP doctor: all is well, in 12 ms\nok: git: It holds.\n  It can write /tmp.",
+    );
+  });
+
   test("findings that main adds -> in order", () => {
     const note: Finding = { id: "other-client", severity: "warning", title: "Two." };
     const all = withFindings(report({ findings: [WRONG, { ...WRONG, severity: "note" }] }), [note]);
