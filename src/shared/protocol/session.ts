@@ -209,10 +209,10 @@ export interface StatusReport {
   files: string[];
   questions: ConsentQuestion[];
   /**
-   * The project's servers that may not run, each with the reason. `byPerson`: a person refused it, and can be asked again.
+   * The servers that may not run, each with the reason. `byPolicy`: the policy of this machine decides. `byPerson`: a person refused it, and can be asked again.
    * `inPlace`: the user's own server of this name counts.
    */
-  refused: { name: string; reason: string; byPerson?: true; inPlace?: true }[];
+  refused: { name: string; reason: string; byPerson?: true; byPolicy?: true; inPlace?: true }[];
 }
 
 /** What the user has agreed to in this sign-in. Absent: the user was not asked yet. */

@@ -73,7 +73,7 @@ export class ApplyQueue {
     if (this.#switched.size === 0) return servers;
     return servers.map((server) => {
       const on = this.#switched.get(server.name);
-      if (on === undefined) return server;
+      if (on === undefined || server.isRequired) return server;
       return on ? { ...server, enabled: true } : { ...server, enabled: false, isOff: true };
     });
   }
@@ -145,12 +145,15 @@ export class ApplyQueue {
         ...(isInPlace(definition) && { inPlace: true }),
         ...(definition.origin === "package" && { ofPackage: true }),
       })),
-      refused: refused.map(({ definition, reason, byPerson }) => ({
-        name: definition.name,
-        reason,
-        ...(byPerson && { byPerson }),
-        ...(isInPlace(definition) && { inPlace: true }),
-      })),
+      refused: [
+        ...config.denied.map(({ name, reason }) => ({ name, reason, byPolicy: true as const })),
+        ...refused.map(({ definition, reason, byPerson }) => ({
+          name: definition.name,
+          reason,
+          ...(byPerson && { byPerson }),
+          ...(isInPlace(definition) && { inPlace: true as const }),
+        })),
+      ],
       ...(off.length > 0 && { off }),
     };
   }
@@ -158,6 +161,7 @@ export class ApplyQueue {
   #report(config: LoadedConfig, { refused }: TrustDecision): void {
     const { consents, log } = this.#options;
     for (const problem of [...config.problems, ...consents.problems]) log.warn(describeProblem(problem));
+    for (const { name, reason } of config.denied) log.warn(`${name} is not started: ${reason}`);
     for (const { definition, reason } of refused) log.warn(`${definition.name} is not started: ${reason}`);
   }
 }

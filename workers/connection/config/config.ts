@@ -7,6 +7,7 @@
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { ProjectDecision } from "../../../src/shared/protocol/person.ts";
 import type { AcceptedBefore, RegisteredServer, SessionFacts } from "../../../src/shared/protocol/session.ts";
+import { canonical } from "../../shared/json.ts";
 import type { Log } from "../../shared/log.ts";
 import { ApplyQueue, type ConfigState } from "./apply-queue.ts";
 import type { ServerDefinition } from "./entry/definition.ts";
@@ -236,6 +237,8 @@ class Running implements RunningConfiguration {
       this.#held.drop();
       return this.#queue.apply(() => config);
     }
+    // What the administrator wrote waits for nobody.
+    if (canonical(config.policy) !== canonical(this.#queue.applied.policy)) await this.#reapply();
     const change = await this.#queue.preview(config);
     const edit = this.#held.hold(config, change);
     if (!edit) return;

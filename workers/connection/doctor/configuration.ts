@@ -36,12 +36,12 @@ const ofQuestion = ({ server }: StatusReport["questions"][number]): Finding => (
   remedy: advice("consentShows"),
 });
 
-const ofRefusal = ({ name, reason }: StatusReport["refused"][number]): Finding => ({
+const ofRefusal = ({ name, reason, byPolicy }: StatusReport["refused"][number]): Finding => ({
   id: "consent",
   severity: "note",
   server: name,
   title: `The server is not started: ${reason}.`,
-  remedy: advice("refused"),
+  remedy: byPolicy ? "Only your administrator can allow it." : advice("refused"),
 });
 
 /** Whether anything is known of the file on the disk. */

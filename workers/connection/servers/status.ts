@@ -165,19 +165,21 @@ export const heldBackError = (server: string, why: string): ThreadsError =>
     data: { server, reason: "held-back" },
   });
 
+/** Servers that may not run -> the reason, worded to follow a colon, and who alone can allow them. */
+export type Withheld = ReadonlyMap<string, { reason: string; by: "user" | "administrator" }>;
+
 /**
- * The error for a name that no server has: `server_not_trusted`, `server_removed` or `unknown_server`. `withheld`: servers
- * of the project that may not run -> the reason, worded to follow a colon. `removed`: by an edit, in this session.
+ * The error for a name that no server has: `server_not_trusted`, `server_removed` or `unknown_server`. `removed`: by an edit, in this session.
  */
 export function noServer(
   name: string,
   known: readonly string[],
-  { withheld, removed }: { withheld: ReadonlyMap<string, string>; removed: ReadonlySet<string> },
+  { withheld, removed }: { withheld: Withheld; removed: ReadonlySet<string> },
 ): ThreadsError {
-  const reason = withheld.get(name);
-  if (reason !== undefined) {
-    return new ThreadsError("server_not_trusted", `${name} is not started: ${reason}.`, {
-      remedy: "Only the user can allow it.",
+  const found = withheld.get(name);
+  if (found) {
+    return new ThreadsError("server_not_trusted", `${name} is not started: ${found.reason}.`, {
+      remedy: `Only the ${found.by} can allow it.`,
       data: { server: name },
     });
   }

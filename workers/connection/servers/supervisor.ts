@@ -11,7 +11,7 @@ import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { Plan } from "../config/plan/plan.ts";
 import type { KnownTools } from "./lists.ts";
 import { connectsShared, Server, type ServerContext } from "./server.ts";
-import { noServer } from "./status.ts";
+import { noServer, type Withheld } from "./status.ts";
 
 export interface SupervisorContext extends Omit<ServerContext, "gate"> {
   /** No server is connected by itself: each waits for a request. */
@@ -34,8 +34,7 @@ export class Supervisor {
   readonly #removed = new Set<string>();
   /** Each counts once: a person who edits the server's definition wants the server to be tried. */
   readonly #heldBack: Map<string, string>;
-  /** Servers of the project that may not run -> the reason, worded to follow a colon. */
-  #withheld: ReadonlyMap<string, string> = new Map();
+  #withheld: Withheld = new Map();
   /** The ends of servers that were replaced, removed or tried. */
   readonly #ending = new Set<Promise<void>>();
   readonly #closing = new AbortController();
@@ -75,7 +74,7 @@ export class Supervisor {
    * Makes the servers what the plan says; nothing connects before `restoreAndConnect`. `withheld`: servers of the
    * project that may not run, each with the reason.
    */
-  carryOut({ servers }: Pick<Plan, "servers">, withheld: ReadonlyMap<string, string> = new Map()): void {
+  carryOut({ servers }: Pick<Plan, "servers">, withheld: Withheld = new Map()): void {
     this.#withheld = withheld;
     const before = this.#servers;
     this.#created = [];

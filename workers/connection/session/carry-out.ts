@@ -32,6 +32,7 @@ import { findHosts, titleOf } from "../config/found/found.ts";
 import { describeEffect, isIdle, type Plan } from "../config/plan/plan.ts";
 import { messageLimitIsOf } from "../messages/too-large.ts";
 import type { KnownTools } from "../servers/lists.ts";
+import type { Withheld } from "../servers/status.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
 
 const HINT_FILE = "mcp-hint.json";
@@ -230,14 +231,15 @@ const startedBy = ({ servers }: Plan): string[] =>
 export const endedBy = ({ servers }: Plan): string[] =>
   servers.filter(({ action }) => action === "restart" || action === "stop").map(({ name }) => name);
 
-/** Servers of the project that may not run -> the reason, worded to follow a colon. */
-const withheldServers = ({
-  refused,
-  questions,
-}: Pick<ConfigState, "refused" | "questions">): Map<string, string> =>
+/** Servers that may not run -> the reason, worded to follow a colon, and who can allow them. */
+const withheldServers = ({ refused, questions }: Pick<ConfigState, "refused" | "questions">): Withheld =>
   new Map([
-    ...questions.map(({ server }) => [server, "it waits for the user's consent"] as const),
-    ...refused.map(({ name, reason }) => [name, reason] as const),
+    ...questions.map(
+      ({ server }) => [server, { reason: "it waits for the user's consent", by: "user" }] as const,
+    ),
+    ...refused.map(
+      ({ name, reason, byPolicy }) => [name, { reason, by: byPolicy ? "administrator" : "user" }] as const,
+    ),
   ]);
 
 const cacheQuery = (path: string, definitions: readonly ServerDefinition[], cwd: string): CacheQuery => ({

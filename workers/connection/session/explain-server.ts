@@ -65,6 +65,13 @@ export function explainMissing(
 const belowServers = (key: string | undefined): string | undefined =>
   /^mcp-?servers\.(.*)$/i.exec(key ?? "")?.[1];
 
+/** A server that the policy of this machine wants in every session. */
+export const isRequired = ({ name, file }: Pick<Server["definition"], "name" | "file">): ThreadsError =>
+  new ThreadsError("bad_config", `The policy of this machine requires ${name} (${file}).`, {
+    remedy: "Only the administrator can change that.",
+    data: { server: name, file },
+  });
+
 /** Undefined if nothing explains the absence. */
 export function explainAbsent(
   name: string,

@@ -48,7 +48,7 @@ import { missingVariables } from "../config/values/missing.ts";
 import { secretsOf } from "../secrets/find.ts";
 import { createRedactor } from "../secrets/redact.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
-import { explainAbsent } from "./explain-server.ts";
+import { explainAbsent, isRequired } from "./explain-server.ts";
 import type { SessionRequests } from "./first-request.ts";
 import { applyOwnWrite } from "./user-edits.ts";
 
@@ -96,7 +96,10 @@ interface Proposed {
 }
 
 /** Throws `bad_config` if the file of the project does not count. */
-function parseProposed({ name, entry, project }: ProposedServer, running: RunningConfiguration): Proposed {
+async function parseProposed(
+  { name, entry, project }: ProposedServer,
+  running: RunningConfiguration,
+): Promise<Proposed> {
   const file = editableFile(running.facts, project);
   const { definition, mistakes } = parseEntry(name, isObject(entry) ? entry : undefined, {
     file,
@@ -110,10 +113,15 @@ function parseProposed({ name, entry, project }: ProposedServer, running: Runnin
       remedy,
     }),
   );
+  const policy = running.applied.policy;
+  const wanted = definition && underSettings(definition, running.now.settings);
+  const judged = policy && wanted && (await import("../config/policy/policy.ts")).judge(policy, wanted);
+  if (judged?.reason !== undefined)
+    told.push({ severity: "error", key: "", message: judged.reason, remedy: "Ask your administrator." });
   const isError = ({ severity }: EntryMistake): boolean => severity === "error";
   return {
     file,
-    definition: definition && underSettings(definition, running.now.settings),
+    definition: judged?.server ?? wanted,
     mistakes: told.sort((a, b) => Number(isError(b)) - Number(isError(a))),
   };
 }
@@ -135,8 +143,11 @@ const lacksRoom = ({ target, sandbox }: ServerDefinition): boolean =>
   target.kind === "stdio" &&
   isFromRegistry([target.command, ...target.args]);
 
-function previewServer(proposal: ProposedServer, running: RunningConfiguration): ServerPreview {
-  const { file, mistakes, definition } = parseProposed(proposal, running);
+async function previewServer(
+  proposal: ProposedServer,
+  running: RunningConfiguration,
+): Promise<ServerPreview> {
+  const { file, mistakes, definition } = await parseProposed(proposal, running);
   const line = definition && shownLine(definition, true);
   const existing = running.configured(proposal.name);
   return {
@@ -390,7 +401,7 @@ async function addServer(
   supervisor: SetupParts["supervisor"],
 ): ReturnType<SetupHandlers["addServer"]> {
   const { name, entry, project, replace = false } = proposal;
-  const proposed = parseProposed(proposal, running);
+  const proposed = await parseProposed(proposal, running);
   const definition = checkedDefinition(proposed, name);
   const { file } = proposed;
   const existing = running.configured(name);
@@ -446,6 +457,7 @@ async function fileOf(
 ): Promise<string> {
   const sources = configSources(running.facts);
   const definition = running.configured(name);
+  if (definition?.isRequired) throw isRequired(definition);
   if (definition && !sources.some(({ file }) => file === definition.file)) throw notOurs(definition);
   const own = await Promise.all(
     sources.map(async (source) => ({ source, text: await textOf(source.file).catch(() => undefined) })),
@@ -513,7 +525,7 @@ export function createSetupRequests({ started, supervisor, emit }: SetupParts): 
     previewServer: async (proposal) => previewServer(proposal, await started),
     tryServer: async (proposal, signal) => {
       const running = await started;
-      const definition = checkedDefinition(parseProposed(proposal, running), proposal.name);
+      const definition = checkedDefinition(await parseProposed(proposal, running), proposal.name);
       // One that was cancelled is ending, and is waited for.
       while (open?.signal.aborted) await open.ended;
       if (open) {
@@ -535,7 +547,7 @@ export function createSetupRequests({ started, supervisor, emit }: SetupParts): 
     },
     launchByHand: async (proposal, signal) => {
       const running = await started;
-      const definition = checkedDefinition(parseProposed(proposal, running), proposal.name);
+      const definition = checkedDefinition(await parseProposed(proposal, running), proposal.name);
       return byHand(definition, running, emit, signal);
     },
     addServer: async (proposal) => addServer(proposal, await started, supervisor),

@@ -26,7 +26,7 @@ import { asRules } from "../config/entry/exposure.ts";
 import { fileLimits, parseConfigText } from "../config/files/files.ts";
 import { type ConfigFacts, configSources } from "../config/files/sources.ts";
 import type { Supervisor } from "../servers/supervisor.ts";
-import { explainAbsent } from "./explain-server.ts";
+import { explainAbsent, isRequired } from "./explain-server.ts";
 
 type Answer<M extends keyof ConnectionMethods> = Promise<ConnectionMethods[M]["value"]>;
 
@@ -110,6 +110,7 @@ export function createUserEdits(running: RunningConfiguration, supervisor: Super
   return {
     setEnabled: async ({ server, enabled, project, session }: Params<"setEnabled">): Answer<"setEnabled"> => {
       const definition = definitionOf(server);
+      if (definition.isRequired && !enabled) throw isRequired(definition);
       if (session) {
         await running.switch(server, enabled);
         return { file: definition.file, ...whyIdle(server, enabled) };

@@ -9,7 +9,9 @@
  */
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
+import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { TRACE_FILE } from "../../../src/shared/snapshot/contract.ts";
+import type { PolicyRules } from "../config/entry/definition.ts";
 import { type ResolvedTarget, resolveTarget, rootsOf } from "../config/values/values.ts";
 import type { Connection, ConnectOptions } from "../mcp/connection.ts";
 import { secretsOf } from "../secrets/find.ts";
@@ -31,12 +33,24 @@ const TRANSPORTS: { readonly [K in Kind]: () => Connect<K> | Promise<Connect<K>>
   http: async () => (await import("./http/http.ts")).connectHttp,
 };
 
+/** Throws `server_not_trusted` if the policy of this machine does not let run what the values have become. */
+async function checkPolicy(policy: PolicyRules, name: string, target: ResolvedTarget): Promise<void> {
+  const { reasonOf } = await import("../config/policy/rules.ts");
+  const reason = reasonOf(policy, { name, target, isResolved: true });
+  if (reason === undefined) return;
+  throw new ThreadsError("server_not_trusted", `${name} is not started: ${reason}.`, {
+    remedy: "Only the administrator can allow it.",
+    data: { server: name },
+  });
+}
+
 /** Connects and initializes. Throws `ThreadsError`; then it has left nothing running. */
 export async function connect(options: ConnectOptions): Promise<Connection> {
   const { definition } = options;
   const how = { ...options, env: process.env, home: homedir() };
   const [target, roots] = await Promise.all([resolveTarget(definition, how), rootsOf(definition, how)]);
   options.onSecrets(secretsOf(definition.target, target));
+  if (definition.policy) await checkPolicy(definition.policy, definition.name, target);
   const connectTo = await TRANSPORTS[target.kind]();
   // Beside the other files of the agent folder.
   const file = join(dirname(options.npxCacheFile), TRACE_FILE);

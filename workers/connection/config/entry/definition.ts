@@ -74,6 +74,22 @@ export interface Base {
   data?: string | undefined;
 }
 
+/** A rule of the policy of this machine: all parts that it has must fit. */
+export interface PolicyRule {
+  name?: string;
+  /** The program, or the program and its arguments; `**` as the last one: any further ones. */
+  command?: string | string[];
+  url?: string;
+  line: number;
+}
+
+export interface PolicyRules {
+  file: string;
+  /** Absent: what no rule denies may run. */
+  allow?: readonly PolicyRule[];
+  deny: readonly PolicyRule[];
+}
+
 export interface OwnRules extends ExposureRules {
   enabled: boolean;
   skills: HeldValues["skills"];
@@ -120,6 +136,10 @@ export interface ServerDefinition extends HeldValues, ServerApproval {
   agreedEnvFile?: string | undefined;
   /** Hash of the project's files that it names, as the user agreed to them. */
   agreedScripts?: string | undefined;
+  /** The policy of this machine defines it: no file, no word of the person and no option takes it away. */
+  isRequired?: true | undefined;
+  /** The rules that judge it when it is connected: what it runs is known only then. */
+  policy?: PolicyRules | undefined;
   /** The person has switched it off for this session. `enabled` is false then. */
   isOff?: true | undefined;
   /** The server that a project's definition replaced. It counts again if the project's server may not run. */

@@ -24,6 +24,8 @@ export interface ConfigFacts {
   worktree?: string | undefined;
   /** Folders above `cwd` whose `.mcp.json` counts too, the outermost first. */
   ancestors?: readonly string[] | undefined;
+  /** Where the policy of this machine is. Absent: it has none. */
+  policyFile?: string | undefined;
   /** The session has these servers alone. */
   onlyServers?: readonly string[] | undefined;
   /** `pi.getMcpServers()`. */
@@ -83,6 +85,18 @@ export const PACKAGE_SERVER_FILES = 10;
 export const PACKAGE_FILES = 500;
 /** Folders above the session's that may have a `.mcp.json`. */
 export const FOLDERS_ABOVE = 20;
+
+/**
+ * The policy of this machine. No variable and no option moves it. On Windows below Program Files, where only administrators
+ * write; anybody can make a folder below ProgramData.
+ */
+const POLICY_FILES: Readonly<Partial<Record<NodeJS.Platform, string>>> = {
+  darwin: "/Library/Application Support/pi-mcp-threads/policy.json",
+  win32: "C:\\Program Files\\pi-mcp-threads\\policy.json",
+};
+
+export const policyFile = (platform: NodeJS.Platform): string =>
+  POLICY_FILES[platform] ?? "/etc/pi-mcp-threads/policy.json";
 
 export const cacheFile = (agentDir: string): string => join(agentDir, "mcp-cache.json");
 

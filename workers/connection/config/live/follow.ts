@@ -304,8 +304,8 @@ export interface LiveOptions {
   believeMs?: number;
 }
 
-const fingerprint = ({ servers, settings, problems, watched }: LoadedConfig): string =>
-  canonical({ servers: servers.map(comparable), settings, problems, watched });
+const fingerprint = ({ servers, settings, problems, policy, denied, watched }: LoadedConfig): string =>
+  canonical({ servers: servers.map(comparable), settings, problems, policy, denied, watched });
 
 /** Whether the load before could use a file that this load cannot use: perhaps somebody is writing the file. */
 const isSuspect = (now: LoadedConfig, before: LoadedConfig): boolean =>

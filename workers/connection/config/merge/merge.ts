@@ -3,6 +3,7 @@
  * counts as it was when it was last whole, beside the problem that says where it is broken. Must not: decide about
  * trust.
  */
+import { lstat } from "node:fs/promises";
 import { homedir } from "node:os";
 import type {
   ConfigProblem,
@@ -29,6 +30,7 @@ import {
   type FileText,
   FOLDERS_ABOVE,
   findWorktree,
+  policyFile,
   type ReadFile,
   readInTime,
   readText,
@@ -38,6 +40,7 @@ import { type HostFile, hostSources, looksUp, parseHostText } from "../hosts/hos
 import type { Loader } from "../packages/loader.ts";
 import type { Packages } from "../packages/packages.ts";
 import { listPackages, type PiPackage } from "../packages/pi-packages.ts";
+import type { Denied, Policy } from "../policy/policy.ts";
 import { boundProblems, type Merged, mergeLayers } from "./layers.ts";
 
 export { boundProblems } from "./layers.ts";
@@ -56,6 +59,10 @@ export interface LoadedConfig {
   unanswered: ReadonlyMap<string, Promise<void>>;
   /** Programs that the files import. */
   imports: ImportName[];
+  /** The policy of this machine; undefined: it has none. It is read from the disk each time, and no edit of it waits. */
+  policy: Policy | undefined;
+  /** Servers that the policy does not let run, each with the reason. */
+  denied: readonly Denied[];
   /** Files of which nothing can be used now. */
   broken: string[];
   /** The text of each file when it was last whole. */
@@ -73,9 +80,18 @@ export function configFacts(
   },
 ): ConfigFacts {
   const { agentDir, cwd, projectTrusted, configPath, onlyServers, registered } = session;
-  const machine = { platform: process.platform, home: homedir(), env: process.env };
+  const machine = {
+    platform: process.platform,
+    home: homedir(),
+    env: process.env,
+    policyFile: policyFile(process.platform),
+  };
   return { agentDir, cwd, projectTrusted, configPath, onlyServers, registered, ...machine };
 }
+
+/** What cannot be looked at is there. */
+const isNotMissing = (error: NodeJS.ErrnoException): boolean =>
+  error.code !== "ENOENT" && error.code !== "ENOTDIR";
 
 interface Reading {
   facts: ConfigFacts;
@@ -205,6 +221,21 @@ function onlyNamed(merged: Merged, names: readonly string[] | undefined): Merged
   return { ...merged, servers, problems: [...merged.problems, ...problems] };
 }
 
+/** What the policy of this machine lets run. It beats every other file, and every option. */
+async function judged(
+  merged: Merged,
+  { policyFile: file }: ConfigFacts,
+): Promise<Merged & Pick<LoadedConfig, "policy" | "denied">> {
+  const isThere = file !== undefined && (await lstat(file).then(() => true, isNotMissing));
+  if (!isThere) return { ...merged, policy: undefined, denied: [] };
+  const { readPolicy, underPolicy } = await import("../policy/policy.ts");
+  const policy = await readPolicy(file);
+  if (!policy) return { ...merged, policy, denied: [] };
+  const { servers, denied } = underPolicy(policy, merged.servers);
+  const problems = policy.problem ? [policy.problem, ...merged.problems] : merged.problems;
+  return { ...merged, servers, problems, policy, denied };
+}
+
 /** Our own files, lowest precedence first, and the packages that Pi's settings list. */
 async function readOurs(reading: Reading) {
   const { facts } = reading;
@@ -277,7 +308,7 @@ export async function loadConfig(
     readInstalled({ files, listed, ofClaude: programs.length < imports.length }, reading),
   ]);
   const registered = facts.registered ?? [];
-  const merged = onlyNamed(
+  const unjudged = onlyNamed(
     mergeLayers({
       registered,
       packages: packages.servers,
@@ -286,6 +317,7 @@ export async function loadConfig(
     }),
     facts.onlyServers,
   );
+  const { policy, denied, ...merged } = await judged(unjudged, facts);
   const hostFiles = programs.flatMap((host) => hostSources(host, facts).map(({ file }) => file));
   const all = [
     ...new Set([
@@ -294,7 +326,8 @@ export async function loadConfig(
       ...packages.files.filter((file) => reads.has(file)),
     ]),
   ];
-  const watched = [...new Set([...all, ...[...reads.keys()].sort()])];
+  const ofPolicy = facts.policyFile === undefined ? [] : [facts.policyFile];
+  const watched = [...new Set([...all, ...[...reads.keys()].sort(), ...ofPolicy])];
   return {
     servers: merged.servers,
     settings: merged.settings,
@@ -302,6 +335,8 @@ export async function loadConfig(
       [packages, listed, ...hosts, ...files, merged].flatMap(({ problems }) => problems),
     ),
     files: all,
+    policy,
+    denied,
     ancestors,
     watched: unanswered.size === 0 ? watched : watched.filter((file) => !projects.has(file)),
     unanswered,

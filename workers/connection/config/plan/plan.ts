@@ -51,6 +51,7 @@ function connectionParts(definition: ServerDefinition): Part[] {
     ["auth", auth],
     ["oauth", oauth],
     ...heldParts(definition, "connection"),
+    ["policy", definition.policy],
     ["content of envFile", agreedEnvFile],
     ["content of its files", agreedScripts],
   ];

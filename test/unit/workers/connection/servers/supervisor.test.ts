@@ -43,7 +43,10 @@ function open(options: OpenOptions = {}) {
   /** Carries out what leads from the last configuration to this one. */
   const edit = (entries: Entries, withheld?: Map<string, string>): void => {
     const after = configurationOf(entries);
-    supervisor.carryOut(plan(before, after), withheld);
+    supervisor.carryOut(
+      plan(before, after),
+      new Map([...(withheld ?? [])].map(([name, reason]) => [name, { reason, by: "user" }])),
+    );
     before = after;
   };
   return {
