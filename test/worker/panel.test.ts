@@ -213,7 +213,8 @@ test("sharing is switched on and off -> in the file, in effect, with memory; not
     [["s"], true],
   ]);
   const written = await readFile(mcpFile(at), "utf8");
-  for (const value of [true, false]) await expect(set("remote", value)).rejects.toThrow(/is a remote server/);
+  for (const value of [true, false])
+    await expect(set("remote", value)).rejects.toThrow(/is one that Pi does not start/);
   expect(await readFile(mcpFile(at), "utf8")).toBe(written);
   expect(await details(at, "remote")).not.toHaveProperty("shared");
   await set("s", false);

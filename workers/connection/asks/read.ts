@@ -54,6 +54,8 @@ export const lineOf = (text: unknown, chars: number, redact: Redactor): string |
   return oneLine(boundText(text, 4 * chars, redact), chars) || undefined;
 };
 
+const isPlain = (text: string): boolean => oneLine(text, VALUE_CHARS) === text;
+
 const count = (value: unknown): number | undefined =>
   typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : undefined;
 
@@ -225,9 +227,10 @@ export function readAsk(params: unknown, redact: Redactor): ServerAsk | Unanswer
   if (mode !== "form") return { problem: "its question is of an unknown mode" };
   const fields = readFields(params.requestedSchema, redact);
   if ("problem" in fields) return fields;
+  // What cannot be shown as it is has no name beyond this thread: another one stands for it.
   const keys = fields.map(({ name, values, enumNames }) => ({
-    name,
-    values,
+    name: isPlain(name) ? name : "",
+    values: values.every(isPlain) ? values : [],
     ...(enumNames ? { enumNames } : {}),
   }));
   const form = { kind: "form" as const, message, fields: fields.map(({ field }) => field) };

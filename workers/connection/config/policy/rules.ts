@@ -18,7 +18,9 @@ export interface Judged {
         env: Readonly<Record<string, string>>;
         envFile?: string | undefined;
       }
-    | { kind: "http"; url: string };
+    | { kind: "http"; url: string }
+    /** Judged by its name alone: nobody knows what answers behind it. */
+    | { kind: "socket"; socket: string };
   /** The values are those that the connection uses. */
   isResolved: boolean;
 }
@@ -52,11 +54,13 @@ const fitsWord = (pattern: string, word: string): boolean =>
   spellings(word).some((spelling) => matchesPattern(plain(pattern), spelling));
 
 /** Whether what runs is known only when the server is connected. */
-export const isKnownLate = (target: Judged["target"]): boolean =>
-  target.kind === "http"
+export const isKnownLate = (target: Judged["target"]): boolean => {
+  if (target.kind === "socket") return false;
+  return target.kind === "http"
     ? isLate(target.url)
     : target.envFile !== undefined ||
-      [target.command, ...target.args].some((word) => isLate(word) || word.startsWith("~"));
+        [target.command, ...target.args].some((word) => isLate(word) || word.startsWith("~"));
+};
 
 const listOf = (command: string | string[]): string[] => (Array.isArray(command) ? command : [command, "**"]);
 

@@ -192,6 +192,14 @@ describe("allow fits one spelling", () => {
   });
 });
 
+test("a server behind a socket is judged by its name alone", () => {
+  const socket = { socket: "/run/s.sock" };
+  expect(denied({ deny: [{ name: "s" }] }, "s", socket)).toBe(true);
+  expect(denied({ deny: [{ command: "npx" }, { url: "https://*" }] }, "s", socket)).toBe(false);
+  expect(denied({ allow: [{ command: ["npx", "**"] }, { url: "https://*" }] }, "s", socket)).toBe(true);
+  expect(denied({ allow: [{ name: "s" }] }, "s", socket)).toBe(false);
+});
+
 describe("what is known only at connect", () => {
   test.each([
     [{ url: "${EVIL}" }, { kind: "http", url: "https://evil.example/" }],
