@@ -90,10 +90,10 @@ export const withFindings = (report: DoctorReport, more: readonly Finding[]): Do
   findings: worstFirst([...more, ...report.findings]),
 });
 
-/** The findings, the worst first; of what is well only what tells more than that. `columns`: width of a line. */
+/** The findings, the worst first; of what is well only what is said of a server. `columns`: width of a line. */
 export function renderDoctor(report: DoctorReport, columns: number): string {
   const width = Math.max(LEAST_COLUMNS, columns);
-  const shown = report.findings.filter(({ severity, detail }) => severity !== "ok" || detail !== undefined);
+  const shown = report.findings.filter(({ severity, server }) => severity !== "ok" || server !== undefined);
   const left = report.leftOut > 0 ? [`and ${report.leftOut} more`] : [];
   return [
     headline(report),

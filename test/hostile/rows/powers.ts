@@ -246,4 +246,42 @@ export const POWERS: readonly Row[] = [
       return isAsked ? wrong : [...wrong, "the question does not name the sandbox"];
     },
   },
+  {
+    name: "a clone whose server has thousands of patterns of searchKeywords, with words for the model: no request holds them, and the user's own tool is found",
+    finding: "own",
+    alone: "home",
+    checks: CLONE_CHECKS,
+    lay: async (place) => {
+      const patterns = Array.from({ length: 900 }, (_, at) => [`*e*c*h*o*${at}*`, ["word"]]);
+      const words = [
+        "findable",
+        "INSTRUCTION-CALL-THEIRS",
+        ...Array.from({ length: 40 }, (_, at) => `echo${at}`),
+      ];
+      const theirs = {
+        ...place.hostile("healthy.mjs"),
+        searchKeywords: JSON.parse(
+          JSON.stringify({ ...Object.fromEntries(patterns), "*": words }).replace(
+            "{",
+            '{"__proto__":["polluted"],',
+          ),
+        ),
+      };
+      await place.home.writeFile(".mcp.json", { mcpServers: { theirs } });
+    },
+    servers: (place) => ({ mine: place.hostile("healthy.mjs") }),
+    act: async (arena) => {
+      arena.rpc.answerUi({ value: "Allow" });
+      const isKnown = async () => (await arena.status("tools")).includes("theirs__echo");
+      if (!(await arena.until(isKnown))) throw new Error("the tools of the clone's server are never known");
+      const [found] = await arena.prompt(callOf("ToolSearch", { query: "findable" }));
+      if (!found?.text.includes("theirs__echo"))
+        throw new Error(`its own word does not find it: ${found?.text}`);
+      const answer = await arena.use("mine", "echo", { text: "x" });
+      if (answer.text !== "echo: x")
+        throw new Error(`the user's own tool does not work: ${answer.text.slice(0, 300)}`);
+    },
+    check: ({ requests }) =>
+      JSON.stringify(requests).includes("INSTRUCTION-CALL-THEIRS") ? ["a request holds a keyword"] : [],
+  },
 ];

@@ -60,7 +60,7 @@ describe("renderDoctor", () => {
     );
   });
 
-  test("what is well and tells more -> shown", () => {
+  test("what is well -> shown if it is said of a server", () => {
     const holds: Finding = {
       id: "sandbox",
       severity: "ok",
@@ -68,7 +68,10 @@ describe("renderDoctor", () => {
       title: "It holds.",
       detail: "It can write /tmp.",
     };
-    const findings: Finding[] = [holds, { id: "npx", severity: "ok", title: "All is there." }];
+    const findings: Finding[] = [
+      holds,
+      { id: "npx", severity: "ok", title: "All is there.", detail: "In /usr/bin." },
+    ];
     expect(renderDoctor(report({ findings }), 60)).toBe(
       "MCP doctor: all is well, in 12 ms\nok: git: It holds.\n  It can write /tmp.",
     );

@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { mkdir, readFile, realpath, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { basename, delimiter, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { basename, delimiter, dirname, isAbsolute, join, resolve, sep } from "node:path";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { isFolder } from "../../shared/files/file-system.ts";
 import { PRIVATE_FOLDER } from "../../shared/files/read-regular.ts";
@@ -13,6 +13,7 @@ import type { Launch } from "../../shared/programs/processes.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { expandHome } from "../config/entry/interpolate.ts";
 import type { Sandbox } from "../config/entry/sandbox.ts";
+import { isWithin } from "../config/env-files/path-stops.ts";
 
 /** What a rule does with a path and all below it: `empty` is for folders, `closed` for everything else. */
 type Effect = "empty" | "closed" | "read" | "write";
@@ -166,8 +167,6 @@ function dataName({ name, file }: ServerDefinition): string {
 
 /** A mount each. */
 const RULES = 2_000;
-
-const isWithin = (path: string, folder: string): boolean => relative(folder, path).split(sep)[0] !== "..";
 
 const depthOf = (path: string): number => path.split(sep).filter((part) => part !== "").length;
 

@@ -5,11 +5,12 @@
  * names. A mistake costs the part that holds it, and is a warning.
  */
 import { createHash } from "node:crypto";
-import { basename, join, relative, resolve, sep } from "node:path";
+import { basename, join, resolve } from "node:path";
 import * as z from "zod";
 import { isObject } from "../../../../src/shared/protocol/values.ts";
 import type { Base, ServerDefinition } from "../entry/definition.ts";
 import { check, kindOf } from "../entry/mistakes.ts";
+import { isWithin } from "../env-files/path-stops.ts";
 import { toProblems } from "../files/files.ts";
 import { PACKAGE_SERVER_FILES } from "../files/sources.ts";
 import { type Data, DIALECTS, type Format, objectAt } from "../hosts/dialects.ts";
@@ -61,11 +62,6 @@ const MANIFEST = {
 const STDIO = ["type", "command", "args", "env", "cwd"];
 const HTTP = ["type", "url", "headers"];
 
-const isBelow = (path: string, folder: string): boolean => {
-  const way = relative(folder, path);
-  return way !== ".." && !way.startsWith(`..${sep}`);
-};
-
 /** `./x`, `${PLUGIN_ROOT}/x` or `${PLUGIN_DATA}/x` as an absolute path; undefined for any other form, and for one that leads out. */
 function folderIn(cwd: unknown, { folder, data = folder }: Base): string | undefined {
   if (cwd === undefined) return folder;
@@ -74,7 +70,7 @@ function folderIn(cwd: unknown, { folder, data = folder }: Base): string | undef
   const root = own === undefined ? kept && data : folder;
   if (root === undefined || cwd === ".") return undefined;
   const path = resolve(root, `.${rest}`);
-  return isBelow(path, root) ? path : undefined;
+  return isWithin(path, root) ? path : undefined;
 }
 
 function whyNoStdio({ command, env, cwd }: Data, base: Base): string | undefined {
@@ -82,7 +78,7 @@ function whyNoStdio({ command, env, cwd }: Data, base: Base): string | undefined
   const isOwn = command.startsWith("./");
   if (!isOwn && /[/\\]/.test(command))
     return "its command is neither a bare name nor a path that begins with ./";
-  if (isOwn && !isBelow(resolve(base.folder, command), base.folder))
+  if (isOwn && !isWithin(resolve(base.folder, command), base.folder))
     return "its command leads out of the plugin";
   if (Object.keys(objectAt(env)).some((name) => /^PLUGIN_(ROOT|DATA)$/i.test(name)))
     return "its env sets PLUGIN_ROOT or PLUGIN_DATA";
@@ -201,9 +197,9 @@ const stays =
     if (target.kind !== "stdio") return target.kind === "http";
     const { command, cwd = folder } = target;
     const kept = await realOf(data);
-    if (isBelow(command, folder) && command !== "" && !(await staysIn(folder, resolve(folder, command))))
+    if (isWithin(command, folder) && command !== "" && !(await staysIn(folder, resolve(folder, command))))
       return false;
-    return isBelow(cwd, data) && data !== folder ? staysIn(kept ?? data, cwd) : staysIn(folder, cwd);
+    return isWithin(cwd, data) && data !== folder ? staysIn(kept ?? data, cwd) : staysIn(folder, cwd);
   };
 
 const MANIFEST_FILE = "plugin.json";
@@ -284,7 +280,7 @@ function namedByManifest(
       report(path, `expected a path or an object of servers, found ${kindOf(one)}`);
     else if (/\.(?:mcpb|dxt)$|^[a-z]+:\/\//i.test(one))
       report(path, "bundles of servers are not supported here");
-    else if (!isBelow(resolve(plugin.folder, one), plugin.folder))
+    else if (!isWithin(resolve(plugin.folder, one), plugin.folder))
       report(path, "the path leads out of the plugin");
     else named.files.push(resolve(plugin.folder, one));
   }
