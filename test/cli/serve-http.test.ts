@@ -129,6 +129,42 @@ beforeAll(async () => {
   endpoint = await forWholeFile(() => listen(home, [], { env: { PI_MCP_THREADS_TOKEN: TOKEN } }));
 });
 
+test("a client that opens no stream of its own -> a question comes in the answer to the call", async () => {
+  const call = (body: object, session: Record<string, string> = {}): Promise<Response> =>
+    fetch(endpoint.url, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${TOKEN}`,
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+        ...session,
+      },
+      body: JSON.stringify({ jsonrpc: "2.0", ...body }),
+    });
+  const params = { ...INITIALIZE.params, capabilities: { elicitation: {} } };
+  const greeted = await call({ ...INITIALIZE, params });
+  await greeted.text();
+  const session = { "mcp-session-id": greeted.headers.get("mcp-session-id") ?? "" };
+  await call({ method: "notifications/initialized" }, session);
+  const asked = { id: 2, method: "tools/call", params: { name: "gated__show", arguments: { text: "x" } } };
+  const { body } = await call(asked, session);
+  const messages: { id?: number; method?: string; result?: unknown }[] = [];
+  let text = "";
+  for await (const chunk of (body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream())) {
+    text += chunk;
+    const lines = text.split("\n");
+    text = lines.pop() ?? "";
+    for (const line of lines.filter((one) => one.startsWith("data: "))) {
+      const message = JSON.parse(line.slice("data: ".length));
+      messages.push(message);
+      if (message.method === "elicitation/create")
+        await call({ id: message.id, result: { action: "decline" } }, session);
+    }
+  }
+  expect(messages.map(({ id, method }) => method ?? id)).toEqual(["elicitation/create", 2]);
+  expect(messages[1]?.result).toMatchObject({ isError: true });
+});
+
 describe("who gets an answer", () => {
   const initialize = { body: INITIALIZE };
 

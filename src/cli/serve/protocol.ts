@@ -84,7 +84,13 @@ const embedded = ({ params }: Asked) =>
 
 /** Asks the client while its call is open. Undefined: it did not answer. */
 async function elicit({ mcpReq }: ServerContext, { id, params, signal }: Asked): Promise<unknown> {
-  const how = { timeout: ANSWER_MS, signal: AbortSignal.any([signal, mcpReq.signal]) };
+  const how = {
+    timeout: ANSWER_MS,
+    signal: AbortSignal.any([signal, mcpReq.signal]),
+    // In the answer to the call (MCP 2025-11-25, basic/transports): the SDK alone would use the stream of a GET, which a client
+    // may not have opened yet, or never opens.
+    relatedRequestId: mcpReq.id,
+  };
   try {
     return params.mode === "url"
       ? await mcpReq.elicitInput({ ...params, elicitationId: id }, how)
