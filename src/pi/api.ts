@@ -109,6 +109,38 @@ export interface Pi {
   };
 }
 
+/** A model of Pi, of which this extension reads these fields. */
+export interface PiModel {
+  id: string;
+  api: string;
+  provider: string;
+  maxTokens: number;
+}
+
+interface ModelUsage {
+  input: number;
+  output: number;
+  cacheRead: number;
+  cacheWrite: number;
+  totalTokens: number;
+  cost: Omit<ModelUsage, "totalTokens" | "cost"> & { total: number };
+}
+
+/** What a model has answered. */
+export interface ModelMessage {
+  content: ({ type: "text"; text: string } | { type: "thinking" | "toolCall" })[];
+  model: string;
+  usage: ModelUsage;
+  stopReason: string;
+  errorMessage?: string;
+}
+
+/** A message of a prompt; one of the model is as Pi keeps it. */
+export type PromptMessage = { content: TextContent[]; timestamp: number } & (
+  | { role: "user" }
+  | { role: "assistant"; api: string; provider: string; model: string; usage: ModelUsage; stopReason: "stop" }
+);
+
 /** A call that does not run. The model reads the reason. */
 export interface BlockedCall {
   block: true;
@@ -309,7 +341,15 @@ export interface PiContext {
   cwd: string;
   isProjectTrusted(): boolean;
   /** Pi's providers of models. */
+  /** The model that is chosen now. */
+  readonly model: PiModel | undefined;
   modelRegistry: {
+    /** Asks a model, with the user's sign-in. The message says how it went; it does not reject. */
+    streamSimple(
+      model: PiModel,
+      context: { systemPrompt?: string; messages: PromptMessage[] },
+      options: { maxTokens: number; temperature?: number; cacheRetention: "none"; signal: AbortSignal },
+    ): { result(): Promise<ModelMessage> };
     getProvider(provider: string): object | undefined;
     /** Renews what is about to expire. Rejects if that fails. Undefined: the user has not signed in to the provider. */
     getProviderAuth(provider: string): Promise<{ auth: { apiKey?: string } } | undefined>;

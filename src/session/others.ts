@@ -8,9 +8,11 @@ import type { Pi, PiContext } from "../pi/api.ts";
 import { guardStale, notify } from "../pi/extension.ts";
 import type { Crash } from "../runtime/contract.ts";
 import type { ApprovalQuestion, ApprovalVerdict } from "../shared/protocol/calls.ts";
-import type { PersonsQuestion, Question, WorkerEvent } from "../shared/protocol/contract.ts";
+import type { Question, WorkerEvent } from "../shared/protocol/contract.ts";
 import type { ServerStatus } from "../shared/protocol/session.ts";
 import { oneLine } from "../shared/text/unprintable.ts";
+import type { Dialogs } from "../ui/dialogs/dialogs.ts";
+import type { answerPrompt } from "../ui/sampling/prompt.ts";
 import { providerToken } from "./late.ts";
 import { serversOf, type WhileRunning } from "./running.ts";
 
@@ -139,19 +141,23 @@ export interface Answering {
   pi: Pick<Pi, "events">;
   ctx: PiContext;
   /** Asks the person. */
-  ask: (question: PersonsQuestion, signal: AbortSignal) => Promise<unknown>;
+  ask: Dialogs["ask"];
+  inTurn: Dialogs["inTurn"];
+  /** Loads what shows a prompt of a server, and asks the model. */
+  screens: () => Promise<{ answerPrompt: typeof answerPrompt }>;
   log: (message: string) => void;
   /** Shorter than `VERDICT_MS`, for tests. */
   verdictMs?: number;
 }
 
-/** Pi answers for its providers, other extensions may answer about calls, and the person answers the rest. */
+/** Pi answers for its providers and, after the person's yes, its model for a server; other extensions may answer about calls, and the person answers the rest. */
 export async function answer(
   question: Question,
   signal: AbortSignal,
-  { pi, ctx, ask, log, verdictMs = VERDICT_MS }: Answering,
+  { pi, ctx, ask, inTurn, screens, log, verdictMs = VERDICT_MS }: Answering,
 ): Promise<unknown> {
   if (question.about === "provider") return providerToken(ctx, question);
+  if (question.about === "prompt") return (await screens()).answerPrompt(ctx, question, { signal, inTurn });
   if (question.about !== "call") return ask(question, signal);
   const verdict = await verdictOfOthers(pi, question, signal, verdictMs);
   if (verdict !== undefined)

@@ -102,9 +102,11 @@ const twice = async (answer: () => Promise<undefined>): Promise<void> =>
     throw error;
   });
 
+const screens = () => import("../ui/command/screens.ts");
+
 /** Pi, other extensions or the person. */
 const answering =
-  (pi: Pi, ctx: PiContext, by: Pick<Answering, "ask" | "log">): NonNullable<RuntimeOptions["onQuestion"]> =>
+  (pi: Pi, ctx: PiContext, by: Omit<Answering, "pi" | "ctx">): NonNullable<RuntimeOptions["onQuestion"]> =>
   async (question, signal) =>
     (await import("./others.ts")).answer(question, signal, { pi, ctx, ...by });
 
@@ -130,8 +132,8 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
     applyHeld: async (id, apply) => runningOrThrow().runtime.ask("applyHeld", { id, apply }),
     over,
     failed: (error) => failed(`MCP: ${messageOf(error)}`),
-    tick: async (...list) => (await import("../ui/command/screens.ts")).tickLines(...list),
-    skill: async (...about) => (await import("../ui/command/screens.ts")).askAboutSkill(...about),
+    tick: async (...list) => (await screens()).tickLines(...list),
+    skill: async (...about) => (await screens()).askAboutSkill(...about),
   });
   const log = (message: string): void => ifCurrent()?.runtime.log("warn", message);
   const host: SignInHost = {
@@ -172,7 +174,7 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
         handle(event);
         options.onHandled(event);
       }),
-    onQuestion: answering(pi, ctx, { ask: dialogs.ask, log }),
+    onQuestion: answering(pi, ctx, { ...dialogs, screens, log }),
     onCrash: (crash) => {
       signIns.interrupt();
       const session = ifCurrent();

@@ -24,8 +24,10 @@ export interface RecordingOptions {
   /** Entries of the branch, read at each call of `getBranch`. */
   branch?: readonly unknown[];
   editorText?: string;
+  /** Absent: no model is chosen. */
+  model?: PiCommandContext["model"];
   /** Absent: Pi knows no provider. */
-  modelRegistry?: PiCommandContext["modelRegistry"];
+  modelRegistry?: Partial<PiCommandContext["modelRegistry"]>;
 }
 
 export interface RecordingContext {
@@ -104,9 +106,14 @@ export function createRecordingContext(options: RecordingOptions = {}): Recordin
     hasUI: options.hasUI ?? true,
     cwd: options.cwd ?? "/project",
     isProjectTrusted: () => options.trusted ?? true,
-    modelRegistry: options.modelRegistry ?? {
+    model: options.model,
+    modelRegistry: {
       getProvider: () => undefined,
       getProviderAuth: async () => undefined,
+      streamSimple: () => {
+        throw new Error("no model");
+      },
+      ...options.modelRegistry,
     },
     sessionManager: {
       getBranch: () => options.branch ?? [],

@@ -354,6 +354,8 @@ test("progress and a request of the server in the response -> the progress count
 });
 
 const asks = (asked: unknown[]): ServerAsks => ({
+  may: { ask: true, sample: false },
+  sample: async () => ({}),
   isOpen: false,
   watch: () => () => undefined,
   create: async (params) => {

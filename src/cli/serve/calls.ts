@@ -152,6 +152,8 @@ export class OpenCalls<Result> {
   /** Asks through the client of a call. Nobody can be asked: the answer is a no. */
   async ask(question: Question, signal: AbortSignal): Promise<unknown> {
     if (question.about === "provider") return { problem: "needs-pi" };
+    // Only Pi has a model. A server that was not told of one would list other tools, and the list is shared.
+    if (question.about === "prompt") return { action: "decline" };
     const elicitation = elicitationOf(question);
     const { server: name } = question.about === "call" ? question.call : question;
     const calls = [...this.#open.values()].filter(({ server }) => server === name);

@@ -207,7 +207,7 @@ const ofYes = (message: string, lasts: boolean, yes: "once" | "session"): Elicit
   },
 });
 
-export function elicitationOf(question: PersonsQuestion): Elicitation {
+export function elicitationOf(question: Exclude<PersonsQuestion, { about: "prompt" }>): Elicitation {
   switch (question.about) {
     case "server":
       return ofServer(question.server, question.ask);

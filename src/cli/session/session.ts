@@ -11,7 +11,12 @@ import { refusedLine, serverName } from "../../report/server-name.ts";
 import { wantsText } from "../../report/status.ts";
 import type { Runtime } from "../../runtime/contract.ts";
 import { startRuntimeLater } from "../../runtime/later.ts";
-import type { ApprovalAnswer, ApprovalQuestion, ProviderAnswer } from "../../shared/protocol/calls.ts";
+import type {
+  ApprovalAnswer,
+  ApprovalQuestion,
+  PromptAnswer,
+  ProviderAnswer,
+} from "../../shared/protocol/calls.ts";
 import type { Question, WorkerEvent } from "../../shared/protocol/contract.ts";
 import { messageOf } from "../../shared/protocol/errors.ts";
 import { LIMITS } from "../../shared/protocol/limits.ts";
@@ -106,6 +111,12 @@ export class CliSession {
     if (question.about === "call") return answerApproval(question, { ...this.#options, signal });
     // Whoever types a command has asked for the skill that it names; nothing else loads one here.
     if (question.about === "skill") return "no";
+    if (question.about === "prompt") {
+      this.#options.console.warn(
+        `MCP server ${serverName(question.server)} asks a model: only Pi has one, so it is declined.`,
+      );
+      return { action: "decline" } satisfies PromptAnswer;
+    }
     if (question.about === "provider") return { problem: "needs-pi" } satisfies ProviderAnswer;
     return this.#askForServer(question.server, question.ask, taken);
   }

@@ -241,6 +241,25 @@ export type AskAnswer =
   | { action: "accept"; values: FieldValue[] }
   | { action: "accept"; open: boolean };
 
+/** A prompt for Pi's model (MCP: sampling). The model reads these texts alone, as the person is shown them. */
+export interface ServerPrompt {
+  system?: string;
+  messages: { role: "user" | "assistant"; text: string }[];
+  maxTokens: number;
+  temperature?: number;
+}
+
+/** `cancel`: nobody decided. `failed`: the person agreed, and the model gave no answer. */
+export type PromptAnswer =
+  | { action: "decline" | "cancel" | "failed" }
+  | {
+      action: "accept";
+      text: string;
+      model: string;
+      isCut: boolean;
+      tokens: { read: number; written: number };
+    };
+
 const OPTIONS = { useRecords: false, mapsAsObjects: true, moreTypes: false };
 
 // Two objects, so that a bundle can leave one out: main only decodes, and the encoder is a quarter of its bundle.

@@ -23,8 +23,10 @@ import type {
   GetPromptParams,
   Matches,
   PatternTask,
+  PromptAnswer,
   ProviderAnswer,
   ReadResourceParams,
+  ServerPrompt,
   ServerResources,
   ServerSkills,
   SkillQuestion,
@@ -305,11 +307,12 @@ export type WorkerEvent =
   | ({ type: "progress"; callId: string } & CallProgress);
 
 /**
- * `server`: a server asks something (MCP: elicitation), one question at a time. `call`: a call needs the person's yes.
- * `skill`: the model wants to load a skill.
+ * `server`: a server asks something (MCP: elicitation), one question at a time. `prompt`: a server asks Pi's model (MCP:
+ * sampling), in the same queue. `call`: a call needs the person's yes. `skill`: the model wants to load a skill.
  */
 export type PersonsQuestion =
   | { about: "server"; server: string; ask: Ask }
+  | { about: "prompt"; server: string; prompt: ServerPrompt }
   | ({ about: "call" } & ApprovalQuestion)
   | ({ about: "skill" } & SkillQuestion);
 
@@ -318,6 +321,7 @@ export type Question = PersonsQuestion | { about: "provider"; provider: string }
 
 export type AnswerTo<Q extends Question> = {
   server: AskAnswer;
+  prompt: PromptAnswer;
   call: ApprovalVerdict;
   skill: ApprovalAnswer;
   provider: ProviderAnswer;

@@ -32,6 +32,7 @@ import { splitWord, subcommand, WORDS } from "./words.ts";
 
 /** What a session opens as well, seldom enough to be here: lines to tick, and what a skill of a server asks. */
 export { judge } from "../../skills/gate.ts";
+export { answerPrompt } from "../sampling/prompt.ts";
 export { askAboutSkill } from "../skills/questions.ts";
 export { tickLines } from "../ticks.ts";
 

@@ -11,6 +11,9 @@ import type { PersonsQuestion } from "../../shared/protocol/contract.ts";
 import type { ConsentQuestion } from "../../shared/protocol/session.ts";
 import type { DialogsHost, LastingQuestions } from "./questions.ts";
 
+/** A question that is one dialog after the other. A model answers a prompt, and its dialogs take their turns alone. */
+export type InTurn = Exclude<PersonsQuestion, { about: "prompt" }>;
+
 export type Dialogs = ReturnType<typeof createDialogs>;
 
 export function createDialogs(ctx: PiContext, host: DialogsHost) {
@@ -28,7 +31,7 @@ export function createDialogs(ctx: PiContext, host: DialogsHost) {
     lasting ??= import("./questions.ts").then((late) => late.createLastingQuestions(ctx, host, inTurn));
     lasting.then(task).catch(host.failed);
   };
-  const show = async (question: PersonsQuestion, signal: AbortSignal): Promise<unknown> => {
+  const show = async (question: InTurn, signal: AbortSignal): Promise<unknown> => {
     if (question.about === "server") {
       const { askForServer } = await import("../asks/form.ts");
       return askForServer(ctx, question, { signal, over: host.over, tick: host.tick });
@@ -39,7 +42,7 @@ export function createDialogs(ctx: PiContext, host: DialogsHost) {
   };
   /** Skills that the person lets into this session: a worker that follows a crash asks again. */
   const skills = new Map<string, unknown>();
-  const ask = async (question: PersonsQuestion, signal: AbortSignal): Promise<unknown> => {
+  const ask = async (question: InTurn, signal: AbortSignal): Promise<unknown> => {
     const isVoid = (): boolean => signal.aborted || host.over();
     // Without content there is nothing by which the same skill is known again.
     const skill = question.about === "skill" && question.content !== "" ? skillKeyOf(question) : undefined;
@@ -61,7 +64,7 @@ export function createDialogs(ctx: PiContext, host: DialogsHost) {
     /** For `/mcp trust`: every question may be asked again. */
     forget: (): void => later((all) => all.forget()),
     /** Answers undefined if nobody does. Does not reject. The signal takes the dialog away. */
-    ask: async (question: PersonsQuestion, signal: AbortSignal): Promise<unknown> =>
+    ask: async (question: InTurn, signal: AbortSignal): Promise<unknown> =>
       ctx.hasUI ? inTurn(() => ask(question, signal)).catch(host.failed) : undefined,
     /** No browser could be started for the page that the user wants to open. */
     unopened: ({ server, url }: { server: string; url: string }): void => {

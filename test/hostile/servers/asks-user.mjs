@@ -1,7 +1,7 @@
 // A call asks the user what the file in the first argument holds, as often as the second argument says, all at once or,
 // with `again` as third argument, each one after the answer to the one before. Answers the call after the last one. With
 // `talk` as third argument the server talks without a pause while its questions are open, 3,000 messages as often as the
-// fourth argument says.
+// fourth argument says. Params with `messages` are a prompt for the model, which it asks in the user's place.
 import { readFileSync } from "node:fs";
 import { seen, send, serve, text } from "./lib.mjs";
 
@@ -23,7 +23,8 @@ function talk(left) {
   if (left <= 0) seen("talked");
   else process.stdout.write(`${TALK.join("\n")}\n`.repeat(1_000), () => talk(left - 1));
 }
-const ask = () => send({ id: `ask-${asked++}`, method: "elicitation/create", params });
+const method = params?.messages === undefined ? "elicitation/create" : "sampling/createMessage";
+const ask = () => send({ id: `ask-${asked++}`, method, params });
 
 serve({
   "tools/call": ({ id }) => {
@@ -42,7 +43,7 @@ serve({
 process.stdin.on("data", (chunk) => {
   for (const line of String(chunk).split("\n")) {
     if (!line.includes('"ask-')) continue;
-    seen(`answer ${/"action":"(\w+)"/.exec(line)?.[1]}`);
+    seen(`answer ${/"action":"(\w+)"/.exec(line)?.[1] ?? /"code":(-?\d+)/.exec(line)?.[1]}`);
     answered++;
     if (answered === most) send({ id: call, result: text("all answered") });
     else if (how === "again") ask();

@@ -31,6 +31,8 @@ function ask(extensions: ((request: Request) => void)[], { onceOnly = false, abo
   return answer(question, signal, {
     pi: { events },
     ctx: {} as PiContext,
+    inTurn: (task) => task(),
+    screens: async () => Promise.reject(new Error("nothing is shown")),
     ask: async () => "asked",
     log: () => undefined,
     verdictMs: 20,

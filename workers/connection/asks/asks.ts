@@ -1,14 +1,15 @@
 /**
- * Questions of servers to the user (MCP: elicitation). Owns: which questions of a server are open, wait or are declined
- * unseen, and the answer that a server gets. One question of a server is open, a few wait, and a server that nags is
+ * Questions of servers to the user (MCP: elicitation) and, after the user's yes, to Pi's model (MCP: sampling). Owns: which
+ * questions of a server are open, wait or are declined unseen, and the answer that a server gets. One question of a server is open, a few wait, and a server that nags is
  * declined unseen. Must not: know the protocol's client, lifecycles or dialogs; main shows the dialogs.
  * To add a kind of field: src/shared/protocol/calls.ts, read.ts, src/shared/asks/check.ts, src/ui/asks/form.ts.
  */
-import type { AskAnswer } from "../../../src/shared/protocol/calls.ts";
+import type { AskAnswer, PromptAnswer } from "../../../src/shared/protocol/calls.ts";
 import type { AnswerTo, Question, WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import { isObject } from "../../../src/shared/protocol/values.ts";
 import type { Redactor } from "../secrets/redact.ts";
 import { ASK_MS, DECLINES, URLS_OF_CALL, WAITING } from "./limits.ts";
+import { readPrompt, replyOf } from "./prompt.ts";
 import { contentOf, readAsk, type ServerAsk } from "./read.ts";
 
 /**
@@ -25,6 +26,8 @@ interface AskingServer {
   redact: Redactor;
   /** Takes a note about the server, worded to follow the server's name. */
   onNote: (note: string) => void;
+  /** Whether the user's file lets the server ask the user, and Pi's model. */
+  may: { ask: boolean; sample: boolean };
 }
 
 /** The result of `elicitation/create`. */
@@ -44,8 +47,12 @@ export interface AskPauses {
 }
 
 export interface ServerAsks extends AskPauses {
+  /** What the server is told that it may do. */
+  readonly may: AskingServer["may"];
   /** Answers a question, which may have any shape. `signal`: the server no longer waits. Does not reject. */
   create(params: unknown, signal: AbortSignal): Promise<ElicitAnswer>;
+  /** Answers `sampling/createMessage`, whose params may have any shape. Rejects with `NoReply`. */
+  sample(params: unknown, signal: AbortSignal): Promise<Record<string, unknown>>;
   /** Asks for each address of the error -32042, whose data may have any shape. Does not reject. */
   required(data: unknown, signal: AbortSignal): Promise<RequiredOutcome>;
   /**
@@ -53,6 +60,25 @@ export interface ServerAsks extends AskPauses {
    * tells which call a question belongs to, so it stays as long as one of those calls is open that it may belong to.
    */
   callBegins(): (how: "done" | "given-up") => void;
+}
+
+/** A question of a server, of any shape. */
+interface ServerQuestion {
+  method?: unknown;
+  params?: unknown;
+}
+
+/** The answer; undefined: the server was told nothing of such a question. Rejects with `NoReply` about the model. */
+export async function answerOf(
+  { method, params }: ServerQuestion,
+  { asks, onNote }: { asks?: ServerAsks | undefined; onNote: AskingServer["onNote"] },
+  signal: AbortSignal,
+): Promise<Record<string, unknown> | undefined> {
+  if (method === "sampling/createMessage" && asks?.may.sample) return asks.sample(params, signal);
+  if (method !== "elicitation/create") return undefined;
+  if (asks?.may.ask) return asks.create(params, signal);
+  onNote("asks the user something although it was not told that it may; that is cancelled");
+  return CANCEL;
 }
 
 interface AsksContext {
@@ -72,8 +98,12 @@ export class SessionAsks {
     this.#context = context;
   }
 
-  /** The questions of a server, also over several connections: a server that nags may connect again. */
-  of(server: AskingServer): ServerAsks {
+  /**
+   * The questions of a server, also over several connections: a server that nags may connect again. Undefined: it may ask
+   * nobody.
+   */
+  of(server: AskingServer): ServerAsks | undefined {
+    if (!server.may.ask && !server.may.sample) return undefined;
     const known = this.#servers.get(server.name) ?? new QuestionsOfServer(this.#context);
     this.#servers.set(server.name, known);
     return known.connected(server);
@@ -95,8 +125,8 @@ interface OpenQuestion {
   settle(answer: ElicitAnswer): void;
 }
 
-const CANCEL: ElicitAnswer = { action: "cancel" };
-const DECLINE: ElicitAnswer = { action: "decline" };
+const CANCEL = { action: "cancel" } as const;
+const DECLINE = { action: "decline" } as const;
 
 class QuestionsOfServer {
   readonly #context: AsksContext;
@@ -120,6 +150,7 @@ class QuestionsOfServer {
   connected(server: AskingServer): ServerAsks {
     const isOpen = (): boolean => this.#open.size > 0 || this.#waiting.length > 0;
     return {
+      may: server.may,
       get isOpen() {
         return isOpen();
       },
@@ -128,6 +159,7 @@ class QuestionsOfServer {
         return () => void this.#listeners.delete(listener);
       },
       create: (params, signal) => this.#create(server, params, signal),
+      sample: (params, signal) => this.#sample(server, params, signal),
       required: (data, signal) => this.#required(server, data, signal),
       callBegins: () => this.#callBegins(),
     };
@@ -150,12 +182,43 @@ class QuestionsOfServer {
     const refused = this.#refusal(server);
     if (refused) return refused;
     const read = readAsk(params, server.redact);
-    if (!("problem" in read)) return this.#ask(server, read, signal);
-    server.onNote(`asks the user something that is declined unseen: ${read.problem}`);
-    return DECLINE;
+    if ("problem" in read) {
+      server.onNote(`asks the user something that is declined unseen: ${read.problem}`);
+      return DECLINE;
+    }
+    const asked = { about: "server", server: server.name, ask: read.ask } as const;
+    return this.#ask<AskAnswer>(signal, {
+      ask: async (over) => (await this.#context.askUser(asked, over)) ?? CANCEL,
+      answer: (given) => this.#answerTo(server, read, given),
+    });
+  }
+
+  async #sample(
+    server: AskingServer,
+    params: unknown,
+    signal: AbortSignal,
+  ): Promise<Record<string, unknown>> {
+    const { name, redact, onNote } = server;
+    if (this.#refusal(server)) return replyOf(DECLINE, { stops: [] });
+    const read = readPrompt(params, redact);
+    let given = CANCEL as PromptAnswer;
+    const asked = { about: "prompt", server: name, prompt: read.prompt } as const;
+    await this.#ask<PromptAnswer>(signal, {
+      ask: async (over) => (await this.#context.askUser(asked, over)) ?? CANCEL,
+      answer: (answer) => {
+        given = answer;
+        return answer.action === "failed" ? CANCEL : { action: answer.action };
+      },
+    });
+    if (given.action === "accept") {
+      const { read: taken, written } = given.tokens;
+      onNote(`got an answer of ${given.model}, which read ${taken} tokens and wrote ${written}`);
+    }
+    return replyOf(given, read);
   }
 
   async #required(server: AskingServer, data: unknown, signal: AbortSignal): Promise<RequiredOutcome> {
+    if (!server.may.ask) return "none";
     const items = isObject(data) && Array.isArray(data.elicitations) ? data.elicitations : [];
     let outcome: RequiredOutcome = "none";
     for (const item of items.slice(0, URLS_OF_CALL)) {
@@ -182,7 +245,11 @@ class QuestionsOfServer {
     return CANCEL;
   }
 
-  #ask(server: AskingServer, read: ServerAsk, signal: AbortSignal): Promise<ElicitAnswer> {
+  /** `ask`: asks main, until its signal aborts. `answer`: what the server gets of main's answer. */
+  #ask<A extends AskAnswer | PromptAnswer>(
+    signal: AbortSignal,
+    { ask, answer }: { ask: (over: AbortSignal) => Promise<A>; answer: (given: A) => ElicitAnswer },
+  ): Promise<ElicitAnswer> {
     if (signal.aborted) return Promise.resolve(CANCEL);
     const { promise, resolve } = Promise.withResolvers<ElicitAnswer>();
     const over = new AbortController();
@@ -192,16 +259,16 @@ class QuestionsOfServer {
       wasGivenUp: false,
       show: async () => {
         timer = setTimeout(() => this.#expire(question), ASK_MS).unref();
-        const asked = { about: "server", server: server.name, ask: read.ask } as const;
-        const answer = await this.#context.askUser(asked, over.signal);
-        if (!over.signal.aborted)
-          question.settle(this.#answerTo(server, read, answer ?? { action: "cancel" }));
+        const given = await ask(over.signal);
+        if (over.signal.aborted) return;
+        if (given.action === "decline" || given.action === "cancel") this.#declines++;
+        question.settle(answer(given));
       },
-      settle: (answer) => {
+      settle: (outcome) => {
         clearTimeout(timer);
         signal.removeEventListener("abort", gone);
         over.abort();
-        resolve(answer);
+        resolve(outcome);
         this.#remove(question);
       },
     };
@@ -214,10 +281,7 @@ class QuestionsOfServer {
 
   /** What the server gets of the user's answer. */
   #answerTo(server: AskingServer, { ask, fields }: ServerAsk, answer: AskAnswer): ElicitAnswer {
-    if (answer.action !== "accept") {
-      this.#declines++;
-      return { action: answer.action };
-    }
+    if (answer.action !== "accept") return { action: answer.action };
     if (ask.kind === "url") {
       if ("open" in answer && answer.open) void this.#openPage(server, ask.url);
       return { action: "accept" };

@@ -22,3 +22,12 @@ export const DECLINES = 3;
 export const ASK_MS = 10 * 60 * 1_000;
 /** Addresses of one call that the server refuses until the user has opened them (-32042). */
 export const URLS_OF_CALL = 3;
+/** Characters of all texts of a prompt for the model. A longer one is refused: the person could not read it. */
+export const PROMPT_CHARS = 50_000;
+export const PROMPT_MESSAGES = 100;
+/** The most tokens that a server gets for one yes of the person, and the most characters of them. */
+export const REPLY_TOKENS = 4_096;
+export const REPLY_CHARS = 100_000;
+/** Texts at which the answer of the model ends. */
+export const STOPS = 16;
+export const STOP_CHARS = 200;

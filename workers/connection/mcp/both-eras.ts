@@ -1,8 +1,8 @@
 /**
  * What both eras of the protocol share: one server as the connection speaks to it (`Peer`, which legacy-peer.ts and
  * modern-peer.ts make), how this client names itself, the server's questions to the user (MCP 2025-11-25,
- * client/elicitation) and for folders (client/roots), and its word that a list changed. The SDK's own handler would refuse
- * a question whose schema is a little odd, so asks/ reads the question.
+ * client/elicitation), to the model (client/sampling) and for folders (client/roots), and its word that a list changed. The
+ * SDK's own handler would refuse a question whose schema is a little odd, so asks/ reads the question.
  */
 
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
@@ -20,7 +20,7 @@ import {
 import manifest from "../../../package.json" with { type: "json" };
 import type { CachedTool } from "../../shared/listed.ts";
 import type { StoredProtocol } from "../../shared/tasks.ts";
-import type { RequiredOutcome, ServerAsks } from "../asks/asks.ts";
+import { answerOf, type RequiredOutcome, type ServerAsks } from "../asks/asks.ts";
 import { isRequest } from "../messages/incoming.ts";
 import type { ConnectOptions, SpokenProtocol } from "./connection.ts";
 import { sentData } from "./failures.ts";
@@ -149,26 +149,25 @@ class WireView implements Transport {
   }
 }
 
-const ASK = "elicitation/create";
 const ROOTS = "roots/list";
 /** The server does not answer the call before the user has opened an address (the same page, "URL mode"). */
 const URL_REQUIRED = -32042;
 
 /** What the client can do. A server that can ask nobody often does without a question. */
 export const capabilitiesOf = ({ asks, roots }: Pick<ConnectOptions, "asks" | "roots">): object => ({
-  ...(asks ? { elicitation: { form: {}, url: {} } } : {}),
+  ...(asks?.may.ask ? { elicitation: { form: {}, url: {} } } : {}),
+  ...(asks?.may.sample ? { sampling: {} } : {}),
   // The folders of a connection never change: an edit of them makes another connection.
   ...(roots ? { roots: {} } : {}),
 });
 
-export function takeQuestions(client: Client, { asks, roots, onNote }: ConnectOptions): void {
-  client.fallbackRequestHandler = async ({ method, params }, { signal }) => {
-    if (method === ROOTS && roots) return { roots };
-    if (method !== ASK)
-      throw Object.assign(new Error("Method not found"), { code: ErrorCode.MethodNotFound });
-    if (asks) return asks.create(params, signal);
-    onNote("asks the user something although it was not told that it may; that is cancelled");
-    return { action: "cancel" };
+export function takeQuestions(client: Client, options: ConnectOptions): void {
+  const { roots } = options;
+  client.fallbackRequestHandler = async (question, { signal }) => {
+    if (question.method === ROOTS && roots) return { roots };
+    const answer = await answerOf(question, options, signal);
+    if (answer) return answer;
+    throw Object.assign(new Error("Method not found"), { code: ErrorCode.MethodNotFound });
   };
 }
 

@@ -494,7 +494,12 @@ export class Server extends ServerLists {
         if (this.#phase.name === "connected") this.#context.log.warn(error.message);
         this.#dispatch({ type: "auth-lost", error });
       },
-      asks: definition.elicitation ? asks?.of({ name, redact, onNote }) : undefined,
+      asks: asks?.of({
+        name,
+        redact,
+        onNote,
+        may: { ask: definition.elicitation, sample: definition.sampling && !definition.project },
+      }),
       // A call waits for the connection, and for nothing that can be known without asking.
       remembered: this.remembered(by === "call"),
       onListChanged: () => this.#refresh.request(),

@@ -286,6 +286,18 @@ function signingMistakes({ requestHeadersCommand, url }: Entry, project: boolean
     : [];
 }
 
+/** Tokens are spent for the servers that the user has chosen. */
+const samplingMistakes = ({ sampling }: Entry, project: boolean): Mistake[] =>
+  sampling && project
+    ? [
+        warning(
+          ["sampling"],
+          "has no effect in a project's file: it would let the server use your model",
+          "Define the server in your own mcp.json if you want it.",
+        ),
+      ]
+    : [];
+
 /** Checks one entry. `raw` is the value in the file. Without a definition there is at least one error. */
 export function parseEntry(
   name: string,
@@ -312,6 +324,7 @@ export function parseEntry(
     ...authMistakes,
     ...oauthMistakes,
     ...signingMistakes(entry, project),
+    ...samplingMistakes(entry, project),
     ...("message" in target ? [target] : []),
   ];
   if ("message" in target || all.some(({ severity }) => severity === "error")) return refused(...all);

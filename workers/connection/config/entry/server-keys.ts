@@ -296,6 +296,12 @@ export const SERVER_KEYS = {
     examples: [false],
     read: (mayAsk = true) => mayAsk,
   }),
+  sampling: connection(flag, {
+    description:
+      "Whether the server may ask Pi's current model something, after your yes to each prompt. It costs tokens of yours. Not in a project's file.",
+    examples: [true],
+    read: (maySample = false) => maySample,
+  }),
   protocol: connection(() => z.enum(PROTOCOLS), {
     description:
       "Revision of MCP: auto finds it out, legacy is 2025-11-25 and older, 2026-07-28 the one without a handshake.",

@@ -11,7 +11,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { isObject } from "../../../../src/shared/protocol/values.ts";
-import type { ServerAsks } from "../../asks/asks.ts";
+import { answerOf, type ServerAsks } from "../../asks/asks.ts";
+import { NoReply } from "../../asks/prompt.ts";
 import {
   FAILED_POLLS,
   POLL_LEAST_MS,
@@ -87,14 +88,22 @@ export const quoted = (word: unknown): string =>
   JSON.stringify(typeof word === "string" ? word.slice(0, WORD_CHARS).toWellFormed() : typeof word);
 
 async function answerOne(question: unknown, party: Party): Promise<unknown> {
-  const { asks, roots, onNote, signal } = party;
-  const { method, params } = isObject(question) ? question : {};
-  if (method === "roots/list" && roots) return { roots };
-  if (method !== "elicitation/create")
-    throw outOfOrder(party, `asks for ${quoted(method)}, which this client does not offer`);
-  if (asks) return await asks.create(params, signal);
-  onNote("asks the user something although it was not told that it may; that is cancelled");
-  return { action: "cancel" };
+  const asked = isObject(question) ? question : {};
+  if (asked.method === "roots/list" && party.roots) return { roots: party.roots };
+  const answer = await answerOf(asked, party, party.signal).catch((error: unknown) => {
+    // An answer of the model has no form that says no, so the call ends.
+    if (!(error instanceof NoReply) || party.signal.aborted) throw error;
+    throw new ThreadsError(
+      "call_rejected",
+      `${party.subject} needs an answer of your model: ${error.message}`,
+      {
+        remedy: "What the server did until then has happened.",
+        data: { server: party.server },
+      },
+    );
+  });
+  if (answer) return answer;
+  throw outOfOrder(party, `asks for ${quoted(asked.method)}, which this client does not offer`);
 }
 
 /** The answers by the keys of the questions, which may have any shape. Rejects with `ThreadsError`, or when aborted. */

@@ -2,7 +2,11 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { AskAnswer } from "../../../../../src/shared/protocol/calls.ts";
 import type { WorkerEvent } from "../../../../../src/shared/protocol/contract.ts";
-import { type ElicitAnswer, SessionAsks } from "../../../../../workers/connection/asks/asks.ts";
+import {
+  type ElicitAnswer,
+  type ServerAsks,
+  SessionAsks,
+} from "../../../../../workers/connection/asks/asks.ts";
 import { ASK_MS, DECLINES } from "../../../../../workers/connection/asks/limits.ts";
 import { recordingUser } from "../../../../support/recording-user.ts";
 
@@ -35,8 +39,16 @@ function session(browser: "started" | "none" = "started") {
       return browser;
     },
   });
-  const of = (name: string) =>
-    asks.of({ name, redact: (text) => text, onNote: (note) => notes.push(`${name} ${note}`) });
+  const of = (name: string, may = { ask: true, sample: false }): ServerAsks => {
+    const server = asks.of({
+      name,
+      redact: (text) => text,
+      onNote: (note) => notes.push(`${name} ${note}`),
+      may,
+    });
+    if (!server) throw new Error("the server may ask nobody");
+    return server;
+  };
   return {
     of,
     turnEnded: () => asks.turnEnded(),

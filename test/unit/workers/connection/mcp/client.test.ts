@@ -10,6 +10,7 @@ import type { CallProgress } from "../../../../../src/shared/protocol/calls.ts";
 import { ThreadsError } from "../../../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import type { AskPauses, ServerAsks } from "../../../../../workers/connection/asks/asks.ts";
+import { NoReply } from "../../../../../workers/connection/asks/prompt.ts";
 import { Wire } from "../../../../../workers/connection/mcp/both-eras.ts";
 import { CallClock, readProgress, toConnection } from "../../../../../workers/connection/mcp/client.ts";
 import type { Connection } from "../../../../../workers/connection/mcp/connection.ts";
@@ -101,6 +102,8 @@ function fakeAsks() {
     },
   };
   const asks: ServerAsks = Object.assign(pauses, {
+    may: { ask: true, sample: false },
+    sample: async () => ({}),
     create: async (params: unknown) => {
       created.push(params);
       return { action: "accept" as const, content: { name: "Ann" } };
@@ -164,6 +167,26 @@ test.each(["roots/list", "sampling/createMessage", "x"])("%s -> the method is un
     id: 1,
     error: { code: -32601, message: "Method not found" },
   });
+});
+
+test.each<[string, () => Promise<Record<string, unknown>>, object]>([
+  ["an answer", async () => ({ role: "assistant" }), { result: { role: "assistant" } }],
+  [
+    "a no",
+    async () => {
+      throw new NoReply(-1, "User rejected sampling request");
+    },
+    { error: { code: -1, message: "User rejected sampling request" } },
+  ],
+])("a prompt for the model -> %s", async (_what, sample, answer) => {
+  const { asks } = fakeAsks();
+  const server = await connected({ ...asks, may: { ask: false, sample: true }, sample });
+  expect((server.sent[0] as { params?: { capabilities?: unknown } }).params?.capabilities).toEqual({
+    sampling: {},
+  });
+  server.asks(1, "sampling/createMessage", { messages: [] });
+  await turn();
+  expect(server.sent.at(-1)).toEqual({ jsonrpc: "2.0", id: 1, ...answer });
 });
 
 test("a call without an answer -> call_timeout, and the server is told", async () => {

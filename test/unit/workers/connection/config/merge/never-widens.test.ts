@@ -123,6 +123,7 @@ const ENTRY: Record<keyof typeof entryShape, Decision<ServerDefinition>> = {
   searchKeywords: fixed({ "*": ["evil"] }),
   description: fixed("evil"),
   elicitation: fixed(true),
+  sampling: fixed(true),
   protocol: fixed("legacy"),
   roots: fixed(true),
   outputGuard: fixed(false),

@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 import { ThreadsError } from "../../../../../../src/shared/protocol/errors.ts";
+import { NoReply } from "../../../../../../workers/connection/asks/prompt.ts";
 import {
   ChangeStream,
   changesFilter,
@@ -43,6 +44,7 @@ function party(more: Partial<Party> = {}): Asked {
   const asked: unknown[] = [];
   const notes: string[] = [];
   const asks = {
+    may: { ask: true, sample: false },
     create: async (params: unknown) => {
       asked.push(params);
       return { action: "accept", content: { confirmed: true } };
@@ -115,6 +117,28 @@ test.each<[string, Result, string]>([
   expect(error).toBeInstanceOf(ThreadsError);
   expect(error).toMatchObject({ code: "call_rejected", message: expect.stringContaining(words) });
   expect(sent.length).toBeLessThanOrEqual(11);
+});
+
+test("throughRounds: a prompt for the model -> its answer is sent; a no ends the call, and nothing is repeated", async () => {
+  const result = needs({
+    inputRequests: { a: { method: "sampling/createMessage", params: { messages: [] } } },
+  });
+  const may = { ask: false, sample: true };
+  const answering = (sample: () => Promise<Result>) =>
+    party({ asks: { may, sample } as unknown as Party["asks"] });
+  const { sent, send } = server([result, {}]);
+  await throughRounds(
+    send,
+    answering(async () => ({ role: "assistant" })),
+  );
+  expect(sent[1]).toEqual({ inputResponses: { a: { role: "assistant" } } });
+  const refused = server([result, {}]);
+  const refuses = answering(() => Promise.reject(new NoReply(-1, "User rejected sampling request")));
+  await expect(throughRounds(refused.send, refuses)).rejects.toMatchObject({
+    code: "call_rejected",
+    message: "s/t needs an answer of your model: User rejected sampling request",
+  });
+  expect(refused.sent).toHaveLength(1);
 });
 
 test("throughRounds: nobody can be asked -> cancelled, with a note; folders that may be told -> told", async () => {
