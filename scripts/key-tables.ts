@@ -1,5 +1,5 @@
 /**
- * Owns: what the docs and editors read of the tables of keys: the JSON Schema of a configuration file, and the tables of all
+ * Owns: what the docs and editors read of the tables of keys: the JSON Schemas of a configuration file and of a policy, and the tables of all
  * keys and of the servers that /mcp add knows, between the marks of the pages in KEY_PAGES. generate-schema.ts writes both.
  */
 import * as z from "zod";
@@ -8,6 +8,7 @@ import { LIMITS } from "../src/shared/protocol/limits.ts";
 import { fileShape } from "../workers/connection/config/entry/schema.ts";
 import { HELD } from "../workers/connection/config/entry/server-keys.ts";
 import { DEFAULT_SETTINGS } from "../workers/connection/config/entry/settings.ts";
+import { MOST_REQUIRED, MOST_RULES, PATTERN_CHARS } from "../workers/connection/config/policy/policy.ts";
 
 /** Draft 7, because every editor knows it. */
 const fileSchema = () =>
@@ -21,6 +22,48 @@ const fileSchema = () =>
  * file. People read the tables of the pages.
  */
 export const schemaText = (): string => `${JSON.stringify(fileSchema())}\n`;
+
+/** The text of schema/policy.schema.json, which lies beside that of the configuration. */
+export function policySchemaText(): string {
+  const text = { type: "string", minLength: 1, maxLength: PATTERN_CHARS };
+  const rules = {
+    type: "array",
+    maxItems: MOST_RULES,
+    items: {
+      type: "object",
+      properties: {
+        name: { ...text, description: "The server's name, which each file chooses." },
+        command: {
+          description:
+            "The words of the command line, * for any characters, ** as the last one for any further words; or the program alone.",
+          anyOf: [text, { type: "array", minItems: 1, items: text }],
+        },
+        url: { ...text, description: "Scheme, host, port and path, * for any characters." },
+      },
+      minProperties: 1,
+      not: { required: ["command", "url"] },
+      additionalProperties: false,
+    },
+  };
+  const schema = {
+    $schema: "http://json-schema.org/draft-07/schema#",
+    title: "Policy of a machine (policy.json)",
+    type: "object",
+    properties: {
+      $schema: { type: "string" },
+      allow: { ...rules, description: "Only these servers may run. Absent: all that are not denied." },
+      deny: { ...rules, description: "These servers may not run." },
+      required: {
+        type: "object",
+        description: "Servers that every session has.",
+        maxProperties: MOST_REQUIRED,
+        additionalProperties: { $ref: "mcp.schema.json#/definitions/server" },
+      },
+    },
+    additionalProperties: false,
+  };
+  return `${JSON.stringify(schema)}\n`;
+}
 
 /** What is read of a JSON Schema here. */
 interface Shape {

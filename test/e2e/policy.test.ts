@@ -7,10 +7,10 @@ import { chmod, lstat, mkdir, readdir, readlink, rm, symlink, writeFile } from "
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import type { PiHome } from "../support/pi-run.ts";
+import { type PiHome, runPrint } from "../support/pi-run.ts";
 import { notices } from "../support/rpc-events.ts";
 import { live, type Opened, open, PATIENCE_MS } from "./rpc-support.ts";
-import { call, home, root, searchFor } from "./support.ts";
+import { call, ENTRY, home, model, root, searchFor } from "./support.ts";
 
 const FILE = "/etc/pi-mcp-threads/policy.json";
 const run = promisify(execFile);
@@ -107,6 +107,23 @@ test("a denied server is nowhere, whatever its name; the refusal, /mcp and the d
   await expect.poll(() => pi.status(), { timeout: PATIENCE_MS }).toContain("it is a link");
   await rm(file);
   await expect.poll(() => pi.status(), { timeout: PATIENCE_MS }).toMatch(/^good: /m);
+});
+
+test("a policy that denies a server between two sessions -> the first request of the second one has no tool of it", async () => {
+  const at = await home({ mcp: { mcpServers: { bad: live(["bad"], {}, { directTools: true }) } } });
+  const { write, runtime } = await machine(at, {});
+  const printed = async () => {
+    const script = await model([searchFor("select:bad__work"), { text: "done." }]);
+    await runPrint({ home: at, runtime, model: script, extensions: ENTRY, prompt: "go" });
+    return script.requests;
+  };
+  await printed();
+  expect((await printed())[0]?.toolNames).toContain("bad__work");
+  await write({ deny: [{ name: "bad" }] });
+  const [first, second] = await printed();
+  expect(first?.toolNames).not.toContain("bad__work");
+  expect(JSON.stringify(first)).not.toContain("bad__");
+  expect(JSON.stringify(second?.messages.at(-1))).not.toMatch(/loaded|"name":"bad__work"/);
 });
 
 test("the shell: list, call, an address on the command line and add are under it", async () => {

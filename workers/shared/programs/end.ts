@@ -4,12 +4,25 @@
  */
 
 import { once } from "node:events";
+import type { Readable } from "node:stream";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { settledWithin } from "../pace/abort.ts";
 import type { CloseTimes } from "../pace/pace.ts";
 import { findStrays, type Killed, killStrays, killTree, type ServerProcess } from "./processes.ts";
 
 /** Time to read the last output of a server that has exited: the output may still be in the pipe. */
 const LAST_OUTPUT_MS = 250;
+/**
+ * Turns of the event loop in which nothing comes, behind that time: in a thread that got no processor time a timer fires before
+ * the loop has looked what came. Half of a secret that is written in two pieces is not recognized as one.
+ */
+const QUIET_TURNS = 20;
+/** No program writes for so long behind its exit; a program that it has left behind may. */
+const MOST_TURNS = 1_000;
+
+/** Bytes of the stream that have come, and that nobody has taken yet. */
+const stateOf = (stream: Readable & { bytesRead?: number }): string =>
+  `${stream.bytesRead} ${stream.readableLength}`;
 
 /** For example `exited with code 1` or `was ended by SIGTERM`. */
 export const describeExit = (code: number | null, signal: NodeJS.Signals | null): string =>
@@ -105,7 +118,7 @@ export class ProcessEnd {
   async #onProcessEnd(exit: string): Promise<void> {
     const child = this.#child;
     this.#exit = exit;
-    await settledWithin(once(child, "close"), LAST_OUTPUT_MS);
+    await this.#lastOutput();
     child.stdout.destroy();
     child.stderr.destroy();
     await this.#options.read?.();
@@ -116,6 +129,25 @@ export class ProcessEnd {
     }
     if (child.pid !== undefined) this.#options.onExit(child.pid);
     this.#end();
+  }
+
+  async #lastOutput(): Promise<void> {
+    let isClosed = false;
+    const closed = once(this.#child, "close").then(
+      () => {
+        isClosed = true;
+      },
+      () => undefined,
+    );
+    await settledWithin(closed, LAST_OUTPUT_MS);
+    let before = "";
+    let quiet = 0;
+    for (let turn = 0; turn < MOST_TURNS && quiet < QUIET_TURNS && !isClosed; turn++) {
+      const now = `${stateOf(this.#child.stdout)} ${stateOf(this.#child.stderr)}`;
+      quiet = now === before ? quiet + 1 : 0;
+      before = now;
+      await nextTurn();
+    }
   }
 
   /** For a process that the system does not let us end: nobody waits for its end. */

@@ -334,7 +334,8 @@ export async function loadConfig(
     problems: boundProblems(
       [packages, listed, ...hosts, ...files, merged].flatMap(({ problems }) => problems),
     ),
-    files: all,
+    // A snapshot that is older than the policy may name servers that the policy denies.
+    files: [...all, ...ofPolicy],
     policy,
     denied,
     ancestors,

@@ -14,10 +14,10 @@ import { parseJsonc } from "../files/document.ts";
 import { readText } from "../files/sources.ts";
 import { isKnownLate, patternProblem, reasonOf } from "./rules.ts";
 
-const FILE_BYTES = 1024 * 1024;
-const MOST_RULES = 1_000;
-const PATTERN_CHARS = 1_000;
-const MOST_REQUIRED = 100;
+export const FILE_BYTES = 1024 * 1024;
+export const MOST_RULES = 1_000;
+export const PATTERN_CHARS = 1_000;
+export const MOST_REQUIRED = 100;
 
 export interface Policy extends PolicyRules {
   /** Servers that every session has, as the administrator defines them. */
@@ -73,6 +73,8 @@ interface Found {
 
 const RULE_KEYS = ["name", "command", "url"];
 const KEYS = ["allow", "deny", "required"];
+/** Where an editor finds what a policy may hold. */
+const FOR_EDITORS = "$schema";
 
 const isText = (value: unknown): value is string =>
   typeof value === "string" && value.trim() !== "" && value.length <= PATTERN_CHARS;
@@ -106,7 +108,7 @@ export function parsePolicy(text: string, file: string): Policy {
   if (!isObject(root)) return wrong({ path: [], message: "expected an object" });
   const [twice] = document.repeated;
   if (twice) return wrong({ path: twice, message: "is given twice" });
-  const unknown = Object.keys(root).find((key) => !KEYS.includes(key));
+  const unknown = Object.keys(root).find((key) => !KEYS.includes(key) && key !== FOR_EDITORS);
   if (unknown !== undefined)
     return wrong({ path: [unknown], message: `is not known: a policy has ${KEYS.join(", ")}` });
   const rules: { allow?: PolicyRule[]; deny?: PolicyRule[] } = {};

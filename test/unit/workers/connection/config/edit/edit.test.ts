@@ -4,7 +4,7 @@ import { lstatSync, writeFileSync } from "node:fs";
 import { chmod, readdir, readFile, readlink, stat, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { schemaText } from "../../../../../../scripts/key-tables.ts";
+import { policySchemaText, schemaText } from "../../../../../../scripts/key-tables.ts";
 import { isObject } from "../../../../../../src/shared/protocol/values.ts";
 import {
   changeConfigFile,
@@ -269,9 +269,12 @@ test.each<[overrides: [ConfigSource, Override][], file: string]>([
   expect(fileToEdit(overridden, facts(), { project: false })).toBe(file);
 });
 
-test("schema/mcp.schema.json is up to date: npm run schema", async () => {
-  const file = join(import.meta.dirname, "../../../../../../schema/mcp.schema.json");
-  expect(await readFile(file, "utf8")).toBe(schemaText());
+test.each([
+  ["mcp", schemaText],
+  ["policy", policySchemaText],
+])("schema/%s.schema.json is up to date: npm run schema", async (name, text) => {
+  const file = join(import.meta.dirname, `../../../../../../schema/${name}.schema.json`);
+  expect(await readFile(file, "utf8")).toBe(text());
 });
 
 describe("editAllowed", () => {

@@ -476,6 +476,26 @@ describe("the exit", () => {
     expect(await end.endsWithin(60_000)).toBe(true);
   });
 
+  test("its last output comes late, as to a thread without processor time -> the end waits for all of it", async () => {
+    const { child, end } = start();
+    const heard: string[] = [];
+    child.stderr.on("data", (piece) => heard.push(String(piece)));
+    child.emit("exit", 1, null);
+    // Longer than any time that the end waits, before the loop can turn.
+    for (const since = performance.now(); performance.now() - since < 500; );
+    setImmediate(() => {
+      child.stderr.write("half ");
+      setImmediate(() =>
+        setImmediate(() => {
+          child.stderr.end("and half");
+          child.stderr.once("end", () => child.emit("close"));
+        }),
+      );
+    });
+    await end.exited;
+    expect(heard.join("")).toBe("half and half");
+  });
+
   test("a process that could not be started -> ended; there is nothing to signal or to close", async () => {
     const child = new FakeProcess();
     const sent: string[] = [];
