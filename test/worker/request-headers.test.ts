@@ -134,8 +134,8 @@ test("a server that wants a sign-in -> no request of the sign-in is signed", asy
 });
 
 test.each<[way: string, Parameters<typeof signing>[1], words: RegExp]>([
-  ["never", { timeoutMs: 300 }, /requestHeadersCommand took more than 0\.3 s\.$/],
-  ["never, with a child", { timeoutMs: 300 }, /took more than 0\.3 s\.$/],
+  ["never", { timeoutMs: 1_500 }, /requestHeadersCommand took more than 1\.5 s\.$/],
+  ["never, with a child", { timeoutMs: 1_500 }, /took more than 1\.5 s\.$/],
   ["endless", {}, /printed more than 64 KiB\.$/],
   ["nothing", {}, /printed nothing\.$/],
   ["fails", {}, /ended with code 7: the clock is wrong \[redacted\]\.$/],
@@ -145,10 +145,10 @@ test.each<[way: string, Parameters<typeof signing>[1], words: RegExp]>([
     "sign",
     {
       env: {
-        HEADERS: JSON.stringify(Object.fromEntries(Array.from({ length: 3_000 }, (_, i) => [`h${i}`, ""]))),
+        HEADERS: JSON.stringify(Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`h${i}`, ""]))),
       },
     },
-    /printed 3,001 headers, at most 50/,
+    /printed 61 headers, at most 50/,
   ],
 ])(
   "a program that %s %j -> nothing is sent, the error says why, and no process is left",
