@@ -22,9 +22,9 @@ const CASES: readonly {
   skills?: number;
   target: number;
 }[] = [
-  { suffix: "", target: 1_400 },
-  { suffix: ", 500 skills", skills: 25, target: 1_400 },
-  { suffix: ', catalog: "off"', settings: { catalog: "off" }, target: 300 },
+  { suffix: "", target: 800 },
+  { suffix: ", 500 skills", skills: 25, target: 800 },
+  { suffix: ', catalog: "off"', settings: { catalog: "off" }, target: 150 },
   { suffix: ", proxyTool: true", settings: { proxyTool: true }, target: 350 },
 ];
 const NAMES_SHOWN = 3;

@@ -6,11 +6,11 @@ export const TOOL_SEARCH_PARAMETERS = {
   properties: {
     query: {
       type: "string",
-      description: "What the tool should do, in a few words, or select:name1,name2.",
+      description: "What the tool should do, or select:name1,name2.",
     },
     server: {
       type: "string",
-      description: "Only tools of this server. Set it whenever one fits: the right tool is found more often.",
+      description: "Only tools of this server. Set it whenever one fits: more often right.",
     },
     limit: {
       type: "integer",

@@ -22,8 +22,11 @@ const SET_SERVER = "set server to the one that fits";
 
 /** Lengths of server descriptions that are tried, in characters, until the lines of all servers fit. */
 const DESCRIPTION_CHARS = [160, 90, 50, 0];
-/** Share of the budget for descriptions of servers; the rest is for names of tools. */
-const DESCRIPTIONS_SHARE = 0.4;
+/** Share of the budget for servers with descriptions, alone and beside names of tools, which tell more for a token. */
+const DESCRIPTIONS_SHARE = { servers: 0.4, tools: 0.2 };
+/** Share of the budget for servers with their tools; many servers get this many tokens each, as far as the budget goes. */
+const TOOLS_SHARE = 0.63;
+const TOKENS_A_SERVER = 20;
 
 /** Tokens of the brackets around a list of names and of the count of the rest. */
 const FRAME_TOKENS = 6;
@@ -56,6 +59,18 @@ function headLine({ name, description }: DescribedServer, chars: number): string
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
+/** The texts that fit, from the first, each with `mark` more tokens. `left`: what they leave; 0 if not all fit. */
+function fitting(texts: readonly string[], budget: number, mark: 0 | 1): { fits: string[]; left: number } {
+  const fits: string[] = [];
+  let left = budget;
+  for (const text of texts) {
+    left -= estimateTokens(text) + mark;
+    if (left < 0) return { fits, left: 0 };
+    fits.push(text);
+  }
+  return { fits, left };
+}
+
 interface HeadLines {
   /** A line for each server that fits, in order. */
   lines: string[];
@@ -64,70 +79,79 @@ interface HeadLines {
 }
 
 /** The lines of the servers with the longest descriptions that fit, or without descriptions if none fit. */
-function headLines(servers: readonly DescribedServer[], budget: number): HeadLines {
+function headLines(
+  servers: readonly DescribedServer[],
+  budget: number,
+  kind: keyof typeof DESCRIPTIONS_SHARE,
+): HeadLines {
   for (const chars of DESCRIPTION_CHARS) {
     const lines = servers.map((server) => headLine(server, chars));
-    const most = chars === 0 ? budget : budget * DESCRIPTIONS_SHARE;
+    const most = chars === 0 ? budget : budget * DESCRIPTIONS_SHARE[kind];
     if (sum(lines.map(estimateTokens)) <= most) return { lines, more: [] };
   }
-  const lines: string[] = [];
-  let left = budget - estimateTokens(`- and ${servers.length} more`);
-  for (const server of servers) {
-    const line = headLine(server, 0);
-    left -= estimateTokens(line);
-    if (left < 0) break;
-    lines.push(line);
-  }
+  const names = servers.map((server) => headLine(server, 0));
+  const { fits: lines } = fitting(names, budget - estimateTokens(`- and ${servers.length} more`), 0);
   return { lines, more: [`- and ${servers.length - lines.length} more`] };
 }
 
+/** Positions of the names of one server in the order in which they get room. */
+export type NamesOrder = (names: readonly string[]) => Iterator<number>;
+
 /**
- * The number of names that each list may show: equal shares, where longer lists get what short lists leave. Tokens are
- * estimated only for names that are considered.
+ * The names that each list may show: equal shares, where longer lists get what short lists leave. Tokens are estimated only
+ * for names that are considered.
  */
-function namesThatFit(lists: readonly (readonly string[])[], budget: number): number[] {
-  const shown = lists.map(() => 0);
+function namesThatFit(
+  lists: readonly (readonly string[])[],
+  budget: number,
+  order: NamesOrder = (names) => names.keys(),
+): string[][] {
   let left = budget;
-  for (let open = lists.map((_, at) => at); open.length > 0; ) {
-    const next: number[] = [];
-    for (const at of open) {
-      const count = shown[at] ?? 0;
-      const name = lists[at]?.[count];
-      if (name === undefined) continue;
-      const cost = estimateTokens(name) + (count === 0 ? FRAME_TOKENS : 1);
-      if (cost > left) continue;
+  const rows = lists.map((list) => {
+    const shown: number[] = [];
+    return { list, next: order(list), shown };
+  });
+  for (let open = rows; open.length > 0; ) {
+    open = open.filter(({ list, next, shown }) => {
+      const frame = shown.length === 0 ? FRAME_TOKENS : 1;
+      const { value: at } = left > frame ? next.next() : {};
+      const cost = estimateTokens(list[at ?? -1] ?? "") + frame;
+      if (at === undefined || cost > left) return false;
       left -= cost;
-      shown[at] = count + 1;
-      next.push(at);
-    }
-    open = next;
+      return shown.push(at);
+    });
   }
-  return shown;
+  return rows.map(({ list, shown }) => shown.sort((a, b) => a - b).map((at) => list[at] ?? ""));
 }
 
-function withTools(line: string, shown: readonly string[], count: number): string {
-  if (shown.length === 0) return line;
-  const rest = count - shown.length;
-  return `${line} [${shown.join(", ")}${rest > 0 ? `, ${rest} more` : ""}]`;
-}
+const withRest = (shown: readonly string[], count: number): string[] =>
+  count > shown.length ? [...shown, `${count - shown.length} more`] : [...shown];
+
+const withTools = (line: string, shown: readonly string[], count: number): string =>
+  shown.length === 0 ? line : `${line} [${withRest(shown, count).join(", ")}]`;
+
+/** Tokens for the lines of so many servers with their tools. Their names alone may take the whole budget. */
+const toolTokens = (servers: number, budget: number): number =>
+  Math.min(budget, Math.max(budget * TOOLS_SHARE, servers * TOKENS_A_SERVER));
 
 /** The description of ToolSearch. `servers`: in the order of the configuration. `budget`: in tokens. */
 export function toolSearchDescription(
   servers: readonly DescribedServer[],
   catalog: CatalogSettings["catalog"] = "tools",
   budget: number = LIMITS.catalogTokens,
+  order?: NamesOrder,
 ): string {
   if (servers.length === 0 || catalog === "off") return TOOL_SEARCH_HEAD;
-  const { lines, more } = headLines(servers, budget);
+  const { lines, more } = headLines(servers, budget, catalog);
   if (catalog === "servers")
     return `${TOOL_SEARCH_HEAD}\nServers (${SET_SERVER}):\n${[...lines, ...more].join("\n")}`;
-  const counts = lines.map((_, at) => servers[at]?.tools?.length ?? 0);
-  // A name and its comma cost at least two tokens, so no list can show more than half the budget.
   const names = lines.map((_, at) => (servers[at]?.tools ?? []).slice(0, budget / 2).map(shownName));
-  const shown = namesThatFit(names, budget - sum([...lines, ...more].map(estimateTokens)));
-  const full = lines.map((line, at) =>
-    withTools(line, names[at]?.slice(0, shown[at]) ?? [], counts[at] ?? 0),
+  const shown = namesThatFit(
+    names,
+    toolTokens(servers.length, budget) - sum([...lines, ...more].map(estimateTokens)),
+    order,
   );
+  const full = lines.map((line, at) => withTools(line, shown[at] ?? [], servers[at]?.tools?.length ?? 0));
   return `${TOOL_SEARCH_HEAD}\nServers and tools (${SET_SERVER}; select:server__tool loads one):\n${[...full, ...more].join("\n")}`;
 }
 
@@ -137,42 +161,30 @@ const SERVER_TOKENS = 80;
 
 /** The description of the proxy tool. It names few servers, so that the declaration stays small. */
 export function proxyDescription(servers: readonly { name: string }[]): string {
-  const shown: string[] = [];
-  let left = SERVER_TOKENS;
-  for (const { name } of servers) {
-    const known = shownName(name);
-    left -= estimateTokens(known) + 1;
-    if (left < 0) break;
-    shown.push(known);
-  }
-  const rest = servers.length - shown.length;
   if (servers.length === 0) return PROXY_HEAD;
-  return `${PROXY_HEAD} Servers: ${[...shown, ...(rest > 0 ? [`${rest} more`] : [])].join(", ")}.`;
+  const names = servers.slice(0, SERVER_TOKENS).map(({ name }) => shownName(name));
+  const { fits } = fitting(names, SERVER_TOKENS, 1);
+  return `${PROXY_HEAD} Servers: ${withRest(fits, servers.length).join(", ")}.`;
 }
 
 /** The description of the tool that the settings ask for. `servers`: in the order of the configuration. */
 export const searchToolDescription = (
   servers: readonly DescribedServer[],
   { proxyTool, catalog }: Pick<CatalogSettings, "proxyTool" | "catalog">,
+  order?: NamesOrder,
 ): string =>
-  proxyTool ? proxyDescription(catalog === "off" ? [] : servers) : toolSearchDescription(servers, catalog);
+  proxyTool
+    ? proxyDescription(catalog === "off" ? [] : servers)
+    : toolSearchDescription(servers, catalog, undefined, order);
 
 /** A server that does not tell its tools yet is one of the list, too. */
 export function serversThatFit(servers: readonly DescribedServer[], budget: number): string[] {
-  const heads: string[] = [];
-  let left = budget - FRAME_TOKENS;
-  for (const { name } of servers) {
-    left -= estimateTokens(name) + 1;
-    if (left < 0) break;
-    heads.push(name);
-  }
-  const lists = heads.map((_, at) => servers[at]?.tools ?? []);
-  const shown = namesThatFit(lists, Math.max(0, left));
-  const full = heads.map((name, at) =>
-    withTools(name, (lists[at] ?? []).slice(0, shown[at]), (lists[at] ?? []).length),
-  );
-  const rest = servers.length - heads.length;
-  return rest > 0 ? [...full, `${rest} more`] : full;
+  const names = servers.map(({ name }) => name);
+  const { fits, left } = fitting(names, budget - FRAME_TOKENS, 1);
+  const lists = fits.map((_, at) => servers[at]?.tools ?? []);
+  const shown = namesThatFit(lists, left);
+  const full = fits.map((name, at) => withTools(name, shown[at] ?? [], lists[at]?.length ?? 0));
+  return withRest(full, servers.length);
 }
 
 /** A line of a server: its name, and at its end its tools, whose names hold neither blanks nor brackets. */
@@ -207,7 +219,7 @@ export function toldIn(description: string): ToldServers {
   }
   const namesTools = second.startsWith("Servers and tools ");
   // Without room for a name the tools of a server are not even counted.
-  const isCrowded = estimateTokens(lines.join("\n")) > 0.8 * LIMITS.catalogTokens;
+  const isCrowded = estimateTokens(lines.join("\n")) > 0.8 * toolTokens(lines.length, LIMITS.catalogTokens);
   let isWhole = true;
   for (const line of lines) {
     const [, name, tools] = SERVER_LINE.exec(line) ?? [];

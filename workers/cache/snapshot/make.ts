@@ -21,6 +21,7 @@ import { type DescribedServer, searchToolDescription } from "../../../src/shared
 import { cleanText, cut, oneLine } from "../../../src/shared/text/unprintable.ts";
 import type { CatalogServer, ServerLine } from "../../shared/tasks.ts";
 import { ANY_OBJECT, cutDescription, type Prepared, prepareTools, promptCommands } from "./prepare-tools.ts";
+import { tellingNames } from "./telling-names.ts";
 
 const COLLISIONS_SHOWN = 10;
 
@@ -171,7 +172,7 @@ export function makeSnapshot(
     const indexed = tools.map((tool) => tool.indexed);
     const content = {
       settings,
-      description: searchToolDescription(withToolNames(servers, tools), settings),
+      description: searchToolDescription(withToolNames(servers, tools), settings, tellingNames),
       servers,
       tools: tools.map(({ stored }) => stored),
       index: buildEngine(settings.search, indexed),

@@ -12,6 +12,7 @@ import {
 import type { ToolHost } from "../../../../src/tools/host.ts";
 import { createProxyTool } from "../../../../src/tools/proxy.ts";
 import { createToolSearch } from "../../../../src/tools/tool-search.ts";
+import { tellingNames } from "../../../../workers/cache/snapshot/telling-names.ts";
 import { randomNumbers } from "../../workers/connection/results/support.ts";
 
 const o200k = new Tiktoken(o200kBase);
@@ -40,11 +41,11 @@ const searchTool = (...args: Parameters<typeof toolSearchDescription>): number =
 
 describe("declaration of ToolSearch, in tokens", () => {
   it.each([
-    ["20 servers, 1,000 tools", servers(20, 50), "tools", 1_400],
+    ["20 servers, 1,000 tools", servers(20, 50), "tools", 900],
     ["20 servers, 1,000 tools, servers only", servers(20, 50), "servers", 900],
-    ["20 servers, 1,000 tools, without the catalog", servers(20, 50), "off", 300],
+    ["20 servers, 1,000 tools, without the catalog", servers(20, 50), "off", 130],
     ["500 servers, 10,000 tools", servers(500, 20), "tools", 1_400],
-    ["no servers", [], "tools", 300],
+    ["no servers", [], "tools", 130],
   ] as const)("%s -> at most the limit", (_name, list, catalog, limit) => {
     expect(searchTool(list, catalog)).toBeLessThanOrEqual(limit);
   });
@@ -55,6 +56,15 @@ test("declaration of the proxy tool -> under 350 tokens, with 500 servers as wel
     const tool = createProxyTool(proxyDescription(list), {} as ToolHost);
     expect(tokens(declaration(tool))).toBeLessThan(350);
   }
+});
+
+test("20 servers with 50 short names each -> at most 2,000 characters", () => {
+  const list = servers(20, 50).map(({ name, tools = [] }) => ({
+    name: `server-${name.split("-").at(-1)}`,
+    tools: tools.map((_, at) => `tool_${at}`),
+  }));
+  const description = toolSearchDescription(list);
+  expect(declaration(createToolSearch(description, {} as ToolHost)).length).toBeLessThanOrEqual(2_000);
 });
 
 describe("toolSearchDescription", () => {
@@ -96,6 +106,24 @@ describe("toolSearchDescription", () => {
     );
     expect(lines.at(-1)).toBe("- small [x, y]");
     for (const line of lines.slice(2, 12)) expect(line).toMatch(/ \[get_.*, \d+ more\]$/);
+  });
+
+  test("too many tools -> shown are names of words that no name before them has, in the server's order", () => {
+    const tools = [
+      "delete_tag",
+      ...[..."abcdefghij"].map((part) => `list_issues_of_part_${part}`),
+      "getBranch",
+    ];
+    const line = toolSearchDescription([{ name: "code", tools }], "tools", 42, tellingNames)
+      .split("\n")
+      .at(-1);
+    expect(line).toBe("- code [delete_tag, list_issues_of_part_a, getBranch, 9 more]");
+  });
+
+  test("140 servers -> each is named, though the names alone are more than their tools may take", () => {
+    const text = toolSearchDescription(servers(140, 20).map(({ name, tools = [] }) => ({ name, tools })));
+    expect(text.split("\n").slice(2)).toHaveLength(140);
+    expect(text).not.toContain("- and ");
   });
 
   test("too many servers -> the rest is counted", () => {
