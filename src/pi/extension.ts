@@ -151,12 +151,13 @@ export function leaveOnlySession(stop: Stop): void {
 /** Pi numbers commands of one name: `mcp`, `mcp:2` and so on. */
 const MCP_COMMAND = /^mcp(:\d+)?$/;
 
-/** The paths of the other extensions that have such a command. */
+/** The paths of the other extensions that have such a command. A program that embeds Pi brings its own without a path. */
 export const otherClients = (pi: Pi, ownLocation: string): string[] =>
   pi
     .getCommands()
-    .filter((command) => MCP_COMMAND.test(command.name) && command.sourceInfo.path !== ownLocation)
-    .map((command) => command.sourceInfo.path);
+    .filter(({ name }) => MCP_COMMAND.test(name))
+    .map(({ sourceInfo }) => sourceInfo.path)
+    .filter((path) => path !== ownLocation && path[0] !== "<");
 
 export function warnOfOtherOwner(pi: Pi, ctx: PiContext, ownLocation: string): void {
   const [other] = otherClients(pi, ownLocation);
