@@ -60,63 +60,63 @@ function words(text: string): string[] {
 const NOUNS = `
 info information detail metadata property | about > info | data information | attribute property field | parameter argument option
 config configuration setting | preference setting | option choice | status state health | value amount | content text body | name title
-description summary | id identifier | key identifier | list collection | item entry record | entry record | row record | record document
+description summary | id identifier | key identifier | list collection | item entry record | row record | record document
 column field | table sheet | collection table | schema structure definition | type kind category | category classification | tag label
-version release | template layout theme | error failure exception problem | issue ticket bug | problem issue | bug defect issue
-task todo job | task item | job run execution | workflow pipeline automation | pipeline workflow | build job | project workspace
-file document | document doc docs | docs documentation | documentation doc guide reference | guide tutorial documentation
-path location | folder directory dir | image picture photo | picture photo | screenshot image
-video clip movie | movie film | song music track | audio sound voice | speech voice audio | podcast audio
+template layout theme | error failure exception problem | issue ticket bug | problem issue | bug defect issue
+task todo job | task item | job run execution | workflow pipeline automation | build job | project workspace
+file document | documentation doc guide reference | guide tutorial documentation
+path location | screenshot image
+video clip movie | song music track | audio sound voice | speech voice audio | podcast audio
 spreadsheet excel workbook sheet | worksheet sheet | presentation slide powerpoint deck | slide page | paragraph text
-docx > word document | xlsx xls csv > excel spreadsheet sheet | pptx ppt > powerpoint presentation | powerpoint ppt | pdf > document
-txt md > file text | json yaml > file | readme > documentation | markdown md | png jpg jpeg gif > image
-mp3 wav > audio | mp4 > video | html > page web | website site web | web internet online | webpage page website | page webpage
+docx > word document | xlsx xls csv > excel spreadsheet sheet | pptx ppt > powerpoint presentation | pdf > document
+txt md > file text | json yaml > file | readme > documentation | png jpg jpeg gif > image
+mp3 wav > audio | mp4 > video | html > page web | website site web | web internet online | webpage page website
 url link uri address | website > url | domain hostname | browser web | wiki > documentation | article page post
 paper article publication study | paper preprint | literature paper article | research study | novel book | author writer
-citation reference | news headline article | headline news | trend trending popular hot | popular top trending | ranking rank leaderboard
+citation reference | news headline article | trend trending popular hot | popular top trending | ranking rank leaderboard
 rank top | story post | topic subject | comment reply | review comment feedback | discussion conversation thread | message chat dm
-conversation chat message | channel room | email mail | inbox mail email | mailbox email | newsletter email | contact person
-contact people | user account member | person people individual | person user | profile user | team group | group team
-organization organisation org company | company business firm corporation | business company | client customer | customer client account
-employee worker staff | worker staff | candidate applicant | applicant application candidate | application app | interview meeting
+conversation chat message | channel room | inbox mail email | mailbox email | newsletter email
+contact people | user account member | person people individual | person user | profile user | group team
+organization organisation org company | company business firm corporation | customer client account
+applicant application candidate | interview meeting
 hiring recruiting recruitment | vacancy job position | manager supervisor | department team | salary compensation pay
-leave absence timeoff pto vacation | holiday vacation | shift schedule | course training lesson | lead prospect | prospect lead
-deal opportunity | sale deal | campaign marketing | permission access right | role permission | policy rule | rule policy
+leave absence timeoff pto vacation | holiday vacation | shift schedule | course training lesson | prospect lead
+deal opportunity | sale deal | campaign marketing | permission access right | role permission | rule policy
 secret credential | password credential | credential login | token key | certificate cert | apikey key | identity user
-mfa twofactor factor | sso login | device machine computer | endpoint device | computer machine | server host machine | host machine
-vm > virtual machine | instance machine | cluster node | node entity | edge relation link | relation relationship link | link relation
-entity node object | graph network | knowledge memory | memory knowledge | note memo | note memory | container docker | pod container
-k8s kubernetes | kubernetes k8s | database db | dataset data table | sql query
-query search | statement query | index indices | backup snapshot | storage disk | volume disk | bucket container | blob object file
-queue message | event log | log trace | log history | history timeline | metric measure | metric statistic | statistic stats
+mfa twofactor factor | sso login | device machine computer | endpoint device | server host machine
+instance machine | cluster node | edge relation link | relation relationship link
+entity node object | graph network | memory knowledge | note memo | note memory | container docker | pod container
+dataset data table | sql query
+query search | statement query | backup snapshot | storage disk | volume disk | bucket container | blob object file
+queue message | event log | log trace | log history | metric measure
 stats statistic metric | report summary | dashboard report | alert alarm notification | incident alert | outage incident | threat attack
-vulnerability security cve | malware virus | cve vulnerability | firewall filter | traffic network | ip address | dns domain
+vulnerability security cve | malware virus | firewall filter | traffic network | ip address | dns domain
 subnet network | vpn network | location place | address location | place poi | restaurant food place | nearby around near
-route direction | direction navigation route | map location | distance route | coordinate latitude longitude | geocode coordinate address
-city location | hotel accommodation lodging | flight airline | train railway
-ticket pass | trip travel journey | travel trip | weather forecast | temperature weather | time date clock | date time day
-today now current | now current | latest newest recent current | recent latest | last latest previous | timezone time
-calendar event schedule | meeting event appointment | appointment event | reminder alarm | stock share equity | stock ticker
+direction navigation route | map location | distance route | coordinate latitude longitude | geocode coordinate address
+city location | hotel accommodation lodging | train railway
+ticket pass | trip travel journey | weather forecast | temperature weather | time date clock | date time day
+today now current | latest newest recent current | last latest previous | timezone time
+calendar event schedule | meeting event appointment | reminder alarm | stock share equity | stock ticker
 ticker symbol | price quote cost | price rate | quotation quote | cost price billing | fee price charge | currency money forex
 exchange rate | gold silver platinum > metal | bitcoin btc ethereum eth > crypto cryptocurrency coin
 crypto cryptocurrency coin | token coin | dollar euro yen usd eur > currency exchange | finance financial | market stock
-portfolio holding position | holding position | dividend payout | earning income | income revenue profit | revenue sale | balance fund
-transaction payment | payment transaction charge | invoice bill | bill invoice | subscription plan | plan subscription
+portfolio holding position | dividend payout | earning income | income revenue profit | revenue sale | balance fund
+payment transaction charge | plan subscription
 discount coupon promotion | coupon promo | product item | goods product | shop store | order purchase | inventory stock
-refund return | tax vat | repository repo | repo project | branch ref | commit change revision | revision version commit | change commit
-pr > pull request | pull request | pr > pullrequest | mr > merge request | diff change | code source | snippet code | function method
-class type | library package | package dependency library | dependency package | dep dependency | module package | framework library
-component widget element | icon symbol | button element | element selector | ui interface | api endpoint | endpoint api
-response answer | webhook callback | sdk library | cli command | command cli | terminal shell | shell command | script program
+refund return | tax vat | repo project | branch ref | commit change revision | revision version commit
+pull request | pr > pullrequest | diff change | code source | snippet code | function method
+class type | package dependency library | module package | framework library
+component widget element | icon symbol | button element | element selector | ui interface | endpoint api
+response answer | webhook callback | sdk library | command cli | terminal shell | shell command | script program
 process program | program application | plugin extension | function lambda | variable parameter | ci build | release version
-changelog release | license licence | maintainer author | test case | model llm
-llm > model ai | ai > model | chatbot bot agent | agent assistant | prompt instruction | completion response | embedding vector
+changelog release | maintainer author | test case | model llm
+llm > model ai | ai > model | chatbot bot agent | agent assistant | prompt instruction | completion response
 vector embedding | semantic vector | chart graph plot diagram | pie bar line > chart | diagram flowchart | timeline history
-number numeric | math calculate | equation formula expression | formula expression
+number numeric | math calculate | equation formula expression
 expression calculate | goal objective | progress status | checklist list task
-priority importance | deadline due | due deadline | game gaming | player user
-match game | score rating | recipe meal food | food meal | drug medicine medication | disease condition | gene variant | trial study
-clinical medical | patient person | health status | school education | student learner`;
+priority importance | due deadline | player user
+match game | score rating | recipe meal food | drug medicine medication | disease condition | gene variant | trial study
+clinical medical | patient person | school education | student learner`;
 
 /**
  * Words of everyday software in Chinese, Japanese and Korean with their English counterparts, so that an English query
@@ -125,7 +125,7 @@ clinical medical | patient person | health status | school education | student l
  */
 const TRANSLATIONS = `
 搜索 search | 搜寻 search | 查找 find | 查询 query search | 获取 get | 读取 read | 写入 write | 创建 create | 新建 create | 添加 add | 删除 delete
-移除 remove | 更新 update | 修改 modify edit | 编辑 edit | 列出 list | 列表 list | 发送 send | 发布 publish | 上传 upload | 下载 download | 保存 save
+移除 remove | 更新 update | 修改 modify edit | 编辑 edit | 列出 list | 列表 list | 发送 send | 发布 publish | 上传 upload | 下载 download
 打开 open | 关闭 close | 运行 run | 执行 execute | 启动 start | 停止 stop | 生成 generate | 转换 convert | 翻译 translate | 计算 calculate
 分析 analysis analyze | 总结 summarize | 摘要 summary | 推荐 recommend recommendation | 比较 compare | 统计 statistics | 预测 forecast
 预报 forecast | 登录 login | 支付 payment | 订单 order | 购买 buy purchase | 购物 shopping | 优惠 discount | 商品 product | 产品 product
@@ -141,7 +141,7 @@ const TRANSLATIONS = `
 分支 branch | 提交 commit | 问题 issue problem | 版本 version | 服务 service | 模型 model | 知识 knowledge | 健康 health | 医疗 medical
 食谱 recipe | 菜谱 recipe | 农历 lunar calendar | 内容 content | 信息 information | 详情 detail | 历史 history | 最新 latest | 今日 today | 实时 realtime
 検索 search | 取得 get | 作成 create | 追加 add | 削除 delete | 変更 change | 編集 edit | 一覧 list | 送信 send | 保存 save | 実行 execute | 開始 start
-翻訳 translate | 計算 calculate | 分析 analyze | 要約 summarize | 推薦 recommend | 価格 price | 株価 stock price | 為替 exchange rate | 会社 company
+翻訳 translate | 計算 calculate | 要約 summarize | 推薦 recommend | 価格 price | 株価 stock price | 為替 exchange rate | 会社 company
 予定 calendar event | 予約 reservation book | 画像 image | 写真 photo | 動画 video | 音楽 music | 音声 voice | 地図 map | 住所 address | 経路 route
 天気 weather | 予報 forecast | 電車 train | 記事 article | 論文 paper | 書籍 book | 映画 movie | 翻訳 translation | 文書 document | 情報 information
 검색 search | 조회 query get | 생성 create | 추가 add | 삭제 delete | 수정 edit update | 변경 change | 목록 list | 전송 send | 저장 save | 실행 run
