@@ -4,6 +4,6 @@
  * A pool passes one argument, so what the tasks need of the world is the real one here.
  */
 
-export { readCache, storeEntries } from "./cache/metadata/metadata.ts";
+export { readCache, readLines, storeEntries } from "./cache/metadata/metadata.ts";
 export { keepSnapshot, publish, publishStored } from "./cache/snapshot/snapshot.ts";
 export { hashDefinitions } from "./shared/json.ts";

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, it, test } from "vitest";
 import { hashesOf, readCache } from "../../workers/cache/metadata/metadata.ts";
+import { readList } from "../../workers/shared/listed.ts";
 import { ADAPTER_VERSION, ensureAdapter } from "../support/adapter.ts";
 import { family } from "../support/long.ts";
 import { type PiHome, runPrint } from "../support/pi-run.ts";
@@ -100,7 +101,7 @@ test.each(
     expect(problems).toEqual([]);
     for (const [name, entry] of Object.entries(before)) {
       expect(
-        entries[name]?.tools.map((tool) => tool.name),
+        readList(entries[name]?.tools ?? []).map((tool) => tool.name),
         name,
       ).toEqual(entry.tools.map((tool) => tool.name));
     }

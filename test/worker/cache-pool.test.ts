@@ -32,7 +32,13 @@ afterEach(async () => {
 /** A server with only the properties that the catalog reads. */
 function server(name: string, tool: string): Server {
   const { definition } = parseEntry(name, { command: "c" }, { file: "/m.json", origin: "user" });
-  return { name, tools: [{ name: tool }], definition } as unknown as Server;
+  const lists = {
+    tools: [{ name: tool }],
+    get held() {
+      return this.tools;
+    },
+  };
+  return Object.assign(lists, { name, definition }) as unknown as Server;
 }
 
 function open(folder: string, servers: Server[]) {

@@ -6,11 +6,12 @@
  * counts.
  */
 
+import { hash } from "node:crypto";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import { asList, isObject } from "../../src/shared/protocol/values.ts";
 import { cut } from "../../src/shared/text/unprintable.ts";
 import { isWithin } from "./json.ts";
-import { isPage, signsOf, type ToolSigns } from "./signs.ts";
+import { isPage, signsOf, type ToolSigns, wantsDeclared } from "./signs.ts";
 
 /** MCP 2025-11-25, server/tools, reduced. */
 export interface CachedTool {
@@ -86,6 +87,65 @@ function distinct<T>(raw: unknown, keyOf: (item: T) => string, read: (item: unkn
 
 export const normalizeTools = (raw: unknown): CachedTool[] =>
   distinct(raw, ({ name }) => name, normalizeTool);
+
+/** What is known of a list of tools without reading it. */
+export interface ListMark {
+  /** Number of tools. */
+  count: number;
+  /** Hex SHA-256 of the list as JSON. */
+  hash: string;
+  /** Whether a tool of it wants to be declared (signs.ts). */
+  wishes: boolean;
+}
+
+export const markOf = (tools: readonly CachedTool[], listHash: string): ListMark => ({
+  count: tools.length,
+  hash: listHash,
+  wishes: tools.some(wantsDeclared),
+});
+
+/** Tools as JSON, until somebody needs one of them: thousands of objects of which a session may use none. */
+export class StoredTools {
+  readonly mark: ListMark;
+  #json: Uint8Array | undefined;
+  #tools: CachedTool[] = [];
+
+  /** `json`: valid JSON of a list, which nobody changes. */
+  constructor(mark: ListMark, json: Uint8Array) {
+    this.mark = mark;
+    this.#json = json;
+  }
+
+  /** The same list each time. */
+  get tools(): CachedTool[] {
+    if (this.#json) {
+      this.#tools = normalizeTools(JSON.parse(new TextDecoder().decode(this.#json)));
+      this.#json = undefined;
+    }
+    return this.#tools;
+  }
+}
+
+/** A list of tools, read or not. */
+export type ToolList = CachedTool[] | StoredTools;
+
+/** The server of a catalog without its tools, unless nothing else stands for them. Reads no tool. */
+export function withoutTools<S extends { listed?: string; tools?: unknown }>(server: S): Omit<S, "tools"> {
+  if (server.listed === undefined) return server;
+  const kept = Object.keys(server).filter((key) => key !== "tools");
+  return Object.fromEntries(kept.map((key) => [key, server[key as keyof S]])) as Omit<S, "tools">;
+}
+
+export const readList = (list: ToolList): CachedTool[] => (list instanceof StoredTools ? list.tools : list);
+
+const marks = new WeakMap<readonly CachedTool[], ListMark>();
+
+export function listMark(list: ToolList): ListMark {
+  if (list instanceof StoredTools) return list.mark;
+  const mark = marks.get(list) ?? markOf(list, hash("sha256", JSON.stringify(list)));
+  marks.set(list, mark);
+  return mark;
+}
 
 /**
  * Names of parameters that providers take. Anthropic's API, also behind Bedrock, refuses a whole request over one other

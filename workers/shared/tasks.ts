@@ -6,16 +6,17 @@
  * | task              | takes                       | answers         | runs                                       |
  * |-------------------|-----------------------------|-----------------|--------------------------------------------|
  * | `hashDefinitions` | definitions of servers      | hashes, in order | on the thread if it is large              |
+ * | `readLines`       | `CacheQuery`                | `CacheAnswer` or undefined | on the connection worker        |
  * | `readCache`       | `CacheQuery`                | `CacheAnswer`   | on the thread if the file is large         |
  * | `storeEntries`    | `StoreTask`                 | `StoreResult`   | on the thread if either is large, or it runs anyway |
- * | `publishStored`   | `PublishTask`               | `PublishResult` or undefined | on the connection worker      |
+ * | `publishStored`   | `StoredTask`                | `PublishResult` or undefined | on the connection worker      |
  * | `publish`         | `PublishTask`               | `PublishResult` | on the thread                              |
  * | `keepSnapshot`    | `KeepTask`                  | problems        | on the thread if the snapshot is new       |
  */
 import type { ToolPrefix } from "../../src/shared/naming.ts";
 import type { CatalogSettings } from "../../src/shared/protocol/session.ts";
 import type { SnapshotServer } from "../../src/shared/snapshot/contract.ts";
-import type { CachedPrompt, CachedTool } from "./listed.ts";
+import type { CachedPrompt, CachedTool, ToolList } from "./listed.ts";
 
 /** What a server of the stateless era (MCP 2026-07-28) said of itself, so that it can be called without asking first. */
 export interface StoredProtocol {
@@ -58,9 +59,12 @@ export interface CacheQuery {
   definitions: Record<string, Record<string, unknown>>;
 }
 
+/** An entry as it is read: its tools may still be JSON. */
+export type KnownEntry = Omit<CacheEntry, "tools"> & { tools: ToolList };
+
 export interface CacheAnswer {
   /** Entries that count now, by server. */
-  entries: Record<string, CacheEntry>;
+  entries: Record<string, KnownEntry>;
   /** Hashes of the entries whose use is to be written down, by server, for `storeEntries`. */
   used: Record<string, string>;
   problems: string[];
@@ -102,6 +106,9 @@ export type CatalogServer = Omit<SnapshotServer, "prompts"> & {
   about?: string;
   /** How the server's tools are named; `server` if absent. */
   prefix?: ToolPrefix;
+  /** Stands for `tools`: equal for equal lists under equal rules. Absent: only the tools themselves tell. */
+  listed?: string;
+  /** With `listed` they are made at the first access. */
   tools: PublishedTool[];
 };
 
@@ -118,6 +125,11 @@ export interface PublishTask {
   /** The snapshot that main has already. */
   stored?: StoredSnapshot;
 }
+
+/** What tells whether the stored snapshot still holds. */
+export type StoredTask = Omit<PublishTask, "servers"> & {
+  servers: readonly (Omit<CatalogServer, "tools"> & { tools?: PublishedTool[] })[];
+};
 
 /** A line about a server, without the server's name. */
 export interface ServerLine {

@@ -6,9 +6,15 @@
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { isObject } from "../../../src/shared/protocol/values.ts";
 import { known } from "../../shared/json.ts";
-import { type CachedTool, normalizeTools, TOOL_FIELDS } from "../../shared/listed.ts";
+import {
+  type CachedTool,
+  normalizeTools,
+  StoredTools,
+  TOOL_FIELDS,
+  type ToolList,
+} from "../../shared/listed.ts";
 import { isAppOnly } from "../../shared/signs.ts";
-import type { CacheEntry, SlotChanges, StoredProtocol } from "../../shared/tasks.ts";
+import type { CacheEntry, KnownEntry, SlotChanges, StoredProtocol } from "../../shared/tasks.ts";
 
 /** An entry as it stands in the file, with the fields of other adapters. */
 type StoredEntry = Record<string, unknown>;
@@ -47,13 +53,20 @@ function isFresh(entry: StoredEntry, nowMs: number): boolean {
 const lacksSigns = ({ signs, resourceTemplates, protocol }: StoredEntry): boolean =>
   signs !== true && (resourceTemplates !== undefined || protocol !== undefined);
 
-/** The entry; undefined if it is malformed, belongs to another definition, or no longer counts. */
-export function readEntry(stored: unknown, configHash: string, nowMs: number): CacheEntry | undefined {
-  if (!isObject(stored) || stored.configHash !== configHash || !isFresh(stored, nowMs)) return undefined;
-  if (!Array.isArray(stored.tools) || lacksSigns(stored)) return undefined;
-  const tools = normalizeTools(stored.tools);
+function readTools(stored: unknown): ToolList | undefined {
+  if (stored instanceof StoredTools) return stored;
+  if (!Array.isArray(stored)) return undefined;
+  const tools = normalizeTools(stored);
   // An empty list is a server without tools. A list without any readable tool is a broken entry.
-  if (tools.length === 0 && stored.tools.length > 0) return undefined;
+  return tools.length === 0 && stored.length > 0 ? undefined : tools;
+}
+
+/** The entry; undefined if it is malformed, belongs to another definition, or no longer counts. */
+export function readEntry(stored: unknown, configHash: string, nowMs: number): KnownEntry | undefined {
+  if (!isObject(stored) || stored.configHash !== configHash || !isFresh(stored, nowMs)) return undefined;
+  if (lacksSigns(stored)) return undefined;
+  const tools = readTools(stored.tools);
+  if (!tools) return undefined;
   const { instructions } = stored;
   return {
     configHash,
@@ -167,7 +180,7 @@ export function findEntry(
   server: string,
   hashes: readonly string[],
   nowMs: number,
-): { entry: CacheEntry; useDue: boolean } | undefined {
+): { entry: KnownEntry; useDue: boolean } | undefined {
   for (const hash of hashes) {
     const key = keyOf(slots, server, hash);
     if (key === undefined) continue;

@@ -1,11 +1,23 @@
 /**
  * `mcp-cache.json` as a whole: its content, or why it cannot be used. Reading changes nothing; the writer decides by
- * the state what may be done to the file. A problem is one line that names the file.
+ * the state what may be done to the file. A problem is one line that names the file. Each server has a line, whose tools
+ * stand last, so that a start need not parse them.
  */
 
+import { hash } from "node:crypto";
+import { setImmediate } from "node:timers/promises";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { isObject } from "../../../src/shared/protocol/values.ts";
 import { type FileSystem, reasonOf } from "../../shared/files/file-system.ts";
+import {
+  type CachedTool,
+  type ListMark,
+  listMark,
+  markOf,
+  normalizeTools,
+  StoredTools,
+  TOOL_FIELDS,
+} from "../../shared/listed.ts";
 import type { SlotChanges } from "../../shared/tasks.ts";
 import { changeSlots, type Slots } from "./entry.ts";
 
@@ -129,8 +141,28 @@ const TAIL = "\n}}\n";
 const LINE_END = 10;
 const HEAD_BYTES = 10_000;
 
-const lineOf = ([key, stored]: [string, unknown]): string =>
-  `${JSON.stringify(key)}:${JSON.stringify(stored)}`;
+const TOOLS = ',"tools":';
+
+const isOwnField = (key: string): boolean => TOOL_FIELDS.includes(key);
+
+/** What a line says of its tools: `bytes` is the hash of their JSON, which differs if others added fields. */
+type ToolsMark = ListMark & { bytes: string };
+
+function toolsMark(stored: unknown[], json: string): ToolsMark {
+  const bytes = hash("sha256", json);
+  const isOurs = stored.every((tool) => isObject(tool) && Object.keys(tool).every(isOwnField));
+  return { ...(isOurs ? markOf(stored as CachedTool[], bytes) : listMark(normalizeTools(stored))), bytes };
+}
+
+/** The tools stand last, behind what is known of them without reading them. */
+function entryText(stored: unknown): string {
+  if (!isObject(stored) || !Array.isArray(stored.tools)) return JSON.stringify(stored);
+  const { tools, toolsMark: _, ...rest } = stored;
+  const json = JSON.stringify(tools);
+  return `${JSON.stringify({ ...rest, toolsMark: toolsMark(tools, json) }).slice(0, -1)}${TOOLS}${json}}`;
+}
+
+const lineOf = ([key, stored]: [string, unknown]): string => `${JSON.stringify(key)}:${entryText(stored)}`;
 
 /** The parts of a file, one after the other. */
 type Parts = readonly Buffer[];
@@ -156,32 +188,91 @@ function entriesFrom(bytes: Buffer, version: number): number | undefined {
   return isObject(first) && first.version === version ? from : undefined;
 }
 
-interface Line {
+interface Place {
   /** Where the line begins, and where the next one would. */
   from: number;
   to: number;
+}
+
+interface Line extends Place {
   key: string;
   stored: unknown;
 }
 
-/** The lines of servers: under a name, and under a name with the start of a hash. Throws if one is not JSON. */
-function linesOf(bytes: Buffer, begin: number, servers: readonly string[]): Line[] {
+/** The lines of servers: under a name, and under a name with the start of a hash. */
+function placesOf(bytes: Buffer, begin: number, servers: readonly string[]): Place[] {
   const starts = servers.map((server) => Buffer.from(JSON.stringify(server).slice(0, -1)).toString("latin1"));
   const longest = Math.max(0, ...starts.map(({ length }) => length)) + 2;
   const isTheirs = (start: string): boolean =>
     starts.some(
       (one) => start.startsWith(one) && (start[one.length] === "#" || start.startsWith('":', one.length)),
     );
-  const lines: Line[] = [];
+  const places: Place[] = [];
   const end = bytes.length - TAIL.length + 1;
   for (let from = begin, to = 0; from < end; from = to) {
     to = bytes.indexOf(LINE_END, from) + 1;
-    if (!isTheirs(bytes.toString("latin1", from, Math.min(from + longest, to)))) continue;
-    const text = bytes.toString("utf8", from, to - 1).replace(/,$/, "");
-    const [[key, stored] = ["", undefined]] = Object.entries(JSON.parse(`{${text}}`) as object);
-    lines.push({ from, to, key, stored });
+    if (isTheirs(bytes.toString("latin1", from, Math.min(from + longest, to)))) places.push({ from, to });
   }
-  return lines;
+  return places;
+}
+
+/** The key and the entry of a line, or of its start with what closes it. Throws if that is not JSON. */
+function parseLine(text: string): { key: string; stored: unknown } {
+  const [[key, stored] = ["", undefined]] = Object.entries(JSON.parse(`{${text}}`) as object);
+  return { key, stored };
+}
+
+/** Throws if a line is not JSON. */
+const linesOf = (bytes: Buffer, begin: number, servers: readonly string[]): Line[] =>
+  placesOf(bytes, begin, servers).map((place) => ({
+    ...place,
+    ...parseLine(bytes.toString("utf8", place.from, place.to - 1).replace(/,$/, "")),
+  }));
+
+const isMark = (value: unknown): value is ToolsMark =>
+  isObject(value) &&
+  Number.isSafeInteger(value.count) &&
+  typeof value.hash === "string" &&
+  typeof value.bytes === "string" &&
+  typeof value.wishes === "boolean";
+
+/** The entry of a line with its tools unread; undefined if the tools are not those that `entryText` wrote. */
+function readUnparsed(line: Buffer): { key: string; stored: unknown } | undefined {
+  const at = line.indexOf(TOOLS);
+  if (at === -1) return undefined;
+  const { key, stored } = parseLine(`${line.toString("utf8", 0, at)}}`);
+  const json = line.subarray(at + TOOLS.length, line.lastIndexOf("}"));
+  if (!isObject(stored) || !isMark(stored.toolsMark)) return undefined;
+  const { bytes, ...mark } = stored.toolsMark;
+  // A list without any readable tool is a broken entry.
+  if (bytes !== hash("sha256", json) || (mark.count === 0 && json.length > "[]".length)) return undefined;
+  return { key, stored: { ...stored, tools: new StoredTools(mark, json) } };
+}
+
+/**
+ * The entries of servers, whose tools stay JSON. Undefined if a line of theirs, or the file, must be parsed as a whole.
+ * `bytes`: nobody changes them afterwards.
+ */
+export async function unparsedSlots(bytes: Buffer, servers: readonly string[]): Promise<Slots | undefined> {
+  try {
+    const begin = entriesFrom(bytes, CACHE_VERSION);
+    if (begin === undefined) return undefined;
+    const slots: Slots = new Map();
+    const places = placesOf(bytes, begin, servers);
+    // The tools keep the memory of the whole file. A few of many lines are copied.
+    const isMost = places.reduce((sum, { from, to }) => sum + to - from, 0) * 2 > bytes.length;
+    for (const { from, to } of places) {
+      const read = bytes.subarray(from, to);
+      const line = readUnparsed(isMost ? read : Buffer.from(read));
+      if (!line) return undefined;
+      slots.set(line.key, line.stored);
+      // A line may hold thousands of tools, and this may be the thread that serves all servers.
+      await setImmediate();
+    }
+    return slots;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The file without the lines, and with the new ones at the end. */

@@ -23,13 +23,13 @@ import { PRIVATE_FILE } from "../../shared/files/read-regular.ts";
 import { FOLDER_KEY, hashDefinition, OAUTH_KEY } from "../../shared/json.ts";
 import type {
   CacheAnswer,
-  CacheEntry,
   CacheQuery,
+  KnownEntry,
   SlotChanges,
   StoreResult,
   StoreTask,
 } from "../../shared/tasks.ts";
-import { findEntry, readEntry } from "./entry.ts";
+import { findEntry, readEntry, type Slots } from "./entry.ts";
 import {
   type CacheAccess,
   type CacheBytes,
@@ -37,6 +37,7 @@ import {
   type NextFile,
   nextFile,
   readCacheBytes,
+  unparsedSlots,
 } from "./file.ts";
 
 /** What a task uses of the system; a test passes its own. */
@@ -60,9 +61,26 @@ const ATTEMPTS = 5;
 export async function readCache(query: CacheQuery, context: CacheContext = realWorld): Promise<CacheAnswer> {
   const cache = await loadCache(query.path, context);
   if (cache.state !== "usable") return { entries: {}, used: {}, problems: [cache.problem] };
-  const nowMs = context.now();
-  const found = Object.entries(query.definitions).flatMap(([server, definition]) => {
-    const hit = findEntry(cache.slots, server, hashesOf(definition), nowMs);
+  return answerFrom(cache.slots, query, context.now());
+}
+
+/**
+ * The task `readLines`: as `readCache`, and the tools stay JSON until somebody needs them. Undefined if the file must be
+ * parsed as a whole. Never throws.
+ */
+export async function readLines(
+  query: CacheQuery,
+  context: CacheContext = realWorld,
+): Promise<CacheAnswer | undefined> {
+  const read = await readCacheBytes(query.path, context);
+  if ("state" in read || !read.bytes) return undefined;
+  const slots = await unparsedSlots(read.bytes, Object.keys(query.definitions));
+  return slots && answerFrom(slots, query, context.now());
+}
+
+function answerFrom(slots: Slots, { definitions }: CacheQuery, nowMs: number): CacheAnswer {
+  const found = Object.entries(definitions).flatMap(([server, definition]) => {
+    const hit = findEntry(slots, server, hashesOf(definition), nowMs);
     return hit ? [{ server, ...hit }] : [];
   });
   return {
@@ -327,7 +345,7 @@ function readChanges(text: string, nowMs: number): SlotChanges | undefined {
   ) {
     return undefined;
   }
-  const entries = Object.entries(parsed.entries).map(([server, stored]): [string, CacheEntry | undefined] => {
+  const entries = Object.entries(parsed.entries).map(([server, stored]): [string, KnownEntry | undefined] => {
     const hash = isObject(stored) && typeof stored.configHash === "string" ? stored.configHash : "";
     return [server, hash === "" ? undefined : readEntry(stored, hash, nowMs)];
   });

@@ -27,7 +27,8 @@ import {
   writeFileAtomic,
 } from "../../shared/files/file-system.ts";
 import { readStart } from "../../shared/files/read-regular.ts";
-import type { KeepTask, PublishResult, PublishTask, StoredSnapshot } from "../../shared/tasks.ts";
+import { withoutTools } from "../../shared/listed.ts";
+import type { KeepTask, PublishResult, PublishTask, StoredSnapshot, StoredTask } from "../../shared/tasks.ts";
 import { makeSnapshot, type SnapshotLimits } from "./make.ts";
 
 /** Makes the snapshot, whether or not a stored one still holds. */
@@ -51,9 +52,9 @@ export function buildSnapshot(
  * file that makes snapshots.
  */
 export async function publishStored(
-  { servers, settings, stored }: PublishTask,
+  { servers, settings, stored }: StoredTask,
   codeUrl: string = import.meta.url,
-  source = fingerprintOf({ servers, settings }, codeUrl),
+  source = fingerprintOf({ servers: servers.map(withoutTools), settings }, codeUrl),
 ): Promise<PublishResult | undefined> {
   const bytes = await source;
   if (!bytes || !stored || !(await fingerprintMatches(stored, bytes))) return undefined;
@@ -62,7 +63,8 @@ export async function publishStored(
 
 /** The task: no snapshot in the answer if the stored one still holds. */
 export async function publish(task: PublishTask, codeUrl: string = import.meta.url): Promise<PublishResult> {
-  const source = fingerprintOf({ servers: task.servers, settings: task.settings }, codeUrl);
+  const { servers, settings } = task;
+  const source = fingerprintOf({ servers: servers.map(withoutTools), settings }, codeUrl);
   return (await publishStored(task, codeUrl, source)) ?? buildSnapshot(task, { source: await source });
 }
 

@@ -12,6 +12,7 @@ import type { Piscina } from "piscina";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { nodeFiles } from "../../shared/files/file-system.ts";
+import { withoutTools } from "../../shared/listed.ts";
 import type { Log } from "../../shared/log.ts";
 import { abortable } from "../../shared/pace/abort.ts";
 import { Recent } from "../../shared/pace/pace.ts";
@@ -58,6 +59,7 @@ async function isSmallFile(path: string): Promise<boolean> {
 
 const IS_SMALL: Readonly<Record<string, (task: never) => boolean | Promise<boolean>>> = {
   hashDefinitions: (definitions: Record<string, unknown>[]) => isLight(definitions),
+  readLines: () => true,
   readCache: ({ path }: CacheQuery) => isSmallFile(path),
   storeEntries: (task: StoreTask) => isLight(task) && isSmallFile(task.path),
   publishStored: (task: object) => isLight(task),
@@ -240,7 +242,9 @@ export function createCacheWorker(
   };
   /** Undefined if the snapshot has to be made, or only the thread can tell. */
   const publishStored = async (task: PublishTask): Promise<PublishResult | undefined> => {
-    const here = task.stored && (await findSmall<PublishResult | undefined>(file, "publishStored", task));
+    if (!task.stored) return undefined;
+    const stored = { ...task, servers: task.servers.map(withoutTools) };
+    const here = await findSmall<PublishResult | undefined>(file, "publishStored", stored);
     return here?.();
   };
 
@@ -264,7 +268,8 @@ export function createCacheWorker(
     hashDefinitions: (definitions) => attempt([], () => run<string[]>("hashDefinitions", definitions)),
     readCache: (query) =>
       attempt({ entries: {}, used: {} }, async () => {
-        const { problems, ...found } = await run<CacheAnswer>("readCache", query);
+        const lines = await findSmall<CacheAnswer | undefined>(file, "readLines", query);
+        const { problems, ...found } = (await lines?.()) ?? (await run<CacheAnswer>("readCache", query));
         logOnce(problems);
         return found;
       }),
@@ -292,8 +297,11 @@ export function createCacheWorker(
       if (needsThread === needs) needsThread = Promise.resolve(false);
       if (!result) return undefined;
       logOnce(result.problems);
-      const tools = task.servers.reduce((sum, server) => sum + server.tools.length, 0);
-      const done = `${tools} tools of ${task.servers.length} servers ${result.snapshot ? "indexed" : "as stored"}`;
+      // Without a new snapshot no tool was read.
+      const count = (): number => task.servers.reduce((sum, server) => sum + server.tools.length, 0);
+      const done = result.snapshot
+        ? `${count()} tools of ${task.servers.length} servers indexed`
+        : `the tools of ${task.servers.length} servers as stored`;
       log.write("info", done, `cache#${result.threadId}`);
       return result;
     },

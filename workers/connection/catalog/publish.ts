@@ -4,9 +4,11 @@
  * there is, or make the worker fail. Knows nothing of threads: a publication that fails answers undefined.
  */
 
+import { hash } from "node:crypto";
+import { basename } from "node:path";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { CatalogSettings, RemovedTools, SessionLimits } from "../../../src/shared/protocol/session.ts";
-import type { CachedPrompt } from "../../shared/listed.ts";
+import { type CachedPrompt, listMark, readList, withoutTools } from "../../shared/listed.ts";
 import type {
   CatalogServer,
   PromptCommand,
@@ -39,6 +41,7 @@ const commandsMade = new WeakMap<object, { prompts: object; commands: PromptComm
 /** The prompts and skills that become commands: the same list for the same lists, by which new ones are known. */
 function commandsOf(server: Server): PromptCommand[] {
   const prompts = server.definition.exposePrompts ? (server.prompts ?? noPrompts) : noPrompts;
+  if (!server.skills) return prompts;
   const skills = skillTools(server, server.tools ?? NO_TOOLS);
   if (skills.size === 0) return prompts;
   const before = commandsMade.get(skills);
@@ -51,11 +54,46 @@ function commandsOf(server: Server): PromptCommand[] {
   return commands;
 }
 
+/** The name holds a hash of the code that decides which tools are published (esbuild, `chunkNames`). */
+const CODE = basename(import.meta.url);
+
+/** Everything that the tools of a server are made of, as a hash. */
+function listedOf(
+  { held, resources, skills, definition }: Server,
+  { directTools }: Settings,
+  wished: ReadonlySet<string> | undefined,
+): string {
+  const { userRules, exposure, toolExposure, includeTools, excludeTools, searchKeywords } = definition;
+  const rules = { userRules, exposure, toolExposure, includeTools, excludeTools, searchKeywords };
+  const { exposeResources, skillPolicy, directTools: own } = definition;
+  const made = { resources: exposeResources && resources, skills, skillPolicy };
+  const all = [CODE, held && listMark(held).hash, rules, own, directTools, made, [...(wished ?? [])]];
+  return hash("sha256", JSON.stringify(all));
+}
+
+/** The tools as they are now, made when somebody reads them. */
+function laterTools(
+  { name, definition, held, resources, skills }: Server,
+  settings: Settings,
+  wished: ReadonlySet<string> | undefined,
+): () => PublishedTool[] {
+  let made: PublishedTool[] | undefined;
+  return () => {
+    made ??= exposedTools(
+      { name, definition, tools: held && readList(held), resources, skills },
+      settings,
+      wished,
+    );
+    return made;
+  };
+}
+
 function catalogServer(
   server: Server,
   settings: Settings,
   wished: ReadonlySet<string> | undefined,
 ): CatalogServer {
+  const tools = laterTools(server, settings, wished);
   const instructions = server.instructions?.trim().slice(0, INSTRUCTIONS_CHARS);
   const words = [server.definition.description, server.instructions].filter(Boolean);
   const description = firstLine(words[0]);
@@ -63,14 +101,17 @@ function catalogServer(
   return {
     name: server.name,
     project: server.definition.project,
-    toolsKnown: server.tools !== undefined,
+    toolsKnown: server.held !== undefined,
     ...(description ? { description } : {}),
     ...(words.length > 0 ? { about: words.join("\n").slice(0, ABOUT_CHARS) } : {}),
     ...(instructions ? { instructions } : {}),
     ...(commands.length > 0 ? { prompts: commands } : {}),
     ...(server.skills && server.definition.skillPolicy.use === "allow" ? { skillsRun: true as const } : {}),
     prefix: prefixOf(server, settings),
-    tools: exposedTools(server, settings, wished),
+    listed: listedOf(server, settings, wished),
+    get tools() {
+      return tools();
+    },
   };
 }
 
@@ -105,8 +146,13 @@ const sameMembers = (one: object, other: object): boolean => {
   );
 };
 
-const sameButTools = (one: CatalogServer, other: CatalogServer): boolean =>
-  sameMembers({ ...one, tools: undefined }, { ...other, tools: undefined });
+const sameButTools = (one: CatalogServer, other: CatalogServer): boolean => {
+  const none = { tools: undefined, listed: undefined };
+  return sameMembers({ ...withoutTools(one), ...none }, { ...withoutTools(other), ...none });
+};
+
+const sameList = ({ listed }: CatalogServer, other: CatalogServer): boolean =>
+  listed !== undefined && listed === other.listed;
 
 /** Members of `before` that `after` lacks. Undefined if `after` has others, or has them in another order. */
 function missingIn<T>(
@@ -134,8 +180,11 @@ export function removedSince(before: PublishTask, after: PublishTask): RemovedTo
   for (const server of before.servers) {
     const current = now.get(server.name);
     if (!current) continue;
-    const gone = missingIn<PublishedTool>(server.tools, current.tools, sameMembers);
-    if (!gone || !sameButTools(server, current)) return undefined;
+    if (!sameButTools(server, current)) return undefined;
+    const gone = sameList(server, current)
+      ? []
+      : missingIn<PublishedTool>(server.tools, current.tools, sameMembers);
+    if (!gone) return undefined;
     for (const { name } of gone) tools.push({ server: server.name, tool: name });
   }
   return { servers: servers.map(({ name }) => name), tools };
@@ -172,13 +221,19 @@ export const publishTimes = ({
   finishMs: LIMITS.publishFinishMs,
 });
 
+const withNoTools = (server: CatalogServer): CatalogServer => ({
+  ...withoutTools(server),
+  ...(server.listed === undefined ? {} : { listed: "" }),
+  tools: [],
+});
+
 /** The same task, in which the named servers have no tools. */
 export const withoutToolsOf = (task: PublishTask, names: ReadonlySet<string>): PublishTask =>
   names.size === 0
     ? task
     : {
         ...task,
-        servers: task.servers.map((server) => (names.has(server.name) ? { ...server, tools: [] } : server)),
+        servers: task.servers.map((server) => (names.has(server.name) ? withNoTools(server) : server)),
       };
 
 /** Names of the largest servers that together have at least half of all tools. */

@@ -7,7 +7,15 @@ import { localSpellingsOf } from "../../../src/shared/naming.ts";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { keepSame } from "../../shared/json.ts";
-import type { CachedPrompt, CachedResources, CachedTool } from "../../shared/listed.ts";
+import {
+  type CachedPrompt,
+  type CachedResources,
+  type CachedTool,
+  listMark,
+  readList,
+  StoredTools,
+  type ToolList,
+} from "../../shared/listed.ts";
 import { abortable, during, settledWithin } from "../../shared/pace/abort.ts";
 import { type CachedSkill, contentOf } from "../../shared/skills.ts";
 import type { StoredProtocol } from "../../shared/tasks.ts";
@@ -23,7 +31,7 @@ import type { ServerLog } from "./log.ts";
 
 /** What a cache entry says of a server. */
 export interface KnownTools {
-  tools: CachedTool[];
+  tools: ToolList;
   instructions?: string | undefined;
   resources?: CachedResources | undefined;
   prompts?: CachedPrompt[] | undefined;
@@ -32,8 +40,8 @@ export interface KnownTools {
 }
 
 export abstract class ServerLists {
-  /** Undefined until a list came from the server or the cache. The same list stays the same object. */
-  tools: CachedTool[] | undefined;
+  /** The tools, which may not have been read yet. Undefined until a list came from the server or the cache. */
+  held: ToolList | undefined;
   instructions: string | undefined;
   /** Undefined until they are known. Shown as tools if the definition says so. */
   resources: CachedResources | undefined;
@@ -61,11 +69,29 @@ export abstract class ServerLists {
   /** A list arrived after nobody waited for it any longer. */
   protected abstract onLateList(): void;
 
+  /** Undefined until a list came from the server or the cache. The same list stays the same object. */
+  get tools(): CachedTool[] | undefined {
+    return this.held && readList(this.held);
+  }
+
+  /** Counted without reading them. */
+  get toolCount(): number {
+    return this.held ? listMark(this.held).count : 0;
+  }
+
+  /** The server listed its tools. Those that are known and the same need not be read. */
+  #take(listed: CachedTool[]): void {
+    const { held } = this;
+    if (held instanceof StoredTools && held.mark.hash === listMark(listed).hash) return;
+    const same = keepSame(this.tools, listed);
+    if (same !== this.tools) this.held = same;
+  }
+
   /** `isUrgent`: a call waits, which need not ask the server first. */
   protected remembered(isUrgent: boolean): RememberedServer | undefined {
-    const { protocol, tools, instructions } = this;
-    if (!this.hasOwnLists || !tools || protocol?.version !== MODERN_VERSION) return undefined;
-    return { protocol, tools, instructions, isTrusted: isUrgent && this.#isTrusted };
+    const { protocol, held, instructions } = this;
+    if (!this.hasOwnLists || !held || protocol?.version !== MODERN_VERSION) return undefined;
+    return { protocol, tools: readList(held), instructions, isTrusted: isUrgent && this.#isTrusted };
   }
 
   /** What is remembered did not hold for a request. `isWrong`: the server is of another era. */
@@ -75,20 +101,20 @@ export abstract class ServerLists {
   }
 
   protected restoreLists(known: KnownTools): void {
-    this.inherit(known);
+    this.inherit({ ...known, held: known.tools });
     this.protocol = known.protocol;
     this.hasOwnLists = true;
   }
 
   /** Shows the lists of the server that this one replaces, until this one has listed its own. */
   inherit({
-    tools,
+    held,
     instructions,
     resources,
     prompts,
     skills,
-  }: Omit<KnownTools, "tools"> & Pick<ServerLists, "tools">): void {
-    this.tools = tools;
+  }: Omit<KnownTools, "tools"> & Pick<ServerLists, "held">): void {
+    this.held = held;
     this.instructions = instructions;
     this.resources = resources;
     this.prompts = prompts;
@@ -98,7 +124,7 @@ export abstract class ServerLists {
   /** Lists everything over a new connection. Throws what listing the tools throws, or the signal's reason. */
   protected async list(connection: Connection, signal: AbortSignal): Promise<void> {
     const beside = this.#listBeside(connection);
-    this.tools = keepSame(this.tools, await connection.listTools(signal));
+    this.#take(await connection.listTools(signal));
     await beside;
     this.hasOwnLists = true;
     this.#isTrusted = true;
@@ -116,7 +142,7 @@ export abstract class ServerLists {
     const tools = await during(this.lifetime.signal, (signal) => connection.listTools(signal));
     await beside;
     if (!this.isHeld(connection)) return false;
-    this.tools = keepSame(this.tools, tools);
+    this.#take(tools);
     this.protocol = connection.memory();
     return true;
   }

@@ -526,7 +526,7 @@ export class Server extends ServerLists {
   #connectedLine({ transport, pid, protocol }: Connection, tookMs: number): string {
     const via = `${transport}${pid === undefined ? "" : `, pid ${pid}`}`;
     const spoken = protocol.version === "" ? "" : `, MCP ${protocol.version}`;
-    return `${this.name} connected over ${via} in ${tookMs} ms, ${this.tools?.length ?? 0} tools${spoken}`;
+    return `${this.name} connected over ${via} in ${tookMs} ms, ${this.toolCount} tools${spoken}`;
   }
 
   /** A connection is open, or the definition that says how to watch it has changed. */

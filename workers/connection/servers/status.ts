@@ -1,19 +1,18 @@
 /** What there is to say of a server: its status, and the errors for a server, or a tool of it, that is unavailable. Pure. */
 
+import { SKILL_BY_ADDRESS } from "../../../src/shared/naming.ts";
 import { ThreadsError, toWireError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { ServerStatus, SignInStatus } from "../../../src/shared/protocol/session.ts";
 import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import { advice, commandFor, withName } from "../../shared/commands.ts";
-import type { CachedTool } from "../../shared/listed.ts";
-import { wantsDeclared } from "../../shared/signs.ts";
+import { type CachedTool, listMark } from "../../shared/listed.ts";
 import { type ServerDefinition, transportOf } from "../config/entry/definition.ts";
 import { mayBeDirect } from "../config/entry/exposure.ts";
 import { sandboxOf } from "../config/entry/sandbox.ts";
 import type { Settings } from "../config/entry/settings.ts";
 import type { Connection } from "../mcp/connection.ts";
-import { skillTools } from "../skills/tools.ts";
-import { allTools, NO_TOOLS } from "../tools/listed.ts";
+import { madeTools } from "../tools/listed.ts";
 import type { ServerLists } from "./lists.ts";
 import { backoffMs, type ServerEffect, type ServerPhase } from "./state.ts";
 
@@ -30,14 +29,16 @@ interface StatusFacts {
 
 /** A server's state as `/mcp` and main show it. */
 export function serverStatus(
-  server: Pick<ServerLists, "definition" | "tools" | "resources" | "skills">,
+  server: Pick<ServerLists, "definition" | "held" | "tools" | "resources" | "skills">,
   { phase, waits, connection, settings, reconnectMs, signIn }: StatusFacts,
 ): ServerStatus {
-  const { definition, tools } = server;
+  const { definition, held } = server;
   const { name, lifecycle, file, description } = definition;
-  const toolCount = tools?.length ?? 0;
-  const loaders = [...skillTools(server, tools ?? NO_TOOLS).values()];
-  const skillCount = loaders.filter(({ skill }) => skill !== undefined).length;
+  const { count: toolCount, wishes } = held ? listMark(held) : { count: 0, wishes: false };
+  const made = madeTools(server);
+  const skillCount = made.filter(
+    ({ kind, tool }) => kind === "skill" && tool.name !== SKILL_BY_ADDRESS,
+  ).length;
   const error = statusError(definition, phase, reconnectMs);
   const sharing = connection?.sharing?.();
   return {
@@ -48,10 +49,10 @@ export function serverStatus(
     source: file,
     ...(description === undefined ? {} : { description }),
     toolCount,
-    resourceCount: allTools(server).length - toolCount - loaders.length,
+    resourceCount: made.filter(({ kind }) => kind === "resource").length,
     ...(skillCount === 0 ? {} : { skillCount }),
-    toolsKnown: tools !== undefined,
-    direct: mayBeDirect(definition, settings.directTools) || tools?.some(wantsDeclared) === true,
+    toolsKnown: held !== undefined,
+    direct: mayBeDirect(definition, settings.directTools) || wishes,
     ...(connection?.protocol.version ? { protocol: connection.protocol.version } : {}),
     ...(error ? { error: toWireError(error) } : {}),
     ...(waits === undefined ? {} : { waits: oneLine(waits, LIMITS.waitsChars) }),

@@ -19,7 +19,7 @@ import {
 import type { Log } from "../../shared/log.ts";
 import { abortable } from "../../shared/pace/abort.ts";
 import { normalizeSkills } from "../../shared/skills.ts";
-import type { CacheEntry, CacheQuery } from "../../shared/tasks.ts";
+import type { CacheQuery, KnownEntry } from "../../shared/tasks.ts";
 import type { CacheWorker } from "../catalog/cache-worker.ts";
 import type { CatalogPublisher } from "../catalog/catalog.ts";
 import type { DefinitionHashes } from "../catalog/kept.ts";
@@ -111,7 +111,7 @@ async function isShown(change: Plan, { supervisor, catalog, signal }: EffectNoti
 
 /** Name -> number of tools, for the servers whose tools are known. */
 const toolCounts = (servers: Supervisor["servers"]): Map<string, number> =>
-  new Map(servers.flatMap(({ name, tools }) => (tools ? [[name, tools.length] as const] : [])));
+  new Map(servers.flatMap(({ name, held, toolCount }) => (held ? [[name, toolCount] as const] : [])));
 
 interface PlanCarrierOptions {
   cwd: string;
@@ -258,7 +258,7 @@ const knownTools = ({
   prompts,
   skills,
   protocol,
-}: CacheEntry): KnownTools => ({
+}: KnownEntry): KnownTools => ({
   tools,
   protocol,
   instructions,

@@ -171,7 +171,7 @@ export function createSignInRequests(
   const connect = async (name: string): Promise<number | undefined> => {
     await supervisor().reconnect(name);
     const server = supervisor().servers.find((one) => one.name === name);
-    return server?.phase === "connected" ? (server.tools?.length ?? 0) : undefined;
+    return server?.phase === "connected" ? server.toolCount : undefined;
   };
 
   /** The other servers in this phase that stand on the same sign-in at the company, which has begun or ended for all. */

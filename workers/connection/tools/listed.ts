@@ -13,8 +13,10 @@ import {
   type CachedResources,
   type CachedTemplate,
   type CachedTool,
+  listMark,
   normalizeResources,
   normalizeTemplates,
+  type ToolList,
 } from "../../shared/listed.ts";
 import { isAppOnly, isPage, wantsDeclared } from "../../shared/signs.ts";
 import type { CachedSkill } from "../../shared/skills.ts";
@@ -136,9 +138,11 @@ export const NO_TOOLS: CachedTool[] = [];
 
 type MadeKind = NonNullable<PublishedTool["kind"]>;
 
-/** The tools that are made of a server's resources and skills, each with its kind. */
-function madeTools(server: KnownLists): { tool: CachedTool; kind: MadeKind }[] {
-  const { definition, tools = NO_TOOLS, resources, skills } = server;
+/** The tools that are made of a server's resources and skills, each with its kind. Without any, no tool is read. */
+export function madeTools(server: KnownLists): { tool: CachedTool; kind: MadeKind }[] {
+  const { definition, resources, skills } = server;
+  if (!skills && !resources?.resources.length && !resources?.templates.length) return [];
+  const { tools = NO_TOOLS } = server;
   const readers = definition.exposeResources ? resourceTools(resources, tools) : NO_READERS;
   return [
     ...[...readers]
@@ -208,6 +212,7 @@ export function mergeListed(
 interface ToolServer {
   name: string;
   definition: ServerDefinition;
+  held: ToolList | undefined;
   /** Undefined until a list came from the server or the cache. */
   tools: CachedTool[] | undefined;
   resources: CachedResources | undefined;
@@ -217,7 +222,7 @@ interface ToolServer {
   redact: Redactor;
 }
 
-export const prefixOf = (server: ToolServer, settings: Settings): ToolPrefix =>
+export const prefixOf = (server: Pick<ToolServer, "definition">, settings: Settings): ToolPrefix =>
   server.definition.toolPrefix ?? settings.toolPrefix;
 
 /** Names, descriptions and schemas of all tools that are declared because their servers wish so: about 5,000 tokens. */
@@ -241,8 +246,8 @@ export function grantedWishes(
   const granted = new Map<string, ReadonlySet<string>>();
   let left = WISHED_CHARS;
   for (const server of servers) {
-    const { definition } = server;
-    if (!definition.enabled) continue;
+    const { definition, held } = server;
+    if (!definition.enabled || !held || !listMark(held).wishes) continue;
     const prefix = prefixOf(server, settings);
     const tools = new Set<string>();
     for (const tool of server.tools ?? []) {
@@ -265,7 +270,7 @@ export function grantedWishes(
  * marked. `wished`: those of `grantedWishes`.
  */
 export function exposedTools(
-  server: ToolServer,
+  server: Omit<ToolServer, "held" | "excludes" | "redact">,
   settings: Settings,
   wished?: ReadonlySet<string>,
 ): PublishedTool[] {

@@ -5,7 +5,8 @@ import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { catalogFrom } from "../../../../src/catalog/catalog.ts";
 import { readCatalog, snapshotPath } from "../../../../src/catalog/store.ts";
-import { readCache } from "../../../../workers/cache/metadata/metadata.ts";
+import { readCache, readLines } from "../../../../workers/cache/metadata/metadata.ts";
+import { readList } from "../../../../workers/shared/listed.ts";
 import { repeats } from "../../../support/long.ts";
 import { createRandom } from "../../random.ts";
 import { tempFolder } from "../../temp-folder.ts";
@@ -14,6 +15,7 @@ import {
   checkStore,
   DEFINITION,
   inMemory,
+  ownCache,
   SERVERS,
   SNAPSHOT_TOOLS,
   sameSnapshot,
@@ -43,6 +45,30 @@ describe(`seed ${SEED}`, () => {
       counts.problems += answer.problems.length;
     }
     // Each kind must occur, or the fuzzer proves nothing.
+    for (const count of Object.values(counts)) expect(count).toBeGreaterThan(FILES / 10);
+  });
+
+  test(`${FILES} files of our own layout, spoiled -> what is found without parsing is what was written`, async () => {
+    const random = createRandom(SEED + 3);
+    const definitions = Object.fromEntries(SERVERS.map((name) => [name, DEFINITION]));
+    const whole = ownCache();
+    const ask = (bytes: Buffer) =>
+      readLines({ path: "/x", definitions }, context({ files: inMemory(bytes) }));
+    const written = (await ask(whole))?.entries ?? {};
+    expect(Object.keys(written)).toEqual(SERVERS);
+    const counts = { unread: 0, hits: 0 };
+    for (let i = 0; i < FILES; i++) {
+      const answer = await ask(spoil(whole, random));
+      if (!answer) {
+        counts.unread++;
+        continue;
+      }
+      checkAnswer(answer);
+      for (const [name, { tools }] of Object.entries(answer.entries)) {
+        counts.hits++;
+        expect(readList(tools), `file ${i}`).toEqual(readList(written[name]?.tools ?? []));
+      }
+    }
     for (const count of Object.values(counts)) expect(count).toBeGreaterThan(FILES / 10);
   });
 

@@ -3,10 +3,12 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { expect } from "vitest";
 import { DEFAULT_CATALOG_SETTINGS } from "../../../../src/shared/protocol/session.ts";
+import { formatLines } from "../../../../workers/cache/metadata/file.ts";
 import { storeEntries } from "../../../../workers/cache/metadata/metadata.ts";
 import { makeSnapshot } from "../../../../workers/cache/snapshot/make.ts";
 import { type FileSystem, nodeFiles } from "../../../../workers/shared/files/file-system.ts";
 import { hashDefinition } from "../../../../workers/shared/json.ts";
+import { readList } from "../../../../workers/shared/listed.ts";
 import type { CacheAnswer } from "../../../../workers/shared/tasks.ts";
 import type { createRandom } from "../../random.ts";
 import { context, entry } from "./support.ts";
@@ -63,6 +65,13 @@ export function spoiledCache(random: Random): Buffer {
   return kind === 3 ? spoil(text, random) : text;
 }
 
+/** A cache as this package writes it. */
+export function ownCache(): Buffer {
+  const tools = [{ name: "t", title: "T", description: "ü", inputSchema: { type: "object" } }, { name: "u" }];
+  const slots = new Map(SERVERS.map((name) => [name, { ...entry(HASH, { tools }), foreign: [1] }]));
+  return Buffer.concat(formatLines({ version: 1 }, slots));
+}
+
 export const inMemory = (bytes: Buffer): FileSystem => ({
   ...nodeFiles,
   find: async (path) => ({
@@ -79,7 +88,7 @@ export function checkAnswer({ entries, problems }: CacheAnswer): void {
   for (const found of Object.values(entries)) {
     expect(found.configHash).toBe(HASH);
     expect(Number.isFinite(found.cachedAt)).toBe(true);
-    for (const tool of found.tools) {
+    for (const tool of readList(found.tools)) {
       expect(tool.name).toMatch(/./);
       for (const text of [tool.title, tool.description])
         expect(["string", "undefined"]).toContain(typeof text);

@@ -16,6 +16,10 @@ export const entry = (configHash: string, rest: Partial<CacheEntry> = {}): Cache
   ...rest,
 });
 
+/** The JSON of a cache file without what it says of each list of tools, which is a matter of the layout alone. */
+export const withoutMarks = (text: string): unknown =>
+  JSON.parse(text, (key, value: unknown) => (key === "toolsMark" ? undefined : value));
+
 /** Short times, so that a lock is taken from a dead holder without seconds of waiting. */
 export const context = (rest: Partial<CacheContext> = {}): CacheContext => ({
   files: nodeFiles,

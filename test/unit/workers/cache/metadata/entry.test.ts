@@ -11,10 +11,10 @@ import {
 import { changeLines, formatLines } from "../../../../../workers/cache/metadata/file.ts";
 import { adapterHash, hashesOf } from "../../../../../workers/cache/metadata/metadata.ts";
 import { hashDefinition } from "../../../../../workers/shared/json.ts";
-import type { CacheEntry, SlotChanges } from "../../../../../workers/shared/tasks.ts";
+import type { CacheEntry, KnownEntry, SlotChanges } from "../../../../../workers/shared/tasks.ts";
 import { amount } from "../../../../support/long.ts";
 import { createRandom } from "../../../random.ts";
-import { DAY, entry, MINUTE, NOW } from "../support.ts";
+import { DAY, entry, MINUTE, NOW, withoutMarks } from "../support.ts";
 
 const ENVIRONMENT = { TOKEN: "secret", NEST: "$env:TOKEN" };
 
@@ -67,7 +67,7 @@ const changesOf = (entries: Record<string, CacheEntry>): SlotChanges => ({ entri
 /** Of a map, since an object has a prototype and an order of its own. */
 const sorted = (slots: Slots): [string, unknown][] => [...slots].sort(([a], [b]) => (a < b ? -1 : 1));
 const slotsIn = (bytes: Buffer): Slots =>
-  new Map(Object.entries((JSON.parse(bytes.toString()) as { servers: object }).servers));
+  new Map(Object.entries((withoutMarks(bytes.toString()) as { servers: object }).servers));
 const whole = (parts: readonly Buffer[] | undefined): Buffer => Buffer.concat(parts ?? []);
 const change = (bytes: Buffer, changes: SlotChanges): readonly Buffer[] | undefined =>
   changeLines(bytes, 1, [changes], NOW);
@@ -407,7 +407,7 @@ describe("what a server said of the protocol", () => {
 
 describe("signs of tools", () => {
   const hidden = { name: "t", _meta: { ui: { visibility: ["app"] as ["app"] } } };
-  const found = (stored: unknown): CacheEntry | undefined =>
+  const found = (stored: unknown): KnownEntry | undefined =>
     findEntry(new Map([["s", stored]]), "s", ["h"], NOW)?.entry;
 
   test("an entry that is written -> signs as servers write them, and pi-mcp-adapter's field", () => {

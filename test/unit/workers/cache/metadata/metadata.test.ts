@@ -4,11 +4,12 @@ import { chmod, lstat, mkdir, readdir, readFile, stat, symlink, utimes, writeFil
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it, test } from "vitest";
-import { readCache, storeEntries } from "../../../../../workers/cache/metadata/metadata.ts";
+import { readCache, readLines, storeEntries } from "../../../../../workers/cache/metadata/metadata.ts";
 import { hashDefinition } from "../../../../../workers/shared/json.ts";
+import { listMark, readList, StoredTools } from "../../../../../workers/shared/listed.ts";
 import type { CacheEntry, StoreResult } from "../../../../../workers/shared/tasks.ts";
 import { tempFolder } from "../../../temp-folder.ts";
-import { context, DAY, entry, NOW } from "../support.ts";
+import { context, DAY, entry, NOW, withoutMarks } from "../support.ts";
 
 const PATIENT = { waitMs: 30_000, beatMs: 1_000, silentMs: 20_000 };
 
@@ -31,7 +32,7 @@ const store = (
 ): Promise<StoreResult> => storeEntries({ path, entries, used }, context());
 
 const json = async (path: string): Promise<Record<string, unknown>> =>
-  JSON.parse(await readFile(path, "utf8")) as Record<string, unknown>;
+  withoutMarks(await readFile(path, "utf8")) as Record<string, unknown>;
 
 const namesBeside = async (path: string): Promise<string[]> => (await readdir(join(path, ".."))).sort();
 
@@ -113,6 +114,76 @@ describe("readCache", () => {
       expect((await read(path, [name])).entries[name]).toEqual(entry(HASH));
     },
   );
+});
+
+describe("readLines", () => {
+  const alwaysLoad = { "anthropic/alwaysLoad": true } as const;
+  const tools = [
+    { name: "t", description: 'ü,"tools":[' },
+    { name: "u", _meta: alwaysLoad },
+  ];
+  const lines = (path: string, names: string[] = ["a"]): ReturnType<typeof readLines> =>
+    readLines({ path, definitions: Object.fromEntries(names.map((name) => [name, DEFINITION])) }, context());
+  /** A file of two servers. */
+  async function written(): Promise<string> {
+    const path = join(await tempFolder(), "mcp-cache.json");
+    await store(path, { a: entry(HASH, { tools, prompts: [{ tools: [1] }] }), b: entry(HASH) });
+    return path;
+  }
+  const spoiled = async (change: (text: string) => string): Promise<string> => {
+    const path = await written();
+    await writeFile(path, change(await readFile(path, "utf8")));
+    return path;
+  };
+
+  test("entries that this package wrote -> those of readCache, their tools not read yet", async () => {
+    const path = await written();
+    const [found, parsed] = [await lines(path, ["a", "b", "missing"]), await read(path, ["a", "b"])];
+    expect(Object.keys(found?.entries ?? {})).toEqual(["a", "b"]);
+    const list = found?.entries.a?.tools;
+    expect(list).toBeInstanceOf(StoredTools);
+    expect(list).toMatchObject({ mark: { count: 2, wishes: true } });
+    expect(readList(list ?? [])).toEqual(tools);
+    expect(readList(list ?? [])).toBe(readList(list ?? []));
+    expect({ ...found?.entries.a, tools }).toEqual(parsed.entries.a);
+  });
+
+  test.each<[string, (text: string) => string]>([
+    ["a tool that somebody changed", (text) => text.replace('"name":"u"', '"name":"v"')],
+    ["no mark", (text) => text.replace("toolsMark", "toolsmark")],
+    ["the mark of another list", (text) => text.replace(/"bytes":"./, '"bytes":"x')],
+    ["tools that do not stand last", (text) => text.replace(/}(,\n)/, ',"x":1}$1')],
+    ["no readable tool", (text) => text.replace(/"count":2/, '"count":0')],
+    ["another layout", (text) => JSON.stringify(JSON.parse(text))],
+    ["half a file", (text) => text.slice(0, -40)],
+    ["another version", (text) => text.replace('"version":1', '"version":2')],
+  ])("%s -> the file must be parsed as a whole", async (_name, change) => {
+    expect(await lines(await spoiled(change))).toBeUndefined();
+  });
+
+  test("fields that others added, and what they are told of pages -> the mark of the list alone", async () => {
+    const path = await written();
+    const page = { name: "t", _meta: { ui: { visibility: ["app"] as ["app"] } } };
+    await store(path, { a: entry(HASH, { tools: [page], signs: true }) });
+    const list = (await lines(path))?.entries.a?.tools;
+    expect(list).toMatchObject({ mark: listMark([page]) });
+    expect(readList(list ?? [])).toEqual([page]);
+  });
+
+  test("a broken line of another server -> costs this one nothing", async () => {
+    const path = await spoiled((text) => text.replace('"b":{', '"b":{{'));
+    expect(Object.keys((await lines(path))?.entries ?? {})).toEqual(["a"]);
+    expect(await lines(path, ["a", "b"])).toBeUndefined();
+  });
+
+  test("an entry of another definition, or too old -> not found; no file -> readCache tells", async () => {
+    const path = await written();
+    const definitions = { a: { command: "other" } };
+    expect(await readLines({ path, definitions }, context())).toMatchObject({ entries: {} });
+    const later = context({ now: () => NOW + 8 * DAY });
+    expect(await readLines({ path, definitions: { a: DEFINITION } }, later)).toMatchObject({ entries: {} });
+    expect(await lines(`${path}.none`)).toBeUndefined();
+  });
 });
 
 describe("storeEntries", () => {

@@ -447,6 +447,35 @@ describe("publish", () => {
     expect(await publishStored(task([ECHO], { stored: known }), place.codeUrl)).toEqual(result);
   });
 
+  test("servers that say what they list -> that counts, and no tool is read", async () => {
+    const place = await packed();
+    const listing = (listed: string, tools: () => PublishTask["servers"][0]["tools"]): PublishTask => ({
+      servers: [
+        {
+          ...task([ECHO]).servers[0],
+          listed,
+          get tools() {
+            return tools();
+          },
+        } as CatalogServer,
+      ],
+      settings: DEFAULT_CATALOG_SETTINGS,
+    });
+    const made = await publish(
+      listing("one", () => exposed([ECHO])),
+      place.codeUrl,
+    );
+    await writeFile(place.path, made.snapshot ?? "");
+    const stored = { path: place.path, checksum: made.checksum };
+    const unread = (): never => {
+      throw new Error("a tool is read");
+    };
+    const asked = { ...listing("one", unread), stored };
+    expect(await publishStored(asked, place.codeUrl)).toMatchObject({ checksum: made.checksum });
+    expect(await publish(asked, place.codeUrl)).not.toHaveProperty("snapshot");
+    expect(await publishStored({ ...listing("two", unread), stored }, place.codeUrl)).toBeUndefined();
+  });
+
   it.each<[string, (known: StoredSnapshot, codeUrl: string) => Promise<[PublishTask, string]>]>([
     ["another tool", async (known, url) => [task([{ ...ECHO, name: "other" }], { stored: known }), url]],
     [

@@ -19,7 +19,13 @@ const NO_FILES: readonly string[] = [];
 /** A server with only those members that the catalog reads. */
 function server(name: string, entry: object = {}, tools: CachedTool[] = [{ name: "t" }]): Server {
   const { definition } = parseEntry(name, { command: "c", ...entry }, { file: "/m.json", origin: "user" });
-  return { name, tools, instructions: "Use it.", definition } as unknown as Server;
+  const lists = {
+    tools,
+    get held() {
+      return this.tools;
+    },
+  };
+  return Object.assign(lists, { name, instructions: "Use it.", definition }) as unknown as Server;
 }
 
 interface SetupOptions {

@@ -11,6 +11,7 @@ import {
   PublishLoop,
   publishApart,
   removedSince,
+  withoutToolsOf,
 } from "../../../../../workers/connection/catalog/publish.ts";
 import type {
   CatalogServer,
@@ -75,6 +76,41 @@ describe("removedSince", () => {
   test("another setting -> not only removals", () => {
     expect(since([a, b, c], { ...DEFAULT_CATALOG_SETTINGS, proxyTool: true })).toBeUndefined();
     expect(since([b], { ...DEFAULT_CATALOG_SETTINGS, search: "weighted" })).toBeUndefined();
+  });
+});
+
+describe("servers that say what they list", () => {
+  const listing = (name: string, listed: string, tools?: PublishedTool[]): CatalogServer =>
+    Object.defineProperty(server(name, [], { listed }), "tools", {
+      enumerable: true,
+      get: () => {
+        if (!tools) throw new Error("a tool is read");
+        return tools;
+      },
+    });
+  const between = (one: CatalogServer[], other: CatalogServer[]) =>
+    removedSince(
+      { servers: one, settings: DEFAULT_CATALOG_SETTINGS },
+      { servers: other, settings: DEFAULT_CATALOG_SETTINGS },
+    );
+
+  test("the same lists -> nothing is removed, and no tool is read", () => {
+    const same = between([listing("a", "1"), listing("b", "2")], [listing("a", "1"), listing("b", "2")]);
+    expect(same && isNothing(same)).toBe(true);
+    expect(between([listing("a", "1"), listing("b", "2")], [listing("b", "2")])?.servers).toEqual(["a"]);
+  });
+
+  test("another list -> its tools tell", () => {
+    const removed = between([listing("a", "1", [read, write])], [listing("a", "2", [write])]);
+    expect(removed?.tools).toEqual([{ server: "a", tool: "read" }]);
+    expect(between([listing("a", "1", [read])], [listing("a", "2", [write])])).toBeUndefined();
+  });
+
+  test("without the tools of some -> another list for those, the others unread", () => {
+    const task = { servers: [listing("a", "1"), listing("b", "2")], settings: DEFAULT_CATALOG_SETTINGS };
+    const [one, other] = withoutToolsOf(task, new Set(["b"])).servers;
+    expect(one).toBe(task.servers[0]);
+    expect(other).toMatchObject({ name: "b", listed: "", tools: [] });
   });
 });
 

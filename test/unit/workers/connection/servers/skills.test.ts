@@ -51,7 +51,7 @@ test("a list that fails -> an empty one, so that an address still loads; the one
   expect(at.server.skills).toEqual([]);
   expect(at.server.skillTool("skill_by_address")).toBeDefined();
   const before = setup();
-  before.server.inherit({ tools: [], skills: [skill()] });
+  before.server.inherit({ held: [], skills: [skill()] });
   await before.connected(listing([], { listSkills: async () => undefined }));
   expect(namesOf(before)).toEqual(["pdf"]);
 });
@@ -71,7 +71,7 @@ test("a list that never comes -> the tools come all the same; a late one is told
 describe("what is held of a skill", () => {
   test("as long as the server said -> fresh; from the cache -> stale; told since -> that", async () => {
     const at = setup();
-    at.server.inherit({ tools: [], skills: [skill()] });
+    at.server.inherit({ held: [], skills: [skill()] });
     expect(at.server.heldSkill(skill().uri)).toEqual({ skill: skill(), isStale: true });
     await at.connected(listing([skill()]));
     expect(at.server.heldSkill(skill().uri)).toEqual({ skill: skill(), isStale: false });

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { ThreadsError } from "../../../../../src/shared/protocol/errors.ts";
 import { IdleClock } from "../../../../../workers/connection/servers/idle-clock.ts";
+import { listMark, StoredTools } from "../../../../../workers/shared/listed.ts";
 import { settle, setup } from "./support.ts";
 
 describe("status", () => {
@@ -39,6 +40,21 @@ describe("status", () => {
     const resources = { resources: [{ name: "note", uri: "x://note" }], templates: [] };
     server.restore({ tools: [{ name: "t" }], resources });
     expect(server.status()).toMatchObject({ toolCount: 1, resourceCount });
+  });
+
+  test("tools of the cache -> counted without being read; the same list from the server -> still not read", async () => {
+    const json = JSON.stringify([{ name: "work", inputSchema: { type: "object" } }, { name: "t" }]);
+    const held = new StoredTools(listMark(JSON.parse(json)), Buffer.from("not read"));
+    const { server, connected } = setup();
+    server.restore({ tools: held, resources: { resources: [], templates: [] } });
+    expect(server.status()).toMatchObject({
+      toolCount: 2,
+      resourceCount: 0,
+      toolsKnown: true,
+      direct: false,
+    });
+    await connected({ listTools: async () => JSON.parse(json) });
+    expect(server.held).toBe(held);
   });
 
   test("an error of the phase -> in the status", async () => {

@@ -152,17 +152,21 @@ test("other templates each time -> noted up to the limit", () => {
   expect(notesOf(...lists)).toHaveLength(20);
 });
 
-type ToolServer = Parameters<typeof exposedTools>[0];
+type ToolServer = Parameters<typeof grantedWishes>[0][number];
 
-const server = (name: string, tools: readonly unknown[], entry: object = {}): ToolServer => ({
-  name,
-  definition: definitionOf(name, entry),
-  tools: normalizeTools(tools),
-  resources: undefined,
-  skills: undefined,
-  excludes: () => false,
-  redact: (text) => text,
-});
+const server = (name: string, raw: readonly unknown[], entry: object = {}): ToolServer => {
+  const tools = normalizeTools(raw);
+  return {
+    name,
+    definition: definitionOf(name, entry),
+    held: tools,
+    tools,
+    resources: undefined,
+    skills: undefined,
+    excludes: () => false,
+    redact: (text) => text,
+  };
+};
 const exposed = (one: ToolServer, settings: Settings, wished?: ReadonlySet<string>): [string, boolean][] =>
   exposedTools(one, settings, wished).map(({ name, direct }) => [name, direct]);
 
