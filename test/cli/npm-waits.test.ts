@@ -47,11 +47,11 @@ test("a registry that never answers: call, tools, doctor -> --timeout decides, a
     ["tools", "mem"],
     ["doctor", "mem"],
   ];
-  const all = await Promise.all(commands.map((words) => runCli(at, [...words, "--timeout", "9"])));
+  const all = await Promise.all(commands.map((words) => runCli(at, [...words, "--timeout", "12"])));
   for (const { code, stdout, stderr } of all) {
     expect({ code, stdout }).toEqual({ code: 6, stdout: "" });
     expect(stderr.replaceAll(/\s+/g, " ")).toMatch(
-      new RegExp(`Timed out after 9 s \\(--timeout\\), waiting for mem: ${WAITS}\\.`),
+      new RegExp(`Timed out after 12 s \\(--timeout\\), waiting for mem: ${WAITS}\\.`),
     );
   }
 });
