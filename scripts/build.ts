@@ -139,8 +139,13 @@ const builds: BuildOptions[] = [
     outdir: "dist/workers",
     plugins: [...(worker.plugins ?? []), idTables],
   },
-  // Apart: what they shared with the connection worker would be files more at its start.
-  { entryPoints: { yaml: YAML, "cache-thread": "workers/cache-thread.ts" }, outdir: "dist/workers" },
+  { entryPoints: { yaml: YAML }, outdir: "dist/workers" },
+  // piscina starts its threads from a separate file, which it expects beside the bundle.
+  {
+    entryPoints: ["node_modules/piscina/dist/worker.js"],
+    outfile: "dist/workers/worker.js",
+    ...worker,
+  },
 ];
 
 async function buildAll(): Promise<void> {

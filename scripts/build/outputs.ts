@@ -82,9 +82,10 @@ export const YAML = "workers/connection/skills/yaml.ts";
 export const oneFileAtStart: Plugin = {
   name: "one-file-at-start",
   setup(build) {
-    build.onResolve({ filter: /\.ts$/ }, ({ kind, path, resolveDir }) => {
+    build.onResolve({ filter: /\.ts$|^piscina$/ }, ({ kind, path, resolveDir }) => {
       if (kind !== "dynamic-import") return undefined;
-      return { path: `./${fromRoot(join(resolveDir, path))}`, namespace: "late" };
+      const target = path.endsWith(".ts") ? `./${relative(root, join(resolveDir, path))}` : path;
+      return { path: target.replaceAll("\\", "/"), namespace: "late" };
     });
     build.onLoad({ filter: /.*/, namespace: "late" }, ({ path }) => ({
       contents: `import "./${CONNECTION}";\nexport * from ${JSON.stringify(path)};`,

@@ -6,12 +6,13 @@ import type { Plugin } from "esbuild";
 
 /**
  * Modules that are imported but never run, by the end of their path: the SDK's schema compiler (this package gives the
- * SDK's client and server another validator), and what turns zod's schemas into JSON Schema.
+ * SDK's client and server another validator), piscina's optional native `nice`, and what turns zod's schemas into JSON Schema.
  */
 const LEFT_OUT: Readonly<Record<string, string>> = {
   "validation/ajv-provider.js": "export class AjvJsonSchemaValidator {}",
   "server/_shims":
     'export { default as process } from "node:process"; export class DefaultJsonSchemaValidator {}',
+  "@napi-rs/nice": "export {};",
   "zod-to-json-schema": "export const zodToJsonSchema = undefined;",
   "zod/v4/core/json-schema-generator.js": "export class JSONSchemaGenerator {}",
   "zod/v4/core/json-schema-processors.js": "export const toJSONSchema = undefined;",
@@ -29,7 +30,7 @@ export const leaveOut: Plugin = {
     build.onResolve(
       {
         filter:
-          /(ajv-provider|json-schema-generator|json-schema-processors|to-json-schema)\.js$|^@modelcontextprotocol\/server\/_shims$|^zod-to-json-schema$/,
+          /(ajv-provider|json-schema-generator|json-schema-processors|to-json-schema)\.js$|^@modelcontextprotocol\/server\/_shims$|^@napi-rs\/nice$|^zod-to-json-schema$/,
       },
       ({ path, resolveDir }) => {
         const end = leftOutAs(path) ?? leftOutAs(join(resolveDir, path));

@@ -39,8 +39,8 @@ const CONTROLS: Record<keyof typeof RULES, [breaks: [string, string], fits: [str
     ["src/pi/api.ts", "@earendil-works/pi-coding-agent"],
   ],
   "main imports no library of the workers": [
-    ["src/runtime/runtime.ts", "chokidar"],
-    ["workers/connection/config/live/follow.ts", "chokidar"],
+    ["src/runtime/runtime.ts", "piscina"],
+    ["workers/connection/catalog/cache-worker.ts", "piscina"],
   ],
   "only connection/mcp imports the MCP SDK, also its types": [
     ["workers/connection/servers/server.ts", "@modelcontextprotocol/sdk/types.js"],

@@ -337,7 +337,7 @@ describe("the packed workers (built)", () => {
       "replaced by that of another version, whose other files have other names",
       async (folder) => {
         await writeFile(join(folder, "heavy.js"), "throw new Error('another version')");
-        await rm(join(folder, "cache-thread.js"));
+        await rm(join(folder, "worker.js"));
       },
     ],
     ["deleted with the whole package", (folder) => rm(folder, { recursive: true })],

@@ -1,5 +1,5 @@
 /**
- * The contract of the connection worker and the cache worker: the tasks that the connection worker runs on the
+ * The contract of the connection worker and the cache worker: the tasks that the connection worker's pool runs on the
  * cache worker's thread, or on its own if they are small, what each task takes and what it answers. Types only. A task
  * never throws: anything wrong becomes a problem, one line for the log, and the session goes on.
  *
@@ -150,16 +150,6 @@ export interface PublishResult {
   /** Id of the thread that ran the task, for the log. */
   threadId: number;
 }
-
-/** What the thread is sent. `name`: an export of the file of tasks. */
-export interface TaskCall {
-  id: number;
-  name: string;
-  task: unknown;
-}
-
-/** What the thread sends: that the file is loaded, and what a task has answered or thrown. */
-export type TaskEvent = "loaded" | { id: number; value: unknown } | { id: number; error: string };
 
 export interface KeepTask {
   /** Absolute path of the snapshot's file. */

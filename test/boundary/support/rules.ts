@@ -33,7 +33,7 @@ export const RULES: Readonly<Record<string, (edge: Import) => boolean>> = {
     !isBelow("src/pi", from) && /^(@earendil-works\/|@sinclair\/typebox|typebox)/.test(to),
   "main imports no library of the workers": ({ from, to }) =>
     isBelow("src", from) &&
-    /^(@modelcontextprotocol\/|chokidar)/.test(to) &&
+    /^(@modelcontextprotocol\/|piscina|chokidar)/.test(to) &&
     !(isBelow("src/cli/serve", from) && to.startsWith(SDK_SERVER)),
   "only what `serve` loads apart imports the SDK's server": ({ from, to }) =>
     to.startsWith(SDK_SERVER) && !/^src\/cli\/serve\/(endpoint|protocol)\.ts$/.test(from),

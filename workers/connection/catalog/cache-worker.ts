@@ -1,13 +1,14 @@
 /**
  * The cache worker as the connection worker sees it: its tasks by name. A task that fails is logged and answered with
  * "nothing known", because a session must go on without its cache. Small tasks run on this thread, because a thread for
- * them would cost each start of Pi 45 ms of processor time and 20 MB. The others run on a thread that ends when it is
- * idle; one that dies, or that a publication holds for too long, is replaced, and its other tasks are run again. Must not: run a task here that makes more of its input than bytes, as `publish` does, which works on
+ * them would cost each start of Pi 45 ms of processor time and 20 MB. The others run on a piscina pool of at most one
+ * thread, which stops when idle; a thread that dies, or that a publication holds for too long, is replaced, and its other
+ * tasks are run again. Must not: run a task here that makes more of its input than bytes, as `publish` does, which works on
  * schemas of servers.
  */
 
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { Worker } from "node:worker_threads";
+import type { Piscina } from "piscina";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { nodeFiles } from "../../shared/files/file-system.ts";
@@ -23,8 +24,6 @@ import type {
   PublishTask,
   StoreResult,
   StoreTask,
-  TaskCall,
-  TaskEvent,
 } from "../../shared/tasks.ts";
 
 /** A cache file up to this size is parsed in about 20 ms. */
@@ -88,98 +87,49 @@ export async function findSmall<T>(
 const IDLE_MS = 1_000;
 /** Memory for new objects. Without this limit V8 takes ten times as much for the same tasks in the same time. */
 const YOUNG_MEBIBYTES = 4;
+/** A task that waits for the lock of the cache file must not keep a snapshot waiting. */
+const TASKS_AT_A_TIME = 4;
 /** Threads that may end under one task before the task is given up: the task itself may be what ends them. */
 const LOST_THREADS = 2;
-const CLOSED = new Error("the session has ended");
 
-/** Path of a file of the worker: raw TypeScript from a checkout, one bundled file from the package. */
-const workerFile = (name: "cache" | "cache-thread"): string => {
+/** Path of the worker's file: raw TypeScript from a checkout, one bundled file from the package. */
+const workerFile = (): string => {
   const raw = import.meta.url.endsWith(".ts");
-  return fileURLToPath(new URL(raw ? `../../${name}.ts` : `./${name}.js`, import.meta.url));
+  return fileURLToPath(new URL(raw ? "../../cache.ts" : "./cache.js", import.meta.url));
 };
 
 interface ThreadOptions {
-  /** Path of the file that exports the tasks. */
+  /** Path of the worker's file. */
   file: string;
   heapMebibytes?: number;
   /** Folder of Node's compile cache, if the environment does not name it. */
   compileCache?: string | undefined;
+  /** Something failed outside any task. */
+  onError: (error: unknown) => void;
 }
+
+/** Whether the thread ended under the task, and not the task by itself. */
+export const isThreadEnd = (error: unknown): boolean =>
+  error instanceof Error &&
+  (error.name === "AbortError" ||
+    ("code" in error && error.code === "ERR_WORKER_OUT_OF_MEMORY") ||
+    /^(worker exited with code|Terminating worker thread)/.test(error.message));
 
 /** The thread ended under a task. */
 class LostThread extends Error {
   constructor(cause: unknown) {
-    super(`its thread was ended: ${messageOf(cause)}`, { cause });
-  }
-}
-
-/** One thread and its open tasks. The thread ends when it has had none for a while. */
-class TaskThread {
-  readonly #worker: Worker;
-  readonly #open = new Map<number, PromiseWithResolvers<unknown>>();
-  #lastId = 0;
-  #idle: NodeJS.Timeout | undefined;
-  #isLoaded = false;
-  isEnded = false;
-
-  constructor({ file, heapMebibytes = LIMITS.workerHeapMebibytes, compileCache }: ThreadOptions) {
-    this.#worker = new Worker(workerFile("cache-thread"), {
-      name: "pi-mcp-threads cache",
-      workerData: { url: pathToFileURL(file).href },
-      resourceLimits: {
-        maxYoungGenerationSizeMb: YOUNG_MEBIBYTES,
-        maxOldGenerationSizeMb: heapMebibytes,
-      },
-      ...(compileCache && { env: { ...process.env, NODE_COMPILE_CACHE: compileCache } }),
-    });
-    this.#worker.on("message", (event: TaskEvent) => this.#onEvent(event));
-    // Code that cannot be loaded now cannot be loaded again either.
-    this.#worker.on("error", (error) => this.#lose(this.#isLoaded ? new LostThread(error) : error));
-    this.#worker.on("exit", (code) =>
-      this.#lose(new LostThread(new Error(`worker exited with code: ${code}`))),
-    );
-  }
-
-  /** Throws what the task throws, or why the thread ended. */
-  run(name: string, task: unknown): Promise<unknown> {
-    const call: TaskCall = { id: ++this.#lastId, name, task };
-    this.#worker.postMessage(call);
-    clearTimeout(this.#idle);
-    const settled = Promise.withResolvers<unknown>();
-    this.#open.set(call.id, settled);
-    return settled.promise;
-  }
-
-  /** Ends the thread with its open tasks. */
-  async end(why: unknown): Promise<void> {
-    this.#lose(new LostThread(why));
-    await this.#worker.terminate();
-  }
-
-  #onEvent(event: TaskEvent): void {
-    if (event === "loaded") {
-      this.#isLoaded = true;
-      return;
-    }
-    const settled = this.#open.get(event.id);
-    this.#open.delete(event.id);
-    if ("error" in event) settled?.reject(new Error(event.error));
-    else settled?.resolve(event.value);
-    if (this.#open.size === 0) this.#idle = setTimeout(() => void this.end("it was idle"), IDLE_MS);
-  }
-
-  #lose(error: unknown): void {
-    this.isEnded = true;
-    clearTimeout(this.#idle);
-    for (const { reject } of this.#open.values()) reject(error);
-    this.#open.clear();
+    const detail =
+      cause instanceof Error && cause.name === "AbortError" ? messageOf(cause.cause) : messageOf(cause);
+    super(`its thread was ended: ${detail}`, { cause });
   }
 }
 
 class CacheThread {
   readonly #options: ThreadOptions;
-  #thread: TaskThread | undefined;
+  #pool: Piscina | undefined;
   #isClosed = false;
+  /** Pools whose thread cannot be loaded: their tasks are not run again, but the next task opens a new pool. */
+  readonly #unloadable = new WeakSet<Piscina>();
 
   constructor(options: ThreadOptions) {
     this.#options = options;
@@ -198,21 +148,55 @@ class CacheThread {
 
   /** Throws what the task throws, or why its thread ended. The signal ends the thread. */
   async runOnce<T>(name: string, task: unknown, signal?: AbortSignal): Promise<T> {
-    if (this.#isClosed || signal?.aborted) throw new LostThread(signal?.reason ?? CLOSED);
-    if (!this.#thread || this.#thread.isEnded) this.#thread = new TaskThread(this.#options);
-    const thread = this.#thread;
-    const abort = (): void => void thread.end(signal?.reason);
-    signal?.addEventListener("abort", abort);
+    const used = await this.#open();
     try {
-      return (await thread.run(name, task)) as T;
-    } finally {
-      signal?.removeEventListener("abort", abort);
+      return (await used.run(task, { name, ...(signal ? { signal } : {}) })) as T;
+    } catch (error) {
+      // In a pool whose thread has ended, waiting tasks would wait until another task is added.
+      if (isThreadEnd(error)) this.#discard(used);
+      throw this.#unloadable.has(used) || !isThreadEnd(error) ? error : new LostThread(error);
     }
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    await this.#thread?.end(CLOSED);
+    await this.#pool?.destroy();
+  }
+
+  async #open(): Promise<Piscina> {
+    // Loaded with the first task, because the first plan does not need the library.
+    const { Piscina } = await import("piscina");
+    if (this.#pool) return this.#pool;
+    const { file, heapMebibytes = LIMITS.workerHeapMebibytes, compileCache } = this.#options;
+    const opened = new Piscina({
+      filename: file,
+      minThreads: 0,
+      maxThreads: 1,
+      concurrentTasksPerWorker: TASKS_AT_A_TIME,
+      idleTimeout: IDLE_MS,
+      resourceLimits: {
+        maxYoungGenerationSizeMb: YOUNG_MEBIBYTES,
+        maxOldGenerationSizeMb: heapMebibytes,
+      },
+      ...(compileCache && {
+        env: { ...(process.env as NodeJS.Dict<string>), NODE_COMPILE_CACHE: compileCache },
+      }),
+    });
+    // The thread cannot be loaded. Without a listener the error would end the connection worker, and the pool would try
+    // for ever while its tasks wait: the tasks are given up with the pool, and the next task opens a new one.
+    opened.on("error", (error) => {
+      this.#options.onError(error);
+      this.#unloadable.add(opened);
+      this.#discard(opened);
+    });
+    this.#pool = opened;
+    return opened;
+  }
+
+  /** Gives the pool up with its thread and all its tasks. */
+  #discard(used: Piscina): void {
+    if (this.#pool === used) this.#pool = undefined;
+    used.destroy().catch(this.#options.onError);
   }
 }
 
@@ -245,10 +229,10 @@ export interface CacheWorker {
 export function createCacheWorker(
   log: Log,
   compileCache?: string,
-  { file = workerFile("cache"), ...limits }: Partial<Pick<ThreadOptions, "file" | "heapMebibytes">> = {},
+  { file = workerFile(), ...limits }: Partial<Pick<ThreadOptions, "file" | "heapMebibytes">> = {},
 ): CacheWorker {
   const failed = (error: unknown): void => log.error(`cache worker failed: ${messageOf(error)}`);
-  const thread = new CacheThread({ ...limits, file, compileCache });
+  const thread = new CacheThread({ ...limits, file, compileCache, onError: failed });
   /** Whether the newest publication needs the thread; false once it has ended. */
   let needsThread = Promise.resolve(false);
 
