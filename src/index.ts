@@ -56,8 +56,8 @@ export default function piMcpThreads(host: Pi): void {
   });
   pi.registerCommand("mcp", createMcpCommand(session));
   pi.registerCommand("mcp-auth", createMcpAuthCommand(session));
-  pi.on("session_start", (_event, ctx) => {
-    session.start(ctx);
+  pi.on("session_start", ({ reason }, ctx) => {
+    session.start(ctx, reason === "fork");
     warnOfOtherOwner(pi, ctx, location);
   });
   pi.on("before_agent_start", (_event, ctx) => session.beforeAgentStart(ctx));

@@ -357,7 +357,9 @@ export interface PiContext {
   sessionManager: {
     /** The entries of the transcript from its root to the current leaf. */
     getBranch(): readonly unknown[];
-    /** Those of them that the model reads: without what the latest compaction has taken away. */
+    /** Those of all branches, the oldest first. */
+    getEntries(): readonly unknown[];
+    /** Those of the branch that the model reads: without what the latest compaction has taken away. */
     buildContextEntries(): readonly unknown[];
     getSessionId(): string;
   };

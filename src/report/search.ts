@@ -108,7 +108,9 @@ export function stateNote(status: ServerStatus | undefined): string[] {
   const { state, source, toolsKnown, error } = status;
   const name = serverName(status.name);
   if (status.isOff)
-    return [`Server ${name} is switched off for this session: only the user can switch it on.`];
+    return [
+      `Server ${name} is switched off for this session: only the user can switch it on (/mcp on ${name}).`,
+    ];
   if (isDisabled(status)) return [`Server ${name} is disabled in ${source}.`];
   if (state === "connected" || (toolsKnown && !error)) return [];
   if (error) return [`Server ${name} is not available: ${errorLineOf(status.name, error)}`];

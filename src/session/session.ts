@@ -22,17 +22,17 @@ import { messageOf, ThreadsError } from "../shared/protocol/errors.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import { LOG_FILE, type SnapshotKey } from "../shared/snapshot/contract.ts";
 import type { ToolAboutToRun } from "../skills/standing.ts";
-import { explainRefusedArguments, explainUnknownCall } from "../tools/unknown-call.ts";
 import type { McpHost } from "../ui/mcp-host.ts";
 import { withdrawAbsent } from "./first-request.ts";
 import { createParts } from "./parts.ts";
 import { type Running, type SessionWaits, serversOf, type WhileRunning } from "./running.ts";
-import { OFF_ENTRY, type StartOptions, startFacts, startRunning, toRegistered } from "./start.ts";
+import { keepOff, type StartOptions, startFacts, startRunning, toRegistered } from "./start.ts";
 
 export interface Session extends McpHost {
   /** For the factory: registers everything that is known before Pi has bound. */
   register(): void;
-  start(ctx: PiContext): void;
+  /** `isFork`: Pi has made the session from the one that ran before in this process. */
+  start(ctx: PiContext, isFork?: boolean): void;
   /**
    * Waits, within limits, for what the first request must hold; then the branch's tools are registered. Answers what the
    * model reads beside the prompt.
@@ -104,8 +104,8 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     await stopped?.runtime.stop();
   };
 
-  const start = (ctx: PiContext): Running => {
-    const known = startFacts(pi, ctx, agentDir);
+  const start = (ctx: PiContext, isFork: boolean): Running => {
+    const known = startFacts(pi, ctx, agentDir, isFork);
     let mine: Running | undefined;
     let completes = false;
     const key = { ...known, configFile: known.configPath, only: known.onlyServers };
@@ -137,6 +137,17 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     return mine;
   };
 
+  /** `clean`: what a script printed, cleaned. */
+  const improved = async <M extends FinishedMessage>(
+    message: M,
+    clean: Promise<M | undefined> | undefined,
+  ) => {
+    const cleaned = await clean;
+    const { explainFailed } = await import("../tools/unknown-call.ts");
+    const better = (await explainFailed(cleaned ?? message, parts.unknownCallHost)) ?? cleaned;
+    return better && { message: better };
+  };
+
   return {
     register: () => {
       searchTools.declare(store.current());
@@ -148,12 +159,12 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
       const isSharedCallNear = store.current().settings.shared === true && isForProgram(process.argv);
       if (store.checksum() === undefined || isSharedCallNear) prepareRuntime(join(agentDir, LOG_FILE));
     },
-    start: (ctx) => {
+    start: (ctx, isFork = false) => {
       // Over RPC `/new` sends session_start twice to one instance of the factory: the same session.
       if (current) return;
       becomeOnlySession(stop);
       skills.branchChanged();
-      current = start(ctx);
+      current = start(ctx, isFork);
       // Loaded with the runtime.
       if (!tellsOthers)
         void import("./others.ts").then(({ tellOthers }) => listeners.add(tellOthers(pi, running)));
@@ -185,10 +196,8 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     messageEnded: (message) => {
       if (!current) return undefined;
       skills.messageEnded(message);
-      const refused = explainRefusedArguments(message, store.current);
-      if (refused) return Promise.resolve({ message: refused });
-      const better = calls.cleanScript(message) ?? explainUnknownCall(message, parts.unknownCallHost);
-      return better?.then((explained) => explained && { message: explained });
+      const clean = calls.cleanScript(message);
+      return clean || message.isError ? improved(message, clean) : undefined;
     },
     onInput: (event, ctx) => prompts.onInput(event, ctx) ?? resources.onInput(event, ctx),
     turnEnded: () => current?.runtime.post("turnEnded", {}),
@@ -199,7 +208,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
       const { asked } = await import("./late.ts");
       const answer = session.runtime.ask(...request);
       asked(request, answer, session, (off) => {
-        if (current === session) pi.appendEntry(OFF_ENTRY, { off });
+        if (current === session) keepOff(pi, off);
       });
       return answer;
     },

@@ -35,13 +35,33 @@ function stampOf(path: string): string {
 }
 
 /** Type of the entries in the transcript that say which servers are switched off: a session that goes on keeps them off. */
-export const OFF_ENTRY = "mcp-off";
+const OFF_ENTRY = "mcp-off";
 
 type Entry = { customType?: unknown; data?: { off?: string[] } } | null;
 
-/** What the newest of these entries says. Anybody may have written a transcript: the worker checks it, and only switches off. */
-const switchedOff = (ctx: PiContext): string[] | undefined =>
-  (ctx.sessionManager.getBranch() as Entry[]).findLast((entry) => entry?.customType === OFF_ENTRY)?.data?.off;
+/**
+ * The newest of these entries in this process: a fork may begin before the entry. Global, because Pi may load this module anew for
+ * the fork.
+ */
+const OFF = Symbol.for("pi-mcp-threads:off");
+const newest = globalThis as { [OFF]?: { off?: readonly string[] | undefined } | undefined };
+
+/** Writes what is off now into the transcript; undefined: nothing. */
+export const keepOff = (pi: Pi, off: readonly string[] | undefined): void => {
+  newest[OFF] = { off };
+  pi.appendEntry(OFF_ENTRY, newest[OFF]);
+};
+
+/**
+ * What the newest entry says, on whatever branch: it is for the session. Anybody may have written a transcript: the worker checks
+ * it, and only switches off.
+ */
+function switchedOff(pi: Pi, ctx: PiContext, isFork: boolean): readonly string[] | undefined {
+  if (isFork && newest[OFF]) keepOff(pi, newest[OFF].off);
+  const entries = ctx.sessionManager.getEntries() as Entry[];
+  newest[OFF] = entries.findLast((entry) => entry?.customType === OFF_ENTRY)?.data;
+  return newest[OFF]?.off;
+}
 
 /** The facts that stay the same for the whole session. */
 type StartFacts = Pick<
@@ -62,13 +82,13 @@ type StartFacts = Pick<
  * The stamp of `.pi/mcp.json` (`projectFile`) is taken before the model can have written the file, and every worker of
  * the session gets this same stamp.
  */
-export const startFacts = (pi: Pi, ctx: PiContext, agentDir: string): StartFacts => ({
+export const startFacts = (pi: Pi, ctx: PiContext, agentDir: string, isFork: boolean): StartFacts => ({
   agentDir,
   cwd: ctx.cwd,
   projectTrusted: ctx.isProjectTrusted(),
   configPath: configFileOf(pi.getFlag(CONFIG_FLAG), ctx.cwd),
   onlyServers: onlyServersOf(pi.getFlag(SERVERS_FLAG) || process.env.MCP_SERVERS),
-  off: switchedOff(ctx),
+  off: switchedOff(pi, ctx, isFork),
   canAsk: ctx.hasUI,
   hints: ctx.hasUI,
   projectFile: stampOf(join(ctx.cwd, ".pi", "mcp.json")),

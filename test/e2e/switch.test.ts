@@ -2,18 +2,29 @@
  * Owns: `/mcp off` and `/mcp on` in the real Pi: a server that is off for a session is nowhere, no file changes, and no byte
  * of a declaration; a resumed session keeps it off, a new one has it.
  */
-import { readFile } from "node:fs/promises";
+import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { messageText } from "../support/model.ts";
+import { messageText, toolResultTexts } from "../support/model.ts";
 import { runPrint } from "../support/pi-run.ts";
-import { waitGone } from "../support/processes.ts";
+import { processesWithMarker, waitGone } from "../support/processes.ts";
 import { notices } from "../support/rpc-events.ts";
 import { type InTurn, inTurn } from "./in-turn.ts";
 import { live, PATIENCE_MS } from "./rpc-support.ts";
-import { call, ENTRY, home, model, searchFor } from "./support.ts";
+import { call, ENTRY, home, model, root, SERVERS as SERVER_OF_NPM, searchFor } from "./support.ts";
 
-const turn = inTurn();
+/** Moves to another point of the session's tree, as `/tree` in a terminal does. Without an id: to its first entry. */
+const MOVE = `export default (pi) => pi.registerCommand("move", { handler: async (id, ctx) => {
+  await ctx.navigateTree(id || ctx.sessionManager.getBranch()[0].id, {});
+} });`;
+
+const turn = inTurn({
+  extensions: async (at) => {
+    const path = join(at.tmpDir, "move.mjs");
+    await writeFile(path, MOVE);
+    return [ENTRY, path];
+  },
+});
 const SERVERS = { one: live(["one"]), two: live(["two"]), three: live(["three"], {}, { enabled: false }) };
 
 const command = async (pi: InTurn, text: string): Promise<string> =>
@@ -87,6 +98,130 @@ test("a session that is resumed keeps it off from its first request on; a new on
   await command(pi, "/mcp enable one");
   await pi.again(undefined, file);
   await expect.poll(() => pi.status(), { timeout: PATIENCE_MS }).toMatch(/^one: (?:connect|idle)/m);
+});
+
+const DOCS = "docs__skill_pdf_processing";
+const ARCHITECTURE = "@everything:demo://resource/static/document/architecture.md";
+/** A script that knows a tool by its name, and by a search. */
+const SCRIPT = `
+const found = (await searchTools("count pages")).filter(({ name }) => name === "docs__count");
+text("found " + found.length);
+return JSON.stringify(await tools.docs__count({}));`;
+
+test("off -> a script, a prompt, a resource, a skill and each list say so in a sentence with the way back, and nothing starts; on -> all of it works", async () => {
+  const skills = join(root, "test/fixtures/servers/skills.mjs");
+  const pi = await turn(({ dir }) => ({
+    mcp: {
+      mcpServers: {
+        everything: SERVER_OF_NPM.everything,
+        docs: { command: process.execPath, args: [skills, join(dir, "served")], skills: "allow" },
+      },
+    },
+    settings: { defaultTools: ["ToolSearch", "codemode"] },
+    fill: (folder) => cp(join(root, "test/fixtures/skills"), join(folder, "served"), { recursive: true }),
+  }));
+  const sent = async (message: string): Promise<string> => {
+    const since = pi.rpc.events.length;
+    await pi.rpc.request({ type: "prompt", message }, PATIENCE_MS);
+    await pi.rpc.waitFor(({ type }) => type === "agent_settled", PATIENCE_MS, since);
+    return JSON.stringify(pi.scripted.requests.at(-1)?.messages.at(-1));
+  };
+  const turns = [call("codemode", { code: SCRIPT }), searchFor(`select:${DOCS}`)];
+  /** What the model reads, without the calls within the script. */
+  const texts = async (...more: Parameters<InTurn["prompt"]>): Promise<string[]> => {
+    await pi.prompt(...turns, ...more);
+    const [last] = pi.scripted.requests.slice(-1);
+    return last ? toolResultTexts(last).slice(-turns.length - more.length) : [];
+  };
+  await pi.prompt(searchFor("count pages"));
+  const [script, skill] = await texts();
+  expect(script).toMatch(/found 1[\s\S]*7 pages/);
+  expect(skill).toContain("Read references/FORMS.md first.");
+
+  for (const name of ["everything", "docs"]) await command(pi, `/mcp off ${name}`);
+  // The second of two changes at once reaches the search a moment later.
+  await expect
+    .poll(() => command(pi, "/mcp tools"), { timeout: PATIENCE_MS })
+    .not.toMatch(/docs__|everything__/);
+  const off = (name: string): string =>
+    `${name} is switched off for this session. Only the user can switch it on: /mcp on ${name}.`;
+  const [noScript, noSkill, called] = await texts(call(DOCS, {}));
+  expect(noScript).toContain("found 0");
+  expect(noScript?.endsWith(`docs__count: ${off("docs")}`)).toBe(true);
+  expect(noSkill).toContain(`${DOCS}: ${off("docs")}`);
+  expect(called).toContain(off("docs"));
+  for (const [typed, name] of [
+    ["/mcp__everything__simple-prompt", "everything"],
+    ["/mcp__docs__pdf-processing", "docs"],
+  ] as const)
+    expect(await command(pi, typed)).toBe(`${typed}: ${off(name)}`);
+  expect(await sent(`see ${ARCHITECTURE}`)).toContain(
+    `${ARCHITECTURE} could not be read: ${off("everything")}`,
+  );
+  for (const [word, name] of [
+    ["tools", "docs"],
+    ["skills", "docs"],
+    ["resources", "everything"],
+  ] as const)
+    expect(await command(pi, `/mcp ${word} ${name}`)).toBe(
+      `Server ${name} is switched off for this session: only the user can switch it on (/mcp on ${name}).`,
+    );
+  expect(await command(pi, "/mcp resources")).not.toContain("demo://");
+  expect(await command(pi, "/mcp skills")).not.toContain("pdf-processing");
+  const running = await processesWithMarker(`HOME=${pi.at.dir}`);
+  expect(running.filter(({ command: line }) => /skills\.mjs|server-everything/.test(line))).toEqual([]);
+
+  for (const name of ["everything", "docs"]) await command(pi, `/mcp on ${name}`);
+  await pi.prompt(searchFor("count pages"));
+  const [again, loaded] = await texts();
+  expect(again).toMatch(/found 1[\s\S]*7 pages/);
+  expect(loaded).toContain("Read references/FORMS.md first.");
+  expect(await sent("/mcp__everything__simple-prompt")).toContain(
+    "This is a simple prompt without arguments.",
+  );
+  expect(await sent(`see ${ARCHITECTURE}`)).toContain("# Everything Server");
+  expect(await command(pi, "/mcp resources everything")).toContain(ARCHITECTURE);
+});
+
+test("another branch, and a fork from before it was said -> off stays off there and when each is resumed; on in the fork, and a fork from before that -> on", async () => {
+  const pi = await turn({ mcp: { mcpServers: SERVERS } });
+  const { rpc } = pi;
+  const isOff = async (): Promise<void> => {
+    const [found] = await pi.prompt(searchFor("select:one__work"));
+    expect(found?.text).toContain("switched off for this session");
+    expect(await pi.status()).toMatch(/^one: off for this session/m);
+  };
+  const forkFromStart = async (): Promise<void> => {
+    const { data } = await rpc.request({ type: "get_fork_messages" }, PATIENCE_MS);
+    const [first] = (data as { messages: { entryId: string }[] }).messages.slice(1);
+    expect(await rpc.request({ type: "fork", entryId: first?.entryId }, PATIENCE_MS)).toMatchObject({
+      data: { cancelled: false },
+    });
+  };
+  await pi.prompt({ text: "first" });
+  await pi.prompt({ text: "second" });
+  await command(pi, "/mcp off one");
+  await isOff();
+  const file = await sessionFile(pi);
+  await forkFromStart();
+  await isOff();
+  const forked = await sessionFile(pi);
+  expect(forked).not.toBe(file);
+
+  await pi.again(undefined, file);
+  await command(pi, "/move");
+  await isOff();
+  await pi.again();
+  await pi.again(undefined, file);
+  await isOff();
+
+  await pi.again(undefined, forked);
+  await isOff();
+  await command(pi, "/mcp on one");
+  await pi.prompt({ text: "on" });
+  await forkFromStart();
+  await pi.prompt(searchFor("select:one__work"));
+  expect((await pi.ask("one__work")).argv).toEqual(["one"]);
 });
 
 test("print mode: what one run switches off, the run that goes on with its session does not have", async () => {

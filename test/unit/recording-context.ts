@@ -117,6 +117,7 @@ export function createRecordingContext(options: RecordingOptions = {}): Recordin
     },
     sessionManager: {
       getBranch: () => options.branch ?? [],
+      getEntries: () => options.branch ?? [],
       buildContextEntries: () => options.branch ?? [],
       getSessionId: () => "session",
     },

@@ -127,6 +127,33 @@ test("a person lists, finds and reads resources by hand -> as part of a message;
   await expect(read("nobody", "x://a")).rejects.toMatchObject({ code: "unknown_server" });
 });
 
+test("a server that is off for the session -> neither suggested nor listed with the others, and nothing of it is read or started; on -> all of it", async () => {
+  const started = await start({ everything: everything() });
+  await started.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
+  const session = async (enabled: boolean) =>
+    started.runtime.ask("setEnabled", { server: "everything", enabled, project: false, session: true });
+  const uri = "demo://resource/static/document/architecture.md";
+  const listed = async () => (await started.runtime.ask("listResources", { server: undefined })).length;
+  const offered = [
+    async () => started.runtime.ask("readResource", { server: "everything", uri }),
+    async () => started.runtime.ask("getPrompt", { server: "everything", prompt: "simple-prompt", args: {} }),
+  ];
+  expect(await mentions(started, "architect")).toEqual([`everything:${uri}`]);
+  await session(false);
+  expect(await mentions(started, "architect")).toEqual([]);
+  expect(await listed()).toBe(0);
+  const said = { code: "server_disabled", message: "everything is switched off for this session." };
+  for (const use of offered) await expect(use()).rejects.toMatchObject(said);
+  const { servers } = await started.runtime.ask("status", {});
+  expect(servers[0]).toMatchObject({ state: "disabled", isOff: true });
+  expect(servers[0]?.pid).toBeUndefined();
+
+  await session(true);
+  for (const use of offered) await use();
+  expect(await mentions(started, "architect")).toEqual([`everything:${uri}`]);
+  expect(await listed()).toBe(1);
+});
+
 test("the next start -> knows the resources from the cache without connecting", async () => {
   const place = await createPlace();
   const servers = { s: fixture("resources.mjs") };

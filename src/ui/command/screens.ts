@@ -12,6 +12,7 @@ import { guardStale, notify } from "../../pi/extension.ts";
 import { ACTIONS, type ActionName, doneText, isAction, OF_SESSION } from "../../report/actions.ts";
 import { renderDoctor, renderIssueReport, surroundingFindings, withFindings } from "../../report/doctor.ts";
 import { interruptText } from "../../report/hub.ts";
+import { isDisabled, stateNote } from "../../report/search.ts";
 import { refusedLine, serverName } from "../../report/server-name.ts";
 import { renderSkills } from "../../report/skills.ts";
 import { absentText, renderResources, renderStatus, renderTools, unknownText } from "../../report/status.ts";
@@ -54,9 +55,11 @@ function readOptions(rest: string): { server: string | undefined; project: boole
 const columnsOf = ({ mode }: PiContext): number =>
   mode === "tui" ? (process.stdout.columns ?? 80) - 2 : Number.MAX_SAFE_INTEGER;
 
-/** Why a configured server does not run; undefined if it runs, is unknown, or none is named. */
+/** Why a configured server offers nothing; undefined if it may, is unknown, or none is named. */
 async function absent(server: string | undefined, host: McpHost): Promise<string | undefined> {
-  if (server === undefined || host.servers().some(({ name }) => name === server)) return undefined;
+  if (server === undefined) return undefined;
+  const known = host.servers().find(({ name }) => name === server);
+  if (known) return isDisabled(known) ? stateNote(known).join(" ") : undefined;
   return absentText(server, await host.ask("status", {}));
 }
 

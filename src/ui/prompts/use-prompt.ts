@@ -5,7 +5,7 @@ import type { Completion, InputResult, Pi, PiCommandContext, PiContext } from ".
 import { notify } from "../../pi/extension.ts";
 import type { Runtime } from "../../runtime/contract.ts";
 import { type CallResult, decode, type LoadedSkill } from "../../shared/protocol/calls.ts";
-import { describeThrown } from "../../shared/protocol/errors.ts";
+import { describeError, describeThrown } from "../../shared/protocol/errors.ts";
 import type { SnapshotPrompt } from "../../shared/snapshot/contract.ts";
 import { isTextBlock } from "../../shared/text/clean-blocks.ts";
 import { oneLine, shownName } from "../../shared/text/unprintable.ts";
@@ -222,9 +222,15 @@ async function skillContent(
 
 let commands = 0;
 
+/** The server of the command may be switched off. */
+async function whyNone({ ask }: PromptHost, name: string): Promise<string> {
+  const why = await ask("explainMissing", { name });
+  return why ? describeError(why) : "no server offers this prompt.";
+}
+
 async function contentOf(host: PromptHost, typed: TypedCommand): Promise<CallResult["content"]> {
   const named = promptNamed(host, typed.name);
-  if (!named) throw new Refusal("no server offers this prompt any more.");
+  if (!named) throw new Refusal(await whyNone(host, typed.name));
   const { server, prompt } = named;
   if (prompt.skillTool !== undefined) return skillContent(host, { server, tool: prompt.skillTool }, typed);
   const args = await allArguments(named, typed);
@@ -261,7 +267,6 @@ export async function promptAsInput(host: PromptHost, typed: TypedCommand): Prom
   if (isForeign(host, name)) return { action: "continue" };
   try {
     if (!promptNamed(host, name)) await host.settle();
-    if (!promptNamed(host, name)) throw new Refusal("no server offers this prompt.");
     const content = await contentOf(host, typed);
     const text = content
       .filter(isTextBlock)

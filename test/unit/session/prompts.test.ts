@@ -99,10 +99,18 @@ describe("a command", () => {
   });
 
   test("the prompt was withdrawn -> says so", async () => {
-    const at = await open();
+    const at = await open({ answers: { explainMissing: () => undefined } });
     at.send(catalogOf([own(ASK)]));
     await type(at, "mcp__own__plain");
-    expect(at.notices).toEqual([["/mcp__own__plain: no server offers this prompt any more.", "warning"]]);
+    expect(at.notices).toEqual([["/mcp__own__plain: no server offers this prompt.", "warning"]]);
+  });
+
+  test("its server is off for the session -> says so, and how it comes back", async () => {
+    const why = { code: "server_disabled", message: "own is switched off.", remedy: "/mcp on own." };
+    const at = await open({ answers: { explainMissing: () => why } });
+    at.send(catalogOf([]));
+    await type(at, "mcp__own__plain");
+    expect(at.notices).toEqual([["/mcp__own__plain: own is switched off. /mcp on own.", "warning"]]);
   });
 });
 

@@ -107,6 +107,21 @@ describe("the start", () => {
     ]);
   });
 
+  test("a fork keeps what is off, also from before it was said, and so does its transcript; another session does not", async () => {
+    const before = await openSession({ branch: [offEntry(["own"])] });
+    await before.session.stop();
+    const fork = await openSession({ started: false });
+    fork.session.start(fork.ctx, true);
+    expect(fork.pi.entries).toEqual([["mcp-off", { off: ["own"] }]]);
+    await fork.session.stop();
+    const other = await openSession();
+    expect(other.pi.entries).toEqual([]);
+    await other.session.stop();
+    const ofOther = await openSession({ started: false });
+    ofOther.session.start(ofOther.ctx, true);
+    expect(ofOther.pi.entries).toEqual([]);
+  });
+
   it.each<[string, Error, [string, string][]]>([
     [
       "for a reason of its own",

@@ -1,9 +1,9 @@
 import { describe, expect, it, test } from "vitest";
-import type { CatalogTool } from "../../../src/catalog/catalog.ts";
+import type { Catalog, CatalogTool } from "../../../src/catalog/catalog.ts";
 import type { FinishedMessage } from "../../../src/pi/api.ts";
 import type { WireError } from "../../../src/shared/protocol/errors.ts";
 import type { ServerStatus } from "../../../src/shared/protocol/session.ts";
-import { explainRefusedArguments, explainUnknownCall } from "../../../src/tools/unknown-call.ts";
+import { explainFailed } from "../../../src/tools/unknown-call.ts";
 import { makeCatalog } from "../make-catalog.ts";
 
 const CATALOG = makeCatalog([
@@ -32,6 +32,7 @@ const status = (name: string, rest: Partial<ServerStatus>): ServerStatus => ({
 });
 
 interface Host {
+  catalog?: Catalog;
   servers?: ServerStatus[];
   allowed?: boolean;
   searchTool?: string;
@@ -46,8 +47,8 @@ async function explain(
 ): Promise<{ text: string | undefined; loaded: string[]; told?: string[]; details?: unknown }> {
   const loaded: string[] = [];
   const told: string[] = [];
-  const explained = await explainUnknownCall(message, {
-    catalog: () => CATALOG,
+  const explained = await explainFailed(message, {
+    catalog: () => options.catalog ?? CATALOG,
     servers: () => options.servers ?? [],
     withdrawn: (name) => (options.withdrawn?.name === name ? options.withdrawn : undefined),
     whyMissing: async (name) => options.why?.[name],
@@ -62,14 +63,14 @@ async function explain(
   const content = explained?.content as { text: string }[] | undefined;
   const { details } = (explained ?? {}) as { details?: unknown };
   return {
-    text: content?.[0]?.text,
+    text: content?.map(({ text }) => text).join("\n"),
     loaded,
     ...(told.length > 0 ? { told } : {}),
     ...(details === undefined ? {} : { details }),
   };
 }
 
-describe("explainUnknownCall", () => {
+describe("a call of a tool that is not declared", () => {
   it.each(["fs__read_file", "mcp__fs__read_file", "fs__readFile", "read_file"])(
     "%s, known but not loaded -> loaded, with its signature",
     async (name) => {
@@ -192,11 +193,9 @@ const message = (text: string, rest: Partial<FinishedMessage> = {}): FinishedMes
   ...rest,
 });
 
-it("refused arguments of our tool -> the expected parameters after Pi's words", () => {
-  expect(explainRefusedArguments(message(REFUSED), () => catalog)?.content).toEqual([
-    { type: "text", text: REFUSED },
-    { type: "text", text: "Expected parameters: s__go()" },
-  ]);
+it("refused arguments of our tool -> the expected parameters after Pi's words", async () => {
+  const { text } = await explain(message(REFUSED), { catalog });
+  expect(text).toBe(`${REFUSED}\nExpected parameters: s__go()`);
 });
 
 it.each<[string, FinishedMessage]>([
@@ -207,6 +206,23 @@ it.each<[string, FinishedMessage]>([
   ["what a user wrote", message(REFUSED, { role: "user" })],
   ["content that is not a list", message(REFUSED, { content: REFUSED })],
   ["no content", message(REFUSED, { content: [] })],
-])("%s -> left as it is", (_name, given) => {
-  expect(explainRefusedArguments(given, () => catalog)).toBeUndefined();
+])("%s -> left as it is", async (_name, given) => {
+  expect(await explain(given, { catalog })).toEqual({ text: undefined, loaded: [] });
+});
+
+const WHY = { s__go: { code: "server_disabled", message: "s is off.", remedy: "/mcp on s." } } as const;
+const failed = (name: string): string => `Script error:\nTypeError: tools.${name} does not exist. ALL_TOOLS`;
+const inScript = { toolName: "codemode" };
+
+it("a script that wants a tool which is withheld -> the reason after what it printed", async () => {
+  const { text } = await explain(message(failed("s__go"), inScript), { why: WHY });
+  expect(text).toBe(`${failed("s__go")}\ns__go: s is off. /mcp on s.`);
+});
+
+it.each<[string, FinishedMessage]>([
+  ["a tool that nothing withholds", message(failed("s__other"), inScript)],
+  ["another tool's words", message(failed("s__go"), { toolName: "bash" })],
+  ["a script that ended well", message(failed("s__go"), { ...inScript, isError: false })],
+])("a script: %s -> left as it is", async (_name, given) => {
+  expect(await explain(given, { why: WHY })).toEqual({ text: undefined, loaded: [] });
 });

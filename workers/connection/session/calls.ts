@@ -240,13 +240,17 @@ function rankOf({ mention, title }: SuggestedResource, typed: string): number | 
   return title.toLowerCase().includes(typed) ? 2 : undefined;
 }
 
+/** Of all servers those are meant that may run. */
+const isMeant = ({ name, definition }: Supervisor["servers"][number], only: string | undefined): boolean =>
+  only === undefined ? definition.enabled : name === only;
+
 export function createResourceRequests(parts: ResourceParts): ResourceRequests {
   const { started, supervisor } = parts;
   return {
     listResources: async ({ server: only }) => {
       await started;
       return supervisor.servers
-        .filter(({ name }) => only === undefined || name === only)
+        .filter((server) => isMeant(server, only))
         .map(({ name, resources }) => ({
           server: name,
           resources: resources?.resources.map(shown),
@@ -256,7 +260,7 @@ export function createResourceRequests(parts: ResourceParts): ResourceRequests {
     listSkills: async ({ server: only }) => {
       await started;
       return supervisor.servers
-        .filter(({ name }) => only === undefined || name === only)
+        .filter((server) => isMeant(server, only))
         .map((server) => ({
           server: server.name,
           policy: server.definition.skillPolicy.use,
@@ -265,7 +269,8 @@ export function createResourceRequests(parts: ResourceParts): ResourceRequests {
     },
     suggestResources: async ({ typed }) => {
       const wanted = typed.toLowerCase();
-      const ranked = supervisor.servers.flatMap(({ name, resources }) =>
+      const servers = supervisor.servers.filter((server) => isMeant(server, undefined));
+      const ranked = servers.flatMap(({ name, resources }) =>
         (resources?.resources ?? []).flatMap((resource) => {
           const suggested = { mention: `${name}:${resource.uri}`, title: titleOf(resource) };
           const rank = rankOf(suggested, wanted);

@@ -45,7 +45,7 @@ export function declaredTool({ tools }: Pick<Server, "tools">, tool: string): De
   };
 }
 
-/** `written`: the tool's name in Pi, as `server__tool`. Undefined if the configuration is not the reason. */
+/** `written`: the name of a tool or prompt in Pi, as `server__tool`. Undefined if the configuration is not the reason. */
 export function explainMissing(
   written: string,
   supervisor: Pick<Supervisor, "get" | "names">,
