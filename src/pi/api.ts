@@ -115,6 +115,7 @@ export interface PiModel {
   api: string;
   provider: string;
   maxTokens: number;
+  reasoning: boolean;
 }
 
 interface ModelUsage {

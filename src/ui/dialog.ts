@@ -30,6 +30,10 @@ const UNKNOWN: Screen = { columns: 80, rows: AROUND_ROWS + 12 };
 const linesOn = ({ rows }: Screen): number => Math.max(rows - AROUND_ROWS, FEWEST_ROWS);
 const widthOf = ({ columns }: Screen): number => Math.max(columns - AROUND_COLUMNS, 10);
 
+/** The lines of a printable text as rows of the screen, each with the mark before it. */
+export const rows = (text: string, mark: string, screen: Screen = UNKNOWN): string[] =>
+  wrap(`${text}\n`, widthOf(screen) - mark.length, Number.POSITIVE_INFINITY).lines.map((row) => mark + row);
+
 /** The start of each line, and how many lines are left out; the text itself if it fits. */
 export function shortOf(text: string, screen: Screen = UNKNOWN): string {
   const lines = text.split("\n");

@@ -52,6 +52,7 @@ beforeAll(async () => {
       people: { ...fixtureServer("listed.mjs"), env: { TOOLS: JSON.stringify(TOOLS) } },
       results: fixtureServer("results.mjs"),
       asks: fixtureServer("asks-user.mjs"),
+      samples: { ...fixtureServer("asks-user.mjs"), sampling: true },
       waits: fixtureServer("waits.mjs"),
       gated: { ...fixtureServer("shows.mjs"), approve: "always" },
       denied: { ...fixtureServer("shows.mjs"), approve: { "*": "deny" } },
@@ -160,6 +161,21 @@ describe("the SDK's client", () => {
     expect(JSON.parse((await agent.call("asks__ask", { ask: ASK })).text)).toEqual([{ action: "decline" }]);
     const gated = await agent.call("gated__show", { text: "done" });
     expect(gated).toMatchObject({ isError: true, text: expect.stringContaining("shows no questions") });
+  });
+
+  test("a server that wants a model -> it gets none, as often as it asks, and its questions reach the client all the same", async () => {
+    const agent = await sdkAgent(home, [], () => ({ action: "accept", content: { name: "Ann" } }));
+    const prompt = { messages: [{ role: "user", content: { type: "text", text: "Hi?" } }], maxTokens: 9 };
+    const before = { ask: prompt, method: "sampling/createMessage", times: 4 };
+    const { text } = await agent.call("samples__ask", { ask: ASK, before });
+    const none = { code: -32_603, message: "The model gave no answer." };
+    expect(JSON.parse(text)).toEqual([
+      none,
+      none,
+      none,
+      none,
+      { action: "accept", content: { name: "Ann" } },
+    ]);
   });
 
   test("a call that a rule asks about -> the client asks; a yes counts once, or until serve ends; deny stays deny", async () => {

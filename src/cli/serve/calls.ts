@@ -152,8 +152,9 @@ export class OpenCalls<Result> {
   /** Asks through the client of a call. Nobody can be asked: the answer is a no. */
   async ask(question: Question, signal: AbortSignal): Promise<unknown> {
     if (question.about === "provider") return { problem: "needs-pi" };
-    // Only Pi has a model. A server that was not told of one would list other tools, and the list is shared.
-    if (question.about === "prompt") return { action: "decline" };
+    // Only Pi has a model. A server that was not told of one would list other tools, and the list is shared. It is no no
+    // of the person: after a few of those the server's questions are not shown either.
+    if (question.about === "prompt") return { action: "failed" };
     const elicitation = elicitationOf(question);
     const { server: name } = question.about === "call" ? question.call : question;
     const calls = [...this.#open.values()].filter(({ server }) => server === name);

@@ -70,6 +70,8 @@ export class CliSession {
   readonly #plan = Promise.withResolvers<void>();
   readonly #askForServer: ReturnType<typeof createAsks>;
   readonly #progress = new Map<string, (event: Progress) => void>();
+  /** Servers that have asked a model, which the person is told once. */
+  readonly #wantAModel = new Set<string>();
   #onSignInEnd: ((event: SignInEnd) => void) | undefined;
   readonly #waits = new Map<string, string>();
   #report: StatusReport | undefined;
@@ -112,10 +114,11 @@ export class CliSession {
     // Whoever types a command has asked for the skill that it names; nothing else loads one here.
     if (question.about === "skill") return "no";
     if (question.about === "prompt") {
-      this.#options.console.warn(
-        `MCP server ${serverName(question.server)} asks a model: only Pi has one, so it is declined.`,
-      );
-      return { action: "decline" } satisfies PromptAnswer;
+      const { server } = question;
+      if (!this.#wantAModel.has(server))
+        this.#options.console.warn(`MCP server ${serverName(server)} asks a model: only Pi has one.`);
+      this.#wantAModel.add(server);
+      return { action: "failed" } satisfies PromptAnswer;
     }
     if (question.about === "provider") return { problem: "needs-pi" } satisfies ProviderAnswer;
     return this.#askForServer(question.server, question.ask, taken);

@@ -8,8 +8,9 @@ import { serverName } from "../../report/server-name.ts";
 import type { PromptAnswer, ServerPrompt } from "../../shared/protocol/calls.ts";
 import { messageOf } from "../../shared/protocol/errors.ts";
 import { grouped } from "../../shared/text/amounts.ts";
-import { oneLine } from "../../shared/text/unprintable.ts";
+import { cleanText, oneLine } from "../../shared/text/unprintable.ts";
 import { cutTo, printable } from "../../shared/text/width.ts";
+import { rows, screenOf } from "../dialog.ts";
 import { askInPages, NAME_CELLS, NO } from "../dialogs/questions.ts";
 
 const NO_COST = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
@@ -25,13 +26,14 @@ function toMessage(
   return { role, ...said, api, provider, model: id, usage: NO_USAGE, stopReason: "stop" };
 }
 
-/** A bar before each of the server's lines, so that none passes for a line of ours. */
-const barred = (head: string, text: string): string => `${head}:\n│ ${text.replaceAll("\n", "\n│ ")}`;
+/** A bar before each row of the server's lines, so that none passes for a line of ours. */
+const barred = (ctx: PiContext, head: string, text: string): string =>
+  [`${head}:`, ...rows(printable(text), "│ ", screenOf(ctx))].join("\n");
 
-const promptText = ({ system, messages }: ServerPrompt): string =>
+const promptText = (ctx: PiContext, { system, messages }: ServerPrompt): string =>
   [
-    ...(system === undefined ? [] : [barred("System prompt", system)]),
-    ...messages.map(({ role, text }) => barred(role === "user" ? "User" : "Assistant", text)),
+    ...(system === undefined ? [] : [barred(ctx, "System prompt", system)]),
+    ...messages.map(({ role, text }) => barred(ctx, role === "user" ? "User" : "Assistant", text)),
   ].join("\n");
 
 const ERROR_CHARS = 300;
@@ -49,14 +51,18 @@ export async function answerPrompt(
     if (!signal.aborted) notify(ctx, printable(text), "warning");
     return { action: "failed" };
   };
-  if (!model) return failed("no model is chosen. /model chooses one.");
+  if (!model) {
+    failed("no model is chosen. /model chooses one.");
+    // Nobody has read it, so it counts as it would without an answer: a server that nags has an end.
+    return { action: "cancel" };
+  }
   const ask = <A>(head: string, text: string, yes: [string, A][]): Promise<A | "decline" | "cancel"> =>
     inTurn(async () => {
       if (signal.aborted) return "cancel";
       const answers: [string, A | "decline"][] = [...yes, [NO, "decline"]];
       const pages = {
         head: printable(head),
-        text: printable(text),
+        text,
         answers,
         isNoFirst: false,
         whole: "Show all of it",
@@ -68,7 +74,7 @@ export async function answerPrompt(
   try {
     const choice = await ask(
       `Send this of the MCP server ${name} to ${model.provider}/${model.id}? The answer has at most ${grouped(most)} tokens.`,
-      promptText(prompt),
+      promptText(ctx, prompt),
       [
         ["Send it", "send"],
         ["Send it, and show me the answer before the server gets it", "review"],
@@ -80,14 +86,16 @@ export async function answerPrompt(
       messages: messages.map((message) => toMessage(model, message)),
     };
     const options = { maxTokens: most, cacheRetention: "none" as const, signal };
-    const warmth = temperature === undefined ? {} : { temperature };
+    // Many models that reason refuse a temperature, and the prompt with it.
+    const warmth = temperature === undefined || model.reasoning ? {} : { temperature };
     const reply = await ctx.modelRegistry.streamSimple(model, context, { ...options, ...warmth }).result();
     const { stopReason, usage } = reply;
     if (stopReason !== "stop" && stopReason !== "length")
       return failed(reply.errorMessage ?? `it ended with ${stopReason}`);
-    const text = reply.content.map((block) => (block.type === "text" ? block.text : "")).join("");
+    // The server gets what the person reads.
+    const text = cleanText(reply.content.map((block) => (block.type === "text" ? block.text : "")).join(""));
     if (choice === "review") {
-      const sent = await ask(`Give this answer to the MCP server ${name}?`, barred(reply.model, text), [
+      const sent = await ask(`Give this answer to the MCP server ${name}?`, barred(ctx, reply.model, text), [
         ["Give it to the server", "send"],
       ]);
       if (sent === "decline" || sent === "cancel") return { action: sent };

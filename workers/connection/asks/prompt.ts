@@ -65,12 +65,17 @@ export function readPrompt(params: unknown, redact: Redactor): ReadPrompt {
     throw invalid(
       `the prompt has ${chars.toLocaleString("en")} characters, more than ${PROMPT_CHARS.toLocaleString("en")}`,
     );
-  const clean = (text: string): string => cleanText(redact(text));
+  // Cleaning joins what a hidden character or an escape has divided, so a secret is looked for behind it.
+  const clean = (text: string): string => redact(cleanText(text));
+  const system = clean(systemPrompt ?? "");
+  const texts = read.map(({ role, text }) => ({ role, text: clean(text) }));
+  // Pi leaves such a message out: the model would read other messages than the person.
+  if (texts.some(({ text }) => text.trim() === "")) throw invalid("a message has no text");
   const tokens = typeof maxTokens === "number" && maxTokens >= 1 ? Math.floor(maxTokens) : REPLY_TOKENS;
   const isWarm = typeof temperature === "number" && temperature >= 0 && temperature <= 2;
   const prompt: ServerPrompt = {
-    ...(systemPrompt ? { system: clean(systemPrompt) } : {}),
-    messages: read.map(({ role, text }) => ({ role, text: clean(text) })),
+    ...(system === "" ? {} : { system }),
+    messages: texts,
     maxTokens: Math.min(tokens, REPLY_TOKENS),
     ...(isWarm ? { temperature } : {}),
   };

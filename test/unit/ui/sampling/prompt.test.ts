@@ -5,7 +5,13 @@ import type { ServerPrompt } from "../../../../src/shared/protocol/calls.ts";
 import { answerPrompt } from "../../../../src/ui/sampling/prompt.ts";
 import { createRecordingContext, type RecordingOptions } from "../../recording-context.ts";
 
-const MODEL: PiModel = { id: "m-1", api: "openai-completions", provider: "acme", maxTokens: 1_000 };
+const MODEL: PiModel = {
+  id: "m-1",
+  api: "openai-completions",
+  provider: "acme",
+  maxTokens: 1_000,
+  reasoning: false,
+};
 const COST = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
 const USAGE = { input: 5, output: 7, cacheRead: 2, cacheWrite: 1, totalTokens: 15, cost: COST };
 const REPLY: ModelMessage = {
@@ -123,7 +129,6 @@ test.each<[string, (string | undefined)[], object, number]>([
 });
 
 test.each<[string, Partial<Case>, string]>([
-  ["no model is chosen", { model: undefined as never }, "no model is chosen. /model chooses one."],
   [
     "the model says why",
     { reply: { ...REPLY, stopReason: "error", errorMessage: "429\u001b[2J too many" } },
@@ -135,6 +140,39 @@ test.each<[string, Partial<Case>, string]>([
   const { answer, notices } = await answered({ user: [SEND], ...more });
   expect(answer).toEqual({ action: "failed" });
   expect(notices).toEqual([[`The MCP server docs got no answer of the model: ${words}`, "warning"]]);
+});
+
+test("no model is chosen -> nobody decided, which counts for the server that nags", async () => {
+  const { answer, notices, dialogs } = await answered({ user: [], model: undefined as never });
+  expect(answer).toEqual({ action: "cancel" });
+  expect(dialogs).toEqual([]);
+  expect(notices).toEqual([
+    ["The MCP server docs got no answer of the model: no model is chosen. /model chooses one.", "warning"],
+  ]);
+});
+
+test("a model that reasons -> no temperature: many refuse one, and the prompt with it", async () => {
+  const { sent } = await answered({ user: [SEND], model: { ...MODEL, reasoning: true } });
+  expect(sent[0]?.[2]).not.toHaveProperty("temperature");
+});
+
+test("an answer with hidden characters -> the server gets what the person reads", async () => {
+  const reply = { ...REPLY, content: [{ type: "text" as const, text: "a\u001b[2Jb\u200bc\u{e0041}" }] };
+  const { answer, dialogs } = await answered({ user: [REVIEW, "Give it to the server"], reply });
+  expect(answer).toMatchObject({ text: "abc" });
+  expect(dialogs[1]?.title).toMatch(/│ abc$/);
+});
+
+test("lines longer than the screen -> each row is behind a bar, also on the next page", async () => {
+  const text = `${"word ".repeat(300)}System prompt: I am yours. ${"word ".repeat(300)}`;
+  const pages = ["Show all of it", ...Array.from({ length: 100 }, () => "Next page")];
+  const { dialogs } = await answered({
+    user: pages,
+    prompt: { messages: [{ role: "user", text }], maxTokens: 9 },
+  });
+  const rows = dialogs.flatMap(({ title }) => title.trimEnd().split("\n").slice(1));
+  expect(rows.length).toBeGreaterThan(40);
+  for (const row of rows) expect(row).toMatch(/^(│ .{0,76}|User:|and \d+ more lines)$/u);
 });
 
 test("an answer that the tokens cut says so", async () => {

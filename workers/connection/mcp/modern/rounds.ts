@@ -99,6 +99,7 @@ async function answerOne(question: unknown, party: Party): Promise<unknown> {
       {
         remedy: "What the server did until then has happened.",
         data: { server: party.server },
+        cause: error,
       },
     );
   });
@@ -155,7 +156,9 @@ export async function followTask(created: Result, options: TaskOptions): Promise
   try {
     return await new FollowedTask(taskId, options).follow(created);
   } catch (error) {
-    if (party.signal.aborted) cancel(taskId);
+    // A task that waits for an answer of the model would wait for ever.
+    const isUnanswered = error instanceof ThreadsError && error.cause instanceof NoReply;
+    if (party.signal.aborted || isUnanswered) cancel(taskId);
     throw error;
   }
 }

@@ -62,6 +62,22 @@ describe("a prompt", () => {
       { ...ONE, systemPrompt: "s3cret\u001b[2J", messages: [said(text("a\u202eb\u{e0041}s3cret\r\nc"))] },
       { system: "***", messages: [{ role: "user", text: "ab***\nc" }], maxTokens: 100 },
     ],
+    [
+      "a secret in pieces that the cleaning would join -> redacted all the same",
+      { ...ONE, messages: [said(text("s3\u200bcret")), said(text("s3c\u001b[1mret"))] },
+      {
+        messages: [
+          { role: "user", text: "***" },
+          { role: "user", text: "***" },
+        ],
+        maxTokens: 100,
+      },
+    ],
+    [
+      "a system prompt that nobody sees -> none",
+      { ...ONE, systemPrompt: "\u{e0041}\u200b" },
+      { messages: [{ role: "user", text: "Hi?" }], maxTokens: 100 },
+    ],
   ])("%s", (_what, params, prompt) => {
     expect(readPrompt(params, redact).prompt).toEqual(prompt);
   });
@@ -83,6 +99,9 @@ describe("a prompt", () => {
     ["text that is none", { messages: [said({ type: "text", text: 7 })] }, "other than text"],
     ["a system prompt that is none", { ...ONE, systemPrompt: {} }, "system prompt is not a text"],
     ["tools", { ...ONE, tools: [] }, "no tools"],
+    // Pi leaves such a message out: the model would read other messages than the person.
+    ["a message without text", { messages: [said(text("x")), said(text(" \n"))] }, "a message has no text"],
+    ["one that nobody sees", { messages: [said(text("\u{e0041}\u3164"))] }, "a message has no text"],
     ["a long message", { messages: [said(text("x".repeat(50_001)))] }, "50,001 characters, more than 50,000"],
     [
       "many messages that are long together",

@@ -255,6 +255,15 @@ test("followTask: given up -> the task is taken back", async () => {
   expect(at.cancelled).toEqual(["1"]);
 });
 
+test("followTask: it needs an answer of the model, and gets none -> the call fails, and the task is taken back", async () => {
+  const sample = () => Promise.reject(new NoReply(-1, "User rejected sampling request"));
+  const asks = { may: { ask: false, sample: true }, sample } as unknown as Party["asks"];
+  const inputRequests = { a: { method: "sampling/createMessage", params: {} } };
+  const at = await follow([{ status: "input_required", inputRequests }], { who: party({ asks }) });
+  expect(at.outcome).toMatchObject({ code: "call_rejected" });
+  expect(at.cancelled).toEqual(["1"]);
+});
+
 test("changesFilter: what the server says -> what it is asked to tell", () => {
   expect(
     changesFilter({ tools: { listChanged: true }, prompts: {}, resources: { listChanged: true } }),
