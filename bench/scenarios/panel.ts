@@ -3,6 +3,7 @@
  * and the longest turn of the event loop while the panel opens, counts tokens and lists the tools.
  * Must not: need a terminal; Pi's own drawing is not measured.
  */
+import { createMcpTool } from "../../src/tools/definition.ts";
 import type { McpHost } from "../../src/ui/mcp-host.ts";
 import { openPanel } from "../../src/ui/panel/panel.ts";
 import { makeCatalog } from "../../test/unit/make-catalog.ts";
@@ -70,6 +71,7 @@ async function measureOnce(catalog: ReturnType<typeof makeCatalog>, names: strin
     search: async () => {
       throw new Error("nothing is searched");
     },
+    makeTool: createMcpTool,
     declared: () => [],
     surroundings: () => ({ agentDir: "/agent", otherClients: [] }),
     onChange: () => () => undefined,

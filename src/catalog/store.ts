@@ -42,7 +42,7 @@ export function snapshotWrittenAt(agentDir: string, key: SnapshotKey): number | 
 const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOCTTY ?? 0);
 
 /** All bytes of a regular file; undefined for anything else, for a file that is too large, or that shrinks meanwhile. */
-function readWhole(path: string, limitBytes: number): Uint8Array | undefined {
+export function readWhole(path: string, limitBytes: number): Uint8Array | undefined {
   // The type is checked before the opening, because opening a device can already have an effect.
   if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return undefined;
   const file = openSync(path, FLAGS);

@@ -69,6 +69,11 @@ export interface RuntimeOptions {
   /** Asks the person. Absent: there is none. */
   onQuestion?: OnQuestion;
   onCrash: (crash: Crash) => void;
+  /**
+   * Settles when the session needs a worker, at the latest when `asked` does. Answers what the first worker must know beside the
+   * session's facts. Absent: the worker starts at once.
+   */
+  untilNeeded?: ((asked: Promise<void>) => Promise<Pick<SessionFacts, "rested">>) | undefined;
   /** The worker could not be started, or runs but could not open the session. */
   onStartFailed: (error: Error) => void;
   /** Another worker than the one beside this file, for tests. */

@@ -1,17 +1,39 @@
-/** The runtime of a session, which is loaded late: what is asked before waits until it is there. */
+/** The runtime of a session, which is loaded late, and whose worker starts when it is needed: what is asked before waits. */
+import type { ConnectionMethod } from "../shared/protocol/contract.ts";
 import { messageOf, ThreadsError } from "../shared/protocol/errors.ts";
 import { type Runtime, type RuntimeOptions, STOPPED } from "./contract.ts";
 
+/** What a worker that does not run need not be told. */
+const OF_WORKER: readonly ConnectionMethod[] = ["firstRequest", "turnEnded"];
+
 export function startRuntimeLater(options: RuntimeOptions): Runtime {
   let isStopped = false;
-  // Loaded at once: Pi is busy after `session_start`, and a later import would delay the worker by that time.
-  const started = import("./runtime.ts").then(({ startRuntime }) =>
-    isStopped ? undefined : startRuntime(options),
-  );
+  let isAsked = false;
+  const asked = Promise.withResolvers<void>();
+  const start = async (): Promise<Runtime | undefined> => {
+    let rested = await options.untilNeeded?.(asked.promise);
+    isAsked = true;
+    if (isStopped) return undefined;
+    // Loaded at once: Pi is busy after `session_start`, and a later import would delay the worker by that time.
+    const { startRuntime } = await import("./runtime.ts");
+    const facts: RuntimeOptions["facts"] = () => {
+      const all = { ...options.facts(), ...rested };
+      // Of the worker that follows a crash nobody wants to hear it again.
+      rested = undefined;
+      return all;
+    };
+    return isStopped ? undefined : startRuntime({ ...options, facts });
+  };
+  const started = start();
   started.catch((error: unknown) =>
     options.onStartFailed(error instanceof Error ? error : new Error(messageOf(error))),
   );
+  const wake = (): void => {
+    isAsked = true;
+    asked.resolve();
+  };
   const ready = async (): Promise<Runtime> => {
+    wake();
     const runtime = await started;
     if (runtime) return runtime;
     throw new ThreadsError("runtime_stopped", STOPPED);
@@ -24,10 +46,15 @@ export function startRuntimeLater(options: RuntimeOptions): Runtime {
     callTool: async (params, signal) => (await ready()).callTool(params, signal),
     settleTools: async (params, signal) => (await ready()).settleTools(params, signal),
     ask: async (method, params, signal) => (await ready()).ask(method, params, signal),
-    post: (method, params) => quietly((runtime) => runtime.post(method, params)),
+    post: (method, params) => {
+      if (!OF_WORKER.includes(method)) wake();
+      // A `ping` only wakes.
+      if (isAsked && method !== "ping") quietly((runtime) => runtime.post(method, params));
+    },
     log: (level, message) => quietly((runtime) => runtime.log(level, message)),
     stop: async () => {
       isStopped = true;
+      wake();
       const runtime = await started.catch(() => undefined);
       await runtime?.stop();
     },

@@ -8,12 +8,7 @@ import type { ServerStatus } from "../shared/protocol/session.ts";
 import { describeProblem } from "../shared/text/failure.ts";
 import type { Registrar } from "../tools/registrar.ts";
 import type { Dialogs } from "../ui/dialogs/dialogs.ts";
-import {
-  createConfigNotices,
-  createGathering,
-  createHealthNotices,
-  createStatusLine,
-} from "../ui/notices.ts";
+import { createConfigNotices, createStatusLine } from "../ui/notices.ts";
 import type { SignIns } from "../ui/sign-in/sign-in.ts";
 import { type Running, type SessionState, serversOf, type WhileRunning } from "./running.ts";
 
@@ -37,32 +32,39 @@ function createServerEvents(
   statusLine: ReturnType<typeof createStatusLine>,
 ) {
   const { ctx, signIns } = targets;
-  const health = createHealthNotices();
-  const gathering = createGathering(
-    ({ text, level }) => {
-      // Shown later than its event, perhaps after the session: Pi refuses then, and nobody reads it.
-      guardStale(
-        () => {
-          if (targets.state()) notify(ctx, text, level);
-        },
-        () => undefined,
-      );
-    },
-    // Without a UI each notice is a line on stderr, and the process may end at any time.
-    ctx.hasUI,
-  );
+  const load = async () => {
+    const { createGathering, createHealthNotices } = await import("../ui/health-notices.ts");
+    const gathering = createGathering(
+      ({ text, level }) => {
+        // Shown later than its event, perhaps after the session: Pi refuses then, and nobody reads it.
+        guardStale(
+          () => {
+            if (targets.state()) notify(ctx, text, level);
+          },
+          () => undefined,
+        );
+      },
+      // Without a UI each notice is a line on stderr, and the process may end at any time.
+      ctx.hasUI,
+    );
+    return { health: createHealthNotices(), gathering };
+  };
+  let loaded: ReturnType<typeof load> | undefined;
   return (state: NonNullable<ReturnType<EventTargets["state"]>>, status: ServerStatus): void => {
     const { name } = status;
     state.statuses.set(name, status);
     statusLine.show(serversOf(state));
-    const notice = health.onStatus(status, {
+    const surroundings = {
       isCalled: state.called.has(name),
       isSigningIn: signIns.isRunning(name),
       known: state.known.get(name),
-    });
+    };
     if (status.state === "connected") state.known.delete(name);
     const isBusy = serversOf(state).some((server) => server.state === "connecting");
-    gathering.add(name, notice, isBusy);
+    loaded ??= load();
+    void loaded.then(({ health, gathering }) =>
+      gathering.add(name, health.onStatus(status, surroundings), isBusy),
+    );
   };
 }
 

@@ -185,6 +185,8 @@ export function createFirstRequest(pi: Pi, options: FirstRequestOptions): FirstR
       if (declared) {
         restoreDue = false;
         await restoreBranch(declared, options);
+        // The model has tools of servers, so a call is near: a worker that is not needed yet starts meanwhile.
+        if ([...declared.values()].some(({ owner }) => owner)) running()?.runtime.post("ping", {});
       }
       return running() && searchTools.news(ctx.sessionManager, planned());
     },

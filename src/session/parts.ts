@@ -43,6 +43,8 @@ function createToolHost(options: ToolHostOptions): ToolHost {
   return {
     settle: async (signal, servers) => {
       const { runtime, settings, statuses } = runningOrThrow();
+      // A call is near: a worker that is not needed yet starts behind the search.
+      setImmediate(() => running()?.runtime.post("ping", {}));
       const wanted = [...statuses.values()].filter(({ name }) => servers?.includes(name) ?? true);
       // What is known needs no answer of the worker. Before the first plan nothing is.
       if (settings && !wanted.some((server) => isLearning(server, store.current))) return [];

@@ -22,6 +22,7 @@ import { messageOf, ThreadsError } from "../shared/protocol/errors.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import { LOG_FILE, type SnapshotKey } from "../shared/snapshot/contract.ts";
 import type { ToolAboutToRun } from "../skills/standing.ts";
+import { createMcpTool } from "../tools/definition.ts";
 import type { McpHost } from "../ui/mcp-host.ts";
 import { withdrawAbsent } from "./first-request.ts";
 import { createParts } from "./parts.ts";
@@ -112,6 +113,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     snapshotKey.correct(key, known.projectTrusted);
     mine = startRunning(pi, ctx, {
       known,
+      key,
       store,
       registrar,
       onPlanned: (state) => {
@@ -226,6 +228,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     catalog: store.current,
     servers: () => serversOf(current),
     search: async (query, limit) => (await import("./late.ts")).trySearch(store.current(), query, limit),
+    makeTool: createMcpTool,
     declared: () => (current ? pi.getActiveTools() : []),
     onChange: (listener) => {
       listeners.add(listener);

@@ -5,7 +5,7 @@
 
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import type { CatalogStore } from "../catalog/store.ts";
+import { type CatalogStore, snapshotPath } from "../catalog/store.ts";
 import type { McpRegistration, Pi, PiContext } from "../pi/api.ts";
 import { CONFIG_FLAG, configFileOf, guardStale, notify, SERVERS_FLAG } from "../pi/extension.ts";
 import type { Runtime, RuntimeOptions } from "../runtime/contract.ts";
@@ -13,7 +13,7 @@ import type { WorkerEvent } from "../shared/protocol/contract.ts";
 import { describeError, messageOf, ThreadsError } from "../shared/protocol/errors.ts";
 import type { SessionFacts } from "../shared/protocol/session.ts";
 import { fileStamp } from "../shared/protocol/values.ts";
-import { LOG_FILE, onlyServersOf } from "../shared/snapshot/contract.ts";
+import { LOG_FILE, onlyServersOf, restPath, type SnapshotKey } from "../shared/snapshot/contract.ts";
 import type { Registrar } from "../tools/registrar.ts";
 import { createDialogs } from "../ui/dialogs/dialogs.ts";
 import { createSignIns, type SignInHost } from "../ui/sign-in/sign-in.ts";
@@ -95,8 +95,23 @@ export const startFacts = (pi: Pi, ctx: PiContext, agentDir: string, isFork: boo
   startedAtMs: Date.now(),
 });
 
+/** Undefined: what only the worker knows of this session may differ from what it left, so it starts at once. */
+function restOf(
+  pi: Pi,
+  { known, store, key }: Pick<StartOptions, "known" | "store" | "key">,
+  onEvent: RuntimeOptions["onEvent"],
+): RuntimeOptions["untilNeeded"] {
+  const checksum = store.checksum();
+  if (checksum === undefined || known.off || process.env.MCP_DIRECT_TOOLS || pi.getMcpServers().length > 0)
+    return undefined;
+  const path = restPath(snapshotPath(known.agentDir, key));
+  return async (asked) =>
+    (await import("./rest.ts")).restUntil(asked, { path, checksum, trusted: known.projectTrusted }, onEvent);
+}
+
 export interface StartOptions {
   known: StartFacts;
+  key: SnapshotKey;
   store: CatalogStore;
   registrar: Registrar;
   onPlanned: EventTargets["onPlanned"];
@@ -131,7 +146,7 @@ const answering =
     (await import("./others.ts")).answer(question, signal, { pi, ctx, ...by });
 
 export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Running {
-  const { known, store, registrar, startRuntime, ifCurrent, runningOrThrow, stop } = options;
+  const { known, store, startRuntime, ifCurrent, runningOrThrow, stop } = options;
 
   const guarded = (task: () => void): void =>
     guardStale(task, (error) => {
@@ -165,20 +180,15 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
   };
   const signIns = createSignIns(ctx, host);
 
-  const { onPlanned, onPrompts, onProgress } = options;
-  const handle = createEventHandler({
-    ctx,
-    state: ifCurrent,
-    store,
-    registrar,
-    dialogs,
-    signIns,
-    onPlanned,
-    onPrompts,
-    onProgress,
-  });
+  const handle = createEventHandler({ ...options, ctx, state: ifCurrent, dialogs, signIns });
+  const onEvent = (event: WorkerEvent): void =>
+    guarded(() => {
+      handle(event);
+      options.onHandled(event);
+    });
   const runtime = startRuntime({
     logFile: join(known.agentDir, LOG_FILE),
+    untilNeeded: restOf(pi, options, onEvent),
     facts: () => {
       const accepted = ifCurrent()?.accepted;
       return {
@@ -189,11 +199,7 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
         snapshotChecksum: store.checksum(),
       };
     },
-    onEvent: (event) =>
-      guarded(() => {
-        handle(event);
-        options.onHandled(event);
-      }),
+    onEvent,
     onQuestion: answering(pi, ctx, { ...dialogs, screens, log }),
     onCrash: (crash) => {
       signIns.interrupt();

@@ -1,4 +1,4 @@
-/** The words of a notice about several servers. Loaded when several fail at about the same time. Pure. */
+/** The words of a notice about several servers. Pure. */
 import { serverName } from "../report/server-name.ts";
 import { oneLine } from "../shared/text/unprintable.ts";
 

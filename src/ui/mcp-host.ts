@@ -4,6 +4,7 @@ import type { Surroundings } from "../report/doctor.ts";
 import type { Runtime } from "../runtime/contract.ts";
 import type { WorkerEvent } from "../shared/protocol/contract.ts";
 import type { ServerStatus } from "../shared/protocol/session.ts";
+import type { createMcpTool } from "../tools/definition.ts";
 import type { SignIns } from "./sign-in/sign-in.ts";
 
 /** What ToolSearch would find. */
@@ -27,6 +28,8 @@ export interface McpHost {
   search(query: string, limit: number): Promise<TriedSearch>;
   /** Names in Pi of the tools that are declared to the model now. */
   declared(): readonly string[];
+  /** The tool as Pi has it, which the screens do not hold a second time. */
+  makeTool: typeof createMcpTool;
   /** What only main knows, for the doctor. */
   surroundings(): Surroundings & { agentDir: string };
   /**

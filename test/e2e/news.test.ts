@@ -41,7 +41,10 @@ const sessionFile = async ({ rpc }: InTurn): Promise<string> =>
 
 test("an empty snapshot, a server is added with /mcp add before the first request -> its name and tools are in the first description", async () => {
   const pi = await turn({ mcp: { mcpServers: {} } });
-  const snapshots = (): Promise<string[]> => readdir(join(pi.at.agentDir, "mcp-snapshots")).catch(() => []);
+  const snapshots = async (): Promise<string[]> =>
+    (await readdir(join(pi.at.agentDir, "mcp-snapshots")).catch((): string[] => [])).filter((name) =>
+      name.endsWith(".bin"),
+    );
   await expect.poll(snapshots, { timeout: PATIENCE_MS }).toHaveLength(1);
   await pi.again();
   pi.rpc.answerUi((dialog) => ({

@@ -7,6 +7,7 @@ export async function settled(): Promise<void> {
       import("../../src/ui/dialogs/questions.ts"),
       import("../../src/ui/sign-in/run.ts"),
       import("../../src/ui/asks/form.ts"),
+      import("../../src/ui/health-notices.ts"),
     ]);
     await new Promise((resolve) => setImmediate(resolve));
   }

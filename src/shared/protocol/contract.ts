@@ -278,7 +278,7 @@ export type WorkerEvent =
   /** Sent once per server, before the shared record (port.ts) names the server by this slot. */
   | { type: "talker"; slot: number; server: string }
   /** Sent when the configured servers are known: at the start, before anything connects, and after each change. */
-  | ({ type: "planned"; settings: CatalogSettings; accepted: AcceptedBefore } & StatusReport)
+  | ({ type: "planned"; settings: CatalogSettings; accepted: AcceptedBefore | undefined } & StatusReport)
   /**
    * Sent when the new servers have settled: what a change of the configuration did, in one line. Also sent as a warning
    * of a fault that the user can mend, and as an error if an answer of the user could not be carried out.

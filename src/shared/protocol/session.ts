@@ -45,6 +45,8 @@ export interface SessionFacts {
   off?: readonly string[] | undefined;
   /** What the worker before this one had let run, if that worker crashed. */
   accepted?: AcceptedBefore;
+  /** What a session that was at rest has shown, as `Rest.traces` has it: the worker tells the person what has changed since. */
+  rested?: string;
   /**
    * Servers that the worker must not connect by itself, because they were at work when an earlier worker of this
    * session died. `why` is a sentence without its full stop.

@@ -115,6 +115,9 @@ export const LOG_FILE = "mcp-threads.log";
 export const TRACE_FILE = "mcp-trace.jsonl";
 export const SIGN_IN_FOLDER = "mcp-oauth";
 
+/** Where the snapshot's `Rest` lies (rest.ts): `.../<hash>.bin` -> `.../<hash>.rest.json`. */
+export const restPath = (snapshotPath: string): string => snapshotPath.replace(/bin$/, "rest.json");
+
 /** The project's own files, from its folder on. */
 export const PROJECT_FILES = [".mcp.json", ".pi/mcp.json"] as const;
 

@@ -31,11 +31,15 @@ import { TRUST_IT, UNTRUSTED, untrustedFiles } from "../untrusted.ts";
 import { helpText, logText, unknownWordText, usageText } from "./help.ts";
 import { splitWord, subcommand, WORDS } from "./words.ts";
 
-/** What a session opens as well, seldom enough to be here: lines to tick, and what a skill of a server asks. */
+/**
+ * What a session opens as well, seldom enough to be here: lines to tick, and what a skill of a server asks. What completes a
+ * command is here, because the command follows.
+ */
 export { judge } from "../../skills/gate.ts";
 export { answerPrompt } from "../sampling/prompt.ts";
 export { askAboutSkill } from "../skills/questions.ts";
 export { tickLines } from "../ticks.ts";
+export { completeMcp, completeServer } from "./complete.ts";
 
 const PROJECT = "--project";
 export const REPORT_FILE = "mcp-doctor.md";

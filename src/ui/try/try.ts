@@ -12,7 +12,6 @@ import type { JsonValue } from "../../shared/protocol/errors.ts";
 import { counted, formatBytes, formatMs } from "../../shared/text/amounts.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { printable } from "../../shared/text/width.ts";
-import { createMcpTool } from "../../tools/definition.ts";
 import { fillIn } from "../asks/form.ts";
 import type { McpHost } from "../mcp-host.ts";
 import { tickLines } from "../ticks.ts";
@@ -70,7 +69,7 @@ interface Trial {
 export async function tryTool(
   wanted: Wanted,
   ctx: PiContext,
-  host: Pick<McpHost, "ask" | "catalog">,
+  host: Pick<McpHost, "ask" | "catalog" | "makeTool">,
   { signal, onCall }: Trial,
 ): Promise<string | undefined> {
   const tool = find(wanted, host);
@@ -88,7 +87,7 @@ export async function tryTool(
   if (!given || signal.aborted) return undefined;
   onCall?.();
   const startedAt = performance.now();
-  const piTool = createMcpTool(tool, async ({ callId, server, tool: name, args }) => {
+  const piTool = host.makeTool(tool, async ({ callId, server, tool: name, args }) => {
     const bytes = await host.ask("callTool", { callId, server, tool: name, args }, signal);
     return decode(bytes) as CallResult;
   });

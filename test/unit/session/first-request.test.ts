@@ -57,7 +57,8 @@ async function waited(at: Opened): Promise<number | undefined> {
 }
 
 const told = ({ runtimes }: Opened): [string, unknown][] => runtimes.flatMap((runtime) => runtime.asked);
-const asked = (at: Opened): unknown[] => told(at).filter(([method]) => method !== "firstRequest");
+const asked = (at: Opened): unknown[] =>
+  told(at).filter(([method]) => method !== "firstRequest" && method !== "ping");
 
 describe("the description of ToolSearch", () => {
   const description = ({ pi }: Opened): string => pi.tools.get("ToolSearch")?.description ?? "";

@@ -302,6 +302,7 @@ describe("other events", () => {
       send({ type: "server", status });
       expect(session.servers()).toEqual([status]);
     }
+    await settled();
     expect(notices.map(([text]) => text)).toEqual(["MCP server s: not found.", "MCP server s works again."]);
     expect(statuses.map(([, text]) => text)).toEqual([
       "MCP: 0 of 1 server ready · 2 tools",

@@ -147,10 +147,12 @@ test("a lazy server that nobody called needs a sign-in -> no notice; after a cal
   const at = await refusing(false);
   const tell = (): void => at.send({ type: "server", status: needing });
   tell();
+  await settled();
   expect(at.notices).toEqual([]);
   await call(at);
   tell();
   tell();
+  await settled();
   expect(at.notices).toEqual([["MCP server own needs a sign-in: /mcp auth own", "warning"]]);
 });
 
@@ -176,10 +178,12 @@ test("/mcp logout -> no notice that the server needs a sign-in, until it has con
   const needed = { ...needing, lifecycle: "eager" as const };
   await at.session.ask("signOut", { server: "own" });
   at.send({ type: "server", status: needed });
+  await settled();
   expect(at.notices).toEqual([]);
   const signIn = { state: "signed-in", renews: true } as const;
   at.send({ type: "server", status: makeStatus("own", { lifecycle: "eager", signIn }) });
   at.send({ type: "server", status: needed });
+  await settled();
   expect(at.notices.map(([text]) => text)).toEqual([
     "MCP server own is signed in.",
     "MCP server own needs a sign-in: /mcp auth own",

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { trySearch } from "../../../src/session/late.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
+import { createMcpTool } from "../../../src/tools/definition.ts";
 import type { McpHost } from "../../../src/ui/mcp-host.ts";
 import { makeCatalog } from "../make-catalog.ts";
 
@@ -38,6 +39,7 @@ export function fakeHost(answers: Answers, rest: Partial<McpHost> = {}): FakeHos
     catalog: () => catalog,
     servers: () => [],
     search: async (query, limit) => trySearch(host.catalog(), query, limit),
+    makeTool: createMcpTool,
     declared: () => [],
     surroundings: () => ({
       agentDir: join(tmpdir(), `pmt-command-${process.pid}`),

@@ -3,15 +3,9 @@
 import { describe, expect, it, test, vi } from "vitest";
 import type { ErrorCode } from "../../../src/shared/protocol/errors.ts";
 import type { ServerState, ServerStatus } from "../../../src/shared/protocol/session.ts";
+import { createGathering, createHealthNotices, GATHER_MS } from "../../../src/ui/health-notices.ts";
 import { joinNotices, type Notice, type ServerNotice } from "../../../src/ui/join-notices.ts";
-import {
-  createConfigNotices,
-  createGathering,
-  createHealthNotices,
-  createStatusLine,
-  GATHER_MS,
-  statusText,
-} from "../../../src/ui/notices.ts";
+import { createConfigNotices, createStatusLine, statusText } from "../../../src/ui/notices.ts";
 import { createRecordingContext } from "../recording-context.ts";
 import { makeStatus } from "../server-status.ts";
 

@@ -42,6 +42,8 @@ export interface CatalogOptions {
   cache: CacheWorker;
   log: Log;
   emit: (event: WorkerEvent) => void;
+  /** The snapshot's file holds all servers as they are now. Must not reject. */
+  onKept?: (checksum: number) => Promise<void>;
   times?: PublishTimes;
 }
 
@@ -67,7 +69,11 @@ export class CatalogPublisher {
     this.#times = options.times ?? publishTimes();
     this.#checksum = options.knownChecksum;
     this.#store = new EntryStore(cache, cachePath, hashOf);
-    this.#loop = new PublishLoop(() => this.#publish());
+    this.#loop = new PublishLoop(async () => {
+      const isWhole = await this.#publish();
+      const checksum = isWhole ? this.#checksum : undefined;
+      if (checksum !== undefined) this.#keeping = this.#keeping.then(() => options.onKept?.(checksum));
+    });
     this.#leftOut = new LeftOutServers(() => leftOutPath(snapshotPath()), hashOf, log);
     const show = (text: string): void => emit({ type: "notice", text, level: "warning" });
     this.#notices = new ServerNotices(log, show);
@@ -153,13 +159,15 @@ export class CatalogPublisher {
     return withoutToolsOf(publishTask(enabled, settings(), configFiles()), new Set(leftOut));
   }
 
-  async #publish(): Promise<void> {
+  /** Answers whether main has every tool of every server now. */
+  async #publish(): Promise<boolean> {
     await this.#leftOut.load();
     const task = this.#task();
     this.#store.store();
     for (const { name } of task.servers)
       if (this.#leftOut.has(name)) this.#notices.notify(leftOutNotice(name));
-    if (this.#isPublished(task)) return;
+    const isWhole = !task.servers.some(({ name }) => this.#leftOut.has(name));
+    if (this.#isPublished(task)) return isWhole;
     // A snapshot that main has only a part of is sent again, whatever its checksum.
     const known = this.#isPartial ? undefined : this.#checksum;
     const { snapshotPath, cache } = this.#options;
@@ -170,12 +178,13 @@ export class CatalogPublisher {
       this.#leftOut.add(server);
       this.#notices.notify(leftOutNotice(server));
     }
-    if (!result) return;
+    if (!result) return false;
     const hasNewPrompts = offersNewPrompts(this.#published, task);
     this.#published = withoutToolsOf(task, new Set(leftOut));
     this.#isPartial = false;
     this.#checksum = result.checksum;
     this.#send(result, { isNew: result.checksum !== known, hasNewPrompts });
+    return isWhole && leftOut.length === 0;
   }
 
   /** Whether main has this catalog already, as after an edit of a timeout. Found without building an index. */

@@ -37,6 +37,8 @@ export interface RunningConfiguration {
   configured(name: string): ServerDefinition | undefined;
   /** Remembers the user's answer and applies what it allows. Throws `bad_config` if the answer cannot be remembered. */
   answer(hash: string, decision: "allowed" | "refused"): Promise<void>;
+  /** The stamps of all files that what runs was made of, or would be; undefined: an edit is on its way, or nothing is followed. */
+  confirmed(): Promise<[file: string, stamp: string][] | undefined>;
   /** What was decided about servers of projects, the newest first. */
   readonly decisions: ProjectDecision[];
   /** The decision becomes a question again, and what it allowed here stops. Throws as `answer` does. */
@@ -167,6 +169,10 @@ class Running implements RunningConfiguration {
     } finally {
       await this.#reapply();
     }
+  }
+
+  async confirmed(): Promise<[file: string, stamp: string][] | undefined> {
+    return this.#live?.confirmed();
   }
 
   get decisions(): ProjectDecision[] {

@@ -29,7 +29,7 @@ import { cacheIdentity } from "../config/entry/cache-identity.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../config/entry/settings.ts";
 import { findHosts, titleOf } from "../config/found/found.ts";
-import { describeEffect, isIdle, type Plan } from "../config/plan/plan.ts";
+import { describeEffect, type Effect, isIdle, type Plan } from "../config/plan/plan.ts";
 import { messageLimitIsOf } from "../messages/too-large.ts";
 import type { KnownTools } from "../servers/lists.ts";
 import type { Withheld } from "../servers/status.ts";
@@ -84,7 +84,7 @@ interface EffectNoticeOptions {
 }
 
 /** Never rejects: what goes wrong is in the log. */
-export async function reportEffect(change: Plan, options: EffectNoticeOptions): Promise<void> {
+export async function reportEffect(change: Effect, options: EffectNoticeOptions): Promise<void> {
   const { supervisor, log, emit } = options;
   try {
     if (!(await isShown(change, options))) return;
@@ -101,7 +101,10 @@ export async function reportEffect(change: Plan, options: EffectNoticeOptions): 
  * Settles when main has what the notice says, so that it is true when a person reads it. A server that was replaced
  * shows its old tools until the new one has listed its own. False: the session ended meanwhile.
  */
-async function isShown(change: Plan, { supervisor, catalog, signal }: EffectNoticeOptions): Promise<boolean> {
+async function isShown(
+  change: Effect,
+  { supervisor, catalog, signal }: EffectNoticeOptions,
+): Promise<boolean> {
   if (catalog.withdraw() && startedBy(change).length === 0) return true;
   await supervisor.settleTools({ timeoutMs: NOTICE_WAIT_MS }, signal);
   if (signal.aborted) return false;
@@ -124,8 +127,10 @@ interface PlanCarrierOptions {
   /** Nothing connects before a request needs it. */
   onDemand?: boolean | undefined;
   emit: (event: WorkerEvent) => void;
-  /** A plan after the first one changed something and is carried out. */
-  onChanged: (change: Plan) => void;
+  /** A plan changed something that the person knew, and is carried out. */
+  onChanged: (change: Effect) => void;
+  /** What the first plan changes. Absent: nobody knew of anything before. */
+  sinceRest?: (first: Plan) => Effect | undefined;
   /** Settles when the servers of the first plan may start. */
   firstRequestGone: () => Promise<void>;
   /** Fires when the session ends: a plan that is being carried out then connects nothing more. */
@@ -213,7 +218,8 @@ export function createPlanCarrier(current: CurrentPlan, options: PlanCarrierOpti
     if (signal.aborted) return;
     // Also if no server has listed anything: servers may have been added, removed or changed since the snapshot.
     catalog.changed();
-    if (!isFirst && !isIdle(change)) onChanged(change);
+    const effect = isFirst ? options.sinceRest?.(change) : change;
+    if (effect && !isIdle(effect)) onChanged(effect);
     isFirst = false;
   };
 }
@@ -224,11 +230,11 @@ export const statusReport = (
 ): StatusReport => ({ servers: servers.map((server) => server.status()), ...state });
 
 /** Names of the servers that a plan starts or replaces. */
-const startedBy = ({ servers }: Plan): string[] =>
+const startedBy = ({ servers }: Effect): string[] =>
   servers.filter(({ action }) => action === "start" || action === "restart").map(({ name }) => name);
 
 /** Names of the servers that a plan replaces or removes. */
-export const endedBy = ({ servers }: Plan): string[] =>
+export const endedBy = ({ servers }: Effect): string[] =>
   servers.filter(({ action }) => action === "restart" || action === "stop").map(({ name }) => name);
 
 /** Servers that may not run -> the reason, worded to follow a colon, and who can allow them. */

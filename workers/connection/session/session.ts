@@ -29,6 +29,7 @@ import { AllowedSkills } from "../skills/allowed.ts";
 import { CurrentPlan, createPlanCarrier, endedBy, firstHint, reportEffect } from "./carry-out.ts";
 import { createFirstRequest, endingTheWait, type SessionRequests } from "./first-request.ts";
 import { createSessionRequests } from "./requests.ts";
+import { createRest, sinceRest } from "./rest.ts";
 import { createSignInRequests, openSessionAuth } from "./sign-ins.ts";
 import { createUserEdits } from "./user-edits.ts";
 
@@ -123,6 +124,14 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
     cache,
     log,
     emit,
+    onKept: createRest({
+      facts,
+      started: () => started,
+      servers: () => supervisor.servers,
+      files: () => current.files,
+      snapshotPath: () => snapshotPath(facts, current.off),
+      log,
+    }),
     times: publishTimes(limits),
   });
   const results = new Results({
@@ -135,6 +144,8 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
     },
   });
   const preload = preloadTransports(supervisor);
+  // What ends a rest is a call that is near, as a rule: its code is compiled while the files are read.
+  if (facts.rested !== undefined) preload.now();
   const notice = { supervisor, catalog, log, emit, signal: lifetime.signal };
   const started = runConfiguration({
     facts,
@@ -158,6 +169,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
         auth.abandon(endedBy(change));
         void reportEffect(change, notice);
       },
+      sinceRest: (first) => sinceRest(facts, first),
     }),
     onFirstChange: () => cache.warm(),
     onHeld: ({ id, change }) => emit({ type: "held", id, text: describeEffect(change, new Map()) ?? "" }),
@@ -261,7 +273,12 @@ function preloadTransports(supervisor: Pick<Supervisor, "servers" | "connectsSha
       import("../transports/stdio/stdio.ts").then(({ preload }) => preload()).catch(() => undefined);
   }, PRELOAD_MS);
   timer.unref();
+  const now = (): void => {
+    import("../transports/transports.ts").catch(() => undefined);
+    import("../transports/stdio/stdio.ts").then(({ preload }) => preload()).catch(() => undefined);
+  };
   return {
+    now,
     /** The first plan is made, and connects its servers soon. */
     beforeConnects: (): void => {
       if (!supervisor.connectsShared) return;

@@ -205,9 +205,9 @@ export async function keepAside(target: string, files: FileSystem, nowMs: number
   }
 }
 
-/** Removes snapshots that nobody used for thirty days, the lists of servers they leave out, and their writers' temp files. */
+/** Removes snapshots that nobody used for thirty days, what lies beside them, and their writers' temp files. */
 export async function pruneSnapshots(folder: string, files: FileSystem, nowMs: number): Promise<void> {
-  const isSnapshot = (name: string): boolean => /\.(bin|left-out\.json)$/.test(name);
+  const isSnapshot = (name: string): boolean => /\.(bin|left-out\.json|rest\.json)$/.test(name);
   await removeOld(folder, files, { nowMs, olderThanMs: LIMITS.unusedMs, fits: isSnapshot });
   await removeOld(folder, files, { nowMs, olderThanMs: LIMITS.leftoverMs, fits: isTempName });
 }

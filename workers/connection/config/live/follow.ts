@@ -8,6 +8,7 @@ import { lstat, realpath, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type ChokidarOptions, type FSWatcher, watch } from "chokidar";
 import { messageOf } from "../../../../src/shared/protocol/errors.ts";
+import { restStamp } from "../../../../src/shared/snapshot/rest.ts";
 import { canonical } from "../../../shared/json.ts";
 import { comparable } from "../entry/definition.ts";
 import type { ConfigFacts } from "../files/sources.ts";
@@ -78,6 +79,17 @@ const stampOf = (file: string): Promise<string> =>
     ({ ino, size, mtimeMs, mode }) => [ino, size, mtimeMs, mode].join(" "),
     (error: NodeJS.ErrnoException) => String(error.code),
   );
+
+/** Rejects for a file that is there and cannot be looked at. */
+const restStampOf = async (file: string): Promise<[string, string]> => [
+  file,
+  restStamp(
+    await stat(file).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "ENOENT" && error.code !== "ENOTDIR") throw error;
+      return undefined;
+    }),
+  ),
+];
 
 interface PathSet {
   readonly watcher: FSWatcher;
@@ -370,6 +382,17 @@ export function followConfig(options: LiveOptions) {
     },
     /** Settles when every change of a file is seen from then on. The watcher saw none between the first load and now. */
     ready: watcher.ready.then(() => enqueue(false)),
+    /**
+     * The stamps of the watched files if these still say what `current` does; undefined if an edit is on its way or a file cannot
+     * be looked at.
+     */
+    confirmed: async (): Promise<[file: string, stamp: string][] | undefined> => {
+      const before = current;
+      const stamps = await Promise.all(before.watched.map(restStampOf)).catch(() => undefined);
+      const again = await loadConfig(facts, before);
+      const isSame = current === before && fingerprint(again) === fingerprint(before);
+      return stamps && isSame ? stamps : undefined;
+    },
     /** Reads now, for example because extensions registered other servers. Settles when the result is applied. */
     reload: (changed: Partial<ConfigFacts> = {}): Promise<void> => {
       facts = { ...facts, ...changed };

@@ -29,6 +29,14 @@ export interface Plan {
   settings: { keys: SettingKey[]; after: Settings };
 }
 
+type WithoutBefore<Change> = Change extends unknown ? Omit<Change, "before"> : never;
+
+/** As much of a plan as its words need. */
+export interface Effect {
+  servers: readonly WithoutBefore<ServerChange>[];
+  settings: { keys: readonly SettingKey[] };
+}
+
 type Part = [key: string, value: unknown];
 
 /** The values of the keys of one part. A rule of the user counts as well where a project's file changed it. */
@@ -73,16 +81,17 @@ function differing(before: readonly Part[], after: readonly Part[]): string[] {
   );
 }
 
+/** Another kind of target has other keys; the kind alone says enough. */
+const named = (keys: string[], { target }: ServerDefinition): string[] =>
+  keys.includes("kind") ? [{ http: "url", stdio: "command", socket: "socket" }[target.kind]] : keys;
+
 function changeOf(before: ServerDefinition | undefined, after: ServerDefinition): ServerChange {
   const { name } = after;
   if (!before) return { action: "start", name, after };
   const connection = differing(connectionParts(before), connectionParts(after));
   const rules = differing(ruleParts(before), ruleParts(after));
   const both = { name, before, after };
-  // Another kind of target has other keys; the kind alone says enough.
-  const keys = connection.includes("kind")
-    ? [{ http: "url", stdio: "command", socket: "socket" }[after.target.kind]]
-    : connection;
+  const keys = named(connection, after);
   if (keys.length > 0) return { action: "restart", keys: [...keys, ...rules], ...both };
   return rules.length > 0 ? { action: "update", keys: rules, ...both } : { action: "keep", ...both };
 }
@@ -105,8 +114,55 @@ export function plan(before: Configuration, after: Configuration): Plan {
   };
 }
 
+/** A configuration without its values: the digest of each part that has one. */
+export interface Traces {
+  servers: [name: string, parts: [key: string, digest: string][]][];
+  settings: [key: string, digest: string][];
+}
+
+const NOTHING = canonical([undefined]);
+
+/** `digest`: a short hash. */
+export function tracesOf({ servers, settings }: Configuration, digest: (text: string) => string): Traces {
+  const traced = (parts: readonly Part[]): [string, string][] =>
+    parts.flatMap(([key, value]) => {
+      const text = canonical(value);
+      return value === undefined || text === NOTHING ? [] : [[key, digest(text)]];
+    });
+  return {
+    servers: servers.map((server) => [
+      server.name,
+      traced([...connectionParts(server), ...ruleParts(server)]),
+    ]),
+    settings: traced(SETTING_KEYS.map((key) => [key, settings[key]])),
+  };
+}
+
+/** What has changed from one configuration to another. The servers of `now` are those of `after`, in the same order. */
+export function effectSince(before: Traces, now: Traces, after: Configuration): Effect {
+  const old = new Map(before.servers);
+  const names = new Set(now.servers.map(([name]) => name));
+  const changes = after.servers.map((server, i): Effect["servers"][number] => {
+    const { name } = server;
+    const parts = old.get(name);
+    if (!parts) return { action: "start", name, after: server };
+    const keys = named(differing(parts, now.servers[i]?.[1] ?? []), server);
+    return keys.length > 0
+      ? { action: "update", name, keys, after: server }
+      : { action: "keep", name, after: server };
+  });
+  const stops = before.servers.flatMap(([name]) =>
+    names.has(name) ? [] : [{ action: "stop" as const, name }],
+  );
+  const changed = new Set(differing(before.settings, now.settings));
+  return {
+    servers: [...changes, ...stops],
+    settings: { keys: SETTING_KEYS.filter((key) => changed.has(key)) },
+  };
+}
+
 /** Whether there is nothing to do and nothing to report. */
-export const isIdle = ({ servers, settings }: Plan): boolean =>
+export const isIdle = ({ servers, settings }: Effect): boolean =>
   settings.keys.length === 0 && servers.every(({ action }) => action === "keep");
 
 const SHOWN_SERVERS = 8;
@@ -120,7 +176,10 @@ const list = (keys: readonly string[]): string =>
 const count = (tools: number | undefined): string =>
   tools === undefined ? "" : ` (${tools} ${tools === 1 ? "tool" : "tools"})`;
 
-function describeChange(change: ServerChange, toolCounts: ReadonlyMap<string, number>): string | undefined {
+function describeChange(
+  change: Effect["servers"][number],
+  toolCounts: ReadonlyMap<string, number>,
+): string | undefined {
   const { name } = change;
   if (change.action === "keep") return undefined;
   if (change.action === "stop") return `- ${name}`;
@@ -135,7 +194,7 @@ function describeChange(change: ServerChange, toolCounts: ReadonlyMap<string, nu
 
 /** Undefined if nothing changes. `toolCounts`: server -> number of tools, for servers whose tools are known. */
 export function describeEffect(
-  plan: Plan,
+  plan: Effect,
   toolCounts: ReadonlyMap<string, number>,
   label = "mcp.json",
 ): string | undefined {

@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import type { ServerDefinition } from "../../../../../../workers/connection/config/entry/definition.ts";
 import {
@@ -7,9 +8,11 @@ import {
 import {
   type Configuration,
   describeEffect,
+  effectSince,
   isIdle,
   type Plan,
   plan,
+  tracesOf,
 } from "../../../../../../workers/connection/config/plan/plan.ts";
 import { canonical } from "../../../../../../workers/shared/json.ts";
 import { amount } from "../../../../../support/long.ts";
@@ -225,20 +228,29 @@ describe(`properties of plan, ${PAIRS} random pairs`, () => {
 });
 
 describe("describeEffect", () => {
-  const effect = (before: [string, object][], after: [string, object][], settings: Partial<Settings> = {}) =>
-    describeEffect(
-      plan(
-        configuration(before.map(([name, raw]) => definition(name, raw))),
-        configuration(
-          after.map(([name, raw]) => definition(name, raw)),
-          settings,
-        ),
-      ),
-      new Map([
-        ["docs", 12],
-        ["one", 1],
-      ]),
+  const counts = new Map([
+    ["docs", 12],
+    ["one", 1],
+  ]);
+  const digest = (text: string): string => hash("sha256", text).slice(0, 8);
+  /** Also as it is told when only the traces of the configuration before are left. */
+  const effect = (
+    before: [string, object][],
+    after: [string, object][],
+    settings: Partial<Settings> = {},
+  ): string | undefined => {
+    const old = configuration(before.map(([name, raw]) => definition(name, raw)));
+    const now = configuration(
+      after.map(([name, raw]) => definition(name, raw)),
+      settings,
     );
+    const line = describeEffect(plan(old, now), counts);
+    const traces = JSON.parse(JSON.stringify(tracesOf(old, digest)));
+    const since = effectSince(traces, tracesOf(now, digest), now);
+    expect(describeEffect(since, counts)).toBe(line);
+    expect(isIdle(since)).toBe(line === undefined);
+    return line;
+  };
 
   test.each<[[string, object][], [string, object][], string | undefined]>([
     [[], [["docs", STDIO]], "mcp.json: + docs (12 tools)"],
@@ -265,6 +277,12 @@ describe("describeEffect", () => {
     [[["x", { ...STDIO, enabled: false }]], [["x", STDIO]], "mcp.json: + x (enabled)"],
     [[], [["x", { ...STDIO, enabled: false }]], "mcp.json: + x (disabled)"],
     [[["docs", STDIO]], [["docs", STDIO]], undefined],
+    [[["docs", STDIO]], [["docs", HTTP]], "mcp.json: ~ docs (url)"],
+    [
+      [["docs", { ...STDIO, env: { TOKEN: "before" } }]],
+      [["docs", { ...STDIO, env: { TOKEN: "after" }, lifecycle: "eager" }]],
+      "mcp.json: ~ docs (env, lifecycle)",
+    ],
   ])("%#", (before, after, line) => {
     expect(effect(before, after)).toBe(line);
   });

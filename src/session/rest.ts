@@ -1,0 +1,100 @@
+/**
+ * A session at rest: no worker runs until something needs one. Owns: whether what the worker left beside the snapshot still
+ * holds, who looks at the files meanwhile, and what main is told in the place of the worker's first plan. Must not: read a
+ * configuration file. Whatever does not hold, or cannot be read, starts the worker.
+ */
+import { statSync, unwatchFile, watchFile } from "node:fs";
+import { homedir } from "node:os";
+import { readWhole } from "../catalog/store.ts";
+import type { RuntimeOptions } from "../runtime/contract.ts";
+import type { SessionFacts } from "../shared/protocol/session.ts";
+import {
+  REST_BYTES,
+  REST_FILES,
+  REST_MS,
+  REST_VERSION,
+  type Rest,
+  restPlace,
+  restStamp,
+} from "../shared/snapshot/rest.ts";
+
+/** Pi paints before main is told of the plan. */
+const PLAN_MS = 20;
+/** How often the system looks at each file. */
+const LOOK_MS = 1_000;
+/** Milliseconds without another change until an edit counts: an editor may empty or remove a file before writing it. */
+const SETTLE_MS = 350;
+
+const hasChanged = ({ files }: Pick<Rest, "files">): boolean =>
+  files.some(([path, stamp]) => restStamp(statSync(path, { throwIfNoEntry: false })) !== stamp);
+
+/** What must be true of the `Rest` at `path`. */
+export interface RestWanted {
+  path: string;
+  checksum: number;
+  trusted: boolean;
+}
+
+/** Undefined: the worker has to look. */
+function readRest({ path, checksum, trusted }: RestWanted): Rest | undefined {
+  try {
+    const bytes = readWhole(path, REST_BYTES);
+    if (!bytes) return undefined;
+    const rest = JSON.parse(Buffer.from(bytes).toString()) as Rest;
+    const age = Date.now() - rest.madeAt;
+    const isOfThis = rest.version === REST_VERSION && rest.checksum === checksum && rest.trusted === trusted;
+    const isYoung = age >= 0 && age < REST_MS && rest.files.length <= REST_FILES;
+    return isOfThis && isYoung && rest.place === restPlace(process.env, homedir()) && !hasChanged(rest)
+      ? rest
+      : undefined;
+  } catch {
+    // A file that is broken, or one that cannot be looked at.
+    return undefined;
+  }
+}
+
+/** Calls `onEdit` when a file is no longer what it was. Answers what ends the watching. */
+function watchFiles(rest: Rest, onEdit: () => void): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  const look = (): void => {
+    try {
+      if (!hasChanged(rest)) return;
+    } catch {
+      // A file that cannot be looked at has changed.
+    }
+    onEdit();
+  };
+  const settle = (): void => {
+    clearTimeout(timer);
+    timer = setTimeout(look, SETTLE_MS).unref();
+  };
+  // An event tells of a folder at best, and not across links and machines: the system compares each file itself.
+  for (const [path] of rest.files) watchFile(path, { persistent: false, interval: LOOK_MS }, settle);
+  // What changed before the first look of the system.
+  settle();
+  return () => {
+    clearTimeout(timer);
+    for (const [path] of rest.files) unwatchFile(path, settle);
+  };
+}
+
+/** `RuntimeOptions.untilNeeded` of a session that may rest if there is such a `Rest`: until `asked` settles, or a file is edited. */
+export async function restUntil(
+  asked: Promise<void>,
+  wanted: RestWanted,
+  onEvent: RuntimeOptions["onEvent"],
+): Promise<Pick<SessionFacts, "rested">> {
+  const rest = readRest(wanted);
+  if (!rest) return {};
+  const { settings, servers, listed: files, traces: rested } = rest;
+  const nothing = { problems: [], questions: [], refused: [] };
+  const timer = setTimeout(() => {
+    onEvent({ type: "planned", settings, servers, files, accepted: undefined, ...nothing });
+  }, PLAN_MS).unref();
+  const edited = Promise.withResolvers<void>();
+  const stop = watchFiles(rest, edited.resolve);
+  await Promise.race([asked, edited.promise]);
+  clearTimeout(timer);
+  stop();
+  return { rested };
+}

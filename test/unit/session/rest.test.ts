@@ -1,0 +1,152 @@
+/** Owns: how long a session rests: what the file beside the snapshot must say, and what ends the rest. Real files, no thread. */
+import { execFileSync } from "node:child_process";
+import { statSync } from "node:fs";
+import { mkdir, rename, rm, utimes, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { restUntil } from "../../../src/session/rest.ts";
+import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
+import { DEFAULT_CATALOG_SETTINGS } from "../../../src/shared/protocol/session.ts";
+import { REST_BYTES, REST_MS, type Rest, restPlace, restStamp } from "../../../src/shared/snapshot/rest.ts";
+import { makeStatus } from "../server-status.ts";
+import { tempFolder } from "../temp-folder.ts";
+
+interface Resting {
+  folder: string;
+  path: string;
+  /** Ends the rest as a request would. */
+  ask: () => void;
+  events: WorkerEvent[];
+  ended: Promise<{ rested?: string }>;
+  isOver: () => boolean;
+}
+
+/** A session beside a file that says what holds, but for `more`; a text is the whole file. */
+async function rest(
+  more: Partial<Rest> | string = {},
+  prepare?: (path: string) => unknown,
+): Promise<Resting> {
+  const folder = await tempFolder();
+  const path = join(folder, "x.rest.json");
+  const there = join(folder, "mcp.json");
+  await writeFile(there, "{}");
+  const sound: Rest = {
+    version: 1,
+    checksum: 7,
+    trusted: true,
+    place: restPlace(process.env, homedir()),
+    madeAt: Date.now(),
+    files: [
+      [there, restStamp(statSync(there))],
+      [join(folder, "absent", "mcp.json"), ""],
+    ],
+    settings: DEFAULT_CATALOG_SETTINGS,
+    servers: [makeStatus("s")],
+    listed: [there],
+    traces: "traces",
+  };
+  await writeFile(path, typeof more === "string" ? more : JSON.stringify({ ...sound, ...more }));
+  await prepare?.(path);
+  const events: WorkerEvent[] = [];
+  const asked = Promise.withResolvers<void>();
+  let over = false;
+  const ended = restUntil(asked.promise, { path, checksum: 7, trusted: true }, (event) => events.push(event));
+  void ended.then(() => {
+    over = true;
+  });
+  return { folder, path, ask: asked.resolve, events, ended, isOver: () => over };
+}
+
+describe("restUntil", () => {
+  test("nothing has changed -> main is told the plan once, and the rest lasts until somebody asks", async () => {
+    const at = await rest();
+    await expect.poll(() => at.events).toHaveLength(1);
+    expect(at.events).toMatchObject([
+      { type: "planned", servers: [{ name: "s" }], problems: [], questions: [], refused: [] },
+    ]);
+    expect(at.isOver()).toBe(false);
+    at.ask();
+    expect(await at.ended).toEqual({ rested: "traces" });
+    expect(at.events).toHaveLength(1);
+  });
+
+  test("asked at once -> the worker's own plan is the first", async () => {
+    const at = await rest();
+    at.ask();
+    expect(await at.ended).toEqual({ rested: "traces" });
+    expect(at.events).toEqual([]);
+  });
+
+  test.each<[string, (folder: string) => Promise<unknown>]>([
+    ["is written", (folder) => writeFile(join(folder, "mcp.json"), '{"mcpServers":{}}')],
+    ["is removed", (folder) => rm(join(folder, "mcp.json"))],
+    [
+      "is replaced by one of the same size and time",
+      async (folder) => {
+        const { atime, mtime } = statSync(join(folder, "mcp.json"));
+        await writeFile(join(folder, "new"), "[]");
+        await utimes(join(folder, "new"), atime, mtime);
+        await rename(join(folder, "new"), join(folder, "mcp.json"));
+      },
+    ],
+    [
+      "appears, with its folder",
+      async (folder) => {
+        await mkdir(join(folder, "absent"));
+        await writeFile(join(folder, "absent", "mcp.json"), "{}");
+      },
+    ],
+  ])("a file %s -> the rest ends", async (_what, change) => {
+    const at = await rest();
+    await change(at.folder);
+    expect(await at.ended).toEqual({ rested: "traces" });
+  });
+
+  test.each<[string, Partial<Rest> | string]>([
+    ["is broken", '{"version":1,'],
+    ["is not an object", "null"],
+    ["is empty", ""],
+    ["lacks everything", "{}"],
+    ["is of another version", { version: 2 as 1 }],
+    ["is of another snapshot", { checksum: 8 }],
+    ["was made while the project was not trusted", { trusted: false }],
+    ["was made in another home", { place: restPlace({}, "/elsewhere") }],
+    ["is older than a day", { madeAt: Date.now() - REST_MS }],
+    ["is from the future", { madeAt: Date.now() + 60_000 }],
+    ["names a file that has changed", { files: [[import.meta.filename, "other"]] }],
+    ["names a file that is there by now", { files: [[import.meta.filename, ""]] }],
+    ["names very many files", { files: Array.from({ length: 101 }, (_, i) => [`/absent/${i}`, ""]) }],
+    ["is too large", { traces: "x".repeat(REST_BYTES) }],
+    ["names no files at all", { files: null as never }],
+  ])("the file %s -> a worker at once, which tells its plan", async (_what, more) => {
+    const at = await rest(more);
+    expect(await at.ended).toEqual({});
+    expect(at.events).toEqual([]);
+  });
+
+  test.each<[string, (path: string) => unknown]>([
+    ["absent", (path) => rm(path)],
+    [
+      "a folder",
+      async (path) => {
+        await rm(path);
+        await mkdir(path);
+      },
+    ],
+    // On Windows there are no such pipes.
+    ...(process.platform === "win32"
+      ? []
+      : [
+          [
+            "a pipe that nobody writes",
+            async (path: string) => {
+              await rm(path);
+              execFileSync("mkfifo", [path]);
+            },
+          ] as [string, (path: string) => unknown],
+        ]),
+  ])("the file is %s -> a worker at once", async (_what, prepare) => {
+    expect(await (await rest({}, prepare)).ended).toEqual({});
+  });
+});

@@ -1,0 +1,100 @@
+/** Owns: which sessions let the next one rest, and that what they leave holds no value of a configuration. */
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import type { SessionFacts } from "../../src/shared/protocol/session.ts";
+import type { Rest } from "../../src/shared/snapshot/rest.ts";
+import { configure, createPlace, fixture, type Place, type Started, start, until } from "./support.ts";
+
+const SECRET = "pmt-secret-of-the-entry";
+const lazy = (more: Record<string, unknown> = {}) => fixture("pages.mjs", { TOKEN: SECRET }, more);
+
+/** What the last session left; undefined: nothing. */
+async function left({ agentDir }: Place): Promise<{ text: string; rest: Rest } | undefined> {
+  const folder = join(agentDir, "mcp-snapshots");
+  const [name] = (await readdir(folder).catch((): string[] => [])).filter((one) =>
+    one.endsWith(".rest.json"),
+  );
+  if (name === undefined) return undefined;
+  const text = await readFile(join(folder, name), "utf8");
+  return { text, rest: JSON.parse(text) as Rest };
+}
+
+/** A session over these files in the worker of `at`, whose snapshot is in its file. */
+async function session(
+  at: Started,
+  servers: Record<string, Record<string, unknown>>,
+  {
+    settings = {},
+    facts = {},
+    files = {},
+  }: {
+    settings?: Record<string, unknown>;
+    facts?: Partial<SessionFacts>;
+    files?: Record<string, unknown>;
+  } = {},
+): Promise<Place> {
+  const place = await createPlace();
+  await configure(place, servers, settings);
+  for (const [name, content] of Object.entries(files))
+    await writeFile(join(place.cwd, name), JSON.stringify(content));
+  const before = at.events.length;
+  const usual = { projectTrusted: true, configPath: undefined, registered: [], canAsk: true };
+  at.runtime.post("startSession", { ...place, ...usual, snapshotChecksum: undefined, ...facts });
+  await at.event("planned", () => true, before);
+  await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
+  // The next session closes this one, which keeps its files before.
+  await at.runtime.ask("startSession", { ...(await createPlace()), ...usual, snapshotChecksum: undefined });
+  return place;
+}
+
+describe("a session", () => {
+  test("of lazy servers that are known, one is switched off in the file -> the next may rest", async () => {
+    const at = await start({});
+    const place = await session(at, { s: lazy(), off: lazy({ enabled: false }) });
+    const found = await until(() => left(place));
+    expect(found.rest).toMatchObject({
+      version: 1,
+      trusted: true,
+      servers: [
+        { name: "s", state: "idle", toolsKnown: true },
+        { name: "off", state: "disabled" },
+      ],
+    });
+    expect(found.rest.servers[0]).not.toHaveProperty("pid");
+    expect(found.rest.files.map(([file]) => file)).toEqual(
+      expect.arrayContaining([
+        join(place.agentDir, "mcp.json"),
+        join(place.agentDir, "settings.json"),
+        join(place.cwd, ".mcp.json"),
+        join(place.cwd, ".pi", "mcp.json"),
+      ]),
+    );
+    expect(found.text).not.toContain(SECRET);
+    expect(found.text).not.toContain("pages.mjs");
+  });
+
+  test.each<[string, Parameters<typeof session>[1], Parameters<typeof session>[2]?]>([
+    ["one server is eager", { s: lazy(), e: lazy({ lifecycle: "eager" }) }],
+    ["one server is declared from the first request on", { s: lazy({ directTools: true }) }],
+    ["a file has a mistake", { s: lazy({ lifecycle: "sometimes" }) }],
+    ["edits wait for the person", { s: lazy() }, { settings: { hotReload: "ask" } }],
+    [
+      "a project's server waits for consent",
+      { s: lazy() },
+      { files: { ".mcp.json": { mcpServers: { theirs: fixture("pages.mjs") } } } },
+    ],
+    [
+      "another extension registered a server",
+      { s: lazy() },
+      { facts: { registered: [{ name: "r", config: lazy(), extensionPath: "/x" }] } },
+    ],
+    ["a server was switched off in the transcript", { s: lazy(), t: lazy() }, { facts: { off: ["t"] } }],
+    ["the tools of a server are not known, because it fails", { s: lazy(), bad: { command: "pmt-absent" } }],
+    ["there is no server, and nobody was told how to add one", {}],
+    ["a command of the shell asks", { s: lazy() }, { facts: { onDemand: true } }],
+  ])("%s -> the next needs a worker", async (_what, servers, more) => {
+    const at = await start({});
+    expect(await left(await session(at, servers, more))).toBeUndefined();
+  });
+});
