@@ -142,10 +142,10 @@ export function becomeOnlySession(stop: Stop): void {
   before?.().catch(() => undefined);
 }
 
-/** Called by a session that ends. Does nothing if another session has become the only one. */
-export function leaveOnlySession(stop: Stop): void {
+/** Called by a session that ends. False, and nothing happens: another session has become the only one. */
+export function leaveOnlySession(stop: Stop): boolean {
   const slot = globalThis as Slot;
-  if (slot[SLOT] === stop) delete slot[SLOT];
+  return slot[SLOT] === stop && delete slot[SLOT];
 }
 
 /** Pi numbers commands of one name: `mcp`, `mcp:2` and so on. */

@@ -71,6 +71,8 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
   const startedAt = performance.now();
   let registeredInMs = 0;
   let current: Running | undefined;
+  /** No person sees the session: a program runs it. */
+  let isUnseen = false;
   const running: WhileRunning = () => current;
   const runningOrThrow = (): Running => {
     if (current) return current;
@@ -99,14 +101,18 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
   const stop = async (): Promise<void> => {
     const stopped = current;
     current = undefined;
-    leaveOnlySession(stop);
+    const isLast = leaveOnlySession(stop);
     stopped?.signIns.interrupt();
     for (const listener of listeners) listener(undefined);
     await stopped?.runtime.stop();
+    // A program that embeds Pi goes on with this session. Where a person reloads, Pi has replaced it.
+    if (!isLast && isUnseen)
+      stopped?.warn("Another session of this process has the MCP servers now: one at a time has them.");
   };
 
   const start = (ctx: PiContext, isFork: boolean): Running => {
     const known = startFacts(pi, ctx, agentDir, isFork);
+    isUnseen = !known.canAsk;
     let mine: Running | undefined;
     let completes = false;
     const key = { ...known, configFile: known.configPath, only: known.onlyServers };

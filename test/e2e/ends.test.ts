@@ -260,6 +260,8 @@ test("a new session and a reload with the server up, then several of each at onc
   expect(await rpc.stop()).toMatchObject({ code: 0, signal: null });
   await expectNothingLeft(at, pids);
   expect(rpc.stderr).toBe("");
+  // Sessions that Pi has replaced are told nothing.
+  expect(JSON.stringify(rpc.events)).not.toContain("one at a time");
 });
 
 describe("notices and commands, then a signal", () => {
