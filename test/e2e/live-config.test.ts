@@ -3,7 +3,7 @@
  * config-flag.test.ts tests a file that `--mcp-config` names, and project-limits.test.ts the consent to a project's files.
  */
 import { createHash } from "node:crypto";
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { filesBelow, unlessGone } from "../support/files-below.ts";
@@ -22,7 +22,7 @@ import {
   PATIENCE_MS,
   serversOf,
 } from "./rpc-support.ts";
-import { call, fixtureServer, once, searchFor } from "./support.ts";
+import { call, fixtureServer, once, readLog, searchFor } from "./support.ts";
 
 const answerOf = (end: RpcToolEnd | undefined): LiveAnswer => JSON.parse(end?.text ?? "") as LiveAnswer;
 
@@ -70,6 +70,89 @@ async function running({ rpc }: Opened, tools: readonly string[], since: number)
     );
   }
 }
+
+test("searchKeywords, changed and removed in an open session -> ToolSearch goes by the new words from the next search on; the server goes on, and no declared byte changes", async () => {
+  const words = (searchKeywords?: Record<string, string[]>) => ({
+    mcpServers: { s: live([], { TOOLS: "work,page" }, searchKeywords ? { searchKeywords } : {}) },
+  });
+  const pi = await openShared(words({ work: ["zebrafish"] }));
+  const found = async (query: string): Promise<string> => (await pi.prompt(searchFor(query)))[0]?.text ?? "";
+  const declared = (name: string): string =>
+    JSON.stringify(
+      pi.scripted.requests.at(-1)?.tools?.find((tool) => tool.function.name === name) ?? "not declared",
+    );
+  const edit = async (config: ReturnType<typeof words>): Promise<void> => {
+    const since = pi.rpc.events.length;
+    await pi.at.writeMcp(config);
+    await pi.notice(/^mcp\.json: /, since);
+  };
+  expect(await found("zebrafish")).toMatch(/^Loaded\.[\s\S]*- s__work\(/);
+  const { pid } = await pi.ask("s__work");
+  const before = declared("s__work");
+  expect(before).toContain("s__work");
+
+  await edit(words({ page: ["zebrafish", "lamprey"] }));
+  for (const word of ["zebrafish", "lamprey"]) {
+    const text = await found(word);
+    expect(text).toContain("- s__page(");
+    expect(text).not.toContain("s__work");
+  }
+  await edit(words());
+  expect(await found("zebrafish")).toBe("No tools found.\nNo tool matches: zebrafish");
+  expect(declared("s__work")).toBe(before);
+  expect(declared("s__page")).toContain("s__page");
+  expect((await pi.ask("s__work")).pid).toBe(pid);
+  expect(JSON.stringify(pi.scripted.requests.map(({ tools }) => tools))).not.toMatch(/zebrafish|lamprey/);
+});
+
+interface TraceLine {
+  server: string;
+  direction: string;
+  kind: string;
+  method?: string;
+  name?: string;
+}
+
+test("trace, switched on in an open session, then in a place that takes nothing -> a line for each message of that server alone, then the calls go on and the log says it once", async () => {
+  const servers = (trace: boolean) => ({
+    mcpServers: { s: live(["s"], { TOKEN: SECRET }, { trace }), other: live(["other"]) },
+  });
+  const pi = await openShared(servers(false));
+  const file = join(pi.at.agentDir, "mcp-trace.jsonl");
+  await pi.prompt(searchFor("select:s__work,other__work"));
+  await pi.ask("s__work");
+  await expect(readFile(file)).rejects.toMatchObject({ code: "ENOENT" });
+
+  const since = pi.rpc.events.length;
+  await pi.at.writeMcp(servers(true));
+  await pi.notice(/^mcp\.json: /, since);
+  await pi.ask("s__work");
+  await pi.ask("other__work");
+  const lines = async (): Promise<TraceLine[]> =>
+    (await readFile(file, "utf8"))
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as TraceLine);
+  const calls = async () => (await lines()).filter(({ method }) => method === "tools/call");
+  await expect.poll(async () => (await calls()).length, { timeout: PATIENCE_MS }).toBe(2);
+  expect(await calls()).toMatchObject([
+    { server: "s", direction: "out", kind: "request", name: "work" },
+    { server: "s", direction: "in", kind: "result" },
+  ]);
+  expect((await lines()).every(({ server }) => server === "s")).toBe(true);
+  expect(await readFile(file, "utf8")).not.toContain(SECRET);
+
+  await rm(file);
+  await symlink("/dev/full", file);
+  for (let at = 0; at < 3; at++) expect((await pi.ask("s__work")).argv).toEqual(["s"]);
+  const told = async (): Promise<string[]> =>
+    (await readLog(pi.at)).split("\n").filter((line) => line.includes("is not traced"));
+  await expect.poll(async () => (await told()).length, { timeout: PATIENCE_MS }).toBe(1);
+  expect((await told())[0]).toMatch(/s is not traced: .*not a regular file$/);
+  await pi.ask("s__work");
+  expect(await told()).toHaveLength(1);
+  expectClean(pi);
+});
 
 describe("an edit while calls are in flight", () => {
   test("servers added, changed and removed at once -> each edit applies, one notice, kept servers keep their pid", async () => {

@@ -1,9 +1,10 @@
 /** Owns: `"trace": true`: the lines of the file over stdio and HTTP, what they never hold, the file's bound, and disks that take nothing. */
-import { readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
 import { answerWell, serve } from "../support/http-server.ts";
-import { fixture, modernProgram, type Started, start, until } from "./support.ts";
+import { createPlace, fixture, fixtures, modernProgram, type Started, start, until } from "./support.ts";
 
 const SECRET = "s3cr3t-of-the-test";
 const TRACE = "mcp-trace.jsonl";
@@ -117,6 +118,32 @@ describe("the file", () => {
     const told = lines.filter(({ method }) => method === "notifications/tell").length;
     const left = lines.reduce((sum, { dropped = 0 }) => sum + dropped, 0);
     expect(told + left).toBeGreaterThan(0);
+  });
+
+  test("a full disk -> the calls go on and the log says it once; when there is room, whole lines, and how many are missing", async () => {
+    const place = await createPlace();
+    const workerUrl = pathToFileURL(join(fixtures, "workers", "full-disk.mjs"));
+    const odd = fixture("odd-words.mjs", {}, { trace: true, lifecycle: "lazy" });
+    const full = join(place.agentDir, "mcp-threads.log.full");
+    await mkdir(place.agentDir, { recursive: true });
+    await writeFile(full, "");
+    const started = await start({ odd }, { place, workerUrl });
+    const told = async () =>
+      (await started.log()).split("\n").filter((line) => line.includes("odd is not traced: ENOSPC"));
+    for (let at = 0; at < 3; at++) await started.call("odd", "many", { count: 20 });
+    await until(async () => ((await told()).length > 0 ? true : undefined));
+    await rm(full);
+    await started.call("odd", "many", { count: 1 });
+    const text = await until(async () => {
+      const found = await textIn(started);
+      return /"dropped":\d/.test(found) ? found : undefined;
+    });
+    // What the disk has cut stays, and no line is put behind it.
+    const isWhole = (line: string): boolean => line.endsWith("}") && JSON.parse(line).v === 1;
+    const torn = text.split("\n").filter((line) => line !== "" && !isWhole(line));
+    expect(torn.length).toBeGreaterThan(0);
+    for (const line of torn) expect(line.split('{"v":1').length).toBeLessThanOrEqual(2);
+    expect(await told()).toHaveLength(1);
   });
 
   test.skipIf(process.platform !== "linux")(

@@ -23,6 +23,8 @@ class TraceFile {
   readonly #path: string;
   #lines: string[] = [];
   #dropped = 0;
+  /** The disk may have taken a part of a line. */
+  #isTorn = false;
   #isWriting = false;
 
   constructor(path: string) {
@@ -44,11 +46,20 @@ class TraceFile {
 
   async #drain(): Promise<void> {
     while (this.#lines.length > 0) {
-      const dropped = this.#dropped > 0 ? [`${JSON.stringify({ v: 1, dropped: this.#dropped })}\n`] : [];
-      const text = [...this.#lines, ...dropped].join("");
+      const lines = this.#lines;
+      const lost = this.#dropped;
+      const dropped = lost > 0 ? [`${JSON.stringify({ v: 1, dropped: lost })}\n`] : [];
       this.#lines = [];
       this.#dropped = 0;
-      await appendRotated(this.#path, text, TRACE_BYTES);
+      try {
+        const text = [...lines, ...dropped].join("");
+        await appendRotated(this.#path, this.#isTorn ? `\n${text}` : text, TRACE_BYTES);
+        this.#isTorn = false;
+      } catch (error) {
+        this.#dropped += lost + lines.length;
+        this.#isTorn = true;
+        throw error;
+      }
     }
   }
 }
