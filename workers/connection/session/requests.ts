@@ -24,6 +24,8 @@ import type { UserEdits } from "./user-edits.ts";
 export interface SessionParts {
   /** Settles when the first plan is carried out. */
   started: Promise<RunningConfiguration>;
+  /** The first plan has been carried out: settles before `started`, or rejects as that does. */
+  callable: Promise<unknown>;
   supervisor: Supervisor;
   catalog: Pick<CatalogPublisher, "flush" | "retry" | "inspect">;
   results: Results;
@@ -36,7 +38,7 @@ export interface SessionParts {
 }
 
 export function createSessionRequests(parts: SessionParts): Omit<SessionRequests, "firstRequest"> {
-  const { started, supervisor, catalog, results, signIns, asks, edits, emit } = parts;
+  const { started, callable, supervisor, catalog, results, signIns, asks, edits, emit } = parts;
   const afterStart = async (act: (running: RunningConfiguration) => unknown): Promise<undefined> => {
     await act(await started);
     return undefined;
@@ -50,7 +52,7 @@ export function createSessionRequests(parts: SessionParts): Omit<SessionRequests
       return pending;
     },
     callTool: async (params, signal) => {
-      await started;
+      await callable;
       return runCall(params, { supervisor, emit, signal, results });
     },
     explainMissing: async ({ name }) => {

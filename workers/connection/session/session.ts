@@ -56,6 +56,8 @@ export interface Session {
 
 /** After the start of the session. Pi has made its first request by then. */
 const PRELOAD_MS = 1_500;
+/** A first plan takes less, and goes first. */
+const PRELOAD_SOON_MS = 200;
 
 export function openSession(facts: SessionFacts, context: SessionContext): Session {
   const { emit, askUser, log, cache } = context;
@@ -143,34 +145,39 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
       emit({ type: "notice", text, level: "warning" });
     },
   });
-  const preload = preloadTransports(supervisor);
-  // What ends a rest is a call that is near, as a rule: its code is compiled while the files are read.
-  if (facts.rested !== undefined) preload.now();
+  // What ends a rest is a call that is near, as a rule.
+  const preload = preloadTransports(supervisor, facts.rested === undefined ? PRELOAD_MS : PRELOAD_SOON_MS);
   const notice = { supervisor, catalog, log, emit, signal: lifetime.signal };
+  const carryOut = createPlanCarrier(current, {
+    cwd,
+    cachePath: cacheFile(agentDir),
+    supervisor,
+    catalog,
+    hashes,
+    cache,
+    onDemand: facts.onDemand,
+    emit,
+    signal: lifetime.signal,
+    firstRequestGone: () => {
+      preload.beforeConnects();
+      return first.gone();
+    },
+    onChanged: (change) => {
+      auth.abandon(endedBy(change));
+      void reportEffect(change, notice);
+    },
+    sinceRest: (first) => sinceRest(facts, first),
+  });
+  // A call need not wait until the files are followed, too.
+  const carriedOut = Promise.withResolvers<void>();
   const started = runConfiguration({
     facts,
     log,
     signal: lifetime.signal,
-    onPlan: createPlanCarrier(current, {
-      cwd,
-      cachePath: cacheFile(agentDir),
-      supervisor,
-      catalog,
-      hashes,
-      cache,
-      onDemand: facts.onDemand,
-      emit,
-      signal: lifetime.signal,
-      firstRequestGone: () => {
-        preload.beforeConnects();
-        return first.gone();
-      },
-      onChanged: (change) => {
-        auth.abandon(endedBy(change));
-        void reportEffect(change, notice);
-      },
-      sinceRest: (first) => sinceRest(facts, first),
-    }),
+    onPlan: async (...plan) => {
+      await carryOut(...plan);
+      carriedOut.resolve();
+    },
     onFirstChange: () => cache.warm(),
     onHeld: ({ id, change }) => emit({ type: "held", id, text: describeEffect(change, new Map()) ?? "" }),
   });
@@ -184,8 +191,11 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
   const edits = started.then((running) => createUserEdits(running, supervisor));
   // It fails as the start does, and the start's failure is reported.
   edits.catch(() => undefined);
+  const callable = Promise.race([started, carriedOut.promise]);
+  callable.catch(() => undefined);
   const requests = createSessionRequests({
     started,
+    callable,
     supervisor,
     catalog,
     results,
@@ -267,18 +277,13 @@ const sha256Hex = (text: string): string => createHash("sha256").update(text).di
  * does not wait for that, and, for a shared server, which may run already, while Pi's first request is being prepared. A file
  * that cannot be loaded is reported when a server is connected.
  */
-function preloadTransports(supervisor: Pick<Supervisor, "servers" | "connectsShared">) {
+function preloadTransports(supervisor: Pick<Supervisor, "servers" | "connectsShared">, ms: number) {
   const timer = setTimeout(() => {
     if (supervisor.servers.length > 0)
       import("../transports/stdio/stdio.ts").then(({ preload }) => preload()).catch(() => undefined);
-  }, PRELOAD_MS);
+  }, ms);
   timer.unref();
-  const now = (): void => {
-    import("../transports/transports.ts").catch(() => undefined);
-    import("../transports/stdio/stdio.ts").then(({ preload }) => preload()).catch(() => undefined);
-  };
   return {
-    now,
     /** The first plan is made, and connects its servers soon. */
     beforeConnects: (): void => {
       if (!supervisor.connectsShared) return;
