@@ -341,9 +341,9 @@ export interface PiContext {
   hasUI: boolean;
   cwd: string;
   isProjectTrusted(): boolean;
-  /** Pi's providers of models. */
   /** The model that is chosen now. */
   readonly model: PiModel | undefined;
+  /** Pi's providers of models. */
   modelRegistry: {
     /** Asks a model, with the user's sign-in. The message says how it went; it does not reject. */
     streamSimple(

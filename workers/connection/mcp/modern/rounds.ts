@@ -95,7 +95,7 @@ async function answerOne(question: unknown, party: Party): Promise<unknown> {
     if (!(error instanceof NoReply) || party.signal.aborted) throw error;
     throw new ThreadsError(
       "call_rejected",
-      `${party.subject} needs an answer of your model: ${error.message}`,
+      `${party.subject} needs an answer of your model: ${error.message.replace(/\.?$/, ".")}`,
       {
         remedy: "What the server did until then has happened.",
         data: { server: party.server },

@@ -136,7 +136,7 @@ test("throughRounds: a prompt for the model -> its answer is sent; a no ends the
   const refuses = answering(() => Promise.reject(new NoReply(-1, "User rejected sampling request")));
   await expect(throughRounds(refused.send, refuses)).rejects.toMatchObject({
     code: "call_rejected",
-    message: "s/t needs an answer of your model: User rejected sampling request",
+    message: "s/t needs an answer of your model: User rejected sampling request.",
   });
   expect(refused.sent).toHaveLength(1);
 });
