@@ -24,6 +24,7 @@ beforeAll(async () => {
           every: everything(),
           show: shows,
           asks: fixtureServer("asks-user.mjs"),
+          samples: { ...fixtureServer("asks-user.mjs"), sampling: true },
           careful: { ...shows, approve: "always" },
         },
       },
@@ -144,6 +145,23 @@ describe("questions", () => {
     const screen = await shell.until(/exit 0/);
     expect(screen).toContain('"action":"accept"');
     expect(screen).toContain('"age":30');
+  });
+
+  test("a server wants a model, four times -> one line says that only Pi has one, and its question is asked", async () => {
+    const messages = [{ role: "user", content: { type: "text", text: "Hi?" } }];
+    await home.writeFile(
+      "prompt",
+      JSON.stringify({ ask: { messages, maxTokens: 9 }, method: "sampling/createMessage", times: 4 }),
+    );
+    const ask = JSON.stringify({
+      message: "Who are you?",
+      requestedSchema: { type: "object", properties: {} },
+    });
+    await shell.start(`call samples ask before:=@prompt 'ask:=${ask}'`);
+    const shown = await shell.until(/\| Who are you\?[\s\S]*\[y\/N\]/);
+    expect(shown.match(/samples asks a model: only Pi has one\./g)).toHaveLength(1);
+    await shell.type("n");
+    expect(await shell.until(/exit 0/)).toMatch(/"code":-32603[\s\S]*"action":"decline"/);
   });
 });
 
