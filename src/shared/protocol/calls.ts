@@ -249,16 +249,16 @@ export interface ServerPrompt {
   temperature?: number;
 }
 
+/** What an answer of the model has cost, also one that the server does not get. */
+interface ModelUse {
+  model: string;
+  tokens: { read: number; written: number };
+}
+
 /** `cancel`: nobody decided. `failed`: the person agreed, and the model gave no answer. */
 export type PromptAnswer =
-  | { action: "decline" | "cancel" | "failed" }
-  | {
-      action: "accept";
-      text: string;
-      model: string;
-      isCut: boolean;
-      tokens: { read: number; written: number };
-    };
+  | { action: "decline" | "cancel" | "failed"; use?: ModelUse }
+  | { action: "accept"; text: string; isCut: boolean; use: ModelUse };
 
 const OPTIONS = { useRecords: false, mapsAsObjects: true, moreTypes: false };
 

@@ -90,18 +90,19 @@ export async function answerPrompt(
     const warmth = temperature === undefined || model.reasoning ? {} : { temperature };
     const reply = await ctx.modelRegistry.streamSimple(model, context, { ...options, ...warmth }).result();
     const { stopReason, usage } = reply;
+    const tokens = { read: usage.input + usage.cacheRead + usage.cacheWrite, written: usage.output };
+    const use = { model: reply.model, tokens };
     if (stopReason !== "stop" && stopReason !== "length")
-      return failed(reply.errorMessage ?? `it ended with ${stopReason}`);
+      return { ...failed(reply.errorMessage ?? `it ended with ${stopReason}`), use };
     // The server gets what the person reads.
     const text = cleanText(reply.content.map((block) => (block.type === "text" ? block.text : "")).join(""));
     if (choice === "review") {
       const sent = await ask(`Give this answer to the MCP server ${name}?`, barred(ctx, reply.model, text), [
         ["Give it to the server", "send"],
       ]);
-      if (sent === "decline" || sent === "cancel") return { action: sent };
+      if (sent === "decline" || sent === "cancel") return { action: sent, use };
     }
-    const tokens = { read: usage.input + usage.cacheRead + usage.cacheWrite, written: usage.output };
-    return { action: "accept", text, model: reply.model, isCut: stopReason === "length", tokens };
+    return { action: "accept", text, isCut: stopReason === "length", use };
   } catch (error) {
     return failed(messageOf(error));
   }

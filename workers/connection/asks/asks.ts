@@ -210,9 +210,10 @@ class QuestionsOfServer {
         return answer.action === "failed" ? CANCEL : { action: answer.action };
       },
     });
-    if (given.action === "accept") {
-      const { read: taken, written } = given.tokens;
-      onNote(`got an answer of ${given.model}, which read ${taken} tokens and wrote ${written}`);
+    if (given.use) {
+      const { model, tokens } = given.use;
+      const got = given.action === "accept" ? "got" : "did not get";
+      onNote(`${got} an answer of ${model}, which read ${tokens.read} tokens and wrote ${tokens.written}`);
     }
     return replyOf(given, read);
   }

@@ -95,7 +95,7 @@ export function replyOf(answer: PromptAnswer, { stops }: Pick<ReadPrompt, "stops
   return {
     role: "assistant",
     content: { type: "text", text: ends.length > 0 ? text.slice(0, Math.min(...ends)) : text },
-    model: answer.model,
+    model: answer.use.model,
     stopReason: ends.length > 0 ? "stopSequence" : isCut ? "maxTokens" : "endTurn",
   };
 }

@@ -20,6 +20,8 @@ const REPLY: ModelMessage = {
   usage: USAGE,
   stopReason: "stop",
 };
+/** What that costs: what is read from a cache, and written into one, is read. */
+const USE = { model: "m-1-2026", tokens: { read: 8, written: 7 } };
 const PROMPT: ServerPrompt = {
   system: "Be\nkind.",
   messages: [
@@ -95,9 +97,8 @@ test("a yes -> the model reads exactly what the person has read, and no more", a
   expect(answer).toEqual({
     action: "accept",
     text: "Blue.",
-    model: "m-1-2026",
     isCut: false,
-    tokens: { read: 8, written: 7 },
+    use: USE,
   });
   expect(notices).toEqual([]);
 });
@@ -118,8 +119,8 @@ test.each<[string, (string | undefined)[], object, number]>([
   ["Escape", [undefined], { action: "cancel" }, 0],
   ["a choice that was not offered", ["Send everything"], { action: "cancel" }, 0],
   ["the answer is read and given", [REVIEW, "Give it to the server"], { action: "accept", text: "Blue." }, 1],
-  ["the answer is read and kept", [REVIEW, "No"], { action: "decline" }, 1],
-  ["Escape over the answer", [REVIEW, undefined], { action: "cancel" }, 1],
+  ["the answer is read and kept", [REVIEW, "No"], { action: "decline", use: USE }, 1],
+  ["Escape over the answer", [REVIEW, undefined], { action: "cancel", use: USE }, 1],
 ])("%s", async (_what, user, answer, sent) => {
   const at = await answered({ user });
   expect(at.answer).toMatchObject(answer);
@@ -138,7 +139,7 @@ test.each<[string, Partial<Case>, string]>([
   ["Pi throws", { reply: new Error("no key") }, "no key"],
 ])("%s -> the person is told, the server gets no reason", async (_what, more, words) => {
   const { answer, notices } = await answered({ user: [SEND], ...more });
-  expect(answer).toEqual({ action: "failed" });
+  expect(answer).toMatchObject({ action: "failed" });
   expect(notices).toEqual([[`The MCP server docs got no answer of the model: ${words}`, "warning"]]);
 });
 

@@ -12,9 +12,8 @@ const ONE = { messages: [said(text("Hi?"))], maxTokens: 100 };
 const ANSWER: PromptAnswer = {
   action: "accept",
   text: "Hello. Bye.",
-  model: "m-1",
   isCut: false,
-  tokens: { read: 3, written: 4 },
+  use: { model: "m-1", tokens: { read: 3, written: 4 } },
 };
 const redact = (words: string): string => words.replaceAll("s3cret", "***");
 
@@ -173,6 +172,14 @@ describe("a server that has a prompt", () => {
     expect(await result).toMatchObject({ content: { text: "Hello. Bye." } });
     expect(notes).toEqual(["got an answer of m-1, which read 3 tokens and wrote 4"]);
     expect(server?.isOpen).toBe(false);
+  });
+
+  test("the person keeps the answer -> an error, and the log says what it cost all the same", async () => {
+    const { server, user, notes } = serverWith();
+    const result = server?.sample(ONE, never);
+    user.asked[0]?.answer({ action: "decline", use: ANSWER.use });
+    await expect(result).rejects.toMatchObject({ code: -1 });
+    expect(notes).toEqual(["did not get an answer of m-1, which read 3 tokens and wrote 4"]);
   });
 
   test("nobody answers, and the request is taken back -> an error, and nothing is left open", async () => {
