@@ -84,8 +84,8 @@ export interface RawAgent {
   begin(method: string, params?: Record<string, unknown>): number;
   answerOf(id: number | string): Promise<Message>;
   send(message: Message): void;
-  /** Settles with the first notification or request of this method that has come or comes. */
-  told(method: string): Promise<Message>;
+  /** Settles with the first notification or request of this method that has come or comes, but for the request `not`. */
+  told(method: string, not?: number | string): Promise<Message>;
   /** Every line, as it came. */
   lines: string[];
 }
@@ -141,7 +141,7 @@ export function rawAgent(
     begin,
     answerOf,
     ask: (method, params) => answerOf(begin(method, params)),
-    told: (method) => find((one) => one.method === method),
+    told: (method, not) => find((one) => one.method === method && (not === undefined || one.id !== not)),
   };
 }
 

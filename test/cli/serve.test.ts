@@ -308,6 +308,23 @@ describe("an agent that writes its own lines", () => {
     expect(await once(agent.child, "exit")).toEqual([0, null]);
   });
 
+  test("two calls of a server, the older one is cancelled while it shows the other's question -> the other one is asked", async () => {
+    const agent = rawAgent(home);
+    await greet(agent, { elicitation: { form: {} } });
+    const older = agent.begin("tools/call", {
+      name: "asks__ask",
+      arguments: { file: join(home.dir, "never"), ask: ASK },
+    });
+    const newer = agent.begin("tools/call", { name: "asks__ask", arguments: { ask: ASK } });
+    const asked = await agent.told("elicitation/create");
+    agent.send({ method: "notifications/cancelled", params: { requestId: older } });
+    const again = await agent.told("elicitation/create", asked.id);
+    expect((await agent.told("notifications/cancelled")).params?.requestId).toBe(asked.id);
+    agent.send({ id: again.id, result: { action: "accept", content: { name: "Ann" } } } as never);
+    const { content } = (await agent.answerOf(newer)).result as { content: { text: string }[] };
+    expect(JSON.parse(content[0]?.text ?? "")).toEqual([{ action: "accept", content: { name: "Ann" } }]);
+  });
+
   test("2026-07-28: a call that needs an answer ends with the question, and goes on where the client calls again", async () => {
     const agent = rawAgent(home);
     const shows = { elicitation: { form: {} } };

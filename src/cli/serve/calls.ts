@@ -1,7 +1,7 @@
 /**
  * The calls of agents that are open: each goes on in the worker while its client answers questions, of the server or of the
  * user's rules, in between. The worker names no call with a question, so it goes to the oldest open call of that server whose
- * client can show it. Must not: know the protocol.
+ * client can show it. A cancelled call gets none, and what it was given goes on to the next one. Must not: know the protocol.
  */
 import { randomUUID } from "node:crypto";
 import type { CallProgress } from "../../shared/protocol/calls.ts";
@@ -73,8 +73,14 @@ export class OpenCall<Result> {
     return this.#result.catch(() => undefined);
   }
 
+  get isCancelled(): boolean {
+    return this.#cancelled.signal.aborted;
+  }
+
+  /** What its client was asked is open again. */
   cancel(): void {
     this.#cancelled.abort();
+    for (const { settle } of this.#waiting.splice(0)) settle(undefined);
   }
 
   /** Settles with the next question, or with the result. Rejects as the call does. */
@@ -102,6 +108,7 @@ export class OpenCall<Result> {
     waiting.settle(waiting.asked.read(result));
   }
 
+  /** Undefined: nobody waits for the answer any more, or the call has been cancelled. */
   ask(elicitation: Elicitation, signal: AbortSignal): Promise<unknown> {
     return new Promise((resolve) => {
       const asked: Asked = { ...elicitation, id: randomUUID(), signal };
@@ -157,10 +164,15 @@ export class OpenCalls<Result> {
     if (question.about === "prompt") return { action: "failed" };
     const elicitation = elicitationOf(question);
     const { server: name } = question.about === "call" ? question.call : question;
-    const calls = [...this.#open.values()].filter(({ server }) => server === name);
+    const calls = [...this.#open.values()].filter((call) => call.server === name && !call.isCancelled);
     const all = calls.filter(({ shows }) => shows[needs(elicitation)]);
     const able = all.find(({ isAsked }) => !isAsked) ?? all[0];
-    if (able) return able.ask(elicitation, signal);
+    if (able) {
+      const answer = await able.ask(elicitation, signal);
+      if (answer !== undefined || signal.aborted) return answer;
+      // The question of a server may be another call's; any other one is about the call that has been cancelled.
+      return question.about === "server" ? this.ask(question, signal) : elicitation.read(undefined);
+    }
     for (const call of calls) call.wasUnasked = true;
     return elicitation.read({ action: "decline" });
   }

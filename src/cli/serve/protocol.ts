@@ -148,7 +148,9 @@ export function createServer(
           inputRequests: { [asked.id]: embedded(asked) },
           requestState: call?.state ?? "",
         });
-      call?.answer(asked.id, await elicit(ctx, asked));
+      const answered = await elicit(ctx, asked);
+      if (signal.aborted) call?.cancel();
+      else call?.answer(asked.id, answered);
       turn = await tools.goOn(call, how);
     }
     return server.projectCallToolResult(soundResult(turn.result), undefined);
