@@ -36,6 +36,11 @@ export function withoutLead(words: readonly string[]): readonly string[] {
   });
 }
 
+/** A bundle of a server (MCPB, before that DXT): a ZIP file with a manifest, which only some programs install. */
+export const isBundle = (word: string): boolean => /\.(?:mcpb|dxt)(?:[?#].*)?$/is.test(word);
+export const UNPACK =
+  'Unpack it, it is a ZIP file, and add the command that "mcp_config" of its manifest.json names, with whole paths.';
+
 /** Programs that fetch the program that their next word names. */
 const RUNNERS = /^(npx|bunx|uvx|pipx|pnpx)(\.cmd|\.exe)?$/i;
 /** Programs that run a file, or do what their next word says. */

@@ -3,7 +3,7 @@
  * [arguments]`, or `[options] [name] <json>`. The options of `claude mcp add` and `codex mcp add` have the same meaning here.
  * Values stay as they are written: `${VAR}` is filled in at connect. The worker checks the entry. Pure.
  */
-import { lacksName, proposedName, withoutLead } from "./pasted.ts";
+import { isBundle, lacksName, proposedName, UNPACK, withoutLead } from "./pasted.ts";
 import type { JsonValue } from "./protocol/errors.ts";
 import type { ServerEntry } from "./protocol/person.ts";
 import { isObject } from "./protocol/values.ts";
@@ -353,6 +353,12 @@ function jsonEntry(
   return { name: name ?? read.name ?? nameOf(read.entry), entry: read.entry };
 }
 
+function refuseBundle(...words: (string | undefined)[]): void {
+  const found = words.find((word) => word !== undefined && isBundle(word));
+  if (found !== undefined)
+    throw new AddProblem(`${found} is a bundle of a server, and bundles are not installed here. ${UNPACK}`);
+}
+
 function serverOf(all: Read): { name: string; entry: ServerEntry } {
   const { given, positionals } = all;
   const [name] = positionals;
@@ -363,6 +369,7 @@ function serverOf(all: Read): { name: string; entry: ServerEntry } {
   }
   if (name === undefined) throw new AddProblem("The name of the server is missing.");
   const target = targetOf(all);
+  refuseBundle(name, target[0]);
   if (target[0] === undefined || target[0] === "")
     throw new AddProblem(`The command or the URL is missing behind the name ${name}.`, { bare: name });
   if (target[0].startsWith("{")) return jsonEntry(target, name, given);

@@ -127,3 +127,24 @@ async function seenFile(folder: string): Promise<string> {
   const [name] = (await readdir(folder, { recursive: true })).filter((one) => one.endsWith("seen"));
   return join(folder, name ?? "none");
 }
+
+test("a package that an older Pi has installed globally -> Pi reads it there, and so do we", async () => {
+  const at = await home({ settings: { packages: ["npm:acme-old"] } });
+  const folder = "old/lib/node_modules/acme-old";
+  await put(at, ".npmrc", `prefix=${join(at.dir, "old")}\n`);
+  await put(at, `${folder}/package.json`, {
+    name: "acme-old",
+    version: "1.0.0",
+    type: "module",
+    pi: { mcp: "./servers.json", extensions: ["./own.js"] },
+  });
+  await put(at, `${folder}/own.js`, `export default (pi) => pi.registerCommand("old", { handler() {} });`);
+  await put(at, `${folder}/servers.json`, { mcpServers: { own: live(["old"]) } });
+  const pi = await open({ at });
+  const { data } = await pi.rpc.request({ type: "get_commands" }, PATIENCE_MS);
+  expect((data as { commands: { name: string }[] }).commands.map(({ name }) => name)).toContain("old");
+  await allow(pi, 1);
+  await pi.statusLine("MCP: 1 server ready · 1 tool");
+  await pi.prompt(searchFor("select:acme_old__own__work"));
+  expect((await pi.ask("acme_old__own__work")).argv).toEqual(["old"]);
+});

@@ -45,6 +45,28 @@ describe("the words of a line", () => {
   });
 });
 
+describe("a bundle", () => {
+  test.each([
+    "x.mcpb",
+    "x ./y.MCPB",
+    "x -- ./y.dxt",
+    "https://a.example/y.mcpb",
+    "x https://a.example/y.mcpb?v=1",
+  ])("%s -> how its server is added", (line) => {
+    expect(problemOf(line)).toMatch(/mcpb|dxt/i);
+    expect(problemOf(line)).toContain(
+      "is a bundle of a server, and bundles are not installed here. Unpack it",
+    );
+  });
+
+  test("one that a command reads -> the command's own", () => {
+    expect(addOf("x npx run-bundle ./y.mcpb").entry).toEqual({
+      command: "npx",
+      args: ["run-bundle", "./y.mcpb"],
+    });
+  });
+});
+
 describe("words -> entry", () => {
   test.each<[string, string, object]>([
     ["--sandbox fs npx -y x", "fs", { command: "npx", args: ["-y", "x"], sandbox: true }],

@@ -158,6 +158,9 @@ function unusableReason(dialect: Format, entry: Data): string | undefined {
   if (found === undefined) return undefined;
   if (found.startsWith("file:") && !dialect.namesOpenFile) return "it reads a value from a file";
   if (found.startsWith("input:")) return "it asks for an ${input:...}";
+  // `userConfig` of a Claude plugin (code.claude.com/docs/en/plugins-reference).
+  if (found.startsWith("user_config."))
+    return `Claude Code alone has the value of \${${shown(found)}}, for which it asked its user`;
   return `only its own program can fill in \${${shown(found)}}`;
 }
 

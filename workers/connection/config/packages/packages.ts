@@ -4,6 +4,7 @@
  * Loaded only if the files of the user or of Pi name any. Must not: search folders, or decide about trust.
  */
 import { dirname, resolve } from "node:path";
+import { isBundle, UNPACK } from "../../../../src/shared/pasted.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/session.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
 import { expandHome } from "../entry/interpolate.ts";
@@ -60,9 +61,10 @@ export type NamedPlugin = NamedFolder & { file: string };
 async function readNamedPlugin({ path, key, at, file }: NamedPlugin, loader: Loader): Promise<ReadPackage> {
   const folder = resolve(dirname(file), expandHome(path.trim(), loader.facts));
   const real = await realOf(folder);
-  const missing = (message: string, read?: ReadPackage): ReadPackage => ({
+  const correct = "Correct the path, or remove it.";
+  const missing = (message: string, read?: ReadPackage, remedy = correct): ReadPackage => ({
     servers: [],
-    problems: [{ severity: "error", file, ...at, key, message, remedy: "Correct the path, or remove it." }],
+    problems: [{ severity: "error", file, ...at, key, message, remedy }],
     files: read?.files ?? [],
     isThere: false,
   });
@@ -71,6 +73,8 @@ async function readNamedPlugin({ path, key, at, file }: NamedPlugin, loader: Loa
     await readPlugin({ folder }, loader);
     return missing("there is no such folder");
   }
+  if (isBundle(path))
+    return missing("a bundle of a server is no plugin, and is not installed here", undefined, UNPACK);
   const read = await readPlugin({ folder: real }, loader);
   return read.isThere
     ? read

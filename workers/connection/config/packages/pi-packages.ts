@@ -1,17 +1,18 @@
 /**
- * Owns: which packages Pi's settings list, where Pi has installed them, and which files of servers each names in its
- * package.json (`pi.mcp`). No folder is searched. Source: core/package-manager.js and utils/git.js of Pi 1.5.2.
+ * Owns: which packages Pi's settings list, where Pi has installed them, an older Pi too, and which files of servers each names in
+ * its package.json (`pi.mcp`). No folder is searched. Source: core/package-manager.js and utils/git.js of Pi 1.5.2.
  */
 import { fileURLToPath } from "node:url";
 import type { ConfigProblem } from "../../../../src/shared/protocol/session.ts";
 import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { withoutBom } from "../../../../src/shared/text/reading.ts";
+import { readRegularText, SMALL_FILE_BYTES } from "../../../shared/files/read-regular.ts";
 import type { Origin } from "../entry/definition.ts";
 import { expandHome, pathsOf } from "../entry/interpolate.ts";
 import { kindOf } from "../entry/mistakes.ts";
 import type { Position } from "../files/document.ts";
 import { type ConfigFacts, PACKAGE_SERVER_FILES, PACKAGES } from "../files/sources.ts";
-import { type Loader, packageProblem, plainName, readObject, sourceOf } from "./loader.ts";
+import { type Loader, packageProblem, plainName, readObject, realOf, sourceOf } from "./loader.ts";
 
 export interface PiPackage {
   /** What stands before the names of its servers. */
@@ -92,6 +93,25 @@ export function folderOfSource(source: string, base: string, facts: ConfigFacts)
   return URL.canParse(text) && new URL(text).host === "" ? fileURLToPath(text) : undefined;
 }
 
+/**
+ * Where npm installs globally, by what says its prefix (npm's config and folders pages). Pi asks npm, which would cost each start
+ * a third of a second.
+ */
+async function globalFolder({ platform, env, home }: ConfigFacts): Promise<string> {
+  const { join, dirname } = pathsOf(platform);
+  const read = await readRegularText(join(home, ".npmrc"), SMALL_FILE_BYTES);
+  const text = read.kind === "text" ? read.text : "";
+  const [, written] = /^[ \t]*prefix[ \t]*=[ \t]*"?([^"\r\n]*[^"\s])/m.exec(text) ?? [];
+  const filled = written?.replace(/\$\{(\w+)\}/g, (all, name: string) => env[name] ?? all);
+  const named = env.npm_config_prefix ?? env.NPM_CONFIG_PREFIX ?? filled;
+  // Homebrew has a prefix for all that it installs.
+  const ofNode = dirname(dirname(process.execPath)).replace(/\/Cellar\/node[^/]*\/[^/]+$/, "");
+  const isWindows = platform === "win32";
+  const usual = isWindows ? join(env.APPDATA ?? home, "npm") : ofNode;
+  const prefix = named === undefined ? usual : expandHome(named, { home, platform });
+  return join(prefix, ...(isWindows ? [] : ["lib"]), "node_modules");
+}
+
 interface List {
   file: string;
   base: string;
@@ -163,14 +183,19 @@ function namesNothing(text: string): boolean {
   }
 }
 
-/** Undefined: its package.json names no servers. */
+/** Undefined: its package.json names no servers. `isOld`: an older Pi may have installed it globally. */
 async function readManifest(
   { folder, origin, name }: Listed,
   loader: Loader,
+  isOld = origin === "package" && name !== undefined,
 ): Promise<{ found: PiPackage | undefined; problems: ConfigProblem[] }> {
   const { join, basename } = pathsOf(loader.facts.platform);
   const manifest = join(folder, "package.json");
   const { value, problems } = await readObject(loader, sourceOf(manifest, origin), namesNothing);
+  if (isOld && name !== undefined && !value && (await realOf(folder)) === undefined) {
+    const old = join(await globalFolder(loader.facts), name);
+    if ((await realOf(old)) !== undefined) return readManifest({ folder: old, origin, name }, loader, false);
+  }
   const named = isObject(value?.root.pi) ? value.root.pi.mcp : undefined;
   if (!value || named === undefined) return { found: undefined, problems };
   const report = (path: string[], message: string): void =>

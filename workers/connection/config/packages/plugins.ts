@@ -7,6 +7,7 @@
 import { createHash } from "node:crypto";
 import { basename, join, resolve } from "node:path";
 import * as z from "zod";
+import { isBundle, UNPACK } from "../../../../src/shared/pasted.ts";
 import { isObject } from "../../../../src/shared/protocol/values.ts";
 import type { Base, ServerDefinition } from "../entry/definition.ts";
 import { check, kindOf } from "../entry/mistakes.ts";
@@ -267,8 +268,8 @@ function namedByManifest(
   const all: [string[], unknown][] = Array.isArray(written)
     ? written.map((one, i) => [["mcpServers", String(i)], one])
     : [[["mcpServers"], written]];
-  const report = (path: string[], message: string): void =>
-    void named.problems.push(packageProblem(file, { at: document.at(path), path }, message));
+  const report = (path: string[], message: string, remedy?: string): void =>
+    void named.problems.push(packageProblem(file, { at: document.at(path), path }, message, remedy));
   if (all.length > PACKAGE_SERVER_FILES)
     report(
       ["mcpServers"],
@@ -278,8 +279,10 @@ function namedByManifest(
     if (isObject(one)) named.inline.push(path);
     else if (typeof one !== "string")
       report(path, `expected a path or an object of servers, found ${kindOf(one)}`);
-    else if (/\.(?:mcpb|dxt)$|^[a-z]+:\/\//i.test(one))
-      report(path, "bundles of servers are not supported here");
+    else if (isBundle(one))
+      report(path, "names a bundle of a server, and bundles are not installed here", UNPACK);
+    else if (/^[a-z]+:\/\//i.test(one))
+      report(path, "names an address, and files of servers are not downloaded");
     else if (!isWithin(resolve(plugin.folder, one), plugin.folder))
       report(path, "the path leads out of the plugin");
     else named.files.push(resolve(plugin.folder, one));

@@ -80,6 +80,33 @@ describe("pi.mcp of the packages that Pi's settings list", () => {
     expect(loaded.watched).toContain(join(npm, "not-installed", "package.json"));
   });
 
+  test.each<[string, string, (home: string) => Record<string, string>]>([
+    ["npm_config_prefix", "", (home) => ({ npm_config_prefix: join(home, "old") })],
+    ["~/.npmrc", "a=1\r\nprefix = ~/old \r\n", () => ({})],
+    ["a variable in ~/.npmrc", 'prefix="${OWN}/old"', (home) => ({ OWN: home })],
+  ])(
+    "%s: a package that an older Pi installed globally -> its servers, until Pi has it in its own folder",
+    async (_by, npmrc, env) => {
+      const { at: base, home, npm } = await place();
+      const at = { ...base, env: env(home) };
+      const old = join(home, "old", "lib", "node_modules", "@acme", "tools");
+      await put(join(home, ".npmrc"), npmrc);
+      await lay(old, "@acme/tools");
+      await lay(join(home, "old", "lib", "node_modules", "unlisted"), "unlisted");
+      await put(join(at.cwd, ".pi", "settings.json"), { packages: ["npm:unlisted"] });
+      await list(at, ["npm:@acme/tools"]);
+      const loaded = await loadConfig(at);
+      expect(loaded.servers).toMatchObject([
+        { name: "acme_tools__docs", origin: "package", project: true, file: join(old, "mcp.json") },
+      ]);
+      expect(told(loaded)).toEqual([]);
+      const own = join(npm, "@acme", "tools");
+      expect(loaded.watched).toContain(join(own, "package.json"));
+      await lay(own, "@acme/tools");
+      expect((await loadConfig(at)).servers).toMatchObject([{ file: join(own, "mcp.json") }]);
+    },
+  );
+
   test("a project's settings count only if Pi trusts the project, and its packages are the project's", async () => {
     const { at } = await place();
     await put(join(at.cwd, ".pi", "settings.json"), {
@@ -518,7 +545,7 @@ describe("plugins of the user's file", () => {
     const inline = { local: { command: "x", env: { A: "1" } }, docs: { command: "manifest" } };
     await put(join(folder, ".claude-plugin", "plugin.json"), {
       name: "My Plugin",
-      mcpServers: ["./more.json", inline, "../out.json", "./x.mcpb", "./none.json", 5],
+      mcpServers: ["./more.json", inline, "../out.json", "./x.mcpb", "./none.json", 5, "https://a.example/x"],
     });
     const loaded = await loadConfig(its.at);
     expect(loaded.servers.map(({ name, file }) => [name, file.slice(folder.length + 1)])).toEqual([
@@ -528,8 +555,9 @@ describe("plugins of the user's file", () => {
     ]);
     expect(loaded.problems.map(({ key, message }) => `${key}: ${message}`)).toEqual([
       "mcpServers.2: the path leads out of the plugin",
-      "mcpServers.3: bundles of servers are not supported here",
+      "mcpServers.3: names a bundle of a server, and bundles are not installed here",
       "mcpServers.5: expected a path or an object of servers, found a number",
+      "mcpServers.6: names an address, and files of servers are not downloaded",
       expect.stringContaining(`names ${join(folder, "none.json")}`),
       expect.stringContaining("has a server My_Plugin__docs already, which counts"),
     ]);
@@ -543,6 +571,22 @@ describe("plugins of the user's file", () => {
     });
   });
 
+  test("a bundle among plugins, and in a manifest -> what to do with it", async () => {
+    const { at, home, user } = await place();
+    await put(user, { plugins: ["~/x.mcpb", "~/plugin"] });
+    await put(join(home, "x.mcpb"), "PK");
+    await put(join(home, "plugin", ".claude-plugin", "plugin.json"), {
+      mcpServers: "https://a.example/x.mcpb?v=1",
+    });
+    const { problems } = await loadConfig(at);
+    expect(problems.map(({ file, line, key }) => [file, line, key])).toEqual([
+      [user, 1, "plugins.0"],
+      [join(home, "plugin", ".claude-plugin", "plugin.json"), 1, "mcpServers"],
+    ]);
+    for (const { message, remedy } of problems)
+      expect(`${message}. ${remedy}`).toMatch(/bundle.* not installed here\. Unpack it, .*manifest\.json/);
+  });
+
   test("a value that the person told Claude Code -> the server is left out, and it is told", async () => {
     const { at, home, user } = await place();
     await put(user, { plugins: ["~/plugin"] });
@@ -550,9 +594,16 @@ describe("plugins of the user's file", () => {
       a: { url: "https://a.example", headers: { K: "${user_config.key}" } },
     });
     const loaded = await loadConfig(at);
-    expect([names(loaded), told(loaded)]).toEqual([
-      [],
-      [expect.stringContaining("only its own program can fill in ${user_config.key}")],
+    expect(names(loaded)).toEqual([]);
+    expect(loaded.problems).toMatchObject([
+      {
+        file: join(home, "plugin", ".mcp.json"),
+        line: 1,
+        key: "a",
+        message:
+          "cannot be imported: Claude Code alone has the value of ${user_config.key}, for which it asked its user",
+        remedy: "Write the server into your own mcp.json.",
+      },
     ]);
   });
 });
