@@ -160,3 +160,16 @@ test("a project's file -> the key has no effect and is named with its place", as
   const [end] = await opened.prompt(call("mine__seen", {}));
   expect(got(end)).toMatchObject({ capabilities: {} });
 });
+
+test("another extension registers the server -> it may: such an extension could ask the model by itself", async () => {
+  const at = await home({ mcp: {} });
+  const entry = JSON.stringify(asksUser({ sampling: true }));
+  const other = await at.writeFile(
+    "registers.mjs",
+    `export default (pi) => pi.registerMcpServer("theirs", ${entry});`,
+  );
+  const opened = await open({ at, extensions: [ENTRY, other] });
+  const { end, dialogs } = await run(opened, [asking(ASK, "theirs"), { text: "Blue." }], SEND);
+  expect(dialogs[0]?.title).toContain("Send this of the MCP server theirs to ");
+  expect(got(end)).toMatchObject([{ content: { text: "Blue." } }]);
+});
