@@ -22,9 +22,10 @@ const SET_SERVER = "set server to the one that fits";
 
 /** Lengths of server descriptions that are tried, in characters, until the lines of all servers fit. */
 const DESCRIPTION_CHARS = [160, 90, 50, 0];
-/** Share of the budget for servers with descriptions, alone and beside names of tools, which tell more for a token. */
-const DESCRIPTIONS_SHARE = { servers: 0.4, tools: 0.2 };
-/** Share of the budget for servers with their tools; many servers get this many tokens each, as far as the budget goes. */
+/** Share of the budget for servers with descriptions; and beside tools that do not all fit: names tell more for a token. */
+const DESCRIPTIONS_SHARE = 0.4;
+const SHARE_BESIDE_TOOLS = 0.2;
+/** Share for servers with tools that do not all fit; many servers get this many tokens each, as far as the budget goes. */
 const TOOLS_SHARE = 0.63;
 const TOKENS_A_SERVER = 20;
 
@@ -78,15 +79,11 @@ interface HeadLines {
   more: string[];
 }
 
-/** The lines of the servers with the longest descriptions that fit, or without descriptions if none fit. */
-function headLines(
-  servers: readonly DescribedServer[],
-  budget: number,
-  kind: keyof typeof DESCRIPTIONS_SHARE,
-): HeadLines {
+/** The lines of the servers with the longest descriptions that fit `described`, or without descriptions if none fit. */
+function headLines(servers: readonly DescribedServer[], budget: number, described: number): HeadLines {
   for (const chars of DESCRIPTION_CHARS) {
     const lines = servers.map((server) => headLine(server, chars));
-    const most = chars === 0 ? budget : budget * DESCRIPTIONS_SHARE[kind];
+    const most = chars === 0 ? budget : described;
     if (sum(lines.map(estimateTokens)) <= most) return { lines, more: [] };
   }
   const names = servers.map((server) => headLine(server, 0));
@@ -130,10 +127,6 @@ const withRest = (shown: readonly string[], count: number): string[] =>
 const withTools = (line: string, shown: readonly string[], count: number): string =>
   shown.length === 0 ? line : `${line} [${withRest(shown, count).join(", ")}]`;
 
-/** Tokens for the lines of so many servers with their tools. Their names alone may take the whole budget. */
-const toolTokens = (servers: number, budget: number): number =>
-  Math.min(budget, Math.max(budget * TOOLS_SHARE, servers * TOKENS_A_SERVER));
-
 /** The description of ToolSearch. `servers`: in the order of the configuration. `budget`: in tokens. */
 export function toolSearchDescription(
   servers: readonly DescribedServer[],
@@ -142,15 +135,27 @@ export function toolSearchDescription(
   order?: NamesOrder,
 ): string {
   if (servers.length === 0 || catalog === "off") return TOOL_SEARCH_HEAD;
-  const { lines, more } = headLines(servers, budget, catalog);
-  if (catalog === "servers")
+  if (catalog === "servers") {
+    const { lines, more } = headLines(servers, budget, budget * DESCRIPTIONS_SHARE);
     return `${TOOL_SEARCH_HEAD}\nServers (${SET_SERVER}):\n${[...lines, ...more].join("\n")}`;
-  const names = lines.map((_, at) => (servers[at]?.tools ?? []).slice(0, budget / 2).map(shownName));
-  const shown = namesThatFit(
-    names,
-    toolTokens(servers.length, budget) - sum([...lines, ...more].map(estimateTokens)),
-    order,
+  }
+  // A line and a name cost at least two tokens each.
+  const names = servers
+    .slice(0, budget / 2)
+    .map(({ tools = [] }) => tools.slice(0, budget / 2).map(shownName));
+  const beside = budget * (1 - DESCRIPTIONS_SHARE) - FRAME_TOKENS * servers.length;
+  const areFew = fitting(names.flat(), beside, 1).left > 0;
+  const { lines, more } = headLines(
+    servers,
+    budget,
+    budget * (areFew ? DESCRIPTIONS_SHARE : SHARE_BESIDE_TOOLS),
   );
+  // The names of very many servers may take the whole budget.
+  const most = areFew
+    ? budget
+    : Math.min(budget, Math.max(budget * TOOLS_SHARE, servers.length * TOKENS_A_SERVER));
+  const rest = most - sum([...lines, ...more].map(estimateTokens));
+  const shown = namesThatFit(names.slice(0, lines.length), rest, order);
   const full = lines.map((line, at) => withTools(line, shown[at] ?? [], servers[at]?.tools?.length ?? 0));
   return `${TOOL_SEARCH_HEAD}\nServers and tools (${SET_SERVER}; select:server__tool loads one):\n${[...full, ...more].join("\n")}`;
 }
@@ -191,6 +196,7 @@ export function serversThatFit(servers: readonly DescribedServer[], budget: numb
 const SERVER_LINE = /^- ([^\s:[\]]+)(?:: .*?)?(?: \[([^[\]]*)\])?$/;
 const PROXY_SERVERS = / Servers: ([^ ].*)\.$/;
 const REST = /^(\d+) more$/;
+const CUT_LIST = /, \d+ more\]$/;
 
 /** Parts of a list, without the count of the rest, and how many there are with the rest. */
 function readList(text: string): { names: string[]; count: number } {
@@ -219,7 +225,9 @@ export function toldIn(description: string): ToldServers {
   }
   const namesTools = second.startsWith("Servers and tools ");
   // Without room for a name the tools of a server are not even counted.
-  const isCrowded = estimateTokens(lines.join("\n")) > 0.8 * toolTokens(lines.length, LIMITS.catalogTokens);
+  const isCrowded =
+    lines.some((line) => CUT_LIST.test(line)) ||
+    estimateTokens(lines.join("\n")) > 0.8 * LIMITS.catalogTokens;
   let isWhole = true;
   for (const line of lines) {
     const [, name, tools] = SERVER_LINE.exec(line) ?? [];

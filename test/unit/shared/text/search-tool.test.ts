@@ -120,6 +120,15 @@ describe("toolSearchDescription", () => {
     expect(line).toBe("- code [delete_tag, list_issues_of_part_a, getBranch, 9 more]");
   });
 
+  test("tools that all fit beside descriptions -> the whole list; one more -> a selection, which is shorter", () => {
+    const long = toolSearchDescription(servers(10, 6));
+    expect(long.match(/ and its customers/g)).toHaveLength(10);
+    expect(long).not.toContain(" more]");
+    const selection = toolSearchDescription(servers(10, 7));
+    expect(selection).toContain(" more]");
+    expect(selection.length).toBeLessThan(long.length);
+  });
+
   test("140 servers -> each is named, though the names alone are more than their tools may take", () => {
     const text = toolSearchDescription(servers(140, 20).map(({ name, tools = [] }) => ({ name, tools })));
     expect(text.split("\n").slice(2)).toHaveLength(140);
