@@ -111,6 +111,7 @@ describe("a command", () => {
     at.send(catalogOf([]));
     await type(at, "mcp__own__plain");
     expect(at.notices).toEqual([["/mcp__own__plain: own is switched off. /mcp on own.", "warning"]]);
+    expect(await at.pi.commands.get("mcp__own__ask")?.getArgumentCompletions?.("topic=c")).toBeNull();
   });
 });
 
