@@ -20,7 +20,8 @@ const boot = workerData as WorkerBoot;
 if (boot.compileCache !== undefined) delete process.env.NODE_COMPILE_CACHE;
 nameCommandsFor(boot.commands);
 const log = createLog({ file: boot.logFile, label: `connection#${threadId}` });
-const endpoint = createTurnEndpoint(boot.port);
+// A server's answers that come together are read one after the other: only the end of the turn has them all.
+const endpoint = createTurnEndpoint(boot.port, undefined, setImmediate);
 const emit = (event: WorkerEvent): void =>
   endpoint.tell(event, event.type === "catalog" ? [event.snapshot.buffer] : []);
 

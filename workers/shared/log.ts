@@ -1,6 +1,6 @@
 /**
  * The log file of the extension: one line for each event, with the thread that wrote it. Writes are queued and never
- * block; the file is rotated to `<file>.1`. Only a regular file is written to. A server's words cannot forge a line:
+ * block: the first line of a burst is written at once, the others together. The file is rotated to `<file>.1`. Only a regular file is written to. A server's words cannot forge a line:
  * characters that a terminal acts on, or that nobody sees, are shown by their codes.
  */
 
@@ -22,6 +22,10 @@ export interface Log {
 }
 
 const LINE_CHARS = 4_000;
+/** Each write wakes the watcher of the configuration, which looks through the folder: half as much as a small call takes. */
+const PAUSE_MS = 50;
+/** These lines may be the last ones before a crash. */
+const URGENT: readonly LogLevel[] = ["warn", "error"];
 
 const escaped = (char: string): string => {
   const code = char.charCodeAt(0).toString(16);
@@ -35,13 +39,32 @@ const oneEntry = (message: string): string =>
 export function createLog({ file, label }: { file: string; label: string }): Log {
   let queue: string[] = [];
   let writing: Promise<void> | undefined;
+  /** Somebody waits for the lines since the last write. */
+  let isUrgent = false;
+  /** The pause after a write. It keeps the process alive only if lines wait. */
+  let pause: NodeJS.Timeout | undefined;
+  let endPause = (): void => undefined;
+
+  const rest = (): Promise<void> =>
+    new Promise((resolve) => {
+      pause = setTimeout(resolve, PAUSE_MS);
+      if (queue.length === 0) pause.unref();
+      endPause = resolve;
+    });
+  const hurry = (): void => {
+    isUrgent = true;
+    clearTimeout(pause);
+    endPause();
+  };
 
   const writeQueue = async (): Promise<void> => {
     await mkdir(dirname(file), { recursive: true, mode: PRIVATE_FOLDER });
     while (queue.length > 0) {
       const text = queue.join("");
       queue = [];
+      isUrgent = false;
       await appendRotated(file, text, LIMITS.logBytes);
+      if (!isUrgent) await rest();
     }
   };
 
@@ -60,6 +83,8 @@ export function createLog({ file, label }: { file: string; label: string }): Log
   const write = (level: LogLevel, message: string, from = label): void => {
     queue.push(`${new Date().toISOString()} ${level.padEnd(5)} [${from}] ${oneEntry(message)}\n`);
     startWriting();
+    if (URGENT.includes(level)) hurry();
+    else pause?.ref();
   };
 
   return {
@@ -69,7 +94,10 @@ export function createLog({ file, label }: { file: string; label: string }): Log
     error: (message) => write("error", message),
     write,
     flush: async () => {
-      while (writing) await writing;
+      while (writing) {
+        hurry();
+        await writing;
+      }
     },
   };
 }

@@ -32,7 +32,12 @@ const thrown = (id: unknown, error: unknown) => {
 export const eventOf = (message: unknown): WorkerEvent | undefined =>
   Array.isArray(message) ? undefined : (message as { event: WorkerEvent }).event;
 
-export function createTurnEndpoint(port: Port, onEvent?: (event: WorkerEvent) => void): TurnEndpoint {
+/** `atTurnsEnd`: when a turn ends. The default is soon: after what runs now, and what waits for nothing but that. */
+export function createTurnEndpoint(
+  port: Port,
+  onEvent?: (event: WorkerEvent) => void,
+  atTurnsEnd: (send: () => void) => unknown = (send) => Promise.resolve().then(send),
+): TurnEndpoint {
   const listeners = new Set<Listener>();
   let waiting: { message: unknown; transferred: ArrayBuffer[] }[] = [];
 
@@ -76,7 +81,7 @@ export function createTurnEndpoint(port: Port, onEvent?: (event: WorkerEvent) =>
 
   return {
     postMessage: (message: unknown, transferred: readonly unknown[] = []) => {
-      if (waiting.length === 0) void Promise.resolve().then(send);
+      if (waiting.length === 0) atTurnsEnd(send);
       waiting.push({ message, transferred: transferred as ArrayBuffer[] });
     },
     tell: (event, transferred) => {

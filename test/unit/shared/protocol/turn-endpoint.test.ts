@@ -52,6 +52,27 @@ test("requests of one turn -> one message there, one back, each with its answer"
   expect([near.sent, far.sent]).toEqual([1, 1]);
 });
 
+test("answers that are ready one after the other in one turn of their side -> one message", async () => {
+  const { port1, port2 } = new MessageChannel();
+  onTestFinished(() => port1.close());
+  const count = { sent: 0 };
+  const counting: Port = {
+    postMessage: (messages) => {
+      port2.postMessage(messages);
+      count.sent++;
+    },
+    on: (event, listener) => port2.on(event, listener),
+  };
+  const steps = async (n: number): Promise<number> => {
+    for (let step = 0; step < n; step++) await Promise.resolve();
+    return n;
+  };
+  expose({ steps }, createTurnEndpoint(counting, undefined, setImmediate));
+  const api = wrap<{ steps: typeof steps }>(createTurnEndpoint(port1));
+  expect(await Promise.all([1, 20, 300].map((n) => api.steps(n)))).toEqual([1, 20, 300]);
+  expect(count.sent).toBe(1);
+});
+
 test("requests one after the other -> a message each", async () => {
   const { api, near } = connect();
   expect(await api.add(1, 1)).toBe(2);

@@ -4,7 +4,7 @@ import { execFile } from "node:child_process";
 import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { describe, expect, it, test } from "vitest";
+import { describe, expect, it, test, vi } from "vitest";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { createLog, isFileGone } from "../../../../workers/shared/log.ts";
 import { tempFolder } from "../../temp-folder.ts";
@@ -88,6 +88,35 @@ describe("createLog", () => {
     log.info("two");
     await log.flush();
     expect((await readFile(file, "utf8")).match(/one|two/g)).toEqual(["one", "two"]);
+  });
+
+  test("a burst of lines -> the first one at once, the others with the next that is urgent, all in order", async () => {
+    const file = await logFile();
+    const log = createLog({ file, label: "x" });
+    const lines = async (): Promise<string[]> =>
+      (await readFile(file, "utf8").catch(() => "")).match(/\d+$/gm) ?? [];
+    const expected = Array.from({ length: 20 }, (_, i) => String(i));
+    log.info("0");
+    await vi.waitFor(async () => expect(await lines()).toEqual(["0"]));
+    for (const line of expected.slice(1)) {
+      log.info(line);
+      await Promise.resolve();
+    }
+    log.error("20");
+    await vi.waitFor(async () => expect(await lines()).toEqual([...expected, "20"]));
+    log.info("21");
+    await log.flush();
+    expect(await lines()).toEqual([...expected, "20", "21"]);
+  });
+
+  test("lines that nobody flushes -> in the file when the process ends by itself", async () => {
+    const file = await logFile();
+    const url = new URL("../../../../workers/shared/log.ts", import.meta.url).href;
+    const code = `const { createLog } = await import(${JSON.stringify(url)});
+      const log = createLog({ file: ${JSON.stringify(file)}, label: "x" });
+      for (let i = 0; i < 5; i++) { log.info("line"); await new Promise((done) => setTimeout(done, 5)); }`;
+    await run(process.execPath, ["--input-type=module", "-e", code]);
+    expect((await readFile(file, "utf8")).match(/line/g)).toHaveLength(5);
   });
 
   test("a file at its limit -> rotated, one older file kept", async () => {
