@@ -17,11 +17,15 @@ const SERVER = "bench3";
 /** Time from the start of Pi to the first prompt. All work of a start has ended by then. */
 const SETTLED_MS = 2_000;
 const BEYOND_TARGET_MS = 10;
+/** A model takes longer from the tools that a search has found to the call of one. */
+const THOUGHT_MS = 500;
 
 interface Sample {
   findMs: number;
   firstMs: number;
   secondMs: number;
+  /** The first call of another Pi, in which the model took `THOUGHT_MS`, without these. */
+  thoughtMs: number;
   /** The server's program from its spawn to the answer of a first call, without any client. */
   aloneMs: number;
   /** The prompt that finds the tool and calls it. */
@@ -41,7 +45,24 @@ function check({ results }: Prompted, text: string, label: string): void {
   if (!shown.includes(`"${text}"`)) throw new Error(`${label} answered the call with: ${shown}`);
 }
 
+async function measureThought(variant: Variant, home: BenchHome): Promise<number> {
+  await home.reset({ cold: false });
+  const pi = await startMeasured(variant, home);
+  try {
+    await pi.ready();
+    await pi.untilAge(SETTLED_MS);
+    const echo = variant.call(SERVER, [{ tool: "echo", args: { text: "thought" } }]);
+    const called = await pi.prompt(variant.find(SERVER, "echo"), { ...echo, afterMs: THOUGHT_MS });
+    check(called, "thought", variant.label);
+    await pi.stop();
+    return betweenMs(called, 1) - THOUGHT_MS;
+  } finally {
+    await pi.dispose();
+  }
+}
+
 async function measureOnce(variant: Variant, home: BenchHome): Promise<Sample> {
+  const thoughtMs = await measureThought(variant, home);
   await home.reset({ cold: false });
   const echo = (text: string) => variant.call(SERVER, [{ tool: "echo", args: { text } }]);
   const pi = await startMeasured(variant, home);
@@ -61,6 +82,7 @@ async function measureOnce(variant: Variant, home: BenchHome): Promise<Sample> {
       findMs: betweenMs(first, 0),
       firstMs: betweenMs(first, 1),
       secondMs: betweenMs(second, 0),
+      thoughtMs,
       aloneMs,
       first: probe.between("first begins", "first ends"),
       second: probe.between("first ends", "second ends"),
@@ -86,7 +108,8 @@ function rowsOf({ id, label }: Variant, samples: readonly Sample[]): Row[] {
   };
   return [
     row("find the tool", ({ findMs }) => findMs),
-    row("first call", ({ firstMs }) => firstMs),
+    row("first call, the model answers at once", ({ firstMs }) => firstMs),
+    row("first call, the model takes 0.5 s", ({ thoughtMs }) => thoughtMs),
     row("second call", ({ secondMs }) => secondMs),
     ...(id === "ours" ? [alone, beyond] : []),
     row("main-thread CPU, find and first call", ({ first }) => first.cpuMs),

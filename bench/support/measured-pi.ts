@@ -16,6 +16,9 @@ import { withProbe } from "./with-probe.ts";
 const PROMPT_TIMEOUT_MS = 90_000;
 const NOTICE_TIMEOUT_MS = 30_000;
 
+/** `afterMs`: how long the model takes. */
+export type TimedTurn = ModelTurn & { afterMs?: number };
+
 export interface Prompted {
   /** All requests that the prompt caused. */
   requests: readonly ModelRequest[];
@@ -27,7 +30,7 @@ export interface MeasuredPi {
   /** Milliseconds since the epoch. */
   startedAtMs: number;
   /** Sends a prompt; the model answers with these turns, then with "done". Resolves once Pi has settled. */
-  prompt(...turns: ModelTurn[]): Promise<Prompted>;
+  prompt(...turns: TimedTurn[]): Promise<Prompted>;
   /** Waits for a later notice to the user; answers its time in milliseconds since the epoch. */
   noticeAt(fits: RegExp): Promise<number>;
   mark(name: string, options?: { gc: boolean }): Promise<void>;
@@ -48,8 +51,12 @@ export async function startMeasured(
   { home }: Pick<BenchHome, "home">,
 ): Promise<MeasuredPi> {
   const reportFile = join(home.dir, "report.json");
-  const turns: ModelTurn[] = [];
-  const model = await startModel(() => turns.shift());
+  const turns: TimedTurn[] = [];
+  const model = await startModel(async () => {
+    const turn = turns.shift();
+    if (turn?.afterMs !== undefined) await sleep(turn.afterMs);
+    return turn;
+  });
   const session = await startRpc({
     home,
     model,
