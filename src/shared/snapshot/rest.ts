@@ -37,8 +37,11 @@ export const restStamp = (
   found: { ino: number; size: number; mtimeMs: number; ctimeMs: number } | undefined,
 ): string => (found ? [found.ino, found.size, found.mtimeMs, found.ctimeMs].join(" ") : "");
 
-/** Variables that say where files lie, or which tools are declared. */
-const NAMES = ["XDG_CONFIG_HOME", "APPDATA", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_PLUGIN_CACHE_DIR"];
+/** Variables that say where files lie. */
+const NAMES = [
+  ...["XDG_CONFIG_HOME", "APPDATA", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_PLUGIN_CACHE_DIR"],
+  ...["npm_config_prefix", "NPM_CONFIG_PREFIX"],
+];
 
 /** Where a process looks for files. */
 export const restPlace = (env: Readonly<Record<string, string | undefined>>, home: string): string =>
