@@ -256,7 +256,7 @@ test("a new session and a reload with the server up, then several of each at onc
   await rpc.prompt("go");
   const pids = await running();
   expect(pids).toHaveLength(6);
-  //X  expect(extensionErrors(rpc.events)).toEqual([]);
+  expect(extensionErrors(rpc.events)).toEqual([]);
   expect(await rpc.stop()).toMatchObject({ code: 0, signal: null });
   await expectNothingLeft(at, pids);
   expect(rpc.stderr).toBe("");

@@ -28,6 +28,7 @@ import type { ConfigState, RunningConfiguration } from "../config/config.ts";
 import { cacheIdentity } from "../config/entry/cache-identity.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../config/entry/settings.ts";
+import { policyFile } from "../config/files/sources.ts";
 import { findHosts, titleOf } from "../config/found/found.ts";
 import { describeEffect, type Effect, isIdle, type Plan } from "../config/plan/plan.ts";
 import { messageLimitIsOf } from "../messages/too-large.ts";
@@ -140,7 +141,10 @@ interface PlanCarrierOptions {
 /** The plan that runs, as the rest of the session reads it. */
 export class CurrentPlan {
   settings: Settings = DEFAULT_SETTINGS;
-  /** Files that the configuration was read from. The same list stays the same object: lists are compared by identity. */
+  /**
+   * Files that the configuration was read from, and the policy: a snapshot that is older may name servers that the policy denies. The
+   * same list stays the same object: lists are compared by identity.
+   */
   files: readonly string[] = [];
   /** Servers that are switched off for this session, in order; undefined: none. */
   off: readonly string[] | undefined;
@@ -149,7 +153,8 @@ export class CurrentPlan {
     this.settings = settings;
     this.off = off;
     messageLimitIsOf(settings.messageLimitOf);
-    if (files.join("\0") !== this.files.join("\0")) this.files = files;
+    const all = [...files, policyFile(process.platform)];
+    if (all.join("\0") !== this.files.join("\0")) this.files = all;
   }
 }
 

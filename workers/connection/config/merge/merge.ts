@@ -334,8 +334,7 @@ export async function loadConfig(
     problems: boundProblems(
       [packages, listed, ...hosts, ...files, merged].flatMap(({ problems }) => problems),
     ),
-    // A snapshot that is older than the policy may name servers that the policy denies.
-    files: [...all, ...ofPolicy],
+    files: all,
     policy,
     denied,
     ancestors,
