@@ -4,7 +4,7 @@
  * stand last, so that a start need not parse them.
  */
 
-import { hash } from "node:crypto";
+import { createHash, hash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { isObject } from "../../../src/shared/protocol/values.ts";
@@ -236,8 +236,20 @@ const isMark = (value: unknown): value is ToolsMark =>
   typeof value.bytes === "string" &&
   typeof value.wishes === "boolean";
 
+/** Bytes that are hashed in one turn of the event loop: this may be the thread that serves all servers. */
+const TURN_BYTES = 1024 * 1024;
+
+async function hashInTurns(bytes: Buffer): Promise<string> {
+  const sum = createHash("sha256");
+  for (let at = 0; at < bytes.length; at += TURN_BYTES) {
+    sum.update(bytes.subarray(at, at + TURN_BYTES));
+    await setImmediate();
+  }
+  return sum.digest("hex");
+}
+
 /** The entry of a line with its tools unread; undefined if the tools are not those that `entryText` wrote. */
-function readUnparsed(line: Buffer): { key: string; stored: unknown } | undefined {
+async function readUnparsed(line: Buffer): Promise<{ key: string; stored: unknown } | undefined> {
   const at = line.indexOf(TOOLS);
   if (at === -1) return undefined;
   const { key, stored } = parseLine(`${line.toString("utf8", 0, at)}}`);
@@ -245,7 +257,8 @@ function readUnparsed(line: Buffer): { key: string; stored: unknown } | undefine
   if (!isObject(stored) || !isMark(stored.toolsMark)) return undefined;
   const { bytes, ...mark } = stored.toolsMark;
   // A list without any readable tool is a broken entry.
-  if (bytes !== hash("sha256", json) || (mark.count === 0 && json.length > "[]".length)) return undefined;
+  if (bytes !== (await hashInTurns(json)) || (mark.count === 0 && json.length > "[]".length))
+    return undefined;
   return { key, stored: { ...stored, tools: new StoredTools(mark, json) } };
 }
 
@@ -263,11 +276,9 @@ export async function unparsedSlots(bytes: Buffer, servers: readonly string[]): 
     const isMost = places.reduce((sum, { from, to }) => sum + to - from, 0) * 2 > bytes.length;
     for (const { from, to } of places) {
       const read = bytes.subarray(from, to);
-      const line = readUnparsed(isMost ? read : Buffer.from(read));
+      const line = await readUnparsed(isMost ? read : Buffer.from(read));
       if (!line) return undefined;
       slots.set(line.key, line.stored);
-      // A line may hold thousands of tools, and this may be the thread that serves all servers.
-      await setImmediate();
     }
     return slots;
   } catch {
