@@ -9,7 +9,7 @@ import type {
 } from "../shared/protocol/contract.ts";
 import type { WorkerBoot } from "../shared/protocol/port.ts";
 import type { SessionFacts } from "../shared/protocol/session.ts";
-import type { OnQuestion } from "./thread.ts";
+import type { OnQuestion, WorkerFiles } from "./thread.ts";
 
 /** The message of the error `runtime_stopped`, the same wherever a request meets the end of the session. */
 export const STOPPED = "The MCP servers of this session are stopped.";
@@ -59,6 +59,16 @@ export interface Runtime {
   stop(): Promise<void>;
 }
 
+/** A session in which no worker was needed until now. */
+export interface Rested {
+  /** `SessionFacts.rested` */
+  traces: string;
+  /** The workers' files as they were when the session began. */
+  files: WorkerFiles;
+  /** Where the first worker starts from: an update may have replaced the files. */
+  url: URL;
+}
+
 export interface RuntimeOptions {
   logFile: string;
   /** Where the person types commands. Absent: in Pi. */
@@ -70,10 +80,12 @@ export interface RuntimeOptions {
   onQuestion?: OnQuestion;
   onCrash: (crash: Crash) => void;
   /**
-   * Settles when the session needs a worker, at the latest when `asked` does. Answers what the first worker must know beside the
-   * session's facts. Absent: the worker starts at once.
+   * Settles when the session needs a worker, at the latest when `asked` does; undefined: it has not rested. Absent: the worker
+   * starts at once.
    */
-  untilNeeded?: ((asked: Promise<void>) => Promise<Pick<SessionFacts, "rested">>) | undefined;
+  untilNeeded?: ((asked: Promise<void>) => Promise<Rested | undefined>) | undefined;
+  /** What `untilNeeded` has answered. */
+  rested?: Rested | undefined;
   /** The worker could not be started, or runs but could not open the session. */
   onStartFailed: (error: Error) => void;
   /** Another worker than the one beside this file, for tests. */

@@ -11,18 +11,19 @@ export function startRuntimeLater(options: RuntimeOptions): Runtime {
   let isAsked = false;
   const asked = Promise.withResolvers<void>();
   const start = async (): Promise<Runtime | undefined> => {
-    let rested = await options.untilNeeded?.(asked.promise);
+    const rested = await options.untilNeeded?.(asked.promise);
     isAsked = true;
     if (isStopped) return undefined;
     // Loaded at once: Pi is busy after `session_start`, and a later import would delay the worker by that time.
     const { startRuntime } = await import("./runtime.ts");
+    // Of the worker that follows a crash nobody wants to hear again what has changed since the rest.
+    let since = rested && { rested: rested.traces };
     const facts: RuntimeOptions["facts"] = () => {
-      const all = { ...options.facts(), ...rested };
-      // Of the worker that follows a crash nobody wants to hear it again.
-      rested = undefined;
+      const all = { ...options.facts(), ...since };
+      since = undefined;
       return all;
     };
-    return isStopped ? undefined : startRuntime({ ...options, facts });
+    return isStopped ? undefined : startRuntime({ ...options, rested, facts });
   };
   const started = start();
   started.catch((error: unknown) =>

@@ -51,7 +51,7 @@ function nameCall({ server, tool }: CallToolParams, error: unknown): unknown {
 
 export function startRuntime(options: RuntimeOptions): Runtime {
   const pids = createPidRegistry();
-  const files = createWorkerFiles(options.workerUrl ?? connectionWorkerUrl());
+  const files = options.rested?.files ?? createWorkerFiles(options.workerUrl ?? connectionWorkerUrl());
   const suspicion = createSuspicion();
   let first = true;
   let isStopped = false;
@@ -71,7 +71,7 @@ export function startRuntime(options: RuntimeOptions): Runtime {
   const worker = keepWorker({
     start: async () => {
       const prepared = first && options.workerUrl === undefined ? preparedWorker(options.logFile) : undefined;
-      const url = first ? files.url : await files.locate();
+      const url = first ? (options.rested?.url ?? files.url) : await files.locate();
       first = false;
       if (prepared) {
         suspicion.startWorker(prepared.talk);

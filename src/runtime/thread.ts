@@ -218,6 +218,8 @@ export function connectionWorkerUrl(here = import.meta.url): URL {
     : new URL("./workers/connection.js", here);
 }
 
+export type WorkerFiles = ReturnType<typeof createWorkerFiles>;
+
 export function createWorkerFiles(url: URL) {
   const path = fileURLToPath(url);
   let kept = new Map<string, Buffer>();

@@ -6,8 +6,8 @@
 import { statSync, unwatchFile, watchFile } from "node:fs";
 import { homedir } from "node:os";
 import { readWhole } from "../catalog/store.ts";
-import type { RuntimeOptions } from "../runtime/contract.ts";
-import type { SessionFacts } from "../shared/protocol/session.ts";
+import type { Rested, RuntimeOptions } from "../runtime/contract.ts";
+import { connectionWorkerUrl, createWorkerFiles, type WorkerFiles } from "../runtime/thread.ts";
 import {
   REST_BYTES,
   REST_FILES,
@@ -25,6 +25,9 @@ const LOOK_MS = 1_000;
 /** Milliseconds without another change until an edit counts: an editor may empty or remove a file before writing it. */
 const SETTLE_MS = 350;
 
+/** An update may replace the package: its files are read when Pi has made its first request. */
+const REMEMBER_MS = 3_000;
+
 const hasChanged = ({ files }: Pick<Rest, "files">): boolean =>
   files.some(([path, stamp]) => restStamp(statSync(path, { throwIfNoEntry: false })) !== stamp);
 
@@ -33,6 +36,14 @@ export interface RestWanted {
   path: string;
   checksum: number;
   trusted: boolean;
+}
+
+interface RestOptions {
+  onEvent: RuntimeOptions["onEvent"];
+  /** The workers' files. Absent: those of this package. */
+  files?: WorkerFiles;
+  /** Shorter, for tests. */
+  rememberMs?: number;
 }
 
 /** Undefined: the worker has to look. */
@@ -82,19 +93,26 @@ function watchFiles(rest: Rest, onEdit: () => void): () => void {
 export async function restUntil(
   asked: Promise<void>,
   wanted: RestWanted,
-  onEvent: RuntimeOptions["onEvent"],
-): Promise<Pick<SessionFacts, "rested">> {
+  { onEvent, files = createWorkerFiles(connectionWorkerUrl()), rememberMs = REMEMBER_MS }: RestOptions,
+): Promise<Rested | undefined> {
   const rest = readRest(wanted);
-  if (!rest) return {};
-  const { settings, servers, listed: files, traces: rested } = rest;
+  if (!rest) return undefined;
+  const codeStamp = (): string => restStamp(statSync(files.url, { throwIfNoEntry: false }));
+  const code = codeStamp();
+  const { settings, servers, listed, traces } = rest;
   const nothing = { problems: [], questions: [], refused: [] };
-  const timer = setTimeout(() => {
-    onEvent({ type: "planned", settings, servers, files, accepted: undefined, ...nothing });
-  }, PLAN_MS).unref();
+  const timers = [
+    setTimeout(() => {
+      onEvent({ type: "planned", settings, servers, files: listed, accepted: undefined, ...nothing });
+    }, PLAN_MS),
+    // Without the copy, only a session whose package was updated meanwhile lacks its worker.
+    setTimeout(() => files.remember().catch(() => undefined), rememberMs),
+  ];
+  for (const timer of timers) timer.unref();
   const edited = Promise.withResolvers<void>();
   const stop = watchFiles(rest, edited.resolve);
   await Promise.race([asked, edited.promise]);
-  clearTimeout(timer);
+  timers.forEach(clearTimeout);
   stop();
-  return { rested };
+  return { traces, files, url: codeStamp() === code ? files.url : await files.locate() };
 }

@@ -106,7 +106,11 @@ function restOf(
     return undefined;
   const path = restPath(snapshotPath(known.agentDir, key));
   return async (asked) =>
-    (await import("./rest.ts")).restUntil(asked, { path, checksum, trusted: known.projectTrusted }, onEvent);
+    (await import("./rest.ts")).restUntil(
+      asked,
+      { path, checksum, trusted: known.projectTrusted },
+      { onEvent },
+    );
 }
 
 export interface StartOptions {

@@ -4,7 +4,10 @@ import { statSync } from "node:fs";
 import { mkdir, rename, rm, utimes, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
+import type { Rested } from "../../../src/runtime/contract.ts";
+import { createWorkerFiles } from "../../../src/runtime/thread.ts";
 import { restUntil } from "../../../src/session/rest.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import { DEFAULT_CATALOG_SETTINGS } from "../../../src/shared/protocol/session.ts";
@@ -18,7 +21,10 @@ interface Resting {
   /** Ends the rest as a request would. */
   ask: () => void;
   events: WorkerEvent[];
-  ended: Promise<{ rested?: string }>;
+  ended: Promise<Rested | undefined>;
+  /** Settles when the workers' files are kept. */
+  remembered: Promise<void>;
+  code: string;
   isOver: () => boolean;
 }
 
@@ -51,11 +57,21 @@ async function rest(
   const events: WorkerEvent[] = [];
   const asked = Promise.withResolvers<void>();
   let over = false;
-  const ended = restUntil(asked.promise, { path, checksum: 7, trusted: true }, (event) => events.push(event));
+  const code = join(folder, "connection.js");
+  await writeFile(code, "1");
+  const kept = Promise.withResolvers<void>();
+  const files = {
+    ...createWorkerFiles(pathToFileURL(code)),
+    remember: async () => kept.resolve(),
+    locate: async () => new URL("file:///copy/connection.js"),
+  };
+  const options = { onEvent: (event: WorkerEvent) => events.push(event), files, rememberMs: 0 };
+  const ended = restUntil(asked.promise, { path, checksum: 7, trusted: true }, options);
   void ended.then(() => {
     over = true;
   });
-  return { folder, path, ask: asked.resolve, events, ended, isOver: () => over };
+  const remembered = kept.promise;
+  return { folder, path, ask: asked.resolve, events, ended, isOver: () => over, remembered, code };
 }
 
 describe("restUntil", () => {
@@ -67,15 +83,25 @@ describe("restUntil", () => {
     ]);
     expect(at.isOver()).toBe(false);
     at.ask();
-    expect(await at.ended).toEqual({ rested: "traces" });
+    expect(await at.ended).toMatchObject({ traces: "traces" });
     expect(at.events).toHaveLength(1);
   });
 
   test("asked at once -> the worker's own plan is the first", async () => {
     const at = await rest();
     at.ask();
-    expect(await at.ended).toEqual({ rested: "traces" });
+    expect(await at.ended).toMatchObject({ traces: "traces" });
     expect(at.events).toEqual([]);
+  });
+
+  test("an update replaces the package meanwhile -> the worker starts from what was kept, else from where it is", async () => {
+    const [at, other] = await Promise.all([rest(), rest()]);
+    await Promise.all([at.remembered, other.remembered]);
+    await writeFile(at.code, "22");
+    at.ask();
+    other.ask();
+    expect((await at.ended)?.url.href).toBe("file:///copy/connection.js");
+    expect((await other.ended)?.url.href).toBe(pathToFileURL(other.code).href);
   });
 
   test.each<[string, (folder: string) => Promise<unknown>]>([
@@ -100,7 +126,7 @@ describe("restUntil", () => {
   ])("a file %s -> the rest ends", async (_what, change) => {
     const at = await rest();
     await change(at.folder);
-    expect(await at.ended).toEqual({ rested: "traces" });
+    expect(await at.ended).toMatchObject({ traces: "traces" });
   });
 
   test.each<[string, Partial<Rest> | string]>([
@@ -121,7 +147,7 @@ describe("restUntil", () => {
     ["names no files at all", { files: null as never }],
   ])("the file %s -> a worker at once, which tells its plan", async (_what, more) => {
     const at = await rest(more);
-    expect(await at.ended).toEqual({});
+    expect(await at.ended).toBeUndefined();
     expect(at.events).toEqual([]);
   });
 
@@ -147,6 +173,6 @@ describe("restUntil", () => {
           ] as [string, (path: string) => unknown],
         ]),
   ])("the file is %s -> a worker at once", async (_what, prepare) => {
-    expect(await (await rest({}, prepare)).ended).toEqual({});
+    expect(await (await rest({}, prepare)).ended).toBeUndefined();
   });
 });
