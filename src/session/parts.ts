@@ -40,11 +40,12 @@ interface ToolHostOptions {
 
 function createToolHost(options: ToolHostOptions): ToolHost {
   const { store, registrar, calls, instructions, running, runningOrThrow, waits } = options;
+  /** A call is near: a worker that is not needed yet starts behind the search. */
+  const wake = (): void => void setImmediate(() => running()?.runtime.post("ping", {}));
   return {
     settle: async (signal, servers) => {
       const { runtime, settings, statuses } = runningOrThrow();
-      // A call is near: a worker that is not needed yet starts behind the search.
-      setImmediate(() => running()?.runtime.post("ping", {}));
+      wake();
       const wanted = [...statuses.values()].filter(({ name }) => servers?.includes(name) ?? true);
       // What is known needs no answer of the worker. Before the first plan nothing is.
       if (settings && !wanted.some((server) => isLearning(server, store.current))) return [];
@@ -52,7 +53,10 @@ function createToolHost(options: ToolHostOptions): ToolHost {
     },
     catalog: store.current,
     servers: () => serversOf(running()),
-    activate: registrar.activate,
+    activate: (tools) => {
+      wake();
+      return registrar.activate(tools);
+    },
     provide: registrar.provide,
     forModel: calls.forModel,
     tell: instructions.tell,

@@ -58,6 +58,13 @@ describe.skipIf(process.platform !== "linux")("a session whose lazy servers are 
     expectClean(pi);
   });
 
+  test("a search that finds a tool -> the worker starts behind it, before the call", async () => {
+    const pi = await atRest(await known());
+    await pi.prompt(searchFor("select:s__work"));
+    await expect.poll(() => workersOf(pi), { timeout: PATIENCE_MS }).not.toEqual([]);
+    expect(await serversOf(pi.at)).toEqual([]);
+  });
+
   test("/mcp -> the whole list, from a worker that starts for it", async () => {
     const pi = await atRest(await known());
     const text = await pi.status();
