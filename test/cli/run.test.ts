@@ -114,7 +114,7 @@ describe.each(USERS)("as %s", (user) => {
   );
 
   test.each([
-    ["the end of --timeout", ["--timeout", "2"], undefined, 6],
+    ["the end of --timeout", ["--timeout", "6"], undefined, 6],
     ["the death of the command", [], "SIGKILL", null],
   ] as const)("%s ends the program and what left its group", async (_what, options, kill, code) => {
     const mark = `run-${user.length}-${options.length}`;

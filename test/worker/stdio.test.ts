@@ -410,6 +410,7 @@ describe("runtime.stop, and the end of the hub if the servers are shared: no pro
     await endAll(at);
     // The target is less than 1 s. A busy machine may take longer, so the time is printed but not asserted.
     process.stdout.write(`stop of ${MANY} servers: ${Math.round(performance.now() - startedAt)} ms\n`);
-    expect(await waitGone(pids, 0)).toEqual([]);
+    // The system ends a process that was killed a moment later.
+    expect(await waitGone(pids, 5_000)).toEqual([]);
   });
 });

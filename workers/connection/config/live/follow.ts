@@ -244,7 +244,7 @@ export function createBursts(options: {
   let looking: NodeJS.Timeout | undefined;
   let stopped = false;
   let started = false;
-  /** The stamps of the files before they were read last; undefined: the next look takes them. */
+  /** The stamps of the files before they were read last; undefined: nobody knows them. */
   let seen: string | undefined;
 
   const saw = (): void => {
@@ -268,7 +268,7 @@ export function createBursts(options: {
     if (stopped) return;
     if (timer === undefined && seen === before) {
       seen = now;
-      if (before !== undefined && before !== now) saw();
+      if (before !== now) saw();
     }
     lookAgain();
   };
@@ -285,7 +285,10 @@ export function createBursts(options: {
       started = true;
       if (!stopped) lookAgain();
     },
-    /** Other files are watched from now on: the next look takes their stamps. */
+    /**
+     * Other files are watched from now on. The next look counts as a change: one of them may have changed since it was read, and
+     * what watches it was not there yet.
+     */
     forget: () => {
       seen = undefined;
     },
