@@ -39,8 +39,10 @@ const oneEntry = (message: string): string =>
 export function createLog({ file, label }: { file: string; label: string }): Log {
   let queue: string[] = [];
   let writing: Promise<void> | undefined;
-  /** Somebody waits for the lines since the last write. */
+  /** Nobody may wait for the lines since the last write. */
   let isUrgent = false;
+  /** How many wait until all lines are written: for them there is no pause, also where a write has not begun yet. */
+  let flushing = 0;
   /** The pause after a write. It keeps the process alive only if lines wait. */
   let pause: NodeJS.Timeout | undefined;
   let endPause = (): void => undefined;
@@ -64,7 +66,7 @@ export function createLog({ file, label }: { file: string; label: string }): Log
       queue = [];
       isUrgent = false;
       await appendRotated(file, text, LIMITS.logBytes);
-      if (!isUrgent) await rest();
+      if (!isUrgent && flushing === 0) await rest();
     }
   };
 
@@ -94,10 +96,10 @@ export function createLog({ file, label }: { file: string; label: string }): Log
     error: (message) => write("error", message),
     write,
     flush: async () => {
-      while (writing) {
-        hurry();
-        await writing;
-      }
+      flushing++;
+      hurry();
+      while (writing) await writing;
+      flushing--;
     },
   };
 }

@@ -79,6 +79,20 @@ describe("createLog", () => {
     expect((await readFile(file, "utf8")).split("\n")).toHaveLength(3);
   });
 
+  test("a line and a flush right behind it, as at the end of a session -> no pause of a burst", async () => {
+    const file = await logFile();
+    const log = createLog({ file, label: "x" });
+    // A pause would never end.
+    vi.useFakeTimers({ toFake: ["setTimeout"] });
+    try {
+      log.info("stopped");
+      await log.flush();
+    } finally {
+      vi.useRealTimers();
+    }
+    expect(await readFile(file, "utf8")).toContain("stopped");
+  });
+
   test("writes after a flush, and a flush of nothing -> settle", async () => {
     const file = await logFile();
     const log = createLog({ file, label: "x" });
