@@ -42,16 +42,20 @@ test("a registry that never answers: list --refresh -> a row of its own for each
 test("a registry that never answers: call, tools, doctor -> --timeout decides, and the error names npm", async () => {
   registry.behave(() => "silent");
   const at = await homeWith();
+  // The doctor gives up by itself after 11 s.
   const commands = [
-    ["call", "mem", "read_graph"],
-    ["tools", "mem"],
-    ["doctor", "mem"],
-  ];
-  const all = await Promise.all(commands.map((words) => runCli(at, [...words, "--timeout", "12"])));
-  for (const { code, stdout, stderr } of all) {
+    ["12", "call", "mem", "read_graph"],
+    ["12", "tools", "mem"],
+    ["9", "doctor", "mem"],
+  ] as const;
+  const runs = commands.map(async ([seconds, ...words]) => ({
+    seconds,
+    ...(await runCli(at, [...words, "--timeout", seconds])),
+  }));
+  for (const { seconds, code, stdout, stderr } of await Promise.all(runs)) {
     expect({ code, stdout }).toEqual({ code: 6, stdout: "" });
     expect(stderr.replaceAll(/\s+/g, " ")).toMatch(
-      new RegExp(`Timed out after 12 s \\(--timeout\\), waiting for mem: ${WAITS}\\.`),
+      new RegExp(`Timed out after ${seconds} s \\(--timeout\\), waiting for mem: ${WAITS}\\.`),
     );
   }
 });
