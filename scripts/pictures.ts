@@ -23,7 +23,7 @@ import { screenSvg } from "./pictures/screen-svg.ts";
 const ROOT = join(import.meta.dirname, "..");
 const OUT = join(ROOT, "docs", "pictures");
 /** The sitting in which all clients were measured in turn while nothing else ran. */
-const FIGURES = join(ROOT, "bench", "figures", "2026-11-23-peers.md");
+const FIGURES = join(ROOT, "bench", "figures", "2026-11-26-peers.md");
 /** What `npm run -s bench -- shared --markdown` writes. */
 const SHARED_FIGURES = /^[\d-]+-shared\.md$/;
 
