@@ -4,6 +4,7 @@ import type { PiContext } from "../pi/api.ts";
 import { guardStale, notify } from "../pi/extension.ts";
 import { refusedLine } from "../report/server-name.ts";
 import type { WorkerEvent } from "../shared/protocol/contract.ts";
+import { messageOf } from "../shared/protocol/errors.ts";
 import type { ServerStatus } from "../shared/protocol/session.ts";
 import { describeProblem } from "../shared/text/failure.ts";
 import type { Registrar } from "../tools/registrar.ts";
@@ -19,6 +20,8 @@ export interface EventTargets {
   registrar: Registrar;
   dialogs: Dialogs;
   signIns: Pick<SignIns, "isRunning" | "ended">;
+  /** Tells the person, while the session runs. Does not throw. */
+  failed: (text: string) => void;
   /** Called with each new plan, after the state holds it. */
   onPlanned: (state: SessionState) => void;
   /** The catalog has prompts that it did not have. */
@@ -28,7 +31,7 @@ export interface EventTargets {
 
 /** What a change of a server's status does: the line below the editor, and a notice if the person must know. */
 function createServerEvents(
-  targets: Pick<EventTargets, "ctx" | "state" | "signIns">,
+  targets: Pick<EventTargets, "ctx" | "state" | "signIns" | "failed">,
   statusLine: ReturnType<typeof createStatusLine>,
 ) {
   const { ctx, signIns } = targets;
@@ -62,9 +65,9 @@ function createServerEvents(
     if (status.state === "connected") state.known.delete(name);
     const isBusy = serversOf(state).some((server) => server.state === "connecting");
     loaded ??= load();
-    void loaded.then(({ health, gathering }) =>
-      gathering.add(name, health.onStatus(status, surroundings), isBusy),
-    );
+    loaded
+      .then(({ health, gathering }) => gathering.add(name, health.onStatus(status, surroundings), isBusy))
+      .catch((error: unknown) => targets.failed(`MCP: ${messageOf(error)}`));
   };
 }
 

@@ -8,6 +8,7 @@ import { homedir } from "node:os";
 import { readWhole } from "../catalog/store.ts";
 import type { Rested, RuntimeOptions } from "../runtime/contract.ts";
 import { connectionWorkerUrl, createWorkerFiles, type WorkerFiles } from "../runtime/thread.ts";
+import { isObject } from "../shared/protocol/values.ts";
 import {
   REST_BYTES,
   REST_FILES,
@@ -54,8 +55,17 @@ function readRest({ path, checksum, trusted }: RestWanted): Rest | undefined {
     const rest = JSON.parse(Buffer.from(bytes).toString()) as Rest;
     const age = Date.now() - rest.madeAt;
     const isOfThis = rest.version === REST_VERSION && rest.checksum === checksum && rest.trusted === trusted;
+    const isWhole =
+      rest.servers.every(({ name }) => typeof name === "string") &&
+      rest.listed.every((file) => typeof file === "string") &&
+      isObject(rest.settings) &&
+      typeof rest.traces === "string";
     const isYoung = age >= 0 && age < REST_MS && rest.files.length <= REST_FILES;
-    return isOfThis && isYoung && rest.place === restPlace(process.env, homedir()) && !hasChanged(rest)
+    return isOfThis &&
+      isWhole &&
+      isYoung &&
+      rest.place === restPlace(process.env, homedir()) &&
+      !hasChanged(rest)
       ? rest
       : undefined;
   } catch {

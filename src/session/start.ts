@@ -184,7 +184,7 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
   };
   const signIns = createSignIns(ctx, host);
 
-  const handle = createEventHandler({ ...options, ctx, state: ifCurrent, dialogs, signIns });
+  const handle = createEventHandler({ ...options, ctx, state: ifCurrent, dialogs, signIns, failed });
   const onEvent = (event: WorkerEvent): void =>
     guarded(() => {
       handle(event);

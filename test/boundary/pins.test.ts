@@ -45,6 +45,8 @@ test("limits that users and models meet", () => {
     requestTimeoutMs: 60_000,
     requestCapMs: 3_600_000,
     progressIntervalMs: 100,
+    retryTimes: 10,
+    retrySoonestMs: 1_000,
     retryAfterFailureMs: 60_000,
     connectsAtATime: 10,
     idleTimeoutMs: 600_000,

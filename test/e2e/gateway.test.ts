@@ -80,9 +80,10 @@ test("the gateway ends during a call of two sessions and comes back -> both call
     await found(pi, `select:${TOOL}`);
   }
   const missing = join(dir, "never");
+  const before = pis.map(({ rpc }) => rpc.events.length);
   const calls = pis.map((pi) => pi.prompt(call(TOOL, { file: missing })));
-  // The call has reached the gateway when its session is within the tool.
-  for (const pi of pis) await pi.rpc.waitFor((event) => event.type === "tool_execution_start", PATIENCE_MS);
+  for (const [at, { rpc }] of pis.entries())
+    await rpc.waitFor((event) => event.type === "tool_execution_start", PATIENCE_MS, before[at]);
   await gateway.kill();
   for (const ended of await Promise.all(calls)) {
     expect(ended[0]).toMatchObject({ isError: true });
@@ -90,7 +91,7 @@ test("the gateway ends during a call of two sessions and comes back -> both call
   }
   await gateway.start();
   for (const pi of pis) {
-    const again = async () => (await pi.prompt(call(TOOL, {}))).at(-1)?.isError;
-    await expect.poll(again, { timeout: PATIENCE_MS, interval: 500 }).toBe(false);
+    const again = async () => (await pi.prompt(call(TOOL, {}))).at(-1);
+    await expect.poll(again, { timeout: PATIENCE_MS, interval: 500 }).toMatchObject({ isError: false });
   }
 });

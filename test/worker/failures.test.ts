@@ -67,6 +67,8 @@ async function failedResult(
   return { text: content?.type === "text" ? content.text : "", code, data };
 }
 
+/** How the reason goes on if the call came soon after the attempt that failed. */
+const PAUSE = / It is tried again in \d+ s; \/mcp reconnect s tries now\.$/;
 const EXPECTED = "\nExpected parameters: s__work(path: string)";
 
 describe("a call to a server that", () => {
@@ -93,13 +95,13 @@ describe("a call to a server that", () => {
       "is not there",
       { command: "no-such-command" },
       "spawn_failed",
-      /^s: the command "no-such-command" was not found\. It is tried again in \d+ s; \/mcp reconnect s tries now\.$/,
+      /^s: the command "no-such-command" was not found\./,
     ],
     [
       "has its arguments in the command",
       { command: "no-such-command -y 'a b'" },
       "spawn_failed",
-      /^s: the command "no-such-command -y 'a b'" was not found: it holds its arguments too\. It is tried again/,
+      /^s: the command "no-such-command -y 'a b'" was not found: it holds its arguments too\./,
     ],
     [
       "prints text in place of messages, and does not start in time",
@@ -110,19 +112,19 @@ describe("a call to a server that", () => {
         startupTimeoutMs: 4_000,
       },
       "connect_timeout",
-      /^s did not start within 4 s, and wrote text to stdout in place of MCP: "Listening on port 3000"\. It is tried again/,
+      /^s did not start within 4 s, and wrote text to stdout in place of MCP: "Listening on port 3000"\./,
     ],
     [
       "exits at once",
       fixture("exits.mjs"),
       "connect_failed",
-      /^s could not be connected: its process exited with code 3 .*no licence.* \/mcp reconnect s tries now\.$/s,
+      /^s could not be connected: its process exited with code 3 .*no licence/s,
     ],
     [
       "does not start in time",
       fixture("hangs.mjs", {}, { startupTimeoutMs: 100 }),
       "connect_timeout",
-      /^s did not start within 0\.1 s\. It is tried again in \d+ s;/,
+      /^s did not start within 0\.1 s\./,
     ],
     [
       "wants a key",
@@ -179,7 +181,7 @@ describe("a call to a server that", () => {
       const server = nameOf(row);
       const failed = await failedResult(at, "work", { server });
       expect(failed.code).toBe(code);
-      const says = failed.text.replaceAll(server, "s");
+      const says = failed.text.replaceAll(server, "s").replace(PAUSE, "");
       // Only where the server refused the call may its parameters be at fault.
       const isRefused = code === "call_rejected";
       expect(says.endsWith(EXPECTED), failed.text).toBe(isRefused);

@@ -74,6 +74,20 @@ describe("a session", () => {
     expect(found.text).not.toContain("pages.mjs");
   });
 
+  test.each(["", "{", "null", "{}", "[]", '{"servers":[[]],"settings":{}}'])(
+    "whose rest left %j of what ran -> starts as any other",
+    async (rested) => {
+      const at = await start({});
+      const before = at.events.length;
+      const place = await createPlace();
+      await configure(place, { s: lazy() });
+      const facts = { projectTrusted: true, configPath: undefined, registered: [], canAsk: true, rested };
+      await at.runtime.ask("startSession", { ...place, ...facts, snapshotChecksum: undefined });
+      const planned = await at.event("planned", () => true, before);
+      expect(planned.servers).toMatchObject([{ name: "s" }]);
+    },
+  );
+
   test.each<[string, Parameters<typeof session>[1], Parameters<typeof session>[2]?]>([
     ["one server is eager", { s: lazy(), e: lazy({ lifecycle: "eager" }) }],
     ["one server is declared from the first request on", { s: lazy({ directTools: true }) }],

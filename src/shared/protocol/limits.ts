@@ -42,7 +42,9 @@ export const LIMITS = {
   rpcGraceMs: 5_000,
   /** Requests that only read the worker's state. */
   rpcShortMs: 5_000,
-  /** Calls do not repeat a failed connect for this long; an address that refused it is tried as a keep-alive server is. */
+  /** Calls do not repeat a failed connect for this many times what it took, between the two limits. */
+  retryTimes: 10,
+  retrySoonestMs: 1_000,
   retryAfterFailureMs: 60_000,
   /** Background connects at a time. Connects that a call waits for do not count. */
   connectsAtATime: 10,

@@ -37,12 +37,12 @@ export const restStamp = (
   found: { ino: number; size: number; mtimeMs: number; ctimeMs: number } | undefined,
 ): string => (found ? [found.ino, found.size, found.mtimeMs, found.ctimeMs].join(" ") : "");
 
-/** Variables that say where files lie. */
-const NAMES = [
+/** Variables that say where files of a configuration lie. */
+const PLACE_VARIABLES = [
   ...["XDG_CONFIG_HOME", "APPDATA", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_PLUGIN_CACHE_DIR"],
-  ...["npm_config_prefix", "NPM_CONFIG_PREFIX"],
+  ...["CODEX_HOME", "COPILOT_HOME", "npm_config_prefix", "NPM_CONFIG_PREFIX"],
 ];
 
 /** Where a process looks for files. */
 export const restPlace = (env: Readonly<Record<string, string | undefined>>, home: string): string =>
-  JSON.stringify([home, ...NAMES.map((name) => env[name] ?? "")]);
+  JSON.stringify([home, ...PLACE_VARIABLES.map((name) => env[name] ?? "")]);

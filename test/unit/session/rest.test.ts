@@ -145,6 +145,11 @@ describe("restUntil", () => {
     ["names very many files", { files: Array.from({ length: 101 }, (_, i) => [`/absent/${i}`, ""]) }],
     ["is too large", { traces: "x".repeat(REST_BYTES) }],
     ["names no files at all", { files: null as never }],
+    ["names no servers", { servers: undefined as never }],
+    ["has servers without names", { servers: [{} as never] }],
+    ["has no settings", { settings: null as never }],
+    ["lists no files", { listed: "x" as never }],
+    ["does not say what ran", { traces: undefined as never }],
   ])("the file %s -> a worker at once, which tells its plan", async (_what, more) => {
     const at = await rest(more);
     expect(await at.ended).toBeUndefined();

@@ -396,6 +396,7 @@ export class Server extends ServerLists {
     const { gate, log, onTools } = this.#context;
     const noWait = AbortSignal.any([urgent, this.lifetime.signal]);
     const leaveGate = await gate.enter(noWait);
+    const startedAt = performance.now();
     const standAside = (): Promise<void> | undefined => gate.aside(noWait);
     try {
       const connection = await during(this.lifetime.signal, (signal) =>
@@ -410,7 +411,8 @@ export class Server extends ServerLists {
       await endIfFileGone(error, log);
       const failure = this.#attemptFailure(error);
       if (!this.lifetime.signal.aborted) log.error(withName(this.name, failure.message));
-      this.#dispatch({ type: "open-failed", error: failure, nowMs: performance.now() });
+      const nowMs = performance.now();
+      this.#dispatch({ type: "open-failed", error: failure, nowMs, tookMs: nowMs - startedAt });
       throw failure;
     } finally {
       leaveGate();

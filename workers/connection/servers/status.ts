@@ -92,8 +92,10 @@ export function refusal(
   }
   if (phase.name === "failed" && reason === "waiting-to-retry") {
     const waitS = seconds(phase.retryAtMs - nowMs);
-    return new ThreadsError(phase.error.code, phase.error.message, {
-      remedy: `It is tried again in ${waitS} s; ${commandFor("reconnect", name)} tries now.`,
+    const { code, message, remedy } = phase.error;
+    const again = `It is tried again in ${waitS} s; ${commandFor("reconnect", name)} tries now.`;
+    return new ThreadsError(code, message, {
+      remedy: remedy === undefined ? again : `${remedy} ${again}`,
       data: { ...phase.error.data, server: name, retryInMs: waitS * 1_000 },
     });
   }

@@ -33,7 +33,12 @@ export function sinceRest(
     servers: servers.flatMap((change) => ("after" in change ? [change.after] : [])),
     settings: settings.after,
   };
-  return effectSince(JSON.parse(rested) as Traces, tracesOf(after, digest), after);
+  try {
+    return effectSince(JSON.parse(rested) as Traces, tracesOf(after, digest), after);
+  } catch {
+    // The file was not whole. The session goes on as one that starts now.
+    return undefined;
+  }
 }
 
 /** It connects only when it is called, and no first request depends on it. */

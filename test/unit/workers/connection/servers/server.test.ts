@@ -67,23 +67,31 @@ describe("connecting", () => {
     ]);
   });
 
-  test("an attempt that fails -> its error without secrets, in the state and in the log; the next call is refused", async () => {
+  test("an attempt that fails -> its error without secrets, in the state and in the log; calls are refused for ten times as long", async () => {
     const { failing, opening, openings, call, server, lines } = setup();
     const { error } = await failing();
     const { options, fail } = opening(0);
     options.onSecrets({ values: ["s3cr3t-value"], named: [] });
+    vi.advanceTimersByTime(3_000);
     fail(new ThreadsError("connect_failed", "s did not take s3cr3t-value.", { data: { server: "s" } }));
     expect(await error).toMatchObject({ code: "connect_failed", message: "s did not take [redacted]." });
     expect(server.status()).toMatchObject({ state: "failed", error: { code: "connect_failed" } });
     expect(lines).toEqual(["error s did not take [redacted]."]);
     await expect(call()).rejects.toMatchObject({
       code: "connect_failed",
-      remedy: "It is tried again in 60 s; /mcp reconnect s tries now.",
-      data: { retryInMs: 60_000 },
+      remedy: "It is tried again in 30 s; /mcp reconnect s tries now.",
+      data: { retryInMs: 30_000 },
     });
     server.connect("user").catch(() => undefined);
     await settle();
     expect(openings).toHaveLength(2);
+    opening(1).fail(new ThreadsError("connect_failed", "s did not start."));
+    await settle();
+    await expect(call()).rejects.toMatchObject({ data: { retryInMs: 1_000 } });
+    vi.advanceTimersByTime(1_000);
+    call().catch(() => undefined);
+    await settle();
+    expect(openings).toHaveLength(3);
   });
 
   test.each<[unknown, object]>([
