@@ -48,6 +48,7 @@ test("limits that users and models meet", () => {
     retryTimes: 10,
     retrySoonestMs: 1_000,
     retryAfterFailureMs: 60_000,
+    retryUnaskedLongestMs: 600_000,
     connectsAtATime: 10,
     idleTimeoutMs: 600_000,
     healthCheckMs: 30_000,

@@ -95,3 +95,13 @@ test("the gateway ends during a call of two sessions and comes back -> both call
     await expect.poll(again, { timeout: PATIENCE_MS, interval: 500 }).toMatchObject({ isError: false });
   }
 });
+
+test("the gateway is down at the start and comes up -> its tools are found, though nobody asks for a connect", async () => {
+  await gateway.kill();
+  const pi = await session();
+  await pi.statusLine("MCP: 0 of 1 server ready · team failed: /mcp");
+  expect(await found(pi, "report 17 5")).toMatch(/team.*refused the connection/);
+  await gateway.start();
+  await expect.poll(() => found(pi, "report 17 5"), { timeout: PATIENCE_MS, interval: 500 }).toContain(TOOL);
+  expect(await pi.ask(TOOL)).toMatchObject({ argv: [] });
+});

@@ -319,16 +319,17 @@ describe("a keep-alive server", () => {
 });
 
 describe("a connect that fails", () => {
-  const names = ["calls", "eager", "byName", "again", "byAll"] as const;
+  const names = ["calls", "byName", "again", "byAll"] as const;
   const readyOf = ({ cwd }: Place, name: string): string => join(cwd, `${name}.ready`);
-  const session = forRows(async () => {
+  async function startOf(names: readonly string[]) {
     const place = await createPlace();
     const servers = names.map((name) => {
       const env = { READY: readyOf(place, name), RECORD: recordOf(place, name) };
-      return [name, fixture("fails-until.mjs", env, name === "eager" ? { lifecycle: "eager" } : {})];
+      return [name, fixture("fails-until.mjs", env)];
     });
     return start(Object.fromEntries(servers), { place });
-  });
+  }
+  const session = forRows(() => startOf(names));
   async function failing(name: (typeof names)[number]) {
     const at = await session();
     expect(await at.settled(name)).toMatchObject({ state: "failed" });
@@ -346,11 +347,17 @@ describe("a connect that fails", () => {
     expect(await count(at, "calls", "start")).toBe(started + 1);
   });
 
-  test("an eager server, turns end -> not tried again", async () => {
-    const { at } = await failing("eager");
-    for (let i = 0; i < 3; i++) at.runtime.post("turnEnded", {});
-    await at.runtime.ask("status", {});
-    expect(await count(at, "eager", "start")).toBe(1);
+  test("it works again, and nobody knows its tools -> the end of a turn starts it", async () => {
+    const at = await startOf(["turns"]);
+    expect(await at.settled("turns")).toMatchObject({ state: "failed" });
+    await writeFile(readyOf(at, "turns"), "");
+    const connected = await until(async () => {
+      at.runtime.post("turnEnded", {});
+      const status = await statusOf(at, "turns");
+      return status?.state === "connected" ? status : undefined;
+    });
+    expect(connected).toMatchObject({ toolCount: 1 });
+    expect(await count(at, "turns", "start")).toBe(2);
   });
 
   test("reconnect that fails too -> the status says so, with a new pause", async () => {

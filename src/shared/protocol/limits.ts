@@ -46,6 +46,8 @@ export const LIMITS = {
   retryTimes: 10,
   retrySoonestMs: 1_000,
   retryAfterFailureMs: 60_000,
+  /** Where no call waits, the pause doubles with each failure, up to this. */
+  retryUnaskedLongestMs: 10 * 60 * 1_000,
   /** Background connects at a time. Connects that a call waits for do not count. */
   connectsAtATime: 10,
   /** A lazy server is closed after this time without use. */

@@ -27,8 +27,15 @@ export type ServerPhase =
   | { name: "connecting"; failures: number }
   | { name: "connected"; failures: number; sinceMs: number }
   | { name: "needs-auth"; error: ThreadsError }
-  /** `heldBack`: only a call or the user connects the server. */
-  | { name: "failed"; error: ThreadsError; retryAtMs: number; failures: number; heldBack?: true }
+  /** `retryAtMs`: for calls. `unaskedAtMs`: for the background. `heldBack`: only a call or the user connects the server. */
+  | {
+      name: "failed";
+      error: ThreadsError;
+      retryAtMs: number;
+      unaskedAtMs: number;
+      failures: number;
+      heldBack?: true;
+    }
   | { name: "closing" }
   | { name: "disabled" };
 
@@ -90,7 +97,10 @@ function onWanted(state: ServerPhase, event: { nowMs: number; by: WantedBy }): T
       if (state.heldBack && event.by !== "call" && event.by !== "user") {
         return stay(state, { type: "refuse", reason: "waiting-to-retry" });
       }
-      if ((event.by === "call" || event.by === "background") && event.nowMs < state.retryAtMs) {
+      if (
+        (event.by === "call" && event.nowMs < state.retryAtMs) ||
+        (event.by === "background" && event.nowMs < state.unaskedAtMs)
+      ) {
         return stay(state, { type: "refuse", reason: "waiting-to-retry" });
       }
       return {
@@ -126,9 +136,11 @@ function onOpenFailed(
 ): Transition {
   if (error.code === "needs_auth") return { state: { name: "needs-auth", error }, effects: [] };
   const failures = state.failures + 1;
-  const retryAtMs = nowMs + pauseMs(error, tookMs);
+  const pause = pauseMs(error, tookMs);
+  // Nobody waits for it: what stays broken costs less and less.
+  const unasked = Math.min(pause * 2 ** state.failures, LIMITS.retryUnaskedLongestMs);
   return {
-    state: { name: "failed", error, retryAtMs, failures },
+    state: { name: "failed", error, retryAtMs: nowMs + pause, unaskedAtMs: nowMs + unasked, failures },
     effects: reconnectLater(policy, failures),
   };
 }
@@ -167,7 +179,7 @@ export function transition(state: ServerPhase, event: ServerEvent, policy: Lifec
     case "held-back": {
       if (state.name !== "idle") return stay(state);
       const { error } = event;
-      return stay({ name: "failed", error, retryAtMs: 0, failures: 0, heldBack: true });
+      return stay({ name: "failed", error, retryAtMs: 0, unaskedAtMs: 0, failures: 0, heldBack: true });
     }
     case "idle-expired":
       if (state.name !== "connected" || policy.lifecycle === "keep-alive") return stay(state);

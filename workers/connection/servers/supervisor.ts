@@ -147,11 +147,16 @@ export class Supervisor {
     });
   }
 
-  /** Connects eager servers that were dropped, and those to which someone has signed in elsewhere. */
+  /**
+   * Connects eager servers that were dropped or have failed, servers that have failed and whose tools nobody knows, and those
+   * to which someone has signed in elsewhere.
+   */
   async reconnectDropped(): Promise<void> {
     for (const server of this.#servers.values()) {
       const { lifecycle } = server.definition;
-      if (lifecycle === "eager" && server.phase === "idle") connectQuietly(server);
+      const { phase } = server;
+      if (lifecycle === "eager" && (phase === "idle" || phase === "failed")) connectQuietly(server);
+      else if (phase === "failed" && server.tools === undefined) connectQuietly(server);
       if (lifecycle === "lazy" || server.phase !== "needs-auth") continue;
       if (await this.#context.auth?.hasOther(server.name)) connectQuietly(server);
     }

@@ -33,9 +33,10 @@ const STATES = {
   "connected again": { name: "connected", failures: 2, sinceMs: NOW - STEADY + 1 },
   "connected again for a minute": { name: "connected", failures: 9, sinceMs: NOW - STEADY },
   "needs-auth": { name: "needs-auth", error: needsAuth },
-  "failed, still to wait": { name: "failed", error, retryAtMs: NOW + 1, failures: 3 },
-  "failed, waited": { name: "failed", error, retryAtMs: NOW, failures: 3 },
-  "held back": { name: "failed", error, retryAtMs: 0, failures: 0, heldBack: true },
+  "failed, still to wait": { name: "failed", error, retryAtMs: NOW + 1, unaskedAtMs: NOW + 1, failures: 3 },
+  "failed, waited for a call": { name: "failed", error, retryAtMs: NOW, unaskedAtMs: NOW + 1, failures: 3 },
+  "failed, waited": { name: "failed", error, retryAtMs: NOW, unaskedAtMs: NOW, failures: 3 },
+  "held back": { name: "failed", error, retryAtMs: 0, unaskedAtMs: 0, failures: 0, heldBack: true },
   closing: { name: "closing" },
   disabled: { name: "disabled" },
 } as const satisfies Record<string, ServerPhase>;
@@ -70,6 +71,7 @@ const failed = (failures: number): ServerPhase => ({
   name: "failed",
   error,
   retryAtMs: NOW + 10 * TOOK,
+  unaskedAtMs: NOW + 10 * TOOK * 2 ** (failures - 1),
   failures,
 });
 
@@ -86,6 +88,7 @@ const WANTED: Row = {
   "idle after four drops": [connecting(4), OPEN],
   "needs-auth": [connecting(0), OPEN],
   "failed, still to wait": [undefined, refuse("waiting-to-retry")],
+  "failed, waited for a call": [connecting(3), OPEN],
   "failed, waited": [connecting(3), OPEN],
   "held back": [connecting(0), OPEN],
   closing: [undefined, refuse("closing")],
@@ -97,12 +100,17 @@ const ENDED: Row = Object.fromEntries(
 );
 const COMMON: Record<Exclude<EventName, "open-failed" | "dropped" | "idle-expired">, Row> = {
   "wanted by a call": WANTED,
-  "wanted in the background": { ...WANTED, "held back": [undefined, refuse("waiting-to-retry")] },
+  "wanted in the background": {
+    ...WANTED,
+    "failed, waited for a call": [undefined, refuse("waiting-to-retry")],
+    "held back": [undefined, refuse("waiting-to-retry")],
+  },
   "wanted by the user": {
     ...WANTED,
     "idle after a drop": [connecting(0), OPEN],
     "idle after four drops": [connecting(0), OPEN],
     "failed, still to wait": [connecting(0), OPEN],
+    "failed, waited for a call": [connecting(0), OPEN],
     "failed, waited": [connecting(0), OPEN],
   },
   "wanted by the timer": {
@@ -303,5 +311,14 @@ describe("calls after a failed connect", () => {
     const event: ServerEvent = { type: "open-failed", error: cause, nowMs: NOW, tookMs };
     const { state } = transition(connecting(failures), event, policyOf("lazy"));
     expect(state).toMatchObject({ name: "failed", retryAtMs: NOW + ms });
+  });
+
+  test("nobody waits -> the pause doubles with each failure, up to ten minutes", () => {
+    const unasked = [0, 1, 2, 6, 9, 10, 1_100].map((failures) => {
+      const event: ServerEvent = { type: "open-failed", error, nowMs: NOW, tookMs: 2 };
+      const { state } = transition(connecting(failures), event, policyOf("eager"));
+      return (state as Extract<ServerPhase, { name: "failed" }>).unaskedAtMs - NOW;
+    });
+    expect(unasked).toEqual([1_000, 2_000, 4_000, 64_000, 512_000, 600_000, 600_000]);
   });
 });

@@ -347,6 +347,28 @@ describe("reconnect", () => {
     await settle();
     expect(asked().slice(since)).toEqual(["eager"]);
   });
+
+  test("the end of a turn -> servers that have failed are tried again, but no lazy one whose tools are known", async () => {
+    vi.useFakeTimers();
+    const { supervisor, edit, openingOf, asked } = open();
+    edit({ eager: { lifecycle: "eager" }, unknown: {}, known: {} });
+    supervisor.restoreAndConnect({ eager: { tools: [] }, known: { tools: [] } });
+    supervisor
+      .get("known")
+      .connect("call")
+      .catch(() => undefined);
+    await settle();
+    for (const name of ["eager", "unknown", "known"]) openingOf(name).fail(new Error("no"));
+    await settle();
+    const since = asked().length;
+    await supervisor.reconnectDropped();
+    await settle();
+    expect(asked().slice(since)).toEqual([]);
+    await vi.advanceTimersByTimeAsync(LIMITS.retrySoonestMs);
+    await supervisor.reconnectDropped();
+    await settle();
+    expect(asked().slice(since)).toEqual(["eager", "unknown"]);
+  });
 });
 
 test("close -> settles when every server is closed, also one that had left", async () => {
