@@ -48,7 +48,9 @@ test.each([
     await terminal.press("Enter");
     const seen: string[] = [];
     for (let page = 1; ; page++) {
-      const screen = (await terminal.until(new RegExp(`Page ${page} of \\d+:`))).join("\n");
+      const screen = (
+        await terminal.until(new RegExp(`Page ${page} of \\d+:[\\s\\S]*→ [\\s\\S]*navigate`))
+      ).join("\n");
       seen.push(screen);
       if (screen.includes(`Page ${page} of ${page}:`)) break;
       await terminal.press("Enter");

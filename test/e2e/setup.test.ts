@@ -167,7 +167,7 @@ test("60 columns: step by step, a test that hangs is cancelled, and an imported 
   await terminal.until(/Its name\. Enter: hangs/);
   await terminal.press("Enter");
   await terminal.until(
-    /Add hangs\?\s+It would run: [\s\S]*→ Test it, then add it\s+Add it without a test\s+Cancel/,
+    /Add hangs\?\s+It would run:\s[\s\S]*→ Test it, then add it\s+Add it without a test\s+Cancel/,
   );
   await terminal.press("Enter");
   // Enter at that moment cancels nothing, and the seconds go on.

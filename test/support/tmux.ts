@@ -126,13 +126,24 @@ export async function openTmux({ columns, rows, cwd, env, program }: TmuxOptions
   };
 }
 
-/** Looks until the screen matches, then answers its lines. After 30 s it throws an error with the screen's text. */
+/** Looks after the first one that matches: a screen that is read while it is drawn lacks its end, or has that of an old one. */
+const MORE_LOOKS = 5;
+
+/**
+ * Looks until the screen matches and stands still, then answers its lines. After 30 s it throws an error with the screen's text.
+ */
 export async function untilShown(look: () => Promise<string[]>, expected: RegExp): Promise<string[]> {
   const endsAt = performance.now() + PATIENCE_MS;
+  let before: string | undefined;
+  let looks = 0;
   for (;;) {
     const lines = await look();
     const text = lines.join("\n");
-    if (expected.test(text)) return lines;
+    if (expected.test(text)) {
+      // What always moves, such as a clock, never stands still.
+      if (text === before || looks++ === MORE_LOOKS) return lines;
+      before = text;
+    } else if (before !== undefined) return before.split("\n");
     if (performance.now() > endsAt) throw new Error(`the screen never showed ${expected}:\n${text}`);
     await sleep(POLL_MS);
   }
