@@ -313,7 +313,6 @@ export interface PiContext {
     notify(message: string, type?: NoticeLevel): void;
     setStatus(key: string, text: string | undefined): void;
     select(title: string, options: string[], dialog?: DialogOptions): Promise<string | undefined>;
-    confirm(title: string, message: string, dialog?: DialogOptions): Promise<boolean>;
     /** Over RPC the value is whatever the other program sends. */
     input(title: string, placeholder?: string, dialog?: DialogOptions): Promise<string | undefined>;
     editor(title: string, prefill?: string): Promise<string | undefined>;

@@ -6,6 +6,7 @@ import { inTurn } from "./in-turn.ts";
 import { breakableEntry, breakWorker, dialogsOf, live, type Opened, PATIENCE_MS } from "./rpc-support.ts";
 import { readLog } from "./support.ts";
 
+const APPLY = "Apply the edit of the MCP configuration?\n";
 const EAGER = { lifecycle: "eager" };
 const config = (hotReload: string, more: Record<string, unknown> = {}) => ({
   settings: { hotReload },
@@ -52,7 +53,7 @@ async function edits(pi: Opened, count: number): Promise<void> {
 
 /** Resolves with the dialogs that ask whether to apply an edit, after the first one. */
 async function confirmsOf(pi: Opened): Promise<RpcDialog[]> {
-  const confirms = () => dialogsOf(pi.rpc).filter(({ method }) => method === "confirm");
+  const confirms = () => dialogsOf(pi.rpc).filter(({ title }) => title.startsWith(APPLY));
   await expect.poll(() => confirms().length, { timeout: PATIENCE_MS }).toBeGreaterThan(0);
   return confirms();
 }
@@ -81,7 +82,7 @@ describe("an edit waits during a registration by another extension, /mcp enable 
     expect(others).toEqual([]);
     if (!asked) throw new Error("not asked");
     const since = pi.rpc.events.length;
-    pi.answer(asked, { confirmed: true });
+    pi.answer(asked, { value: "Apply it" });
     await pi.statusLine("MCP: 4 servers ready · 4 tools", since);
     expect(await pi.status()).toMatch(/^added: connected/m);
     expect(dialogsOf(pi.rpc)).toHaveLength(1);
@@ -103,15 +104,15 @@ describe("hotReload ask, an edit waits", () => {
     const pi = await openWith("ask");
     await edit(pi, "ask");
     const first = await pi.dialog();
-    expect(first.message).toBe("mcp.json: + added");
+    expect(first.title).toBe(`${APPLY}mcp.json: + added`);
     await pi.at.writeMcp(config("ask", { ...added(), more: live(["more"], {}, EAGER) }));
     await edits(pi, 2);
     const since = pi.rpc.events.length;
-    pi.answer(first, { confirmed: true });
+    pi.answer(first, { value: "Apply it" });
     const second = await pi.dialog(since);
-    expect(second.message).toBe("mcp.json: + added, + more");
+    expect(second.title).toBe(`${APPLY}mcp.json: + added, + more`);
     expect(await pi.status()).not.toMatch(/added|more/);
-    pi.answer(second, { confirmed: true });
+    pi.answer(second, { value: "Apply it" });
     await pi.statusLine("MCP: 3 servers ready · 3 tools");
   });
 });
@@ -131,12 +132,12 @@ describe("the connection worker ends while an edit waits", () => {
     await pi.at.writeMcp(config("ask", { more: live(["more"], {}, EAGER) }));
     await edits(pi, 3);
     expect(dialogsOf(pi.rpc)).toHaveLength(1);
-    pi.answer(first, { confirmed: true });
+    pi.answer(first, { value: "Apply it" });
     const second = await pi.dialog(since);
-    expect(second.message).toBe("mcp.json: + more");
+    expect(second.title).toBe(`${APPLY}mcp.json: + more`);
     expect(await pi.status()).not.toMatch(/added|more/);
     since = pi.rpc.events.length;
-    pi.answer(second, { confirmed: true });
+    pi.answer(second, { value: "Apply it" });
     await pi.statusLine("MCP: 2 servers ready · 2 tools", since);
     expect(await pi.status()).not.toContain("added");
   });

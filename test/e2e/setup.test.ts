@@ -33,7 +33,7 @@ async function converse(
     titles.push(asked.title);
     const choice = asked.method === "select" ? asked.options?.find((one) => one.startsWith(wanted)) : wanted;
     if (choice === undefined) throw new Error(`no choice ${wanted} in ${JSON.stringify(asked)}`);
-    answer(asked, asked.method === "confirm" ? { confirmed: wanted === "yes" } : { value: choice });
+    answer(asked, { value: choice });
   }
   const said = notices(await done).map(({ message }) => message);
   // What an edit changes is told when the file's watcher has seen it, before or after the command's last word.

@@ -2,7 +2,7 @@
 import type { NoticeLevel, PiCommandContext, ScreenComponent } from "../../src/pi/api.ts";
 
 export interface ShownDialog {
-  method: "select" | "confirm" | "input" | "editor";
+  method: "select" | "input" | "editor";
   title: string;
   options?: readonly string[];
   message?: string;
@@ -15,7 +15,6 @@ export interface RecordingOptions {
   mode?: PiCommandContext["mode"];
   /** The dialog also ends, without an answer, when its signal aborts. */
   select?: (title: string, options: readonly string[]) => string | undefined | Promise<string | undefined>;
-  confirm?: (title: string) => boolean | Promise<boolean>;
   input?: (title: string, signal: AbortSignal | undefined) => unknown;
   editor?: (title: string, prefill: string | undefined) => string | undefined;
   cwd?: string;
@@ -62,10 +61,6 @@ export function createRecordingContext(options: RecordingOptions = {}): Recordin
       select: async (title, choices, { signal } = {}) => {
         dialogs.push({ method: "select", title, options: choices });
         return Promise.race([options.select?.(title, choices), closedBy(signal)]);
-      },
-      confirm: async (title, message) => {
-        dialogs.push({ method: "confirm", title, message });
-        return options.confirm?.(title) ?? false;
       },
       input: async (title, placeholder, { signal } = {}) => {
         dialogs.push({ method: "input", title, message: placeholder ?? "" });

@@ -24,6 +24,10 @@ export interface DialogsHost {
   skill: (ctx: PiContext, question: SkillQuestion, signal: AbortSignal) => Promise<ApprovalAnswer>;
 }
 
+/** The first choice of a question that nobody has asked for: Enter may be meant for the editor. */
+const LATER = "Not now";
+const APPLY = "Apply it";
+
 const NEXT = "Next page";
 const BACK = "Previous page";
 
@@ -57,9 +61,10 @@ export function createLastingQuestions(
       open.add(id);
       inTurn(async () => {
         if (host.over()) return;
-        const apply = await ctx.ui.confirm("Apply the edit of the MCP configuration?", printable(text));
+        const title = `Apply the edit of the MCP configuration?\n${printable(text)}`;
+        const choice = await afterPause(ctx, () => ctx.ui.select(title, [LATER, APPLY]));
         open.delete(id);
-        if (!host.over()) await host.applyHeld(id, apply);
+        if (!host.over()) await host.applyHeld(id, choice === APPLY);
       }).catch(host.failed);
     },
     consents: (questions: readonly ConsentQuestion[]): void => {
@@ -160,7 +165,6 @@ export async function askInPages<A>(
 
 const ALLOW = "Allow";
 const REFUSE = "Refuse";
-const LATER = "Not now";
 /** `others`: the questions that wait behind this one. */
 const noneOf = (others: number): string =>
   others === 1 ? "Not now for both servers" : `Not now for all ${others + 1} servers`;

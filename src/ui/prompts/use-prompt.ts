@@ -10,6 +10,7 @@ import type { SnapshotPrompt } from "../../shared/snapshot/contract.ts";
 import { isTextBlock } from "../../shared/text/clean-blocks.ts";
 import { oneLine, shownName } from "../../shared/text/unprintable.ts";
 import { printable } from "../../shared/text/width.ts";
+import { whileTyped } from "../typing.ts";
 
 /** Quoted if a person would have to quote it. */
 const written = (value: string): string =>
@@ -201,7 +202,7 @@ async function allArguments(
     if (!required || values[name] !== undefined) continue;
     if (!ctx.hasUI) throw new Refusal(`the argument ${name} is missing. Usage: ${usageOf(prompt)}`);
     const title = `${shownName(server)} asks for ${name}${description === undefined ? "" : `: ${description}`}`;
-    const value = await ctx.ui.input(printable(title));
+    const value = await whileTyped(ctx.ui.input(printable(title)));
     if (typeof value !== "string") throw new Refusal("cancelled.");
     values[name] = value;
   }

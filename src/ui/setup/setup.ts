@@ -17,6 +17,7 @@ import { BOM } from "../../shared/text/reading.ts";
 import { splitWords } from "../../shared/text/split-words.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { tickLines } from "../ticks.ts";
+import { whileTyped } from "../typing.ts";
 import { add } from "./add.ts";
 import { type Ask, choose } from "./dialog.ts";
 import { askWords, withName, wordsFor } from "./steps.ts";
@@ -111,7 +112,7 @@ export async function editConfig(project: boolean, ctx: PiContext, ask: Ask): Pr
   let title = file;
   let shown = text === "" ? '{\n  "mcpServers": {}\n}\n' : text;
   for (let times = 0; times < CHOICES; times++) {
-    const edited = await ctx.ui.editor(title, shown);
+    const edited = await whileTyped(ctx.ui.editor(title, shown));
     if (edited === undefined || edited === text) break;
     const { problem } = await ask("writeConfig", { project, before, text: bom + edited });
     if (problem === undefined) return `${file} is written.`;

@@ -6,6 +6,7 @@ import { KNOWN_SERVERS, type KnownServer, knownText } from "../../shared/known-s
 import { proposedName } from "../../shared/pasted.ts";
 import { type AddWords, parseAdd } from "../../shared/setup.ts";
 import { splitWords } from "../../shared/text/split-words.ts";
+import { whileTyped } from "../typing.ts";
 import { ATTEMPTS, choose, type Read, until } from "./dialog.ts";
 
 const KNOWN = "A well-known server";
@@ -71,7 +72,7 @@ const askOptions = (ctx: PiContext, isRemote: boolean): Promise<string[] | undef
 async function askJson(ctx: PiContext): Promise<AddWords | AddWords[] | undefined> {
   let text = "";
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const edited: unknown = await ctx.ui.editor("The JSON of the server", text);
+    const edited: unknown = await whileTyped(ctx.ui.editor("The JSON of the server", text));
     // Over RPC the other program may send anything.
     if (typeof edited !== "string" || edited.trim() === "") return undefined;
     text = edited;

@@ -14,6 +14,7 @@ import type {
   SignInStep,
 } from "../../shared/protocol/session.ts";
 import { orAborted, screenOf } from "../dialog.ts";
+import { afterPause } from "../typing.ts";
 import type { SignInHost, SignIns } from "./host.ts";
 import {
   again,
@@ -25,6 +26,7 @@ import {
   noticeText,
   problemText,
   questionText,
+  TAKE_OVER,
   TRUST,
 } from "./words.ts";
 
@@ -51,16 +53,16 @@ const GRACE_MS = LIMITS.startupTimeoutMs + LIMITS.rpcGraceMs;
 
 const cutOff = (): ThreadsError => new ThreadsError("runtime_restarted", "The connection worker ended.");
 
-/** Over RPC the other program may answer anything. Where a server chose the addresses, Enter at once means no. */
+/** Over RPC the other program may answer anything. Enter at once means no. */
 async function agrees(
   server: string,
   question: SignInQuestion,
   { ctx, cut }: Pick<FlowOptions, "ctx" | "cut">,
 ): Promise<boolean> {
   const [title, text] = questionText(server, question);
-  if (question.about === "pi")
-    return (await orAborted(ctx.ui.confirm(title, text, { signal: cut }), cut)) === true;
-  return (await orAborted(ctx.ui.select(`${title}\n${text}`, [...TRUST], { signal: cut }), cut)) === TRUST[1];
+  const [no, yes] = question.about === "pi" ? TAKE_OVER : TRUST;
+  const ask = () => ctx.ui.select(`${title}\n${text}`, [no, yes], { signal: cut });
+  return (await orAborted(afterPause(ctx, ask), cut)) === yes;
 }
 
 type Begun = Exclude<SignInStep, { step: "ask" }>;

@@ -25,6 +25,9 @@ export const again = (server: string): string => `/mcp auth ${serverName(server)
 /** The answers where a server chose the addresses, with the safe one first. */
 export const TRUST = ["No, do not sign in", "Yes, I trust that"] as const;
 
+/** The answers about Pi's own sign-in. A failed call may ask it, so Enter takes nothing over. */
+export const TAKE_OVER = ["No, sign in by itself", "Yes, take it over"] as const;
+
 /** The answers below a code for another device. Who has entered it there may press Enter here, which changes nothing. */
 export const DEVICE = ["Go on waiting", "Sign in with a link instead"] as const;
 

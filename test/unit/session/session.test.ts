@@ -430,7 +430,7 @@ describe("dialogs", () => {
 });
 
 test("a held edit -> the user's answer is sent to the worker", async () => {
-  const at = await openSession({ confirm: () => true, answers: { applyHeld: () => undefined } });
+  const at = await openSession({ select: () => "Apply it", answers: { applyHeld: () => undefined } });
   at.send({ type: "held", id: "7", text: "+ docs" });
   await settled();
   expect(at.runtimes[0]?.asked).toEqual([["applyHeld", { id: "7", apply: true }]]);

@@ -67,7 +67,6 @@ async function run(
       return choice;
     },
     input: () => left.shift(),
-    confirm: () => left.shift() === "yes",
     editor: () => left.shift(),
     ...options,
   });

@@ -294,8 +294,7 @@ describe("a question of the worker", () => {
   test("all, with a yes each -> all answers are in the last request", async () => {
     const steps: SignInStep[] = [pi, issuer, endpoints, { step: "renewed", id: "1" }];
     const at = signing({
-      confirm: () => true,
-      select: () => TRUST[1],
+      select: (_title, choices) => choices[1],
       answers: { signIn: () => steps.shift() },
     });
     const done = at.signIns.byUser("linear");
@@ -303,7 +302,7 @@ describe("a question of the worker", () => {
     at.end(OK);
     await done;
     expect(at.dialogs.map(({ title, message }) => [title, message])).toEqual([
-      ["Take over Pi's sign-in to linear?", "Pi is signed in."],
+      ["Take over Pi's sign-in to linear?\nPi is signed in.", undefined],
       ["Sign in to linear with this authorization server?\nIt says b.", undefined],
       ["Sign in to linear at the page of another server?\nThe code goes to c.", undefined],
     ]);
@@ -321,7 +320,6 @@ describe("a question of the worker", () => {
       for (const question of [issuer, endpoints]) {
         const at = signing({
           select: () => answer,
-          confirm: () => true,
           answers: { signIn: () => question },
         });
         await at.signIns.byUser("linear");
@@ -337,12 +335,20 @@ describe("a question of the worker", () => {
     expect(at.asked).toEqual([signIn]);
   });
 
+  test("about Pi's sign-in -> the answer that Enter gives at once takes nothing over", async () => {
+    const steps: SignInStep[] = [pi, { step: "renewed", id: "1" }];
+    const at = signing({ select: (_title, choices) => choices[0], answers: { signIn: () => steps.shift() } });
+    void at.signIns.byUser("linear");
+    await settled();
+    expect(at.asked[1]).toEqual(["signIn", { server: "linear", agreed: { fromPi: false } }]);
+  });
+
   test("about Pi's sign-in, with a no -> the browser comes next", async () => {
     const steps: SignInStep[] = [pi, OPEN];
     const at = signing({ answers: { signIn: () => steps.shift() } });
     await at.signIns.byUser("linear");
     expect(at.asked[1]).toEqual(["signIn", { server: "linear", agreed: { fromPi: false } }]);
-    expect(at.dialogs.map(({ method }) => method)).toEqual(["confirm", "input"]);
+    expect(at.dialogs.map(({ method }) => method)).toEqual(["select", "input"]);
   });
 
   test("again and again -> it ends", async () => {
@@ -461,7 +467,7 @@ describe("the end of the worker or of the session", () => {
   test("the worker ends while a question is open -> the same sentence; the next worker is asked anew", async () => {
     let answers = 0;
     const at = signing({
-      confirm: () => never,
+      select: () => never,
       answers: {
         signIn: () =>
           ++answers === 1
