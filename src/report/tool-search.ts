@@ -220,8 +220,14 @@ export async function findTools(
   const request = parseRequest(query);
   if (request.kind === "empty") return answer(EMPTY_QUERY);
   const asked = typeof params.server === "string" && params.server !== "" ? params.server : undefined;
-  const names = serverNames(host);
-  const exact = asked === undefined ? undefined : findServer(asked, names);
+  let names = serverNames(host);
+  let exact = asked === undefined ? undefined : findServer(asked, names);
+  if (asked !== undefined && exact === undefined) {
+    // A file may name the server that nobody has read yet.
+    await settled(host, signal, asked);
+    names = serverNames(host);
+    exact = findServer(asked, names);
+  }
   const server = exact ?? (asked === undefined ? undefined : await nearestServer(asked, names));
   if (asked !== undefined && server === undefined) return answer(noServer(asked, names, host.catalog()));
   const question: Question = { request, limit: limitOf(params.limit), server };

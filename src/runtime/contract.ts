@@ -52,6 +52,8 @@ export interface Runtime {
   /** Sends a request whose answer nobody needs. Does not fail, and does not keep the process alive. */
   post<M extends ConnectionMethod>(method: M, params: ConnectionMethods[M]["params"]): void;
   log(level: LogLevel, message: string): void;
+  /** Whether the session rests and a file of its configuration was edited, which no worker has read yet. */
+  isBehind(): boolean;
   /**
    * Closes all servers and ends the thread, within `LIMITS.shutdownMs` and a moment. Then kills the server processes that
    * are left. Does not reject, and does not wait for a thread that cannot be ended.
@@ -66,7 +68,16 @@ export interface Rested {
   /** The workers' files as they were when the session began. */
   files: WorkerFiles;
   /** Where the first worker starts from: an update may have replaced the files. */
-  url: URL;
+  locate: () => Promise<URL>;
+}
+
+/** A session in which no worker is needed yet. */
+export interface Resting {
+  /** Settles when the session needs a worker. */
+  over: Promise<void>;
+  /** Whether a file of the configuration is no longer what it was when the session began. */
+  isEdited: () => boolean;
+  rested: Rested;
 }
 
 export interface RuntimeOptions {
@@ -79,12 +90,9 @@ export interface RuntimeOptions {
   /** Asks the person. Absent: there is none. */
   onQuestion?: OnQuestion;
   onCrash: (crash: Crash) => void;
-  /**
-   * Settles when the session needs a worker, at the latest when `asked` does; undefined: it has not rested. Absent: the worker
-   * starts at once.
-   */
-  untilNeeded?: ((asked: Promise<void>) => Promise<Rested | undefined>) | undefined;
-  /** What `untilNeeded` has answered. */
+  /** Begins a rest that is over at the latest when `asked` settles; undefined: the session must not rest, as if absent. */
+  rest?: ((asked: Promise<void>) => Promise<Resting | undefined>) | undefined;
+  /** Of the rest that is over. */
   rested?: Rested | undefined;
   /** The worker could not be started, or runs but could not open the session. */
   onStartFailed: (error: Error) => void;

@@ -1,7 +1,8 @@
 /** The runtime of a session, which is loaded late, and whose worker starts when it is needed: what is asked before waits. */
 import type { ConnectionMethod } from "../shared/protocol/contract.ts";
 import { messageOf, ThreadsError } from "../shared/protocol/errors.ts";
-import { type Runtime, type RuntimeOptions, STOPPED } from "./contract.ts";
+import { LIMITS } from "../shared/protocol/limits.ts";
+import { type Resting, type Runtime, type RuntimeOptions, STOPPED } from "./contract.ts";
 
 /** What a worker that does not run need not be told. */
 const OF_WORKER: readonly ConnectionMethod[] = ["firstRequest", "turnEnded"];
@@ -10,20 +11,30 @@ export function startRuntimeLater(options: RuntimeOptions): Runtime {
   let isStopped = false;
   let isAsked = false;
   const asked = Promise.withResolvers<void>();
+  let resting: Resting | undefined;
   const start = async (): Promise<Runtime | undefined> => {
-    const rested = await options.untilNeeded?.(asked.promise);
+    resting = await options.rest?.(asked.promise);
+    await resting?.over;
     isAsked = true;
-    if (isStopped) return undefined;
+    if (isStopped && !resting?.isEdited()) return undefined;
     // Loaded at once: Pi is busy after `session_start`, and a later import would delay the worker by that time.
     const { startRuntime } = await import("./runtime.ts");
+    // What the model wrote at the session's end, nobody has agreed to: a worker reads and remembers that, and no more.
+    const isUnseen = isStopped && resting?.isEdited() === true;
+    if (isStopped && !isUnseen) return undefined;
+    const rested = resting?.rested;
     // Of the worker that follows a crash nobody wants to hear again what has changed since the rest.
     let since = rested && { rested: rested.traces };
     const facts: RuntimeOptions["facts"] = () => {
-      const all = { ...options.facts(), ...since };
+      const all = { ...options.facts(), ...since, ...(isUnseen && { onDemand: true }) };
       since = undefined;
       return all;
     };
-    return isStopped ? undefined : startRuntime({ ...options, rested, facts });
+    const runtime = startRuntime({ ...options, rested, facts });
+    resting = undefined;
+    if (isUnseen)
+      await runtime.ask("status", {}, AbortSignal.timeout(LIMITS.shutdownMs)).catch(() => undefined);
+    return runtime;
   };
   const started = start();
   started.catch((error: unknown) =>
@@ -36,7 +47,7 @@ export function startRuntimeLater(options: RuntimeOptions): Runtime {
   const ready = async (): Promise<Runtime> => {
     wake();
     const runtime = await started;
-    if (runtime) return runtime;
+    if (runtime && !isStopped) return runtime;
     throw new ThreadsError("runtime_stopped", STOPPED);
   };
   /** Runs the task if the runtime starts; `onStartFailed` reports why it does not. */
@@ -53,6 +64,7 @@ export function startRuntimeLater(options: RuntimeOptions): Runtime {
       if (isAsked && method !== "ping") quietly((runtime) => runtime.post(method, params));
     },
     log: (level, message) => quietly((runtime) => runtime.log(level, message)),
+    isBehind: () => resting?.isEdited() === true,
     stop: async () => {
       isStopped = true;
       wake();

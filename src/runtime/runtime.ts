@@ -71,7 +71,7 @@ export function startRuntime(options: RuntimeOptions): Runtime {
   const worker = keepWorker({
     start: async () => {
       const prepared = first && options.workerUrl === undefined ? preparedWorker(options.logFile) : undefined;
-      const url = first ? (options.rested?.url ?? files.url) : await files.locate();
+      const url = (await (first ? options.rested?.locate : files.locate)?.()) ?? files.url;
       first = false;
       if (prepared) {
         suspicion.startWorker(prepared.talk);
@@ -131,6 +131,7 @@ export function startRuntime(options: RuntimeOptions): Runtime {
     ask: (method, params, signal) => request(method, params, { deadlineMs: deadlineOf(method), signal }),
     post,
     log: (level, message) => post("log", { level, message }),
+    isBehind: () => false,
     stop: async () => {
       await worker.stop(async (rpc) => {
         // A worker that does not finish in time is ended, and `killAll` below ends the processes that it leaves running.

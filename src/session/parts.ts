@@ -47,8 +47,9 @@ function createToolHost(options: ToolHostOptions): ToolHost {
       const { runtime, settings, statuses } = runningOrThrow();
       wake();
       const wanted = [...statuses.values()].filter(({ name }) => servers?.includes(name) ?? true);
-      // What is known needs no answer of the worker. Before the first plan nothing is.
-      if (settings && !wanted.some((server) => isLearning(server, store.current))) return [];
+      // What is known needs no answer of the worker. Before the first plan nothing is, nor after an edit that it has not read.
+      if (settings && !runtime.isBehind() && !wanted.some((server) => isLearning(server, store.current)))
+        return [];
       return runtime.settleTools({ timeoutMs: waits.searchWaitMs, ...(servers ? { servers } : {}) }, signal);
     },
     catalog: store.current,

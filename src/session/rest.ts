@@ -6,9 +6,9 @@
 import { statSync, unwatchFile, watchFile } from "node:fs";
 import { homedir } from "node:os";
 import { readWhole } from "../catalog/store.ts";
-import type { Rested, RuntimeOptions } from "../runtime/contract.ts";
+import type { Resting, RuntimeOptions } from "../runtime/contract.ts";
 import { connectionWorkerUrl, createWorkerFiles, type WorkerFiles } from "../runtime/thread.ts";
-import { isObject } from "../shared/protocol/values.ts";
+import { fileStamp, isObject } from "../shared/protocol/values.ts";
 import {
   REST_BYTES,
   REST_FILES,
@@ -16,7 +16,6 @@ import {
   REST_VERSION,
   type Rest,
   restPlace,
-  restStamp,
 } from "../shared/snapshot/rest.ts";
 
 /** Pi paints before main is told of the plan. */
@@ -29,8 +28,14 @@ const SETTLE_MS = 350;
 /** An update may replace the package: its files are read when Pi has made its first request. */
 const REMEMBER_MS = 3_000;
 
-const hasChanged = ({ files }: Pick<Rest, "files">): boolean =>
-  files.some(([path, stamp]) => restStamp(statSync(path, { throwIfNoEntry: false })) !== stamp);
+/** A file that cannot be looked at has changed. */
+function hasChanged({ files }: Pick<Rest, "files">): boolean {
+  try {
+    return files.some(([path, stamp]) => fileStamp(statSync(path, { throwIfNoEntry: false })) !== stamp);
+  } catch {
+    return true;
+  }
+}
 
 /** What must be true of the `Rest` at `path`. */
 export interface RestWanted {
@@ -69,7 +74,7 @@ function readRest({ path, checksum, trusted }: RestWanted): Rest | undefined {
       ? rest
       : undefined;
   } catch {
-    // A file that is broken, or one that cannot be looked at.
+    // A file that is broken.
     return undefined;
   }
 }
@@ -78,12 +83,7 @@ function readRest({ path, checksum, trusted }: RestWanted): Rest | undefined {
 function watchFiles(rest: Rest, onEdit: () => void): () => void {
   let timer: NodeJS.Timeout | undefined;
   const look = (): void => {
-    try {
-      if (!hasChanged(rest)) return;
-    } catch {
-      // A file that cannot be looked at has changed.
-    }
-    onEdit();
+    if (hasChanged(rest)) onEdit();
   };
   const settle = (): void => {
     clearTimeout(timer);
@@ -99,15 +99,15 @@ function watchFiles(rest: Rest, onEdit: () => void): () => void {
   };
 }
 
-/** `RuntimeOptions.untilNeeded` of a session that may rest if there is such a `Rest`: until `asked` settles, or a file is edited. */
-export async function restUntil(
+/** `RuntimeOptions.rest` of a session that may rest if there is such a `Rest`: until `asked` settles, or a file is edited. */
+export function startRest(
   asked: Promise<void>,
   wanted: RestWanted,
   { onEvent, files = createWorkerFiles(connectionWorkerUrl()), rememberMs = REMEMBER_MS }: RestOptions,
-): Promise<Rested | undefined> {
+): Resting | undefined {
   const rest = readRest(wanted);
   if (!rest) return undefined;
-  const codeStamp = (): string => restStamp(statSync(files.url, { throwIfNoEntry: false }));
+  const codeStamp = (): string => fileStamp(statSync(files.url, { throwIfNoEntry: false }));
   const code = codeStamp();
   const { settings, servers, listed, traces } = rest;
   const nothing = { problems: [], questions: [], refused: [] };
@@ -121,8 +121,13 @@ export async function restUntil(
   for (const timer of timers) timer.unref();
   const edited = Promise.withResolvers<void>();
   const stop = watchFiles(rest, edited.resolve);
-  await Promise.race([asked, edited.promise]);
-  timers.forEach(clearTimeout);
-  stop();
-  return { traces, files, url: codeStamp() === code ? files.url : await files.locate() };
+  const over = Promise.race([asked, edited.promise]).then(() => {
+    timers.forEach(clearTimeout);
+    stop();
+  });
+  return {
+    over,
+    isEdited: () => hasChanged(rest),
+    rested: { traces, files, locate: async () => (codeStamp() === code ? files.url : files.locate()) },
+  };
 }

@@ -100,13 +100,13 @@ function restOf(
   pi: Pi,
   { known, store, key }: Pick<StartOptions, "known" | "store" | "key">,
   onEvent: RuntimeOptions["onEvent"],
-): RuntimeOptions["untilNeeded"] {
+): RuntimeOptions["rest"] {
   const checksum = store.checksum();
   if (checksum === undefined || known.off || process.env.MCP_DIRECT_TOOLS || pi.getMcpServers().length > 0)
     return undefined;
   const path = restPath(snapshotPath(known.agentDir, key));
   return async (asked) =>
-    (await import("./rest.ts")).restUntil(
+    (await import("./rest.ts")).startRest(
       asked,
       { path, checksum, trusted: known.projectTrusted },
       { onEvent },
@@ -192,7 +192,7 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
     });
   const runtime = startRuntime({
     logFile: join(known.agentDir, LOG_FILE),
-    untilNeeded: restOf(pi, options, onEvent),
+    rest: restOf(pi, options, onEvent),
     facts: () => {
       const accepted = ifCurrent()?.accepted;
       return {

@@ -52,6 +52,7 @@ interface FreeNameOptions {
 type WithFreeName = (tool: CatalogTool) => CatalogTool;
 
 function createFreeNames(pi: Pi, { isOurs, onTaken }: FreeNameOptions): WithFreeName {
+  /** `identity` of a tool -> its name: another server's tool may come to the bare name that this one had. */
   const renamed = new Map<string, string>();
   let inPi: Set<string> | undefined;
   /** Pi's names are read once for all tools that are registered in one go. */
@@ -66,11 +67,11 @@ function createFreeNames(pi: Pi, { isOurs, onTaken }: FreeNameOptions): WithFree
   };
   return (tool) => {
     if (!tool.bare || isOurs(tool.name)) return tool;
-    const before = renamed.get(tool.name);
+    const before = renamed.get(identity(tool));
     if (before !== undefined) return { ...tool, name: before };
     if (!namesInPi().has(tool.name)) return tool;
     const name = fittedName({ server: tool.server.name, tool: tool.tool });
-    renamed.set(tool.name, name);
+    renamed.set(identity(tool), name);
     onTaken(tool, name);
     return { ...tool, name };
   };

@@ -103,6 +103,21 @@ test("a model writes .pi/mcp.json as the last act of a print run, and session fo
   expect(dialogsOf(allowing.rpc)).toEqual([]);
 });
 
+test("the same in a run that needs no thread, since all its servers are known -> awaits consent as well", async () => {
+  const at = await home({ trusted: true, mcp: config({ own: live(["own"]) }) });
+  const first = await open({ at });
+  await first.statusLine("MCP: 1 server ready · 1 tool");
+  const isKnown = async (): Promise<boolean> =>
+    (await readdir(join(at.agentDir, "mcp-snapshots")).catch(() => [])).some((name) =>
+      name.endsWith(".rest.json"),
+    );
+  await expect.poll(isKnown, { timeout: PATIENCE_MS }).toBe(true);
+  await first.rpc.stop();
+  expect(await print(at, writesEvil(at))).toMatchObject({ code: 0, stdout: "ok\n" });
+  expect(await trustOf(at)).toMatchObject([{ server: "evil", decision: "awaiting" }]);
+  expect(await hasRun(at)).toBe(false);
+});
+
 describe("the connection worker ends while a question is open", () => {
   const turn = inTurn({ extensions: async (at) => [await breakableEntry(at)] });
   const pidsOf = async (at: PiHome): Promise<string[]> =>

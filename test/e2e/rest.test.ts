@@ -84,6 +84,13 @@ describe.skipIf(process.platform !== "linux")("a session whose lazy servers are 
     expectClean(pi);
   });
 
+  test("a search right after an edit -> waits for the worker that reads it, also where it names the new server", async () => {
+    const pi = await atRest(await known());
+    await pi.at.writeMcp({ mcpServers: { ...SERVERS, docs: live([], { TOOLS: "page" }) } });
+    const [found] = await pi.prompt(call("ToolSearch", { query: "page", server: "docs" }));
+    expect(found?.text).toContain("docs__page");
+  });
+
   test("an edit while nobody ran, and a touched file -> a worker looks, and says nothing of what it finds at a start", async () => {
     const at = await known();
     await at.writeMcp({ mcpServers: { ...SERVERS, docs: live([], { TOOLS: "page" }) } });

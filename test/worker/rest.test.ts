@@ -1,8 +1,9 @@
 /** Owns: which sessions let the next one rest, and that what they leave holds no value of a configuration. */
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { SessionFacts } from "../../src/shared/protocol/session.ts";
+import { fileStamp } from "../../src/shared/protocol/values.ts";
 import type { Rest } from "../../src/shared/snapshot/rest.ts";
 import { configure, createPlace, fixture, type Place, type Started, start, until } from "./support.ts";
 
@@ -28,10 +29,13 @@ async function session(
     settings = {},
     facts = {},
     files = {},
+    happens,
   }: {
     settings?: Record<string, unknown>;
     facts?: Partial<SessionFacts>;
     files?: Record<string, unknown>;
+    /** While it runs, once its tools are known. */
+    happens?: (at: Started, place: Place) => Promise<unknown>;
   } = {},
 ): Promise<Place> {
   const place = await createPlace();
@@ -43,6 +47,7 @@ async function session(
   at.runtime.post("startSession", { ...place, ...usual, snapshotChecksum: undefined, ...facts });
   await at.event("planned", () => true, before);
   await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined);
+  await happens?.(at, place);
   // The next session closes this one, which keeps its files before.
   await at.runtime.ask("startSession", { ...(await createPlace()), ...usual, snapshotChecksum: undefined });
   return place;
@@ -72,6 +77,40 @@ describe("a session", () => {
     );
     expect(found.text).not.toContain(SECRET);
     expect(found.text).not.toContain("pages.mjs");
+  });
+
+  test("whose server was edited into one that does not start -> the next looks for itself", async () => {
+    const at = await start({});
+    const place = await session(
+      at,
+      { s: lazy() },
+      {
+        happens: async ({ event }, home) => {
+          await until(() => left(home));
+          const failed = event("server", ({ status }) => status.name === "s" && status.state === "failed");
+          await configure(home, { s: lazy({ command: "pmt-absent" }) });
+          await failed;
+        },
+      },
+    );
+    const found = await until(() => left(place));
+    const file = join(place.agentDir, "mcp.json");
+    const [, stamp] = found.rest.files.find(([path]) => path === file) ?? [];
+    expect(stamp).not.toBe(fileStamp(await stat(file)));
+  });
+
+  test("in which a server that its file disables is on -> the next needs a worker", async () => {
+    const at = await start({});
+    const off = { s: lazy(), t: lazy({ enabled: false }) };
+    const place = await session(at, off, {
+      happens: async ({ runtime }, home) => {
+        await until(() => left(home));
+        await rm(join(home.agentDir, "mcp-snapshots"), { recursive: true });
+        await runtime.ask("setEnabled", { server: "t", enabled: true, project: false, session: true });
+        await runtime.settleTools({ timeoutMs: 40_000 }, undefined);
+      },
+    });
+    expect(await left(place)).toBeUndefined();
   });
 
   test.each(["", "{", "null", "{}", "[]", '{"servers":[[]],"settings":{}}'])(

@@ -1,8 +1,9 @@
 /** Small judgements of values from outside, for both sides. Pure. */
 
-/** The state of a file at one moment, to find out later whether the file has changed. Empty: no file. Pure. */
-export const fileStamp = (found: { mtimeMs: number; size: number } | undefined): string =>
-  found === undefined ? "" : `${found.mtimeMs}:${found.size}`;
+/** What changes with each edit of a file, also with one that keeps size and time. Empty: no file. */
+export const fileStamp = (
+  found: { ino: number; size: number; mtimeMs: number; ctimeMs: number } | undefined,
+): string => (found ? [found.ino, found.size, found.mtimeMs, found.ctimeMs].join(" ") : "");
 
 /** Whether a value is an object with keys: neither null nor a list. For values from outside. */
 export const isObject = (value: unknown): value is Record<string, unknown> =>

@@ -22,7 +22,7 @@ export interface Rest {
   place: string;
   /** When it was made, in milliseconds since the epoch. */
   madeAt: number;
-  /** Every file that the plan was made of, or would be if the file existed, with its `restStamp`. */
+  /** Every file that the plan was made of, or would be if the file existed, with its `fileStamp`. */
   files: [path: string, stamp: string][];
   settings: CatalogSettings;
   servers: ServerStatus[];
@@ -32,15 +32,11 @@ export interface Rest {
   traces: string;
 }
 
-/** What changes with each edit of a file, also with one that keeps size and time. Empty: no file. */
-export const restStamp = (
-  found: { ino: number; size: number; mtimeMs: number; ctimeMs: number } | undefined,
-): string => (found ? [found.ino, found.size, found.mtimeMs, found.ctimeMs].join(" ") : "");
-
 /** Variables that say where files of a configuration lie. */
-const PLACE_VARIABLES = [
+export const PLACE_VARIABLES = [
   ...["XDG_CONFIG_HOME", "APPDATA", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_PLUGIN_CACHE_DIR"],
-  ...["CODEX_HOME", "COPILOT_HOME", "npm_config_prefix", "NPM_CONFIG_PREFIX"],
+  ...["CODEX_HOME", "COPILOT_HOME", "OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR"],
+  ...["npm_config_prefix", "NPM_CONFIG_PREFIX"],
 ];
 
 /** Where a process looks for files. */

@@ -6,16 +6,18 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
-import type { Rested } from "../../../src/runtime/contract.ts";
+import type { Rested, Resting } from "../../../src/runtime/contract.ts";
 import { createWorkerFiles } from "../../../src/runtime/thread.ts";
-import { restUntil } from "../../../src/session/rest.ts";
+import { startRest } from "../../../src/session/rest.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import { DEFAULT_CATALOG_SETTINGS } from "../../../src/shared/protocol/session.ts";
-import { REST_BYTES, REST_MS, type Rest, restPlace, restStamp } from "../../../src/shared/snapshot/rest.ts";
+import { fileStamp } from "../../../src/shared/protocol/values.ts";
+import { REST_BYTES, REST_MS, type Rest, restPlace } from "../../../src/shared/snapshot/rest.ts";
 import { makeStatus } from "../server-status.ts";
 import { tempFolder } from "../temp-folder.ts";
 
-interface Resting {
+interface AtRest {
+  resting: Resting | undefined;
   folder: string;
   path: string;
   /** Ends the rest as a request would. */
@@ -29,10 +31,7 @@ interface Resting {
 }
 
 /** A session beside a file that says what holds, but for `more`; a text is the whole file. */
-async function rest(
-  more: Partial<Rest> | string = {},
-  prepare?: (path: string) => unknown,
-): Promise<Resting> {
+async function rest(more: Partial<Rest> | string = {}, prepare?: (path: string) => unknown): Promise<AtRest> {
   const folder = await tempFolder();
   const path = join(folder, "x.rest.json");
   const there = join(folder, "mcp.json");
@@ -44,7 +43,7 @@ async function rest(
     place: restPlace(process.env, homedir()),
     madeAt: Date.now(),
     files: [
-      [there, restStamp(statSync(there))],
+      [there, fileStamp(statSync(there))],
       [join(folder, "absent", "mcp.json"), ""],
     ],
     settings: DEFAULT_CATALOG_SETTINGS,
@@ -66,15 +65,16 @@ async function rest(
     locate: async () => new URL("file:///copy/connection.js"),
   };
   const options = { onEvent: (event: WorkerEvent) => events.push(event), files, rememberMs: 0 };
-  const ended = restUntil(asked.promise, { path, checksum: 7, trusted: true }, options);
+  const resting = startRest(asked.promise, { path, checksum: 7, trusted: true }, options);
+  const ended = Promise.resolve(resting?.over).then(() => resting?.rested);
   void ended.then(() => {
     over = true;
   });
   const remembered = kept.promise;
-  return { folder, path, ask: asked.resolve, events, ended, isOver: () => over, remembered, code };
+  return { folder, path, ask: asked.resolve, events, ended, isOver: () => over, remembered, code, resting };
 }
 
-describe("restUntil", () => {
+describe("startRest", () => {
   test("nothing has changed -> main is told the plan once, and the rest lasts until somebody asks", async () => {
     const at = await rest();
     await expect.poll(() => at.events).toHaveLength(1);
@@ -85,6 +85,13 @@ describe("restUntil", () => {
     at.ask();
     expect(await at.ended).toMatchObject({ traces: "traces" });
     expect(at.events).toHaveLength(1);
+  });
+
+  test("a file is edited -> seen before the rest ends", async () => {
+    const at = await rest();
+    expect(at.resting?.isEdited()).toBe(false);
+    await writeFile(join(at.folder, "mcp.json"), '{"mcpServers":{}}');
+    expect(at.resting?.isEdited()).toBe(true);
   });
 
   test("asked at once -> the worker's own plan is the first", async () => {
@@ -100,8 +107,8 @@ describe("restUntil", () => {
     await writeFile(at.code, "22");
     at.ask();
     other.ask();
-    expect((await at.ended)?.url.href).toBe("file:///copy/connection.js");
-    expect((await other.ended)?.url.href).toBe(pathToFileURL(other.code).href);
+    expect((await (await at.ended)?.locate())?.href).toBe("file:///copy/connection.js");
+    expect((await (await other.ended)?.locate())?.href).toBe(pathToFileURL(other.code).href);
   });
 
   test.each<[string, (folder: string) => Promise<unknown>]>([

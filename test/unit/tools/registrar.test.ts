@@ -343,6 +343,15 @@ describe("names that change or belong to another extension", () => {
     expect(told).toEqual(["a is s__a"]);
   });
 
+  test("follow: the bare name goes over to another server's tool -> that tool gets the name with its own server", () => {
+    const pi = createRecordingPi();
+    pi.registerTool({ name: "a", label: "", description: "", parameters: {}, execute: neverCalled });
+    const registrar = createRegistrar(pi, OPTIONS);
+    registrar.activate(named({ a: "a" }, true).tools);
+    const other = makeCatalog([{ name: "t", tools: [{ tool: "a", bare: true }] }]);
+    expect(registrar.activate(other.tools).active).toMatchObject([{ name: "t__a", server: { name: "t" } }]);
+  });
+
   test("outdated, renew: tools that Pi does not know, or knows by an old name, until Pi is told", async () => {
     const pi = createRecordingPi();
     const registrar = createRegistrar(pi, OPTIONS);

@@ -54,7 +54,7 @@ export abstract class ServerLists {
   /** What the next connection, and the next session, may rely on. Undefined: an old era, or nothing is known. */
   protocol: StoredProtocol | undefined;
   /** Whether the lists are this definition's own, and not inherited from the server that it replaced. */
-  protected hasOwnLists = false;
+  hasOwnLists = false;
   protected readonly lifetime = new AbortController();
   /** False: a request that relied on what is remembered has failed. */
   #isTrusted = true;

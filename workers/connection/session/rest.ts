@@ -45,14 +45,20 @@ export function sinceRest(
 function restsAlone(server: Server): boolean {
   const { enabled, lifecycle, project } = server.definition;
   const { toolsKnown, direct } = server.status();
-  return !project && (!enabled || (lifecycle === "lazy" && toolsKnown && !direct));
+  // Lists of the server that this one replaces say nothing of whether this one starts.
+  const isKnown = toolsKnown && server.hasOwnLists;
+  return !project && (!enabled || (lifecycle === "lazy" && isKnown && !direct));
 }
 
 /** Whether the next session has nothing to do, to ask and to say at its start. */
 function mayRest(facts: SessionFacts, servers: readonly Server[], running: RunningConfiguration): boolean {
   const { state, applied, now } = running;
   const isSilent = state.problems.length + state.questions.length + state.refused.length === 0;
-  const isOwn = !state.off && !facts.heldBack?.length && running.facts.registered?.length === 0;
+  // What is switched for this session only is not so in the next one.
+  const isAsWritten = applied.servers.every(
+    ({ name, enabled }) => now.servers.find((server) => server.name === name)?.enabled === enabled,
+  );
+  const isOwn = isAsWritten && !facts.heldBack?.length && running.facts.registered?.length === 0;
   const isStill = applied.unanswered.size === 0 && applied.ancestors.length === 0;
   // Without any server the first session with a person says how to add one.
   const isTold = servers.length > 0 || facts.hints === true;

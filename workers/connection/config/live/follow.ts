@@ -8,7 +8,7 @@ import { lstat, realpath, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type ChokidarOptions, type FSWatcher, watch } from "chokidar";
 import { messageOf } from "../../../../src/shared/protocol/errors.ts";
-import { restStamp } from "../../../../src/shared/snapshot/rest.ts";
+import { fileStamp } from "../../../../src/shared/protocol/values.ts";
 import { canonical } from "../../../shared/json.ts";
 import { comparable } from "../entry/definition.ts";
 import type { ConfigFacts } from "../files/sources.ts";
@@ -83,7 +83,7 @@ const stampOf = (file: string): Promise<string> =>
 /** Rejects for a file that is there and cannot be looked at. */
 const restStampOf = async (file: string): Promise<[string, string]> => [
   file,
-  restStamp(
+  fileStamp(
     await stat(file).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== "ENOENT" && error.code !== "ENOTDIR") throw error;
       return undefined;
