@@ -1,6 +1,6 @@
 /** Owns: the requests that set servers up, on the packed worker with real files and real servers. */
-import { chmod, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { ThreadsError } from "../../src/shared/protocol/errors.ts";
 import type { FoundImports, FoundServer, ServerEntry } from "../../src/shared/protocol/person.ts";
@@ -225,10 +225,12 @@ describe("add and remove", () => {
     expect(dirname(file)).toBe(join(at.agentDir, "mcp-keys"));
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect((await stat(dirname(file))).mode & 0o777).toBe(0o700);
-    expect((await keep("another")).file).not.toBe(file);
-    await chmod(file, 0o644);
-    expect((await keep("it's/../../one")).file).toBe(file);
-    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    const again = await keep("it's/../../one");
+    expect(again.file).not.toBe(file);
+    const outside = join(at.agentDir, "mcp.json");
+    await at.runtime.ask("dropValues", { files: [again.file, outside] });
+    expect(await readdir(dirname(file))).toEqual([basename(file)]);
+    await stat(outside);
     const entry = asEntry({ ...fixture("shows.mjs"), env: { KEY: written } });
     await at.runtime.ask("addServer", { name: "one", entry, project: false });
     expect(await readFile(userFile(at), "utf8")).not.toContain("s3cret");

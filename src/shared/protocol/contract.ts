@@ -254,6 +254,8 @@ export interface SetupRequests {
     params: { server: string; name: string; value: string };
     value: { file: string; written: string };
   };
+  /** Removes kept values again, since nothing was added that uses them. `files`: as `keepValue` answered. */
+  dropValues: { params: { files: string[] }; value: undefined };
   /** Reads the files of the programs whose configuration is known. */
   findImports: { params: Nothing; value: person.FoundImports };
   takeImports: { params: person.TakeImports; value: person.TakenImports };

@@ -5,6 +5,7 @@ import { notify } from "../../pi/extension.ts";
 import { serverName } from "../../report/server-name.ts";
 import { addedText, MCP_COMMANDS, mistakeText, ownerText, runsText, triedText } from "../../report/setup.ts";
 import { knownServer } from "../../shared/known-servers.ts";
+import type { ConnectionMethods } from "../../shared/protocol/contract.ts";
 import { type JsonValue, ThreadsError } from "../../shared/protocol/errors.ts";
 import type {
   ProposedServer,
@@ -189,16 +190,46 @@ async function divided(ctx: PiContext, { name, entry }: AddWords): Promise<Serve
   return choice === DIVIDE ? { ...entry, command: first, args: [...rest, ...args] } : entry;
 }
 
-/** Asks for what the entry lacks, shows it, tries it and writes it. */
-export async function add(ctx: PiContext, given: AddWords, ask: Ask): Promise<void> {
+/** `ask`, and the files of the values that it has kept. */
+function keeping(ask: Ask): { ask: Ask; files: string[] } {
+  const files: string[] = [];
+  return {
+    files,
+    ask: async (method, params, signal) => {
+      const answer = await ask(method, params, signal);
+      if (method === "keepValue") files.push((answer as ConnectionMethods["keepValue"]["value"]).file);
+      return answer;
+    },
+  };
+}
+
+/** Asks for what the entry lacks, shows it, tries it and writes it. What was typed for it is kept only if it is written. */
+export async function add(ctx: PiContext, given: AddWords, worker: Ask): Promise<void> {
+  const { ask, files } = keeping(worker);
+  let tried: Tested["tried"] | undefined;
+  try {
+    tried = await addOrLeave(ctx, given, ask);
+  } finally {
+    if (tried === undefined && files.length > 0) await ask("dropValues", { files });
+  }
+  if (ctx.hasUI && tried && tried !== "untested" && lacksKey(tried))
+    await askKey(ctx, given.name, `${serverName(given.name)} is added.`, ask);
+}
+
+/** Undefined: nothing is written. */
+async function addOrLeave(ctx: PiContext, given: AddWords, ask: Ask): Promise<Tested["tried"] | undefined> {
   const { name, project } = given;
-  const entry = await askValues(ctx, { name, entry: await divided(ctx, given) }, ask);
-  const words: AddWords = { ...given, entry };
   const shown = serverName(name);
-  const unchanged = (): void => notify(ctx, `${shown} is not added; no file has changed.`, "info");
-  const preview = await ask("previewServer", { name, entry, project });
-  if (!isUsable(ctx, name, preview)) return;
-  if (!(await mayReplace(ctx, words, preview))) return unchanged();
+  const unchanged = (): undefined => {
+    notify(ctx, `${shown} is not added; no file has changed.`, "info");
+  };
+  const whole = await divided(ctx, given);
+  const before = await ask("previewServer", { name, entry: whole, project });
+  if (!(await mayReplace(ctx, given, before))) return unchanged();
+  const entry = await askValues(ctx, { name, entry: whole }, ask);
+  const words: AddWords = { ...given, entry };
+  const preview = entry === whole ? before : await ask("previewServer", { name, entry, project });
+  if (!isUsable(ctx, name, preview)) return undefined;
   const tested = await test(ctx, words, preview, ask);
   if (tested === undefined) return unchanged();
   const { tried } = tested;
@@ -212,7 +243,5 @@ export async function add(ctx: PiContext, given: AddWords, ask: Ask): Promise<vo
   const params = { name, entry: tested.entry, project: isProject, ...(replace ? { replace } : {}) };
   const added = await ask("addServer", params);
   notify(ctx, [addedText(name, added), ...(result === "" ? [] : [result])].join("\n"), "info");
-  if (ctx.hasUI && tried !== "untested" && lacksKey(tried)) {
-    await askKey(ctx, name, `${shown} is added.`, ask);
-  }
+  return tried;
 }

@@ -34,7 +34,7 @@ import {
   writeRemoved,
 } from "../config/edit/edit.ts";
 import { editAdded, editImports, editRemoved, type NewEntry, namesIn } from "../config/edit/entries.ts";
-import { keepValue } from "../config/edit/keep-value.ts";
+import { dropValues, keepValue } from "../config/edit/keep-value.ts";
 import { type Origin, parseEntry, type ServerDefinition, transportOf } from "../config/entry/definition.ts";
 import { sandboxOf } from "../config/entry/sandbox.ts";
 import { IMPORTS } from "../config/entry/schema.ts";
@@ -552,6 +552,7 @@ export function createSetupRequests({ started, supervisor, emit }: SetupParts): 
     },
     addServer: async (proposal) => addServer(proposal, await started, supervisor),
     keepValue: async (value) => keepValue((await started).facts.agentDir, value),
+    dropValues: async ({ files }) => dropValues((await started).facts.agentDir, files),
     removeServer: async ({ server, file }) => removeServer(server, await started, file),
     findImports: async () => findImports(await started),
     takeImports: async (wish) => {

@@ -399,6 +399,28 @@ describe("what /mcp add asks for by itself", () => {
     expect(JSON.stringify([ran.notices, ran.dialogs, given(ran)])).not.toMatch(/s3cret|k-123/);
   });
 
+  test.each<[string, Script, Partial<ServerPreview>, string[]]>([
+    ["a name that is taken is asked about first", ["Keep"], { exists: { file: "/x.json", by: "user" } }, []],
+    ["the person leaves", ["I type it", "s3cret", "Cancel"], {}, ["keepValue", "dropValues"]],
+  ])(
+    "a value that is typed for a server that is not added: %s -> %j",
+    async (_what, script, more, wanted) => {
+      const answers: Answers = {
+        previewServer: () => preview(more),
+        keepValue: () => ({ file: "/agent/mcp-keys/a", written: "!cat '/agent/mcp-keys/a'" }),
+        dropValues: () => undefined,
+      };
+      const entry = JSON.stringify({ command: "x", env: { API_KEY: "YOUR_API_KEY" } });
+      const ran = await run("add", `a ${entry}`, { script, answers });
+      expect(methods(ran).filter((method) => method.endsWith("Value") || method.endsWith("Values"))).toEqual(
+        wanted,
+      );
+      if (wanted.length > 0)
+        expect(ran.asked.at(-1)).toEqual(["dropValues", { files: ["/agent/mcp-keys/a"] }]);
+      expect(said(ran)).toContain("a is not added; no file has changed.");
+    },
+  );
+
   test("an example's token in a header -> bearerToken, since a command is a whole value", async () => {
     const entry = { url: "https://a.example", headers: { Authorization: "Bearer <your token>" } };
     const ran = await run("add", `a ${JSON.stringify(entry)}`, {

@@ -2,12 +2,12 @@
  * Values that a person types while a server is added. Each has a file of its own that only the user can read; the entry
  * in mcp.json gets the command that prints it.
  */
-import { createHash } from "node:crypto";
-import { chmod, mkdir } from "node:fs/promises";
-import { join } from "node:path";
+import { randomBytes } from "node:crypto";
+import { mkdir, rm } from "node:fs/promises";
+import { basename, join } from "node:path";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { writeFileAtomic } from "../../../shared/files/file-system.ts";
-import { codeOf, PRIVATE_FILE, PRIVATE_FOLDER } from "../../../shared/files/read-regular.ts";
+import { PRIVATE_FOLDER } from "../../../shared/files/read-regular.ts";
 
 /** In Pi's agent folder. */
 const FOLDER = "mcp-keys";
@@ -15,14 +15,10 @@ const FOLDER = "mcp-keys";
 const VALUE_CHARS = 16 * 1024;
 const WORD_CHARS = 40;
 
-/** A name for a file that no server's name can lead elsewhere; other names have other files. */
+/** A file of its own for each value, wherever the server's name would lead: an entry that is there already keeps its value. */
 function fileName(server: string, name: string): string {
   const plain = `${server}.${name}`.replace(/[^A-Za-z0-9._-]/g, "_").slice(0, WORD_CHARS);
-  const hash = createHash("sha256")
-    .update(JSON.stringify([server, name]))
-    .digest("hex")
-    .slice(0, 8);
-  return `${plain.replace(/^\.+/, "_")}-${hash}`;
+  return `${plain.replace(/^\.+/, "_")}-${randomBytes(4).toString("hex")}`;
 }
 
 const printing = (file: string): string =>
@@ -41,10 +37,12 @@ export async function keepValue(
   const folder = join(agentDir, FOLDER);
   const file = join(folder, fileName(server, name));
   await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
-  // An earlier file keeps its rights when it is replaced, so others must not read it before the value is in it.
-  await chmod(file, PRIVATE_FILE).catch((error: unknown) => {
-    if (codeOf(error) !== "ENOENT") throw error;
-  });
   await writeFileAtomic(file, `${value}\n`);
   return { file, written: printing(file) };
+}
+
+/** Removes values that no entry uses. Throws as the file system does. */
+export async function dropValues(agentDir: string, files: readonly string[]): Promise<undefined> {
+  for (const file of files) await rm(join(agentDir, FOLDER, basename(file)), { force: true });
+  return undefined;
 }
