@@ -429,11 +429,20 @@ describe("dialogs", () => {
   );
 });
 
-test("a held edit -> the user's answer is sent to the worker", async () => {
-  const at = await openSession({ select: () => "Apply it", answers: { applyHeld: () => undefined } });
+test.each<[string, (choices: readonly string[]) => string | undefined, boolean]>([
+  ["the yes", () => "Apply it", true],
+  ["what Enter gives at once", ([first]) => first, false],
+  ["a choice that was not offered", () => "Yes", false],
+  ["a closed dialog", () => undefined, false],
+])("a held edit, answered with %s -> sent to the worker", async (_what, choose, apply) => {
+  const at = await openSession({
+    select: (_title, choices) => choose(choices),
+    answers: { applyHeld: () => undefined },
+  });
   at.send({ type: "held", id: "7", text: "+ docs" });
   await settled();
-  expect(at.runtimes[0]?.asked).toEqual([["applyHeld", { id: "7", apply: true }]]);
+  expect(at.dialogs[0]?.title).toBe("Apply the edit of the MCP configuration?\n+ docs");
+  expect(at.runtimes[0]?.asked).toEqual([["applyHeld", { id: "7", apply }]]);
 });
 
 describe("Pi's other events", () => {
