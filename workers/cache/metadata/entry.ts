@@ -78,6 +78,8 @@ export function readEntry(stored: unknown, configHash: string, nowMs: number): K
       skills: listOf(stored.skills),
       instructions: typeof instructions === "string" ? instructions : undefined,
       protocol: protocolOf(stored.protocol, nowMs),
+      // An entry of another process is written as it is read here.
+      signs: stored.signs === true ? true : undefined,
     }),
     cachedAt: stored.cachedAt as number,
   };

@@ -205,11 +205,13 @@ class ShapeReader {
   #partsOf(node: Schema): Shape[] {
     const required = asList(node.required).filter((name) => typeof name === "string");
     const properties = Object.entries(isObject(node.properties) ? node.properties : {});
+    // A part's patterns allow names that its shape does not hold; those of the root itself stay where they are.
+    const hasPatterns = node !== this.#root && Object.keys(node.patternProperties ?? {}).length > 0;
     const own: Shape = {
       properties: new Map(properties.map(([name, schema]) => [name, [schema]])),
       required: new Set(required),
-      closed: node.additionalProperties === false,
-      isPartial: false,
+      closed: node.additionalProperties === false && !hasPatterns,
+      isPartial: hasPatterns,
     };
     const saysNothing =
       properties.length === 0 && required.length === 0 && node.additionalProperties === undefined;

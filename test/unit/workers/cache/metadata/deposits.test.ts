@@ -4,6 +4,7 @@ import { mkdir, readdir, readFile, symlink, utimes, writeFile } from "node:fs/pr
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, test } from "vitest";
+import { readEntry } from "../../../../../workers/cache/metadata/entry.ts";
 import {
   type CacheContext,
   depositsOf,
@@ -13,7 +14,7 @@ import { type FileSystem, nodeFiles } from "../../../../../workers/shared/files/
 import { withLock } from "../../../../../workers/shared/files/lock.ts";
 import type { StoreResult } from "../../../../../workers/shared/tasks.ts";
 import { tempFolder } from "../../../temp-folder.ts";
-import { context, entry, failingFiles } from "../support.ts";
+import { context, entry, failingFiles, NOW } from "../support.ts";
 
 /** Long enough for any machine: only an event that must never happen would wait so long. */
 const PATIENT = { waitMs: 50_000, beatMs: 1_000, silentMs: 45_000 };
@@ -34,7 +35,7 @@ async function place(): Promise<Place> {
 
 const store = (path: string, name: string, rest: Partial<CacheContext> = {}): Promise<StoreResult> =>
   storeEntries(
-    { path, entries: { [name]: entry(`hash of ${name}`) }, used: {} },
+    { path, entries: { [name]: entry(`hash of ${name}`, { signs: true, resourceTemplates: [] }) }, used: {} },
     context({ lockTimes: PATIENT, ...rest }),
   );
 
@@ -111,6 +112,9 @@ describe("the owner of the lock", () => {
     const at = await place();
     expect(await threeAtOnce(at)).toEqual({ results: [OK, OK, OK], othersReplaced: 0 });
     expect(await namesIn(at.path)).toEqual(["b", "c", "first"]);
+    const { servers } = JSON.parse(await readFile(at.path, "utf8")) as { servers: Record<string, object> };
+    for (const [name, stored] of Object.entries(servers))
+      expect(readEntry(stored, `hash of ${name}`, NOW), name).toMatchObject({ signs: true });
     expect(await readdir(at.folder)).toEqual(["mcp-cache.json"]);
   });
 
@@ -136,7 +140,7 @@ describe("the owner of the lock", () => {
 
   test("all together are larger than its limit -> it stores its own, the others theirs", async () => {
     const at = await place();
-    const { results, othersReplaced } = await threeAtOnce(at, nodeFiles, 400);
+    const { results, othersReplaced } = await threeAtOnce(at, nodeFiles, 500);
     expect(results).toEqual([OK, OK, OK]);
     expect(othersReplaced).toBeGreaterThan(0);
     expect(await namesIn(at.path)).toEqual(["b", "c", "first"]);

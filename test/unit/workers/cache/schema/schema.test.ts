@@ -49,6 +49,12 @@ const object = (properties: Schema, rest: Schema = {}): Schema => ({ type: "obje
 /** The schema of the only property `a`, with these definitions. */
 const inside = (a: unknown, $defs?: Schema): Schema => object({ a }, $defs ? { $defs } : {});
 
+/** Takes `a`, and names that match a pattern. */
+const byPattern = object(
+  { a: STRING },
+  { patternProperties: { "^x-": STRING }, additionalProperties: false },
+);
+
 describe("repairInputSchema: the root", () => {
   it.each<[string, unknown, Schema, Repair[]]>([
     ["an object", object({ a: STRING }), object({ a: STRING }), []],
@@ -157,6 +163,24 @@ describe("repairInputSchema: the root", () => {
       { $ref: "#/$defs/Args", $defs: { Args: object({ a: STRING }, { required: ["a"] }) } },
       object({ a: STRING }, { required: ["a"], $defs: { Args: object({ a: STRING }, { required: ["a"] }) } }),
       ["root", "union"],
+    ],
+    [
+      "a reference to what takes names by a pattern: open",
+      { $ref: "#/$defs/Args", $defs: { Args: byPattern } },
+      object({ a: STRING }, { $defs: { Args: byPattern } }),
+      ["root", "union"],
+    ],
+    [
+      "a closed part of it beside a part that takes names by a pattern: open",
+      { type: "object", anyOf: [object({ b: STRING }, { additionalProperties: false }), byPattern] },
+      object({ b: STRING, a: STRING }),
+      ["union"],
+    ],
+    [
+      "closed, with a pattern of its own that stays: closed",
+      { ...byPattern, allOf: [{ required: ["a"] }] },
+      { ...byPattern, required: ["a"] },
+      ["union"],
     ],
     [
       "what no provider takes",
