@@ -30,6 +30,8 @@ interface RoutesOptions<P extends Party> {
   /** Gets one line about something odd; it holds no content of a message. */
   onNote: (note: string) => void;
   parties: () => Iterable<P>;
+  /** Milliseconds of a clock that is never set. */
+  now: () => number;
 }
 
 interface Request<P> {
@@ -41,6 +43,12 @@ interface Request<P> {
 
 /** Requests in which a server may ask the person something (MCP 2025-11-25, client/elicitation and client/sampling). */
 const CALLS = new Set(["tools/call", "prompts/get", "resources/read", "completion/complete"]);
+/**
+ * A call that was given up may still ask: its server has not read that, or works on. It holds back the questions for other
+ * sessions until its answer comes, which need not come (MCP 2025-11-25, basic/utilities/cancellation), or for so long.
+ */
+const GIVEN_UP_MS = 60_000;
+const GIVEN_UP_CALLS = 1_000;
 /** What one session asks here counts for others as well, so its end cancels none of it. */
 const JOINT = new Set(["initialize", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"]);
 /** What the hub parses whole is far shorter. */
@@ -58,6 +66,18 @@ const answer = (id: string, rest: string): Buffer[] => [
   Buffer.from(`{"jsonrpc":"2.0","id":${id},${rest}}`, "latin1"),
 ];
 const EMPTY = '"result":{}';
+
+/** Why nobody is asked: what the server is told, and what is noted. */
+const UNASKED = {
+  several: {
+    told: "Several sessions use this server, and a question does not say which one it is for. From now on their calls run one after the other: try the call again.",
+    noted: "while several sessions use it: from now on their calls run one after the other",
+  },
+  givenUp: {
+    told: "A call of another session was cancelled less than a minute ago, and a question does not say which call it is of: try the call again in a minute.",
+    noted: "less than a minute after a call of another session was cancelled",
+  },
+} as const;
 
 const wordOf = (part: Part | undefined): string | undefined => {
   if (part === undefined || !part.text.startsWith('"')) return part && "";
@@ -87,6 +107,8 @@ export class Routes<P extends Party> {
   readonly #options: RoutesOptions<P>;
   #lastId = 0;
   readonly #open = new Map<number, Request<P>>();
+  /** Calls whose answer nobody waits for any more, the oldest first. Without a party: it has left. */
+  readonly #givenUp = new Map<number, { party: P | undefined; atMs: number }>();
   /** Questions of the server: their ids as JSON text. */
   readonly #asked = new Map<string, P>();
   #handshake:
@@ -132,7 +154,8 @@ export class Routes<P extends Party> {
   /** The session is gone: what is open of it is cancelled. */
   leave(party: P): void {
     this.#queue = this.#queue.filter((waiting) => waiting.party !== party);
-    for (const [id, request] of this.#open) if (request.party === party) this.#giveUp(id);
+    for (const [id, request] of this.#open) if (request.party === party) this.#cancel(id, request);
+    for (const call of this.#givenUp.values()) if (call.party === party) call.party = undefined;
     if (this.#handshake?.kind === "asked")
       this.#handshake.waiting = this.#handshake.waiting.filter((waiting) => waiting.party !== party);
     for (const [id, asked] of this.#asked) {
@@ -178,12 +201,19 @@ export class Routes<P extends Party> {
     this.#options.reply(answer(id, `"error":${JSON.stringify({ code: REFUSED, message: why })}`));
   }
 
-  #giveUp(id: number): void {
-    const request = this.#open.get(id);
-    this.#open.delete(id);
-    if (!request || JOINT.has(request.method)) return;
+  #cancel(id: number, request: Request<P>): void {
+    this.#giveUp(id, request);
+    if (JOINT.has(request.method)) return;
     const params = { requestId: id, reason: "The session has ended." };
     this.#options.toServer(message({ method: "notifications/cancelled", params }));
+  }
+
+  #giveUp(id: number, { party, method }: Request<P>): void {
+    this.#open.delete(id);
+    if (!CALLS.has(method)) return;
+    this.#givenUp.set(id, { party, atMs: this.#options.now() });
+    const [oldest] = this.#givenUp.keys();
+    if (oldest !== undefined && this.#givenUp.size > GIVEN_UP_CALLS) this.#givenUp.delete(oldest);
   }
 
   /** A session answers a question. */
@@ -209,7 +239,7 @@ export class Routes<P extends Party> {
     this.#queue = this.#queue.filter((waiting) => waiting.party !== party || waiting.id !== cancels.text);
     for (const [id, request] of this.#open) {
       if (request.party !== party || request.id !== cancels.text || JOINT.has(request.method)) continue;
-      this.#open.delete(id);
+      this.#giveUp(id, request);
       toServer(withChanges(line.pieces, [[cancels, String(id)]]));
     }
     this.#sendQueued();
@@ -292,6 +322,7 @@ export class Routes<P extends Party> {
       for (const { party, id } of handshake.waiting) party.deliver(withChanges(line.pieces, [[at, id]]));
       return;
     }
+    this.#givenUp.delete(ours);
     const request = this.#open.get(ours);
     // An answer to a request that was cancelled, or to one of the hub's own, is expected.
     if (!request) {
@@ -309,29 +340,29 @@ export class Routes<P extends Party> {
       return;
     }
     const party = this.#partyFor(method);
-    if (!party) {
-      this.#isSerial = true;
-      this.#refuse(
-        id.text,
-        "Several sessions use this server, and a question does not say which one it is for. From now on their calls run one after the other: try the call again.",
-      );
-      this.#options.onNote(
-        `asked ${method} while several sessions use it: from now on their calls run one after the other`,
-      );
+    if (party === "several" || party === "givenUp") {
+      this.#isSerial ||= party === "several";
+      this.#refuse(id.text, UNASKED[party].told);
+      this.#options.onNote(`asked ${method} ${UNASKED[party].noted}`);
       return;
     }
     this.#asked.set(id.text, party);
     party.deliver(line.pieces);
   }
 
-  /** The only session that a question can be for. All sessions of one process have the same roots. */
-  #partyFor(method: string): P | undefined {
+  /** The only session that a question can be for, or why there is none. All sessions of one process have the same roots. */
+  #partyFor(method: string): P | keyof typeof UNASKED {
     const calling = new Set(
       [...this.#open.values()].filter((open) => CALLS.has(open.method)).map(({ party }) => party),
     );
     const all = calling.size > 0 ? calling : new Set(this.#options.parties());
     const [first] = all;
-    return all.size === 1 || method === ROOTS ? first : undefined;
+    if (first && method === ROOTS) return first;
+    if (all.size > 1) return "several";
+    const from = this.#options.now() - GIVEN_UP_MS;
+    for (const [id, { atMs }] of this.#givenUp) if (atMs < from) this.#givenUp.delete(id);
+    if ([...this.#givenUp.values()].some(({ party }) => !party || party !== first)) return "givenUp";
+    return first ?? "several";
   }
 
   #serverTold(line: Line, method: string | undefined): void {

@@ -85,6 +85,7 @@ export class SharedProcess {
       reply: (pieces) => this.#reply(pieces),
       onNote: options.onNote,
       parties: () => this.#users,
+      now: () => performance.now(),
     });
     const gone = Promise.withResolvers<void>();
     this.ended = gone.promise;

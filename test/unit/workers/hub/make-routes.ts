@@ -30,11 +30,13 @@ export function makeRoutes<N extends string>(...names: N[]) {
   const notes: string[] = [];
   const parties = new Set<Named>();
   const send = (pieces: readonly Buffer[]): void => void toServer.push(parsed(pieces));
+  let nowMs = 0;
   const routes = new Routes<Named>({
     toServer: send,
     reply: send,
     onNote: (note) => notes.push(note),
     parties: () => parties,
+    now: () => nowMs,
   });
   const join = (): Named => {
     const got: Message[] = [];
@@ -53,6 +55,9 @@ export function makeRoutes<N extends string>(...names: N[]) {
   return {
     routes,
     notes,
+    passes: (ms: number) => {
+      nowMs += ms;
+    },
     /** What the server was sent since the last look. */
     server: () => toServer.splice(0),
     serverSays: (message: Message | string) => routes.fromServer(lineOf(message)),

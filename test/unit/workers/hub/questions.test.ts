@@ -105,6 +105,100 @@ describe("a question of the server", () => {
   });
 });
 
+describe("a call that its session has given up", () => {
+  const cancel = (id: unknown) => ({ method: "notifications/cancelled", params: { requestId: id } });
+  /** Two sessions; the call of the first one is given up, and the server may not know it yet. */
+  function givenUp(how = "cancelled", method = "tools/call") {
+    const all = makeRoutes("a", "b");
+    all.a.says({ id: 1, method, params: {} });
+    const [sent] = all.server();
+    if (how === "cancelled") all.a.says(cancel(1));
+    else all.a.leaves();
+    all.server();
+    return { ...all, ours: sent?.id };
+  }
+  const later = refused("q", /cancelled less than a minute ago.*again in a minute/);
+
+  it.each(["cancelled", "ended with its session"])(
+    "%s -> its question reaches no other session, whether that calls or not",
+    (how) => {
+      const { a, b, server, serverSays, notes } = givenUp(how);
+      if (how !== "cancelled") {
+        serverSays(question("q"));
+        expect(server()).toEqual([later]);
+      }
+      b.says(call(2));
+      server();
+      serverSays(question("q"));
+      expect([server(), a.got(), b.got()]).toEqual([[later], [], []]);
+      expect(notes.at(-1)).toMatch(/^asked elicitation\/create less than a minute after/);
+    },
+  );
+
+  test("calls of two sessions after such a question -> still beside each other", () => {
+    const { a, b, server, serverSays } = givenUp();
+    b.says(call(2));
+    serverSays(question("q"));
+    server();
+    a.says(call(3));
+    expect(server()).toHaveLength(1);
+  });
+
+  test("the session that gave it up is the one that calls -> it is asked", () => {
+    const { a, serverSays } = givenUp();
+    a.says(call(2));
+    serverSays(question("q"));
+    expect(a.got()).toEqual([question("q")]);
+  });
+
+  test.each<[string, (all: ReturnType<typeof givenUp>) => void]>([
+    ["its late answer has come", ({ serverSays, ours }) => serverSays({ id: ours, result: 1 })],
+    ["a minute has passed", ({ passes }) => passes(60_001)],
+  ])("%s -> another session that calls is asked", (_what, settle) => {
+    const all = givenUp();
+    settle(all);
+    all.b.says(call(2));
+    all.serverSays(question("q"));
+    expect(all.b.got()).toEqual([question("q")]);
+  });
+
+  test("it was no call, or asks for roots -> another session that calls is asked", () => {
+    for (const [method, asked] of [
+      ["tools/list", "elicitation/create"],
+      ["tools/call", "roots/list"],
+    ] as const) {
+      const { b, serverSays } = givenUp("cancelled", method);
+      b.says(call(2));
+      serverSays(question("q", asked));
+      expect(b.got()).toEqual([question("q", asked)]);
+    }
+  });
+
+  test("the only session has left -> no serial mode for those that come", () => {
+    const { a, b, server, serverSays, notes } = makeRoutes("a", "b");
+    b.leaves();
+    a.says(call(1));
+    a.leaves();
+    server();
+    serverSays(question("q"));
+    expect([server(), notes]).toEqual([[later], [expect.stringContaining("cancelled")]]);
+  });
+
+  test("more than 1,000 of them -> the newest are known", () => {
+    const { a, b, server, serverSays, ours } = givenUp();
+    for (let id = 0; id < 1_000; id++) {
+      a.says(call(id));
+      a.says(cancel(id));
+    }
+    const sent = server().filter(({ method }) => method === "tools/call");
+    for (const { id } of sent) serverSays({ id, result: 1 });
+    b.says(call(2));
+    serverSays(question("q"));
+    expect(b.got()).toEqual([question("q")]);
+    expect(ours).toBe(1);
+  });
+});
+
 describe("once a question was refused", () => {
   /** Three sessions, after a question that nobody could be asked. No call is open. */
   function serial() {
