@@ -510,6 +510,46 @@ describe.each(USERS)("what others have prepared, as %s", (user) => {
   });
 });
 
+describe.each(USERS)("in a temp folder itself, as %s", (user) => {
+  /** A file of the machine there, and what a program sees of it. */
+  async function seenFrom(
+    folder: string,
+    more: { isProgram?: boolean; read?: string[] } = {},
+  ): Promise<string> {
+    const place = await createPlace();
+    const mark = join(folder, `pmt-room-mark-${process.pid}`);
+    await writeFile(mark, "#!/bin/sh\necho got: started", { mode: 0o755 });
+    onTestFinished(() => rm(mark, { force: true }));
+    const own = join(folder, `pmt-room-own-${process.pid}`);
+    const code = `fs.writeFileSync(${JSON.stringify(own)}, ""); return fs.existsSync(${JSON.stringify(mark)})`;
+    const usual = { ...launchOf({ code }, place), cwd: folder };
+    const launch = more.isProgram ? { ...usual, program: mark, args: [] } : usual;
+    const room = sandboxOf({ read: more.read ?? [] });
+    if (!room) throw new Error("no sandbox");
+    const facts = { ...place, session: more.isProgram ? place.session : folder, own: {} };
+    const made = await roomLaunch(launch, definition("s", { command: "node" }), room, facts);
+    const said = await run(made.launch, user, place);
+    expect(await readFile(own).catch(() => "not outside")).toBe("not outside");
+    return said;
+  }
+
+  test("/tmp -> what others have there is hidden, and it can write a temp file of its own", async () => {
+    expect(await seenFrom("/tmp")).toBe("got: false");
+  });
+
+  test("/var/tmp -> what others have there is hidden", async () => {
+    expect(await seenFrom("/var/tmp")).toMatch(/^got: false|^refused: EACCES/);
+  });
+
+  test("the entry names the folder -> it can be read", async () => {
+    expect(await seenFrom("/tmp", { read: ["/tmp"] })).toBe("refused: EROFS");
+  });
+
+  test("the program lies there -> it starts", async () => {
+    expect(await seenFrom("/tmp", { isProgram: true })).toBe("got: started");
+  });
+});
+
 describe("a sandbox that cannot be made", () => {
   const refusal = async (entry: Record<string, unknown>, sandbox: WrittenSandbox = true): Promise<string> => {
     const place = await createPlace();

@@ -344,10 +344,11 @@ export async function planRoom(
   // Others fill a project with links, unless it holds the home folder: there links are the user's.
   const rulesFor = rulesWith(await createTrust(wanted, isWithin(homeAt, sessionAt) ? [] : [sessionAt]));
   const secret = privatePaths(home, session);
-  const [places, shown, privates, agents, hidden, opened, obeyed, writable] = await Promise.all([
+  const [places, shown, programs, privates, agents, hidden, opened, obeyed, writable] = await Promise.all([
     rulesFor([tmpdir(), "/tmp", "/var/tmp", "/run", agentDir], "hide"),
     // These may lie in a temp folder; what of them is private is hidden again.
     rulesFor([...around, "/etc/resolv.conf"], "read"),
+    rulesFor([program], "read"),
     rulesFor([...secret, ...(await socketPaths())], "hide"),
     rulesFor(
       AGENT_SHOWN.map((path) => join(agentDir, path)),
@@ -372,8 +373,14 @@ export async function planRoom(
       "Name in sandbox.hide what it leads to, or a smaller folder in sandbox.write.",
     );
   const folder = (await real(data)) ?? data;
+  // Pi may run in a temp folder itself, or the program lie there: that opens the program, and not the folder.
+  const isPlace = ({ path }: Rule): boolean => places.some((place) => place.path === path);
+  const visible = shown.filter((rule) => !isPlace(rule));
+  const lone = programs.filter(({ path }) =>
+    shown.some((rule) => isPlace(rule) && rule.path === dirname(path)),
+  );
   const all: Rule[] = [
-    ...[...places, ...shown, ...privates, ...agents, ...opened, ...obeyed, ...writable, ...hidden],
+    ...[...places, ...visible, ...lone, ...privates, ...agents, ...opened, ...obeyed, ...writable, ...hidden],
     { path: folder, effect: "write" },
   ];
   const rules = inOrder([...pins(inOrder(all)), ...all]);
