@@ -26,7 +26,8 @@ type User = (typeof USERS)[number];
 
 beforeEach(() => {
   // What hides in the environment of the tests' own user can be another user's, as whom a row runs.
-  for (const name of [...LEADING_TO_PRIVATE, "XDG_CONFIG_HOME", "XDG_DATA_HOME"]) vi.stubEnv(name, undefined);
+  const moving = ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "CARGO_HOME", "GRADLE_USER_HOME", "ZDOTDIR"];
+  for (const name of [...LEADING_TO_PRIVATE, ...moving]) vi.stubEnv(name, undefined);
   return () => vi.unstubAllEnvs();
 });
 
@@ -302,6 +303,33 @@ describe.each(USERS)("in a sandbox, as %s", (user) => {
     expect(await run(await inRoom({ code }, place), user, place)).toBe("got: ENOENT,,,the secret");
   });
 
+  test("single private files of folders that variables have moved; what lies beside them can be read", async () => {
+    const place = await createPlace();
+    const folder = join(place.home, "moved");
+    const names = [
+      "credentials",
+      "credentials.toml",
+      "gradle.properties",
+      ".zsh_history",
+      "age.txt",
+      "plain",
+    ];
+    await mkdir(folder);
+    for (const name of names) await writeFile(join(folder, name), name);
+    for (const name of ["CARGO_HOME", "GRADLE_USER_HOME", "ZDOTDIR"]) vi.stubEnv(name, folder);
+    vi.stubEnv("SOPS_AGE_KEY_FILE", join(folder, "age.txt"));
+    const code = `return ${JSON.stringify(names)}.map((name) => fs.readFileSync(${JSON.stringify(folder)} + "/" + name, "utf8")).join()`;
+    expect(await run(await inRoom({ code }, place), user, place)).toBe("got: ,,,,,plain");
+  });
+
+  test("a history that goes nowhere, by a variable or a link -> the device stays what it is", async () => {
+    const place = await createPlace();
+    await symlink("/dev/null", join(place.home, ".bash_history"));
+    vi.stubEnv("HISTFILE", "/dev/null");
+    const code = `fs.writeFileSync("/dev/null", "x"); return fs.readFileSync("/dev/null", "utf8")`;
+    expect(await run(await inRoom({ code }, place), user, place)).toBe("got:");
+  });
+
   test("the network, names, and sockets of the user", async () => {
     const place = await createPlace();
     const path = join(place.home, "agent.sock");
@@ -542,7 +570,7 @@ describe.each(USERS)("in a temp folder itself, as %s", (user) => {
   });
 
   test("the entry names the folder -> it can be read", async () => {
-    expect(await seenFrom("/tmp", { read: ["/tmp"] })).toBe("refused: EROFS");
+    expect(await seenFrom("/var/tmp", { read: ["/var/tmp"] })).toBe("refused: EROFS");
   });
 
   test("the program lies there -> it starts", async () => {

@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { mkdir, readFile, realpath, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { devNull, tmpdir } from "node:os";
 import { basename, delimiter, dirname, isAbsolute, join, resolve, sep } from "node:path";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { isFolder } from "../../shared/files/file-system.ts";
@@ -92,45 +92,32 @@ const PRIVATE = [
 
 /** Variables that lead to such places elsewhere; a list of paths has the system's mark between them. */
 export const LEADING_TO_PRIVATE = [
-  ...[
-    "AWS_CONFIG_FILE",
-    "AWS_SHARED_CREDENTIALS_FILE",
-    "AZURE_CONFIG_DIR",
-    "CLAUDE_CONFIG_DIR",
-    "CLOUDSDK_CONFIG",
-  ],
-  ...[
-    "CODEX_HOME",
-    "DOCKER_CONFIG",
-    "GH_CONFIG_DIR",
-    "GNUPGHOME",
-    "GOOGLE_APPLICATION_CREDENTIALS",
-    "HISTFILE",
-  ],
-  ...[
-    "KUBECONFIG",
-    "NETRC",
-    "NPM_CONFIG_USERCONFIG",
-    "npm_config_userconfig",
-    "PASSWORD_STORE_DIR",
-    "PGPASSFILE",
-  ],
+  ...["AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "AZURE_CONFIG_DIR", "CLAUDE_CONFIG_DIR"],
+  ...["CLOUDSDK_CONFIG", "CODEX_HOME", "COPILOT_HOME", "DOCKER_CONFIG"],
+  ...["GH_CONFIG_DIR", "GLAB_CONFIG_DIR", "GNUPGHOME", "GOOGLE_APPLICATION_CREDENTIALS"],
+  ...["HCLOUD_CONFIG", "HISTFILE", "ICEAUTHORITY", "KUBECONFIG"],
+  ...["MYSQL_HISTFILE", "NETRC", "NODE_REPL_HISTORY", "NPM_CONFIG_USERCONFIG"],
+  ...["npm_config_userconfig", "OCI_CLI_CONFIG_FILE", "OP_CONFIG_DIR", "PASSWORD_STORE_DIR"],
+  ...["PGPASSFILE", "PIP_CONFIG_FILE", "PSQL_HISTORY", "PYTHON_HISTORY"],
+  ...["RCLONE_CONFIG", "REGISTRY_AUTH_FILE", "SOPS_AGE_KEY_FILE", "TF_CLI_CONFIG_FILE"],
+  ...["UV_CONFIG_FILE", "XAUTHORITY"],
 ];
 
 /** `PRIVATE` in the home folder, and where the variables of this process have moved it (XDG Base Directory Specification). */
 function privatePaths(home: string, session: string): string[] {
-  const moved = (folder: string, variable: string): string[] => {
+  const moved = (folder: string, variable: string, of = PRIVATE): string[] => {
     const base = process.env[variable];
     if (!base || !isAbsolute(base)) return [];
-    return PRIVATE.filter((path) => path.startsWith(folder)).map((path) =>
-      join(base, path.slice(folder.length)),
-    );
+    return of.filter((path) => path.startsWith(folder)).map((path) => join(base, path.slice(folder.length)));
   };
   const named = LEADING_TO_PRIVATE.flatMap((variable) => (process.env[variable] ?? "").split(delimiter));
   return [
     ...PRIVATE.map((path) => join(home, path)),
     ...moved(".config/", "XDG_CONFIG_HOME"),
     ...moved(".local/share/", "XDG_DATA_HOME"),
+    ...moved(".cargo/", "CARGO_HOME"),
+    ...moved(".gradle/", "GRADLE_USER_HOME"),
+    ...moved("", "ZDOTDIR", [".zsh_history"]),
     // One that leads to the whole home folder would leave nothing to work with.
     ...named.filter((path) => isAbsolute(path) && !isWithin(home, path) && !isWithin(session, path)),
   ];
@@ -273,6 +260,8 @@ const rulesWith =
       paths.map(async (path): Promise<Rule[]> => {
         const at = await real(path);
         if (at === undefined) return [];
+        // A history that its user wants nowhere leads there, and programs need it.
+        if (effect === "hide" && at === devNull) return [];
         if (effect === "hide") return [{ path: at, effect: (await isFolder(at)) ? "empty" : "closed" }];
         return (await isTrusted(path, at)) ? [{ path: at, effect }] : [];
       }),
