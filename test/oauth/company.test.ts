@@ -132,7 +132,8 @@ test("the company ended the session -> it is tried to renew it once, and then th
   );
   expect(idp.server.grants.slice(before)).toEqual([EXCHANGE, REFRESH, EXCHANGE]);
   idp.policy = {};
-  expect((await signIn("wiki")).result.ok).toBe(true);
+  const { opened, result } = await signIn("wiki");
+  expect([opened?.step, result.ok]).toEqual(["open", true]);
   expect(await call("docs")).toBe(ANSWER);
 });
 

@@ -203,13 +203,18 @@ test("the client was deleted at the server -> one sentence, and the next sign-in
   expect(story.trusted.book.registrations).toBe(2);
 });
 
-test("the server refuses a new token, too -> one renewal, one repetition, one sentence", async () => {
+test("the server refuses a new token, too -> one renewal, one repetition, one sentence, and the browser helps", async () => {
   const story = await signedInTo("refusing");
   story.guarded.protection.check = () => undefined;
   expect(await saysOfCall(story)).toBe(
     "web: it refused a token that was just issued for it. Run /mcp auth web in Pi. If that does not help, its operator must look at the token's audience.",
   );
   expect(story.trusted.grants).toEqual(REFRESHED);
+  // Only another sign-in gives a token for the audience that the server wants.
+  const { trusted } = story;
+  story.guarded.protection.check = (token, resource) => trusted.book.check(token, resource);
+  const { opened, says } = await story.signIn();
+  expect([opened?.step, says]).toEqual(["open", "signed in"]);
 });
 
 test("the server has moved -> no token and no client of the old one reaches the new one", async () => {

@@ -28,6 +28,8 @@ interface Company {
   signal: AbortSignal;
 }
 
+type Wish = Parameters<typeof exchangeIdentity>[0];
+
 /** The identity that another program gives, and as which client it is exchanged. */
 async function given({ grant, issuer }: Company) {
   const discovered = await discover({ url: issuer, challenge: undefined, ...grant });
@@ -46,7 +48,21 @@ async function storedWith(
   return { server: serverOf(record), client: record.client, identity };
 }
 
-async function exchanged(wish: Parameters<typeof exchangeIdentity>[0], company: Company): Promise<string> {
+/** A renewed identity that is refused as well ends the sign-in: the next one opens the page. */
+async function exchangeRenewed(wish: Wish, identity: string, company: Company): Promise<string> {
+  const { tokens, grant, signal } = company;
+  try {
+    return await exchangeIdentity(wish, await storedWith(identity, company), grant);
+  } catch (error) {
+    const refused = { status: 401, challenge: undefined, sent: identity, isRepeated: true };
+    // The words of the identity provider say more than that the identity was fresh.
+    if (kindOf(error) === "identity-refused")
+      await tokens.afterRefusal(refused, signal).catch(() => undefined);
+    throw error;
+  }
+}
+
+async function exchanged(wish: Wish, company: Company): Promise<string> {
   const { tokens, grant, signal } = company;
   if (!needsUser(grant.plan)) return exchangeIdentity(wish, await given(company), grant);
   const identity = tokenTextOf(await tokens.token(signal));
@@ -60,7 +76,7 @@ async function exchanged(wish: Parameters<typeof exchangeIdentity>[0], company: 
       // The words of the identity provider say more than that there is no refresh token.
       throw kindOf(reason) === "expired" ? error : reason;
     });
-    return exchangeIdentity(wish, await storedWith(tokenTextOf(next) ?? "", company), grant);
+    return exchangeRenewed(wish, tokenTextOf(next) ?? "", company);
   }
 }
 

@@ -75,6 +75,8 @@ export class ServerTokens {
   #flight: Promise<SignInRecord> | undefined;
   /** The token with which the sign-in was lost. */
   #lostToken: string | undefined;
+  /** The token that the server refused although it was just issued: another one of the same sign-in would not help. */
+  #refusedFresh: string | undefined;
   #issuerCheckedMs = Number.NEGATIVE_INFINITY;
   /** What the last check of the issuer found. */
   #moved: SignInProblem | undefined;
@@ -187,7 +189,10 @@ export class ServerTokens {
     // A token that lives for moments may have ended before the server saw it.
     const isFreshlyRefused =
       isRepeated && sent !== undefined && !isExpired(record ?? {}, this.#context.nowMs());
-    if (isFreshlyRefused) throw this.#lost(this.#refusal(false));
+    if (isFreshlyRefused) {
+      this.#refusedFresh = sent;
+      throw this.#lost(this.#refusal(false));
+    }
     if (record?.refresh_token === undefined) {
       throw this.#lost(
         new SignInProblem(
@@ -217,9 +222,10 @@ export class ServerTokens {
     }
     try {
       const { record } = await this.#read();
-      // More scope comes from the user only.
-      if (record?.refresh_token === undefined || this.#challenge?.error === "insufficient_scope")
-        return false;
+      if (record?.refresh_token === undefined) return false;
+      // More scope comes from the user only, and so does a token for a server that refuses those of this sign-in.
+      if (this.#challenge?.error === "insufficient_scope") return false;
+      if (record.access_token !== undefined && record.access_token === this.#refusedFresh) return false;
       await this.#renewed(record.access_token, signal);
       return true;
     } catch (error) {

@@ -323,6 +323,17 @@ test("a refusal of the token that has just replaced another -> no further renewa
   expect(posts(at)).toBe(0);
 });
 
+test("a fresh token was refused -> the next sign-in renews nothing, until somebody else has stored another token", async () => {
+  const at = await open({ stored: { access_token: "a", refresh_token: "r", ...good } });
+  const next = await at.tokens.afterRefusal(refused("a"), signal);
+  expect(await outcome(at.tokens.afterRefusal(refused(String(next), { isRepeated: true }), signal))).toBe(
+    "fresh-token-refused",
+  );
+  expect([await at.tokens.renew(signal), posts(at)]).toEqual([false, 1]);
+  at.held.record = { ...(at.held.record as SignInRecord), access_token: "theirs" };
+  expect([await at.tokens.renew(signal), posts(at)]).toEqual([true, 2]);
+});
+
 test("403 for more scope -> the user must agree, and two sign-ins for one scope are enough", async () => {
   const at = await open({ stored: { access_token: "a", refresh_token: "r", ...good } });
   const challenge = { scheme: "Bearer", error: "insufficient_scope", scope: "write" };
