@@ -1,5 +1,9 @@
 /** Owns: an open connection over HTTP to real servers on loopback: sessions, streams, limits, and its end. */
-import type { ServerResponse } from "node:http";
+import { randomUUID } from "node:crypto";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
+import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { expect, test } from "vitest";
 import type { ThreadsError } from "../../src/shared/protocol/errors.ts";
 import type { HttpTarget } from "../../workers/connection/config/entry/definition.ts";
@@ -8,6 +12,7 @@ import { heldIn } from "../../workers/connection/messages/heavy.ts";
 import { shapeAnywhere } from "../../workers/connection/results/anywhere.ts";
 import { inBytes } from "../../workers/connection/results/shape.ts";
 import { connectHttp } from "../../workers/connection/transports/http/http.ts";
+import { onCleanup } from "../support/cleanup.ts";
 import {
   answerWell,
   connectOptions,
@@ -80,6 +85,11 @@ const LOST: [string, number, string][] = [
     400,
     '{"error":{"message":"Bad Request: No valid session ID provided"}}',
   ],
+  [
+    "400 with the words of a server of the SDK that has just started",
+    400,
+    '{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Server not initialized"},"id":null}',
+  ],
 ];
 
 test.each(LOST)(
@@ -116,6 +126,36 @@ test.each(LOST)(
     await connection.close(soon);
   },
 );
+
+test("a server of the SDK with one transport starts anew -> a list and a call find it again", async () => {
+  const begin = async () => {
+    const server = new McpServer({ name: "real", version: "1" });
+    server.registerTool("echo", {}, async () => ({ content: [{ type: "text", text: "here" }] }));
+    const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: () => randomUUID() });
+    // The SDK's own types of a transport differ under exactOptionalPropertyTypes.
+    await server.connect(transport as never);
+    return transport;
+  };
+  let transport = await begin();
+  const http = createServer((request, response) => void transport.handleRequest(request, response));
+  await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
+  onCleanup(async () => {
+    http.closeAllConnections();
+    await new Promise((resolve) => http.close(resolve));
+  });
+  const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`;
+  const options = connectOptions({ url });
+  const connection = await connectHttp(options.definition.target as HttpTarget & { kind: "http" }, options);
+  transport = await begin();
+  expect(await failed(call(connection))).toMatchObject({
+    code: "server_died",
+    remedy: "Repeat the call: the next one opens a new session.",
+  });
+  expect((await call(connection)).content).toEqual([{ type: "text", text: "here" }]);
+  transport = await begin();
+  expect(await connection.listTools(never)).toHaveLength(1);
+  await connection.close(soon);
+});
 
 test("a server loses each new session at once -> a list fails after one repetition", async () => {
   const server = await serve((asked, response) => {

@@ -134,9 +134,12 @@ export function parseRetryAfter(value: string | undefined, nowMs: number): numbe
   return Number.isNaN(at) ? undefined : Math.max(0, at - nowMs);
 }
 
-/** A server that has no session at all may answer 400 with words in place of 404 (server-everything does). */
+/**
+ * A server that has no session at all may answer 400 with words in place of 404: server-everything names the session, and the
+ * one transport of a server of the TypeScript SDK that has started anew says `Server not initialized`.
+ */
 const saysSessionUnknown = ({ status, text }: AnswerError): boolean =>
-  status === 404 || (status === 400 && /\bsession\b/i.test(text));
+  status === 404 || (status === 400 && /\b(session|not initialized)\b/i.test(text));
 
 function classifyAnswer(answer: AnswerError): HttpFailure {
   const { status, headers, text } = answer;

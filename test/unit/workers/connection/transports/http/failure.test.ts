@@ -28,6 +28,7 @@ const answer = (status: number, headers = {}, more = {}): AnswerError =>
 const HTML = { "content-type": "text/html; charset=utf-8" };
 const SESSION = { sessionId: "s-1" };
 const NO_SESSION = { text: "Bad Request: No valid session ID provided" };
+const NOT_INITIALIZED = { text: "Bad Request: Server not initialized" };
 
 test.each<[string, unknown, HttpFailure["kind"]]>([
   ["404", answer(404), "refuses-streamable"],
@@ -39,6 +40,12 @@ test.each<[string, unknown, HttpFailure["kind"]]>([
   ["400 as a web page", answer(400, HTML), "web-page"],
   ["404 within a session", answer(404, {}, SESSION), "session-lost"],
   ["400 within a session that names it", answer(400, {}, { ...SESSION, ...NO_SESSION }), "session-lost"],
+  [
+    "400 within a session by a server without a handshake",
+    answer(400, {}, { ...SESSION, ...NOT_INITIALIZED }),
+    "session-lost",
+  ],
+  ["400 by such a server where there is none", answer(400, {}, NOT_INITIALIZED), "rejected"],
   ["400 within a session about something else", answer(400, {}, { ...SESSION, text: "bad" }), "rejected"],
   ["400 about a session where there is none", answer(400, {}, NO_SESSION), "rejected"],
   ["405 within a session", answer(405, {}, SESSION), "refuses-streamable"],
