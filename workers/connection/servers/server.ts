@@ -318,10 +318,17 @@ export class Server extends ServerLists {
     }
   }
 
-  /** Lists the tools again over the open connection. Never rejects. */
+  /**
+   * Lists the tools again over the open connection. What cannot be listed now is asked for again later, since a server tells of
+   * a change once. Never rejects.
+   */
   async relist(): Promise<void> {
     const connection = this.#connected;
-    if (!connection) return;
+    if (!connection) {
+      // Its lists may have been asked for before they changed.
+      if (this.#connection) this.#refresh.request();
+      return;
+    }
     try {
       if (!(await this.listAgain(connection))) return;
       this.#context.onStatus(this);
@@ -329,6 +336,7 @@ export class Server extends ServerLists {
     } catch (error) {
       const reason = this.redact(asReason(this.name, messageOf(error)));
       this.#context.log.warn(`${this.name}: its changed tools could not be listed: ${reason}`);
+      if (this.isHeld(connection)) this.#refresh.request();
     }
   }
 

@@ -63,7 +63,7 @@ export function createThrottle(options: {
     request(): void {
       if (stopped) return;
       const now = performance.now();
-      if (now - busyAt >= Math.max(QUIET_MS, pauseMs)) {
+      if (!running && now - busyAt >= Math.max(QUIET_MS, pauseMs)) {
         isFresh = true;
         pauseMs = intervalMs;
       }

@@ -427,6 +427,62 @@ describe("beside an open connection", () => {
     expect(lists()).toBe(2);
   });
 
+  test("a change while the server is being connected -> listed once more when it is connected", async () => {
+    const { server, opening } = setup();
+    const prompts = pending<[]>();
+    const listed = [[{ name: "work" }], [{ name: "work" }, { name: "new" }]];
+    const listTools = vi.fn(async () => listed.shift() ?? []);
+    const wanted = server.connect("user");
+    await settle();
+    opening(0).open({ listTools, listPrompts: () => prompts.promise });
+    await settle();
+    opening(0).options.onListChanged();
+    await vi.advanceTimersByTimeAsync(LIMITS.refreshDelayMs);
+    expect(server.phase).toBe("connecting");
+    prompts.resolve([]);
+    await wanted;
+    expect(server.tools).toEqual([{ name: "work" }]);
+    await vi.advanceTimersByTimeAsync(LIMITS.refreshIntervalMs);
+    expect(server.tools?.map(({ name }) => name)).toEqual(["work", "new"]);
+    await vi.advanceTimersByTimeAsync(10 * LIMITS.refreshLongestMs);
+    expect(listTools).toHaveBeenCalledTimes(2);
+  });
+
+  test("lists that fail for a while -> asked for after longer and longer pauses until they come", async () => {
+    const { server, connected, opening } = setup({ idleTimeout: 0 });
+    let isDown = false;
+    const listTools = vi.fn<Connection["listTools"]>(async () => {
+      if (isDown) throw new Error("s did not list its tools.");
+      return [{ name: "work" }, { name: "new" }];
+    });
+    await connected({ listTools });
+    isDown = true;
+    opening(0).options.onListChanged();
+    await vi.advanceTimersByTimeAsync(10 * LIMITS.refreshLongestMs);
+    // After 0, 1, 3, 7, 15, 31 and 63 s, and then each minute.
+    expect(listTools.mock.calls.length - 1).toBe(15);
+    isDown = false;
+    await vi.advanceTimersByTimeAsync(LIMITS.refreshLongestMs);
+    const calls = listTools.mock.calls.length;
+    expect(server.tools?.map(({ name }) => name)).toEqual(["work", "new"]);
+    await vi.advanceTimersByTimeAsync(10 * LIMITS.refreshLongestMs);
+    expect(listTools).toHaveBeenCalledTimes(calls);
+  });
+
+  test("lists that fail as the connection ends -> not asked for again", async () => {
+    const { connected, opening } = setup();
+    const second = pending<never>();
+    const listTools = vi.fn<Connection["listTools"]>(async () => [{ name: "work" }]);
+    const connection = await connected({ listTools });
+    listTools.mockReturnValueOnce(second.promise);
+    opening(0).options.onListChanged();
+    await vi.advanceTimersByTimeAsync(LIMITS.refreshIntervalMs);
+    connection.end();
+    second.reject(new Error("closed"));
+    await vi.advanceTimersByTimeAsync(10 * LIMITS.refreshLongestMs);
+    expect(listTools).toHaveBeenCalledTimes(2);
+  });
+
   test("lists that fail the second time -> a line of the log; the tools stay", async () => {
     const { server, connected, opening, lines } = setup();
     const listTools = vi.fn<Connection["listTools"]>(async () => [{ name: "work" }]);
@@ -572,6 +628,24 @@ describe("an edit that keeps the connection", () => {
     await settle();
     expect(server.status()).toMatchObject({ resourceCount: 1 });
     expect(openings).toHaveLength(1);
+  });
+
+  test("the same while the server is being connected -> listed when it is connected", async () => {
+    const prompts = pending<[]>();
+    const listResources: Connection["listResources"] = async () => ({
+      resources: [{ name: "note", uri: "x://note" }],
+      templates: [],
+    });
+    const { server, opening } = setup({ exposeResources: false });
+    const wanted = server.connect("user");
+    await settle();
+    opening(0).open({ listResources, listPrompts: () => prompts.promise });
+    await settle();
+    server.update(definitionOf("s", { exposeResources: true }));
+    prompts.resolve([]);
+    await wanted;
+    await vi.advanceTimersByTimeAsync(LIMITS.refreshIntervalMs);
+    expect(server.status()).toMatchObject({ resourceCount: 1 });
   });
 
   test("the same without a connection -> connects to learn them", async () => {

@@ -129,6 +129,23 @@ describe("by the clock", () => {
       expect(runs).toBeLessThan(20);
     });
 
+    test("runs of twenty seconds, each of which requests the next at its end -> the intervals grow as well", async () => {
+      let runs = 0;
+      const throttle = createThrottle({
+        delayMs: 100,
+        intervalMs: 1_000,
+        longestMs: 60_000,
+        task: async () => {
+          runs++;
+          await new Promise((resolve) => setTimeout(resolve, 20_000));
+          throttle.request();
+        },
+      });
+      throttle.request();
+      await vi.advanceTimersByTimeAsync(20 * MINUTES);
+      expect(runs).toBeLessThan(30);
+    });
+
     test("the end of a flood -> one run for the last request, within a minute", () => {
       const steps = flood(5 * MINUTES, 1_000);
       const before = grown(...steps).length;
