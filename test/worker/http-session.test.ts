@@ -127,6 +127,42 @@ test.each(LOST)(
   },
 );
 
+/** Counts how often the lists of the server may have changed. */
+function countChanges() {
+  const told = { changes: 0, onListChanged: () => void told.changes++ };
+  return told;
+}
+
+test("a call in a lost session -> its lists may have changed, told once", async () => {
+  const { handler, lose } = forgetful(404, "{}");
+  const server = await serve(handler);
+  const told = countChanges();
+  const { connection } = await connect(server, {}, { onListChanged: told.onListChanged });
+  await call(connection);
+  expect(told.changes).toBe(0);
+  lose();
+  await Promise.all([failed(call(connection)), failed(call(connection))]);
+  expect(told.changes).toBe(1);
+  await call(connection);
+  expect(told.changes).toBe(1);
+  await connection.close(soon);
+});
+
+test("the stream of notifications learns that the session is lost -> told without a request", async () => {
+  let isLost = false;
+  const server = await serve((asked, response) => {
+    if (asked.http === "GET" && isLost) response.writeHead(404).end();
+    else if (asked.http === "GET") {
+      isLost = true;
+      startEvents(response).end("retry: 5\n\n");
+    } else answerWell(asked, response, { "mcp-session-id": "s" });
+  });
+  const changed = Promise.withResolvers<void>();
+  const { connection } = await connect(server, {}, { onListChanged: changed.resolve });
+  await changed.promise;
+  await connection.close(soon);
+});
+
 test("a server of the SDK with one transport starts anew -> a list and a call find it again", async () => {
   const begin = async () => {
     const server = new McpServer({ name: "real", version: "1" });
@@ -381,6 +417,23 @@ test.each([400, 404, 405, 501])("GET is answered with %i -> no stream, no note",
   await call(connection);
   expect(notes).toEqual([]);
   expect(server.log.filter((line) => line === "GET")).toHaveLength(1);
+  await connection.close(soon);
+});
+
+test("GET is answered with 404 in a session that is open, as by a server without that route -> the session stays", async () => {
+  const server = await serve((asked, response) => {
+    if (asked.http === "GET") response.writeHead(404).end("Cannot GET /mcp");
+    else answerWell(asked, response, { "mcp-session-id": "s" });
+  });
+  const told = countChanges();
+  const { connection } = await connect(server, {}, { onListChanged: told.onListChanged });
+  await expect.poll(() => server.log, { timeout: 20_000 }).toContain("GET");
+  for (let i = 0; i < 3; i++) await call(connection);
+  expect(server.log.filter((line) => line === "POST initialize" || line === "GET")).toEqual([
+    "POST initialize",
+    "GET",
+  ]);
+  expect(told.changes).toBe(0);
   await connection.close(soon);
 });
 

@@ -80,7 +80,7 @@ export interface ConnectOptions {
   roots?: readonly Root[] | undefined;
   /** The server no longer accepts the credentials of an open connection. */
   onAuthLost?: (error: ThreadsError) => void;
-  /** The server says that its tools, resources or prompts changed. */
+  /** The server says that its tools, resources or prompts changed, or they may have changed while it was not heard. */
   onListChanged: () => void;
   /** Absent: nothing is known, or the server is of the old era. */
   remembered?: RememberedServer | undefined;

@@ -212,6 +212,7 @@ async function open({ kind, make, speak }: Attempt, connect: HttpConnect): Promi
       client: requestAuth ? authorizedClient(plain, requestAuth) : plain,
       maxMessageBytes: connect.maxMessageBytes,
       onNote,
+      onListChanged: connect.onListChanged,
       // A failure of the connect is judged below. A later failure is explained to the caller of the request.
       explain: (error, { method, params }) => {
         if (!peer) return error;

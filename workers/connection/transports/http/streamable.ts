@@ -41,11 +41,13 @@ export const resumeAfterMs = (retryMs: number, vain: number): number =>
 export interface NotificationOptions {
   /**
    * Opens the stream behind event `lastId`. Undefined: the server offers no such stream and is not asked again. Rejects
-   * if the server may offer the stream later.
+   * if the server may offer the stream later. `isFirst`: the session has just been opened.
    */
-  open: (lastId: string | undefined) => Promise<HttpResponse | undefined>;
+  open: (lastId: string | undefined, isFirst: boolean) => Promise<HttpResponse | undefined>;
   noise: Noise;
   onEvent: (event: ServerEvent) => undefined | Promise<unknown>;
+  /** The stream is open, and does not bring what the server told while it was not. */
+  onUnheard: () => void;
   onNote: (note: string) => void;
   maxBytes: number;
   signal: AbortSignal;
@@ -59,7 +61,7 @@ const realWait = (ms: number, signal: AbortSignal): Promise<unknown> =>
 /** Settles when the signal is aborted or the server offers no stream. Never rejects. */
 export async function followNotifications(options: NotificationOptions): Promise<void> {
   const { signal, onNote, wait = realWait } = options;
-  const position: Position = { lastId: undefined, retryMs: RESUME_MS };
+  const position: Position = { isFirst: true, lastId: undefined, retryMs: RESUME_MS };
   let vain = 0;
   let isNoted = false;
   let isNotedRare = false;
@@ -87,6 +89,8 @@ export async function followNotifications(options: NotificationOptions): Promise
 }
 
 interface Position {
+  /** The server has just been connected, so nothing can have been missed. */
+  isFirst: boolean;
   lastId: string | undefined;
   retryMs: number;
 }
@@ -101,16 +105,18 @@ interface EndedStream {
 /** It makes no difference whether the stream ended or broke: the stream is opened again. */
 async function readStream(
   position: Position,
-  { open, noise, onEvent, maxBytes }: NotificationOptions,
+  { open, noise, onEvent, onUnheard, maxBytes }: NotificationOptions,
 ): Promise<EndedStream | "not offered"> {
-  const before = position.lastId;
+  const { lastId: before, isFirst } = position;
+  position.isFirst = false;
   let heard = false;
   let openedAt = Number.POSITIVE_INFINITY;
   let refused: TooLarge | undefined;
   try {
-    const response = await open(before);
+    const response = await open(before, isFirst);
     if (!response) return "not offered";
     openedAt = performance.now();
+    if (!isFirst && before === undefined) onUnheard();
     await readEvents(response.body, {
       maxBytes,
       noise,
@@ -258,7 +264,11 @@ export class StreamableHttpTransport extends HttpTransport {
   readonly #session = new HttpSession({
     initialize: (request) => this.#initializeAgain(request),
     initialized: () => this.notify({ jsonrpc: "2.0", method: "notifications/initialized" }),
-    onLost: () => this.#listening?.abort(),
+    onLost: () => {
+      this.#listening?.abort();
+      // A server that was restarted may have other tools, and tells the new session of no change. Asking opens that session.
+      this.options.onListChanged();
+    },
     onNote: (note) => this.options.onNote(note),
   });
   #listening: AbortController | undefined;
@@ -337,7 +347,11 @@ export class StreamableHttpTransport extends HttpTransport {
   }
 
   /** A stream of events from the server, or undefined if it offers none. Rejects if it may offer one later. */
-  async #get(lastId: string | undefined, signal: AbortSignal): Promise<HttpResponse | undefined> {
+  async #get(
+    lastId: string | undefined,
+    signal: AbortSignal,
+    isFirst = false,
+  ): Promise<HttpResponse | undefined> {
     const { client, url } = this.options;
     const sessionId = this.#session.id;
     const resume: Record<string, string> = lastId === undefined ? {} : { "last-event-id": lastId };
@@ -346,7 +360,8 @@ export class StreamableHttpTransport extends HttpTransport {
     if (response.status === 200 && mediaType(response.headers) === "text/event-stream") return response;
     const { error } = await answerError(response, { url, sessionId });
     const refusal = streamRefusal(classifyFailure(error));
-    if (refusal === "session lost") this.#session.lose(sessionId);
+    // The server knows a session that it has just opened: it has no such route.
+    if (refusal === "session lost" && !isFirst) this.#session.lose(sessionId);
     if (refusal === "later") throw error;
     return undefined;
   }
@@ -357,9 +372,10 @@ export class StreamableHttpTransport extends HttpTransport {
     this.#listening = listening;
     const signal = AbortSignal.any([this.lifetime.signal, listening.signal]);
     void followNotifications({
-      open: (lastId) => this.#get(lastId, signal),
+      open: (lastId, isFirst) => this.#get(lastId, signal, isFirst),
       noise: this.stream.noise,
       onEvent: (event) => this.onEvent(event),
+      onUnheard: this.options.onListChanged,
       onNote: this.options.onNote,
       maxBytes: this.options.maxMessageBytes,
       signal,

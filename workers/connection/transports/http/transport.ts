@@ -18,6 +18,8 @@ export interface HttpTransportOptions {
   maxMessageBytes: number;
   /** Gets one line about something odd that is not an error. */
   onNote: (note: string) => void;
+  /** The server's lists may have changed, and its word of that did not come or will not come. */
+  onListChanged: () => void;
   /** Returns the error with which a failed request is rejected. */
   explain: (error: unknown, request: JSONRPCRequest) => unknown;
 }

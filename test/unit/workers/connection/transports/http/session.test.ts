@@ -262,6 +262,7 @@ async function follow(streams: Streams, forMs = HOUR_MS) {
   const waits: number[] = [];
   const notes: string[] = [];
   const ids: (string | undefined)[] = [];
+  let unheard = 0;
   const pass = (ms: number): void => {
     vi.advanceTimersByTime(ms);
     if (performance.now() - startedAt >= forMs) ended.abort();
@@ -286,6 +287,7 @@ async function follow(streams: Streams, forMs = HOUR_MS) {
       if (`${data}` === "refuse") throw unaskedTooLong(20_000_000, 16_777_216);
       return undefined;
     },
+    onUnheard: () => unheard++,
     onNote: (note) => notes.push(note),
     maxBytes: 1_000,
     signal: ended.signal,
@@ -295,7 +297,7 @@ async function follow(streams: Streams, forMs = HOUR_MS) {
     },
   };
   await followNotifications(options);
-  return { waits, notes, ids };
+  return { waits, notes, ids, unheard };
 }
 
 const ONCE = "ended its notification stream; it is opened again from now on";
@@ -368,6 +370,20 @@ describe("followNotifications, a server that ends its stream", () => {
         "without it. This is a fault of the server: only answers to requests may be longer.",
       ONCE,
     ]);
+  });
+
+  test.each<[string, Streams, number]>([
+    ["never", () => ({ text: "", livesMs: HOUR_MS }), 0],
+    ["twice without an id", (nth) => ({ text: "", livesMs: nth < 2 ? 60_000 : HOUR_MS }), 2],
+    [
+      "twice with an id behind which it goes on",
+      (nth) => ({ text: "id: 1\ndata: x\n\n", livesMs: nth < 2 ? 60_000 : HOUR_MS }),
+      0,
+    ],
+    ["not at first, but later", (nth) => (nth < 2 ? new Error("503") : { text: "", livesMs: HOUR_MS }), 1],
+    ["and refuses it from then on", (nth) => (nth < 1 ? { text: "" } : undefined), 0],
+  ])("%s -> the client may have missed something: %3$s times", async (_name, streams, times) => {
+    expect((await follow(streams)).unheard).toBe(times);
   });
 
   test("and then offers none -> not asked again", async () => {
