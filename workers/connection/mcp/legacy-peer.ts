@@ -1,6 +1,6 @@
 /** Speaks with a server of the old era, up to MCP 2025-11-25, through the SDK's client: `initialize`, then requests. */
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import { ResultSchema } from "@modelcontextprotocol/sdk/types.js";
+import { ErrorCode, McpError, ResultSchema } from "@modelcontextprotocol/sdk/types.js";
 import type { JsonSchemaValidator, jsonSchemaValidator } from "@modelcontextprotocol/sdk/validation/types.js";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
@@ -61,7 +61,12 @@ export async function initialize(wire: Wire, options: ConnectOptions): Promise<P
         }),
       ),
     ping: async (timeout) => {
-      await client.ping({ timeout });
+      try {
+        await client.ping({ timeout });
+      } catch (error) {
+        // Some servers have no ping: whoever says so is there.
+        if (!(error instanceof McpError && error.code === ErrorCode.MethodNotFound)) throw error;
+      }
     },
   };
 }

@@ -15,6 +15,10 @@ export class IdleClock {
     this.#onExpired = onExpired;
   }
 
+  get isUsed(): boolean {
+    return this.#uses > 0;
+  }
+
   /** A use begins: the clock stands still until every use has ended. */
   begin(): void {
     this.#uses++;
@@ -24,7 +28,7 @@ export class IdleClock {
   end(): void {
     this.#uses--;
     this.#restart();
-    if (this.#uses > 0) return;
+    if (this.isUsed) return;
     this.#onUnused.resolve();
     this.#onUnused = Promise.withResolvers();
   }
@@ -42,13 +46,13 @@ export class IdleClock {
 
   /** Settles as soon as no use is open. */
   async unused(): Promise<void> {
-    if (this.#uses > 0) await this.#onUnused.promise;
+    if (this.isUsed) await this.#onUnused.promise;
   }
 
   #restart(): void {
     clearTimeout(this.#timer);
     const timeoutMs = this.#timeoutMs();
-    if (this.#isOpen && this.#uses === 0 && timeoutMs > 0)
+    if (this.#isOpen && !this.isUsed && timeoutMs > 0)
       this.#timer = setTimeout(this.#onExpired, Math.min(timeoutMs, LIMITS.longestTimerMs));
   }
 }

@@ -545,9 +545,11 @@ export class Server extends ServerLists {
     clearInterval(this.#healthCheck);
     if (this.#definition.lifecycle !== "keep-alive") return;
     this.#healthCheck = setInterval(() => {
+      // A server that works on a call may answer nothing else until it is done; the call has a time limit of its own.
+      if (this.#idle.isUsed) return;
       connection.ping(LIMITS.healthAnswerMs).catch((error) => {
         // A connection that was replaced meanwhile says nothing about the server any more.
-        if (this.#connected !== connection) return;
+        if (this.#connected !== connection || this.#idle.isUsed) return;
         const reason = asReason(this.name, messageOf(error)).replace(/\.$/, "");
         this.#onDropped(`${this.name} did not answer its health check: ${reason}.`);
       });

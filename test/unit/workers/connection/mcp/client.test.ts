@@ -31,8 +31,8 @@ interface FakeServer {
   sent: JSONRPCMessage[];
   /** Sends a request of the server. */
   asks(id: number, method: string, params?: object): void;
-  /** Answers the call that is open. */
-  answers(answer: object): void;
+  /** Answers the call that is open, or the last request of that method. */
+  answers(answer: object, method?: string): void;
 }
 
 /** A server that answers `initialize`, and keeps what it was sent. */
@@ -55,8 +55,8 @@ function fakeServer(): FakeServer {
     transport,
     sent,
     asks: (id, method, params) => receive({ id, method, ...(params ? { params } : {}) }),
-    answers: (answer) => {
-      const call = sent.findLast((message) => "method" in message && message.method === "tools/call");
+    answers: (answer, method = "tools/call") => {
+      const call = sent.findLast((message) => "method" in message && message.method === method);
       receive({ id: call && "id" in call ? call.id : undefined, ...answer });
     },
   };
@@ -126,6 +126,21 @@ const call = (connection: Connection, signal = new AbortController().signal) =>
     (result) => JSON.stringify(result),
     (error: unknown) => error as ThreadsError,
   );
+
+test.each<[string, object, "alive" | number]>([
+  ["a result", { result: {} }, "alive"],
+  ["the error that it has no such method", { error: { code: -32601, message: "Method not found" } }, "alive"],
+  ["another error", { error: { code: -32603, message: "out of memory" } }, -32603],
+])("a ping that is answered by %s -> %3$s", async (_name, answer, outcome) => {
+  const { connection, answers } = await connected();
+  const pinged = connection.ping(1_000).then(
+    () => "alive",
+    ({ code }: McpError) => code,
+  );
+  await turn();
+  answers(answer, "ping");
+  expect(await pinged).toBe(outcome);
+});
 
 test.each([
   ["nobody can answer", undefined, {}],

@@ -389,6 +389,24 @@ describe("beside an open connection", () => {
     expect(ping.mock.calls).toEqual([[10_000], [10_000], [10_000]]);
   });
 
+  test("keep-alive, a call is open -> not asked, and no answer to an earlier ping says nothing; asked again afterwards", async () => {
+    const pong = pending<void>();
+    const ping = vi.fn(() => pong.promise);
+    const answer = pending<{ content: [] }>();
+    const { server, connected, call } = setup({ lifecycle: "keep-alive" });
+    await connected({ ping, callTool: () => answer.promise });
+    await vi.advanceTimersByTimeAsync(LIMITS.healthCheckMs);
+    const called = call();
+    await settle();
+    pong.reject(new Error("no pong"));
+    await vi.advanceTimersByTimeAsync(3 * LIMITS.healthCheckMs);
+    expect([server.phase, ping.mock.calls.length]).toEqual(["connected", 1]);
+    answer.resolve({ content: [] });
+    await called;
+    await vi.advanceTimersByTimeAsync(LIMITS.healthCheckMs);
+    expect([server.phase, ping.mock.calls.length]).toEqual(["idle", 2]);
+  });
+
   test("keep-alive, a ping of a connection that was replaced meanwhile -> says nothing of the new one", async () => {
     const { reconnected, server, connected } = setup({ lifecycle: "keep-alive" });
     const pong = pending<void>();
