@@ -144,6 +144,7 @@ describe("a session", () => {
     ],
     ["a server was switched off in the transcript", { s: lazy(), t: lazy() }, { facts: { off: ["t"] } }],
     ["the tools of a server are not known, because it fails", { s: lazy(), bad: { command: "pmt-absent" } }],
+    ["a server listed nothing, as a gateway does that starts", { s: lazy(), empty: fixture("listed.mjs") }],
     ["there is no server, and nobody was told how to add one", {}],
     ["a command of the shell asks", { s: lazy() }, { facts: { onDemand: true } }],
   ])("%s -> the next needs a worker", async (_what, servers, more) => {

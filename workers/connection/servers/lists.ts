@@ -39,6 +39,22 @@ export interface KnownTools {
   protocol?: StoredProtocol | undefined;
 }
 
+/**
+ * Whether the server lists nothing at all, as far as it is known. That is as good as unknown: a gateway answers so while its
+ * backends start.
+ */
+export const listsNothing = ({
+  held,
+  resources,
+  prompts,
+  skills,
+}: Pick<ServerLists, "held" | "resources" | "prompts" | "skills">): boolean => {
+  const counts = [resources?.resources, resources?.templates, prompts, skills].map(
+    (list) => list?.length ?? 0,
+  );
+  return (held ? listMark(held).count : 0) === 0 && counts.every((count) => count === 0);
+};
+
 export abstract class ServerLists {
   /** The tools, which may not have been read yet. Undefined until a list came from the server or the cache. */
   held: ToolList | undefined;

@@ -33,7 +33,7 @@ import type { Connection, ConnectOptions, HubUse } from "../mcp/connection.ts";
 import { MustNegotiate } from "../mcp/wire/wire.ts";
 import { type Redactor, redactError, type Secrets } from "../secrets/redact.ts";
 import { IdleClock } from "./idle-clock.ts";
-import { type KnownTools, ServerLists } from "./lists.ts";
+import { type KnownTools, listsNothing, ServerLists } from "./lists.ts";
 import { createKnownSecrets, createServerLog } from "./log.ts";
 import {
   type LifecyclePolicy,
@@ -177,7 +177,7 @@ export class Server extends ServerLists {
 
   /** Whether ToolSearch has reason to wait for this server. */
   get learning(): boolean {
-    return !this.hasOwnLists && this.#phase.name === "connecting";
+    return (!this.hasOwnLists || listsNothing(this)) && this.#phase.name === "connecting";
   }
 
   get approvals(): Pick<Approvals, "of"> {

@@ -9,8 +9,9 @@ import { shownName } from "../../../src/shared/text/unprintable.ts";
 import { createGate } from "../../shared/pace/pace.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { Plan } from "../config/plan/plan.ts";
-import type { KnownTools } from "./lists.ts";
+import { type KnownTools, listsNothing } from "./lists.ts";
 import { connectsShared, Server, type ServerContext } from "./server.ts";
+import type { Lifecycle } from "./state.ts";
 import { noServer, type Withheld } from "./status.ts";
 
 export interface SupervisorContext extends Omit<ServerContext, "gate"> {
@@ -24,6 +25,10 @@ export interface SupervisorContext extends Omit<ServerContext, "gate"> {
 const connectQuietly = (server: Server): void => {
   server.connect("background").catch(() => undefined);
 };
+
+const LEVELS: readonly Lifecycle[] = ["lazy", "eager", "keep-alive"];
+const isRaised = (before: Lifecycle, after: Lifecycle): boolean =>
+  LEVELS.indexOf(after) > LEVELS.indexOf(before);
 
 export class Supervisor {
   readonly #context: SupervisorContext;
@@ -71,7 +76,7 @@ export class Supervisor {
   }
 
   /**
-   * Makes the servers what the plan says; nothing connects before `restoreAndConnect`. `withheld`: servers of the
+   * Makes the servers what the plan says; no new one connects before `restoreAndConnect`. `withheld`: servers of the
    * project that may not run, each with the reason.
    */
   carryOut({ servers }: Pick<Plan, "servers">, withheld: Withheld = new Map()): void {
@@ -89,7 +94,11 @@ export class Supervisor {
       }
       if (old && (change.action === "update" || change.action === "keep")) {
         this.#servers.set(name, old);
+        const { lifecycle } = old.definition;
         old.update(change.after);
+        // A person wants it to be up from now on, so no pause after a failure counts.
+        if (isRaised(lifecycle, change.after.lifecycle) && !this.#context.onDemand)
+          old.connect("user").catch(() => undefined);
         continue;
       }
       const server = this.#create(change.after);
@@ -101,7 +110,7 @@ export class Supervisor {
 
   /**
    * Gives the servers that the last plan started the tools that the cache knows; connects the servers that are to be
-   * up, and once each server whose tools are unknown, to learn them.
+   * up, and once each server whose tools are unknown, or that listed nothing, to learn them.
    */
   restoreAndConnect(known: Record<string, KnownTools>): void {
     for (const server of this.#created) {
@@ -113,7 +122,7 @@ export class Supervisor {
       this.#heldBack.delete(server.name);
       if (why !== undefined) server.holdBack(why);
       if (this.#context.onDemand) continue;
-      if (!entry || server.definition.lifecycle !== "lazy") connectQuietly(server);
+      if (!entry || listsNothing(server) || server.definition.lifecycle !== "lazy") connectQuietly(server);
     }
   }
 
@@ -149,15 +158,16 @@ export class Supervisor {
 
   /**
    * Connects eager servers that were dropped or have failed, servers that have failed and whose tools nobody knows, and those
-   * to which someone has signed in elsewhere.
+   * to which someone has signed in elsewhere, but no lazy one whose tools are known.
    */
   async reconnectDropped(): Promise<void> {
     for (const server of this.#servers.values()) {
       const { lifecycle } = server.definition;
       const { phase } = server;
       if (lifecycle === "eager" && (phase === "idle" || phase === "failed")) connectQuietly(server);
-      else if (phase === "failed" && server.tools === undefined) connectQuietly(server);
-      if (lifecycle === "lazy" || server.phase !== "needs-auth") continue;
+      else if (phase === "failed" && listsNothing(server)) connectQuietly(server);
+      // A lazy server whose tools are known has its calls to find out.
+      if (server.phase !== "needs-auth" || (lifecycle === "lazy" && !listsNothing(server))) continue;
       if (await this.#context.auth?.hasOther(server.name)) connectQuietly(server);
     }
   }

@@ -19,6 +19,7 @@ import type { Log } from "../../shared/log.ts";
 import { catalogSettings } from "../catalog/publish.ts";
 import type { RunningConfiguration } from "../config/config.ts";
 import { type Effect, effectSince, type Plan, type Traces, tracesOf } from "../config/plan/plan.ts";
+import { listsNothing } from "../servers/lists.ts";
 import type { Server } from "../servers/server.ts";
 
 const digest = (text: string): string => hash("sha256", text).slice(0, 8);
@@ -46,7 +47,7 @@ function restsAlone(server: Server): boolean {
   const { enabled, lifecycle, project } = server.definition;
   const { toolsKnown, direct } = server.status();
   // Lists of the server that this one replaces say nothing of whether this one starts.
-  const isKnown = toolsKnown && server.hasOwnLists;
+  const isKnown = toolsKnown && server.hasOwnLists && !listsNothing(server);
   return !project && (!enabled || (lifecycle === "lazy" && isKnown && !direct));
 }
 

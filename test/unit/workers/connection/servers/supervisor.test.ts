@@ -1,10 +1,12 @@
 /** Owns: what a plan does to running servers, what a name stands for, and the waiting; the connections are fakes. */
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { ThreadsError } from "../../../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import { DEFAULT_SETTINGS } from "../../../../../workers/connection/config/entry/settings.ts";
 import { plan } from "../../../../../workers/connection/config/plan/plan.ts";
 import { callTool } from "../../../../../workers/connection/servers/call.ts";
-import { Supervisor } from "../../../../../workers/connection/servers/supervisor.ts";
+import type { KnownTools } from "../../../../../workers/connection/servers/lists.ts";
+import { Supervisor, type SupervisorContext } from "../../../../../workers/connection/servers/supervisor.ts";
 import { recordingLog } from "../../recording-log.ts";
 import { definitionOf, fakeConnect, type Opening, settle } from "./support.ts";
 
@@ -19,11 +21,7 @@ const configurationOf = (entries: Entries) => ({
 });
 const never = (): AbortSignal => new AbortController().signal;
 
-interface OpenOptions {
-  heldBack?: Map<string, string>;
-}
-
-function open(options: OpenOptions = {}) {
+function open(options: Partial<SupervisorContext> = {}) {
   const { connect, openings } = fakeConnect();
   const reports: string[] = [];
   const lists: string[] = [];
@@ -82,19 +80,42 @@ describe("the first plan", () => {
     expect(asked()).toEqual([]);
   });
 
-  test.each<[string, object, boolean, boolean]>([
-    ["lazy, tools known", {}, true, false],
-    ["lazy, tools unknown", {}, false, true],
-    ["eager, tools known", { lifecycle: "eager" }, true, true],
-    ["keep-alive, tools known", { lifecycle: "keep-alive" }, true, true],
-    ["disabled, tools unknown", { enabled: false }, false, false],
-  ])("%s -> connects only if it must", async (_case, entry, isKnown, connects) => {
+  const known: KnownTools = { tools: [{ name: "known" }] };
+  test.each<[string, object, KnownTools | undefined, boolean]>([
+    ["lazy, tools known", {}, known, false],
+    ["lazy, tools unknown", {}, undefined, true],
+    ["eager, tools known", { lifecycle: "eager" }, known, true],
+    ["keep-alive, tools known", { lifecycle: "keep-alive" }, known, true],
+    ["disabled, tools unknown", { enabled: false }, undefined, false],
+    ["lazy, listed nothing", {}, { tools: [] }, true],
+    [
+      "lazy, listed nothing of anything",
+      {},
+      { tools: [], prompts: [], skills: [], resources: { resources: [], templates: [] } },
+      true,
+    ],
+    ["lazy, prompts known", {}, { tools: [], prompts: [{ name: "p" }] }, false],
+    ["disabled, listed nothing", { enabled: false }, { tools: [] }, false],
+  ])("%s -> connects only if it must", async (_case, entry, cached, connects) => {
     const { supervisor, edit, asked } = open();
     edit({ a: entry });
-    supervisor.restoreAndConnect(isKnown ? { a: { tools: [{ name: "known" }] } } : {});
+    supervisor.restoreAndConnect(cached ? { a: cached } : {});
     await settle();
     expect(asked()).toEqual(connects ? ["a"] : []);
-    expect(supervisor.get("a").tools).toEqual(isKnown ? [{ name: "known" }] : undefined);
+    expect(supervisor.get("a").tools).toEqual(cached?.tools);
+  });
+
+  test("a server that listed nothing -> ToolSearch waits for it; asked once", async () => {
+    const { supervisor, edit, asked, openingOf } = open();
+    edit({ a: {} });
+    supervisor.restoreAndConnect({ a: { tools: [] } });
+    await settle();
+    expect(supervisor.get("a").learning).toBe(true);
+    openingOf("a").open({ listTools: async () => [] });
+    await settle();
+    await supervisor.reconnectDropped();
+    await settle();
+    expect([supervisor.get("a").learning, asked()]).toEqual([false, ["a"]]);
   });
 
   test("a server named like a member of Object -> its tools are unknown", async () => {
@@ -153,6 +174,43 @@ describe("an edit", () => {
     expect(supervisor.get("a")).toBe(before);
     expect(before.excludes("work")).toBe(true);
     expect(connections.a.closes).toEqual([]);
+  });
+
+  test.each<[string, from: string, to: string, onDemand: boolean, connects: boolean]>([
+    ["lazy to eager", "lazy", "eager", false, true],
+    ["lazy to keep-alive", "lazy", "keep-alive", false, true],
+    ["eager to keep-alive", "eager", "keep-alive", false, true],
+    ["keep-alive to lazy", "keep-alive", "lazy", false, false],
+    ["lazy to eager, in a session that connects on demand", "lazy", "eager", true, false],
+  ])(
+    "of the lifecycle, %s, no connection -> connects if the server is to be up",
+    async (_case, from, to, onDemand, connects) => {
+      const { supervisor, edit, asked, openingOf } = open({ onDemand });
+      edit({ a: { lifecycle: from } });
+      const resources = { resources: [], templates: [] };
+      supervisor.restoreAndConnect({ a: { tools: [{ name: "known" }], resources } });
+      await settle();
+      if (asked().length > 0) {
+        const connection = openingOf("a").open();
+        await settle();
+        connection.end();
+      }
+      const since = asked().length;
+      edit({ a: { lifecycle: to } });
+      await settle();
+      expect(asked().slice(since)).toEqual(connects ? ["a"] : []);
+      expect(supervisor.get("a").phase).toBe(connects ? "connecting" : "idle");
+    },
+  );
+
+  test("of the lifecycle, of a server that has just failed -> tried at once: keep-alive has no timer yet", async () => {
+    const { edit, start, asked, openingOf } = open();
+    await start({ a: {} });
+    openingOf("a").fail(new Error("no"));
+    await settle();
+    edit({ a: { lifecycle: "keep-alive" } });
+    await settle();
+    expect(asked()).toEqual(["a", "a"]);
   });
 
   test("of the command -> another server with the old tools; the old one ends after its calls", async () => {
@@ -348,11 +406,42 @@ describe("reconnect", () => {
     expect(asked().slice(since)).toEqual(["eager"]);
   });
 
+  test("the end of a turn -> servers to which someone has signed in elsewhere, but no lazy one whose tools are known", async () => {
+    const signedIn = new Set<string>();
+    const auth = {
+      of: () => undefined,
+      forTrial: () => undefined,
+      status: () => undefined,
+      hasOther: async (name: string) => signedIn.has(name),
+    };
+    const { supervisor, edit, openingOf, asked } = open({ auth });
+    edit({ eager: { lifecycle: "eager" }, unknown: {}, empty: {}, known: {} });
+    const known = { tools: [{ name: "known" }] };
+    supervisor.restoreAndConnect({ eager: known, empty: { tools: [] }, known });
+    supervisor
+      .get("known")
+      .connect("call")
+      .catch(() => undefined);
+    await settle();
+    const names = ["eager", "unknown", "empty", "known"];
+    for (const name of names) openingOf(name).fail(new ThreadsError("needs_auth", `${name}: sign in.`));
+    await settle();
+    const since = asked().length;
+    await supervisor.reconnectDropped();
+    await settle();
+    expect(asked().slice(since)).toEqual([]);
+    for (const name of names) signedIn.add(name);
+    await supervisor.reconnectDropped();
+    await settle();
+    expect(asked().slice(since)).toEqual(["eager", "unknown", "empty"]);
+  });
+
   test("the end of a turn -> servers that have failed are tried again, but no lazy one whose tools are known", async () => {
     vi.useFakeTimers();
     const { supervisor, edit, openingOf, asked } = open();
     edit({ eager: { lifecycle: "eager" }, unknown: {}, known: {} });
-    supervisor.restoreAndConnect({ eager: { tools: [] }, known: { tools: [] } });
+    const known = { tools: [{ name: "known" }] };
+    supervisor.restoreAndConnect({ eager: known, known });
     supervisor
       .get("known")
       .connect("call")
