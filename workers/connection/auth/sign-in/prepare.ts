@@ -10,9 +10,16 @@ import { isOpenable } from "../../../../src/shared/text/reading.ts";
 import { oneLine } from "../../../../src/shared/text/unprintable.ts";
 import { known } from "../../../shared/json.ts";
 import { settledWithin } from "../../../shared/pace/abort.ts";
+import { type OAuthPlan, scopesOf } from "../../config/entry/oauth-keys.ts";
 import { discover, isSameSite, isVouched, promisesIssuer } from "../discovery/discovery.ts";
+import { isSameIssuer } from "../discovery/metadata.ts";
 import type { GrantContext, PendingAuthorization, Receiver } from "../grants/ask.ts";
-import { type AuthorizationAnswer, beginAuthorization, chooseScope } from "../grants/authorize.ts";
+import {
+  type AuthorizationAnswer,
+  beginAuthorization,
+  chooseScope,
+  grantedScope,
+} from "../grants/authorize.ts";
 import { clientFor, DEVICE_GRANT, usesDocument } from "../grants/client.ts";
 import type { PendingDevice } from "../grants/device.ts";
 import { finishAuthorization } from "../grants/token-requests.ts";
@@ -135,7 +142,28 @@ export const tellSecrets = (
   }
 };
 
-async function renewed({ target, parts, signal }: Preparation): Promise<boolean> {
+/**
+ * Whether the stored sign-in is one that the plan asks for: an edit of the plan counts only for another sign-in. What the
+ * record does not hold is not compared, as Pi's sign-ins do not say which scope was asked for.
+ */
+function fits(
+  { client, requestedScope, resource, issuer, acceptedIssuer }: SignInRecord,
+  plan: OAuthPlan,
+): boolean {
+  if (plan.clientId !== undefined && plan.clientId !== client.id) return false;
+  if (plan.resource !== undefined && resource !== undefined && plan.resource !== resource) return false;
+  const isOtherIssuer = plan.issuer !== undefined && !isSameIssuer(plan.issuer, issuer);
+  if (isOtherIssuer && acceptedIssuer === undefined) return false;
+  if (plan.scope === undefined || requestedScope === undefined) return true;
+  const requested = new Set(scopesOf(requestedScope));
+  return scopesOf(grantedScope(plan.scope) ?? "").every((right) => requested.has(right));
+}
+
+async function renewed(
+  { target, context: { plan }, parts, signal }: Preparation,
+  record: SignInRecord | undefined,
+): Promise<boolean> {
+  if (record && !fits(record, plan)) return false;
   const limit = new AbortController();
   const renewing = target.renew(AbortSignal.any([signal, limit.signal]));
   if (await settledWithin(renewing, parts.limits.renewMs)) return renewing;
@@ -143,11 +171,16 @@ async function renewed({ target, parts, signal }: Preparation): Promise<boolean>
   return false;
 }
 
-async function fromPi({ target, agreed, signal }: Preparation): Promise<Prepared | undefined> {
+async function fromPi({
+  target,
+  agreed,
+  context: { plan },
+  signal,
+}: Preparation): Promise<Prepared | undefined> {
   // Pi's tokens are bound to no key.
   if (agreed.fromPi === false || needsKey(target.plan.dpop, target.challenge)) return undefined;
   const found = await target.store.findInPi();
-  if (found === undefined) return undefined;
+  if (found === undefined || !fits(found, plan)) return undefined;
   if (agreed.fromPi === undefined) {
     const { host } = new URL(found.tokenEndpoint);
     const text = `Pi itself is signed in to ${target.server}, and ${host} renews its tokens. Move that sign-in here? Pi's own MCP client must then sign in again.`;
@@ -241,7 +274,7 @@ export async function prepare(preparation: Preparation): Promise<Prepared> {
   }
   const { record, given } = await target.store.read();
   if (!isStepUp(target)) {
-    if ((record ?? given) !== undefined && (await renewed(preparation))) return { kind: "signed-in" };
+    if ((record ?? given) !== undefined && (await renewed(preparation, record))) return { kind: "signed-in" };
     signal.throwIfAborted();
     const taken = await fromPi(preparation);
     if (taken) return taken;

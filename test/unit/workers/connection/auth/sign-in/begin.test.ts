@@ -55,6 +55,40 @@ describe("the stored sign-in", () => {
     expect([all.server.asked, all.opened]).toEqual([[], []]);
   });
 
+  const FULL: SignInRecord = { ...OLD, requestedScope: "read write", resource: "https://linear.test/mcp" };
+  test.each<[string, "open" | "renewed", Partial<OAuthPlan>, SignInRecord]>([
+    ["another client", "open", { clientId: "mine" }, FULL],
+    ["its client", "renewed", { clientId: "old-client" }, FULL],
+    ["a scope more", "open", { scope: "write admin" }, FULL],
+    ["a scope less", "renewed", { scope: "write" }, FULL],
+    [
+      "its scopes in another order, and one that is too long",
+      "renewed",
+      { scope: `write read ${"a".repeat(3_000)}` },
+      FULL,
+    ],
+    ["another resource", "open", { resource: "https://linear.test" }, FULL],
+    ["no resource", "open", { resource: false }, FULL],
+    ["its resource", "renewed", { resource: "https://linear.test/mcp" }, FULL],
+    ["another issuer", "open", { issuer: "https://other.test" }, FULL],
+    ["its issuer, with a slash", "renewed", { issuer: "https://as.test/" }, FULL],
+    [
+      "another issuer than the one that the user accepted",
+      "renewed",
+      { issuer: "https://other.test" },
+      { ...FULL, acceptedIssuer: "https://as.test" },
+    ],
+    ["all that it does not hold", "renewed", { scope: "admin", resource: "https://a.test" }, OLD],
+  ])("the plan wants %s -> %s", async (_what, step, plan, record) => {
+    const all = await world();
+    let renewals = 0;
+    const renew = async () => ++renewals > 0;
+    expect(await all.signIns.begin(all.target("linear", { record, renew, plan }), {})).toMatchObject({
+      step,
+    });
+    expect(renewals).toBe(step === "open" ? 0 : 1);
+  });
+
   test("nothing is stored -> nothing is renewed", async () => {
     const all = await world();
     let renewals = 0;
@@ -150,6 +184,13 @@ describe("Pi's own sign-in", () => {
       expect(target.store.pi).toEqual(OLD);
     },
   );
+
+  test("the plan wants another client -> the browser opens, and nothing is asked about it", async () => {
+    const all = await world();
+    const target = all.target("linear", { pi: OLD, plan: { clientId: "mine" } });
+    expect(await all.signIns.begin(target, {})).toMatchObject({ step: "open" });
+    expect(target.store.pi).toEqual(OLD);
+  });
 
   test("no -> the browser opens, and Pi keeps its own", async () => {
     const all = await world();
