@@ -1,7 +1,8 @@
 /**
  * The calls of agents that are open: each goes on in the worker while its client answers questions, of the server or of the
- * user's rules, in between. The worker names no call with a question, so it goes to the oldest open call of that server whose
- * client can show it. A cancelled call gets none, and what it was given goes on to the next one. Must not: know the protocol.
+ * user's rules, in between. A question about a call goes to the client of that call alone. A question of a server names no call,
+ * so it goes to the oldest open call of that server whose client can show it. A cancelled call gets none, and what it was given
+ * goes on to the next one. Must not: know the protocol.
  */
 import { randomUUID } from "node:crypto";
 import type { CallProgress } from "../../shared/protocol/calls.ts";
@@ -163,14 +164,15 @@ export class OpenCalls<Result> {
     // of the person: after a few of those the server's questions are not shown either.
     if (question.about === "prompt") return { action: "failed" };
     const elicitation = elicitationOf(question);
-    const { server: name } = question.about === "call" ? question.call : question;
-    const calls = [...this.#open.values()].filter((call) => call.server === name && !call.isCancelled);
+    const isWaiting = ({ id, server }: OpenCall<Result>): boolean =>
+      question.about === "server" ? server === question.server : id === question.callId;
+    const calls = [...this.#open.values()].filter((call) => isWaiting(call) && !call.isCancelled);
     const all = calls.filter(({ shows }) => shows[needs(elicitation)]);
     const able = all.find(({ isAsked }) => !isAsked) ?? all[0];
     if (able) {
       const answer = await able.ask(elicitation, signal);
       if (answer !== undefined || signal.aborted) return answer;
-      // The question of a server may be another call's; any other one is about the call that has been cancelled.
+      // The question of a server may be another call's.
       return question.about === "server" ? this.ask(question, signal) : elicitation.read(undefined);
     }
     for (const call of calls) call.wasUnasked = true;

@@ -310,13 +310,14 @@ export type WorkerEvent =
 
 /**
  * `server`: a server asks something (MCP: elicitation), one question at a time. `prompt`: a server asks Pi's model (MCP:
- * sampling), in the same queue. `call`: a call needs the person's yes. `skill`: the model wants to load a skill.
+ * sampling), in the same queue. `call`: a call needs the person's yes. `skill`: the model wants to load a skill. `callId`: of the
+ * call that waits for the yes.
  */
 export type PersonsQuestion =
   | { about: "server"; server: string; ask: Ask }
   | { about: "prompt"; server: string; prompt: ServerPrompt }
-  | ({ about: "call" } & ApprovalQuestion)
-  | ({ about: "skill" } & SkillQuestion);
+  | ({ about: "call"; callId: string } & ApprovalQuestion)
+  | ({ about: "skill"; callId: string } & SkillQuestion);
 
 /** `provider`: a request needs the token of a provider of Pi, which Pi gives without the person. */
 export type Question = PersonsQuestion | { about: "provider"; provider: string };

@@ -8,6 +8,7 @@ const ask = (at: Opened, signal = new AbortController().signal): Promise<unknown
   at.runtimes[0]?.options.onQuestion?.(
     {
       about: "call",
+      callId: "1",
       server: "s",
       tool: "t",
       args: "",

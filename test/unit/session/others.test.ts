@@ -20,6 +20,7 @@ function ask(extensions: ((request: Request) => void)[], { onceOnly = false, abo
   };
   const question = {
     about: "call" as const,
+    callId: "1",
     server: "s",
     tool: "t",
     args: "",

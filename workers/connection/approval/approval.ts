@@ -35,6 +35,7 @@ interface SkillOfServer extends ToolOfServer {
 
 /** A call before it is sent. */
 export interface AskedCall extends ToolOfServer {
+  callId: string;
   args: Record<string, unknown>;
   signal: AbortSignal;
   /** The call loads a skill. `byPerson`: a person has asked for it, whose word is the yes. */
@@ -153,7 +154,7 @@ export class Approvals {
   }
 
   async #decideSkill(
-    { definition, tool, signal }: AskedCall,
+    { callId, definition, tool, signal }: AskedCall,
     skill: CachedSkill,
     { loaded, grant }: { loaded: LoadedSkill; grant: () => Yes },
   ): Promise<Yes> {
@@ -161,7 +162,7 @@ export class Approvals {
     if (signal.aborted) throw cancelled({ definition, tool });
     if (this.#isGrantedSkill(definition, skill)) return grant();
     const canAlways = loaded.content !== "";
-    const question = { about: "skill", ...loaded, ...shownSkill(skill), canAlways } as const;
+    const question = { about: "skill", callId, ...loaded, ...shownSkill(skill), canAlways } as const;
     const answer = (await askUser(question, signal)) ?? "no";
     if (signal.aborted) throw cancelled({ definition, tool });
     log.info(`the user's answer to the skill ${definition.name}/${tool.name}: ${answer}`);
@@ -234,7 +235,7 @@ export class Approvals {
   /** `onceOnly`: no answer may last. */
   async #decide(call: AskedCall, onceOnly: boolean): Promise<Yes> {
     const { askUser, allowAlways, canAsk, settings, log } = this.#options;
-    const { definition, tool, args, signal } = call;
+    const { callId, definition, tool, args, signal } = call;
     const subject: ToolOfServer = { definition, tool };
     const yes: Yes = { check: (now) => this.#check(subject, { ...now, args }) };
     if (signal.aborted) throw cancelled(call);
@@ -244,6 +245,7 @@ export class Approvals {
     const [server, name] = [shownName(definition.name), shownName(tool.name)];
     const about = {
       about: "call",
+      callId,
       server,
       tool: name,
       args: shownArguments(args),

@@ -16,8 +16,8 @@ import { prepareSkill, type SkillCall } from "../skills/load.ts";
 import type { Server, ServerTimings } from "./server.ts";
 import { appOnlyTool, excludedTool, pageOfApp, unknownTool } from "./status.ts";
 
-/** `byPerson`: a person has asked for this skill, who needs no question. */
-export type Asked = Omit<CallRequest, "timeoutMs"> & { byPerson?: boolean };
+/** `callId`: what a question about the call names. `byPerson`: a person has asked for this skill, who needs no question. */
+export type Asked = Omit<CallRequest, "timeoutMs"> & { callId: string; byPerson?: boolean };
 
 /** A call that can be sent. */
 interface Ready {
@@ -41,10 +41,10 @@ export interface Called {
  */
 export function callTool(server: Server, asked: Asked, onYes?: () => void): Promise<Called> {
   return server.during(async () => {
-    const { args, signal, byPerson } = asked;
+    const { callId, args, signal, byPerson } = asked;
     const judged = ({ tool, skill }: Ready) => {
       const loads = skill && { of: skill.skill, byPerson: byPerson === true };
-      return server.approvals.of({ definition: server.definition, tool, args, signal, loads });
+      return server.approvals.of({ callId, definition: server.definition, tool, args, signal, loads });
     };
     let ready = await prepare(server, asked);
     const yes = await judged(ready);

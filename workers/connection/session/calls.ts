@@ -73,7 +73,7 @@ export async function runCall(
   try {
     const onProgress = progress.push;
     const { byPerson } = params;
-    const asked = { tool, args: params.args, signal, onProgress, ...(byPerson ? { byPerson } : {}) };
+    const asked = { callId, tool, args: params.args, signal, onProgress, ...(byPerson ? { byPerson } : {}) };
     const { result, file } = await callTool(called, asked, onYes);
     const durationMs = performance.now() - startedAt;
     const wantsStructured = params.wantsStructured === true;

@@ -1,5 +1,5 @@
-/** Owns: to which open call of `serve` a question goes while calls are cancelled. */
-import { expect, test } from "vitest";
+/** Owns: to which open call of `serve` a question goes, also while calls are cancelled. */
+import { describe, expect, test } from "vitest";
 import { OpenCalls } from "../../../../src/cli/serve/calls.ts";
 import type { PersonsQuestion } from "../../../../src/shared/protocol/contract.ts";
 
@@ -14,8 +14,8 @@ const shows = { form: true, url: true };
 /** Calls that never end by themselves, as those of a server that ignores a cancel. */
 function opened() {
   const calls = new OpenCalls<string>();
-  const begin = () => {
-    const call = calls.begin({ server: "s", shows }, () => new Promise<string>(() => undefined));
+  const begin = (able = shows) => {
+    const call = calls.begin({ server: "s", shows: able }, () => new Promise<string>(() => undefined));
     if (!call) throw new Error("too many");
     return call;
   };
@@ -25,6 +25,29 @@ function opened() {
   };
   return { calls, begin, asked };
 }
+const KINDS = ["call", "skill"] as const;
+const about = (kind: (typeof KINDS)[number], callId: string): PersonsQuestion =>
+  kind === "call"
+    ? {
+        about: kind,
+        callId,
+        server: "s",
+        tool: "t",
+        args: "",
+        canAlways: false,
+        call: { server: "s", tool: "t", args: {} },
+      }
+    : {
+        about: kind,
+        callId,
+        server: "s",
+        uri: "skill://x/SKILL.md",
+        name: "x",
+        content: "",
+        description: "",
+        files: "",
+        canAlways: false,
+      };
 const waits = () => new AbortController().signal;
 
 test("the older call has been cancelled -> the newer one is asked", async () => {
@@ -55,15 +78,36 @@ test("only cancelled calls are open -> declined", async () => {
   expect(await calls.ask(QUESTION, waits())).toEqual({ action: "decline" });
 });
 
-test("a question about a call that is cancelled -> no, and no other call is asked", async () => {
-  const { calls, begin, asked } = opened();
-  const [older, newer] = [begin(), begin()];
-  const call = { server: "s", tool: "t" };
-  const answer = calls.ask({ about: "call", ...call, args: "", call } as never, waits());
-  await asked(older);
-  older.cancel();
-  expect(await answer).toBe("no");
-  expect(newer.isAsked).toBe(false);
+describe.each(KINDS)("a question about a %s", (kind) => {
+  test("its call is cancelled -> no, and no other call is asked", async () => {
+    const { calls, begin, asked } = opened();
+    const [older, newer] = [begin(), begin()];
+    const answer = calls.ask(about(kind, older.id), waits());
+    await asked(older);
+    older.cancel();
+    expect(await answer).toBe("no");
+    expect(newer.isAsked).toBe(false);
+  });
+
+  test("an older call could show it -> the client of its own call is asked", async () => {
+    const { calls, begin, asked } = opened();
+    const [older, newer] = [begin(), begin()];
+    const answer = calls.ask(about(kind, newer.id), waits());
+    expect(older.isAsked).toBe(false);
+    newer.answer(await asked(newer), YES);
+    expect(await answer).toBe(kind === "call" ? "once" : "session");
+  });
+
+  test.each([
+    ["its client shows no questions", true],
+    ["its call is over", false],
+  ])("%s -> no, and no other call is asked", async (_what, isOpen) => {
+    const { calls, begin } = opened();
+    const able = begin();
+    const unable = begin({ form: false, url: false });
+    expect(await calls.ask(about(kind, isOpen ? unable.id : "over"), waits())).toBe("no");
+    expect([able.isAsked, able.wasUnasked, unable.wasUnasked]).toEqual([false, false, isOpen]);
+  });
 });
 
 test("nobody waits for the answer any more -> nobody else is asked", async () => {

@@ -52,7 +52,7 @@ function setup(
     if (!asked) return;
     const controller = new AbortController();
     shown.set(id, controller);
-    void asking.ask({ about: "call", ...asked }, controller.signal).then((answer) => {
+    void asking.ask({ about: "call", callId: "1", ...asked }, controller.signal).then((answer) => {
       if (answer !== undefined) answered.push([id, answer]);
     });
   };

@@ -52,6 +52,7 @@ function setup(settings: Partial<Settings> = {}, canAsk = true) {
 }
 
 const call = (entry: object, over: Partial<AskedCall> = {}): AskedCall => ({
+  callId: "1",
   definition: definitionOf("s", entry),
   tool: { name: "t" },
   args: { a: 1 },
@@ -77,6 +78,7 @@ test("a question -> server, tool and arguments, and whether a rule can be writte
   expect(asked()).toEqual([
     {
       about: "call",
+      callId: "1",
       server: "s",
       tool: "t",
       args: "a: 1",
@@ -407,6 +409,7 @@ describe("a server that wants a yes for each call", () => {
         const waiting = at.approvals.of(call(entry, { tool: reads }));
         expect(at.asked()[index]).toEqual({
           about: "call",
+          callId: "1",
           server: "s",
           tool: "t",
           args: "a: 1",

@@ -79,6 +79,7 @@ const load = (
   of: CachedSkill,
   { entry, byPerson = false, signal, definition }: LoadOptions = {},
 ): AskedCall => ({
+  callId: "1",
   definition: definition ?? definitionOf("s", entry),
   tool: { name: "skill_pdf", annotations: { readOnlyHint: true } },
   args: {},
@@ -102,6 +103,7 @@ test("a question -> who, what, how much, and that it can be kept", async () => {
   expect(at.asked()).toEqual([
     {
       about: "skill",
+      callId: "1",
       server: "s",
       uri: "skill://pdf/SKILL.md",
       name: "pdf",

@@ -581,6 +581,7 @@ describe("a call", () => {
     await connected({ listResources, readResource });
     const read = (uri: string) =>
       callOf(server, {
+        callId: "1",
         tool: "get_any",
         args: { uri },
         signal: new AbortController().signal,

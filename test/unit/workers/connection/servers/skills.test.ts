@@ -93,6 +93,7 @@ describe("what is held of a skill", () => {
 
 describe("a call", () => {
   const asked = (tool = "skill_pdf", args: Record<string, unknown> = {}) => ({
+    callId: "1",
     tool,
     args,
     signal: new AbortController().signal,

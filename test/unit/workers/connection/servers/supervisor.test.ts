@@ -70,7 +70,13 @@ function open(options: Partial<SupervisorContext> = {}) {
 }
 
 const call = (supervisor: ReturnType<typeof open>["supervisor"], name: string) =>
-  callTool(supervisor.get(name), { tool: "work", args: {}, signal: never(), onProgress: () => undefined });
+  callTool(supervisor.get(name), {
+    callId: "1",
+    tool: "work",
+    args: {},
+    signal: never(),
+    onProgress: () => undefined,
+  });
 
 describe("the first plan", () => {
   test("nothing connects before the cache was asked", async () => {

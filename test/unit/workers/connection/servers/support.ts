@@ -167,7 +167,9 @@ export function setup(entry: object = {}, { settings = {}, context = {} }: Setup
   };
   const server = new Server(definitionOf("s", entry), shared);
   const call: ServerSetup["call"] = (tool = "work", signal = new AbortController().signal) =>
-    callTool(server, { tool, args: {}, signal, onProgress: () => undefined }).then(({ result }) => result);
+    callTool(server, { callId: "1", tool, args: {}, signal, onProgress: () => undefined }).then(
+      ({ result }) => result,
+    );
   return {
     server,
     shared,

@@ -50,7 +50,9 @@ test("a tool that reads runs; one that may write waits, and runs once with a yes
   const at = await opened(ASKS);
   await at.call("read");
   const call = at.call("write");
-  expect(await at.question()).toMatchObject({ question: { server: "s", tool: "write", args: "a: 1" } });
+  expect(await at.question()).toMatchObject({
+    question: { callId: "write", server: "s", tool: "write", args: "a: 1" },
+  });
   expect(at.sent).toEqual(["read"]);
   await at.answer("once");
   await call;
