@@ -71,6 +71,8 @@ export class Console {
   readonly #options: ConsoleOptions;
   readonly #hasColours: boolean;
   #hasProgress = false;
+  /** The question that waits for its line. */
+  #question: string | undefined;
   /** One JSON document is wanted on stdout, and nothing else. */
   readonly json: boolean;
   /** stdout is a terminal: lists are laid out for a person. */
@@ -130,13 +132,14 @@ export class Console {
     const lines = printable(text).split("\n");
     // A terminal would break a line within a word.
     const short = stderr.isTTY ? lines.flatMap((line) => wrapWords(line, columnsOf(stderr) - 2)) : lines;
-    // A server may have written a part of it: no line of that passes for another line.
-    stderr.write(`${short.join("\n  ")}\n`);
+    const [before, after] = this.#question === undefined ? ["", ""] : ["\n", this.#question];
+    // A server may have written a part of it: no line of that passes for another line, or takes the place of a question.
+    stderr.write(`${before}${short.join("\n  ")}\n${after}`);
   }
 
-  /** Shows a passing state in the last line of stderr; an empty text removes it. */
+  /** Shows a passing state in the last line of stderr; an empty text removes it. While a question is open, that has the line. */
   progress(text: string): void {
-    if (!this.showsProgress) return;
+    if (!this.showsProgress || this.#question !== undefined) return;
     this.#clearProgress();
     if (text === "") return;
     const { stderr } = this.#options;
@@ -149,7 +152,12 @@ export class Console {
   async ask(question: string, signal?: AbortSignal): Promise<string | undefined> {
     this.#clearProgress();
     const { stdin, stderr } = this.#options;
-    return askLine({ input: stdin, output: stderr }, printable(question), signal);
+    this.#question = printable(question);
+    try {
+      return await askLine({ input: stdin, output: stderr }, this.#question, signal);
+    } finally {
+      this.#question = undefined;
+    }
   }
 
   #out(text: string): void {

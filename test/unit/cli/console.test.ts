@@ -36,6 +36,23 @@ test("a text with a newline on stderr -> its further lines are indented, so that
   );
 });
 
+test("a question is open -> progress leaves it where it is, and a line of stderr is followed by it again", async () => {
+  const stdin = new PassThrough();
+  const { console, stderr } = captureConsole({ isTTY: true, stdin });
+  console.progress("docs: 1 %");
+  const answer = console.ask("Allow it? [y/N] ");
+  console.progress("docs: 2 %");
+  console.progress("Allow all? [y/N] ");
+  console.progress("");
+  console.warn("docs: half\nAllow all? [y/N] ");
+  stdin.write("y\n");
+  expect(await answer).toBe("y");
+  console.progress("docs: 3 %");
+  expect(stderr()).toBe(
+    "docs: 1 %\r\u001b[KAllow it? [y/N] \ndocs: half\n  Allow all? [y/N] \nAllow it? [y/N] docs: 3 %",
+  );
+});
+
 const FOREIGN = "one\u001b]0;forged title\u0007 \u009b31mtwo\u202e";
 
 test("a result on a terminal -> no character can act on it; JSON shows such characters by their codes", () => {
