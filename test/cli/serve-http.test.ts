@@ -287,6 +287,86 @@ describe("clients up to 2025-11-25", () => {
   });
 });
 
+/** Plain requests, as of an agent that opens and leaves streams as it likes. */
+describe("a session of plain requests", () => {
+  const send = (method: string, body?: object, session?: string, signal?: AbortSignal): Promise<Response> =>
+    fetch(endpoint.url, {
+      method,
+      headers: {
+        authorization: `Bearer ${TOKEN}`,
+        "content-type": "application/json",
+        accept: method === "GET" ? "text/event-stream" : "application/json, text/event-stream",
+        ...(session === undefined ? {} : { "mcp-session-id": session }),
+      },
+      ...(body ? { body: JSON.stringify({ jsonrpc: "2.0", ...body }) } : {}),
+      ...(signal ? { signal } : {}),
+    });
+  const begin = async (capabilities: object = {}): Promise<string> => {
+    const greeted = await send("POST", { ...INITIALIZE, params: { ...INITIALIZE.params, capabilities } });
+    await greeted.text();
+    const session = greeted.headers.get("mcp-session-id") ?? "";
+    await send("POST", { method: "notifications/initialized" }, session);
+    return session;
+  };
+  const call = (name: string, args: object) => ({
+    id: 2,
+    method: "tools/call",
+    params: { name, arguments: args },
+  });
+  const isOnItsWay = (file: string) => expect.poll(() => stat(file).catch(() => undefined)).toBeDefined();
+
+  test("it waits for a tool -> it is no idle one that new sessions end, until the call is over or the client has gone", async () => {
+    const [busy, gone] = [await begin(), await begin()];
+    const [file, arrived, arrivedToo] = ["over", "busy-arrived", "gone-arrived"].map((name) =>
+      join(home.dir, name),
+    ) as [string, string, string];
+    const answered = await send("POST", call("waits__work", { file, arrived }), busy);
+    const left = new AbortController();
+    await send("POST", call("waits__work", { file, arrived: arrivedToo }), gone, left.signal);
+    await Promise.all([isOnItsWay(arrived), isOnItsWay(arrivedToo)]);
+    left.abort();
+    for (let at = 0; at < 32; at++) await begin();
+    const status = async (session: string) => (await send("POST", { id: 3, method: "ping" }, session)).status;
+    expect([await status(busy), await status(gone)]).toEqual([200, 404]);
+    await writeFile(file, "yes");
+    expect(await answered.text()).toContain("busy-arrived");
+    for (let at = 0; at < 32; at++) await begin();
+    expect(await status(busy)).toBe(404);
+  });
+
+  test("its stream of events ends -> it can open another one", async () => {
+    const session = await begin();
+    for (let at = 0; at < 3; at++) {
+      const left = new AbortController();
+      const open = async () => (await send("GET", undefined, session, left.signal)).status;
+      await expect.poll(open).toBe(200);
+      expect((await send("GET", undefined, session)).status).toBe(409);
+      left.abort();
+    }
+  });
+
+  test("a question about its call, while an older call of another client is open -> it is asked, and nobody else", async () => {
+    const file = join(home.dir, "count-is-over");
+    const one = await sdkClient(endpoint.url, () => ({ action: "accept", content: {} }));
+    let progress = 0;
+    const older = one.client.callTool({ name: "gated__count", arguments: { file } }, undefined, {
+      onprogress: () => void progress++,
+    });
+    await expect.poll(() => progress).toBeGreaterThan(0);
+    const two = await sdkClient(endpoint.url);
+    const unable = await two.client.callTool({ name: "gated__show", arguments: { text: "done" } });
+    expect(unable).toMatchObject({ isError: true });
+    expect(JSON.stringify(unable)).toContain("shows no questions");
+    const session = await begin({ elicitation: {} });
+    const { body } = await send("POST", call("gated__show", { text: "done" }), session);
+    const reader = (body as ReadableStream<Uint8Array>).getReader();
+    expect(new TextDecoder().decode((await reader.read()).value)).toContain("elicitation/create");
+    await reader.cancel();
+    await writeFile(file, "yes");
+    expect(await older).toMatchObject({ content: [{ text: "count is over" }] });
+  });
+});
+
 describe("clients of 2026-07-28", () => {
   const call = async (name: string, args: object, more: object = {}, capabilities: object = {}) => {
     const params = modern({ name, arguments: args, ...more }, capabilities);

@@ -8,7 +8,7 @@
 import { createHash, randomUUID, timingSafeEqual } from "node:crypto";
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { Readable } from "node:stream";
+import { pipeline, Readable } from "node:stream";
 import {
   createMcpHandler,
   isInitializeRequest,
@@ -70,7 +70,7 @@ interface Session {
   transport: WebStandardStreamableHTTPServerTransport;
   listing: Listing;
   usedAt: number;
-  /** Requests that are being answered. */
+  /** POSTs that are being answered. */
   open: number;
 }
 
@@ -87,7 +87,8 @@ class Sessions {
     this.#tools = tools;
   }
 
-  async answer(request: Request): Promise<Response> {
+  /** `closed`: aborts with the end of the response. */
+  async answer(request: Request, closed: AbortSignal): Promise<Response> {
     const id = request.headers.get("mcp-session-id");
     const known = id === null ? undefined : this.#sessions.get(id);
     // The client then begins a new one (MCP 2025-11-25, basic/transports, session management).
@@ -95,12 +96,12 @@ class Sessions {
     const session = known ?? (await this.#begin(request));
     if (session instanceof Response) return session;
     session.usedAt = performance.now();
-    session.open++;
-    try {
-      return await session.transport.handleRequest(request);
-    } finally {
-      session.open--;
+    // A GET stays open without being busy. What the transport answers to a call is a stream: the call has only begun then.
+    if (request.method === "POST" && !closed.aborted) {
+      session.open++;
+      closed.addEventListener("abort", () => session.open--, { once: true });
     }
+    return session.transport.handleRequest(request);
   }
 
   async #begin(request: Request): Promise<Session | Response> {
@@ -179,15 +180,16 @@ function refused({ headers, method = "", url = "" }: IncomingMessage, token: Buf
     : refusal(405, "Method not allowed", { Allow: METHODS.join(", ") });
 }
 
-async function send(answer: Response, response: ServerResponse): Promise<void> {
+function send(answer: Response, response: ServerResponse): void {
   response.writeHead(answer.status, Object.fromEntries(answer.headers));
   if (!answer.body) {
     response.end();
     return;
   }
-  Readable.fromWeb(answer.body as never)
-    .on("error", () => response.destroy())
-    .pipe(response);
+  // A stream without a message yet would keep the client waiting for its status.
+  response.flushHeaders();
+  // Each ends with the other: a session has one stream at a time, and a client that has gone may open another one.
+  pipeline(Readable.fromWeb(answer.body as never), response, () => undefined);
 }
 
 export interface HttpEndpoint {
@@ -212,6 +214,8 @@ export async function overHttp(
   listing.onChange = () => modern.notify.toolsChanged();
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const closed = new AbortController();
+    response.once("close", () => closed.abort());
     const no = refused(request, wanted);
     const body = no ? undefined : await bodyOf(request);
     if (no || !body) {
@@ -219,8 +223,6 @@ export async function overHttp(
       response.setHeader("Connection", "close");
       return send(no ?? refusal(413, "The body is too long"), response);
     }
-    const closed = new AbortController();
-    response.once("close", () => closed.abort());
     const { method = "GET", headers, url } = request;
     const init = {
       method,
@@ -231,10 +233,8 @@ export async function overHttp(
       ...(method === "POST" ? { body } : {}),
     };
     const asked = new Request(new URL(url ?? PATH, "http://127.0.0.1"), init);
-    await send(
-      (await isLegacyRequest(asked)) ? await sessions.answer(asked) : await modern.fetch(asked),
-      response,
-    );
+    const isLegacy = await isLegacyRequest(asked);
+    send(isLegacy ? await sessions.answer(asked, closed.signal) : await modern.fetch(asked), response);
   };
 
   const server = createHttpServer((request, response) => {
