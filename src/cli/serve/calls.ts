@@ -5,7 +5,7 @@
  * goes on to the next one. Must not: know the protocol.
  */
 import { randomUUID } from "node:crypto";
-import type { CallProgress } from "../../shared/protocol/calls.ts";
+import type { AskAnswer, CallProgress } from "../../shared/protocol/calls.ts";
 import type { Question } from "../../shared/protocol/contract.ts";
 import { type Elicitation, elicitationOf } from "./questions.ts";
 
@@ -176,6 +176,7 @@ export class OpenCalls<Result> {
       return question.about === "server" ? this.ask(question, signal) : elicitation.read(undefined);
     }
     for (const call of calls) call.wasUnasked = true;
+    if (question.about === "server") return { action: "decline", unseen: true } satisfies AskAnswer;
     return elicitation.read({ action: "decline" });
   }
 }

@@ -262,7 +262,7 @@ export class ServedTools {
       }
     });
     if (!call) return { result: failed("Too many calls are open. Call it again when one has ended.") };
-    // What a turn of the model is in Pi: a server that was declined may ask again.
+    // What a turn of the model is in Pi: a server that was declined may ask again, and one that was dropped connects.
     void call.ended.then(() => this.calls.isIdle && session.runtime.post("turnEnded", {}));
     return this.goOn(call, { signal, onProgress });
   }

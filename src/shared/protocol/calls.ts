@@ -236,8 +236,9 @@ export type AskUrl = {
 export type Ask = AskForm | AskUrl;
 
 /** The user's answer. `values`: by the position of the fields. `open`: a browser is to open the address. */
+/** `unseen`: nobody could be shown the question, so that it is no no of a person. */
 export type AskAnswer =
-  | { action: "decline" | "cancel" }
+  | { action: "decline" | "cancel"; unseen?: true }
   | { action: "accept"; values: FieldValue[] }
   | { action: "accept"; open: boolean };
 

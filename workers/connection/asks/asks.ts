@@ -83,7 +83,10 @@ export async function answerOf(
 
 interface AsksContext {
   askUser: AskUser;
-  /** Several clients answer: as many questions of a server are open as would wait otherwise. Absent: one. */
+  /**
+   * Several clients answer: as many questions of a server are open as would wait otherwise, and declines count until no call
+   * of the server is open, since there is no turn of a model. Absent: one is open.
+   */
   sideBySide?: boolean;
   emit: (event: WorkerEvent) => void;
   /** Opens an address in the user's browser. Does not reject. */
@@ -175,6 +178,7 @@ class QuestionsOfServer {
         if (how === "given-up") question.wasGivenUp = true;
         if (question.wasGivenUp && question.calls.size === 0) question.settle(CANCEL);
       }
+      if (this.#context.sideBySide && this.#calls.size === 0) this.turnEnded();
     };
   }
 
@@ -262,7 +266,8 @@ class QuestionsOfServer {
         timer = setTimeout(() => this.#expire(question), ASK_MS).unref();
         const given = await ask(over.signal);
         if (over.signal.aborted) return;
-        if (given.action === "decline" || given.action === "cancel") this.#declines++;
+        const isNo = given.action === "decline" || given.action === "cancel";
+        if (isNo && !("unseen" in given)) this.#declines++;
         question.settle(answer(given));
       },
       settle: (outcome) => {

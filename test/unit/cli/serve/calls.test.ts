@@ -69,13 +69,13 @@ test("the older call is cancelled while it is asked -> the newer one is asked; w
   expect(await asked(newer)).not.toBe(first);
   older.answer(first, YES);
   newer.cancel();
-  expect(await answer).toEqual({ action: "decline" });
+  expect(await answer).toEqual({ action: "decline", unseen: true });
 });
 
 test("only cancelled calls are open -> declined", async () => {
   const { calls, begin } = opened();
   begin().cancel();
-  expect(await calls.ask(QUESTION, waits())).toEqual({ action: "decline" });
+  expect(await calls.ask(QUESTION, waits())).toEqual({ action: "decline", unseen: true });
 });
 
 describe.each(KINDS)("a question about a %s", (kind) => {

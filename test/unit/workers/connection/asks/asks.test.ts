@@ -25,7 +25,7 @@ const PAGE = { mode: "url", message: "Sign in.", url: "https://example.com/a" };
 const DECLINE: AskAnswer = { action: "decline" };
 const never = new AbortController().signal;
 
-function session(browser: "started" | "none" = "started") {
+function session(browser: "started" | "none" = "started", sideBySide = false) {
   const events: WorkerEvent[] = [];
   const notes: string[] = [];
   const opened: string[] = [];
@@ -33,6 +33,7 @@ function session(browser: "started" | "none" = "started") {
   const isAnswered = new Set<number>();
   const asks = new SessionAsks({
     askUser: user.ask,
+    sideBySide,
     emit: (event) => events.push(event),
     openPage: async (url) => {
       opened.push(url);
@@ -213,6 +214,35 @@ describe("a server that nags", () => {
     expect(at.shown()).toBe(DECLINES);
     expect(at.notes).toEqual(["s asks the user again and again, and is declined unseen until the turn ends"]);
     at.turnEnded();
+    void at.server.create(NAME, never);
+    expect(at.shown()).toBe(DECLINES + 1);
+  });
+
+  test.each([
+    ["several clients -> it may ask again, as in a new turn", true],
+    ["one session of Pi -> declined unseen until the turn ends", false],
+  ])("its last open call ends, %s", async (_what, sideBySide) => {
+    const at = session("started", sideBySide);
+    const [first, second] = [at.server.callBegins(), at.of("s").callBegins()];
+    for (let id = 1; id <= DECLINES; id++) {
+      void at.server.create(NAME, never);
+      await at.answer(id, DECLINE);
+    }
+    first("done");
+    expect(await at.server.create(NAME, never)).toEqual({ action: "decline" });
+    expect(at.shown()).toBe(DECLINES);
+    second("done");
+    void at.server.create(NAME, never);
+    expect(at.shown()).toBe(DECLINES + (sideBySide ? 1 : 0));
+  });
+
+  test("questions that nobody could be shown -> declined, and the next one is asked all the same", async () => {
+    const at = session();
+    for (let id = 1; id <= DECLINES; id++) {
+      const answer = at.server.create(NAME, never);
+      await at.answer(id, { action: "decline", unseen: true });
+      expect(await answer).toEqual({ action: "decline" });
+    }
     void at.server.create(NAME, never);
     expect(at.shown()).toBe(DECLINES + 1);
   });
