@@ -123,6 +123,7 @@ beforeAll(async () => {
       results: fixtureServer("results.mjs"),
       gated: { ...fixtureServer("shows.mjs"), approve: "always" },
       waits: fixtureServer("waits.mjs"),
+      says: { ...fixtureServer("says.mjs"), env: { SAYS: JSON.stringify("Ask for work.") } },
     },
   });
   await runCli(home, ["list"]);
@@ -390,6 +391,16 @@ describe("clients of 2026-07-28", () => {
     const inputResponses = { [key]: { action: "accept", content: {} } };
     const done = await call("gated__show", args, { requestState, inputResponses }, shows);
     expect(done).toMatchObject({ content: [{ text: "done" }] });
+  });
+
+  test("two searches, perhaps of two clients -> both get the instructions of the server that they find", async () => {
+    for (let at = 0; at < 2; at++) {
+      const found = await call("ToolSearch", { query: "select:says__work" });
+      expect(found.content).toEqual([
+        { type: "text", text: expect.any(String) },
+        { type: "text", text: expect.stringContaining("Ask for work.") },
+      ]);
+    }
   });
 
   test("the client closes the exchange -> the call is cancelled at the server", async () => {

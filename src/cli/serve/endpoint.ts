@@ -205,7 +205,7 @@ export async function overHttp(
   const wanted = digest(token);
   const sessions = new Sessions(tools);
   // Nothing tells the requests of one modern client from those of another: all who have the token share a list.
-  const listing = tools.listing();
+  const listing = tools.listing({ isShared: true });
   const modern: McpHttpHandler = createMcpHandler(({ era }) => createServer(tools, listing, { era }), {
     legacy: "reject",
     maxSubscriptions: SESSIONS,

@@ -67,10 +67,15 @@ const failed = (...parts: string[]): ServerResult => ({ ...text(...parts), isErr
 /** The tools that a client has beside ToolSearch and `call`. Those that were found first are left out for new ones. */
 export class Listing {
   readonly found = new Set<string>();
-  /** Servers whose instructions the client has. */
+  /** Servers whose instructions the client has. Empty where several clients share the list: nobody knows which of them has some. */
   readonly told = new Set<string>();
+  readonly isShared: boolean;
   /** Tells the client that its list has changed. */
   onChange: () => void = () => undefined;
+
+  constructor(isShared: boolean) {
+    this.isShared = isShared;
+  }
 
   /** Whether a tool is new. */
   add(tools: readonly CatalogTool[]): boolean {
@@ -104,8 +109,8 @@ export class ServedTools {
     this.#session = session;
   }
 
-  listing(): Listing {
-    const listing = new Listing();
+  listing({ isShared = false } = {}): Listing {
+    const listing = new Listing(isShared);
     this.#listings.add(listing);
     return listing;
   }
@@ -208,7 +213,7 @@ export class ServedTools {
     const loaded = [...new Set(answer.loaded.map(({ server }) => server))];
     const untold = loaded.filter(({ name, instructions }) => instructions && !listing.told.has(name));
     const told = untold.slice(0, LIMITS.instructionsServers).map(({ name, instructions = "" }) => {
-      listing.told.add(name);
+      if (!listing.isShared) listing.told.add(name);
       return markedInstructions(name, instructions);
     });
     return text([answer.text, ...notes].join("\n"), ...told);
