@@ -40,11 +40,12 @@ export function parseOverride(raw: Record<string, unknown>): {
 }
 
 /**
- * The rules of the user's own files for a server; undefined for a server that a project itself defines. What the user
- * installed, the user's files may narrow, and no project's file may lift that.
+ * The rules of the user's own files for a server; undefined for a server that a project itself defines and of which they
+ * say nothing. What they say of any other server, no project's file may lift.
  */
 function ownRules(base: ServerDefinition): OwnRules | undefined {
-  if (base.userRules || (base.project && base.origin !== "package")) return base.userRules;
+  const isTheirs = base.project && base.origin !== "package" && !base.userKeys?.length;
+  if (base.userRules || isTheirs) return base.userRules;
   const { enabled, directTools, exposure, toolExposure, includeTools, excludeTools, skills } = base;
   return { enabled, directTools, exposure, toolExposure, includeTools, excludeTools, skills };
 }
@@ -98,8 +99,8 @@ export function applyOverride(
   const replaced = base.replaced && applyOverride(base.replaced, override, by, idleTimeout);
   const enabledIn = override.enabled === undefined ? base.enabledIn : by.file;
   const overrides = [...base.overrides, by.file];
-  // What a package offers and the user switched off, only the user switches on.
-  const staysOff = base.origin === "package" && userRules?.enabled === false;
+  // What others offer and the user's files leave switched off, only the user switches on.
+  const staysOff = base.project && base.enabledByProject === undefined && userRules?.enabled === false;
   const overridden = {
     ...definition,
     ...(staysOff && { enabled: false }),

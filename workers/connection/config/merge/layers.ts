@@ -214,19 +214,33 @@ interface Where {
   positions: KeyPositions;
 }
 
+/** What the user's own files say of servers that others define, by name, in the order of the files. */
+type Said = Map<string, { override: Override; source: FileConfig["source"] }[]>;
+
 function applyEntry(
   servers: Servers,
   entry: FileEntry,
-  { file, idleTimeout }: { file: FileConfig; idleTimeout: number },
+  { file, idleTimeout, said }: { file: FileConfig; idleTimeout: number; said: Said },
 ): ConfigProblem[] {
   if (entry.kind === "server") {
-    put(servers, entry.definition);
+    const { definition } = entry;
+    const below = servers.get(definition.name);
+    // It would run unasked if it is the server to which the user said yes: his rules for that name go on.
+    const rules = definition.project && below?.project ? (said.get(definition.name) ?? []) : [];
+    put(
+      servers,
+      rules.reduce((server, { override, source }) => applyOverride(server, override, source), definition),
+    );
     return [];
   }
   const base = servers.get(entry.name);
   if (base) {
-    const result = applyOverride(base, entry.override, file.source, idleTimeout);
+    const { override } = entry;
+    const { source } = file;
+    const result = applyOverride(base, override, source, idleTimeout);
     servers.set(entry.name, result);
+    if (base.project && !isProject(source.origin))
+      said.set(entry.name, [...(said.get(entry.name) ?? []), { override, source }]);
     return isProject(file.source.origin)
       ? problemsAt(file, entry, wideningMistakes(entry.override, result))
       : [];
@@ -334,9 +348,10 @@ export function mergeLayers({ registered, packages = [], hosts, files }: Layers)
   for (const definition of mergeHosts(hosts).values()) put(servers, definition);
   const problems = [...lowest.problems];
   let settings = DEFAULT_SETTINGS;
+  const said: Said = new Map();
   for (const file of files) {
     for (const entry of file.entries) {
-      problems.push(...applyEntry(servers, entry, { file, idleTimeout: settings.idleTimeout }));
+      problems.push(...applyEntry(servers, entry, { file, idleTimeout: settings.idleTimeout, said }));
     }
     if (isProject(file.source.origin)) {
       const narrower = narrowSettings(settings, file.settings, {

@@ -413,6 +413,62 @@ describe("a project's override of the user's server", () => {
   });
 });
 
+describe("a project's server that the user's own file changes", () => {
+  const CURSOR = { file: "/work/app/.cursor/mcp.json", origin: "project-file" } as const;
+  const INSTALLED = { file: "/home/me/plugin/mcp.json", origin: "package" } as const;
+  const RUNS = { command: "db", excludeTools: ["theirs"] };
+  const SAID = {
+    ...{ enabled: false, approve: "always", excludeTools: ["drop_*"], skills: false, sandbox: true },
+    ...{ inheritEnv: false, shared: false, lifecycle: "lazy", toolExposure: { secret: "hidden" } },
+  };
+  const WANTED = {
+    ...{ enabled: true, approve: "never", excludeTools: [], skills: "allow", sandbox: false },
+    ...{ inheritEnv: true, shared: true, lifecycle: "keep-alive", toolExposure: { secret: "direct" } },
+  };
+  const from = (source: typeof CURSOR | typeof INSTALLED) => {
+    const theirs = [definition("a", RUNS, source)];
+    return source === CURSOR ? { hosts: [theirs] } : { packages: theirs };
+  };
+
+  describe.each([CURSOR, INSTALLED])("$origin", (source) => {
+    test.each([
+      ["an override", WANTED],
+      ["two overrides", { description: "x", lifecycle: "eager" }],
+      ["a whole entry of the same server", { ...RUNS, ...WANTED }],
+      ["a whole entry of another server", { url: "https://evil.test/mcp", ...WANTED }],
+    ])("%s of .mcp.json lifts nothing of it", (_, entry) => {
+      const files = [
+        file(USER, { a: SAID }),
+        file(PROJECT_FILE, { a: entry }),
+        file(PROJECT_PI, { a: WANTED }),
+      ];
+      const merged = merge(files, from(source));
+      const found = server(merged);
+      const isLocal = found?.target.kind === "stdio";
+      expect(found).toMatchObject({
+        ...{ enabled: false, approve: "always", skillPolicy: { use: false }, shared: false },
+        ...{ sandbox: isLocal ? true : undefined, inheritEnv: isLocal ? false : undefined },
+        ...{ lifecycle: "lazy", excludeTools: ["drop_*"], approveToo: expect.arrayContaining(["never"]) },
+      });
+      expect(exposureOf("secret", found as ServerDefinition)).toBe("hidden");
+      const keys = merged.problems.map(({ key }) => key);
+      expect(keys).toEqual(
+        expect.arrayContaining(["enabled", "approve", "excludeTools"].map((key) => `mcpServers.a.${key}`)),
+      );
+    });
+  });
+
+  test("what the user's file says of his own server is not said of a clone's server of that name", () => {
+    const merged = merge([
+      file({ ...USER, file: "/home/me/.config/mcp/mcp.json" }, { a: RUNS }),
+      file(USER, { a: { approve: "never", enabled: false } }),
+      file(PROJECT_FILE, { a: { command: "other" } }),
+      file(PROJECT_PI, { a: { command: "another" } }),
+    ]);
+    expect(server(merged)).toMatchObject({ enabled: true, approve: undefined, overrides: [] });
+  });
+});
+
 interface Written {
   source: ConfigSource;
   entry?: object;

@@ -12,7 +12,7 @@ import {
   exposureOf,
   verdictOn,
 } from "../../../../../../workers/connection/config/entry/exposure.ts";
-import { entryShape } from "../../../../../../workers/connection/config/entry/server-keys.ts";
+import { entryShape, OVERRIDE_KEYS } from "../../../../../../workers/connection/config/entry/server-keys.ts";
 import {
   DEFAULT_SETTINGS,
   guardFrom,
@@ -26,7 +26,7 @@ import {
 } from "../../../../../../workers/connection/config/entry/skill-policy.ts";
 import { parseConfigText } from "../../../../../../workers/connection/config/files/files.ts";
 import { mergeLayers } from "../../../../../../workers/connection/config/merge/layers.ts";
-import { createRandom, PROJECT_FILE, PROJECT_PI, USER } from "../support.ts";
+import { createRandom, definition, PROJECT_FILE, PROJECT_PI, USER } from "../support.ts";
 
 const TOOLS = ["read", "drop_all", "admin_x"];
 const APPROVALS: Approve[] = ["never", "destructive", "always", { "drop_*": "deny", "*": "allow" }];
@@ -153,6 +153,11 @@ const ENTRY: Record<keyof typeof entryShape, Decision<ServerDefinition>> = {
   },
 };
 
+/** The keys that the user's own file may set over a server of others. */
+const CHANGED_BY_USER = Object.fromEntries(
+  Object.entries(ENTRY).filter(([key]) => (OVERRIDE_KEYS as readonly string[]).includes(key)),
+);
+
 const differs = (own: unknown, result: unknown): boolean => JSON.stringify(own) !== JSON.stringify(result);
 const usersOnly = <K extends keyof Settings>(key: K, ...values: unknown[]): Decision<Settings> => ({
   values,
@@ -254,6 +259,8 @@ describe("a project never widens", () => {
       second: some(ENTRY, 0.3),
       settings: [some(SETTINGS, 0.4), some(SETTINGS, 0.4)],
       source: random() < 0.5 ? PROJECT_FILE : PROJECT_PI,
+      theirs: { command: "theirs", ...some(CHANGED_BY_USER, 0.2) },
+      users: { approve: "destructive", ...some(CHANGED_BY_USER, 0.3) },
     })),
   }));
 
@@ -278,4 +285,31 @@ describe("a project never widens", () => {
       }
     }
   });
+
+  const HOST = { file: "/work/app/.cursor/mcp.json", origin: "project-file" } as const;
+  const INSTALLED = { file: "/home/me/plugin/mcp.json", origin: "package" } as const;
+
+  // What comes from elsewhere, and what the user's own file says of it.
+  test.each(runs)(
+    "thirty random projects, and a server that the user's file only changes, %#",
+    ({ cases }) => {
+      for (const [at, { theirs, users, first, second, settings }] of cases.entries()) {
+        const [from, base] =
+          at % 2 === 0
+            ? [HOST, { hosts: [[definition("a", theirs, HOST)]] }]
+            : [INSTALLED, { hosts: [], packages: [definition("a", theirs, INSTALLED)] }];
+        const { command: _, ...override } = first as Record<string, unknown>;
+        const user = file(USER, users, {});
+        const before = mergeLayers({ registered: [], ...base, files: [user] });
+        const files = [user, file(PROJECT_FILE, override, settings[0] ?? {}), file(PROJECT_PI, second, {})];
+        const after = mergeLayers({ registered: [], ...base, files });
+        const told = JSON.stringify({ from, theirs, users, override, second, settings });
+        const [mine] = before.servers;
+        const [result] = after.servers;
+        if (!mine || !result) throw new Error(`no server: ${told}`);
+        for (const [key, { isWider }] of Object.entries(CHANGED_BY_USER))
+          expect(isWider(mine, result, before.settings), `${key}: ${told}`).toBe(false);
+      }
+    },
+  );
 });
