@@ -14,7 +14,7 @@ import type { Log } from "../../shared/log.ts";
 import { asksEachTime } from "../../shared/signs.ts";
 import { type CachedSkill, contentOf, loadedSkill, pathIn } from "../../shared/skills.ts";
 import type { AskUser } from "../asks/asks.ts";
-import type { ServerDefinition } from "../config/entry/definition.ts";
+import { obeysUsersFile, type ServerDefinition } from "../config/entry/definition.ts";
 import { asksNothing, canBeAllowed, type JudgedTool, verdictOn } from "../config/entry/exposure.ts";
 import type { Settings } from "../config/entry/settings.ts";
 import { escaped, shown } from "../config/entry/shown-text.ts";
@@ -241,7 +241,10 @@ export class Approvals {
     if (signal.aborted) throw cancelled(call);
     // By the answer to a question before this one.
     if (!onceOnly && this.#isGranted(call)) return yes;
-    const canAlways = !onceOnly && canBeAllowed(this.#judged(call), definition, settings().approve);
+    const canAlways =
+      !onceOnly &&
+      obeysUsersFile(definition) &&
+      canBeAllowed(this.#judged(call), definition, settings().approve);
     const [server, name] = [shownName(definition.name), shownName(tool.name)];
     const about = {
       about: "call",

@@ -21,7 +21,7 @@ import {
   writeEnabled,
 } from "../config/edit/edit.ts";
 import { editSetting } from "../config/edit/entries.ts";
-import { isProject, type ServerDefinition } from "../config/entry/definition.ts";
+import { isProject, obeysUsersFile, type ServerDefinition } from "../config/entry/definition.ts";
 import { asRules } from "../config/entry/exposure.ts";
 import { fileLimits, parseConfigText } from "../config/files/files.ts";
 import { type ConfigFacts, configSources } from "../config/files/sources.ts";
@@ -128,7 +128,10 @@ export function createUserEdits(running: RunningConfiguration, supervisor: Super
     },
     /** Lets calls of the tool run unasked, by a rule in the user's own file. `tool`: the server's name of it. */
     allowTool: async (server: string, tool: string): Promise<void> => {
-      const allowed = { server, tool, rules: asRules(supervisor.get(server).definition.approve) };
+      const { definition } = supervisor.get(server);
+      // Another server has taken the name since the question: the call is refused for that.
+      if (!obeysUsersFile(definition)) return;
+      const allowed = { server, tool, rules: asRules(definition.approve) };
       const file = editableFile(running.facts, false);
       await writeAllowed(file, allowed);
       const edit = (text: string | undefined) => editAllowed(text, allowed, file);

@@ -156,6 +156,13 @@ export interface DefinitionSource {
 export const isProject = (origin: Origin): boolean =>
   origin === "project-file" || origin === "project-pi" || origin === "package";
 
+/**
+ * Whether what the user's own file says of that name decides about this server. A project's file comes after it, and the policy
+ * of the machine beats it: a rule there would be about another server of the name, or about none.
+ */
+export const obeysUsersFile = ({ definedByProject, isRequired }: ServerDefinition): boolean =>
+  !definedByProject && !isRequired;
+
 export const transportOf = ({ target }: ServerDefinition): TransportKind =>
   target.kind === "http" ? target.type : target.kind;
 

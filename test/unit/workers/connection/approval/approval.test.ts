@@ -10,7 +10,11 @@ import {
   shownArguments,
   shownName,
 } from "../../../../../workers/connection/approval/approval.ts";
-import type { ServerDefinition } from "../../../../../workers/connection/config/entry/definition.ts";
+import {
+  type Origin,
+  parseEntry,
+  type ServerDefinition,
+} from "../../../../../workers/connection/config/entry/definition.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../../../../../workers/connection/config/entry/settings.ts";
 import { recordingUser } from "../../../../support/recording-user.ts";
 import { recordingLog } from "../../recording-log.ts";
@@ -344,6 +348,23 @@ test("a tool whose name is a pattern, or that a file of the project holds back -
   await at.answer(0, "once");
   at.approvals.of(call(ASKS, { definition: { ...definitionOf("s"), approveToo: ["always"] } }));
   expect(at.asked().map(({ canAlways }) => canAlways)).toEqual([false, false]);
+});
+
+test.each<[string, boolean, Origin, Partial<ServerDefinition>?]>([
+  ["the user's file", true, "user"],
+  ["another extension", true, "extension"],
+  ["a package", true, "package"],
+  [".mcp.json", false, "project-file"],
+  [".pi/mcp.json", false, "project-pi"],
+  ["the policy of this machine", false, "user", { isRequired: true }],
+])("%s defines the server -> a rule for always: %s", async (_, can, origin, over = {}) => {
+  const at = setup();
+  const { definition } = parseEntry("s", { command: "x", ...ASKS }, { file: "/f", origin });
+  if (!definition) throw new Error("no definition");
+  at.approvals.of(call({}, { definition: { ...definition, ...over } }));
+  expect(at.asked().map(({ canAlways }) => canAlways)).toEqual([can]);
+  await at.answer(0, "always");
+  expect(at.always).toEqual(can ? ["t"] : []);
 });
 
 test("each argument stands on a line of its own, as JSON", () => {
