@@ -72,9 +72,10 @@ function masked(definition: ServerDefinition): ServerDefinition {
   const redact = createRedactor(secretsOf(target, target));
   if (target.kind === "http") return { ...definition, target: { ...target, url: redact(target.url) } };
   if (target.kind === "socket") return definition;
+  const env = Object.fromEntries(Object.entries(target.env).map(([name, value]) => [name, redact(value)]));
   return {
     ...definition,
-    target: { ...target, command: redact(target.command), args: target.args.map(redact) },
+    target: { ...target, command: redact(target.command), args: target.args.map(redact), env },
   };
 }
 

@@ -109,3 +109,22 @@ export function isData(name: string, value: string): boolean {
   if (PATTERN.test(plain)) return false;
   return DATA.test(plain) || (DATABASE_NAME.test(plain) && DATABASE.test(value.trim()));
 }
+
+/** Names of variables that hold addresses, whatever the program is. */
+const ADDRESS_NAME =
+  /(_proxy|url|urls|index|links|registry|registries|goproxy|gosumdb|mirror|endpoint|host|addr)$/i;
+const URL_WITHIN = /\b[a-z][a-z\d+.-]{0,20}:\/\//i;
+/** A name with a dot, or the number of a machine. */
+const HOST =
+  /^(?:\/\/)?(?:(?:[\p{L}\p{N}_-]{1,63}\.)+(?:\p{L}{2,24}|xn--[a-z\d-]{1,59})\.?|\d{1,3}(?:\.\d{1,3}){3}|\[[\da-f:.]{2,45}\])(?::\d{1,5})?(?:[/?#]\S*)?$/iu;
+
+/**
+ * Whether the value of a variable is an address: a program may send there what it gets. A value that decides what runs may be a
+ * program with a URL in it, so that its name alone says it.
+ */
+export function holdsAddress(name: string, value: string): boolean {
+  const isKnown = isData(name, value);
+  if (!isKnown && ADDRESS_NAME.test(plainOf(name))) return true;
+  if (decidesWhatRuns(name)) return false;
+  return URL_WITHIN.test(value) || (!isKnown && HOST.test(value.trim()));
+}

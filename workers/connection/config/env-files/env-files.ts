@@ -18,7 +18,7 @@ import type { ServerDefinition } from "../entry/definition.ts";
 import { fillPath, type PathFacts, pathsOf } from "../entry/interpolate.ts";
 import { listed, shown } from "../entry/shown-text.ts";
 import { findWorktree, NO_ANSWER } from "../files/sources.ts";
-import { decidesWhatRuns, isData } from "./deciding-variables.ts";
+import { decidesWhatRuns, holdsAddress, isData } from "./deciding-variables.ts";
 import { endOf, isWithin, type Way, wayTo } from "./path-stops.ts";
 
 type Entries = Readonly<Record<string, string>>;
@@ -26,7 +26,7 @@ type Entries = Readonly<Record<string, string>>;
 interface EnvContent {
   /** Sorted. */
   names: string[];
-  /** Values of the names that decide what runs. */
+  /** Values that decide what runs, or where it connects. */
   deciding: Record<string, string>;
   /** Hex SHA-256 of the names and of the values that are no data: contents with the same hash need no new answer. */
   hash: string;
@@ -39,7 +39,10 @@ export type EnvSeen = { content: EnvContent; changedAtMs?: number } | { reason: 
 
 export function contentOf(entries: Entries): EnvContent {
   const names = Object.keys(entries).sort();
-  const values = Object.entries(entries).filter(([name]) => decidesWhatRuns(name));
+  const values = Object.entries(entries).filter(
+    // What is shown is bound as well.
+    ([name, value]) => decidesWhatRuns(name) || (holdsAddress(name, value) && !isData(name, value)),
+  );
   const deciding = Object.fromEntries(values);
   const bound = Object.fromEntries(Object.entries(entries).filter(([name, value]) => !isData(name, value)));
   const hash = createHash("sha256")

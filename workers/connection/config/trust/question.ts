@@ -9,26 +9,23 @@ import { holdsVariable, variablesIn } from "../entry/interpolate.ts";
 import { leastOAuthChars, oauthWords } from "../entry/oauth-keys.ts";
 import { consentedKeys } from "../entry/server-keys.ts";
 import { fromCommand, isCommand, shown, shownUrl, textsIn, withOrigin } from "../entry/shown-text.ts";
-import { decidesWhatRuns } from "../env-files/deciding-variables.ts";
+import { decidesWhatRuns, holdsAddress } from "../env-files/deciding-variables.ts";
 import { type EnvSeen, isOwn } from "../env-files/env-files.ts";
 
 /** Settings of package managers that are secrets and decide nothing: only their names are shown. */
 const SECRET_SETTING =
   /^(npm_config|pnpm_config|yarn|pip|uv|poetry|pdm|cargo|bundle|composer|nuget|docker|helm)_(?!.*(helper|command|provider|program|script)).*(auth|token|secret|passw|passphrase|_key$)/i;
-/** Variables that hold URLs: a user and password in the URL are not shown. */
-const HOLDS_URL =
-  /(_proxy|url|urls|index|links|registry|registries|goproxy|gosumdb|mirror|endpoint|host|addr)$/i;
-const USER_OF_URL = /\b([a-z][a-z\d+.-]{0,20}:\/\/)[^\s/?#\\]*@/gi;
+const USER_OF_URL = /\b([a-z][a-z\d+.-]{0,20}:\/\/)[^\s/?#\\]*@|^[^\s/?#\\@:]*:[^\s/?#\\]*@/gi;
 
-/** A variable whose value decides what runs, with its value. */
+/** A variable whose value decides what runs, or where it connects, with its value. A user and password in a URL are not shown. */
 function deciding(name: string, value: string): string {
   if (SECRET_SETTING.test(name)) return shown(name);
-  return `${shown(name)}=${shown(HOLDS_URL.test(name) ? value.replace(USER_OF_URL, "$1***@") : value)}`;
+  return `${shown(name)}=${shown(holdsAddress(name, value) ? value.replace(USER_OF_URL, "$1***@") : value)}`;
 }
 
 function variable(name: string, value: string): string {
   if (isCommand(value)) return withOrigin(shown(name), value);
-  if (decidesWhatRuns(name)) return deciding(name, value);
+  if (decidesWhatRuns(name) || holdsAddress(name, value)) return deciding(name, value);
   return holdsVariable(value) ? withOrigin(shown(name), value) : shown(name);
 }
 
