@@ -123,8 +123,11 @@ const HOST =
  * program with a URL in it, so that its name alone says it.
  */
 export function holdsAddress(name: string, value: string): boolean {
+  const isNamed = ADDRESS_NAME.test(plainOf(name));
+  const isUrl = URL_WITHIN.test(value);
+  // The tables of names come last: a file may set many thousands.
+  if (!isNamed && !isUrl && !HOST.test(value.trim())) return false;
   const isKnown = isData(name, value);
-  if (!isKnown && ADDRESS_NAME.test(plainOf(name))) return true;
-  if (decidesWhatRuns(name)) return false;
-  return URL_WITHIN.test(value) || (!isKnown && HOST.test(value.trim()));
+  if (isNamed && !isKnown) return true;
+  return (isUrl || !isKnown) && !decidesWhatRuns(name);
 }
