@@ -33,8 +33,7 @@ interface Ruling<V> {
   because?: string;
 }
 
-/** `isPi`: the file is `.pi/mcp.json`, which needs the project's trust. */
-type Rule<V> = (own: V, wanted: V, isPi: boolean) => Ruling<V>;
+type Rule<V> = (own: V, wanted: V) => Ruling<V>;
 
 interface Setting<S extends z.ZodType, V> extends Key<S> {
   readonly preset: V;
@@ -57,12 +56,6 @@ const usersOnly =
     canonical(wanted) === canonical(own)
       ? { value: own }
       : { value: own, because: `a project's file may not decide this: ${why}` };
-
-/** Also closed to .mcp.json, which needs no trust. */
-const trustedOnly =
-  (why: string) =>
-  <V>(own: V, wanted: V, isPi: boolean): Ruling<V> =>
-    (isPi ? free : usersOnly(why))(own, wanted);
 
 const looser = <V>(value: V, isLooser: boolean): Ruling<V> =>
   isLooser ? { value, because: STRICTER } : { value };
@@ -160,7 +153,7 @@ const SETTINGS = {
     examples: ["server"],
     preset: "server",
     // Extensions that allow or refuse tools go by names.
-    narrow: trustedOnly("it changes the names of your tools"),
+    narrow: usersOnly("it changes the names of your tools"),
   }),
   /** In minutes. */
   idleTimeout: setting(() => z.number().min(0), {
@@ -230,7 +223,7 @@ const SETTINGS = {
     description: "Offer the single tool mcp in place of ToolSearch, for the smallest prompt.",
     examples: [true],
     preset: false,
-    narrow: trustedOnly("it changes the names under which your tools are called"),
+    narrow: usersOnly("it changes the names under which your tools are called"),
   }),
   toonEncode: setting(() => z.union([flag(), names()]), {
     description: "Encode JSON results as TOON where that is shorter: all servers or these.",
@@ -394,7 +387,7 @@ export function parseSettings(raw: unknown): { settings: Partial<Settings>; mist
 export function narrowSettings(
   own: Settings,
   project: Partial<Settings>,
-  { file, isPi }: { file: string; isPi: boolean },
+  file: string,
 ): { settings: Settings; mistakes: Mistake[] } {
   const settings = { ...own };
   const mistakes: Mistake[] = [];
@@ -402,7 +395,7 @@ export function narrowSettings(
     const wanted = project[key];
     if (wanted === undefined) return;
     const { narrow: rule } = SETTINGS[key] as unknown as Setting<z.ZodType, Settings[K]>;
-    const { value, because } = rule(own[key], wanted, isPi);
+    const { value, because } = rule(own[key], wanted);
     settings[key] = value;
     if (because !== undefined) mistakes.push(warning([key], because, `Write ${key} into your own mcp.json.`));
   };

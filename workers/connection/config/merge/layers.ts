@@ -354,10 +354,7 @@ export function mergeLayers({ registered, packages = [], hosts, files }: Layers)
       problems.push(...applyEntry(servers, entry, { file, idleTimeout: settings.idleTimeout, said }));
     }
     if (isProject(file.source.origin)) {
-      const narrower = narrowSettings(settings, file.settings, {
-        file: file.source.file,
-        isPi: file.source.origin === "project-pi",
-      });
+      const narrower = narrowSettings(settings, file.settings, file.source.file);
       settings = narrower.settings;
       const at = { key: "settings", positions: file.settingPositions };
       problems.push(...problemsAt(file, at, narrower.mistakes));
