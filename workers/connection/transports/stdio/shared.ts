@@ -147,6 +147,8 @@ export class SharedServerProcess extends EventEmitter implements ServerProcess {
   }
 
   #take(chunk: Buffer): void {
+    // The frames are broken then: of the piece in which it ended the rest was not read.
+    if (this.#isOver) return;
     try {
       for (const came of this.#frames.push(chunk)) {
         if (this.#isOver) return;
@@ -213,6 +215,8 @@ export class SharedServerProcess extends EventEmitter implements ServerProcess {
       });
       output.push(null);
     }
+    // What still comes is dropped. A connection that stays paused would never close, and no read resumes it any more.
+    this.#socket?.resume();
     this.emit("exit", code, signal, why);
   }
 }
