@@ -116,6 +116,8 @@ export class Server extends ServerLists {
   #waits: string | undefined;
   #reconnectTimer: NodeJS.Timeout | undefined;
   #healthCheck: NodeJS.Timeout | undefined;
+  /** Settles when the last process of this session's own has ended. Never rejects. */
+  #ended: Promise<unknown> = Promise.resolve();
   /** Settles when every connection that was given up so far is closed. Never rejects. */
   #closing: Promise<unknown> = Promise.resolve();
 
@@ -404,6 +406,8 @@ export class Server extends ServerLists {
     const { gate, log, onTools } = this.#context;
     const noWait = AbortSignal.any([urgent, this.lifetime.signal]);
     const leaveGate = await gate.enter(noWait);
+    // The process before may hold a port or a lock until it has ended.
+    await settledWithin(this.#ended, this.#limits.closeKillMs);
     const startedAt = performance.now();
     const standAside = (): Promise<void> | undefined => gate.aside(noWait);
     try {
@@ -571,6 +575,7 @@ export class Server extends ServerLists {
     clearInterval(this.#healthCheck);
     clearTimeout(this.#reconnectTimer);
     if (!connection) return;
+    const isOwn = connection.transport === "stdio" && connection.sharing?.() === undefined;
     const { signal } = this.lifetime;
     const ended = new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
     // Without a reason to wait it is closed now, not in a later turn.
@@ -580,6 +585,8 @@ export class Server extends ServerLists {
     const { log } = this.#context;
     const settled = closed.catch((error) => log.error(`${this.name}: closing failed: ${messageOf(error)}`));
     this.#closing = Promise.all([this.#closing, settled]);
+    // Calls that are still answered do not hold up the next connection.
+    if (isOwn && !after) this.#ended = settled;
   }
 }
 

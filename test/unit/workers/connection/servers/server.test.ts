@@ -634,6 +634,35 @@ describe("a call", () => {
   });
 });
 
+describe("a new connection in place of one that still ends", () => {
+  const sharing = () => ({ sessions: 2 }) as never;
+  test.each<[string, Partial<Connection>, waits: boolean]>([
+    ["of a process of its own", {}, true],
+    ["of a process that sessions share", { sharing }, false],
+    ["over HTTP", { transport: "http", pid: undefined }, false],
+  ])("%s -> waits for its end: %3$s", async (_name, over, waits) => {
+    const { server, connected, openings } = setup();
+    const end = pending<void>();
+    await connected({ ...over, close: () => end.promise });
+    void server.reconnect();
+    await settle();
+    expect(openings).toHaveLength(waits ? 1 : 2);
+    end.resolve();
+    await settle();
+    expect(openings).toHaveLength(2);
+  });
+
+  test("of a process that does not end -> not waited for longer than until it is killed", async () => {
+    const { server, connected, openings } = setup();
+    await connected({ close: () => new Promise(() => undefined) });
+    void server.reconnect();
+    await vi.advanceTimersByTimeAsync(LIMITS.closeKillMs - 1);
+    expect(openings).toHaveLength(1);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(openings).toHaveLength(2);
+  });
+});
+
 describe("an edit that keeps the connection", () => {
   test("resources wanted from now on -> listed over the open connection", async () => {
     const listResources = vi.fn<Connection["listResources"]>(async () => ({
