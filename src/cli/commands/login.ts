@@ -37,9 +37,11 @@ async function agrees(
   { console, options, signal }: Context,
   { about, text }: SignInQuestion,
 ): Promise<boolean> {
-  console.warn(oneLine(text, QUESTION_CHARS));
-  if (options.yes && about === "pi") return true;
-  return console.canAsk && isYes(await console.ask("Agree? [y/N] ", signal));
+  return console.inTurn(async () => {
+    console.warn(oneLine(text, QUESTION_CHARS));
+    if (options.yes && about === "pi") return true;
+    return console.canAsk && isYes(await console.ask("Agree? [y/N] ", signal));
+  });
 }
 
 async function begin(context: Context, session: CliSession, server: string): Promise<Begun> {

@@ -70,6 +70,7 @@ export const isYes = (line: string | undefined): boolean => /^y(es)?$/i.test(lin
 export class Console {
   readonly #options: ConsoleOptions;
   readonly #hasColours: boolean;
+  #turn: Promise<unknown> = Promise.resolve();
   #hasProgress = false;
   /** The question that waits for its line. */
   #question: string | undefined;
@@ -146,6 +147,13 @@ export class Console {
     const line = printable(text).replaceAll("\n", " ");
     stderr.write(cutTo(line, Math.max(1, columnsOf(stderr) - 1)));
     this.#hasProgress = true;
+  }
+
+  /** Runs a conversation when those before it have ended: a line that a person types answers the question that it stands behind. */
+  inTurn<T>(talk: () => Promise<T>): Promise<T> {
+    const talked = this.#turn.then(talk);
+    this.#turn = talked.catch(() => undefined);
+    return talked;
   }
 
   /** Asks for a line; undefined if there is none. */

@@ -1,6 +1,6 @@
 /**
  * Questions of a server (MCP: elicitation) as plain prompts: the message, each field with what it takes, and a last look
- * before anything is sent. Without a terminal every question is declined. One question is asked at a time.
+ * before anything is sent. Without a terminal every question is declined. One conversation is held at a time.
  */
 import { serverName } from "../../report/server-name.ts";
 import { problemOf, startValue } from "../../shared/asks/check.ts";
@@ -130,9 +130,8 @@ const headOf = (server: string, ask: Ask): string =>
     ? `MCP server ${serverName(server)} asks:`
     : `MCP server ${serverName(server)} asks you to open a page:`;
 
-/** Asks one question after the other. Undefined: the question was taken back before its turn. */
+/** Undefined: the question was taken back before its turn. */
 export function createAsks(console: Console) {
-  let turn: Promise<unknown> = Promise.resolve();
   const converse = async (server: string, ask: Ask, signal: AbortSignal): Promise<AskAnswer | undefined> => {
     if (signal.aborted) return undefined;
     if (!console.canAsk) {
@@ -144,9 +143,6 @@ export function createAsks(console: Console) {
     const at = { console, line: (question: string) => console.ask(question, signal) };
     return ask.kind === "form" ? askForm(ask, at) : askUrl(ask, at);
   };
-  return (server: string, ask: Ask, signal: AbortSignal): Promise<AskAnswer | undefined> => {
-    const asked = turn.then(() => converse(server, ask, signal));
-    turn = asked.catch(() => undefined);
-    return asked;
-  };
+  return (server: string, ask: Ask, signal: AbortSignal): Promise<AskAnswer | undefined> =>
+    console.inTurn(() => converse(server, ask, signal));
 }

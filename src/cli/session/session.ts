@@ -110,13 +110,15 @@ export class CliSession {
   async #answer(question: Question, taken: AbortSignal): Promise<unknown> {
     const signal = AbortSignal.any([this.#options.signal, taken]);
     if (this.#options.stays) return this.#options.stays.answer(question, signal);
-    if (question.about === "call") return answerApproval(question, { ...this.#options, signal });
+    const { console } = this.#options;
+    if (question.about === "call")
+      return console.inTurn(() => answerApproval(question, { ...this.#options, signal }));
     // Whoever types a command has asked for the skill that it names; nothing else loads one here.
     if (question.about === "skill") return "no";
     if (question.about === "prompt") {
       const { server } = question;
       if (!this.#wantAModel.has(server))
-        this.#options.console.warn(`MCP server ${serverName(server)} asks a model: only Pi has one.`);
+        console.warn(`MCP server ${serverName(server)} asks a model: only Pi has one.`);
       this.#wantAModel.add(server);
       return { action: "failed" } satisfies PromptAnswer;
     }
@@ -208,10 +210,12 @@ export class CliSession {
       const remedy = wasRefused ? HOW_TO_ASK_AGAIN : HOW_TO_CONSENT;
       throw new Failure(EXIT.consent, refusedLine(refusal), { remedy });
     }
-    console.warn(`${wasRefused ? REFUSED_BEFORE : wantsText(question)}\n${question.question}`);
     const mayAnswerYes = yes && !wasRefused;
     const asked = !mayAnswerYes && console.canAsk;
-    const line = asked ? await console.ask("Allow it? [y/N] ", signal) : undefined;
+    const line = await console.inTurn(async () => {
+      console.warn(`${wasRefused ? REFUSED_BEFORE : wantsText(question)}\n${question.question}`);
+      return asked ? console.ask("Allow it? [y/N] ", signal) : undefined;
+    });
     const allow = mayAnswerYes || isYes(line);
     // Ctrl-D, a signal or the end of the time is no answer: the question stays open.
     if (!allow && line === undefined) {

@@ -5,18 +5,16 @@ import { Console } from "../../../src/cli/console/console.ts";
 import { createAsks } from "../../../src/cli/session/asks.ts";
 import type { Ask, AskAnswer } from "../../../src/shared/protocol/calls.ts";
 
+function terminal() {
+  const stdin = Object.assign(new PassThrough(), { isTTY: true });
+  const stderr = Object.assign(new PassThrough(), { isTTY: true });
+  const options = { env: {}, json: false, quiet: false, noColor: true };
+  return { stdin, stderr, real: new Console({ stdin, stdout: new PassThrough(), stderr, ...options }) };
+}
+
 /** Asks the question, answers with the lines, and gives what stderr shows without what `ask` itself prints. */
 async function shown(ask: Ask, typed: string[]): Promise<{ lines: string[]; sent: AskAnswer | undefined }> {
-  const stderr = Object.assign(new PassThrough(), { isTTY: true });
-  const real = new Console({
-    stdin: Object.assign(new PassThrough(), { isTTY: true }),
-    stdout: new PassThrough(),
-    stderr,
-    env: {},
-    json: false,
-    quiet: false,
-    noColor: true,
-  });
+  const { stderr, real } = terminal();
   const console = Object.assign(real, { ask: async () => typed.shift() });
   const sent = await createAsks(console)("docs", ask, new AbortController().signal);
   return { lines: String(stderr.read()).trimEnd().split("\n"), sent };
@@ -64,4 +62,18 @@ test("a page -> its host, its warnings and its address stand in lines of their o
     url,
   ]);
   expect(sent).toEqual({ action: "decline" });
+});
+
+test("a server asks while another question is open -> it waits, and the line that is typed answers the first alone", async () => {
+  const { stdin, stderr, real } = terminal();
+  const signal = new AbortController().signal;
+  const first = real.inTurn(() => real.ask("Allow it? [y/N] "));
+  const second = createAsks(real)("docs", { kind: "form", message: "", fields: [] }, signal);
+  stdin.write("y\n");
+  expect(await first).toBe("y");
+  expect(String(stderr.read())).toBe("Allow it? [y/N] ");
+  await expect.poll(() => stderr.readableLength).toBeGreaterThan("MCP server docs asks:\n".length);
+  expect(String(stderr.read())).toBe("MCP server docs asks:\nAnswer it? [y/N] ");
+  stdin.write("n\n");
+  expect(await second).toEqual({ action: "decline" });
 });
