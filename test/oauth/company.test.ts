@@ -188,6 +188,31 @@ test("a sign-out -> it ends for all servers and all sessions; the tokens are rev
   expect(await (await at.runtime.ask("signOut", { server: "wiki" })).text).toBe("wiki is not signed in.");
 });
 
+test("somebody else signs in between two calls of another session -> its next call goes out for that person", async () => {
+  const { idp, docs, at, signIn, beside, call } = await company();
+  await signIn();
+  const other = await beside();
+  expect(await call("docs", other)).toBe(ANSWER);
+  const [first] = await stored(at);
+  await at.runtime.ask("signOut", { server: "docs" });
+  await signIn();
+  const [second] = await stored(at);
+  expect(second?.record.access_token).not.toBe(first?.record.access_token);
+  const exchanged = () => {
+    const asked = idp.server.asked("/token").map(({ form }) => form);
+    const forDocs = asked.filter((form) => form.get("audience") === docs.trusted.issuer);
+    return forDocs.map((form) => form.get("subject_token"));
+  };
+  const before = exchanged().length;
+  const revoked = docs.trusted.asked("/revoke").length;
+  expect(await call("docs", other)).toBe(ANSWER);
+  expect(exchanged().slice(before)).toEqual([second?.record.access_token]);
+  expect(docs.trusted.asked("/revoke")).toHaveLength(revoked + 1);
+  // The same sign-in goes on with its token.
+  expect(await call("docs", other)).toBe(ANSWER);
+  expect(exchanged()).toHaveLength(before + 1);
+});
+
 test("oidc-provider as the identity provider -> its ID token counts, also after a renewal; it exchanges none, and the user reads it", async () => {
   const clientId = "pi";
   const oidc = await startOidc({

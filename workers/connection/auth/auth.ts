@@ -32,6 +32,7 @@ import {
   type AccessToken,
   type AuthChallenge,
   explainProblem,
+  type IdentityWish,
   needsUser,
   type RefusedRequest,
   SignInProblem,
@@ -111,8 +112,8 @@ export class ServerAuth implements RequestAuth {
   readonly #lifetime = new AbortController();
   /** The identity with which the server's last token was asked for in vain. */
   #vain: { identity: string | undefined } | undefined;
-  /** The identity provider of the last token. */
-  #stoodOn: Company | undefined;
+  /** The identity provider of the last token, and which sign-in there gave it. */
+  #stoodOn: { company: Company; signIn: string | undefined } | undefined;
   #server: AuthServer;
   #parts: Promise<Parts> | undefined;
   #loaded: Parts | undefined;
@@ -163,8 +164,9 @@ export class ServerAuth implements RequestAuth {
     // Nobody has ever signed in: nothing is loaded before the server asks for it.
     if (!this.#parts && !(await isFolder(join(this.#context.agentDir, "mcp-oauth")))) return undefined;
     return this.#explained(async () => {
-      // The user has signed out at the company, here or in another process.
-      if (this.#stoodOn && !(await this.#stoodOn.identity())) await this.endGiven();
+      // The user has signed out at the company, here or in another process, and perhaps in as somebody else.
+      const { company, signIn } = this.#stoodOn ?? {};
+      if (company && (await company.signIn()) !== signIn) await this.endGiven();
       return (await this.#open()).tokens.token(signal);
     });
   }
@@ -348,7 +350,7 @@ export class ServerAuth implements RequestAuth {
       store,
       isMachine: oauth !== false && !needsUser(oauth),
       dpop: oauth === false ? undefined : oauth.dpop,
-      through: () => this.#stoodOn?.host,
+      through: () => this.#stoodOn?.company.host,
       grant: () => this.#grant(),
       onSecret: (secret) => this.#server.onSecret(secret),
       onNote,
@@ -388,13 +390,20 @@ export class ServerAuth implements RequestAuth {
       signal,
     });
     const company = await this.#company();
-    this.#stoodOn = company;
     const url = new URL(server.url);
     return {
       ...{ plan, requests, onNote: server.onNote, onSecret: server.onSecret },
       ...(server.isIdentity && { isIdentity: true }),
-      ...(company && { identityFor: (wish) => company.identityFor(wish, url) }),
+      ...(company && { identityFor: (wish) => this.#identityFor(wish, url, company) }),
     };
+  }
+
+  /** The sign-in is noted as it was before: the next request notices whoever signs in meanwhile. */
+  async #identityFor(wish: IdentityWish, url: URL, company: Company): Promise<string> {
+    const signIn = await company.signIn();
+    const identity = await company.identityFor(wish, url);
+    this.#stoodOn = { company, signIn };
+    return identity;
   }
 
   async #explained<T>(work: () => Promise<T>): Promise<T> {

@@ -22,6 +22,11 @@ interface KeptSignIn {
   revoke(record: SignInRecord): Promise<Error | undefined>;
 }
 
+/** Another program says each time who it is. */
+const GIVEN = "given";
+/** An older version of this package has written the sign-in. */
+const UNNAMED = "unnamed";
+
 export class Company {
   readonly #kept: KeptSignIn;
 
@@ -35,9 +40,17 @@ export class Company {
 
   /** Who has signed in, as it is stored, or any text if another program says it each time. Undefined: nobody. */
   async identity(): Promise<string | undefined> {
-    if (!this.#kept.hasUser) return "given";
+    if (!this.#kept.hasUser) return GIVEN;
     const { record } = await (await this.#kept.open()).store.read();
     return record?.access_token ?? record?.refresh_token;
+  }
+
+  /** Which sign-in there is: renewals keep it. Undefined: there is none. */
+  async signIn(): Promise<string | undefined> {
+    if (!this.#kept.hasUser) return GIVEN;
+    const { record } = await (await this.#kept.open()).store.read();
+    const isThere = (record?.access_token ?? record?.refresh_token) !== undefined;
+    return isThere ? (record?.id ?? UNNAMED) : undefined;
   }
 
   /** An assertion for the server at `url`. Throws `SignInProblem`. */

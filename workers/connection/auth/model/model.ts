@@ -44,6 +44,8 @@ export interface DpopKey {
 export interface SignInRecord {
   /** 2: the tokens are bound to `dpopKey`. A program that does not know the key must not send them as bearer tokens. */
   version: 1 | 2;
+  /** Random, of this sign-in: renewals keep it. Absent: Pi or an older version of this package has written the record. */
+  id?: string;
   server: string;
   /** MCP endpoint for which the tokens are. */
   url: string;

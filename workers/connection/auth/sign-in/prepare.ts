@@ -5,6 +5,7 @@
  * browser, and the record of the new tokens.
  */
 
+import { randomUUID } from "node:crypto";
 import type { SignInAgreed, SignInQuestion } from "../../../../src/shared/protocol/session.ts";
 import { isOpenable } from "../../../../src/shared/text/reading.ts";
 import { oneLine } from "../../../../src/shared/text/unprintable.ts";
@@ -143,19 +144,21 @@ export const tellSecrets = (
 };
 
 /**
- * Whether the stored sign-in is one that the plan asks for: an edit of the plan counts only for another sign-in. What the
- * record does not hold is not compared, as Pi's sign-ins do not say which scope was asked for.
+ * Whether the stored sign-in is one that the plan asks for: an edit of the plan counts only for another sign-in. A record
+ * without an id, as Pi's are, may have been asked for more than it holds: what is missing there is not compared.
  */
 function fits(
-  { client, requestedScope, resource, issuer, acceptedIssuer }: SignInRecord,
+  { id, client, requestedScope, resource, issuer, acceptedIssuer }: SignInRecord,
   plan: OAuthPlan,
 ): boolean {
   if (plan.clientId !== undefined && plan.clientId !== client.id) return false;
-  if (plan.resource !== undefined && resource !== undefined && plan.resource !== resource) return false;
+  const isKnown = (value: string | undefined): boolean => value !== undefined || id !== undefined;
+  if (plan.resource !== undefined && isKnown(resource) && (plan.resource || undefined) !== resource)
+    return false;
   const isOtherIssuer = plan.issuer !== undefined && !isSameIssuer(plan.issuer, issuer);
   if (isOtherIssuer && acceptedIssuer === undefined) return false;
-  if (plan.scope === undefined || requestedScope === undefined) return true;
-  const requested = new Set(scopesOf(requestedScope));
+  if (plan.scope === undefined || !isKnown(requestedScope)) return true;
+  const requested = new Set(scopesOf(requestedScope ?? ""));
   return scopesOf(grantedScope(plan.scope) ?? "").every((right) => requested.has(right));
 }
 
@@ -360,6 +363,7 @@ export function recordOf(
   const { server, url } = target.keeper ?? target;
   return {
     version: dpopKey === undefined ? 1 : 2,
+    id: randomUUID(),
     server,
     url: url.href,
     issuer,

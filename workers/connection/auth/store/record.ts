@@ -108,6 +108,10 @@ function refreshingOf(value: unknown): { at: number; pid: number } | undefined {
   return at === undefined || pid === undefined ? undefined : { at, pid };
 }
 
+/** As `randomUUID` writes it. */
+const idOf = (value: unknown): string | undefined =>
+  typeof value === "string" && /^[0-9a-f-]{36}$/.test(value) ? value : undefined;
+
 /** 32 octets, which each part of a key of P-256 has (RFC 7518, sections 6.2.1 and 6.2.2). */
 const keyPartOf = (value: unknown): string | undefined =>
   typeof value === "string" && /^[\w-]{43}$/.test(value) ? value : undefined;
@@ -144,6 +148,7 @@ export function parseRecord(text: string): Parsed<SignInRecord> {
   if (client === undefined) return { what: "it does not name its client" };
   const value: SignInRecord = {
     version,
+    ...optional("id", idOf(raw.id)),
     server,
     url,
     issuer,

@@ -55,6 +55,7 @@ describe("the stored sign-in", () => {
     expect([all.server.asked, all.opened]).toEqual([[], []]);
   });
 
+  const OWN: SignInRecord = { ...OLD, id: "0b0f1a4e-4c1b-4a0c-9d3e-6f2a1b7c8d9e" };
   const FULL: SignInRecord = { ...OLD, requestedScope: "read write", resource: "https://linear.test/mcp" };
   test.each<[string, "open" | "renewed", Partial<OAuthPlan>, SignInRecord]>([
     ["another client", "open", { clientId: "mine" }, FULL],
@@ -79,6 +80,9 @@ describe("the stored sign-in", () => {
       { ...FULL, acceptedIssuer: "https://as.test" },
     ],
     ["all that it does not hold", "renewed", { scope: "admin", resource: "https://a.test" }, OLD],
+    ["a scope, and none was asked for", "open", { scope: "admin" }, OWN],
+    ["a resource, and none was sent", "open", { resource: "https://a.test" }, OWN],
+    ["no resource, and none was sent", "renewed", { resource: false }, OWN],
   ])("the plan wants %s -> %s", async (_what, step, plan, record) => {
     const all = await world();
     let renewals = 0;

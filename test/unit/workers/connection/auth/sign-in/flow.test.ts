@@ -390,6 +390,7 @@ describe("a client that the authorization server may have forgotten", () => {
 const TARGET = { server: "linear", url: new URL("https://linear.test/mcp") };
 const TOKENS = { access_token: "a", token_type: "bearer" };
 const LEAST = {
+  id: expect.any(String),
   version: 1,
   server: "linear",
   url: "https://linear.test/mcp",

@@ -16,6 +16,7 @@ import { signedIn } from "./support.ts";
 
 const FULL: SignInRecord = {
   ...signedIn(),
+  id: "0b0f1a4e-4c1b-4a0c-9d3e-6f2a1b7c8d9e",
   acceptedIssuer: "https://auth.atlassian.example",
   resource: "https://mcp.linear.example/mcp",
   revocationEndpoint: "https://auth.linear.example/revoke",
@@ -177,6 +178,14 @@ describe("the client", () => {
   ])("%s", (_name, client, expected) => {
     expect(parsed({ client })).toEqual({ ...FULL, client: expected });
   });
+});
+
+test.each([
+  ["a number", 7],
+  ["a line break", "0b0f1a4e-4c1b-4a0c-9d3e-6f2a1b7c8d9\n"],
+  ["1 MB", "a".repeat(1_000_000)],
+])("an id that is %s -> absent", (_name, id) => {
+  expect(parsed({ id })).not.toHaveProperty("id");
 });
 
 test("hasTokens -> an access token or a refresh token", () => {
