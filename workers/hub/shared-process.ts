@@ -8,7 +8,7 @@ import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import { LongMessages, type LongReader } from "../shared/pace/long-messages.ts";
 import { type Leave, RequestWindow, UNUSED_TIMES } from "../shared/pace/pace.ts";
 import { createReader, readInTurn } from "../shared/pace/turns.ts";
-import { ProcessEnd } from "../shared/programs/end.ts";
+import { CLOSED_OUTPUT, ProcessEnd } from "../shared/programs/end.ts";
 import { type Launch, type ServerProcess, spawnServer } from "../shared/programs/processes.ts";
 import { Lines, mayBeMessage } from "./lines.ts";
 import { type Line, type Party, Routes } from "./routes.ts";
@@ -129,7 +129,7 @@ export class SharedProcess {
   }
 
   get isRetired(): boolean {
-    return this.#isRetired;
+    return this.#isRetired || this.#end.isClosing;
   }
 
   attach(user: User): void {
@@ -256,8 +256,12 @@ export class SharedProcess {
     clearTimeout(this.#idle);
     this.#isRetired = true;
     const { code, signal } = this.#exit ?? { code: null, signal: null };
-    for (const user of this.#users) user.exited(code, signal);
+    const users = [...this.#users];
     this.#users.clear();
+    for (const user of users) {
+      if (this.#end.exit === CLOSED_OUTPUT) user.drop(CLOSED_OUTPUT);
+      else user.exited(code, signal);
+    }
     this.#options.onGone({
       livedMs: performance.now() - this.#startedMs,
       isBroken: !this.#isEnding && !this.#hasAnswered,

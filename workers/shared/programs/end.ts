@@ -6,6 +6,7 @@
 import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { settledWithin } from "../pace/abort.ts";
 import type { CloseTimes } from "../pace/pace.ts";
 import { findStrays, type Killed, killStrays, killTree, type ServerProcess } from "./processes.ts";
@@ -19,6 +20,9 @@ const LAST_OUTPUT_MS = 250;
 const QUIET_TURNS = 20;
 /** No program writes for so long behind its exit; a program that it has left behind may. */
 const MOST_TURNS = 1_000;
+
+/** How a process ends that no longer says anything: nobody waits for an answer of it. */
+export const CLOSED_OUTPUT = "closed its output";
 
 /** Bytes of the stream that have come, and that nobody has taken yet. */
 const stateOf = (stream: Readable & { bytesRead?: number }): string =>
@@ -49,6 +53,9 @@ export class ProcessEnd {
   /** What has left the group. */
   #strays: Awaited<ReturnType<typeof findStrays>> = [];
   #isOver = false;
+  #isClosing = false;
+  /** Why this side ends it, if nobody asked for that. */
+  #why: string | undefined;
   /** Settles when the process has exited and its last output has been read, or when it could not be started. */
   readonly exited: Promise<void>;
 
@@ -59,15 +66,21 @@ export class ProcessEnd {
     this.exited = new Promise((resolve) => {
       // Not "close": a child of the server may hold the server's stdout open long after the server is gone.
       child.once("exit", (code: number | null, signal: NodeJS.Signals | null, why?: string) => {
-        this.#onProcessEnd(why ?? describeExit(code, signal)).then(resolve, resolve);
+        this.#onProcessEnd(why ?? this.#why ?? describeExit(code, signal)).then(resolve, resolve);
       });
       child.once("error", () => resolve());
     });
+    child.stdout.once("end", () => void this.#onOutputEnd());
   }
 
   /** For example `exited with code 1`; empty while the process runs. */
   get exit(): string {
     return this.#exit;
+  }
+
+  /** This side has begun to end it. */
+  get isClosing(): boolean {
+    return this.#isClosing;
   }
 
   /** Signals the process and everything that it has started. */
@@ -93,6 +106,7 @@ export class ProcessEnd {
   /** Ends stdin, then sends SIGTERM to the group after `termMs` and SIGKILL after `killMs`, both from now. */
   async closeWithin({ termMs, killMs, isLast = false, leave = "keep" }: CloseTimes): Promise<void> {
     const { pid } = this.#child;
+    this.#isClosing = true;
     if (this.#child.leave) {
       this.#child.leave(leave);
       await this.exited;
@@ -113,6 +127,15 @@ export class ProcessEnd {
       }
     }
     if (!isLast) await this.exited;
+  }
+
+  /** The exit of a process that ends comes with the end of its output. One that lives on would never answer again. */
+  async #onOutputEnd(): Promise<void> {
+    await this.endsWithin(LAST_OUTPUT_MS);
+    for (let turn = 0; turn < QUIET_TURNS && this.#exit === ""; turn++) await nextTurn();
+    if (this.#exit !== "" || this.#isClosing || this.#isOver || this.#child.pid === undefined) return;
+    this.#why = CLOSED_OUTPUT;
+    await this.closeWithin({ termMs: LIMITS.closeTermMs, killMs: LIMITS.closeKillMs });
   }
 
   async #onProcessEnd(exit: string): Promise<void> {

@@ -171,6 +171,18 @@ describe("how its end reaches the sessions", () => {
     await dies(4, true);
   });
 
+  test("it closes its output and lives on -> each session is told why, and the next one gets another process", async () => {
+    const { join } = await makeHub();
+    const source = `process.stdin.once("data", () => require("node:fs").closeSync(1)); setInterval(() => {}, 1e6)`;
+    const [a, b] = [await join(source), await join(source)];
+    const { pid } = a.process;
+    a.say({ id: 1, method: "ping" });
+    expect(await a.ended).toEqual([null, null, "closed its output"]);
+    expect(await b.ended).toEqual([null, null, "closed its output"]);
+    expect(await waitGone([pid ?? 0], 10_000)).toEqual([]);
+    expect((await join(source)).process.pid).not.toBe(pid);
+  });
+
   test("it answers before it ends -> no pause: each session decides for itself", async () => {
     const { join } = await makeHub();
     for (let round = 0; round < 3; round++) {

@@ -71,6 +71,32 @@ test("the process has ended before anybody reads -> `start` works, and what is s
   expect(events).toEqual(["spawned", "exited"]);
 });
 
+const CLOSES = 'require("node:fs").closeSync(1);';
+const STAYS = "setInterval(() => {}, 1e6);";
+
+test("the process closes its output and lives on -> the connection ends with the reason, and the process with it", async () => {
+  const { transport, exited } = transportOf(CLOSES + STAYS);
+  const closed = new Promise<void>((resolve) => {
+    transport.onclose = resolve;
+  });
+  await transport.start();
+  await Promise.all([closed, exited]);
+  expect([transport.exit, transport.failure]).toEqual(["closed its output", undefined]);
+});
+
+test("the process closes its output because this side ends it -> the exit says how it ended", async () => {
+  const { transport } = transportOf(
+    `process.stdin.resume().on("end", () => { ${CLOSES} }); ${EARLY} ${STAYS}`,
+  );
+  const heard = new Promise((resolve) => {
+    transport.onmessage = resolve;
+  });
+  await transport.start();
+  await heard;
+  await transport.closeWithin({ termMs: 600, killMs: 60_000 });
+  expect(transport.exit).toBe("was ended by SIGTERM");
+});
+
 test("a program that cannot be started -> both fail with the reason, and there is nothing to close", async () => {
   const { transport, events } = transportOf("", "/nowhere/at/all");
   await expect(transport.spawn()).rejects.toMatchObject({ code: "spawn_failed" });
