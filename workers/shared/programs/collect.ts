@@ -2,7 +2,7 @@
  * What a program prints that runs once. Owns: its input, its time, its bytes and its end: when this settles, nothing of its
  * process group is left running, but for what the system does not let us end. Must not: choose the program.
  */
-import { killTree, type ServerProcess } from "./processes.ts";
+import { killTree, onWindows, type ServerProcess } from "./processes.ts";
 
 interface CollectOptions {
   stdin?: string | undefined;
@@ -68,9 +68,10 @@ export function collect(child: ServerProcess, options: CollectOptions): Promise<
       failure = { how: "unstarted" };
       settle(null);
     });
-    // What is left in the group may hold the pipes, and "close" would not come.
+    // What is left in the group may hold the pipes, and "close" would not come. Windows has no groups, and the number of the
+    // process may already be another one's.
     child.once("exit", () => {
-      if (endsGroup && pid !== undefined) killTree(pid, "SIGKILL");
+      if (endsGroup && !onWindows && pid !== undefined) killTree(pid, "SIGKILL");
     });
     child.once("close", (code: number | null) => {
       if (pid !== undefined) onExit(pid);

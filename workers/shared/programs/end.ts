@@ -9,7 +9,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { settledWithin } from "../pace/abort.ts";
 import type { CloseTimes } from "../pace/pace.ts";
-import { findStrays, type Killed, killStrays, killTree, type ServerProcess } from "./processes.ts";
+import { findStrays, type Killed, killStrays, killTree, onWindows, type ServerProcess } from "./processes.ts";
 
 /** Time to read the last output of a server that has exited: the output may still be in the pipe. */
 const LAST_OUTPUT_MS = 250;
@@ -146,8 +146,9 @@ export class ProcessEnd {
     child.stderr.destroy();
     await this.#options.read?.();
     if (!child.leave) {
-      // What the server started may still be in its group, and nobody else would end it.
-      this.kill("SIGKILL");
+      // What the server started may still be in its group, and nobody else would end it. Windows has no groups, and the number
+      // of the process may already be another one's.
+      if (!onWindows) this.kill("SIGKILL");
       await killStrays(this.#strays);
     }
     if (child.pid !== undefined) this.#options.onExit(child.pid);
