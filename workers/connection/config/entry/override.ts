@@ -20,11 +20,14 @@ export const isOverride = (raw: unknown): raw is Record<string, unknown> =>
   Object.keys(raw).some(isOverrideKey) &&
   !DEFINING_KEYS.some((key) => Object.hasOwn(raw, key));
 
-/** Checks an override. Without a result there is at least one error. */
-export function parseOverride(raw: Record<string, unknown>): {
-  override: Override | undefined;
-  mistakes: Mistake[];
-} {
+/**
+ * Checks an override. Without a result there is at least one error. `isUsers`: what the user wants of the server is not known
+ * before the mistake is mended, so the server stays off.
+ */
+export function parseOverride(
+  raw: Record<string, unknown>,
+  isUsers = false,
+): { override: Override | undefined; mistakes: Mistake[] } {
   const { data, mistakes } = check(entryShape, raw);
   const idle = Object.keys(raw).filter((key) => Object.hasOwn(entryShape, key) && !isOverrideKey(key));
   const ineffective = idle.map((key) =>
@@ -34,7 +37,14 @@ export function parseOverride(raw: Record<string, unknown>): {
       "Repeat command or url to replace the whole server.",
     ),
   );
-  if (!data) return { override: undefined, mistakes: [...mistakes, ...ineffective] };
+  if (!data) {
+    const told = mistakes.map((one) =>
+      isUsers && one.severity === "error"
+        ? { ...one, remedy: `${one.remedy} Until then the server is off.` }
+        : one,
+    );
+    return { override: isUsers ? { enabled: false } : undefined, mistakes: [...told, ...ineffective] };
+  }
   const kept = Object.entries(inOneSpelling(data)).filter(([key]) => isOverrideKey(key));
   return { override: Object.fromEntries(kept), mistakes: [...mistakes, ...ineffective] };
 }

@@ -362,11 +362,43 @@ export const DEFAULT_SETTINGS = Object.fromEntries(
   Object.entries(SETTINGS).map(([key, { preset }]) => [key, preset]),
 ) as Settings;
 
-/** Checks the settings of one file. A wrong key is left out; the others count. */
-export function parseSettings(raw: unknown): { settings: Partial<Settings>; mistakes: Mistake[] } {
+/** What a user wanted who wrote one of these wrong: protection, however much of it. */
+const STRICTEST: Partial<Settings> = {
+  sandbox: true,
+  approve: "always",
+  inheritEnv: false,
+  skills: false,
+  hotReload: "ask",
+};
+
+/** The strictest values of the wrong keys, and the mistakes that say so. */
+function strictly(wrong: ReadonlySet<string>, mistakes: readonly Mistake[]) {
+  const strict = Object.fromEntries(Object.entries(STRICTEST).filter(([key]) => wrong.has(key)));
+  const told = mistakes.map((one): Mistake => {
+    const [key = ""] = one.path;
+    if (one.severity !== "error" || !Object.hasOwn(strict, key)) return one;
+    const until = `Until then ${key} counts as ${JSON.stringify(strict[key])}.`;
+    return { ...one, remedy: `${one.remedy} ${until}` };
+  });
+  return { strict, told };
+}
+
+/**
+ * Checks the settings of one file. A wrong key is left out; the others count. `isUsers`: a wrong key that protects the user
+ * counts as the strictest.
+ */
+export function parseSettings(
+  raw: unknown,
+  isUsers = false,
+): { settings: Partial<Settings>; mistakes: Mistake[] } {
   if (!isObject(raw)) {
     const message = `expected an object, found ${kindOf(raw)}`;
-    return { settings: {}, mistakes: [mistake([], message, 'Write {"toolPrefix": "server"}.')] };
+    const strict = isUsers ? STRICTEST : {};
+    const until = isUsers ? " Until then those of them that protect you count as their strictest." : "";
+    return {
+      settings: strict,
+      mistakes: [mistake([], message, `Write {"toolPrefix": "server"}.${until}`)],
+    };
   }
   const { mistakes } = check(settingsShape, raw);
   const wrong = new Set(
@@ -380,7 +412,10 @@ export function parseSettings(raw: unknown): { settings: Partial<Settings>; mist
       mistakes.push(mistake(["identityProvider", ...path], message, remedy));
   }
   const sound = SETTING_KEYS.filter((key) => Object.hasOwn(raw, key) && !wrong.has(key));
-  return { settings: Object.fromEntries(sound.map((key) => [key, raw[key]])), mistakes };
+  const settings = Object.fromEntries(sound.map((key) => [key, raw[key]]));
+  if (!isUsers) return { settings, mistakes };
+  const { strict, told } = strictly(wrong, mistakes);
+  return { settings: { ...settings, ...strict }, mistakes: told };
 }
 
 /** The user's settings with those of a project's file, as far as the project may change them. */

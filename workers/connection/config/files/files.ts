@@ -95,7 +95,7 @@ function readEntry(
     positions: positionsOf(document, path, keys),
   });
   if (isOverride(raw) && !checkName(name)) {
-    const { override, mistakes } = parseOverride(raw);
+    const { override, mistakes } = parseOverride(raw, source.origin === "user");
     return {
       entries: override ? [{ kind: "override", name, override, ...placed(Object.keys(raw)) }] : [],
       problems: toProblems(document, source.file, path, mistakes),
@@ -260,7 +260,7 @@ export function parseConfigText(
   readImports(document, root, config);
   readPlugins(document, root, config);
   if (Object.hasOwn(root, "settings")) {
-    const { settings, mistakes } = parseSettings(root.settings);
+    const { settings, mistakes } = parseSettings(root.settings, source.origin === "user");
     config.settings = settings;
     config.settingPositions = positionsOf(document, ["settings"], Object.keys(settings));
     addAll(config.problems, toProblems(document, source.file, ["settings"], mistakes));

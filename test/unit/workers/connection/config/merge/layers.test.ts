@@ -600,8 +600,47 @@ describe("mistakes", () => {
   });
 
   test("wrong settings -> told, and nothing of them counts", () => {
-    const file = parseConfigText('{"settings": {"approve": "maybe", "approveToo": ["never"]}}', USER);
-    expect(file.problems.map(({ key }) => key)).toEqual(["settings.approve", "settings.approveToo"]);
+    const text = '{"settings": {"catalog": "maybe", "approveToo": ["never"]}}';
+    const file = parseConfigText(text, USER);
+    expect(file.problems.map(({ key }) => key)).toEqual(["settings.catalog", "settings.approveToo"]);
     expect(file.settings).toEqual({});
+  });
+
+  test.each<[string, unknown, unknown]>([
+    ["sandbox", { writes: ["~/notes"], net: "all" }, true],
+    ["sandbox", "yes", true],
+    ["approve", { "*": "asks" }, "always"],
+    ["inheritEnv", "no", false],
+    ["skills", "never", false],
+    ["hotReload", "Ask", "ask"],
+  ])(
+    "the user's setting %s is written wrong: %j -> counts as %j, which the mistake says",
+    (key, value, counts) => {
+      const text = JSON.stringify({ settings: { [key]: value } });
+      const file = parseConfigText(text, USER);
+      expect(file.settings).toEqual({ [key]: counts });
+      expect(file.problems[0]?.remedy).toContain(`Until then ${key} counts as ${JSON.stringify(counts)}.`);
+      // A project decides nothing by its mistakes.
+      expect(parseConfigText(text, PROJECT_PI).settings).toEqual({});
+    },
+  );
+
+  test("the user's settings are no object -> those that protect count as their strictest", () => {
+    const { settings } = parseConfigText('{"settings": []}', USER);
+    expect(settings).toMatchObject({ sandbox: true, approve: "always" });
+    expect(parseConfigText('{"settings": []}', PROJECT_PI).settings).toEqual({});
+  });
+
+  test("what the user's file says of a server has a mistake -> the server is off, and the mistake says so", () => {
+    const lower = file({ ...USER, file: "/home/.config/mcp/mcp.json" }, { docs: { command: "docs" } });
+    const wrong = { docs: { excludeTools: "drop_*" } };
+    const merged = merge([lower, file(USER, wrong)]);
+    expect(merged.servers).toMatchObject([{ name: "docs", enabled: false }]);
+    expect(file(USER, wrong).problems[0]).toMatchObject({
+      key: "mcpServers.docs.excludeTools",
+      remedy: expect.stringContaining("Until then the server is off."),
+    });
+    const projects = merge([lower, file(PROJECT_PI, wrong)]);
+    expect(projects.servers).toMatchObject([{ name: "docs", enabled: true }]);
   });
 });
