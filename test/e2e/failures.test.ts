@@ -88,8 +88,9 @@ describe("entries, servers and calls that do not work, beside a server that work
       const settled = new RegExp(`^${name}: (connected|failed)`, "m");
       await expect.poll(() => pi.status(), { timeout: PATIENCE_MS }).toMatch(settled);
     }
-    const [searched] = await pi.prompt(searchFor("read text file"));
+    // Before a turn: at its end servers that have failed are tried again.
     const status = (await pi.status()).replaceAll(pi.at.agentDir, "<agent>");
+    const [searched] = await pi.prompt(searchFor("read text file"));
     expect(pi.rpc.stderr).toBe("");
     return { pi, status, log: await readLog(pi.at), search: searched?.text ?? "" };
   });

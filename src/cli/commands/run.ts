@@ -47,6 +47,8 @@ const sandboxOf = (options: Options) => ({
 
 interface Program {
   child: ChildProcess;
+  /** Settles when `group` is known, or never will be. */
+  told: Promise<void>;
   /** Undefined while nothing of the program runs. */
   group: () => number | undefined;
   /** Whether the program itself was started. */
@@ -63,19 +65,30 @@ function startProgram({ program, args, env, cwd }: Launch): Program {
     stdio: ["inherit", "inherit", "inherit", isMac ? "ignore" : "pipe"],
   });
   let status = "";
+  const told = Promise.withResolvers<void>();
   const pipe = child.stdio[3];
+  if (!pipe) told.resolve();
   pipe?.on("error", () => undefined);
+  pipe?.on("close", told.resolve);
   pipe?.on("data", (chunk: Buffer) => {
     status = (status + chunk.toString()).slice(0, STATUS_CHARS);
+    if (status.includes('"child-pid"')) told.resolve();
   });
   return {
     child,
+    told: told.promise,
     group: () => (isMac ? child.pid : Number(/"child-pid": *(\d+)/.exec(status)?.[1]) || undefined),
     hasRun: () => isMac || status.includes('"exit-code"'),
   };
 }
 
-function signal({ child, group }: Program, name: NodeJS.Signals): void {
+/** A program may write before bubblewrap tells which group is the program's: a signal to bubblewrap alone would end both. */
+function signal(program: Program, name: NodeJS.Signals): void {
+  if (name === "SIGKILL") send(program, name);
+  else void program.told.then(() => send(program, name));
+}
+
+function send({ child, group }: Program, name: NodeJS.Signals): void {
   const leader = group();
   try {
     if (leader === undefined) child.kill(name);
@@ -108,7 +121,7 @@ export const run: Command = async (context) => {
   for (const taken of HANDED_ON) process.on(taken, () => signal(started, taken));
   process.on("SIGTSTP", () => {
     // A group without a terminal does not stop by SIGTSTP (setpgid(2), orphaned groups).
-    signal(started, "SIGSTOP");
+    send(started, "SIGSTOP");
     process.kill(process.pid, "SIGSTOP");
   });
   const [code, by] = (await once(child, "close").catch((error: unknown) => {
