@@ -114,9 +114,7 @@ export const run: Command = async (context) => {
     });
   await session.stop();
   ends.throwIfAborted();
-  const started = startProgram(launch);
-  const { child } = started;
-  ends.addEventListener("abort", () => signal(started, "SIGKILL"), { once: true });
+  // Before the start: the program may run, and be heard of, before this process goes on behind its own fork.
   takeSignals((taken) => signal(started, taken));
   for (const taken of HANDED_ON) process.on(taken, () => signal(started, taken));
   process.on("SIGTSTP", () => {
@@ -124,6 +122,9 @@ export const run: Command = async (context) => {
     send(started, "SIGSTOP");
     process.kill(process.pid, "SIGSTOP");
   });
+  const started = startProgram(launch);
+  const { child } = started;
+  ends.addEventListener("abort", () => signal(started, "SIGKILL"), { once: true });
   const [code, by] = (await once(child, "close").catch((error: unknown) => {
     throw new Failure(EXIT.unreachable, `${command} could not be started: ${messageOf(error)}.`);
   })) as [number | null, NodeJS.Signals | null];
