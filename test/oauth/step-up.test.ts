@@ -51,8 +51,12 @@ test("a server that is never content -> two more sign-ins, then a clear end", as
   expect(story.trusted.asked("/authorize")).toHaveLength(3);
 });
 
-test("a machine that lacks scope -> an error at once, no further token request", async () => {
+test("a machine that lacks scope -> an error at once, no further token request before the user asks for it", async () => {
   const story = await beside("machine");
   expect(await saysOfCall(story, "change")).toBe(WANTS_WRITE);
   expect(story.trusted.grants).toEqual(["client_credentials"]);
+  // Whoever asks for a sign-in gets another token, with the scope that is wanted.
+  expect((await story.signIn()).says).toBe("signed in");
+  expect(story.trusted.grants).toEqual(["client_credentials", "client_credentials"]);
+  expect(textOf(await story.at.call(story.name, "change", {}))).toBe("{}");
 });

@@ -202,6 +202,8 @@ export function createMachine(
     token: async (signal: AbortSignal) => (held === undefined ? undefined : renewed(undefined, signal)),
     /** Another token than the refused one. Throws `SignInProblem`. */
     renewed,
+    /** Another token than the one at hand, which stays if there is none. Throws `SignInProblem`. */
+    another: async (signal: AbortSignal) => renewed(held?.access_token, signal),
     /** Forgets the token, and revokes it (RFC 7009) where that is possible. Throws `SignInProblem`. */
     end: async (): Promise<void> => {
       const ended = held;

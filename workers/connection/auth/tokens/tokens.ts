@@ -217,7 +217,7 @@ export class ServerTokens {
    */
   async renew(signal: AbortSignal): Promise<boolean> {
     if (this.#context.isMachine) {
-      await this.#ofCompany((await this.#asMachine()).renewed(undefined, signal));
+      await this.#ofCompany((await this.#asMachine()).another(signal));
       return true;
     }
     try {
