@@ -226,8 +226,8 @@ export class ServerAuth implements RequestAuth {
         isOwnPlan: !definition.project,
         renew: (signal) => tokens.renew(signal),
         redact,
-        signedIn: () => {
-          tokens.signedIn();
+        signedIn: async () => {
+          await tokens.signedIn();
           return signedIn();
         },
         ...company,

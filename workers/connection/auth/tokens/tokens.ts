@@ -31,7 +31,7 @@ const SETS = 100;
 const keyOf = (scope: string | undefined): string =>
   [...new Set((scope ?? "").split(/\s+/))].sort().join(" ").trim();
 
-/** How often the user has signed in for the same further scope. A server that grants less would go on for ever. */
+/** How often a sign-in for the same further scope has not given it. A server that grants less would go on for ever. */
 export function createStepUps() {
   const times = new Map<string, number>();
   return {
@@ -68,6 +68,8 @@ export class ServerTokens {
   readonly #context: TokensContext;
   readonly #lifetime = new AbortController();
   readonly #stepUps = createStepUps();
+  /** The last sign-in for further scope, and the token that it gave. */
+  #stepUp: { scope: string | undefined; token: string } | undefined;
   #machine: Promise<Machine> | undefined;
   #challenge: AuthChallenge | undefined;
   #status: SignInStatus | undefined;
@@ -176,6 +178,7 @@ export class ServerTokens {
     this.#challenge = challenge ?? this.#challenge;
     this.#lostToken = sent;
     const wantsScope = status === 403;
+    if (wantsScope) this.#countStepUp(sent);
     if (this.#context.isMachine) {
       if (wantsScope || isRepeated) throw this.#refusal(wantsScope);
       return this.#ofCompany((await this.#asMachine()).renewed(sent, signal));
@@ -204,11 +207,27 @@ export class ServerTokens {
     return this.#renewed(sent, signal);
   }
 
-  /** The user has signed in anew. */
-  signedIn(): void {
+  /** The user has signed in anew. Never rejects. */
+  async signedIn(): Promise<void> {
     this.#issuerCheckedMs = Number.NEGATIVE_INFINITY;
     this.#moved = undefined;
-    if (this.#challenge?.error === "insufficient_scope") this.#stepUps.count(this.#challenge.scope);
+    this.#stepUp = undefined;
+    if (this.#challenge?.error !== "insufficient_scope") return;
+    // The next sign-in is an ordinary one, unless the server wants more again.
+    const { error: _, scope, ...challenge } = this.#challenge;
+    // Without a user each token is asked for with the scope of the last challenge.
+    this.#challenge = { ...challenge, ...(this.#context.isMachine && known({ scope })) };
+    // The next request says why there is none.
+    const token = tokenTextOf(await this.token(this.#lifetime.signal).catch(() => undefined));
+    if (token !== undefined) this.#stepUp = { scope, token };
+  }
+
+  /** A sign-in for further scope has failed only if the server wants the same again when it gets the token of it. */
+  #countStepUp(sent: string | undefined): void {
+    const { scope } = this.#challenge ?? {};
+    if (!this.#stepUp || this.#stepUp.token !== sent || keyOf(this.#stepUp.scope) !== keyOf(scope)) return;
+    this.#stepUp = undefined;
+    this.#stepUps.count(scope);
   }
 
   /**

@@ -53,6 +53,7 @@ interface Options {
   stored?: Partial<SignInRecord> | undefined;
   given?: GivenTokens;
   endpoint?: Handler;
+  isMachine?: boolean;
   /** `oauth.dpop` */
   dpop?: boolean;
   /** Why the store takes nothing. */
@@ -68,6 +69,7 @@ async function open({
   namesItself = false,
   dpop,
   unwritten,
+  isMachine = false,
 }: Options): Promise<At> {
   const server = await serve((asked, response, nth) => {
     if (asked.http === "POST") return endpoint(asked, response, nth);
@@ -121,7 +123,7 @@ async function open({
     server: "s",
     url,
     store: store as SignInStore,
-    isMachine: false,
+    isMachine,
     through: () => undefined,
     dpop,
     grant: async () => ({
@@ -334,18 +336,63 @@ test("a fresh token was refused -> the next sign-in renews nothing, until somebo
   expect([await at.tokens.renew(signal), posts(at)]).toEqual([true, 2]);
 });
 
-test("403 for more scope -> the user must agree, and two sign-ins for one scope are enough", async () => {
-  const at = await open({ stored: { access_token: "a", refresh_token: "r", ...good } });
-  const challenge = { scheme: "Bearer", error: "insufficient_scope", scope: "write" };
-  const asks = refused("a", { status: 403, challenge });
-  for (const _ of [1, 2]) {
-    expect(await outcome(at.tokens.afterRefusal(asks, signal))).toBe("scope-wanted");
+describe("403 for more scope", () => {
+  const asks = (sent: string, scope = "write") =>
+    refused(sent, { status: 403, challenge: { scheme: "Bearer", error: "insufficient_scope", scope } });
+  const signIn = async (at: At, access_token: string): Promise<void> => {
     expect(at.tokens.checkStepUp()).toBeUndefined();
-    expect(await at.tokens.renew(signal)).toBe(false);
-    at.tokens.signedIn();
-  }
-  expect(() => at.tokens.checkStepUp()).toThrow(expect.objectContaining({ kind: "scope-loop" }));
-  expect(posts(at)).toBe(0);
+    at.held.record = { ...(at.held.record as SignInRecord), access_token };
+    await at.tokens.signedIn();
+  };
+  const start = () => open({ stored: { access_token: "t0", refresh_token: "r", ...good } });
+
+  test("-> the user must agree, and two sign-ins that do not give it are enough", async () => {
+    const at = await start();
+    for (const i of [0, 1]) {
+      expect(await outcome(at.tokens.afterRefusal(asks(`t${i}`), signal))).toBe("scope-wanted");
+      expect(await at.tokens.renew(signal)).toBe(false);
+      await signIn(at, `t${i + 1}`);
+    }
+    expect(await outcome(at.tokens.afterRefusal(asks("t2"), signal))).toBe("scope-wanted");
+    expect(() => at.tokens.checkStepUp()).toThrow(expect.objectContaining({ kind: "scope-loop" }));
+    expect(posts(at)).toBe(0);
+  });
+
+  test("three sign-ins that give it, each until a later token has less -> none is refused", async () => {
+    const at = await start();
+    for (const i of [0, 1, 2, 3]) {
+      at.held.record = { ...(at.held.record as SignInRecord), access_token: `less-${i}` };
+      expect(await outcome(at.tokens.afterRefusal(asks(`less-${i}`), signal))).toBe("scope-wanted");
+      await signIn(at, `more-${i}`);
+    }
+  });
+
+  test("a late answer to the old token, and one that wants another scope -> not counted", async () => {
+    const at = await start();
+    await outcome(at.tokens.afterRefusal(asks("t0"), signal));
+    await signIn(at, "t1");
+    for (const late of [asks("t0"), asks("t0"), asks("t1", "admin"), asks("t1", "admin")])
+      await outcome(at.tokens.afterRefusal(late, signal));
+    for (const scope of ["write", "admin"]) {
+      await outcome(at.tokens.afterRefusal(asks("t0", scope), signal));
+      expect(at.tokens.checkStepUp()).toBeUndefined();
+    }
+  });
+
+  test("the sign-in gives it -> the next one is an ordinary one, which may renew", async () => {
+    const at = await start();
+    await outcome(at.tokens.afterRefusal(asks("t0"), signal));
+    await signIn(at, "t1");
+    expect(at.tokens.challenge).toEqual({ scheme: "Bearer" });
+    expect(await at.tokens.renew(signal)).toBe(true);
+  });
+
+  test("without a user -> the scope stays for the tokens that follow", async () => {
+    const at = await open({ isMachine: true });
+    expect(await outcome(at.tokens.afterRefusal(asks("t0"), signal))).toBe("scope-wanted");
+    await at.tokens.signedIn();
+    expect(at.tokens.challenge).toEqual({ scheme: "Bearer", scope: "write" });
+  });
 });
 
 test("tokens of another program -> used as they are, and their path is named when they are refused", async () => {
@@ -646,6 +693,16 @@ test("the token is refused -> another one, which no text may show either", async
   expect(await machine.renewed("access-1", signal)).toMatchObject({ access_token: "access-2" });
   expect(shown).toEqual(["access-1", "access-2"]);
   expect(secrets).toEqual(["access-1", "access-2"]);
+});
+
+test("another token is wanted while the old one is good -> one for all, and the old one stays if there is none", async () => {
+  const { machine, server } = await machineOf();
+  await machine.renewed(undefined, signal);
+  const three = await Promise.all([1, 2, 3].map(() => machine.another(signal)));
+  expect(new Set(three.map(({ access_token }) => access_token))).toEqual(new Set(["access-2"]));
+  await server.close();
+  await expect(machine.another(signal)).rejects.toThrow(SignInProblem);
+  expect(await machine.token(signal)).toMatchObject({ access_token: "access-2" });
 });
 
 test("the server asks for tokens that are bound -> bound, to one key also after a renewal", async () => {
