@@ -12,16 +12,18 @@ export function startRuntimeLater(options: RuntimeOptions): Runtime {
   let isAsked = false;
   const asked = Promise.withResolvers<void>();
   let resting: Resting | undefined;
+  const isBehind = (): boolean => resting?.isEdited() === true;
+  /** What the model wrote at the session's end, nobody has agreed to: a worker reads and remembers that, and no more. */
+  const isNeedless = (): boolean => isStopped && !isBehind();
   const start = async (): Promise<Runtime | undefined> => {
     resting = await options.rest?.(asked.promise);
     await resting?.over;
     isAsked = true;
-    if (isStopped && !resting?.isEdited()) return undefined;
+    if (isNeedless()) return undefined;
     // Loaded at once: Pi is busy after `session_start`, and a later import would delay the worker by that time.
     const { startRuntime } = await import("./runtime.ts");
-    // What the model wrote at the session's end, nobody has agreed to: a worker reads and remembers that, and no more.
-    const isUnseen = isStopped && resting?.isEdited() === true;
-    if (isStopped && !isUnseen) return undefined;
+    if (isNeedless()) return undefined;
+    const isUnseen = isStopped;
     const rested = resting?.rested;
     // Of the worker that follows a crash nobody wants to hear again what has changed since the rest.
     let since = rested && { rested: rested.traces };
@@ -64,7 +66,7 @@ export function startRuntimeLater(options: RuntimeOptions): Runtime {
       if (isAsked && method !== "ping") quietly((runtime) => runtime.post(method, params));
     },
     log: (level, message) => quietly((runtime) => runtime.log(level, message)),
-    isBehind: () => resting?.isEdited() === true,
+    isBehind,
     stop: async () => {
       isStopped = true;
       wake();

@@ -210,10 +210,10 @@ export async function add(ctx: PiContext, given: AddWords, worker: Ask): Promise
   try {
     tried = await addOrLeave(ctx, given, ask);
   } finally {
-    if (tried === undefined && files.length > 0) await ask("dropValues", { files });
+    if (tried === undefined && files.length > 0) await worker("dropValues", { files });
   }
   if (ctx.hasUI && tried && tried !== "untested" && lacksKey(tried))
-    await askKey(ctx, given.name, `${serverName(given.name)} is added.`, ask);
+    await askKey(ctx, given.name, `${serverName(given.name)} is added.`, worker);
 }
 
 /** Undefined: nothing is written. */

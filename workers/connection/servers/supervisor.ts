@@ -8,6 +8,7 @@ import type { TriedServer } from "../../../src/shared/protocol/person.ts";
 import { shownName } from "../../../src/shared/text/unprintable.ts";
 import { createGate } from "../../shared/pace/pace.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
+import { LIFECYCLES } from "../config/entry/server-keys.ts";
 import type { Plan } from "../config/plan/plan.ts";
 import { type KnownTools, listsNothing } from "./lists.ts";
 import { connectsShared, Server, type ServerContext } from "./server.ts";
@@ -26,9 +27,8 @@ const connectQuietly = (server: Server): void => {
   server.connect("background").catch(() => undefined);
 };
 
-const LEVELS: readonly Lifecycle[] = ["lazy", "eager", "keep-alive"];
 const isRaised = (before: Lifecycle, after: Lifecycle): boolean =>
-  LEVELS.indexOf(after) > LEVELS.indexOf(before);
+  LIFECYCLES.indexOf(after) > LIFECYCLES.indexOf(before);
 
 export class Supervisor {
   readonly #context: SupervisorContext;
@@ -162,12 +162,12 @@ export class Supervisor {
    */
   async reconnectDropped(): Promise<void> {
     for (const server of this.#servers.values()) {
-      const { lifecycle } = server.definition;
-      const { phase } = server;
-      if (lifecycle === "eager" && (phase === "idle" || phase === "failed")) connectQuietly(server);
-      else if (phase === "failed" && listsNothing(server)) connectQuietly(server);
+      const { phase, definition } = server;
+      const isEager = definition.lifecycle === "eager";
+      if (phase === "idle" && isEager) connectQuietly(server);
+      if (phase === "failed" && (isEager || listsNothing(server))) connectQuietly(server);
       // A lazy server whose tools are known has its calls to find out.
-      if (server.phase !== "needs-auth" || (lifecycle === "lazy" && !listsNothing(server))) continue;
+      if (phase !== "needs-auth" || (definition.lifecycle === "lazy" && !listsNothing(server))) continue;
       if (await this.#context.auth?.hasOther(server.name)) connectQuietly(server);
     }
   }
