@@ -52,7 +52,7 @@ export interface Runtime {
   /** Sends a request whose answer nobody needs. Does not fail, and does not keep the process alive. */
   post<M extends ConnectionMethod>(method: M, params: ConnectionMethods[M]["params"]): void;
   log(level: LogLevel, message: string): void;
-  /** Whether the session rests and a file of its configuration was edited, which no worker has read yet. */
+  /** Whether a file of the configuration was edited while the session rested, which no worker has read yet. */
   isBehind(): boolean;
   /**
    * Closes all servers and ends the thread, within `LIMITS.shutdownMs` and a moment. Then kills the server processes that

@@ -12,7 +12,9 @@ export function startRuntimeLater(options: RuntimeOptions): Runtime {
   let isAsked = false;
   const asked = Promise.withResolvers<void>();
   let resting: Resting | undefined;
-  const isBehind = (): boolean => resting?.isEdited() === true;
+  /** The worker that an edit has started has not read it yet. */
+  let isUnread = false;
+  const isBehind = (): boolean => isUnread || resting?.isEdited() === true;
   /** What the model wrote at the session's end, nobody has agreed to: a worker reads and remembers that, and no more. */
   const isNeedless = (): boolean => isStopped && !isBehind();
   const start = async (): Promise<Runtime | undefined> => {
@@ -33,6 +35,7 @@ export function startRuntimeLater(options: RuntimeOptions): Runtime {
       return all;
     };
     const runtime = startRuntime({ ...options, rested, facts });
+    isUnread = isBehind();
     resting = undefined;
     if (isUnseen)
       await runtime.ask("status", {}, AbortSignal.timeout(LIMITS.shutdownMs)).catch(() => undefined);
@@ -58,7 +61,11 @@ export function startRuntimeLater(options: RuntimeOptions): Runtime {
   };
   return {
     callTool: async (params, signal) => (await ready()).callTool(params, signal),
-    settleTools: async (params, signal) => (await ready()).settleTools(params, signal),
+    settleTools: async (params, signal) => {
+      const learning = await (await ready()).settleTools(params, signal);
+      isUnread = false;
+      return learning;
+    },
     ask: async (method, params, signal) => (await ready()).ask(method, params, signal),
     post: (method, params) => {
       if (!OF_WORKER.includes(method)) wake();

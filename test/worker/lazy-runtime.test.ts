@@ -3,7 +3,9 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { RuntimeOptions } from "../../src/runtime/contract.ts";
 import { prepareRuntime, startRuntimeLater } from "../../src/runtime/later.ts";
+import { connectionWorkerUrl, createWorkerFiles } from "../../src/runtime/thread.ts";
 import type { SessionFacts } from "../../src/shared/protocol/session.ts";
 
 let folder = "";
@@ -12,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-function start(log = "log") {
+function start(log = "log", rest?: RuntimeOptions["rest"]) {
   const failures: Error[] = [];
   let sessions = 0;
   const facts = (): SessionFacts => {
@@ -30,6 +32,7 @@ function start(log = "log") {
   const runtime = startRuntimeLater({
     logFile: join(folder, log),
     facts,
+    rest,
     onEvent: () => undefined,
     onCrash: () => undefined,
     onStartFailed: (error) => failures.push(error),
@@ -59,6 +62,32 @@ describe("startRuntimeLater", () => {
     await stopped;
     await runtime.stop();
     expect([sessions(), failures]).toEqual([0, []]);
+  });
+});
+
+describe("a session at rest", () => {
+  const files = createWorkerFiles(connectionWorkerUrl());
+  /** The rest is over at once: `isEdited` by an edit, else since something needs a worker. */
+  const over = (isEdited: boolean) => async () => ({
+    over: Promise.resolve(),
+    isEdited: () => isEdited,
+    rested: { traces: "", files, locate: async () => files.url },
+  });
+
+  test("an edit starts the worker -> the session is behind until the worker has read it", async () => {
+    const { runtime, sessions } = start("edited", over(true));
+    await expect.poll(sessions).toBe(1);
+    expect(runtime.isBehind()).toBe(true);
+    expect(await runtime.settleTools({ timeoutMs: 1_000 }, undefined)).toEqual([]);
+    expect(runtime.isBehind()).toBe(false);
+    await runtime.stop();
+  });
+
+  test("without an edit -> it is not", async () => {
+    const { runtime, sessions } = start("unedited", over(false));
+    await expect.poll(sessions).toBe(1);
+    expect(runtime.isBehind()).toBe(false);
+    await runtime.stop();
   });
 });
 
