@@ -295,6 +295,23 @@ test("a broken stream with ids -> resumed after the server's retry time", async 
   await connection.close(soon);
 });
 
+test("a stream that breaks in the middle of the answer's event -> resumed before that event", async () => {
+  let id: number | string | undefined;
+  const server = await serve((asked, response) => {
+    const { message, http, headers } = asked;
+    if (message.method === "tools/call") {
+      id = message.id;
+      const stream = startEvents(response);
+      stream.write('id: 41\nretry: 5\ndata:\n\nid: 42\ndata: {"jso', () => response.destroy());
+    } else if (http === "GET" && headers["last-event-id"] === "41") {
+      startEvents(response).end(`id: 42\ndata: ${resultOf({ id: id ?? 0, method: "tools/call" })}\n\n`);
+    } else answerWell(asked, response);
+  });
+  const { connection } = await connect(server);
+  expect((await call(connection)).content).toHaveLength(1);
+  await connection.close(soon);
+});
+
 test.each([
   ["CR only", "\r"],
   ["CRLF", "\r\n"],

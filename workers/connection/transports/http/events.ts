@@ -25,7 +25,10 @@ interface EventHandlers {
   noise: Noise;
   /** While a promise that this answers has not settled, nothing more is read. */
   onEvent: (event: ServerEvent) => undefined | Promise<unknown>;
-  /** Gets the last event's id, with which the stream can be resumed. */
+  /**
+   * Gets the id behind which the stream can be resumed, before the event itself: that of a complete event, with or without
+   * data, or of one that is refused for its size. An event that breaks off must come again, so its id does not count.
+   */
   onId?: (id: string) => void;
   /** Gets the wait in ms before the stream is to be opened again. */
   onRetry?: (retryMs: number) => void;
@@ -51,6 +54,8 @@ export class EventReader {
   readonly #data: Pieces;
   #hasData = false;
   #type = "";
+  /** The id of the event that is not complete. */
+  #id: string | undefined;
   #isFirst = true;
   /** Lines since the last event that are none of its data, and their bytes. */
   #idleLines = 0;
@@ -71,6 +76,12 @@ export class EventReader {
   /** Bytes held of the event that is not complete. */
   get bytes(): number {
     return this.#rest.bytes + this.#dropped + this.#data.bytes;
+  }
+
+  /** The event is complete, or nobody wants it: the stream is resumed behind it. */
+  commitId(): void {
+    if (this.#id !== undefined) this.#to.onId?.(this.#id);
+    this.#id = undefined;
   }
 
   /** Each step is one line; that of an event's last line is what `onEvent` answers. Throws `TooLarge`, then it has ended. */
@@ -152,7 +163,7 @@ export class EventReader {
     // The other fields are short, so their bytes are not counted.
     const text = value.toString("utf8", 0, FIELD_BYTES + 1);
     if (name === "event") this.#type = text;
-    else if (name === "id" && USABLE_ID.test(text)) this.#to.onId?.(text);
+    else if (name === "id" && USABLE_ID.test(text)) this.#id = text;
     else if (name === "retry" && /^\d{1,9}$/.test(text)) this.#to.onRetry?.(Number(text));
   }
 
@@ -164,6 +175,7 @@ export class EventReader {
   }
 
   #dispatch(): undefined | Promise<unknown> {
+    this.commitId();
     const type = this.#type || "message";
     this.#type = "";
     if (this.#data.bytes === 0) this.#countIdle();
@@ -178,12 +190,17 @@ export class EventReader {
 /** Reads a stream of events to its end. Rejects if the stream breaks, and with `TooLarge`, which ends the stream. */
 export async function readEvents(body: ServerBody, handlers: EventHandlers): Promise<void> {
   const events = new EventReader(handlers);
-  await held(body, (slot, reader) =>
-    readInTurn(body, reader, function* (piece) {
-      yield* events.push(piece);
-      yield slot.hold(events.bytes);
-    }),
-  );
+  try {
+    await held(body, (slot, reader) =>
+      readInTurn(body, reader, function* (piece) {
+        yield* events.push(piece);
+        yield slot.hold(events.bytes);
+      }),
+    );
+  } catch (error) {
+    if (error instanceof TooLarge) events.commitId();
+    throw error;
+  }
 }
 
 /**

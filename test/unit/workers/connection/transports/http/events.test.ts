@@ -56,6 +56,28 @@ test("EventReader: an event that is not complete -> not handed on", () => {
 });
 
 test.each([
+  ["data", ["41"]],
+  ["data: half", ["41"]],
+  ["data: whole\n", ["41"]],
+  ["data: whole\n\n", ["41", "42"]],
+  ["\n", ["41", "42"]],
+])("EventReader: an id, and then %j -> the ids are %j", (rest, ids) => {
+  expect(read([`id: 41\ndata: x\n\nid: 42\n${rest}`]).ids).toEqual(ids);
+});
+
+test("EventReader: an event with an id -> the id comes before the event", () => {
+  const order: string[] = [];
+  const reader = new EventReader({
+    maxBytes: 100,
+    noise: new Noise(() => undefined),
+    onEvent: ({ data }) => void order.push(`event ${data}`) as undefined,
+    onId: (id) => order.push(`id ${id}`),
+  });
+  for (const _ of reader.push(Buffer.from("data: a\nid: 1\n\ndata: b\n\n")));
+  expect(order).toEqual(["id 1", "event a", "event b"]);
+});
+
+test.each([
   ["an id with a NUL in it", "id: a\u0000b\n\n"],
   ["an id that no header can hold", "id: ü\n\n"],
   ["a retry that is no number", "retry: soon\n\n"],

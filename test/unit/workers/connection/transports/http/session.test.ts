@@ -3,7 +3,7 @@
 import { Readable } from "node:stream";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { JSONRPCMessage, JSONRPCRequest } from "../../../../../../workers/connection/mcp/wire/wire.ts";
-import { Noise, unaskedTooLong } from "../../../../../../workers/connection/messages/too-large.ts";
+import { Noise, tooSlow, unaskedTooLong } from "../../../../../../workers/connection/messages/too-large.ts";
 import { OpenExchanges, Resume } from "../../../../../../workers/connection/transports/http/exchange.ts";
 import type { HttpFailure } from "../../../../../../workers/connection/transports/http/failure.ts";
 import {
@@ -252,7 +252,8 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-type Streams = (nth: number) => { text: string; livesMs?: number } | Error | undefined;
+/** `breaks`: the error with which the stream ends. */
+type Streams = (nth: number) => { text: string; livesMs?: number; breaks?: Error } | Error | undefined;
 
 /** Follows the streams for an hour, or that time, of a clock that only the waits and the streams move. */
 async function follow(streams: Streams, forMs = HOUR_MS) {
@@ -273,11 +274,12 @@ async function follow(streams: Streams, forMs = HOUR_MS) {
       const stream = streams(ids.length - 1);
       if (stream instanceof Error) throw stream;
       if (!stream) return undefined;
-      const { text, livesMs = 0 } = stream;
+      const { text, livesMs = 0, breaks } = stream;
       const body = Readable.from(
         (async function* () {
           yield Buffer.from(text);
           pass(livesMs);
+          if (breaks) throw breaks;
         })(),
       );
       return { status: 200, headers: {}, body };
@@ -357,6 +359,32 @@ describe("followNotifications, a server that ends its stream", () => {
       "Ask the server for less at a time, or raise maxMessageBytes in the settings of mcp.json.";
     expect(notes.filter((note) => note !== RARELY)).toEqual(waits.map(() => told));
     expect(notes.filter((note) => note === RARELY)).toHaveLength(1);
+  });
+
+  test.each([
+    ["longer than allowed", `id: 8\ndata: ${"x".repeat(2_000)}`],
+    ["that is whole and refused", "id: 8\ndata: refuse\n\n"],
+  ])("after an event %s -> opened again behind that event", async (_name, text) => {
+    const { ids } = await follow((nth) =>
+      nth === 0 ? { text: `id: 7\ndata: x\n\n${text}` } : { text: "", livesMs: HOUR_MS },
+    );
+    expect(ids).toEqual([undefined, "8"]);
+  });
+
+  test("in the middle of an event -> opened again before that event", async () => {
+    const { ids } = await follow((nth) =>
+      nth === 0 ? { text: "id: 7\ndata: x\n\nid: 8\ndata: ha" } : { text: "", livesMs: HOUR_MS },
+    );
+    expect(ids).toEqual([undefined, "7"]);
+  });
+
+  test("in the middle of an event that comes too slowly while others wait -> opened again behind that event", async () => {
+    const { ids } = await follow((nth) =>
+      nth === 0
+        ? { text: "id: 7\ndata: x\n\nid: 8\ndata: ha", breaks: tooSlow(2_000_000) }
+        : { text: "", livesMs: HOUR_MS },
+    );
+    expect(ids).toEqual([undefined, "8"]);
   });
 
   test("after a notification that was refused for its size -> one note for each", async () => {
