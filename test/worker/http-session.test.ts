@@ -295,6 +295,23 @@ test("a broken stream with ids -> resumed after the server's retry time", async 
   await connection.close(soon);
 });
 
+test("a broken stream, and the server still holds the old connection (409) -> asked until it lets go", async () => {
+  let id: number | string | undefined;
+  const server = await serve((asked, response, nth) => {
+    const { message, http, headers } = asked;
+    if (message.method === "tools/call") {
+      id = message.id;
+      startEvents(response).end("id: 41\nretry: 5\ndata:\n\n");
+    } else if (http === "GET" && headers["last-event-id"] === "41") {
+      if (nth < 5) response.writeHead(409).end("Conflict: Stream already has an active connection");
+      else startEvents(response).end(`id: 42\ndata: ${resultOf({ id: id ?? 0, method: "tools/call" })}\n\n`);
+    } else answerWell(asked, response);
+  });
+  const { connection } = await connect(server);
+  expect((await call(connection)).content).toHaveLength(1);
+  await connection.close(soon);
+});
+
 test("a stream that breaks in the middle of the answer's event -> resumed before that event", async () => {
   let id: number | string | undefined;
   const server = await serve((asked, response) => {
@@ -467,6 +484,28 @@ test("a notification stream drops again and again -> opened again with the last 
       .map(({ headers }) => headers["last-event-id"] as string);
   await expect.poll(gets, { timeout: 20_000 }).toEqual([undefined, "0", "1", "2", "3"]);
   expect(notes).toEqual(["ended its notification stream; it is opened again from now on"]);
+  await connection.close(soon);
+});
+
+test.each<[string, (response: ServerResponse) => void]>([
+  [
+    "409, as while it holds the old one",
+    (response) => response.writeHead(409).end("Conflict: Only one SSE stream is allowed per session"),
+  ],
+  [
+    "a redirect to another server, as by a hotel's network",
+    (response) => response.writeHead(302, { location: "http://portal.test/" }).end(),
+  ],
+])("a notification stream that was open is refused with %s -> opened again later", async (_name, refuse) => {
+  const server = await serve((asked, response, nth) => {
+    if (asked.http !== "GET") answerWell(asked, response, { "mcp-session-id": "s" });
+    else if (nth === 1) refuse(response);
+    else if (nth === 0) startEvents(response).end(`data: ${PROGRESS}\n\n`);
+    else startEvents(response).write(": still here\n\n");
+  });
+  const { connection } = await connect(server);
+  const gets = (): number => server.log.filter((line) => line === "GET").length;
+  await expect.poll(gets, { timeout: 20_000 }).toBe(3);
   await connection.close(soon);
 });
 

@@ -158,7 +158,7 @@ export class Resume {
     this.#heardAt = this.#now();
   }
 
-  /** The last attempt to open a stream has worked or failed. */
+  /** The last attempt to open a stream has worked or failed. One that the server puts off has not failed. */
   onAttempt(worked: boolean): void {
     this.#failed = worked ? 0 : this.#failed + 1;
     this.#vain++;
@@ -333,8 +333,13 @@ async function receiveEvents(
     const waitMs = position.nextMs();
     if (!resume || lastId === undefined || waitMs === undefined) throw new BrokenAnswer(cause);
     await sleep(waitMs, undefined, { signal });
-    response = await resume(lastId).catch(() => undefined);
-    position.onAttempt(response !== undefined);
+    let isPutOff = false;
+    response = await resume(lastId).catch((error: unknown) => {
+      // The server holds the broken stream until it notices that nobody reads it.
+      isPutOff = error instanceof AnswerError && error.status === 409;
+      return undefined;
+    });
+    position.onAttempt(response !== undefined || isPutOff);
   }
 }
 

@@ -4,8 +4,8 @@
  * from the SDK's own: `send` of a request settles with the answer, so that a broken answer fails that request at once
  * and no other; messages are bounded; a lost session is opened again, once for all requests that wait for it. Also follows
  * the stream on which a server sends messages that answer no request: it is opened again whenever it ends, ever more slowly
- * while it brings nothing. The log says once that it is opened again, once that this has become rare, and each time that a
- * message was refused. A server may offer no such stream.
+ * while it brings nothing. The log says once that it is opened again, once that this has become rare, each time that a
+ * message was refused, and that the server no longer offers it. A server may offer no such stream.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -18,7 +18,7 @@ import type { HttpResponse } from "../../web/client.ts";
 import { readEvents, type ServerEvent } from "./events.ts";
 import { Acknowledged, answerError, type Exchange } from "./exchange.ts";
 import {
-  type AnswerError,
+  AnswerError,
   BrokenAnswer,
   classifyFailure,
   type HttpFailure,
@@ -38,12 +38,21 @@ const WORTHWHILE_MS = 10_000;
 export const resumeAfterMs = (retryMs: number, vain: number): number =>
   Math.min(Math.max(retryMs, RESUME_MS) * 2 ** Math.min(vain, 20), MAX_RESUME_MS);
 
+/** Where the stream goes on. */
+interface Place {
+  lastId: string | undefined;
+  /** The session has just been opened, so nothing can have been missed. */
+  isFirst: boolean;
+  /** The session has had a stream, so the server offers one. */
+  wasOpen: boolean;
+}
+
 export interface NotificationOptions {
   /**
-   * Opens the stream behind event `lastId`. Undefined: the server offers no such stream and is not asked again. Rejects
-   * if the server may offer the stream later. `isFirst`: the session has just been opened.
+   * Opens the stream. Undefined: the server offers no such stream and is not asked again. Rejects if the server may offer the
+   * stream later.
    */
-  open: (lastId: string | undefined, isFirst: boolean) => Promise<HttpResponse | undefined>;
+  open: (at: Place) => Promise<HttpResponse | undefined>;
   noise: Noise;
   onEvent: (event: ServerEvent) => undefined | Promise<unknown>;
   /** The stream is open, and does not bring what the server told while it was not. */
@@ -61,13 +70,17 @@ const realWait = (ms: number, signal: AbortSignal): Promise<unknown> =>
 /** Settles when the signal is aborted or the server offers no stream. Never rejects. */
 export async function followNotifications(options: NotificationOptions): Promise<void> {
   const { signal, onNote, wait = realWait } = options;
-  const position: Position = { isFirst: true, lastId: undefined, retryMs: RESUME_MS };
+  const position: Position = { isFirst: true, wasOpen: false, lastId: undefined, retryMs: RESUME_MS };
   let vain = 0;
   let isNoted = false;
   let isNotedRare = false;
   while (!signal.aborted) {
     const stream = await readStream(position, options);
-    if (stream === "not offered" || signal.aborted) return;
+    if (signal.aborted) return;
+    if (stream === "not offered") {
+      if (position.wasOpen) onNote("no longer offers a notification stream, and is not asked for one again");
+      return;
+    }
     vain = stream.isWorthwhile ? 0 : vain + 1;
     const waitMs = resumeAfterMs(position.retryMs, vain);
     if (stream.refused && !stream.refused.isNoise) {
@@ -88,10 +101,7 @@ export async function followNotifications(options: NotificationOptions): Promise
   }
 }
 
-interface Position {
-  /** The server has just been connected, so nothing can have been missed. */
-  isFirst: boolean;
-  lastId: string | undefined;
+interface Position extends Place {
   retryMs: number;
 }
 
@@ -107,14 +117,16 @@ async function readStream(
   position: Position,
   { open, noise, onEvent, onUnheard, maxBytes }: NotificationOptions,
 ): Promise<EndedStream | "not offered"> {
-  const { lastId: before, isFirst } = position;
+  const at = { ...position };
+  const { lastId: before, isFirst } = at;
   position.isFirst = false;
   let heard = false;
   let openedAt = Number.POSITIVE_INFINITY;
   let refused: TooLarge | undefined;
   try {
-    const response = await open(before, isFirst);
+    const response = await open(at);
     if (!response) return "not offered";
+    position.wasOpen = true;
     openedAt = performance.now();
     if (!isFirst && before === undefined) onUnheard();
     await readEvents(response.body, {
@@ -134,6 +146,8 @@ async function readStream(
   } catch (error) {
     // Any other error is how the stream broke, which says no more than what came before.
     if (error instanceof TooLarge) refused = error;
+    // A server that was started anew does not know the event: without it the stream can be opened.
+    if (error instanceof AnswerError && error.status === 400) position.lastId = undefined;
   }
   const isNew = heard || position.lastId !== before;
   const isWorthwhile = isNew || performance.now() - openedAt >= WORTHWHILE_MS;
@@ -155,13 +169,22 @@ const READ_ONLY = new Set([
 /** Whether a request may be sent once more in a new session after the server has forgotten the old one. */
 export const mayRepeat = (method: string): boolean => READ_ONLY.has(method);
 
+/** 405 and 501 say that the server has no such method, which no wait changes. */
+const NO_METHOD = new Set([405, 501]);
+
 /**
  * Meaning of an answer that refuses the stream of notifications. `later`: the server may offer the stream at another
- * time. 501 says that the method is not implemented, which no wait changes.
+ * time. With 409 it says that it holds the stream before, as until it notices that a machine slept or changed its network.
+ * What refuses a stream that was open may also stand in between, as the page of a hotel's network does.
  */
-export function streamRefusal(failure: HttpFailure): "session lost" | "later" | "never" {
+export function streamRefusal(
+  failure: HttpFailure,
+  { wasOpen }: Pick<Place, "wasOpen">,
+): "session lost" | "later" | "never" {
   if (failure.kind === "session-lost") return "session lost";
-  return failure.kind === "busy" && failure.status !== 501 ? "later" : "never";
+  const status = "status" in failure ? failure.status : undefined;
+  if (status !== undefined && NO_METHOD.has(status)) return "never";
+  return wasOpen || failure.kind === "busy" || status === 409 ? "later" : "never";
 }
 
 export interface SessionOptions {
@@ -315,7 +338,9 @@ export class StreamableHttpTransport extends HttpTransport {
     const { signal } = exchange.controller;
     signal.throwIfAborted();
     const response = await this.#post(message, signal);
-    await this.receive(response, exchange, (lastId) => this.#get(lastId, signal));
+    await this.receive(response, exchange, (lastId) =>
+      this.#get({ lastId, isFirst: false, wasOpen: true }, signal),
+    );
   }
 
   /** Rejects unless the status is 2xx. */
@@ -347,11 +372,8 @@ export class StreamableHttpTransport extends HttpTransport {
   }
 
   /** A stream of events from the server, or undefined if it offers none. Rejects if it may offer one later. */
-  async #get(
-    lastId: string | undefined,
-    signal: AbortSignal,
-    isFirst = false,
-  ): Promise<HttpResponse | undefined> {
+  async #get(at: Place, signal: AbortSignal): Promise<HttpResponse | undefined> {
+    const { lastId, isFirst } = at;
     const { client, url } = this.options;
     const sessionId = this.#session.id;
     const resume: Record<string, string> = lastId === undefined ? {} : { "last-event-id": lastId };
@@ -359,7 +381,7 @@ export class StreamableHttpTransport extends HttpTransport {
     const response = await client.request({ method: "GET", url, headers, signal });
     if (response.status === 200 && mediaType(response.headers) === "text/event-stream") return response;
     const { error } = await answerError(response, { url, sessionId });
-    const refusal = streamRefusal(classifyFailure(error));
+    const refusal = streamRefusal(classifyFailure(error), at);
     // The server knows a session that it has just opened: it has no such route.
     if (refusal === "session lost" && !isFirst) this.#session.lose(sessionId);
     if (refusal === "later") throw error;
@@ -372,7 +394,7 @@ export class StreamableHttpTransport extends HttpTransport {
     this.#listening = listening;
     const signal = AbortSignal.any([this.lifetime.signal, listening.signal]);
     void followNotifications({
-      open: (lastId, isFirst) => this.#get(lastId, signal, isFirst),
+      open: (at) => this.#get(at, signal),
       noise: this.stream.noise,
       onEvent: (event) => this.onEvent(event),
       onUnheard: this.options.onListChanged,

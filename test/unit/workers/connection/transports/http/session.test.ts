@@ -5,7 +5,10 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import type { JSONRPCMessage, JSONRPCRequest } from "../../../../../../workers/connection/mcp/wire/wire.ts";
 import { Noise, tooSlow, unaskedTooLong } from "../../../../../../workers/connection/messages/too-large.ts";
 import { OpenExchanges, Resume } from "../../../../../../workers/connection/transports/http/exchange.ts";
-import type { HttpFailure } from "../../../../../../workers/connection/transports/http/failure.ts";
+import {
+  AnswerError,
+  type HttpFailure,
+} from "../../../../../../workers/connection/transports/http/failure.ts";
 import {
   followNotifications,
   HttpSession,
@@ -148,16 +151,27 @@ test.each([
 
 const busy = (status: number): HttpFailure => ({ kind: "busy", status, retryAfterMs: undefined, text: "" });
 
-test.each<[string, HttpFailure, ReturnType<typeof streamRefusal>]>([
-  ["a lost session", { kind: "session-lost" }, "session lost"],
-  ["503", busy(503), "later"],
-  ["429", busy(429), "later"],
-  ["501", busy(501), "never"],
-  ["405", { kind: "refuses-streamable", status: 405, text: "" }, "never"],
-  ["400", { kind: "rejected", status: 400, text: "" }, "never"],
-  ["a page", { kind: "web-page", status: 200, text: "" }, "never"],
-])("streamRefusal: %s -> %3$s", (_name, failure, expected) => {
-  expect(streamRefusal(failure)).toBe(expected);
+const rejected = (status: number): HttpFailure => ({ kind: "rejected", status, text: "" });
+const refuses = (status: number): HttpFailure => ({ kind: "refuses-streamable", status, text: "" });
+const portal: HttpFailure = { kind: "redirect", status: 302, to: new URL("http://portal.test/") };
+
+type Refusal = ReturnType<typeof streamRefusal>;
+test.each<[string, first: Refusal, afterOpen: Refusal, HttpFailure]>([
+  ["a lost session", "session lost", "session lost", { kind: "session-lost" }],
+  ["503", "later", "later", busy(503)],
+  ["429", "later", "later", busy(429)],
+  ["501", "never", "never", busy(501)],
+  ["405", "never", "never", refuses(405)],
+  ["404", "never", "later", refuses(404)],
+  ["409", "later", "later", rejected(409)],
+  ["400", "never", "later", rejected(400)],
+  ["403", "never", "later", rejected(403)],
+  ["401", "never", "later", { kind: "needs-auth", status: 401, challenge: undefined, text: "" }],
+  ["a page", "never", "later", { kind: "web-page", status: 200, text: "" }],
+  ["a redirect to another server", "never", "later", portal],
+])("streamRefusal: %s -> %s; after a stream that was open -> %s", (_name, first, afterOpen, failure) => {
+  expect(streamRefusal(failure, { wasOpen: false })).toBe(first);
+  expect(streamRefusal(failure, { wasOpen: true })).toBe(afterOpen);
 });
 
 const answer = (id: number | string): JSONRPCMessage => ({ jsonrpc: "2.0", id, result: {} });
@@ -263,14 +277,16 @@ async function follow(streams: Streams, forMs = HOUR_MS) {
   const waits: number[] = [];
   const notes: string[] = [];
   const ids: (string | undefined)[] = [];
+  const known: boolean[] = [];
   let unheard = 0;
   const pass = (ms: number): void => {
     vi.advanceTimersByTime(ms);
     if (performance.now() - startedAt >= forMs) ended.abort();
   };
   const options: NotificationOptions = {
-    open: async (lastId) => {
+    open: async ({ lastId, wasOpen }) => {
       ids.push(lastId);
+      known.push(wasOpen);
       const stream = streams(ids.length - 1);
       if (stream instanceof Error) throw stream;
       if (!stream) return undefined;
@@ -299,7 +315,7 @@ async function follow(streams: Streams, forMs = HOUR_MS) {
     },
   };
   await followNotifications(options);
-  return { waits, notes, ids, unheard };
+  return { waits, notes, ids, known, unheard };
 }
 
 const ONCE = "ended its notification stream; it is opened again from now on";
@@ -414,9 +430,41 @@ describe("followNotifications, a server that ends its stream", () => {
     expect((await follow(streams)).unheard).toBe(times);
   });
 
-  test("and then offers none -> not asked again", async () => {
-    const { ids } = await follow((nth) => (nth === 2 ? undefined : { text: "" }));
+  test("and then offers none -> not asked again, with a note", async () => {
+    const { ids, notes } = await follow((nth) => (nth === 2 ? undefined : { text: "" }));
     expect(ids).toHaveLength(3);
+    expect(notes).toEqual([ONCE, "no longer offers a notification stream, and is not asked for one again"]);
+  });
+
+  test("and has never offered one -> not asked again, without a note", async () => {
+    const { ids, notes } = await follow((nth) => (nth === 2 ? undefined : new Error("503")));
+    expect(ids).toHaveLength(3);
+    expect(notes).toEqual([ONCE]);
+  });
+
+  test("refused at first -> known to be offered once a stream was open", async () => {
+    const { known } = await follow((nth) => (nth === 1 ? { text: "" } : new Error("503")));
+    expect(known.slice(0, 4)).toEqual([false, false, true, true]);
+  });
+
+  test("and then refuses the last id with 400 -> opened without an id, and the client may have missed something", async () => {
+    const { ids, unheard } = await follow((nth) => {
+      if (nth === 0) return { text: "id: 7\ndata: x\n\n" };
+      if (nth === 1) return new AnswerError({ status: 400, headers: {}, text: "Invalid event ID format" });
+      return { text: "", livesMs: HOUR_MS };
+    });
+    expect(ids).toEqual([undefined, "7", undefined]);
+    expect(unheard).toBe(1);
+  });
+
+  test("and then refuses it with 409, as while it holds the old one -> opened behind the last id", async () => {
+    const { ids, unheard } = await follow((nth) => {
+      if (nth === 0) return { text: "id: 7\ndata: x\n\n" };
+      if (nth < 3) return new AnswerError({ status: 409, headers: {} });
+      return { text: "", livesMs: HOUR_MS };
+    });
+    expect(ids).toEqual([undefined, "7", "7", "7"]);
+    expect(unheard).toBe(0);
   });
 });
 
