@@ -8,11 +8,13 @@
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import type { Protocol } from "@modelcontextprotocol/sdk/shared/protocol.js";
 import {
+  CancelledNotificationSchema,
   ErrorCode,
   McpError,
   type Notification,
   PromptListChangedNotificationSchema,
   type Request,
+  type RequestId,
   ResourceListChangedNotificationSchema,
   type Result,
   ToolListChangedNotificationSchema,
@@ -95,6 +97,13 @@ export class Wire {
   }
 }
 
+/**
+ * The ids of the client begin where those of the client before end, so that a late answer to that one is none to this one. The
+ * SDK offers no other way.
+ */
+export const continueIds = (client: Protocol<Request, Notification, Result>, { requests }: Wire): boolean =>
+  Reflect.set(client, "_requestMessageId", requests);
+
 class WireView implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
@@ -169,6 +178,14 @@ export function takeQuestions(client: Client, options: ConnectOptions): void {
     if (answer) return answer;
     throw Object.assign(new Error("Method not found"), { code: ErrorCode.MethodNotFound });
   };
+  // The SDK's own handler ignores the id 0, with which servers of the SDK begin, and it offers no other way.
+  const open: Map<RequestId | undefined, AbortController> = Reflect.get(
+    client,
+    "_requestHandlerAbortControllers",
+  );
+  client.setNotificationHandler(CancelledNotificationSchema, ({ params }) =>
+    open.get(params.requestId)?.abort(params.reason),
+  );
 }
 
 /**

@@ -8,6 +8,7 @@ import { during } from "../../shared/pace/abort.ts";
 import {
   CLIENT_INFO,
   capabilitiesOf,
+  continueIds,
   onListChanges,
   type Peer,
   takeQuestions,
@@ -31,6 +32,7 @@ export async function initialize(wire: Wire, options: ConnectOptions): Promise<P
     capabilities: capabilitiesOf(options),
     jsonSchemaValidator: noValidator,
   });
+  continueIds(client, wire);
   takeQuestions(client, options);
   client.onerror = (error) => options.onNote(error.message);
   const view = wire.view();

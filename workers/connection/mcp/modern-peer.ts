@@ -21,6 +21,7 @@ import type { StoredProtocol } from "../../shared/tasks.ts";
 import {
   CLIENT_INFO,
   capabilitiesOf,
+  continueIds,
   onListChanges,
   type Peer,
   type PeerCall,
@@ -140,8 +141,7 @@ export async function speakModern(
     isNoted = true;
   });
   const client = new StatelessClient(options, more.remembered !== undefined);
-  // The SDK offers no other way. A late answer to the client before must not be taken for one of this client's.
-  Reflect.set(client, "_requestMessageId", wire.requests);
+  continueIds(client, wire);
   client.onerror = (error) => options.onNote(error.message);
   await client.connect(view);
   const peer = new ModernPeer(client, options, more);

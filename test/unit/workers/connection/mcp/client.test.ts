@@ -31,6 +31,8 @@ interface FakeServer {
   sent: JSONRPCMessage[];
   /** Sends a request of the server. */
   asks(id: number, method: string, params?: object): void;
+  /** Takes a request of the server back. */
+  cancels(id: number): void;
   /** Answers the call that is open, or the last request of that method. */
   answers(answer: object, method?: string): void;
 }
@@ -55,6 +57,7 @@ function fakeServer(): FakeServer {
     transport,
     sent,
     asks: (id, method, params) => receive({ id, method, ...(params ? { params } : {}) }),
+    cancels: (requestId) => receive({ method: "notifications/cancelled", params: { requestId } }),
     answers: (answer, method = "tools/call") => {
       const call = sent.findLast((message) => "method" in message && message.method === method);
       receive({ id: call && "id" in call ? call.id : undefined, ...answer });
@@ -171,6 +174,45 @@ test("a question -> the user's answer; params of any shape are handed on", async
   await turn();
   expect(created).toEqual([{ message: 5, requestedSchema: [] }]);
   expect(server.sent.at(-1)).toMatchObject({ id: 1, result: { action: "accept", content: { name: "Ann" } } });
+});
+
+test("the server takes its questions back, also the first one, with the id 0 -> nobody waits for them, and none is answered", async () => {
+  const signals: AbortSignal[] = [];
+  const create: ServerAsks["create"] = (_params, signal) => {
+    signals.push(signal);
+    return new Promise((resolve) => {
+      signal.addEventListener("abort", () => resolve({ action: "cancel" }));
+    });
+  };
+  const server = await connected({ ...fakeAsks().asks, create });
+  const sent = server.sent.length;
+  for (const id of [0, 1]) server.asks(id, "elicitation/create", { message: "m" });
+  await turn();
+  expect(signals.map(({ aborted }) => aborted)).toEqual([false, false]);
+  server.cancels(0);
+  await turn();
+  expect(signals.map(({ aborted }) => aborted)).toEqual([true, false]);
+  server.cancels(1);
+  await turn();
+  expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
+  expect(server.sent).toHaveLength(sent);
+});
+
+test("another client spoke before on the same wire -> its late answer is none of this client's", async () => {
+  const server = fakeServer();
+  const { send } = server.transport;
+  const wire = new Wire(server.transport);
+  const first = wire.view();
+  await first.start();
+  await first.send({ jsonrpc: "2.0", id: 0, method: "server/discover" });
+  await first.close();
+  server.transport.send = async (message) => {
+    const isInitialize = "method" in message && message.method === "initialize";
+    if (isInitialize) server.answers({ result: { supportedVersions: ["2026-07-28"] } }, "server/discover");
+    await send(message);
+  };
+  const peer = await initialize(wire, connectOptions());
+  expect(peer.protocol).toEqual({ era: "legacy", version: "2025-11-25" });
 });
 
 test.each(["roots/list", "sampling/createMessage", "x"])("%s -> the method is unknown", async (method) => {
