@@ -124,7 +124,7 @@ interface ModernOptions {
   headers?: MirroredHeaders;
   /** What an earlier session learned. With it nothing is asked before the first request. */
   remembered?: StoredProtocol | undefined;
-  /** How long `server/discover` may take. */
+  /** How long `server/discover` may take, if that is less than a start may. */
   discoverMs?: number;
 }
 
@@ -146,7 +146,8 @@ export async function speakModern(
   await client.connect(view);
   const peer = new ModernPeer(client, options, more);
   try {
-    if (!more.remembered) await peer.discover(more.discoverMs ?? startLimitMs(options.definition));
+    const limitMs = startLimitMs(options.definition);
+    if (!more.remembered) await peer.discover(Math.min(more.discoverMs ?? limitMs, limitMs));
   } catch (error) {
     await view.close();
     throw refusedAnswer(error) ?? error;

@@ -98,7 +98,8 @@ export const isWorthProbing = (evidence: Evidence): boolean =>
 
 interface EraAttempts<T> {
   legacy: () => Promise<T>;
-  modern: () => Promise<T>;
+  /** `isTrial`: silence is no failure yet, since the old era is tried after it. */
+  modern: (isTrial: boolean) => Promise<T>;
   /** What the error of an attempt tells about the server. */
   evidenceOf: (error: unknown) => Evidence;
   onNote: (note: string) => void;
@@ -118,17 +119,19 @@ export async function negotiate<T>(
   const { name, protocol } = definition;
   if (protocol === "legacy") return attempts.legacy().catch((error) => onlyLegacy(error, name, attempts));
   if (protocol === MODERN_VERSION)
-    return attempts.modern().catch((error) => onlyModern(error, name, attempts));
+    return attempts.modern(false).catch((error) => onlyModern(error, name, attempts));
   return wasModern ? modernFirst(attempts) : legacyFirst(attempts);
 }
 
-async function modernFirst<T>({ legacy, modern, evidenceOf, onNote }: EraAttempts<T>): Promise<T> {
+async function modernFirst<T>(attempts: EraAttempts<T>): Promise<T> {
+  const { modern, evidenceOf, onNote } = attempts;
   try {
-    return await modern();
+    return await modern(true);
   } catch (error) {
     if (judgeEra("modern", evidenceOf(error)) !== "legacy") throw error;
-    onNote(`no longer answers MCP ${MODERN_VERSION}; trying the handshake of older revisions`);
-    return await legacy();
+    onNote(`does not answer MCP ${MODERN_VERSION} as before; trying the handshake of older revisions`);
+    // A server that was only slow refuses the handshake, and is of the new era after all.
+    return await legacyFirst(attempts);
   }
 }
 
@@ -139,7 +142,7 @@ async function legacyFirst<T>({ legacy, modern, evidenceOf, onNote }: EraAttempt
     const evidence = evidenceOf(error);
     if (judgeEra("initialize", evidence) !== "modern" && !isWorthProbing(evidence)) throw error;
     onNote(`refuses the handshake of older revisions, trying MCP ${MODERN_VERSION}`);
-    return await modern().catch((second: unknown) => {
+    return await modern(false).catch((second: unknown) => {
       // A server that is not modern after all has said more in its first answer.
       throw judgeEra("modern", evidenceOf(second)) === "legacy" ? error : second;
     });

@@ -67,7 +67,7 @@ async function stdioFailure(
   );
 }
 
-/** A server that is known to be modern has this long to say so. After that it is taken for one of the old era. */
+/** A server that was modern has this long to say so, before it is asked in the old era too: it may answer neither yet. */
 const DISCOVER_MS = 5_000;
 
 type Speak = (wire: Wire, options: ConnectOptions) => Promise<Peer>;
@@ -157,7 +157,6 @@ export async function shakeHands(
   create: () => StdioTransport,
   options: ConnectOptions,
 ): Promise<Connection> {
-  const { remembered } = options;
   let started = new Started(first, options);
   let isFirst = true;
   const startAgain = async (): Promise<void> => {
@@ -182,11 +181,13 @@ export async function shakeHands(
   };
   try {
     const peer = await negotiate(
-      { definition: options.definition, wasModern: remembered !== undefined },
+      { definition: options.definition, wasModern: options.remembered !== undefined },
       {
         legacy: () => attempt(initialize),
-        modern: () =>
-          attempt((wire, all) => speakModern(wire, all, remembered ? { discoverMs: DISCOVER_MS } : {})),
+        modern: (isTrial) =>
+          attempt((wire, all) =>
+            speakModern(wire, all, isTrial ? { discoverMs: all.discoverMs ?? DISCOVER_MS } : {}),
+          ),
         evidenceOf,
         onNote: options.onNote,
       },

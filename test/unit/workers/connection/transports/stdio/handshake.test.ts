@@ -1,0 +1,93 @@
+/** Owns: a server that is remembered as one of the new era and answers late. Real sockets: no program has to start. */
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { ConnectOptions } from "../../../../../../workers/connection/mcp/connection.ts";
+import { MODERN_VERSION } from "../../../../../../workers/connection/mcp/wire/wire.ts";
+import { connect } from "../../../../../../workers/connection/transports/transports.ts";
+import { connectOptions, type Message } from "../../../../../support/http-server.ts";
+import { tempFolder } from "../../../../temp-folder.ts";
+
+const VERSION_KEY = "io.modelcontextprotocol/protocolVersion";
+
+/** The answer of a server that speaks 2026-07-28 alone. */
+function answerTo({ id, params }: Message): object {
+  const meta = params?._meta as Record<string, unknown> | undefined;
+  return meta?.[VERSION_KEY] === MODERN_VERSION
+    ? {
+        id,
+        result: {
+          resultType: "complete",
+          supportedVersions: [MODERN_VERSION],
+          capabilities: {},
+          instructions: `answers ${id}`,
+        },
+      }
+    : {
+        id,
+        error: { code: -32022, message: "Unsupported version", data: { supported: [MODERN_VERSION] } },
+      };
+}
+
+/** A server that answers nothing before it is ready, and then every request, the oldest first. */
+async function lateServer(onMessage: (method: string | undefined, ready: () => void) => void) {
+  const path = join(await tempFolder(), "s");
+  const asked: (string | undefined)[] = [];
+  const ready = Promise.withResolvers<void>();
+  const server = createServer((socket) => {
+    onTestFinished(() => void socket.destroy());
+    createInterface({ input: socket }).on("line", (line) => {
+      const message: Message = JSON.parse(line);
+      asked.push(message.method);
+      onMessage(message.method, ready.resolve);
+      if (message.id === undefined) return;
+      void ready.promise.then(() =>
+        socket.write(`${JSON.stringify({ jsonrpc: "2.0", ...answerTo(message) })}\n`),
+      );
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(path, resolve));
+  onTestFinished(() => void server.close());
+  return { path, asked };
+}
+
+const remembered: ConnectOptions["remembered"] = {
+  protocol: { version: MODERN_VERSION, offers: [], freshUntil: 0 },
+  tools: [],
+  instructions: undefined,
+  isTrusted: true,
+};
+
+async function connected(entry: Record<string, unknown>, discoverMs = 20) {
+  const connection = await connect(connectOptions(entry, { remembered, discoverMs }));
+  onTestFinished(() => connection.close({ termMs: 1, killMs: 1 }));
+  return connection;
+}
+
+describe.skipIf(process.platform === "win32")("a remembered server of the new era that answers late", () => {
+  test("auto: its late answer is none to the handshake, and its refusal of that leads back to the new era", async () => {
+    const { path, asked } = await lateServer((method, ready) => {
+      if (method === "initialize") ready();
+    });
+    const { protocol, instructions } = await connected({ socket: path });
+    expect(protocol).toEqual({ era: "modern", version: MODERN_VERSION });
+    expect(instructions).toBe("answers 2");
+    expect(asked).toEqual(["server/discover", "notifications/cancelled", "initialize", "server/discover"]);
+  });
+
+  test("pinned: it has the whole time of a start", async () => {
+    const { path, asked } = await lateServer((_method, ready) => void sleep(200).then(ready));
+    const { protocol } = await connected({ socket: path, protocol: MODERN_VERSION });
+    expect(protocol).toEqual({ era: "modern", version: MODERN_VERSION });
+    expect(asked).toEqual(["server/discover"]);
+  });
+
+  test("auto, a start that may take less: it is over in that time", async () => {
+    const { path } = await lateServer(() => undefined);
+    await expect(connected({ socket: path, startupTimeoutMs: 20 }, 3_600_000)).rejects.toMatchObject({
+      code: "connect_timeout",
+    });
+  });
+});
