@@ -6,6 +6,7 @@ import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { expect, test } from "vitest";
 import type { ThreadsError } from "../../src/shared/protocol/errors.ts";
+import type { ServerAsks } from "../../workers/connection/asks/asks.ts";
 import type { HttpTarget } from "../../workers/connection/config/entry/definition.ts";
 import type { Connection, ConnectOptions } from "../../workers/connection/mcp/connection.ts";
 import { heldIn } from "../../workers/connection/messages/heavy.ts";
@@ -160,6 +161,72 @@ test("the stream of notifications learns that the session is lost -> told withou
   const changed = Promise.withResolvers<void>();
   const { connection } = await connect(server, {}, { onListChanged: changed.resolve });
   await changed.promise;
+  await connection.close(soon);
+});
+
+test("a session is lost while its question is open -> the question is withdrawn, and the new session gets the answer to its own alone", async () => {
+  let session = 1;
+  const streams: ServerResponse[] = [];
+  const answers: [session: unknown, message: unknown][] = [];
+  const answered = Promise.withResolvers<void>();
+  const server = await serve((asked, response) => {
+    const { http, headers, message } = asked;
+    const id = `session-${session}`;
+    if (message.method === "initialize") return answerWell(asked, response, { "mcp-session-id": id });
+    if (headers["mcp-session-id"] !== id) return response.writeHead(404).end();
+    if (http === "GET") {
+      // Each session counts its questions from 0.
+      const params = { message: id, requestedSchema: { type: "object", properties: {} } };
+      const question = { jsonrpc: "2.0", id: 0, method: "elicitation/create", params };
+      startEvents(response).write(`retry: 5\ndata: ${JSON.stringify(question)}\n\n`);
+      streams.push(response);
+      return undefined;
+    }
+    if (message.id === 0 && message.method === undefined) {
+      answers.push([id, message]);
+      answered.resolve();
+    }
+    return answerWell(asked, response);
+  });
+
+  const open: { params: unknown; signal: AbortSignal; settle: (action: "accept" | "cancel") => void }[] = [];
+  const asked = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const withdrawn = Promise.withResolvers<void>();
+  const asks: ServerAsks = {
+    isOpen: false,
+    watch: () => () => undefined,
+    may: { ask: true, sample: false },
+    sample: async () => ({}),
+    create: async (params, signal) => {
+      const { promise, resolve } = Promise.withResolvers<"accept" | "cancel">();
+      open.push({ params, signal, settle: resolve });
+      signal.addEventListener("abort", () => withdrawn.resolve());
+      asked[open.length - 1]?.resolve();
+      return { action: await promise };
+    },
+    required: async () => "none",
+    callBegins: () => () => undefined,
+  };
+  const changed = Promise.withResolvers<void>();
+  const { connection } = await connect(server, {}, { asks, onListChanged: changed.resolve });
+  await asked[0]?.promise;
+  session++;
+  for (const stream of streams) stream.end();
+  await Promise.all([changed.promise, withdrawn.promise]);
+  expect(open[0]?.signal.aborted).toBe(true);
+  await connection.listTools(never);
+  await asked[1]?.promise;
+  open[0]?.settle("cancel");
+  open[1]?.settle("accept");
+  await answered.promise;
+  // What is sent later than an answer that should not be sent.
+  await connection.listTools(never);
+  expect(open.map(({ params }) => params)).toMatchObject([
+    { message: "session-1" },
+    { message: "session-2" },
+  ]);
+  expect(open[1]?.signal.aborted).toBe(false);
+  expect(answers).toEqual([["session-2", { jsonrpc: "2.0", id: 0, result: { action: "accept" } }]]);
   await connection.close(soon);
 });
 

@@ -41,6 +41,8 @@ export class BoundedTransport implements Transport {
   /** Bytes of answers that the server has not accepted. */
   #unsentBytes = 0;
   readonly #window = new RequestWindow();
+  /** Sessions that the server has forgotten: their ids may mean other requests in the next one. */
+  #lostSessions = 0;
   #isEnded = false;
 
   constructor(inner: Transport, limits: RequestLimits) {
@@ -73,14 +75,22 @@ export class BoundedTransport implements Transport {
       const limit = mebibytesOf(LIMITS.unsentReplyBytes);
       this.#end(`does not take the answers to its requests: more than ${limit} of them wait`);
     }
+    const before = this.#lostSessions;
     const leave = this.#gate && (await this.#gate.enter(NEVER));
     try {
-      if (!this.#isEnded) await this.#inner.send(message, options);
+      if (!this.#isEnded && this.#lostSessions === before) await this.#inner.send(message, options);
     } finally {
       leave?.();
       this.#unsentBytes -= bytes;
-      this.#settle(message.id);
+      if (this.#lostSessions === before) this.#settle(message.id);
     }
+  }
+
+  /** The server has forgotten what it asked: takes each request back in its place, and sends no answer any more. */
+  sessionLost(): void {
+    this.#lostSessions++;
+    for (const requestId of this.#waiting.keys())
+      this.#receive({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId } });
   }
 
   #settle(id: RequestId): void {

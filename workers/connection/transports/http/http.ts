@@ -213,6 +213,7 @@ async function open({ kind, make, speak }: Attempt, connect: HttpConnect): Promi
       maxMessageBytes: connect.maxMessageBytes,
       onNote,
       onListChanged: connect.onListChanged,
+      onSessionLost: () => bounded.sessionLost(),
       // A failure of the connect is judged below. A later failure is explained to the caller of the request.
       explain: (error, { method, params }) => {
         if (!peer) return error;

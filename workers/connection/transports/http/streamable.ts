@@ -289,6 +289,7 @@ export class StreamableHttpTransport extends HttpTransport {
     initialized: () => this.notify({ jsonrpc: "2.0", method: "notifications/initialized" }),
     onLost: () => {
       this.#listening?.abort();
+      this.options.onSessionLost();
       // A server that was restarted may have other tools, and tells the new session of no change. Asking opens that session.
       this.options.onListChanged();
     },

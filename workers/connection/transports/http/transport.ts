@@ -20,6 +20,8 @@ export interface HttpTransportOptions {
   onNote: (note: string) => void;
   /** The server's lists may have changed, and its word of that did not come or will not come. */
   onListChanged: () => void;
+  /** The server has forgotten the session, and with it the requests that it sent there. */
+  onSessionLost: () => void;
   /** Returns the error with which a failed request is rejected. */
   explain: (error: unknown, request: JSONRPCRequest) => unknown;
 }

@@ -116,6 +116,26 @@ describe("BoundedTransport", () => {
     expect(waiting).toHaveLength(2);
   });
 
+  test("the server has forgotten its session -> its requests are taken back, and of their answers none is sent any more", async () => {
+    const { transport, asks, answer, take, waiting, received } = bounded({ answersAtATime: 1 });
+    for (const id of [0, "b", 2]) asks(id);
+    void answer(0);
+    void answer("b");
+    transport.sessionLost();
+    expect(received.slice(3)).toMatchObject(
+      [0, "b", 2].map((requestId) => ({ method: "notifications/cancelled", params: { requestId } })),
+    );
+    // The next session uses the ids again.
+    asks("b");
+    await take(1);
+    expect(waiting).toHaveLength(0);
+    void answer("b");
+    await take(0);
+    expect(waiting).toHaveLength(1);
+    transport.sessionLost();
+    expect(received.at(-1)).toMatchObject({ params: { requestId: "b" } });
+  });
+
   it.each<[string, unknown]>([
     ["an answer", { jsonrpc: "2.0", id: 1, result: {} }],
     ["a notification", { jsonrpc: "2.0", method: "notifications/progress" }],
