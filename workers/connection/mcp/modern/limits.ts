@@ -2,6 +2,9 @@
 
 /** Rounds of questions for one request. */
 export const ROUNDS = 10;
+/** Pauses before a request is repeated whose server asks for nothing but patience: each is twice as long, up to the longest. */
+export const PATIENCE_MS = 250;
+export const PATIENCE_MOST_MS = 2_000;
 /** Questions of one round, or of one answer about a task. */
 export const ROUND_QUESTIONS = 20;
 /** A state that the client sends back with the repeated request. */

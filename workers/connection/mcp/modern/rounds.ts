@@ -15,6 +15,8 @@ import { answerOf, type ServerAsks } from "../../asks/asks.ts";
 import { NoReply } from "../../asks/prompt.ts";
 import {
   FAILED_POLLS,
+  PATIENCE_MOST_MS,
+  PATIENCE_MS,
   POLL_LEAST_MS,
   POLL_MOST_MS,
   ROUND_QUESTIONS,
@@ -25,12 +27,26 @@ import {
 
 export type Result = Record<string, unknown>;
 
-/** `send` gets the parameters that the repeated request has besides its own. Answers the first result of another type. */
+/** Settles after `ms` milliseconds, or rejects with the reason of the signal. */
+type Wait = (ms: number, signal: AbortSignal) => Promise<unknown>;
+
+const realWait: Wait = (ms, signal) =>
+  sleep(ms, undefined, { signal }).catch(() => {
+    // The timer's own error hides the reason, which says whether the call took too long.
+    throw signal.reason;
+  });
+
+/**
+ * `send` gets the parameters that the repeated request has besides its own. Answers the first result of another type. A
+ * server that asks no question wants its request again a little later.
+ */
 export async function throughRounds(
   send: (more: Record<string, unknown>) => Promise<Result>,
-  party: Party,
+  party: Party & { wait?: Wait },
 ): Promise<Result> {
+  const { signal, wait = realWait } = party;
   let more: Record<string, unknown> = {};
+  let patienceMs = PATIENCE_MS;
   for (let round = 0; ; round++) {
     const result = await send(more);
     if (result.resultType !== "input_required") return result;
@@ -44,6 +60,10 @@ export async function throughRounds(
     )
       throw outOfOrder(party, "has a state that cannot be sent back");
     const answers = inputRequests === undefined ? undefined : await answerQuestions(inputRequests, party);
+    if (!answers) {
+      await wait(patienceMs, signal);
+      patienceMs = Math.min(2 * patienceMs, PATIENCE_MOST_MS);
+    }
     more = {
       ...(answers ? { inputResponses: Object.fromEntries(answers) } : {}),
       ...(requestState === undefined ? {} : { requestState }),
@@ -136,10 +156,8 @@ interface TaskOptions {
   failure: (error: unknown) => Error;
   /** The server told the status of the task, perhaps the same as before; `message` is the server's, or the status. */
   onStatus: (message: string) => void;
-  wait?: (ms: number, signal: AbortSignal) => Promise<unknown>;
+  wait?: Wait;
 }
-
-const realWait = (ms: number, signal: AbortSignal): Promise<unknown> => sleep(ms, undefined, { signal });
 
 /** The pause before the next look. `failed`: looks in a row that got no answer. */
 export function pollMs(wanted: unknown, failed: number): number {

@@ -79,6 +79,52 @@ function server(results: Result[]) {
   };
 }
 
+/** The server's patience costs the tests no time; what it would have cost is kept. */
+function waiter() {
+  const waits: number[] = [];
+  return { waits, wait: async (ms: number) => void waits.push(ms) };
+}
+
+test("throughRounds: only patience is asked for -> a pause before each repetition, ever longer; none where a question was answered", async () => {
+  const { waits, wait } = waiter();
+  const later = needs({ requestState: "s" });
+  const { sent, send } = server([
+    later,
+    later,
+    needs({ inputRequests: { a: ask("one") }, requestState: "s" }),
+    ...Array.from({ length: 4 }, () => later),
+    { content: [] },
+  ]);
+  expect(await throughRounds(send, { ...party(), wait })).toEqual({ content: [] });
+  expect(sent).toHaveLength(8);
+  expect(waits).toEqual([250, 500, 1_000, 2_000, 2_000, 2_000]);
+});
+
+const GIVEN_UP = new Error("given up");
+test.each<[string, (who: Party) => Promise<unknown>]>([
+  [
+    "the pause of a server that asks for patience",
+    (who) => throughRounds(server([needs({ requestState: "s" })]).send, who),
+  ],
+  [
+    "the pause between two looks at a task",
+    (who) =>
+      followTask(
+        { resultType: "task", taskId: "1", status: "working" },
+        {
+          party: who,
+          request: async () => ({}),
+          cancel: () => undefined,
+          isUnanswered: () => false,
+          failure: () => new Error("failed"),
+          onStatus: () => undefined,
+        },
+      ),
+  ],
+])("given up in %s -> the reason of that", async (_when, run) => {
+  await expect(run(party({ signal: AbortSignal.abort(GIVEN_UP) }))).rejects.toBe(GIVEN_UP);
+});
+
 test("throughRounds: answers and the state as it came -> the request is repeated with them, and only with them", async () => {
   const state = 'eyJ9\u0000 ü \\ud800 "';
   const { sent, send } = server([
@@ -87,7 +133,7 @@ test("throughRounds: answers and the state as it came -> the request is repeated
     needs({ inputRequests: { a: ask("three") } }),
     { content: [] },
   ]);
-  const who = party();
+  const who = { ...party(), wait: waiter().wait };
   expect(await throughRounds(send, who)).toEqual({ content: [] });
   expect(sent).toEqual([
     {},
@@ -113,7 +159,9 @@ test.each<[string, Result, string]>([
   ],
 ])("throughRounds: %s -> the call fails and says so", async (_, result, words) => {
   const { sent, send } = server([result]);
-  const error = await throughRounds(send, party()).catch((reason: unknown) => reason);
+  const error = await throughRounds(send, { ...party(), wait: waiter().wait }).catch(
+    (reason: unknown) => reason,
+  );
   expect(error).toBeInstanceOf(ThreadsError);
   expect(error).toMatchObject({ code: "call_rejected", message: expect.stringContaining(words) });
   expect(sent.length).toBeLessThanOrEqual(11);
