@@ -21,22 +21,26 @@ export function takesKeys(): () => void {
   return () => void taking.delete(one);
 }
 
-/** While the dialog of the promise is open. */
-export async function whileTyped<T>(dialog: Promise<T>): Promise<T> {
-  const end = takesKeys();
-  try {
-    return await dialog;
-  } finally {
-    end();
-  }
-}
-
 /** Over RPC another program draws the dialog, in a place of its own. */
 export const isTyping = ({ mode, ui }: Pick<PiContext, "mode" | "ui">): boolean =>
   mode === "tui" && (taking.size > 0 || ui.getEditorText().trim() !== "");
 
 /** Milliseconds without a key, after which the next key is meant for what is on the screen. */
 const PAUSE_MS = 600;
+
+/**
+ * While the dialog of the promise is open, and for a moment more if its signal has taken it away: a key that was meant for
+ * it is on its way.
+ */
+export async function whileTyped<T>(dialog: Promise<T>, signal?: AbortSignal): Promise<T> {
+  const end = takesKeys();
+  try {
+    return await dialog;
+  } finally {
+    if (signal?.aborted) setTimeout(end, PAUSE_MS).unref();
+    else end();
+  }
+}
 
 /** A dialog that may cover a text which is being typed: it gets keys once a person has paused. */
 export async function afterPause<T>(ctx: Pick<PiContext, "mode" | "ui">, open: () => Promise<T>): Promise<T> {

@@ -76,9 +76,10 @@ async function choose(
 ): Promise<string | undefined> {
   if (!mayShow(at)) return undefined;
   const { ctx, signal } = at;
-  const open = (): Promise<string | undefined> => ctx.ui.select(title, [...choices], { signal });
+  const open = (): Promise<string | undefined> =>
+    whileTyped(orAborted(ctx.ui.select(title, [...choices], { signal }), signal), signal);
   // Behind its first dialog a person looks at the question.
-  const choice = await orAborted(shown.get(at) === 1 ? afterPause(ctx, open) : open(), signal);
+  const choice = await (shown.get(at) === 1 ? afterPause(ctx, open) : open());
   // Over RPC the other program may answer with a choice that it was not given.
   return choice !== undefined && choices.includes(choice) ? choice : undefined;
 }
@@ -88,7 +89,7 @@ async function typeIn(at: Conversation, title: string, placeholder: string): Pro
   if (!mayShow(at)) return undefined;
   const { ctx, signal } = at;
   const asked = orAborted(ctx.ui.input(title, placeholder, { signal }), signal);
-  const text: unknown = await whileTyped(asked);
+  const text: unknown = await whileTyped(asked, signal);
   // Over RPC the other program may send anything.
   return typeof text === "string" ? text : undefined;
 }

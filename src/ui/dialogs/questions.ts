@@ -10,7 +10,7 @@ import type { ConsentQuestion } from "../../shared/protocol/session.ts";
 import { cutTo, printable } from "../../shared/text/width.ts";
 import { pagesOf, screenOf, shortOf } from "../dialog.ts";
 import type { TickLines } from "../ticks.ts";
-import { afterPause, isTyping } from "../typing.ts";
+import { afterPause, isTyping, whileTyped } from "../typing.ts";
 
 export interface DialogsHost {
   consent(hash: string, allow: boolean): Promise<void>;
@@ -153,7 +153,8 @@ export async function askInPages<A>(
     const title = at < 0 ? `${head}\n${short}` : `${head} Page ${at + 1} of ${pages.length}:\n${pages[at]}`;
     const choices =
       at < 0 ? [...first, ...(pages.length > 0 ? [whole] : [])] : [...(isLast ? noFirst : [NEXT, NO]), BACK];
-    const ask = (): Promise<string | undefined> => ctx.ui.select(title, choices, signal ? { signal } : {});
+    const ask = (): Promise<string | undefined> =>
+      whileTyped(ctx.ui.select(title, choices, signal ? { signal } : {}), signal);
     const choice = await (isFirst ? afterPause(ctx, ask) : ask());
     isFirst = false;
     if (choice === undefined || !choices.includes(choice)) return undefined;

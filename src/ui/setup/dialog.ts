@@ -30,7 +30,7 @@ export async function choose<T extends string>(
     const offered: string[] = isLast ? [...choices] : [NEXT];
     const all = at === 0 ? offered : [...offered, BACK];
     const place = pages.length === 1 ? "" : `\nPage ${at + 1} of ${pages.length}`;
-    const choice = await ctx.ui.select(`${pages[at]}${place}`, all);
+    const choice = await whileTyped(ctx.ui.select(`${pages[at]}${place}`, all));
     // Over RPC the other program may answer with a choice that it was not given.
     if (choice === undefined || !all.includes(choice)) return undefined;
     if (choice !== NEXT && choice !== BACK) return choices.find((one) => one === choice);

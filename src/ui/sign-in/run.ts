@@ -10,6 +10,7 @@ import { absentText, canSignIn, lacksKey, unknownText } from "../../report/statu
 import { messageOf, ThreadsError, wantsKey } from "../../shared/protocol/errors.ts";
 import type { ServerStatus } from "../../shared/protocol/session.ts";
 import { orAborted } from "../dialog.ts";
+import { whileTyped } from "../typing.ts";
 import { type Outcome, runFlow } from "./flow.ts";
 import type { SignInHost, SignIns } from "./host.ts";
 import { failureText } from "./words.ts";
@@ -85,7 +86,7 @@ export function createSignInFlows(ctx: PiContext, host: SignInHost): SignIns {
     }
     const { signal } = cut;
     const choice = await host.inTurn(() =>
-      orAborted(ctx.ui.select("Sign in to which MCP server?", shown, { signal }), signal),
+      whileTyped(orAborted(ctx.ui.select("Sign in to which MCP server?", shown, { signal }), signal), signal),
     );
     // Over RPC the other program may answer with a choice that it was not given.
     return choice === undefined ? undefined : names[shown.indexOf(choice)];

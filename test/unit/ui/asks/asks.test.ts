@@ -109,8 +109,8 @@ describe("a form", () => {
   });
 
   test("while one types into Pi's editor -> the first choice of what answers at once lets nothing happen", async () => {
-    nothingTyped();
     const first = async (ask: Ask, editorText: string): Promise<unknown> => {
+      nothingTyped();
       const at = asking({ mode: "tui", editorText });
       await at.ask(ask);
       return at.dialogs[0]?.options?.[0];

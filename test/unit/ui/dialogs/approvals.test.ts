@@ -5,6 +5,7 @@
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { ApprovalQuestion } from "../../../../src/shared/protocol/calls.ts";
 import { createDialogs } from "../../../../src/ui/dialogs/dialogs.ts";
+import { choose } from "../../../../src/ui/setup/dialog.ts";
 import { tickLines } from "../../../../src/ui/ticks.ts";
 import { takesKeys } from "../../../../src/ui/typing.ts";
 import { createRecordingContext, type RecordingOptions } from "../../recording-context.ts";
@@ -149,6 +150,32 @@ describe("what the dialog shows", () => {
     expect(await first({ editorText: "fix the" })).toBe("Allow once");
     ended();
     expect(await first({ mode: "tui" })).toBe("Allow once");
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const { ctx } = createRecordingContext({ mode: "tui", select: () => promise });
+    const chosen = choose(ctx, "Add it?", ["Test it, then add it", "Cancel"]);
+    expect(await first({ mode: "tui" })).toBe("No");
+    resolve("Cancel");
+    expect(await chosen).toBe("Cancel");
+    expect(await first({ mode: "tui" })).toBe("Allow once");
+  });
+
+  test("a question that is taken away hands no key to the one behind it", async () => {
+    nothingTyped();
+    const at = setup(open, { mode: "tui" });
+    at.send("1", question());
+    await settled();
+    at.send("2", question({ tool: "list" }));
+    expect(at.dialogs.map(({ options }) => options?.[0])).toEqual(["Allow once"]);
+    at.send("1");
+    await settled();
+    expect(at.dialogs.map(({ options }) => options?.[0])).toEqual(["Allow once", "No"]);
+    expect(at.isTaken("\r")).toBe(true);
+    // A moment later the keys are the next question's.
+    at.send("2");
+    nothingTyped();
+    at.send("3", question());
+    await settled();
+    expect(at.dialogs.at(-1)?.options?.[0]).toBe("Allow once");
   });
 
   test("keys that were on their way to another text are not the dialog's, until a pause", async () => {
