@@ -78,6 +78,19 @@ export function proxyHeaders(proxy: URL): Record<string, string> {
   return { "proxy-authorization": `Basic ${Buffer.from(user).toString("base64")}` };
 }
 
+/**
+ * Time of one address of a host before the next one is tried. Node's 250 ms are too short for lines over a satellite or a busy
+ * cell: it gives each address up, however well all of them answer. Pi takes as long for its own requests.
+ */
+export const ADDRESS_MS = 2_000;
+
+/** Options of the sockets to a proxy for tunnels, which no agent opens: as the agents' own. */
+const TUNNEL_SOCKET = {
+  autoSelectFamilyAttemptTimeout: ADDRESS_MS,
+  keepAlive: true,
+  keepAliveInitialDelay: 1_000,
+};
+
 type Connected = (error: Error | null, socket: Duplex) => void;
 
 /** Connections to https servers through a tunnel that the proxy opens (CONNECT, RFC 9110, section 9.3.6). */
@@ -109,6 +122,7 @@ export class TunnelAgent extends https.Agent {
       path: authority,
       headers: { host: authority, ...proxyHeaders(proxy) },
       ...(this.#trust && { secureContext: this.#trust }),
+      ...TUNNEL_SOCKET,
       agent: false,
       signal: this.#lifetime.signal,
     });
@@ -310,7 +324,12 @@ export const trustAlso = (ca: readonly string[]): SecureContext =>
 
 function createWays(ca: readonly string[], reader: Reader): Ways {
   const trust = ca.length === 0 ? undefined : trustAlso(ca);
-  const common = { keepAlive: true, timeout: IDLE_SOCKET_MS, onread: readSocketsInTurn(reader) };
+  const common = {
+    keepAlive: true,
+    timeout: IDLE_SOCKET_MS,
+    autoSelectFamilyAttemptTimeout: ADDRESS_MS,
+    onread: readSocketsInTurn(reader),
+  };
   const plain = new http.Agent(common);
   const settings = { ...common, ...(trust && { secureContext: trust }) };
   const secure = new https.Agent(settings);

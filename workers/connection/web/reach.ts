@@ -6,7 +6,7 @@
 import { lookup } from "node:dns/promises";
 import { connect, isIP, type LookupFunction, type Socket } from "node:net";
 import tls from "node:tls";
-import { trustAlso } from "./client.ts";
+import { ADDRESS_MS, trustAlso } from "./client.ts";
 
 export interface Address {
   host: string;
@@ -60,7 +60,8 @@ export function openSocket(
   signal: AbortSignal,
 ): Promise<Socket> {
   const known: LookupFunction = (_host, _options, callback) => callback(null, addresses);
-  return opened(connect({ host, port, lookup: known, autoSelectFamily: true }), "connect", signal);
+  const families = { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: ADDRESS_MS };
+  return opened(connect({ host, port, lookup: known, ...families }), "connect", signal);
 }
 
 /** Checks the server's certificate over an open connection. `ca`: PEM of further authorities. */

@@ -1,7 +1,14 @@
-/** Owns: the credentials that a URL holds, and who looks its host up, with a server and a proxy on loopback. */
-import type { LookupFunction } from "node:net";
-import { describe, expect, test } from "vitest";
+/**
+ * Owns: the credentials that a URL holds, who looks its host up, and how connections are opened, with servers and a proxy on
+ * loopback.
+ */
+import { readFile } from "node:fs/promises";
+import { type AddressInfo, connect, createServer, type LookupFunction, Socket } from "node:net";
+import { join } from "node:path";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { createHttpClient } from "../../../../../workers/connection/web/client.ts";
+import { lookUp, openSocket } from "../../../../../workers/connection/web/reach.ts";
+import { onCleanup } from "../../../../support/cleanup.ts";
 import { serve, type TestServer } from "../../../../support/http-server.ts";
 
 const greets = (): Promise<TestServer> => serve((_asked, response) => response.writeHead(200).end());
@@ -11,8 +18,12 @@ const basic = (pair: string): string => `Basic ${Buffer.from(pair).toString("bas
 /** The URL with credentials as they are written. */
 const withUser = (url: string, user: string): URL => new URL(url.replace("http://", `http://${user}@`));
 
-async function ask(url: URL, env: Record<string, string> = {}, lookup?: LookupFunction): Promise<number> {
-  const client = createHttpClient(env);
+async function ask(
+  url: URL,
+  env: Record<string, string> = {},
+  { lookup, ca = [] }: { lookup?: LookupFunction; ca?: readonly string[] } = {},
+): Promise<number> {
+  const client = createHttpClient(env, undefined, ca);
   try {
     const { status, body } = await client.request({
       method: "GET",
@@ -73,7 +84,7 @@ describe("a request that looks hosts up itself", () => {
   test("a name -> the address that it finds is asked", async () => {
     const server = await greets();
     const { lookup, hosts } = counting();
-    expect(await ask(named(server), {}, lookup)).toBe(200);
+    expect(await ask(named(server), {}, { lookup })).toBe(200);
     expect(hosts).toEqual(["mcp.test"]);
   });
 
@@ -81,7 +92,7 @@ describe("a request that looks hosts up itself", () => {
     const server = await greets();
     const refused = new Error("refused");
     const lookup: LookupFunction = (_host, _options, callback) => callback(refused, []);
-    await expect(ask(named(server), {}, lookup)).rejects.toBe(refused);
+    await expect(ask(named(server), {}, { lookup })).rejects.toBe(refused);
     expect(server.asked).toEqual([]);
   });
 
@@ -89,7 +100,93 @@ describe("a request that looks hosts up itself", () => {
     const proxy = await greets();
     const { lookup, hosts } = counting();
     const variables = { http_proxy: proxy.origin.replace("127.0.0.1", "localhost") };
-    expect(await ask(new URL("http://mcp.test/"), variables, lookup)).toBe(200);
+    expect(await ask(new URL("http://mcp.test/"), variables, { lookup })).toBe(200);
     expect(hosts).toEqual([]);
+  });
+});
+
+describe("each connection", () => {
+  const never = new AbortController().signal;
+  const fixture = (name: string) =>
+    readFile(join(import.meta.dirname, "../../../../fixtures/http", name), "utf8");
+
+  /** A proxy whose tunnels lead to this server. */
+  async function tunnel({ url }: TestServer): Promise<string> {
+    const proxy = createServer((socket) => {
+      socket.on("error", () => undefined);
+      socket.once("data", () => {
+        const server = connect(Number(new URL(url).port), "127.0.0.1");
+        server.on("error", () => undefined);
+        socket.write("HTTP/1.1 200 Connection established\r\n\r\n");
+        socket.pipe(server).pipe(socket);
+      });
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+    onCleanup(() => proxy.close());
+    return `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  }
+
+  async function secured() {
+    const tls = { key: await fixture("localhost.key"), cert: await fixture("localhost.pem") };
+    const server = await serve((_asked, response) => response.writeHead(200).end(), tls);
+    return { server, url: new URL(server.url.replace("127.0.0.1", "localhost")), ca: [tls.cert] };
+  }
+
+  const ROWS: [string, () => Promise<unknown>][] = [
+    ["over http", async () => ask(new URL((await greets()).url))],
+    [
+      "over https",
+      async () => {
+        const { url, ca } = await secured();
+        return ask(url, {}, { ca });
+      },
+    ],
+    [
+      "to a proxy that forwards",
+      async () => ask(new URL("http://mcp.test/"), { http_proxy: (await greets()).origin }),
+    ],
+    [
+      "to a proxy that opens a tunnel",
+      async () => {
+        const { server, url, ca } = await secured();
+        return ask(url, { https_proxy: await tunnel(server) }, { ca });
+      },
+    ],
+  ];
+
+  /** The options with which sockets were opened. */
+  function watchSockets(): () => object[] {
+    const spy = vi.spyOn(Socket.prototype, "connect");
+    return () =>
+      spy.mock.calls.map((given) => {
+        const [first] = given as unknown[];
+        return (Array.isArray(first) ? first[0] : first) as object;
+      });
+  }
+
+  afterEach(() => {
+    vi.restoreAllMocks();
+  });
+
+  test.each(ROWS)(
+    "%s -> an address has 2 s to answer, and the system asks whether it is still there",
+    async (_name, open) => {
+      const sockets = watchSockets();
+      expect(await open()).toBe(200);
+      const [first] = sockets();
+      expect(first).toMatchObject({
+        autoSelectFamilyAttemptTimeout: 2_000,
+        keepAlive: true,
+        keepAliveInitialDelay: 1_000,
+      });
+    },
+  );
+
+  test("of the doctor -> an address has 2 s to answer", async () => {
+    const port = Number(new URL((await greets()).url).port);
+    const addresses = await lookUp("127.0.0.1", never);
+    const sockets = watchSockets();
+    (await openSocket({ host: "mcp.test", port }, addresses, never)).destroy();
+    expect(sockets()).toMatchObject([{ autoSelectFamily: true, autoSelectFamilyAttemptTimeout: 2_000 }]);
   });
 });
