@@ -1,9 +1,10 @@
 /** Owns: servers and proxies whose certificate comes from an authority that only `caFile` names. */
 import { readFileSync } from "node:fs";
-import { createServer as createTlsServer } from "node:https";
+import { createServer as createTlsServer, type ServerOptions } from "node:https";
 import { type AddressInfo, connect as connectSocket } from "node:net";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import type { ThreadsError } from "../../src/shared/protocol/errors.ts";
 import { connect } from "../../workers/connection/transports/transports.ts";
 import { createHttpClient } from "../../workers/connection/web/client.ts";
 import { answerWell, connectOptions, serve } from "../support/http-server.ts";
@@ -119,3 +120,36 @@ test("two requests with a caFile -> one connection", async () => {
   }
   expect(ports.size).toBe(1);
 });
+
+const REFUSES: [string, ServerOptions, words: string][] = [
+  [
+    "another version of TLS",
+    { minVersion: "TLSv1", maxVersion: "TLSv1.1", ciphers: "DEFAULT@SECLEVEL=0" },
+    "tlsv1 alert protocol version",
+  ],
+  [
+    "a certificate of the client",
+    { requestCert: true, rejectUnauthorized: true, maxVersion: "TLSv1.2" },
+    "ssl/tls alert handshake failure",
+  ],
+];
+test.each(REFUSES)(
+  "a server that wants %s -> the error says so, and never advises http",
+  async (_name, wants, words) => {
+    const server = createTlsServer({ ...tls, ...wants }, (_request, response) => response.end());
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void server.close());
+    const at = `127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
+    const [secure, plain] = await Promise.all(
+      [`https://${at}`, `http://${at}`].map((url) =>
+        toolsOf({ url, caFile }).then(
+          () => expect.unreachable("connected"),
+          (error: ThreadsError) => error,
+        ),
+      ),
+    );
+    expect(secure?.message).toBe(`web: https://${at} did not agree to a TLS connection: ${words}.`);
+    expect(secure?.remedy).not.toContain("http://");
+    expect(plain?.message).toContain("it speaks TLS, so the url must begin with https://");
+  },
+);

@@ -35,7 +35,7 @@ import { type Machine, PROBE_MS } from "./machine.ts";
 const KINDS: Readonly<Partial<Record<FindingId, readonly string[]>>> = {
   dns: ["ENOTFOUND", "EAI_AGAIN", "EAI_FAIL", "ENODATA"],
   port: ["ECONNREFUSED", "EHOSTUNREACH", "EHOSTDOWN", "ENETUNREACH", "ETIMEDOUT"],
-  tls: ["certificate", "not-tls", "ca-file"],
+  tls: ["certificate", "not-tls", "tls-refused", "ca-file"],
   proxy: ["proxy"],
   address: ["web-page", "redirect", "refuses-streamable", "unusable", "not-http"],
   refused: ["rejected"],

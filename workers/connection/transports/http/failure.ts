@@ -86,6 +86,8 @@ export type HttpFailure =
   | { kind: "rejected"; status: number; text: string }
   | { kind: "certificate"; code: string }
   | { kind: "not-tls" }
+  /** Both speak TLS and do not agree on it. `text`: OpenSSL's words, or empty. `isSent`: the whole request may have been sent. */
+  | { kind: "tls-refused"; text: string; isSent: boolean }
   | { kind: "not-http" }
   | { kind: "headers-too-large"; limitBytes: number }
   | { kind: "not-sent"; message: string }
@@ -98,7 +100,10 @@ const CERTIFICATE =
   /^(CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|ERR_TLS_CERT_|HOSTNAME_MISMATCH$|INVALID_CA$|INVALID_PURPOSE$)/;
 /** Codes for a header or an address that HTTP cannot hold. */
 const UNSENDABLE = new Set(["ERR_INVALID_CHAR", "ERR_INVALID_HTTP_TOKEN", "ERR_UNESCAPED_CHARACTERS"]);
-const NOT_TLS = new Set(["EPROTO", "ERR_SSL_WRONG_VERSION_NUMBER", "ERR_SSL_PACKET_LENGTH_TOO_LONG"]);
+/** What OpenSSL says of bytes that are not TLS. */
+const NOT_TLS = /wrong.version.number|packet.length|http.request/i;
+/** `error:<number>:<library>:<function>:<words>:<file>:<line>:`. Bun ends after the words, and writes them like a constant. */
+const OPENSSL = /error:[\da-f]+:[^:]*:[^:]*:([^:\r\n]+)/i;
 const NO_ANSWER = "closed the connection without an answer";
 const UNREACHED = "could not be reached";
 /** Codes of the network, and what happened at the address. */
@@ -160,6 +165,14 @@ function classifyAnswer(answer: AnswerError): HttpFailure {
   return { kind: "rejected", status, text };
 }
 
+/** `EPROTO`: TLS failed while the request was being written; its own codes stand for any other time. */
+function classifyTls(code: string, message: string): HttpFailure {
+  if (NOT_TLS.test(code) || NOT_TLS.test(message)) return { kind: "not-tls" };
+  const [, words = ""] = OPENSSL.exec(message) ?? [];
+  const text = words.replaceAll("_", " ").toLowerCase();
+  return { kind: "tls-refused", text, isSent: code !== "EPROTO" };
+}
+
 export function classifyFailure(error: unknown): HttpFailure {
   if (error instanceof ThreadsError) return { kind: "explained", error };
   if (error instanceof AnswerError) return classifyAnswer(error);
@@ -171,7 +184,7 @@ export function classifyFailure(error: unknown): HttpFailure {
   if (name === "AbortError") return { kind: "cancelled" };
   if (typeof code === "string") {
     if (CERTIFICATE.test(code)) return { kind: "certificate", code };
-    if (NOT_TLS.has(code)) return { kind: "not-tls" };
+    if (code === "EPROTO" || code.startsWith("ERR_SSL_")) return classifyTls(code, messageOf(error));
     if (code === "HPE_HEADER_OVERFLOW") return { kind: "headers-too-large", limitBytes: maxHeaderSize };
     if (UNSENDABLE.has(code)) return { kind: "not-sent", message: messageOf(error) };
     if (code.startsWith("HPE_")) return { kind: "not-http" };
@@ -398,6 +411,12 @@ const EXPLAIN: {
     what: "does not speak TLS",
     verdict: "did not run",
     remedy: "Write http:// in the url if the server is meant to be without.",
+  }),
+  "tls-refused": ({ text, isSent }, address) => ({
+    what: withText("did not agree to a TLS connection", text, address),
+    verdict: isSent ? "got no answer" : "did not run",
+    remedy:
+      "Check the host name in the url. The server may want another version of TLS, or a certificate of the client, which cannot be configured.",
   }),
   "not-http": () => ({
     what: "broke the rules of HTTP",

@@ -51,7 +51,15 @@ type Kinds = ReadonlySet<HttpFailure["kind"]>;
 /** A refusal without a word may say more to a browser. */
 const REFUSALS: Kinds = new Set(["rejected", "refuses-streamable", "busy", "unusable"]);
 /** What a browser finds at the address that says more than the failure itself. */
-const TELLING: Kinds = new Set(["web-page", "redirect", "certificate", "not-tls", "not-http", "proxy"]);
+const TELLING: Kinds = new Set([
+  "web-page",
+  "redirect",
+  "certificate",
+  "not-tls",
+  "tls-refused",
+  "not-http",
+  "proxy",
+]);
 /** A server that closes a plain connection may want TLS. Any answer over TLS, even an error of TLS, proves that. */
 const NO_TLS: Kinds = new Set(["network", "not-tls", "other", "cancelled", "proxy"]);
 

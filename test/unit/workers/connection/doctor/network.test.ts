@@ -190,7 +190,8 @@ describe("the failures", () => {
     ["self-signed", failsToSecure("DEPTH_ZERO_SELF_SIGNED_CERT"), "error tls", /self-signed/],
     ["expired", failsToSecure("CERT_HAS_EXPIRED"), "error tls", /has expired/],
     ["another host", failsToSecure("ERR_TLS_CERT_ALTNAME_INVALID"), "error tls", /another host name/],
-    ["no TLS", failsToSecure("EPROTO"), "error tls", /does not speak TLS/],
+    ["no TLS", failsToSecure("ERR_SSL_WRONG_VERSION_NUMBER"), "error tls", /does not speak TLS/],
+    ["TLS is refused", failsToSecure("EPROTO"), "error tls", /did not agree to a TLS connection/],
   ])("%s", async (_title, over, expected, title) => {
     const { machine } = machineWith(over);
     const [found] = await checkNetwork(makeInput([remote()], { machine }), never);

@@ -22,7 +22,11 @@ import {
 } from "../../../../../../workers/connection/transports/http/http.ts";
 import { ProxyError, proxyFor } from "../../../../../../workers/connection/web/client.ts";
 
-const coded = (code: string): Error => Object.assign(new Error("failed"), { code });
+const coded = (code: string, message = "failed"): Error => Object.assign(new Error(message), { code });
+/** An error of OpenSSL as Node writes it. */
+const openssl = (words: string, more = ""): string =>
+  `40ED279F597F0000:error:0A00042E:SSL routines:ssl3_read_bytes:${words}:../deps/openssl/openssl/ssl/record/rec_layer_s3.c:918:${more}\n`;
+const alert = (words: string, nth: number): string => openssl(words, `SSL alert number ${nth}`);
 const answer = (status: number, headers = {}, more = {}): AnswerError =>
   new AnswerError({ status, headers, ...more });
 const HTML = { "content-type": "text/html; charset=utf-8" };
@@ -81,6 +85,9 @@ test.each<[string, unknown, HttpFailure["kind"]]>([
   ["certificate for another name", coded("ERR_TLS_CERT_ALTNAME_INVALID"), "certificate"],
   ["expired certificate", coded("CERT_HAS_EXPIRED"), "certificate"],
   ["plain server at an https URL", coded("ERR_SSL_WRONG_VERSION_NUMBER"), "not-tls"],
+  ["the same, while a request is written", coded("EPROTO", openssl("wrong version number")), "not-tls"],
+  ["a plain server with a long greeting", coded("EPROTO", openssl("packet length too long")), "not-tls"],
+  ["a plain request at the port of TLS", coded("EPROTO", openssl("http request")), "not-tls"],
   ["something else than HTTP", coded("HPE_INVALID_CONSTANT"), "not-http"],
   ["proxy", new ProxyError("the proxy p:1 answered 403", 403), "proxy"],
   ["too large", new TooLarge(5), "too-large"],
@@ -90,6 +97,36 @@ test.each<[string, unknown, HttpFailure["kind"]]>([
   ["no error at all", undefined, "other"],
 ])("classifyFailure: %s -> kind", (_name, error, kind) => {
   expect(classifyFailure(error).kind).toBe(kind);
+});
+
+test.each<[string, Error, text: string, isSent: boolean]>([
+  [
+    "another version",
+    coded("EPROTO", `write EPROTO ${alert("tlsv1 alert protocol version", 70)}`),
+    "tlsv1 alert protocol version",
+    false,
+  ],
+  [
+    "a certificate of the client, after the request",
+    coded("ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED", alert("tlsv13 alert certificate required", 116)),
+    "tlsv13 alert certificate required",
+    true,
+  ],
+  [
+    "a short key, which this side refuses",
+    coded("EPROTO", openssl("dh key too small")),
+    "dh key too small",
+    false,
+  ],
+  [
+    "in Bun's words",
+    coded("ERR_SSL_NO_CIPHERS", "error:100000f7:SSL routines:OPENSSL_internal:NO_CIPHERS"),
+    "no ciphers",
+    true,
+  ],
+  ["without words", coded("EPROTO", "read EPROTO"), "", false],
+])("classifyFailure: TLS with %s -> tls-refused with OpenSSL's words alone", (_name, error, text, isSent) => {
+  expect(classifyFailure(error)).toEqual({ kind: "tls-refused", text, isSent });
 });
 
 test.each([
@@ -384,6 +421,18 @@ const SENTENCES: [string, HttpFailure, connect: string, call: string][] = [
     "did not run: URL could not be trusted: its certificate has expired (CERT_HAS_EXPIRED).",
   ],
   ["no TLS", { kind: "not-tls" }, "URL does not speak TLS.", "did not run: URL does not speak TLS."],
+  [
+    "TLS that is refused",
+    { kind: "tls-refused", text: "tlsv1 alert protocol version", isSent: false },
+    "URL did not agree to a TLS connection: tlsv1 alert protocol version.",
+    "did not run: URL did not agree to a TLS connection: tlsv1 alert protocol version.",
+  ],
+  [
+    "TLS that is refused after the request",
+    { kind: "tls-refused", text: "", isSent: true },
+    "URL did not agree to a TLS connection.",
+    "got no answer: URL did not agree to a TLS connection.",
+  ],
   [
     "no HTTP",
     { kind: "not-http" },
