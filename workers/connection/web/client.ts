@@ -44,16 +44,22 @@ export function proxyAddress(proxy: URL): { host: string; port: string | number;
 /** The name in lower case comes first, as in curl. An empty variable counts as unset. */
 const variable = (env: Env, name: string): string => env[name] || env[name.toUpperCase()] || "";
 
+/** The one notation of an IPv6 address that URLs have; other names as they are. */
+const inUrl = (name: string): string =>
+  name.startsWith("[") && URL.canParse(`http://${name}`) ? new URL(`http://${name}`).hostname : name;
+
 /**
- * An entry of NO_PROXY: `*`, or a host or a domain with all hosts below it, with or without a dot before and a port.
+ * An entry of NO_PROXY: `*`, or a host or a domain with all hosts below it, with or without a dot before and a port. An IPv6
+ * address with a port needs brackets.
  */
 function excepts(entry: string, url: URL): boolean {
   if (entry === "*") return true;
-  const [, name = "", port] = /^(.+?)(?::(\d+))?$/.exec(entry.replace(/^\*?\./, "")) ?? [];
+  const written = isIP(entry) === 6 ? `[${entry}]` : entry.replace(/^\*?\./, "");
+  const [, name = "", port] = /^(.+?)(?::(\d+))?$/.exec(written) ?? [];
   const urlPort = url.port || (url.protocol === "https:" ? "443" : "80");
   if (port !== undefined && port !== urlPort) return false;
   const host = bareHost(url).toLowerCase();
-  return host === name || host.endsWith(`.${name}`) || url.hostname === name;
+  return host === name || host.endsWith(`.${name}`) || url.hostname === inUrl(name);
 }
 
 /** Throws `ProxyError` if the variable holds anything but the URL of an HTTP proxy. */

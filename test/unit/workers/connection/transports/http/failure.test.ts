@@ -255,6 +255,13 @@ test.each<[string, string, Record<string, string>, string | undefined]>([
   ["another port", "http://a.test", { ...P, no_proxy: "a.test:81" }, "p:1"],
   ["the default port", "https://a.test", { ...P, no_proxy: "a.test:443" }, undefined],
   ["IPv6", "http://[::1]:8080", { ...P, no_proxy: "[::1]" }, undefined],
+  ["IPv6 without brackets", "http://[::1]:8080", { ...P, no_proxy: "localhost,::1" }, undefined],
+  ["IPv6 in another notation", "https://[fd00::5]", { ...P, no_proxy: "FD00:0:0::0:5" }, undefined],
+  ["IPv6 in another notation, in brackets", "http://[::1]", { ...P, no_proxy: "[0:0::1]" }, undefined],
+  ["IPv6 with its port", "http://[::1]:8080", { ...P, no_proxy: "[::1]:8080" }, undefined],
+  ["IPv6 with another port", "http://[::1]:8081", { ...P, no_proxy: "[::1]:8080" }, "p:1"],
+  ["another IPv6 address", "http://[fd00::5]", { ...P, no_proxy: "fd00::6,[::5],fe80::1%eth0,[::" }, "p:1"],
+  ["an address with a port that looks like IPv6", "http://a.test:1", { ...P, no_proxy: "::1" }, "p:1"],
 ])("proxyFor: %s", (_name, url, env, host) => {
   expect(at(url, env)).toBe(host);
 });
