@@ -5,7 +5,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
-import { modernServer, VERSION } from "../fixtures/modern-raw/http.ts";
+import { modernServer, refuse, VERSION } from "../fixtures/modern-raw/http.ts";
 import { answerWell, type Handler, serve, type TestServer } from "../support/http-server.ts";
 import {
   createPlace,
@@ -47,6 +47,9 @@ const shared = forRows(async () => {
     becomes: modernServer(listing(HOUR)),
     late: modernServer({ "tools/list": () => ({ tools: lateTools, ttlMs: HOUR }) }),
     fails: modernServer(listing(HOUR)),
+    "fails beside": modernServer(listing(HOUR)),
+    "refuses beside": modernServer(listing(HOUR)),
+    "becomes beside": modernServer(listing(HOUR)),
     forbidden: modernServer(),
   });
   const served = Object.keys(handlers).map(
@@ -120,17 +123,20 @@ test("a server of the old era -> never remembered, and each session costs it wha
   ]);
 });
 
+/** Refuses what comes before its handshake. */
+function oldServer(): Handler {
+  let isInitialized = false;
+  return (request, response, nth) => {
+    if (request.message.method === "initialize") isInitialized = true;
+    if (isInitialized) return answerWell(request, response, nth);
+    refuse(response, 400, { code: -32000, message: "Bad Request: No valid session ID provided" });
+  };
+}
+
 test("a remembered server that is of the old era now -> negotiated again, called once, and forgotten", async () => {
   const { entry, at, asked } = await learned("becomes");
   expect(entry).toHaveProperty("protocol");
-  let isInitialized = false;
-  handlers.becomes = (request, response, nth) => {
-    if (request.message.method === "initialize") isInitialized = true;
-    if (isInitialized) return answerWell(request, response, nth);
-    const error = { code: -32000, message: "Bad Request: No valid session ID provided" };
-    const body = JSON.stringify({ jsonrpc: "2.0", id: null, error });
-    response.writeHead(400, { "content-type": "application/json" }).end(body);
-  };
+  handlers.becomes = oldServer();
   expect(textOf(await at.call("becomes", "echo", { a: 1 }))).toBe('{"a":1}');
   const { servers } = await at.runtime.ask("status", {});
   expect(servers.find(({ name }) => name === "becomes")).toMatchObject({ protocol: "2025-11-25" });
@@ -158,6 +164,66 @@ test("a remembered server that fails once -> the next call asks it first", async
   Object.assign(handlers, { fails: works });
   await at.call("fails", "echo");
   expect(asked()).toEqual(["POST tools/call", "POST server/discover", "POST tools/list", "POST tools/call"]);
+});
+
+test.each<[string, Handler]>([
+  ["fails beside", (_asked, response) => response.writeHead(503).end()],
+  [
+    "refuses beside",
+    ({ message }, response) => refuse(response, 400, { code: -32602, message: "no such a" }, message.id),
+  ],
+])(
+  "a remembered server (%s) that fails one of two calls -> the other is answered; the next call asks it first",
+  async (name, fail) => {
+    const { at, asked } = await learned(name);
+    const works = handlers[name];
+    const cutOff: string[] = [];
+    const slow = Promise.withResolvers<() => void>();
+    handlers[name] = (request, response, nth) => {
+      const { method, params } = request.message;
+      const { a } = (params?.arguments ?? {}) as { a?: string };
+      if (method === "tools/call" && a === "bad") return fail(request, response, nth);
+      if (method !== "tools/call" || a !== "slow") return works?.(request, response, nth);
+      response.on("close", () => !response.writableFinished && cutOff.push("slow"));
+      slow.resolve(() => works?.(request, response, nth));
+    };
+    const answered = at.call(name, "echo", { a: "slow" });
+    const answer = await slow.promise;
+    await at.failedCall(name, "echo", { a: "bad" });
+    // The connection in its place is open while the slow call still runs over the one before.
+    expect(textOf(await at.call(name, "echo", { a: "next" }))).toBe('{"a":"next"}');
+    answer();
+    expect(textOf(await answered)).toBe('{"a":"slow"}');
+    expect(cutOff).toEqual([]);
+    const calls = Array.from({ length: 2 }, () => "POST tools/call");
+    expect(asked()).toEqual([...calls, "POST server/discover", "POST tools/list", "POST tools/call"]);
+  },
+);
+
+test("a remembered server that is of the old era now, two calls at once -> both answered, negotiated once, each run once", async () => {
+  const { at, asked } = await learned("becomes beside");
+  const old = oldServer();
+  const early = Promise.withResolvers<() => void>();
+  handlers["becomes beside"] = (request, response, nth) => {
+    const { a } = (request.message.params?.arguments ?? {}) as { a?: string };
+    const isEarly = a === "early" && request.headers["mcp-protocol-version"] === VERSION;
+    if (!isEarly) return old(request, response, nth);
+    early.resolve(() => refuse(response, 400, { code: -32000, message: "No session" }));
+  };
+  const first = at.call("becomes beside", "echo", { a: "early" });
+  const refuseEarly = await early.promise;
+  expect(textOf(await at.call("becomes beside", "echo", { a: "late" }))).toBe('{"a":"late"}');
+  refuseEarly();
+  expect(textOf(await first)).toBe('{"a":"early"}');
+  expect(asked()).toEqual([
+    "POST tools/call",
+    "POST tools/call",
+    "POST initialize",
+    "POST notifications/initialized",
+    "POST tools/list",
+    "POST tools/call",
+    "POST tools/call",
+  ]);
 });
 
 test('"protocol": "legacy" -> a server of the new era fails with the name of the key', async () => {

@@ -1,13 +1,13 @@
-/** Counts the uses of a connection that are open, and the idle time from the end of the last one. */
+/** Knows the uses of a server that are open, and counts the idle time of its connection from the end of the last one. */
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 
 export class IdleClock {
   readonly #timeoutMs: () => number;
   readonly #onExpired: () => void;
-  #uses = 0;
+  /** The open uses: each settles when it ends. */
+  readonly #uses = new Set<Promise<void>>();
   #isOpen = false;
   #timer: NodeJS.Timeout | undefined;
-  #onUnused = Promise.withResolvers<void>();
 
   /** `timeoutMs`: the idle time that holds now; 0: never. */
   constructor(timeoutMs: () => number, onExpired: () => void) {
@@ -16,21 +16,19 @@ export class IdleClock {
   }
 
   get isUsed(): boolean {
-    return this.#uses > 0;
+    return this.#uses.size > 0;
   }
 
-  /** A use begins: the clock stands still until every use has ended. */
-  begin(): void {
-    this.#uses++;
+  /** A use begins: the clock stands still until every use has ended. Answers what ends this one. */
+  begin(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#uses.add(promise);
     clearTimeout(this.#timer);
-  }
-
-  end(): void {
-    this.#uses--;
-    this.#restart();
-    if (this.isUsed) return;
-    this.#onUnused.resolve();
-    this.#onUnused = Promise.withResolvers();
+    return () => {
+      this.#uses.delete(promise);
+      this.#restart();
+      resolve();
+    };
   }
 
   /** A connection is open: the clock runs if nothing uses it. */
@@ -44,9 +42,9 @@ export class IdleClock {
     clearTimeout(this.#timer);
   }
 
-  /** Settles as soon as no use is open. */
+  /** Settles as soon as the uses have ended that are open now. Those that begin later have another connection. */
   async unused(): Promise<void> {
-    if (this.isUsed) await this.#onUnused.promise;
+    await Promise.all(this.#uses);
   }
 
   #restart(): void {

@@ -270,14 +270,14 @@ export class Server extends ServerLists {
 
   /** Runs `use` as a use of the server: the idle time counts from its end. */
   async during<T>(use: () => Promise<T>): Promise<T> {
-    this.#idle.begin();
+    const endUse = this.#idle.begin();
     // Servers that nobody waits for let this one connect first.
-    const end = this.#connected ? undefined : this.#context.gate.use();
+    const leaveGate = this.#connected ? undefined : this.#context.gate.use();
     try {
       return await use();
     } finally {
-      end?.();
-      this.#idle.end();
+      leaveGate?.();
+      endUse();
       // After the use: a list must not stand in the way of a call.
       if (this.#connected?.isStale() || (this.#connected && this.areSkillsStale)) this.#refresh.request();
     }
@@ -313,7 +313,7 @@ export class Server extends ServerLists {
       const isPersons = error instanceof ThreadsError && PERSONS.has(error.code);
       if (isWrong || (connection.isFromMemory() && !isPersons)) {
         this.distrustMemory(isWrong);
-        if (this.#connected === connection) this.#dispatch({ type: "renewed", leave: "retire" });
+        if (this.#connected === connection) this.#dispatch({ type: "outdated" });
       }
       if (!isWrong) throw error;
       return await again();
@@ -381,8 +381,7 @@ export class Server extends ServerLists {
           leave: "leave" in event ? event.leave : event.type === "dropped" ? "retire" : "keep",
         });
       // Calls that the server has accepted already may still be answered.
-      if (effect.type === "close-when-idle")
-        this.#giveUp(this.#closeTimes, settledWithin(this.#idle.unused(), LIMITS.drainMs));
+      if (effect.type === "close-when-idle") this.#giveUp(this.#closeTimes, this.#idle.unused());
       if (effect.type === "reconnect-later")
         this.#reconnectTimer = setTimeout(() => this.connect("timer").catch(() => undefined), effect.delayMs);
     }

@@ -58,6 +58,8 @@ export type ServerEvent =
   | { type: "held-back"; error: ThreadsError }
   /** Nothing used the connection for the idle time. */
   | { type: "idle-expired" }
+  /** The connection relied on what was remembered of the server, which does not hold: the next one asks the server first. */
+  | { type: "outdated" }
   /** The user wants a new connection in place of this one. */
   | { type: "renewed"; leave: Leave }
   /** The session ends, or the server was replaced or removed. */
@@ -67,7 +69,7 @@ export type ServerEffect =
   | { type: "open" }
   /** Ends the connection, or the attempt to open one. */
   | { type: "close" }
-  /** Uses the connection no more, and ends it when its open calls are done. */
+  /** Uses the connection no more, and ends it when its open calls are done, whose own limits bound that. */
   | { type: "close-when-idle" }
   /** The wish for a connection is answered with this reason. */
   | { type: "refuse"; reason: "waiting-to-retry" | "disabled" | "closing" }
@@ -184,6 +186,10 @@ export function transition(state: ServerPhase, event: ServerEvent, policy: Lifec
     case "idle-expired":
       if (state.name !== "connected" || policy.lifecycle === "keep-alive") return stay(state);
       return { state: { name: "idle" }, effects: [{ type: "close" }] };
+    case "outdated":
+      return state.name === "connected"
+        ? { state: { name: "idle" }, effects: [{ type: "close-when-idle" }] }
+        : stay(state);
     case "renewed":
       return state.name === "connected"
         ? { state: { name: "idle" }, effects: [{ type: "close" }] }

@@ -224,16 +224,20 @@ describe("a connection that ends", () => {
     opening(0).options.onAuthLost?.(error);
     expect(server.status()).toMatchObject({ state: "needs-auth", error: { code: "needs_auth" } });
     expect(lines.filter((line) => line === "warn s: it needs a sign-in.")).toHaveLength(1);
+    const later = pending<CallToolResult>();
+    const next = call();
+    await settle();
+    opening(1).open({ callTool: () => later.promise });
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(server.phase).toBe("connected");
     expect(connection.closes).toEqual([]);
     answer.resolve({ content: [] });
     expect((await open).content).toEqual([]);
     await settle();
+    // Whatever runs over the connection in its place.
     expect(connection.closes).toEqual([CLOSE]);
-    const next = call();
-    await settle();
-    opening(1).open();
+    later.resolve({ content: [] });
     await next;
-    expect(server.phase).toBe("connected");
   });
 
   test("its credentials are refused, and the server is closed -> its connection ends with it", async () => {

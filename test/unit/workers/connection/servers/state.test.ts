@@ -56,6 +56,7 @@ const EVENTS = {
   "auth-lost": { type: "auth-lost", error: needsAuth },
   "held-back": { type: "held-back", error },
   "idle-expired": { type: "idle-expired" },
+  outdated: { type: "outdated" },
   renewed: { type: "renewed", leave: "end" },
   closed: { type: "closed", leave: "now" },
 } as const satisfies Record<string, ServerEvent>;
@@ -137,6 +138,9 @@ const COMMON: Record<Exclude<EventName, "open-failed" | "dropped" | "idle-expire
     "idle after a drop": [STATES["held back"], []],
     "idle after four drops": [STATES["held back"], []],
   },
+  outdated: Object.fromEntries(
+    Object.keys(ENDED).map((name) => [name, [{ name: "idle" }, [{ type: "close-when-idle" }]]]),
+  ),
   renewed: ENDED,
   closed: Object.fromEntries(
     ALL.filter((name) => name !== "closing" && name !== "disabled").map((name) => [

@@ -101,28 +101,35 @@ describe("IdleClock", () => {
       () => idleMs,
       () => expired.push(Math.round(performance.now() - startedAt)),
     );
+    const ends: (() => void)[] = [];
     for (const step of steps) {
       if (typeof step === "number") vi.advanceTimersByTime(step);
+      else if (step === "begin") ends.push(clock.begin());
+      else if (step === "end") ends.shift()?.();
       else clock[step]();
     }
     expect(expired).toEqual(expiredAt);
   });
 
-  test("unused -> at once without a use, else when the last one ends", async () => {
+  test("unused -> at once without a use, else when the last one ends that was open; later ones do not count", async () => {
     const clock = new IdleClock(
       () => 0,
       () => undefined,
     );
     const done: string[] = [];
     clock.unused().then(() => done.push("at once"));
-    clock.begin();
-    clock.begin();
+    const endFirst = clock.begin();
+    const endSecond = clock.begin();
     clock.unused().then(() => done.push("later"));
-    clock.end();
+    const endThird = clock.begin();
+    endFirst();
     await settle();
     expect(done).toEqual(["at once"]);
-    clock.end();
+    endSecond();
     await settle();
     expect(done).toEqual(["at once", "later"]);
+    expect(clock.isUsed).toBe(true);
+    endThird();
+    expect(clock.isUsed).toBe(false);
   });
 });
