@@ -57,7 +57,7 @@ export function createSessionCalls(
       } catch (error) {
         const { settings, signIns } = session;
         if (!settings?.autoAuth || !(await signIns.forCall(server, error, signal))) throw error;
-        // The server refused the call before it ran, so the call may be sent again.
+        // The server refused the call before it ran, so the call may be sent again: a call that has begun has another code.
         return await send();
       } finally {
         progress.delete(callId);

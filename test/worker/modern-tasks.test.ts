@@ -16,6 +16,20 @@ const losesPolls: Fault = ({ message }, response) => {
   response.destroy();
   return true;
 };
+/** The sign-in is refused at the second poll of a task. */
+const refusing = (status: number, challenge: string): Fault => {
+  let polls = 0;
+  return ({ message }, response) => {
+    if (message.method !== "tasks/get" || ++polls < 2) return false;
+    response.writeHead(status, { "www-authenticate": challenge }).end();
+    return true;
+  };
+};
+const FAULTS: Record<string, Fault> = {
+  loses: losesPolls,
+  "signed out": refusing(401, "Bearer"),
+  "wants rights": refusing(403, 'Bearer error="insufficient_scope", scope="write"'),
+};
 const ODD = [
   "no id",
   "an id that is no text",
@@ -25,10 +39,8 @@ const ODD = [
 
 /** One worker with a server for each test; `stdio` is the one over stdio. */
 const shared = forRows(async () => {
-  const names = ["done", "asks", "fails", "stays", "loses", "vanishes", ...ODD];
-  const served = names.map(
-    async (name) => [name, await serveTasks(name === "loses" ? losesPolls : undefined)] as const,
-  );
+  const names = ["done", "asks", "fails", "stays", "vanishes", ...Object.keys(FAULTS), ...ODD];
+  const served = names.map(async (name) => [name, await serveTasks(FAULTS[name])] as const);
   const servers = Object.fromEntries(await Promise.all(served));
   const stdio = { command: process.execPath, args: [join(fixtures, "modern", "tasks.mjs")] };
   const at = await start({
@@ -106,6 +118,18 @@ test("polls that get no answer -> polled again; the call itself is sent once", a
   expect(lost).toBe(2);
   expect(sentTo(server, "tools/call")).toHaveLength(1);
 });
+
+test.each(["signed out", "wants rights"])(
+  "a task whose poll needs a sign-in (%s) -> another error, since the call has begun; the server needs a sign-in",
+  async (name) => {
+    const { at, server } = await overHttp(name);
+    const failed = await at.failedCall(name, "stays");
+    expect(failed).toMatchObject({ code: "call_rejected", data: { server: name } });
+    expect(failed.remedy).toMatch(/^The server has begun with the call, which may still run there\. ./);
+    expect(sentTo(server, "tools/call")).toHaveLength(1);
+    await until(async () => (await at.settled(name)).state === "needs-auth" || undefined);
+  },
+);
 
 test("a task that the server no longer knows -> the call fails, and says so", async () => {
   const { at, server } = await overHttp("vanishes");

@@ -89,6 +89,15 @@ test("autoAuth, and the server refuses the call again -> the error stands, witho
   expect(methods(at)).toEqual(["callTool", "status", "signIn", "callTool"]);
 });
 
+test("autoAuth, a call that had begun when the sign-in was refused -> never sent again, and no dialog", async () => {
+  const at = await refusing(true);
+  const begun = new ThreadsError("call_rejected", needsAuth.message, { data: { reason: "not-signed-in" } });
+  at.answers.callTool = () => Promise.reject(begun);
+  expect(await call(at)).toMatchObject({ isError: true, details: { code: "call_rejected" } });
+  expect(methods(at)).toEqual(["callTool"]);
+  expect(at.dialogs).toEqual([]);
+});
+
 test("autoAuth, and the call is aborted -> it ends at once with its error; the dialog stays", async () => {
   const at = await refusing(true);
   const abort = new AbortController();

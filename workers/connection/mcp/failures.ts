@@ -199,6 +199,20 @@ export function taskFailure(error: unknown, party: Pick<Party, "server" | "subje
   return McpError.fromError(code, error.message, error.data);
 }
 
+/**
+ * The error of a call that the server has answered once, with a task or with questions. `needs_auth` says that the call was
+ * refused before it ran, so that it may be sent again after a sign-in; this call may not.
+ */
+export function begunFailure(error: unknown): unknown {
+  if (!(error instanceof ThreadsError) || error.code !== "needs_auth") return error;
+  const begun = "The server has begun with the call, which may still run there.";
+  return new ThreadsError("call_rejected", error.message, {
+    remedy: error.remedy === undefined ? begun : `${begun} ${error.remedy}`,
+    data: error.data,
+    cause: error,
+  });
+}
+
 /** A result that does not belong to the era that was tried. */
 export class OtherEra extends Error {
   readonly result: Record<string, unknown>;

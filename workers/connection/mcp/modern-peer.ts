@@ -29,6 +29,7 @@ import {
 } from "./both-eras.ts";
 import type { ConnectOptions, SpokenProtocol } from "./connection.ts";
 import {
+  begunFailure,
   evidenceOf,
   isTimeout,
   isUnanswered,
@@ -224,24 +225,33 @@ class ModernPeer implements Peer {
   async call({ request, subject, signal, onProgress }: PeerCall): Promise<Answer> {
     const party = this.#party(subject, signal, true);
     const options = { signal, timeout: LIMITS.longestTimerMs, onprogress: onProgress };
-    const send = (more: Answer): Promise<Answer> =>
-      this.#client.ask({ ...request, params: { ...request.params, ...more } }, options);
-    const result = await throughRounds(
-      (more) =>
-        send(more).catch((error: unknown) =>
-          this.#withNewHeaders(error, request.method, signal, () => send(more)),
-        ),
-      party,
-    );
-    if (result.resultType !== "task" || request.method !== "tools/call") return lastResult(result, party);
-    return await followTask(result, {
-      party,
-      request: (method, params) => this.send({ method, params }, { signal, timeout: LIMITS.promptTimeoutMs }),
-      cancel: (taskId) => this.#cancelTask(taskId),
-      isUnanswered,
-      failure: (error) => taskFailure(error, party),
-      onStatus: (message) => onProgress({ message, progress: undefined }),
-    });
+    let hasBegun = false;
+    const send = async (more: Answer): Promise<Answer> => {
+      const result = await this.#client.ask({ ...request, params: { ...request.params, ...more } }, options);
+      hasBegun = true;
+      return result;
+    };
+    try {
+      const result = await throughRounds(
+        (more) =>
+          send(more).catch((error: unknown) =>
+            this.#withNewHeaders(error, request.method, signal, () => send(more)),
+          ),
+        party,
+      );
+      if (result.resultType !== "task" || request.method !== "tools/call") return lastResult(result, party);
+      return await followTask(result, {
+        party,
+        request: (method, params) =>
+          this.send({ method, params }, { signal, timeout: LIMITS.promptTimeoutMs }),
+        cancel: (taskId) => this.#cancelTask(taskId),
+        isUnanswered,
+        failure: (error) => taskFailure(error, party),
+        onStatus: (message) => onProgress({ message, progress: undefined }),
+      });
+    } catch (error) {
+      throw hasBegun ? begunFailure(error) : error;
+    }
   }
 
   async ping(timeout: number): Promise<void> {

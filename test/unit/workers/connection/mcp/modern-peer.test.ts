@@ -3,6 +3,7 @@
  * server is a function of this test.
  */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { ThreadsError } from "../../../../../src/shared/protocol/errors.ts";
 import { Wire } from "../../../../../workers/connection/mcp/both-eras.ts";
 import { OtherEra } from "../../../../../workers/connection/mcp/failures.ts";
 import { EVERY_LIST } from "../../../../../workers/connection/mcp/modern/server.ts";
@@ -34,7 +35,7 @@ interface Sent {
 
 type Answer = { result: object } | { error: object } | undefined;
 
-/** A server that answers by `answer`; undefined: it says nothing. */
+/** A server that answers by `answer`; undefined: it says nothing. What `answer` throws is how the transport fails. */
 function setup(
   answer: (request: Sent, count: number) => Answer,
   entry: object = {},
@@ -140,6 +141,39 @@ test.each(["task", "input_required", "new"])(
     await expect(peer.send({ method: "tools/list" }, ask)).rejects.toThrow(
       `s: tools/list got a result of the type "${resultType}", which it cannot have.`,
     );
+  },
+);
+
+const needsAuth = new ThreadsError("needs_auth", "s: it needs a sign-in.", {
+  remedy: "Run /mcp auth s in Pi.",
+  data: { server: "s", reason: "not-signed-in" },
+});
+const begun = {
+  code: "call_rejected",
+  message: needsAuth.message,
+  remedy: `The server has begun with the call, which may still run there. ${needsAuth.remedy}`,
+  data: needsAuth.data,
+};
+
+test.each<[string, results: object[], expected: object]>([
+  ["the call itself", [], { code: "needs_auth", remedy: needsAuth.remedy }],
+  ["a look at its task", [{ resultType: "task", taskId: "1", status: "working" }], begun],
+  ["its second round", [{ resultType: "input_required", requestState: "x" }], begun],
+])(
+  "the sign-in is refused for %s -> only what has not begun may be sent again",
+  async (_what, results, expected) => {
+    const { speaking } = setup(({ method }) => {
+      if (method === "server/discover") return discovered({ capabilities: { tools: {} } });
+      const result = results.shift();
+      if (!result) throw needsAuth;
+      return { result };
+    });
+    const peer = await speaking;
+    const { signal } = ask;
+    const request = { method: "tools/call", params: { name: "t", arguments: {} } };
+    const failed = peer.call({ request, subject: "s/t", signal, onProgress: () => undefined });
+    const error = failed.catch((thrown: unknown) => thrown);
+    expect(await error).toMatchObject(expected);
   },
 );
 
