@@ -8,6 +8,7 @@ import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { CachedTool } from "../../shared/listed.ts";
 import { abortable } from "../../shared/pace/abort.ts";
 import { isAppOnly, isPage } from "../../shared/signs.ts";
+import type { Yes } from "../approval/approval.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import type { CallRequest, Connection } from "../mcp/connection.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
@@ -46,22 +47,24 @@ export function callTool(server: Server, asked: Asked, onYes?: () => void): Prom
       const loads = skill && { of: skill.skill, byPerson: byPerson === true };
       return server.approvals.of({ callId, definition: server.definition, tool, args, signal, loads });
     };
-    let ready = await prepare(server, asked);
-    const yes = await judged(ready);
-    const again = async (): Promise<Ready> => {
-      const now = await prepare(server, asked);
-      if (yes) yes.check({ definition: server.definition, tool: now.tool, skill: now.skill?.skill });
-      // The server is not the one that was remembered: what it has now may need a yes that the remembered one did not.
-      else await judged(now);
+    let yes: Yes | undefined;
+    /** Nothing may wait between this and `send`. A yes for what was remembered counts for the server that is there, if it holds. */
+    const allowed = async (): Promise<Ready> => {
+      let now = await prepare(server, asked);
+      if (!yes) {
+        yes = await judged(now);
+        if (!yes) return now;
+        onYes?.();
+        // A person takes time: the server may have ended or changed its tools, and an edit may have changed the rules.
+        now = await prepare(server, asked);
+      }
+      yes.check({ definition: server.definition, tool: now.tool, skill: now.skill?.skill });
       return now;
     };
-    if (yes) {
-      onYes?.();
-      // A person takes time: the server may have ended or changed its tools, and an edit may have changed the rules.
-      ready = await again();
-    }
+    let ready = await allowed();
     const result = await server.orAgain(ready, async () => {
-      ready = await again();
+      // What the server has now may need a yes that what was remembered did not.
+      ready = await allowed();
       return await ready.send();
     });
     return { result, ...(ready.skill?.file ? { file: ready.skill.file } : {}) };

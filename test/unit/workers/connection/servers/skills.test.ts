@@ -156,6 +156,51 @@ describe("a call", () => {
     expect(judged).toEqual([contentOf(skill("a")), contentOf(skill("b"))]);
   });
 
+  /** The remembered skill needs no yes, the one that the server has now does; `check` is that of the yes. */
+  const anotherServer = async (check: (now: CachedSkill | undefined) => void) => {
+    const answer = Promise.withResolvers<void>();
+    const of = ({ loads }: AskedCall) =>
+      loads && contentOf(loads.of) === contentOf(skill("a"))
+        ? undefined
+        : answer.promise.then(() => ({ check: (now: { skill?: CachedSkill }) => check(now.skill) }));
+    const at = setup({}, { context: { approvals: { of: of as never } } });
+    const readResource = async () => {
+      throw new MustNegotiate("another era");
+    };
+    await at.connected(listing([skill("a")], { readResource: readResource as never }));
+    const read: string[] = [];
+    let yeses = 0;
+    const calling = callTool(at.server, asked(), () => yeses++);
+    calling.catch(() => undefined);
+    await settle();
+    const readAgain: Connection["readResource"] = async ({ uri }) => {
+      read.push(uri);
+      return { content: [] };
+    };
+    at.opening(1).open(listing([skill("b")], { readResource: readAgain }));
+    await settle();
+    expect(read).toEqual([]);
+    at.server.holdSkill(skill("c"));
+    answer.resolve();
+    return { calling, read, yeses: () => yeses };
+  };
+
+  test("the same, what it has now needs a yes, and changes meanwhile -> checked as it is then; the yes is told", async () => {
+    const checked: unknown[] = [];
+    const { calling, read, yeses } = await anotherServer((now) => checked.push(now && contentOf(now)));
+    await calling;
+    expect(checked).toEqual([contentOf(skill("c"))]);
+    expect([read, yeses()]).toEqual([[skill().uri], 1]);
+  });
+
+  test("the same, and the yes is void -> nothing is read", async () => {
+    const { calling, read } = await anotherServer(() => {
+      throw new Error("changed");
+    });
+    await expect(calling).rejects.toThrow("changed");
+    expect(read).toEqual([]);
+  });
+
   test("a file of a skill as a resource -> refused; switched off -> read", async () => {
     const resources = { resources: [{ name: "pdf", uri: skill().uri }], templates: [] };
     const over = listing([skill()], { listResources: async () => resources });
