@@ -5,7 +5,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
-import { modernServer, refuse, VERSION } from "../fixtures/modern-raw/http.ts";
+import { modernServer, refuse, sendJson, VERSION } from "../fixtures/modern-raw/http.ts";
 import { answerWell, type Handler, serve, type TestServer } from "../support/http-server.ts";
 import {
   createPlace,
@@ -50,6 +50,7 @@ const shared = forRows(async () => {
     "fails beside": modernServer(listing(HOUR)),
     "refuses beside": modernServer(listing(HOUR)),
     "becomes beside": modernServer(listing(HOUR)),
+    "becomes late": modernServer(listing(HOUR)),
     forbidden: modernServer(),
   });
   const served = Object.keys(handlers).map(
@@ -150,10 +151,25 @@ test("a remembered server that is of the old era now -> negotiated again, called
   await until(async () => !("protocol" in (await entryOf(at, "becomes"))) || undefined);
 });
 
-test("a remembered server with a new tool -> a call of it lists the tools first", async () => {
-  const { at } = await learned("late");
+test("a remembered server with a new tool -> a call of it asks the server first", async () => {
+  const { at, asked } = await learned("late");
   lateTools = [{ name: "echo" }, { name: "late" }];
   expect(textOf(await at.call("late", "late", { a: 1 }))).toBe('{"a":1}');
+  expect(asked()).toEqual(["POST server/discover", "POST tools/list", "POST tools/call"]);
+});
+
+test("a remembered server with a new tool that is of the old era now -> a call of the tool finds it", async () => {
+  const { at, asked } = await learned("becomes late");
+  const old = oldServer();
+  handlers["becomes late"] = (request, response, nth) => {
+    const { id, method } = request.message;
+    if (method !== "tools/list" || request.headers["mcp-protocol-version"] === VERSION)
+      return old(request, response, nth);
+    const tools = [{ name: "late", inputSchema: { type: "object" } }];
+    sendJson(response, 200, { jsonrpc: "2.0", id, result: { tools } });
+  };
+  expect(textOf(await at.call("becomes late", "late", { a: 1 }))).toBe('{"a":1}');
+  expect(asked().slice(-2)).toEqual(["POST tools/list", "POST tools/call"]);
 });
 
 test("a remembered server that fails once -> the next call asks it first", async () => {

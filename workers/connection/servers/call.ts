@@ -74,11 +74,16 @@ export function callTool(server: Server, asked: Asked, onYes?: () => void): Prom
 /** Connects, and finds the tool as the connected server describes it, or the skill with the file that is asked for. */
 async function prepare(server: Server, asked: Asked): Promise<Ready> {
   const what = `${server.name}/${asked.tool}`;
-  const connection = await abortable(server.connect("call"), asked.signal, what);
+  const connect = () => abortable(server.connect("call"), asked.signal, what);
+  let connection = await connect();
   const request = { ...asked, tool: server.nameOf(asked.tool), timeoutMs: callTimeoutMs(server.definition) };
   if (server.excludes(request.tool)) throw excludedTool(server.definition, request.tool);
   const find = () => server.tools?.find((known) => known.name === request.tool);
-  if (!find() && connection.isFromMemory()) await abortable(server.relist(), asked.signal, what);
+  if (!find() && connection.isFromMemory()) {
+    // The tool may be new, which only the server can say.
+    server.doubt(connection, false);
+    connection = await connect();
+  }
   const tool = find();
   // Whoever calls, and however it learned the name: by a declaration of an earlier session, a cache, or a guess.
   if (tool && isAppOnly(tool)) throw appOnlyTool(server.name, tool.name);

@@ -311,13 +311,16 @@ export class Server extends ServerLists {
     } catch (error) {
       const isWrong = error instanceof MustNegotiate;
       const isPersons = error instanceof ThreadsError && PERSONS.has(error.code);
-      if (isWrong || (connection.isFromMemory() && !isPersons)) {
-        this.distrustMemory(isWrong);
-        if (this.#connected === connection) this.#dispatch({ type: "outdated" });
-      }
+      if (isWrong || (connection.isFromMemory() && !isPersons)) this.doubt(connection, isWrong);
       if (!isWrong) throw error;
       return await again();
     }
+  }
+
+  /** What the connection relies on does not hold: the next one asks the server. `isWrong`: the server is of another era. */
+  doubt(connection: Connection, isWrong: boolean): void {
+    this.distrustMemory(isWrong);
+    if (this.#connected === connection) this.#dispatch({ type: "outdated" });
   }
 
   /**
