@@ -85,8 +85,9 @@ export function proxyHeaders(proxy: URL): Record<string, string> {
 }
 
 /**
- * Time of one address of a host before the next one is tried. Node's 250 ms are too short for lines over a satellite or a busy
- * cell: it gives each address up, however well all of them answer. Pi takes as long for its own requests.
+ * Time of each address of a host but the last, before the next one is tried. Node's 250 ms are too short for lines over a
+ * satellite or a busy cell: only the last address is left, which may be of a family that the line does not have. Pi takes as
+ * long for its own requests.
  */
 export const ADDRESS_MS = 2_000;
 
