@@ -2,7 +2,8 @@
  * The calls of agents that are open: each goes on in the worker while its client answers questions, of the server or of the
  * user's rules, in between. A question about a call goes to the client of that call alone. A question of a server names no call,
  * so it goes to the oldest open call of that server whose client can show it. A cancelled call gets none, and what it was given
- * goes on to the next one. Must not: know the protocol.
+ * goes on to the next one. A call that ends while its client has a question is kept until the client has come back for the
+ * result. Must not: know the protocol.
  */
 import { randomUUID } from "node:crypto";
 import type { AskAnswer, CallProgress } from "../../shared/protocol/calls.ts";
@@ -45,6 +46,9 @@ export class OpenCall<Result> {
   wasUnasked = false;
   readonly #cancelled = new AbortController();
   readonly #result: Promise<Result>;
+  #isRunning = true;
+  /** The client has a question, with whose answer it comes back; settled when it does, or is not waited for any more. */
+  #owed: PromiseWithResolvers<void> | undefined;
   #waiting: Waiting[] = [];
   #next = Promise.withResolvers<void>();
   #timer: NodeJS.Timeout | undefined;
@@ -57,7 +61,9 @@ export class OpenCall<Result> {
     this.server = server;
     this.shows = shows;
     this.#result = run(this, this.#cancelled.signal);
-    this.#result.catch(() => undefined);
+    void this.ended.then(() => {
+      this.#isRunning = false;
+    });
   }
 
   /** What a client of 2026-07-28 sends back with its answer: another one for each question. */
@@ -74,24 +80,42 @@ export class OpenCall<Result> {
     return this.#result.catch(() => undefined);
   }
 
+  get isRunning(): boolean {
+    return this.#isRunning;
+  }
+
+  /** Settles when the call has ended and its client does not come back for the result any more. */
+  async over(): Promise<void> {
+    await this.ended;
+    while (this.#owed) await this.#owed.promise;
+  }
+
   get isCancelled(): boolean {
     return this.#cancelled.signal.aborted;
   }
 
+  #settleOwed(): void {
+    clearTimeout(this.#timer);
+    this.#owed?.resolve();
+    this.#owed = undefined;
+  }
+
   /** What its client was asked is open again. */
   cancel(): void {
+    this.#settleOwed();
     this.#cancelled.abort();
     for (const { settle } of this.#waiting.splice(0)) settle(undefined);
   }
 
   /** Settles with the next question, or with the result. Rejects as the call does. */
   async turn(): Promise<Turn<Result>> {
-    clearTimeout(this.#timer);
+    this.#settleOwed();
     for (;;) {
       const [first] = this.#waiting;
       if (first) {
         // A client that never comes back would leave the call open.
         this.#timer = setTimeout(() => this.cancel(), ANSWER_MS).unref();
+        this.#owed = Promise.withResolvers();
         this.#lastAsked = first.asked.id;
         return { asked: first.asked, id: this.id };
       }
@@ -139,12 +163,13 @@ export class OpenCalls<Result> {
     if (this.#open.size >= MOST_OPEN) return undefined;
     const call = new OpenCall<Result>(...about);
     this.#open.set(call.id, call);
-    void call.ended.then(() => this.#open.delete(call.id));
+    void call.over().then(() => this.#open.delete(call.id));
     return call;
   }
 
+  /** No call runs. */
   get isIdle(): boolean {
-    return this.#open.size === 0;
+    return ![...this.#open.values()].some(({ isRunning }) => isRunning);
   }
 
   get(id: string): OpenCall<Result> | undefined {
@@ -166,7 +191,9 @@ export class OpenCalls<Result> {
     const elicitation = elicitationOf(question);
     const isWaiting = ({ id, server }: OpenCall<Result>): boolean =>
       question.about === "server" ? server === question.server : id === question.callId;
-    const calls = [...this.#open.values()].filter((call) => isWaiting(call) && !call.isCancelled);
+    const calls = [...this.#open.values()].filter(
+      (call) => isWaiting(call) && call.isRunning && !call.isCancelled,
+    );
     const all = calls.filter(({ shows }) => shows[needs(elicitation)]);
     const able = all.find(({ isAsked }) => !isAsked) ?? all[0];
     if (able) {

@@ -1,5 +1,5 @@
 /** Owns: to which open call of `serve` a question goes, also while calls are cancelled. */
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { OpenCalls } from "../../../../src/cli/serve/calls.ts";
 import type { PersonsQuestion } from "../../../../src/shared/protocol/contract.ts";
 
@@ -10,6 +10,10 @@ const QUESTION: PersonsQuestion = {
 };
 const YES = { action: "accept", content: {} };
 const shows = { form: true, url: true };
+
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 /** Calls that never end by themselves, as those of a server that ignores a cancel. */
 function opened() {
@@ -119,4 +123,58 @@ test("nobody waits for the answer any more -> nobody else is asked", async () =>
   server.abort();
   expect(await answer).toBeUndefined();
   expect(newer.isAsked).toBe(false);
+});
+
+/** A call that ends while its client still has the question, which is withdrawn with it. */
+async function endedWhileAsked() {
+  const calls = new OpenCalls<string>();
+  const run = Promise.withResolvers<string>();
+  const call = calls.begin({ server: "s", shows }, () => run.promise);
+  if (!call) throw new Error("too many");
+  const server = new AbortController();
+  const answer = calls.ask(QUESTION, server.signal);
+  const turn = await call.turn();
+  const asked = "asked" in turn ? turn.asked.id : "";
+  expect(calls.isIdle).toBe(false);
+  server.abort();
+  run.resolve("done");
+  expect(await answer).toBeUndefined();
+  await call.ended;
+  return { calls, call, asked };
+}
+
+test("a call ends while its client has a question -> the client that comes back gets the result, once", async () => {
+  const { calls, call, asked } = await endedWhileAsked();
+  const { state } = call;
+  const open = calls.withState(state);
+  expect(open).toBe(call);
+  open?.answer(asked, YES);
+  expect(await open?.turn()).toEqual({ result: "done" });
+  await call.over();
+  expect(calls.withState(state)).toBeUndefined();
+});
+
+test("a call has ended and waits for its client alone -> no call runs, and no question goes to it", async () => {
+  const { calls, call } = await endedWhileAsked();
+  expect(calls.isIdle).toBe(true);
+  expect(await calls.ask(QUESTION, waits())).toEqual({ action: "decline", unseen: true });
+  expect(call.isAsked).toBe(false);
+});
+
+test("a call has ended, and its client never comes back -> forgotten when its time to answer is over", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const { calls, call } = await endedWhileAsked();
+  await vi.advanceTimersByTimeAsync(10 * 60_000);
+  expect(calls.get(call.id)).toBe(call);
+  await vi.advanceTimersByTimeAsync(60_000);
+  await call.over();
+  expect(calls.get(call.id)).toBeUndefined();
+});
+
+test("a call has ended, and its client shows no question -> forgotten at once", async () => {
+  const calls = new OpenCalls<string>();
+  const call = calls.begin({ server: "s", shows }, async () => "done");
+  expect(await call?.turn()).toEqual({ result: "done" });
+  await call?.over();
+  expect(calls.get(call?.id ?? "")).toBeUndefined();
 });
