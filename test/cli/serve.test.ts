@@ -354,6 +354,27 @@ describe("an agent that writes its own lines", () => {
     expect(listed.result).toMatchObject({ resultType: "complete", cacheScope: "private" });
   });
 
+  test("2026-07-28: a call ends while its client shows the question -> the client that comes back gets its result", async () => {
+    const agent = rawAgent(home);
+    const shows = { elicitation: { form: {} } };
+    const call = { name: "asks__ask", arguments: { ask: ASK } };
+    const { result } = await agent.ask("tools/call", modern(call, shows));
+    expect(result).toMatchObject({ resultType: "input_required" });
+    const { inputRequests = {}, requestState } = result as {
+      inputRequests?: Record<string, unknown>;
+      requestState: string;
+    };
+    await agent.ask("tools/call", modern({ name: "asks__seen", arguments: { takesBack: true } }, shows));
+    const [key = ""] = Object.keys(inputRequests);
+    const late = { action: "accept", content: { name: "Ann" } };
+    const again = { ...call, requestState, inputResponses: { [key]: late } };
+    expect((await agent.ask("tools/call", modern(again, shows))).result).toMatchObject({
+      resultType: "complete",
+      content: [{ type: "text", text: '["taken back"]' }],
+    });
+    expect((await agent.ask("tools/call", modern(again, shows))).error?.code).toBe(-32602);
+  });
+
   test("2026-07-28: a subscription hears of what a search has found", async () => {
     const agent = rawAgent(home);
     agent.begin("subscriptions/listen", modern({ notifications: { toolsListChanged: true } }));
