@@ -77,22 +77,22 @@ export function createEventHandler(targets: EventTargets): (event: WorkerEvent) 
   const onServer = createServerEvents(targets, statusLine);
   const configNotices = createConfigNotices(ctx);
 
+  const followCatalog = (state: SessionState): void => {
+    const wantsDirect = serversOf(state).some(({ name, direct }) => registrar.concernsDirect(name, direct));
+    registrar.follow(store.current, wantsDirect);
+  };
+
   const onPlanned = (state: SessionState, report: Extract<WorkerEvent, { type: "planned" }>): void => {
     state.settings = report.settings;
     state.accepted = report.accepted;
     state.statuses = new Map(report.servers.map((status) => [status.name, status]));
-    // The factory may have registered tools of project servers that must not run now.
-    registrar.withdrawAll(({ server }) => server.project && !state.statuses.has(server.name));
+    // A server that the plan before lacked may be back, with the same tools: then no catalog follows.
+    followCatalog(state);
     targets.onPlanned(state);
     state.planned.resolve();
     configNotices.show([...report.problems.map(describeProblem), ...report.refused.map(refusedLine)]);
     statusLine.show(report.servers);
     dialogs.consents(report.questions);
-  };
-
-  const followCatalog = (state: SessionState): void => {
-    const wantsDirect = serversOf(state).some(({ name, direct }) => registrar.concernsDirect(name, direct));
-    registrar.follow(store.current, wantsDirect);
   };
 
   return (event) => {

@@ -94,18 +94,22 @@ async function awaitDirectTools(pi: Pi, options: AwaitDirectOptions): Promise<vo
 
 interface RestoreOptions {
   store: Pick<CatalogStore, "current">;
-  registrar: Pick<Registrar, "registerDirect" | "restore" | "withdrawActive">;
+  registrar: Pick<Registrar, "follow" | "restore" | "withdrawActive" | "withdrawAll">;
   running: WhileRunning<SessionState>;
   waits: Pick<SessionWaits, "directWaitMs">;
 }
 
-/** Withdraws the active tools of servers that the plan does not name, or that it names as disabled. */
+/**
+ * Withdraws the active tools of servers that the plan does not name, or that it names as disabled, and all tools of a
+ * project's servers that it does not name: they must not run now, and the factory may have registered them.
+ */
 export function withdrawAbsent(
-  registrar: Pick<Registrar, "withdrawActive">,
+  registrar: Pick<Registrar, "withdrawActive" | "withdrawAll">,
   { statuses, settings }: Pick<SessionState, "statuses" | "settings">,
 ): void {
   if (settings === undefined) return;
   registrar.withdrawActive(({ server }) => (statuses.get(server.name)?.state ?? "disabled") === "disabled");
+  registrar.withdrawAll(({ server }) => server.project && !statuses.has(server.name));
 }
 
 /** The server of a declared tool: the transcript names it, or the tool's name begins with it. */
@@ -123,7 +127,8 @@ async function restoreBranch(
   options: RestoreOptions,
 ): Promise<void> {
   const { store, registrar, running, waits } = options;
-  registrar.registerDirect(store.current());
+  // Pi has the tools as the factory or another branch left them.
+  registrar.follow(store.current, true);
   const serverOf = (tool: DeclaredTool) => ownerOf(tool, options);
   const restore = (): number => registrar.restore(store.current(), { declared, serverOf });
   if (restore() > 0) {
@@ -137,7 +142,7 @@ async function restoreBranch(
 }
 
 interface FirstRequestOptions extends AwaitDirectOptions {
-  registrar: Pick<Registrar, "follow" | "registerDirect" | "restore" | "withdrawActive">;
+  registrar: Pick<Registrar, "follow" | "restore" | "withdrawActive" | "withdrawAll">;
   searchTools: Pick<SearchTools, "complete" | "describe" | "keep" | "news">;
   running: WhileRunning<Pick<Running, "planned" | "settings" | "statuses" | "accepted" | "runtime">>;
   waits: Pick<SessionWaits, "directWaitMs" | "firstPlanWaitMs">;

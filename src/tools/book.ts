@@ -96,9 +96,12 @@ export function currentOf(catalog: Catalog, before: CatalogTool): CatalogTool | 
   return byIdentity.get(identity(before));
 }
 
-/** Whether the tool's server is gone, or has listed its tools without this one. A server that is down keeps its tools. */
+/**
+ * Whether the tool's server is gone, or has listed its tools without this one. A server that is down keeps its tools, and
+ * while no snapshot is known nobody knows which servers there are.
+ */
 export function isGone(tool: CatalogTool, catalog: Catalog): boolean {
-  if (currentOf(catalog, tool)) return false;
+  if (catalog.checksum === undefined || currentOf(catalog, tool)) return false;
   const server = catalog.servers.find(({ name }) => name === tool.server.name);
   return server === undefined || server.toolsKnown;
 }
@@ -154,12 +157,9 @@ export class Book {
     return [...this.#withdrawn.values()].includes(true);
   }
 
-  /** The withdrawn tools that the model had, in the order of their withdrawal. The book may change meanwhile. */
-  *missed(): Generator<CatalogTool> {
-    for (const [name, isMissed] of this.#withdrawn) {
-      const tool = this.#registered.get(name);
-      if (isMissed && tool) yield tool;
-    }
+  /** The withdrawn tools that the model had, in the order of their withdrawal. */
+  missed(): CatalogTool[] {
+    return [...this.#withdrawn].flatMap(([name, isMissed]) => (isMissed && this.#registered.get(name)) || []);
   }
 
   /** The model gets this withdrawn tool under another name, or not again. */
@@ -181,12 +181,17 @@ export class Book {
   }
 
   /**
-   * Whether Pi knows this very definition. The exposure may differ: telling it would change the declaration of a tool
-   * that the model has, and cost the user their prompt cache.
+   * Whether Pi knows this very definition, as a tool of this server. The exposure may differ: telling it would change the
+   * declaration of a tool that the model has, and cost the user their prompt cache.
    */
   isCurrent(tool: CatalogTool): boolean {
     const before = this.#registered.get(tool.name);
-    return before !== undefined && !this.isWithdrawn(tool.name) && sameDefinition(before, tool);
+    return (
+      before !== undefined &&
+      !this.isWithdrawn(tool.name) &&
+      isSame(before, tool) &&
+      sameDefinition(before, tool)
+    );
   }
 
   /** `isMissed`: whether the model gets the tool back when its server is back. */

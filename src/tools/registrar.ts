@@ -19,60 +19,67 @@ interface Branch {
   serverOf: (tool: DeclaredTool) => SnapshotServer | undefined;
 }
 
-/** Answers how many tools are left that neither Pi nor the catalog nor `serverOf` knows. */
+/**
+ * Answers how many tools are left that neither Pi nor the catalog nor `serverOf` knows. A tool that was withdrawn, on
+ * another branch or for another folder, counts as unknown to Pi.
+ */
 function restore(pi: Pi, book: Book, catalog: Catalog, { declared, serverOf }: Branch): number {
-  const missing = [...declared.values()].filter(({ name }) => !book.get(name));
+  const missing = [...declared.values()].filter(({ name }) => !book.get(name) || book.isWithdrawn(name));
   if (missing.length === 0) return 0;
   const inPi = new Set(pi.getAllTools().map(({ name }) => name));
+  const back: string[] = [];
   let left = 0;
   for (const tool of missing) {
-    if (inPi.has(tool.name)) continue;
+    const isWithdrawn = book.isWithdrawn(tool.name);
+    if (inPi.has(tool.name) && !isWithdrawn) continue;
     const known = catalog.get(tool.name);
     const server = known ? undefined : serverOf(tool);
-    if (known) book.register(known);
-    else if (!server) left++;
     // A server that is known without the tool has taken it away, or keeps it for its own pages: no model gets it back.
-    else if (!server.toolsKnown) book.register(fromTranscript(tool, server));
+    const restored = known ?? (server && !server.toolsKnown ? fromTranscript(tool, server) : undefined);
+    if (restored) book.register(restored);
+    else if (!server) left++;
+    if (restored && isWithdrawn) back.push(tool.name);
   }
+  // Pi itself declares again only those that it has never seen hidden.
+  declare(pi, back);
   return left;
 }
 
-/** Declares again the tools that were withdrawn while the model had them. */
-function bringBack(pi: Pi, book: Book, catalog: Catalog): void {
-  const names: string[] = [];
-  for (const before of book.missed()) {
-    const tool = currentOf(catalog, before);
-    if (!tool) continue;
-    const named = book.withFreeName(tool);
-    book.forget(before.name);
-    book.register(named);
-    names.push(named.name);
-  }
-  if (names.length > 0) pi.setActiveTools([...new Set([...pi.getActiveTools(), ...names])]);
+/** Declares more tools to the model. */
+function declare(pi: Pi, names: readonly string[]): void {
+  const before = pi.getActiveTools();
+  const all = [...new Set([...before, ...names])];
+  if (all.length > before.length) pi.setActiveTools(all);
 }
 
-/** Registers active tools whose definition has changed, withdraws those that are gone, and renames the others. */
-function followActive(pi: Pi, book: Book, catalog: Catalog): void {
+/**
+ * Registers active tools whose definition has changed, withdraws those that are gone, and renames those that have another
+ * name. Declares again the tools that were withdrawn while the model had them.
+ */
+function followKnown(pi: Pi, book: Book, catalog: Catalog): void {
   const active = pi.getActiveTools();
-  const renamed = new Map<string, string>();
-  for (const name of active) {
-    const before = book.get(name);
-    if (!before) continue;
+  // A tool may get the name that another one had, so all are looked up before any changes.
+  const both = [...active.flatMap((name) => book.get(name) ?? []), ...book.missed()].map((before) => {
     const tool = currentOf(catalog, before);
-    if (!tool) {
+    return { before, now: tool && book.withFreeName(tool) };
+  });
+  const renamed = new Map<string, string>();
+  const back: string[] = [];
+  for (const { before, now } of both) {
+    if (book.isWithdrawn(before.name)) {
+      if (!now) continue;
+      book.forget(before.name);
+      back.push(now.name);
+    } else if (!now) {
       if (isGone(before, catalog)) book.withdraw(before);
-      continue;
-    }
-    const named = book.withFreeName(tool);
-    if (named.name !== name) {
+    } else if (now.name !== before.name) {
       book.withdraw(before, false);
-      renamed.set(name, named.name);
+      renamed.set(before.name, now.name);
     }
-    if (!book.isCurrent(named)) book.register(named);
   }
-  if (renamed.size === 0) return;
-  // Two tools may have swapped their names, so every name is replaced at once.
-  pi.setActiveTools([...new Set(active.map((name) => renamed.get(name) ?? name))]);
+  for (const { now } of both) if (now && !book.isCurrent(now)) book.register(now);
+  if (renamed.size === 0 && back.length === 0) return;
+  pi.setActiveTools([...new Set([...active.map((name) => renamed.get(name) ?? name), ...back])]);
 }
 
 export interface Registrar {
@@ -81,11 +88,9 @@ export interface Registrar {
   /**
    * Follows the catalog with the tools that are declared now: registers those whose bytes differ, withdraws those that
    * are gone, renames those that have another name. Declares a withdrawn tool again when its server is back. With
-   * `wantsDirect` also registers new direct tools. Tells Pi of no other tool.
+   * `wantsDirect` also registers direct tools that are new, or that the factory left out. Tells Pi of no other tool.
    */
   follow(catalog: () => Catalog, wantsDirect: boolean): void;
-  /** Registers direct tools that the factory left out. */
-  registerDirect(catalog: Catalog): void;
   /** Whether some tools of this server may be direct. `configured`: what the configuration says. */
   concernsDirect(server: string, configured: boolean): boolean;
   /** The tool that is registered in Pi under that name, as the catalog has it now; undefined for a tool of others. */
@@ -97,9 +102,9 @@ export interface Registrar {
   /** Withdraws only active tools, because each registration costs Pi a rebuild of its registry. */
   withdrawActive(matches: (tool: CatalogTool) => boolean): void;
   /**
-   * Registers what the branch has declared and Pi does not know; Pi then declares it again. A tool that the catalog
-   * does not hold, because its server is down and nothing is cached, is registered byte for byte as the transcript has
-   * it. Answers how many tools are left that nobody knows.
+   * Registers what the branch has declared and Pi does not know, or has hidden; Pi then declares it again. A tool that
+   * the catalog does not hold, because its server is down and nothing is cached, is registered byte for byte as the
+   * transcript has it. Answers how many tools are left that nobody knows.
    */
   restore(catalog: Catalog, branch: Branch): number;
   /** Declares tools to the model from the next request on. */
@@ -123,9 +128,14 @@ export function createRegistrar(pi: Pi, options: RegistrarOptions): Registrar {
   const book = new Book(pi, options);
   const mayBeDirect = (catalog: Catalog): Iterable<CatalogTool> =>
     direct.byName ? eachTool(catalog) : catalog.marked();
-  const registerDirect = (catalog: Catalog, isMeant: (tool: CatalogTool) => boolean): void => {
+  const registerDirect = (catalog: Catalog): void => {
+    const active = new Set(pi.getActiveTools());
     for (const tool of mayBeDirect(catalog)) {
-      if (isMeant(tool) && direct.isDirect(tool)) book.registerIfNew(tool);
+      if (!direct.isDirect(tool)) continue;
+      const named = book.registerIfNew(tool);
+      const told = book.get(named.name);
+      // It has become direct. If the model has loaded it, it is declared already.
+      if (told && !direct.isDirect(told) && !active.has(named.name)) book.register(named);
     }
   };
   // Loaded when a tool runs that reaches others.
@@ -142,11 +152,10 @@ export function createRegistrar(pi: Pi, options: RegistrarOptions): Registrar {
       }
     },
     follow: (catalog, wantsDirect) => {
-      if (book.hasMissed) bringBack(pi, book, catalog());
-      if (pi.getActiveTools().some((name) => book.get(name))) followActive(pi, book, catalog());
-      if (wantsDirect) registerDirect(catalog(), () => true);
+      if (book.hasMissed || pi.getActiveTools().some((name) => book.get(name)))
+        followKnown(pi, book, catalog());
+      if (wantsDirect) registerDirect(catalog());
     },
-    registerDirect: (catalog) => registerDirect(catalog, ({ bare }) => bare === true),
     concernsDirect: direct.concerns,
     known: (name, catalog) => {
       const tool = book.get(name);
@@ -166,9 +175,10 @@ export function createRegistrar(pi: Pi, options: RegistrarOptions): Registrar {
     provide: (tool) => book.registerIfNew(tool),
     activate: (tools) => {
       const named = tools.map((tool) => book.registerIfNew(tool));
-      const before = pi.getActiveTools();
-      const added = named.map((tool) => tool.name).filter((name) => !before.includes(name));
-      if (added.length > 0) pi.setActiveTools([...before, ...added]);
+      declare(
+        pi,
+        named.map(({ name }) => name),
+      );
       const after = new Set(pi.getActiveTools());
       return {
         active: named.filter((tool) => after.has(tool.name)),

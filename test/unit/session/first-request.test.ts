@@ -370,6 +370,39 @@ describe("a resumed branch", () => {
     expect(reachable(at.pi)).toEqual(["s__a", "s__b"]);
   });
 
+  const V1: MadeServer = { name: "s", tools: [{ tool: "b", description: "One." }] };
+  it.each<[string, MadeServer, string | undefined]>([
+    ["has changed", { name: "s", tools: [{ tool: "b", description: "Two." }] }, "Two."],
+    ["is gone", { name: "s", tools: [] }, undefined],
+    ["is as it was", V1, "One."],
+  ])("back on a branch whose tool %s meanwhile -> as the catalog has it", async (_name, server, now) => {
+    const at = await opened({ snapshot: [V1], branch: [declares("s__b")] });
+    at.pi.setActiveTools(["read", "s__b"]);
+    at.send(planOf({ s: {} }));
+    await waited(at);
+    const before = at.pi.registrations.filter((name) => name === "s__b").length;
+    // To another branch, and back: Pi activates what it knows by that name.
+    at.pi.setActiveTools(["read"]);
+    at.session.branchChanged();
+    at.send(catalogOf([server]));
+    at.pi.setActiveTools(["read", "s__b"]);
+    at.session.branchChanged();
+    await waited(at);
+    const isActive = at.pi.getActiveTools().includes("s__b");
+    expect(isActive ? at.pi.tools.get("s__b")?.description : undefined).toBe(now);
+    const after = at.pi.registrations.filter((name) => name === "s__b").length;
+    expect(after - before).toBe(now === "One." ? 0 : 1);
+  });
+
+  test("of a project's server that the plan lacks, while the snapshot has it -> hidden, direct or not", async () => {
+    const tools = [{ tool: "work" }, { tool: "always", direct: true }];
+    const snapshot = [SERVER, { name: "proj", project: true, tools }];
+    const at = await opened({ snapshot, active: ["proj__work"], branch: [declares("proj__work", "s__b")] });
+    at.send(planOf({ s: {} }));
+    await waited(at);
+    expect(reachable(at.pi)).toEqual(["s__a", "s__b"]);
+  });
+
   test("several prompts -> restored once; after a change of the branch, once more", async () => {
     const at = await opened({ snapshot: [SERVER] });
     let reads = 0;

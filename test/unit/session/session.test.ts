@@ -7,7 +7,17 @@ import type { MadeServer } from "../make-catalog.ts";
 import { makeStatus } from "../server-status.ts";
 import { settled } from "../settled.ts";
 import { tempFolder } from "../temp-folder.ts";
-import { catalogOf, type Opened, openSession, planned, planOf, reachable, storeSnapshot } from "./support.ts";
+import {
+  catalogOf,
+  declares,
+  direct,
+  type Opened,
+  openSession,
+  planned,
+  planOf,
+  reachable,
+  storeSnapshot,
+} from "./support.ts";
 
 const OWN: MadeServer = { name: "own", tools: [{ tool: "work" }] };
 const PROJECT: MadeServer = { name: "proj", project: true, tools: [{ tool: "work" }] };
@@ -270,6 +280,16 @@ describe("a plan", () => {
     expect(pi.getActiveTools()).toEqual(["read", "own__work", "other__work"]);
   });
 
+  test("that lacks a server which registers itself late, and one that has it -> its tool is declared again, without an event of the catalog", async () => {
+    const { pi, send } = await active([OWN, OTHER]);
+    send(planOf({ own: {} }));
+    send(planOf({ own: {}, other: {} }));
+    expect(pi.getActiveTools()).toEqual(["read", "own__work", "other__work"]);
+    const before = pi.registrations.length;
+    send(planOf({ own: {}, other: {} }));
+    expect(pi.registrations).toHaveLength(before);
+  });
+
   test("without a project's server that the factory registered -> its tools are withdrawn, active or not", async () => {
     const { pi, send } = await openSession({ snapshot: [OWN, PROJECT] });
     send(planOf({ own: {} }));
@@ -361,6 +381,45 @@ describe("the factory's guess was wrong", () => {
     const at = await elsewhere(true);
     expect([servers(at), named(at, "actual"), named(at, "proj")]).toEqual([["actual"], true, false]);
     expect(reachable(at.pi)).toEqual(["own__work"]);
+  });
+
+  test("another folder, trusted, with the same server -> before the first request its tools of the branch and the direct ones of its snapshot, without an event", async () => {
+    const agentDir = await tempFolder();
+    const tools = [{ tool: "work" }, { tool: "other" }];
+    await storeSnapshot(agentDir, "/guess", [OWN, { ...PROJECT, tools }]);
+    await storeSnapshot(agentDir, "/actual", [
+      OWN,
+      { ...PROJECT, tools: [...tools, { tool: "always", direct: true }] },
+    ]);
+    const at = await openSession({
+      agentDir,
+      cwd: "/actual",
+      factory: { cwd: "/guess" },
+      active: ["read", "proj__work"],
+      branch: [declares("proj__work")],
+    });
+    expect(reachable(at.pi)).toEqual(["own__work"]);
+    at.send(planOf({ own: {}, proj: {} }));
+    await at.session.beforeAgentStart(at.ctx);
+    expect(at.pi.getActiveTools()).toEqual(["read", "proj__work"]);
+    expect(reachable(at.pi)).toEqual(["own__work", "proj__work", "proj__always"]);
+    expect(direct(at.pi)).toContain("proj__always");
+  });
+
+  test("another folder without a snapshot, with the same server -> the branch's tool as the transcript has it", async () => {
+    const agentDir = await tempFolder();
+    await storeSnapshot(agentDir, "/guess", [PROJECT]);
+    const at = await openSession({
+      agentDir,
+      cwd: "/actual",
+      factory: { cwd: "/guess" },
+      active: ["read", "proj__work"],
+      branch: [declares("proj__work")],
+    });
+    at.send(planOf({ proj: { toolsKnown: false, state: "connecting" } }));
+    await at.session.beforeAgentStart(at.ctx);
+    expect(at.pi.getActiveTools()).toEqual(["read", "proj__work"]);
+    expect(at.pi.tools.get("proj__work")?.description).toBe("As it was.");
   });
 
   test("another folder, not trusted -> no snapshot", async () => {

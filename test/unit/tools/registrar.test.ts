@@ -1,5 +1,10 @@
 import { describe, expect, it, test } from "vitest";
-import { type Catalog, type CatalogTool, catalogWithout } from "../../../src/catalog/catalog.ts";
+import {
+  type Catalog,
+  type CatalogTool,
+  catalogWithout,
+  emptyCatalog,
+} from "../../../src/catalog/catalog.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { SnapshotServer } from "../../../src/shared/snapshot/contract.ts";
 import { currentOf, directRule, isGone } from "../../../src/tools/book.ts";
@@ -15,6 +20,8 @@ const catalogOf = (descriptions: Record<string, string>): Catalog =>
   makeCatalog([
     { name: "s", tools: Object.entries(descriptions).map(([tool, description]) => ({ tool, description })) },
   ]);
+
+const of = (...servers: MadeServer[]): Catalog => makeCatalog(servers);
 
 const toolOf = (catalog: Catalog, name: string): CatalogTool => {
   const tool = catalog.get(name);
@@ -40,7 +47,7 @@ describe("a catalog of more tools than Pi is told of at the start", () => {
   }));
   const vast = makeCatalog([{ name: "s", tools }]);
 
-  test("one tool fewer -> every tool; at this size -> the direct ones; a bare one only with registerDirect", () => {
+  test("one tool fewer -> every tool; at this size -> the direct ones; a bare one only with follow", () => {
     const all = createRecordingPi();
     createRegistrar(all, OPTIONS).registerAll(makeCatalog([{ name: "s", tools: tools.slice(0, -2) }]));
     expect(all.registrations).toHaveLength(MANY - 3);
@@ -48,7 +55,7 @@ describe("a catalog of more tools than Pi is told of at the start", () => {
     const registrar = createRegistrar(pi, OPTIONS);
     registrar.registerAll(vast);
     expect(pi.registrations).toEqual(["s__t7"]);
-    registrar.registerDirect(vast);
+    registrar.follow(() => vast, true);
     expect(pi.registrations).toEqual(["s__t7", "t9"]);
     expect(registrar.count()).toBe(2);
   });
@@ -119,6 +126,7 @@ describe("registrar.follow", () => {
       makeCatalog([{ name: "s", toolsKnown: false, tools: [] }]),
       false,
     ],
+    ["while no snapshot is known", emptyCatalog(), false],
   ])("an active tool %s -> withdrawn: $2", (_name, after, withdrawn) => {
     const pi = createRecordingPi({ active: ["s__gone", "read"] });
     const registrar = createRegistrar(pi, OPTIONS);
@@ -146,6 +154,20 @@ describe("registrar.follow", () => {
     createRegistrar(pi, OPTIONS).follow(() => catalog, wantsDirect);
     expect(pi.registrations).toEqual(registered);
     for (const name of registered) expect(pi.tools.get(name)?.exposure).toBe("direct");
+  });
+
+  it.each([
+    [[], "direct"],
+    [["s__b"], "deferred"],
+  ])("a deferred tool becomes direct while %j is active -> registered as %s", (active, exposure) => {
+    const pi = createRecordingPi({ active });
+    const registrar = createRegistrar(pi, OPTIONS);
+    const now = (direct: boolean): Catalog =>
+      of({ name: "s", tools: [{ tool: "a" }, { tool: "b", direct }] });
+    registrar.registerAll(now(false));
+    for (let i = 0; i < 2; i++) registrar.follow(() => now(true), true);
+    expect(pi.registrations.slice(2)).toEqual(exposure === "direct" ? ["s__b"] : []);
+    expect(pi.tools.get("s__b")?.exposure).toBe(exposure);
   });
 
   test("an active tool of another extension with the same name -> left alone", () => {
@@ -204,6 +226,26 @@ describe("registrar.restore", () => {
     const pi = createRecordingPi();
     restoreIn(pi, makeCatalog([]));
     expect(pi.registrations).toEqual([]);
+  });
+
+  it.each<[string, Catalog, string]>([
+    ["that the catalog holds again", catalogOf({ a: "A" }), "A"],
+    [
+      "of a server that tells nothing now",
+      makeCatalog([{ name: "s", toolsKnown: false, tools: [] }]),
+      "As it was.",
+    ],
+  ])("a withdrawn tool %s -> registered and declared", (_name, catalog, description) => {
+    const pi = createRecordingPi();
+    const registrar = createRegistrar(pi, OPTIONS);
+    registrar.registerAll(catalogOf({ a: "A" }));
+    registrar.withdrawAll(() => true);
+    const branch = new Map([["s__a", declared("s__a")]]);
+    const restored = { declared: branch, serverOf: () => catalog.servers[0] };
+    for (let i = 0; i < 2; i++) expect(registrar.restore(catalog, restored)).toBe(0);
+    expect(pi.registrations).toEqual(["s__a", "s__a", "s__a"]);
+    expect(pi.tools.get("s__a")).toMatchObject({ description, exposure: "deferred" });
+    expect(pi.getActiveTools()).toEqual(["s__a"]);
   });
 
   test("a tool that Pi has from another extension or from us -> unchanged", () => {
@@ -306,6 +348,51 @@ describe("names that change or belong to another extension", () => {
     expect(pi.getActiveTools()).toEqual(["read", "s__a", "bash"]);
   });
 
+  const SEARCH = [{ tool: "search" }];
+  const BARE = [{ tool: "search", bare: true }];
+  it.each([
+    [["search", "b__search"], "stay", ["a__search", "search"]],
+    [["b__search", "search"], "stay", ["search", "a__search"]],
+    [["search", "b__search"], "are gone meanwhile", ["a__search", "search"]],
+    [["b__search", "search"], "are gone meanwhile", ["search", "a__search"]],
+  ] as const)(
+    "follow: %j, the tool of b gets the name that the tool of a had, both %s -> %j, each of its own server",
+    async (active, meanwhile, names) => {
+      const pi = createRecordingPi();
+      const called: string[] = [];
+      const call: RegistrarOptions["call"] = ({ server }) => {
+        called.push(server);
+        return neverCalled();
+      };
+      const registrar = createRegistrar(pi, { ...OPTIONS, call });
+      const before = of({ name: "a", tools: BARE }, { name: "b", tools: SEARCH });
+      registrar.activate(active.map((name) => toolOf(before, name)));
+      if (meanwhile !== "stay") registrar.follow(() => of(), false);
+      registrar.follow(() => of({ name: "a", tools: SEARCH }, { name: "b", tools: BARE }), false);
+      expect(pi.getActiveTools()).toEqual(names);
+      for (const name of ["a__search", "search"])
+        await pi.tools.get(name)?.execute("1", {}, undefined, undefined, {} as never);
+      expect(called).toEqual(["a", "b"]);
+      expect(pi.tools.get("b__search")?.exposure).toBe("hidden");
+    },
+  );
+
+  test("follow: the new name is that of a tool which the model does not have, with the same bytes -> its own server", async () => {
+    const pi = createRecordingPi();
+    const called: string[] = [];
+    const call: RegistrarOptions["call"] = ({ server }) => {
+      called.push(server);
+      return neverCalled();
+    };
+    const registrar = createRegistrar(pi, { ...OPTIONS, call });
+    const before = of({ name: "a", tools: BARE }, { name: "b", tools: SEARCH });
+    registrar.provide(toolOf(before, "search"));
+    registrar.activate([toolOf(before, "b__search")]);
+    registrar.follow(() => of({ name: "a", tools: SEARCH }, { name: "b", tools: BARE }), false);
+    await pi.tools.get("search")?.execute("1", {}, undefined, undefined, {} as never);
+    expect([called, pi.getActiveTools()]).toEqual([["b"], ["search"]]);
+  });
+
   test("follow: a withdrawn tool that is back under another name -> declared again, once", () => {
     const pi = createRecordingPi();
     const registrar = createRegistrar(pi, OPTIONS);
@@ -374,8 +461,6 @@ function renamed(catalog: Catalog): Catalog {
   const get = (name: string) => tools.find((tool) => tool.name === name);
   return { ...catalog, tools, tool: (at) => tools[at] as CatalogTool, get };
 }
-
-const of = (...servers: MadeServer[]): Catalog => makeCatalog(servers);
 
 describe("a tool s__a in a newer catalog", () => {
   it.each<[string, Catalog, string | undefined, boolean]>([
