@@ -33,7 +33,7 @@ interface AwaitDirectOptions {
   store: CatalogStore;
   registrar: Pick<Registrar, "follow">;
   direct: DirectRule;
-  running: WhileRunning<Pick<Running, "planned" | "settings" | "statuses" | "runtime">>;
+  running: WhileRunning<Pick<Running, "planned" | "settings" | "statuses" | "runtime" | "awaited">>;
   waits: Pick<SessionWaits, "directWaitMs">;
 }
 
@@ -69,7 +69,10 @@ function snapshotIsSure(pi: Pi, options: AwaitDirectOptions): boolean {
   return !snapshotIsOlder(agentDir, key(), configFiles(options));
 }
 
-/** Waits for the plan if the snapshot is not sure, then for the servers whose direct tools are unknown. */
+/**
+ * Waits for the plan if the snapshot is not sure, then for the servers whose direct tools are unknown. A server that fails
+ * is connected again after each turn: it is waited for once, and its direct tools come with their catalog.
+ */
 async function awaitDirectTools(pi: Pi, options: AwaitDirectOptions): Promise<void> {
   const { store, registrar, direct, running, waits } = options;
   const endsAt = performance.now() + waits.directWaitMs;
@@ -80,7 +83,8 @@ async function awaitDirectTools(pi: Pi, options: AwaitDirectOptions): Promise<vo
   if (!session) return;
   const servers = serversOf(session)
     .filter((server) => direct.concerns(server.name, server.direct) && isLearning(server, store.current))
-    .map(({ name }) => name);
+    .map(({ name }) => name)
+    .filter((name) => !session.awaited.has(name));
   if (servers.length === 0) return;
   const timeoutMs = Math.max(0, endsAt - performance.now());
   try {
@@ -89,6 +93,7 @@ async function awaitDirectTools(pi: Pi, options: AwaitDirectOptions): Promise<vo
     // The prompt goes on without these tools: the worker ended, or answers late on a slow machine.
     session.runtime.log("warn", messageOf(error));
   }
+  for (const name of servers) if (!holdsToolsOf(store.current(), name)) session.awaited.add(name);
   if (running()) registrar.follow(store.current, true);
 }
 
@@ -144,7 +149,9 @@ async function restoreBranch(
 interface FirstRequestOptions extends AwaitDirectOptions {
   registrar: Pick<Registrar, "follow" | "restore" | "withdrawActive" | "withdrawAll">;
   searchTools: Pick<SearchTools, "complete" | "describe" | "keep" | "news">;
-  running: WhileRunning<Pick<Running, "planned" | "settings" | "statuses" | "accepted" | "runtime">>;
+  running: WhileRunning<
+    Pick<Running, "planned" | "settings" | "statuses" | "accepted" | "runtime" | "awaited">
+  >;
   waits: Pick<SessionWaits, "directWaitMs" | "firstPlanWaitMs">;
 }
 

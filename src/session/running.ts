@@ -37,6 +37,8 @@ export interface Running extends SessionState {
    * just shown. Until it connects.
    */
   known: Map<string, "signed-out" | ErrorCode>;
+  /** Servers whose direct tools a prompt has waited for in vain: none waits for them again. */
+  awaited: Set<string>;
   /** How many workers of this session died, and why the last one did. */
   crashes: { count: number; last: string };
   warn: (text: string) => void;

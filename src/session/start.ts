@@ -230,6 +230,7 @@ export function startRunning(pi: Pi, ctx: PiContext, options: StartOptions): Run
     accepted: undefined,
     called: new Set(),
     known: new Map(),
+    awaited: new Set(),
     crashes: { count: 0, last: "" },
   };
 }

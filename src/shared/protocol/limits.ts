@@ -22,7 +22,7 @@ export const LIMITS = {
   patternMs: 200,
   /** ToolSearch waits this long for servers whose tools are not known yet. */
   searchWaitMs: 5_000,
-  /** The first prompt waits this long for servers whose direct tools have never been listed. */
+  /** A prompt waits this long, once a session, for servers whose direct tools have never been listed. */
   directWaitMs: 10_000,
   /** The first prompt without a snapshot waits this long for the names of the configured servers. */
   firstPlanWaitMs: 300,

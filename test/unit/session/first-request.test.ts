@@ -242,6 +242,27 @@ describe("direct tools", () => {
     expect(at.runtimes[0]?.logged).toContain("The worker did not answer.");
   });
 
+  test("a server that fails and connects again with each turn -> waited for once a session, another one too", async () => {
+    const at = await opened({ answers: { settleTools: () => [] } });
+    const waitsFor = async (): Promise<unknown> => {
+      const before = asked(at).length;
+      await waited(at);
+      return asked(at).slice(before);
+    };
+    const wait = (...servers: string[]) => [["settleTools", { timeoutMs: 10_000, servers }]];
+    at.send(planOf({ x: { ...learning, direct: true } }));
+    expect(await waitsFor()).toEqual(wait("x"));
+    expect(await waitsFor()).toEqual([]);
+    at.send(planOf({ x: { ...learning, direct: true }, y: { ...learning, direct: true } }));
+    expect(await waitsFor()).toEqual(wait("y"));
+    at.send(catalogOf([{ name: "x", tools: [{ tool: "a", direct: true }] }]));
+    expect(direct(at.pi)).toEqual(["x__a"]);
+    await at.session.stop();
+    at.session.start(at.ctx);
+    at.send(planOf({ y: { ...learning, direct: true } }));
+    expect(await waitsFor()).toEqual(wait("y"));
+  });
+
   test("the session ends while the server is waited for -> nothing is registered", async () => {
     const reply = Promise.withResolvers<unknown>();
     const at = await opened({ answers: { settleTools: () => reply.promise } });
