@@ -7,6 +7,7 @@
 import { type Catalog, holdsToolsOf, toolsOf } from "../catalog/catalog.ts";
 import type { AddedMessage, PiContext } from "../pi/api.ts";
 import { markedInstructions } from "../report/search.ts";
+import { SKILL_BY_ADDRESS } from "../shared/naming.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import type { CatalogSettings } from "../shared/protocol/session.ts";
 import { isObject } from "../shared/protocol/values.ts";
@@ -132,6 +133,18 @@ function toldTo({ declared, branch }: Pick<NewsFacts, "declared" | "branch">): T
   return { servers, texts };
 }
 
+/** The names that a description can say, by server: as in that of a snapshot, the tool for skills by their address is left out. */
+async function toolNames(catalog: Catalog): Promise<Map<string, string[]>> {
+  const names = new Map<string, string[]>();
+  for (const { server, tool } of await toolsOf(catalog, undefined)) {
+    if (tool === SKILL_BY_ADDRESS) continue;
+    const own = names.get(server.name);
+    if (own) own.push(tool);
+    else names.set(server.name, [tool]);
+  }
+  return names;
+}
+
 /** By shown name. `undefined`: the settings name servers alone, or the server's tools are not known yet. */
 async function thereIs({
   servers,
@@ -139,15 +152,11 @@ async function thereIs({
   settings,
 }: NewsFacts): Promise<Map<string, string[] | undefined>> {
   const namesTools = settings.catalog === "tools" && !settings.proxyTool;
-  const all = namesTools
-    ? Map.groupBy(await toolsOf(catalog, undefined), (tool) => tool.server.name)
-    : undefined;
+  const all = namesTools ? await toolNames(catalog) : undefined;
   return new Map(
     servers.map((name) => [
       shownName(name),
-      all && holdsToolsOf(catalog, name)
-        ? (all.get(name) ?? []).map((tool) => shownName(tool.tool))
-        : undefined,
+      all && holdsToolsOf(catalog, name) ? (all.get(name) ?? []).map(shownName) : undefined,
     ]),
   );
 }
@@ -206,13 +215,12 @@ export async function describedPlan(
   servers: readonly Pick<DescribedServer, "name" | "description">[],
   { catalog, settings }: Pick<NewsFacts, "catalog" | "settings">,
 ): Promise<string> {
-  const tools = Map.groupBy(await toolsOf(catalog, undefined), (tool) => tool.server.name);
+  const tools = await toolNames(catalog);
   const described = servers.map(({ name, description }) => {
     // A catalog without tools is older than the plan.
     const own = catalog.count > 0 ? catalog.servers.find((server) => server.name === name) : undefined;
     const known = own?.description ?? description;
-    const names = (tools.get(name) ?? []).map(({ tool }) => tool);
-    return { name, tools: names, ...(known === undefined ? {} : { description: known }) };
+    return { name, tools: tools.get(name) ?? [], ...(known === undefined ? {} : { description: known }) };
   });
   return searchToolDescription(described, settings);
 }

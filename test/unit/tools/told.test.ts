@@ -1,9 +1,10 @@
 import { describe, expect, it, test } from "vitest";
 import { markedInstructions } from "../../../src/report/search.ts";
+import { SKILL_BY_ADDRESS } from "../../../src/shared/naming.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { type CatalogSettings, DEFAULT_CATALOG_SETTINGS } from "../../../src/shared/protocol/session.ts";
 import { estimateTokens, searchToolDescription, toldIn } from "../../../src/shared/text/search-tool.ts";
-import { tellNews } from "../../../src/tools/told.ts";
+import { describedPlan, tellNews } from "../../../src/tools/told.ts";
 import { createInstructions } from "../../../src/tools/tools.ts";
 import { makeCatalog } from "../make-catalog.ts";
 
@@ -137,6 +138,23 @@ describe("what is told", () => {
     expect(await branch.news({ one: ["a"], two: ["b"] })).toBeUndefined();
     expect(await branch.news({ one: ["a"] })).toMatch(/changed\. Gone: two\.$/);
     expect(await branch.news({ one: ["a"] })).toBeUndefined();
+  });
+
+  test("a server that also loads skills by their address -> that tool is no news, and a plan does not describe it either", async () => {
+    const before = { one: ["a"], two: ["b"] };
+    const now = { one: ["a", SKILL_BY_ADDRESS], two: ["b"] };
+    const branch = branchOf(before);
+    expect(await branch.news(now)).toBeUndefined();
+    expect(await branch.news({ ...now, one: ["a", "c", SKILL_BY_ADDRESS] })).toMatch(
+      / Tools now: one \[a, c\]\. /,
+    );
+    const described = (servers: Servers): Promise<string> => {
+      const catalog = makeCatalog(
+        Object.entries(servers).map(([name, tools]) => ({ name, tools: tools.map((tool) => ({ tool })) })),
+      );
+      return describedPlan([{ name: "one" }, { name: "two" }], { catalog, settings: catalog.settings });
+    };
+    expect(await described(now)).toBe(await described(before));
   });
 
   test("a compaction takes the text away -> it is told again, and what was described is not", async () => {
