@@ -24,6 +24,6 @@ export interface UnknownCallHost extends Pick<ToolHost, "catalog" | "servers" | 
   withdrawn(name: string): CatalogTool | undefined;
   /** Tells the person, who sees only Pi's own words about the call. */
   tell(text: string): void;
-  /** Name of the declared tool through which the model reaches all others. */
-  searchTool(): string;
+  /** Name of the declared tool through which the model reaches all others; undefined if the model does not have it. */
+  searchTool(): string | undefined;
 }

@@ -8,7 +8,7 @@
  */
 import type { Catalog } from "../catalog/catalog.ts";
 import type { AddedMessage, Pi, PiTool } from "../pi/api.ts";
-import { PROXY_TOOL, TOOL_SEARCH } from "../shared/naming.ts";
+import { PROXY_TOOL } from "../shared/naming.ts";
 import type { CatalogSettings, ServerStatus } from "../shared/protocol/session.ts";
 import type { DeclaredTool } from "./branch.ts";
 import type { ToolHost } from "./host.ts";
@@ -36,12 +36,12 @@ export interface SearchTools {
   ): Promise<void>;
   /** Goes on with the declaration of a branch, byte for byte. Without one in the branch, `describe` makes one. */
   keep(branch: ReadonlyMap<string, DeclaredTool>): void;
-  /** For each prompt, after `describe`: what the model has not been told yet, if there is anything. */
+  /** For each prompt, after `describe`: what the model has not been told yet, if there is anything and it has the tool. */
   news(branch: NewsBranch, planned: Planned | undefined): Promise<AddedMessage | undefined>;
   /** Whether the declaration holds the servers: those of a snapshot or of the plan. */
   complete(): boolean;
-  /** Name of the declared tool. */
-  name(): string;
+  /** Name of the declared tool; undefined if Pi withholds it from the model, as `--tools` asks. */
+  name(): string | undefined;
 }
 
 const isEnabled = ({ state }: ServerStatus): boolean => state !== "disabled";
@@ -56,6 +56,8 @@ export function createSearchTools(pi: Pi, host: ToolHost & ToolHost): SearchTool
   /** The catalog of which the model has been told. */
   let toldOf: Catalog | undefined;
 
+  const name = (): string | undefined =>
+    declared && pi.getActiveTools().includes(declared.name) ? declared.name : undefined;
   const create = (description: string, isProxy: boolean): PiTool =>
     isProxy ? createProxyTool(description, host) : createToolSearch(description, host);
   const register = (tool: PiTool): void => {
@@ -99,18 +101,18 @@ export function createSearchTools(pi: Pi, host: ToolHost & ToolHost): SearchTool
       if (before && isTold) register(create(before.description, before.name === PROXY_TOOL));
     },
     news: async (branch, planned) => {
+      if (!declared || name() === undefined) return undefined;
       const catalog = host.catalog();
-      const { name, description } = declared ?? {};
       const isFirst = !isTold;
       isTold = true;
-      if (toldOf === catalog || name === undefined || description === undefined) return undefined;
+      if (toldOf === catalog) return undefined;
       toldOf = catalog;
       // What has just been declared is what there is, unless the catalog is behind the plan.
       if (isFirst) return undefined;
       const servers = planned ? planned.servers.filter(isEnabled) : catalog.servers;
       const { tellNews } = await import("./told.ts");
       return tellNews({
-        declared: { name, description, servers: named },
+        declared: { name: declared.name, description: declared.description, servers: named },
         catalog,
         settings: planned?.settings ?? catalog.settings,
         servers: servers.map((server) => server.name),
@@ -118,7 +120,7 @@ export function createSearchTools(pi: Pi, host: ToolHost & ToolHost): SearchTool
       });
     },
     complete: () => complete,
-    name: () => declared?.name ?? TOOL_SEARCH,
+    name,
   };
 }
 

@@ -84,10 +84,11 @@ async function answerUnknownCall(name: string, host: UnknownCallHost): Promise<A
   const nearest = resolution.kind === "unknown" ? await nearestTools(catalog, name) : [];
   if (!isOurs && nearest.length === 0) return undefined;
   const near = nearest.map((tool) => tool.name).join(", ");
-  const text = [
-    `Tool ${name} not found.${near === "" ? "" : ` Nearest: ${near}. ${host.searchTool()} finds others.`}`,
-    ...state,
-  ].join("\n");
+  const search = host.searchTool();
+  const others = search === undefined ? "" : ` ${search} finds others.`;
+  const text = [`Tool ${name} not found.${near === "" ? "" : ` Nearest: ${near}.${others}`}`, ...state].join(
+    "\n",
+  );
   return { text };
 }
 

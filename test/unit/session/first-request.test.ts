@@ -64,7 +64,7 @@ describe("the description of ToolSearch", () => {
   const description = ({ pi }: Opened): string => pi.tools.get("ToolSearch")?.description ?? "";
 
   test("a snapshot -> declared by the factory, no wait, the same bytes after the plan", async () => {
-    const at = await opened({ snapshot: [SERVER] });
+    const at = await opened({ snapshot: [SERVER], active: ["ToolSearch"] });
     const before = description(at);
     expect(await waited(at)).toBe(0);
     at.send(planOf({ s: {}, other: {} }));
@@ -110,6 +110,35 @@ describe("the description of ToolSearch", () => {
     await vi.advanceTimersByTimeAsync(10_300);
     expect(first.waitedMs).toBeDefined();
     expect(at.pi.registrations).toEqual(["ToolSearch"]);
+  });
+});
+
+describe("what a prompt tells of changed servers", () => {
+  const changed = [SERVER, { name: "fresh", tools: [{ tool: "c" }] }];
+  const news = async ({ session, ctx }: Opened): Promise<string | undefined> =>
+    (await session.beforeAgentStart(ctx))?.message.content;
+
+  it.each<[string, OpenOptions, boolean]>([
+    ["has ToolSearch", { active: ["read", "ToolSearch"] }, true],
+    ["may only read", { active: ["read"], allowed: ["read"] }, false],
+  ])("a model that %s, a new server -> told of it or not", async (_who, options, isTold) => {
+    const at = await openSession({ snapshot: [SERVER], ...options });
+    at.send(planOf({ s: {} }));
+    expect(await news(at)).toBeUndefined();
+    at.send(planOf({ s: {}, fresh: {} }));
+    at.send(catalogOf(changed));
+    expect((await news(at))?.includes(" New: fresh [c]. ToolSearch finds them.") ?? false).toBe(isTold);
+  });
+
+  test("a model that gets ToolSearch later -> its description has the new server, and a note nothing", async () => {
+    const at = await openSession({ snapshot: [SERVER], active: ["read"] });
+    at.send(planOf({ s: {} }));
+    await news(at);
+    at.send(planOf({ s: {}, fresh: {} }));
+    at.send(catalogOf(changed));
+    at.pi.setActiveTools(["read", "ToolSearch"]);
+    expect(await news(at)).toBeUndefined();
+    expect(at.pi.tools.get("ToolSearch")?.description).toContain("- fresh");
   });
 });
 

@@ -35,7 +35,8 @@ interface Host {
   catalog?: Catalog;
   servers?: ServerStatus[];
   allowed?: boolean;
-  searchTool?: string;
+  /** Null: the model does not have it. */
+  searchTool?: string | null;
   /** The tool that was taken back. */
   withdrawn?: CatalogTool;
   why?: Record<string, WireError>;
@@ -52,7 +53,7 @@ async function explain(
     servers: () => options.servers ?? [],
     withdrawn: (name) => (options.withdrawn?.name === name ? options.withdrawn : undefined),
     whyMissing: async (name) => options.why?.[name],
-    searchTool: () => options.searchTool ?? "ToolSearch",
+    searchTool: () => (options.searchTool === undefined ? "ToolSearch" : (options.searchTool ?? undefined)),
     tell: (text) => told.push(text),
     activate: (tools: readonly CatalogTool[]) => {
       if (options.allowed === false) return { active: [], refused: [...tools] };
@@ -96,11 +97,18 @@ describe("a call of a tool that is not declared", () => {
     );
   });
 
-  test("a misspelled name -> the nearest names, and nothing is loaded", async () => {
-    const { text, loaded } = await explain(refused("fs__raed_file"));
-    expect(text).toMatch(/^Tool fs__raed_file not found\. Nearest: fs__read_file/);
-    expect(loaded).toEqual([]);
-  });
+  it.each([
+    ["that has ToolSearch", "ToolSearch", true],
+    ["without it", null, false],
+  ])(
+    "a misspelled name by a model %s -> the nearest names, nothing is loaded; ToolSearch is named: %s",
+    async (_who, searchTool, named) => {
+      const { text, loaded } = await explain(refused("fs__raed_file"), { searchTool });
+      expect(text).toMatch(/^Tool fs__raed_file not found\. Nearest: fs__read_file/);
+      expect(text?.includes("ToolSearch finds others.")).toBe(named);
+      expect(loaded).toEqual([]);
+    },
+  );
 
   test("a tool that Pi does not allow -> the answer says so", async () => {
     expect((await explain(refused("fs__read_file"), { allowed: false })).text).toBe(
