@@ -1,5 +1,5 @@
 /**
- * Names of MCP tools in Pi: at most 64 characters of `[A-Za-z0-9_-]`, unique whatever names servers choose, never the
+ * Names of MCP tools in Pi: at most 64 characters of `[A-Za-z0-9_-]` that begin with a letter or `_`, unique whatever names servers choose, never the
  * name of one of Pi's own tools, and the same from one start to the next. Pure.
  */
 import { LIMITS } from "./protocol/limits.ts";
@@ -33,6 +33,12 @@ const RESERVED = new Set([
 export const shortHash = (text: string): string =>
   fnv1a(text).toString(36).padStart(HASH_CHARS, "0").slice(-HASH_CHARS);
 
+/** Gemini refuses every request that declares a name which begins with a digit or a hyphen. */
+const isRefused = (name: string): boolean => /^[0-9-]/.test(name);
+const accepted = (name: string): string => (isRefused(name) ? `_${name}` : name);
+/** The name, and what it was before every name was accepted: rules and transcripts may hold that. */
+const formsOf = (name: string): string[] => (isRefused(name) ? [accepted(name), name] : [name]);
+
 const sanitize = (text: string): string => text.replace(/[^A-Za-z0-9_-]/g, "_");
 
 /** The server's name with underscores for hyphens and for characters that names in Pi cannot have. */
@@ -44,7 +50,7 @@ const shortPrefix = (server: string): string =>
 
 /** The beginnings that names of a server's tools may have, in lower case, without the separator. */
 const beginnings = (server: string): string[] =>
-  [server, serverPrefix(server), shortPrefix(server)].map((name) => name.toLowerCase());
+  [server, serverPrefix(server), shortPrefix(server)].flatMap((name) => formsOf(name.toLowerCase()));
 
 /** The server whose name begins `written`, as in `github__create_issue`. The longest such name wins. */
 export function ownerOf(written: string, servers: readonly string[]): string | undefined {
@@ -57,16 +63,27 @@ export function ownerOf(written: string, servers: readonly string[]): string | u
 }
 
 /** The part before a tool's own name, with the separator. */
-export function namePrefix(server: string, prefix: ToolPrefix = "server"): string {
+function rawPrefix(server: string, prefix: ToolPrefix): string {
   if (prefix === "none") return "";
   if (prefix === "short") return `${shortPrefix(server)}${NAME_SEPARATOR}`;
   const full = `${serverPrefix(server)}${NAME_SEPARATOR}`;
   return prefix === "mcp" ? `mcp${NAME_SEPARATOR}${full}` : full;
 }
 
+/** The parts before a tool's own name that name its server. The longest first, because one can begin with another. */
+export const namePrefixes = (server: string): string[] =>
+  (["mcp", "server", "short"] as const).flatMap((mode) => formsOf(rawPrefix(server, mode)));
+
+const rawName = (server: string, tool: string, prefix: ToolPrefix): string =>
+  `${rawPrefix(server, prefix)}${sanitize(tool)}`;
+
 /** The name that a tool has if no other tool wants it and if it is short enough. */
-export const plainToolName = (server: string, tool: string, prefix?: ToolPrefix): string =>
-  `${namePrefix(server, prefix)}${sanitize(tool)}`;
+export const plainToolName = (server: string, tool: string, prefix: ToolPrefix = "server"): string =>
+  accepted(rawName(server, tool, prefix));
+
+/** That name, and the one that the tool had before. */
+export const plainToolNames = (server: string, tool: string, prefix: ToolPrefix): string[] =>
+  formsOf(rawName(server, tool, prefix));
 
 interface NamedTool {
   server: string;
@@ -95,13 +112,18 @@ const fitted = (plain: string, tool: NamedTool): string =>
 
 const MODES: readonly ToolPrefix[] = ["server", "short", "none", "mcp"];
 
-/** All names that the tool can have in Pi, if no other tool wants them. */
-export const spellingsOf = (server: string, tool: string): string[] =>
-  MODES.map((prefix) => fittedName({ server, tool, prefix }));
+/** All names that the tool can have in Pi, or has had, if no other tool wants them. `modes`: the prefixes that count. */
+export const spellingsOf = (server: string, tool: string, modes: Iterable<ToolPrefix> = MODES): string[] =>
+  [...modes].flatMap((prefix) =>
+    plainToolNames(server, tool, prefix).map((plain) => fitted(plain, { server, tool })),
+  );
 
 /** The same names without the server's part. */
 export const localSpellingsOf = (server: string, tool: string): string[] =>
-  MODES.map((prefix) => fittedName({ server, tool, prefix }).slice(namePrefix(server, prefix).length));
+  MODES.flatMap((prefix) => {
+    const before = formsOf(rawPrefix(server, prefix));
+    return spellingsOf(server, tool, [prefix]).map((name, i) => name.slice(before[i]?.length));
+  });
 
 const isShort = ({ prefix }: NamedTool): boolean => prefix === "short" || prefix === "none";
 
@@ -109,9 +131,9 @@ const isShort = ({ prefix }: NamedTool): boolean => prefix === "short" || prefix
 export const fittedName = (tool: NamedTool): string =>
   fitted(plainToolName(tool.server, tool.tool, tool.prefix), tool);
 
-/** The name if another tool wants the same one, unless two hashes collide. */
-export const hashedName = (tool: NamedTool): string =>
-  withHash(plainToolName(tool.server, tool.tool, tool.prefix), tool, 0);
+/** The name if another tool wants the same one, unless two hashes collide, and the one that the tool had before. */
+export const hashedNames = (server: string, tool: string, prefix: ToolPrefix): string[] =>
+  plainToolNames(server, tool, prefix).map((plain) => withHash(plain, { server, tool }, 0));
 
 /**
  * Names for a whole catalog, all different. If tools want the same short name, the first one gets it, and the others

@@ -4,7 +4,7 @@
  */
 
 import { type CatalogTool, NO_SCHEMAS } from "../catalog/catalog.ts";
-import { namePrefix, PROXY_TOOL, type ToolPrefix } from "../shared/naming.ts";
+import { namePrefixes, PROXY_TOOL } from "../shared/naming.ts";
 import { asList, isObject } from "../shared/protocol/values.ts";
 import type { SnapshotServer } from "../shared/snapshot/contract.ts";
 
@@ -69,12 +69,9 @@ export function declaredTools(branch: readonly unknown[]): Map<string, DeclaredT
   return declared;
 }
 
-/** The longest prefix first, because one prefix can begin with another. `none` says nothing about the server. */
-const MODES: readonly ToolPrefix[] = ["mcp", "server", "short"];
-
 /** The prefix before the tool's own name, if the name can belong to a tool of this server. */
 const prefixIn = (toolName: string, server: string): string | undefined =>
-  MODES.map((mode) => namePrefix(server, mode)).find((prefix) => toolName.startsWith(prefix));
+  namePrefixes(server).find((prefix) => toolName.startsWith(prefix));
 
 /** The server to which the tool's name points. If several servers fit, such as `git` and `git__hub`, the longest. */
 export function serverByName<Server extends { name: string }>(

@@ -2,10 +2,14 @@
 import { describe, expect, it, test } from "vitest";
 import {
   fittedName,
+  localSpellingsOf,
+  namePrefixes,
   nameTools,
+  ownerOf,
   plainToolName,
   serverPrefix,
   shortHash,
+  spellingsOf,
   type ToolPrefix,
 } from "../../../src/shared/naming.ts";
 import { createRandom } from "../random.ts";
@@ -15,7 +19,8 @@ interface Named {
   tool: string;
 }
 
-const VALID = /^[A-Za-z0-9_-]{1,64}$/;
+/** What every provider accepts: Gemini wants a letter or an underscore first. */
+const VALID = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
 const HASHED = /_[0-9a-z]{6}$/;
 
 const byKey = (tools: readonly Named[]): Map<string, string> => {
@@ -155,6 +160,12 @@ it.each<[ToolPrefix, string, string, string]>([
   ["short", "mcphub", "x", "mcphub__x"],
   ["none", "github", "get.me", "get_me"],
   ["mcp", "git-hub", "get-me", "mcp__git_hub__get-me"],
+  ["server", "1password", "list", "_1password__list"],
+  ["server", "-x", "list", "_x__list"],
+  ["short", "mcp-1password", "list", "_1password__list"],
+  ["mcp", "1password", "list", "mcp__1password__list"],
+  ["none", "blender", "3d_render", "_3d_render"],
+  ["none", "blender", "-x", "_-x"],
 ])("plainToolName: %s, %j %j -> %j", (prefix, server, tool, name) => {
   expect(plainToolName(server, tool, prefix)).toBe(name);
 });
@@ -221,7 +232,22 @@ describe("nameTools", () => {
   test("500 random catalogs in mixed modes -> every name is valid and unique, and none is a name of Pi's own tools", () => {
     const random = createRandom(20_261_121);
     const modes = ["server", "short", "none", "mcp"] as const;
-    const words = ["a", "b", "mcp", "a-mcp", "mcp-a", "read", "ls", "a__b", "mcp__a", "é"];
+    const words = [
+      "a",
+      "b",
+      "mcp",
+      "a-mcp",
+      "mcp-a",
+      "read",
+      "ls",
+      "a__b",
+      "mcp__a",
+      "é",
+      "1",
+      "-1",
+      "mcp-1",
+      "_1",
+    ];
     const word = (): string => words[random.below(words.length)] ?? "";
     for (let round = 0; round < 500; round++) {
       const unique = new Map<string, { server: string; tool: string; prefix: ToolPrefix }>();
@@ -237,6 +263,34 @@ describe("nameTools", () => {
       expect(names.filter((name) => !VALID.test(name) || ["read", "ls", "mcp"].includes(name))).toEqual([]);
     }
   });
+});
+
+describe("a name that would begin with a digit", () => {
+  const LONG = "t".repeat(90);
+  it.each<[string, string, string]>([
+    ["1password", "list", "1password__list"],
+    ["mcp-1password", "list", "1password__list"],
+    ["blender", "3d_render", "3d_render"],
+    ["1password", LONG, `1password__${LONG}`.slice(0, 56)],
+  ])(
+    "%s %.10s -> what it was before, %.12s, is a spelling too, and its own part as well",
+    (server, tool, before) => {
+      expect(spellingsOf(server, tool)).toContainEqual(expect.stringMatching(new RegExp(`^_${before}`)));
+      expect(spellingsOf(server, tool)).toContainEqual(expect.stringMatching(new RegExp(`^${before}`)));
+      expect(localSpellingsOf(server, tool)).toContain(fittedName({ server, tool, prefix: "none" }));
+      for (const name of spellingsOf(server, tool)) {
+        const prefix = namePrefixes(server).find((one) => name.startsWith(one)) ?? "";
+        expect(localSpellingsOf(server, tool)).toContain(name.slice(prefix.length));
+      }
+    },
+  );
+
+  it.each(["1password__list", "_1password__list", "1password.list"])(
+    "%s -> owned by 1password",
+    (written) => {
+      expect(ownerOf(written, ["github", "1password"])).toBe("1password");
+    },
+  );
 });
 
 test("fittedName: any tool -> its server's whole name, bounded", () => {

@@ -5,10 +5,11 @@
  */
 
 import {
-  fittedName,
-  hashedName,
+  hashedNames,
   plainToolName,
+  plainToolNames,
   serverPrefix,
+  spellingsOf,
   type ToolPrefix,
 } from "../../../../src/shared/naming.ts";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
@@ -62,16 +63,16 @@ export function namesInRules(server: string, tool: string, prefix: ToolPrefix): 
   // All prefixes count; otherwise a changed prefix would show a tool that is excluded by its name.
   const prefixes = new Set<ToolPrefix>([prefix, "server", "mcp", "short"]);
   const names = [...prefixes].flatMap((each) => {
-    const plain = plainToolName(server, tool, each);
-    return plain.length > LIMITS.toolNameChars
-      ? [plain, fittedName({ server, tool, prefix: each })]
-      : [plain];
+    const plain = plainToolNames(server, tool, each);
+    return plain.some(({ length }) => length > LIMITS.toolNameChars)
+      ? [...plain, ...spellingsOf(server, tool, [each])]
+      : plain;
   });
   let hashed: string[] | undefined;
   return {
     names: [...names, `${serverPrefix(server)}_${tool}`],
     // The hashes are made once for each tool, however many rules end like a hash.
-    hashed: () => (hashed ??= [...prefixes].map((each) => hashedName({ server, tool, prefix: each }))),
+    hashed: () => (hashed ??= [...prefixes].flatMap((each) => hashedNames(server, tool, each))),
   };
 }
 
@@ -275,7 +276,8 @@ const inEntry = ({ server, tool, prefix }: JudgedTool): Fits => {
 function inSettings(judged: JudgedTool): Fits {
   const { server, tool } = judged;
   const fits = inEntry(judged);
-  const names = () => (["server", "mcp", "short"] as const).map((each) => plainToolName(server, tool, each));
+  const names = () =>
+    (["server", "mcp", "short"] as const).flatMap((each) => plainToolNames(server, tool, each));
   return (pattern, rule) =>
     rule === "deny" || rule === "ask" || !plainToolName(server, tool, "none").includes("__")
       ? fits(pattern, rule)

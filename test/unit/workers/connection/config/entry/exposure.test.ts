@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { nameTools, type ToolPrefix } from "../../../../../../src/shared/naming.ts";
+import { nameTools, shortHash, type ToolPrefix } from "../../../../../../src/shared/naming.ts";
 import { LIMITS } from "../../../../../../src/shared/protocol/limits.ts";
 import { directRule } from "../../../../../../src/tools/book.ts";
 import {
@@ -122,6 +122,24 @@ test.each<[string, ToolPrefix]>([
   expect(verdictOf({ toolExposure: { "*": "hidden", [name]: "direct" } }, tool, prefix)).toBe("direct");
   expect(verdictOf({ directTools: [name] }, tool, prefix)).toBe("direct");
 });
+
+test.each<[string, string, ToolPrefix, string]>([
+  ["1password", "list", "server", "1password__list"],
+  ["mcp-1password", "list", "short", "1password__list"],
+  ["blender", "3d_render", "none", "3d_render"],
+])(
+  "%s %s with toolPrefix %s -> a rule may hold its name, and %s, which it was before",
+  (server, tool, prefix, before) => {
+    const [name = ""] = nameTools([{ server, tool, prefix }]).names;
+    expect(name).toBe(`_${before}`);
+    const rules = namesInRules(server, tool, prefix);
+    const hash = shortHash(`${server}\u0000${tool}`);
+    for (const written of [name, before, `${name}_${hash}`, `${before}_${hash}`]) {
+      const entry = definition(server, { command: "x", excludeTools: [written] });
+      expect(exposureOf(tool, entry, false, rules)).toBe("hidden");
+    }
+  },
+);
 
 test.each<[string, ToolPrefix]>([
   ["a.b", "server"],
