@@ -59,7 +59,7 @@ describe("a session", () => {
     const place = await session(at, { s: lazy(), off: lazy({ enabled: false }) });
     const found = await until(() => left(place));
     expect(found.rest).toMatchObject({
-      version: 1,
+      version: 2,
       trusted: true,
       servers: [
         { name: "s", state: "idle", toolsKnown: true },

@@ -4,7 +4,7 @@
  */
 import type { CatalogSettings, ServerStatus } from "../protocol/session.ts";
 
-export const REST_VERSION = 1;
+export const REST_VERSION = 2;
 /** What main reads and parses at a start. A configuration of 200 servers has 100 KB. */
 export const REST_BYTES = 128 * 1024;
 /** Files that main looks at: at a start, and each second. */

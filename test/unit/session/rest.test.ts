@@ -37,7 +37,7 @@ async function rest(more: Partial<Rest> | string = {}, prepare?: (path: string) 
   const there = join(folder, "mcp.json");
   await writeFile(there, "{}");
   const sound: Rest = {
-    version: 1,
+    version: 2,
     checksum: 7,
     trusted: true,
     place: restPlace(process.env, homedir()),
@@ -141,7 +141,7 @@ describe("startRest", () => {
     ["is not an object", "null"],
     ["is empty", ""],
     ["lacks everything", "{}"],
-    ["is of another version", { version: 2 as 1 }],
+    ["is of another version", { version: 1 as 2 }],
     ["is of another snapshot", { checksum: 8 }],
     ["was made while the project was not trusted", { trusted: false }],
     ["was made in another home", { place: restPlace({}, "/elsewhere") }],
