@@ -379,6 +379,23 @@ test("a broken stream, and the server still holds the old connection (409) -> as
   await connection.close(soon);
 });
 
+test("a broken stream, and a proxy that does not reach the server for a while (502) -> the answer comes in the end", async () => {
+  let id: number | string | undefined;
+  const server = await serve((asked, response, nth) => {
+    const { message, http, headers } = asked;
+    if (message.method === "tools/call") {
+      id = message.id;
+      startEvents(response).end("id: 41\nretry: 5\ndata:\n\n");
+    } else if (http === "GET" && headers["last-event-id"] === "41") {
+      if (nth < 5) response.writeHead(502).end("Bad Gateway");
+      else startEvents(response).end(`id: 42\ndata: ${resultOf({ id: id ?? 0, method: "tools/call" })}\n\n`);
+    } else answerWell(asked, response);
+  });
+  const { connection } = await connect(server);
+  expect((await call(connection)).content).toHaveLength(1);
+  await connection.close(soon);
+});
+
 test("a stream that breaks in the middle of the answer's event -> resumed before that event", async () => {
   let id: number | string | undefined;
   const server = await serve((asked, response) => {

@@ -130,12 +130,28 @@ export async function answerError(
 const RESUME_MS = 1_000;
 /** The shortest wait that a server may name. */
 const MIN_RESUME_MS = 100;
-/** Limit for attempts in a row that fail. */
-const FAILED_ATTEMPTS = 2;
+/** Limit for attempts in a row that the server refuses. */
+const REFUSED_ATTEMPTS = 2;
+/** How long the server may be out of reach: a machine that wakes up, or changes its network, needs some seconds. */
+const AWAY_MS = 15_000;
 /** Limit for streams in a row without a message. Their waits grow, so this takes more than an hour. */
 const VAIN_ATTEMPTS = 200;
 /** The next wait as a share of the silence so far: an answer is late by this share at most. */
 const SHARE_OF_SILENCE = 0.1;
+
+/**
+ * How an attempt to open a stream ended. `put-off`: the server holds the broken stream until it notices that nobody reads it.
+ * `away`: the server, or what stands before it, was not reached.
+ */
+type Attempt = "opened" | "put-off" | "refused" | "away";
+
+/** `error`: undefined if the server has no such stream. */
+function attemptOf(error: unknown): Attempt {
+  if (!(error instanceof AnswerError)) return error === undefined ? "refused" : "away";
+  if (error.status === 409) return "put-off";
+  const isServers = error.status >= 400 && error.status < 500 && error.status !== 429;
+  return isServers ? "refused" : "away";
+}
 
 /** When a stream that ended before its answer is resumed. A server may end it on purpose and let the client poll. */
 export class Resume {
@@ -143,7 +159,8 @@ export class Resume {
   /** The last event's id; undefined if the server names none, so that nothing can be resumed. */
   lastId: string | undefined;
   retryMs = RESUME_MS;
-  #failed = 0;
+  #refused = 0;
+  #awaySince: number | undefined;
   #vain = 0;
   #heardAt: number;
 
@@ -158,16 +175,17 @@ export class Resume {
     this.#heardAt = this.#now();
   }
 
-  /** The last attempt to open a stream has worked or failed. One that the server puts off has not failed. */
-  onAttempt(worked: boolean): void {
-    this.#failed = worked ? 0 : this.#failed + 1;
+  onAttempt(attempt: Attempt): void {
+    this.#refused = attempt === "refused" ? this.#refused + 1 : 0;
+    this.#awaySince = attempt === "away" ? (this.#awaySince ?? this.#now()) : undefined;
     this.#vain++;
   }
 
   /** Wait in ms before the next attempt; undefined: there is no other attempt. */
   nextMs(): number | undefined {
-    if (this.lastId === undefined || this.#failed >= FAILED_ATTEMPTS || this.#vain >= VAIN_ATTEMPTS)
-      return undefined;
+    const isAway = this.#now() - (this.#awaySince ?? this.#now()) >= AWAY_MS;
+    const isRefused = this.#refused >= REFUSED_ATTEMPTS;
+    if (this.lastId === undefined || isRefused || isAway || this.#vain >= VAIN_ATTEMPTS) return undefined;
     const silentMs = this.#now() - this.#heardAt;
     const wantedMs = Math.max(this.retryMs, MIN_RESUME_MS, silentMs * SHARE_OF_SILENCE);
     return Math.min(wantedMs, LIMITS.startupTimeoutMs);
@@ -333,13 +351,12 @@ async function receiveEvents(
     const waitMs = position.nextMs();
     if (!resume || lastId === undefined || waitMs === undefined) throw new BrokenAnswer(cause);
     await sleep(waitMs, undefined, { signal });
-    let isPutOff = false;
+    let failure: unknown;
     response = await resume(lastId).catch((error: unknown) => {
-      // The server holds the broken stream until it notices that nobody reads it.
-      isPutOff = error instanceof AnswerError && error.status === 409;
+      failure = error;
       return undefined;
     });
-    position.onAttempt(response !== undefined || isPutOff);
+    position.onAttempt(response ? "opened" : attemptOf(failure));
   }
 }
 

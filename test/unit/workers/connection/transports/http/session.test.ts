@@ -493,7 +493,7 @@ function resumed(retryMs: number | undefined, onStream: (resume: Resume) => void
   ) {
     waits.push(waitMs);
     now += waitMs;
-    resume.onAttempt(true);
+    resume.onAttempt("opened");
     onStream(resume);
   }
   return { waits, totalMs: now };
@@ -533,15 +533,34 @@ describe("Resume", () => {
     expect(new Set(waits)).toEqual(new Set([250]));
   });
 
-  test("attempts that fail -> two in a row, no more", () => {
+  test("attempts that are refused -> two in a row, no more", () => {
     const resume = new Resume(() => 0);
     resume.lastId = "1";
-    resume.onAttempt(false);
-    resume.onAttempt(true);
-    resume.onAttempt(false);
+    for (const attempt of ["refused", "opened", "refused", "put-off", "refused"] as const)
+      resume.onAttempt(attempt);
     expect(resume.nextMs()).toBe(1_000);
-    resume.onAttempt(false);
+    resume.onAttempt("refused");
     expect(resume.nextMs()).toBeUndefined();
+  });
+
+  test("a server out of reach -> tried for 15 s; one that was reached has as long again", () => {
+    let now = 0;
+    const resume = new Resume(() => now);
+    resume.lastId = "1";
+    const away = (): number => {
+      const since = now;
+      for (let waitMs: number | undefined = 0; waitMs !== undefined; waitMs = resume.nextMs()) {
+        now += waitMs;
+        resume.onAttempt("away");
+      }
+      return now - since;
+    };
+    expect(away()).toBeGreaterThanOrEqual(15_000);
+    resume.onAttempt("opened");
+    resume.onMessage();
+    const ms = away();
+    expect(ms).toBeGreaterThanOrEqual(15_000);
+    expect(ms).toBeLessThan(20_000);
   });
 
   test("no id -> nothing to resume", () => {
