@@ -8,7 +8,7 @@ import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import { LongMessages, type LongReader } from "../shared/pace/long-messages.ts";
 import { type Leave, RequestWindow, UNUSED_TIMES } from "../shared/pace/pace.ts";
 import { createReader, readInTurn } from "../shared/pace/turns.ts";
-import { CLOSED_OUTPUT, ProcessEnd } from "../shared/programs/end.ts";
+import { ProcessEnd } from "../shared/programs/end.ts";
 import { type Launch, type ServerProcess, spawnServer } from "../shared/programs/processes.ts";
 import { Lines, mayBeMessage } from "./lines.ts";
 import { type Line, type Party, Routes } from "./routes.ts";
@@ -259,7 +259,7 @@ export class SharedProcess {
     const users = [...this.#users];
     this.#users.clear();
     for (const user of users) {
-      if (this.#end.exit === CLOSED_OUTPUT) user.drop(CLOSED_OUTPUT);
+      if (this.#end.why !== undefined) user.drop(this.#end.why);
       else user.exited(code, signal);
     }
     this.#options.onGone({

@@ -21,9 +21,6 @@ const QUIET_TURNS = 20;
 /** No program writes for so long behind its exit; a program that it has left behind may. */
 const MOST_TURNS = 1_000;
 
-/** How a process ends that no longer says anything: nobody waits for an answer of it. */
-export const CLOSED_OUTPUT = "closed its output";
-
 /** Bytes of the stream that have come, and that nobody has taken yet. */
 const stateOf = (stream: Readable & { bytesRead?: number }): string =>
   `${stream.bytesRead} ${stream.readableLength}`;
@@ -54,7 +51,6 @@ export class ProcessEnd {
   #strays: Awaited<ReturnType<typeof findStrays>> = [];
   #isOver = false;
   #isClosing = false;
-  /** Why this side ends it, if nobody asked for that. */
   #why: string | undefined;
   /** Settles when the process has exited and its last output has been read, or when it could not be started. */
   readonly exited: Promise<void>;
@@ -70,12 +66,19 @@ export class ProcessEnd {
       });
       child.once("error", () => resolve());
     });
-    child.stdout.once("end", () => void this.#onOutputEnd());
+    child.stdout.once("end", () => void this.#onPipeEnd("closed its output"));
+    // That of a shared one ends with this session's use of it.
+    if (!child.leave) child.stdin.once("close", () => void this.#onPipeEnd("closed its input"));
   }
 
   /** For example `exited with code 1`; empty while the process runs. */
   get exit(): string {
     return this.#exit;
+  }
+
+  /** Why this side ends it, if nobody asked for that: it no longer says anything, or no longer hears anything. */
+  get why(): string | undefined {
+    return this.#why;
   }
 
   /** This side has begun to end it. */
@@ -129,12 +132,12 @@ export class ProcessEnd {
     if (!isLast) await this.exited;
   }
 
-  /** The exit of a process that ends comes with the end of its output. One that lives on would never answer again. */
-  async #onOutputEnd(): Promise<void> {
+  /** The exit of a process that ends comes with the end of its pipes. One that lives on would never answer again. */
+  async #onPipeEnd(why: string): Promise<void> {
     await this.endsWithin(LAST_OUTPUT_MS);
     for (let turn = 0; turn < QUIET_TURNS && this.#exit === ""; turn++) await nextTurn();
     if (this.#exit !== "" || this.#isClosing || this.#isOver || this.#child.pid === undefined) return;
-    this.#why = CLOSED_OUTPUT;
+    this.#why = why;
     await this.closeWithin({ termMs: LIMITS.closeTermMs, killMs: LIMITS.closeKillMs });
   }
 

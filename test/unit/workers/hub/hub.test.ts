@@ -171,17 +171,29 @@ describe("how its end reaches the sessions", () => {
     await dies(4, true);
   });
 
-  test("it closes its output and lives on -> each session is told why, and the next one gets another process", async () => {
-    const { join } = await makeHub();
-    const source = `process.stdin.once("data", () => require("node:fs").closeSync(1)); setInterval(() => {}, 1e6)`;
-    const [a, b] = [await join(source), await join(source)];
-    const { pid } = a.process;
-    a.say({ id: 1, method: "ping" });
-    expect(await a.ended).toEqual([null, null, "closed its output"]);
-    expect(await b.ended).toEqual([null, null, "closed its output"]);
-    expect(await waitGone([pid ?? 0], 10_000)).toEqual([]);
-    expect((await join(source)).process.pid).not.toBe(pid);
-  });
+  test.each([
+    ["output", 1],
+    ["input", 0],
+  ])(
+    "it closes its %s and lives on -> each session is told why, and the next one gets another process",
+    async (pipe, fd) => {
+      const { join } = await makeHub();
+      const source = `process.stdin.once("data", () => {
+      require("node:fs").closeSync(${fd});
+      ${fd === 0 ? `console.log('{"jsonrpc":"2.0","method":"closed"}');` : ""}
+    });
+    setInterval(() => {}, 1e6)`;
+      const [a, b] = [await join(source), await join(source)];
+      const { pid } = a.process;
+      a.say({ id: 1, method: "ping" });
+      if (fd === 0) await expect.poll(() => a.got).toHaveLength(1);
+      a.say({ id: 2, method: "ping" });
+      expect(await a.ended).toEqual([null, null, `closed its ${pipe}`]);
+      expect(await b.ended).toEqual([null, null, `closed its ${pipe}`]);
+      expect(await waitGone([pid ?? 0], 10_000)).toEqual([]);
+      expect((await join(source)).process.pid).not.toBe(pid);
+    },
+  );
 
   test("it answers before it ends -> no pause: each session decides for itself", async () => {
     const { join } = await makeHub();

@@ -179,7 +179,7 @@ export class StdioTransport implements Transport {
 
   #listen(child: ServerProcess): void {
     this.#follow(child.stderr, (piece) => this.#stderr.push(piece));
-    // A write to a server that has closed its stdin fails with EPIPE. The end of the process is reported by "exit".
+    // A write to a server that has closed its stdin fails with EPIPE. `ProcessEnd` ends such a server.
     child.stdin.on("error", (error) => this.onerror?.(error));
     child.stdout.on("error", (error) => this.onerror?.(error));
     child.stderr.on("error", (error) => this.onerror?.(error));

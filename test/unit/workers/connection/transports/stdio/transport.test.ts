@@ -84,6 +84,21 @@ test("the process closes its output and lives on -> the connection ends with the
   expect([transport.exit, transport.failure]).toEqual(["closed its output", undefined]);
 });
 
+test("the process closes its input and lives on -> the first message that it does not take ends it, with the reason", async () => {
+  const { transport, exited } = transportOf(`require("node:fs").closeSync(0); ${EARLY} ${STAYS}`);
+  const closed = new Promise<void>((resolve) => {
+    transport.onclose = resolve;
+  });
+  const heard = new Promise((resolve) => {
+    transport.onmessage = resolve;
+  });
+  await transport.start();
+  await heard;
+  await transport.send({ jsonrpc: "2.0", method: "unread" });
+  await Promise.all([closed, exited]);
+  expect([transport.exit, transport.failure]).toEqual(["closed its input", undefined]);
+});
+
 test("the process closes its output because this side ends it -> the exit says how it ended", async () => {
   const { transport } = transportOf(
     `process.stdin.resume().on("end", () => { ${CLOSES} }); ${EARLY} ${STAYS}`,
