@@ -106,6 +106,8 @@ export class Hub implements Desk {
   readonly #since = Date.now();
   readonly #sessions = new Set<Session>();
   readonly #users = new Map<Session, Running>();
+  /** For the end of the process before. */
+  readonly #waiting = new Set<Session>();
   readonly #running = new Set<Running>();
   readonly #early = new Map<string, { ends: number; untilMs: number }>();
   #unproven = 0;
@@ -187,8 +189,23 @@ export class Hub implements Desk {
   }
 
   attach(session: Session, wanted: Attach): void {
-    const { log } = this.#options;
     const key = keyOf(wanted);
+    const ofKey = [...this.#running].filter((one) => one.key === key).map(({ process: one }) => one);
+    const ending = ofKey.filter(({ isEnding }) => isEnding);
+    if (this.#isClosing || ending.length === 0 || ofKey.some(({ isRetired }) => !isRetired)) {
+      this.#attachNow(session, wanted, key);
+      return;
+    }
+    // The process before may hold a port or a lock until it has ended.
+    this.#waiting.add(session);
+    const ended = Promise.all(ending.map((one) => one.ended));
+    void settledWithin(ended, LIMITS.closeKillMs).then(() => {
+      if (this.#waiting.delete(session)) this.#attachNow(session, wanted, key);
+    });
+  }
+
+  #attachNow(session: Session, wanted: Attach, key: string): void {
+    const { log } = this.#options;
     const known = [...this.#running].find((one) => one.key === key && !one.process.isRetired);
     const waitMs = known || wanted.isWanted ? 0 : (this.#early.get(key)?.untilMs ?? 0) - performance.now();
     if (waitMs > 0) {
@@ -226,6 +243,7 @@ export class Hub implements Desk {
   }
 
   leave(session: Session, how: Leave): void {
+    this.#waiting.delete(session);
     const running = this.#users.get(session);
     if (!running) return;
     this.#users.delete(session);

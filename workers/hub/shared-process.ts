@@ -128,8 +128,14 @@ export class SharedProcess {
     return [...this.#users];
   }
 
+  /** It gets no more sessions. */
   get isRetired(): boolean {
-    return this.#isRetired || this.#end.isClosing;
+    return this.#isRetired || this.isEnding;
+  }
+
+  /** It is being ended, or has exited already. */
+  get isEnding(): boolean {
+    return this.#isEnding || this.#end.isClosing || this.#end.exit !== "";
   }
 
   attach(user: User): void {

@@ -4,6 +4,7 @@ import { describe, expect, it, test } from "vitest";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { differences, keyOf } from "../../../../workers/hub/hub.ts";
 import type { Attach } from "../../../../workers/shared/hub/wire.ts";
+import { freePort } from "../../../support/free-port.ts";
 import { waitGone } from "../../../support/processes.ts";
 import { ANSWERS, makeHub } from "./make-hub.ts";
 
@@ -119,6 +120,35 @@ describe("how long a process lives", () => {
     a.process.leave("end");
     expect(await isGone(a.process.pid)).toBe(true);
     expect((await b.ended).slice(0, 2)).toEqual([0, null]);
+  });
+});
+
+describe("a session that comes while the process before still ends", () => {
+  const listens = async (): Promise<string> =>
+    `${ANSWERS} require("node:net").createServer().listen(${await freePort()}, "127.0.0.1");`;
+
+  test("a server with a port, which lives on without stdin -> the next process starts when it has ended", async () => {
+    const { join } = await makeHub();
+    const source = await listens();
+    for (let round = 0; round < 3; round++) {
+      const one = await join(source);
+      const answer = await Promise.race([one.ask(1, "ping"), one.ended]);
+      expect(answer).toMatchObject({ result: { pid: one.process.pid } });
+      one.process.leave(round === 0 ? "now" : "end");
+    }
+  });
+
+  test("it leaves meanwhile -> it counts no more; the others that wait share one process", async () => {
+    const { ask, join } = await makeHub();
+    const source = await listens();
+    const first = await join(source);
+    await first.ask(1, "ping");
+    first.process.leave("end");
+    const left = await ask(source);
+    const [a, b] = [join(source), join(source)];
+    left.leave("keep");
+    await Promise.all([(await a).sessions(2), (await b).sessions(2)]);
+    expect((await b).process.pid).toBe((await a).process.pid);
   });
 });
 

@@ -54,12 +54,12 @@ export async function makeHub() {
     for (const folder of [place.folder, agentDir]) await rm(folder, { recursive: true, force: true });
   });
 
-  /** A session that asks for the program; settles when the process runs, rejects as its start fails. */
-  const join_ = async (
+  /** A session that asks for the program. */
+  const ask = async (
     source: string,
     more: Partial<Attach> = {},
     env: Record<string, string> = {},
-  ): Promise<Client> => {
+  ): Promise<SharedServerProcess> => {
     const socket = await findHub(agentDir);
     if (!socket) throw new Error("there is no hub");
     const attach: Attach = {
@@ -80,6 +80,11 @@ export async function makeHub() {
     const used: SharedServerProcess = new SharedServerProcess(Promise.resolve(socket), attach, () =>
       used.emit("look"),
     );
+    return used;
+  };
+  /** The same; settles when the process runs, rejects as its start fails. */
+  const join_ = async (...wanted: Parameters<typeof ask>): Promise<Client> => {
+    const used = await ask(...wanted);
     const got: Message[] = [];
     let rest = "";
     let errors = "";
@@ -113,5 +118,5 @@ export async function makeHub() {
       ended: ended as Client["ended"],
     };
   };
-  return { agentDir, place, hub, gone: gone.promise, join: join_, log: () => readFile(logFile, "utf8") };
+  return { agentDir, place, hub, gone: gone.promise, ask, join: join_, log: () => readFile(logFile, "utf8") };
 }
