@@ -400,6 +400,18 @@ describe("runtime.stop, and the end of the hub if the servers are shared: no pro
     await waitGone([opener, page, ...opened], 5_000);
   });
 
+  test("the same of a server that ignores SIGTERM and the end of stdin -> gone with it at the end", async () => {
+    const place = await createPlace();
+    const RECORD = join(place.cwd, "strays");
+    const at = await start({ strays: fixture("strays.mjs", { RECORD, STAYS: "1" }) }, { place });
+    await at.settled("strays");
+    const strays = JSON.parse(await readFile(RECORD, "utf8")) as number[];
+    await endAll(at);
+    const left = await waitGone(strays, 5_000);
+    for (const pid of left) process.kill(pid, "SIGKILL");
+    expect(left).toEqual([]);
+  });
+
   test(`${MANY} servers, one of which ignores SIGTERM and the end of stdin -> all gone`, async () => {
     const plain = Array.from({ length: MANY - 1 }, (_, i) => [`s${i}`, fixture("noisy.mjs")]);
     const at = await start({ ...Object.fromEntries(plain), stays: fixture("ignores-end.mjs") });

@@ -120,10 +120,12 @@ export class ProcessEnd {
     this.#child.stdin.end();
     if (!(await this.endsWithin(termMs))) {
       this.kill("SIGTERM");
-      if (!(await this.endsWithin(killMs - termMs)) && this.kill("SIGKILL") === "refused") {
+      if (!(await this.endsWithin(killMs - termMs))) {
+        const killed = this.kill("SIGKILL");
+        // At once: this thread may be ended next, and without their parent nobody else finds them.
+        await killStrays(this.#strays);
         // macOS also refuses for a process that has just ended.
-        await this.endsWithin(LAST_OUTPUT_MS);
-        if (this.#exit === "") {
+        if (killed === "refused" && !(await this.endsWithin(LAST_OUTPUT_MS)) && this.#exit === "") {
           this.#abandon();
           return;
         }
@@ -144,7 +146,7 @@ export class ProcessEnd {
   async #onProcessEnd(exit: string): Promise<void> {
     const child = this.#child;
     this.#exit = exit;
-    await this.#lastOutput();
+    await Promise.all([this.#lastOutput(), killStrays(this.#strays)]);
     child.stdout.destroy();
     child.stderr.destroy();
     await this.#options.read?.();
@@ -152,6 +154,7 @@ export class ProcessEnd {
       // What the server started may still be in its group, and nobody else would end it. Windows has no groups, and the number
       // of the process may already be another one's.
       if (!onWindows) this.kill("SIGKILL");
+      // Those that were still being looked for.
       await killStrays(this.#strays);
     }
     if (child.pid !== undefined) this.#options.onExit(child.pid);
