@@ -33,7 +33,7 @@ import {
 import { HELLO_BYTES, newNonce } from "../../workers/shared/hub/wire.ts";
 import { onCleanup } from "../support/cleanup.ts";
 import { endHub, type HubHome, hubHome, hubLog, reportOf, startHub } from "../support/hub.ts";
-import { joined } from "../support/hub-peer.ts";
+import { attach, joined } from "../support/hub-peer.ts";
 import { family } from "../support/long.ts";
 import { waitGone } from "../support/processes.ts";
 
@@ -501,6 +501,21 @@ describe("what an earlier hub leaves", () => {
     process.kill(hub, "SIGCONT");
     expect(await peer.call({ do: "echo", text: "later" })).toBe("later");
     expect((await reportOf(home)).pid).toBe(hub);
+  });
+
+  test("a hub that is stopped behind its proof -> the start fails with the reason; the hub goes on later, without that server", async () => {
+    const home = await hubHome();
+    const hub = await startHub(home);
+    const peer = await joined(home);
+    const socket = await openHub(home.agentDir);
+    process.kill(hub, "SIGSTOP");
+    onCleanup(() => process.kill(hub, "SIGCONT"));
+    await expect(attach(home, { socket: Promise.resolve(socket), env: { N: "2" } })).rejects.toThrow(
+      /does not answer/,
+    );
+    process.kill(hub, "SIGCONT");
+    expect(await peer.call({ do: "echo", text: "later" })).toBe("later");
+    await expect.poll(async () => (await reportOf(home)).servers.length).toBe(1);
   });
 
   test("the hub's file is deleted while it runs -> it goes on: it starts servers, lists and stops them", async () => {

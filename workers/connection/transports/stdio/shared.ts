@@ -7,6 +7,7 @@ import { realpath } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { Readable, Writable } from "node:stream";
 import { messageOf, ThreadsError } from "../../../../src/shared/protocol/errors.ts";
+import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { Sharing } from "../../../../src/shared/protocol/session.ts";
 import { HubUnusable } from "../../../shared/hub/place.ts";
 import { type Attach, controlFrame, FrameReader, type FromHub, headOf } from "../../../shared/hub/wire.ts";
@@ -123,6 +124,11 @@ export class SharedServerProcess extends EventEmitter implements ServerProcess {
     socket.on("data", (chunk: Buffer) => this.#take(chunk));
     socket.on("close", () => this.#lost());
     socket.write(controlFrame({ do: "attach", ...attach }));
+    const silence = setTimeout(
+      () => this.#lost("the hub of shared servers does not answer"),
+      LIMITS.hubStartMs,
+    );
+    for (const event of ["spawn", "error", "exit"]) this.once(event, () => clearTimeout(silence));
     return socket;
   }
 

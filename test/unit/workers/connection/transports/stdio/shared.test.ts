@@ -1,17 +1,25 @@
-/** Owns: how a session's use of a shared server ends while it does not read, with a real socket and a hub that is played. */
+/** Owns: how a session's use of a shared server ends while it or the hub does not read, with a real socket and a hub that is played. */
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { LIMITS } from "../../../../../../src/shared/protocol/limits.ts";
 import { SharedServerProcess } from "../../../../../../workers/connection/transports/stdio/shared.ts";
 import { controlFrame, type FromHub, headOf } from "../../../../../../workers/shared/hub/wire.ts";
 
 const PIECE = Buffer.alloc(1024 * 1024, "x");
 
-/** A session that reads nothing, and has got so much that it takes no more; and the hub's end of its connection. */
-async function unread(last?: FromHub): Promise<{ used: SharedServerProcess; socket: Socket; hub: Socket }> {
+interface Played {
+  used: SharedServerProcess;
+  socket: Socket;
+  /** The hub's end of the connection. */
+  hub: Socket;
+}
+
+/** A session that has asked the hub for a server, and has no answer yet. */
+async function asked(): Promise<Played> {
   const folder = await mkdtemp(join(tmpdir(), "pmt-shared-"));
   const server = createServer();
   onTestFinished(async () => {
@@ -32,7 +40,15 @@ async function unread(last?: FromHub): Promise<{ used: SharedServerProcess; sock
     },
     () => undefined,
   );
-  hub.write(controlFrame({ is: "attached", pid: 1, sessions: 1, since: 1 }));
+  return { used, socket, hub };
+}
+
+const ATTACHED = controlFrame({ is: "attached", pid: 1, sessions: 1, since: 1 });
+
+/** A session that reads nothing, and has got so much that it takes no more. */
+async function unread(last?: FromHub): Promise<Played> {
+  const { used, socket, hub } = await asked();
+  hub.write(ATTACHED);
   await once(used, "spawn");
   hub.write(headOf("data", PIECE.length));
   hub.write(PIECE);
@@ -41,6 +57,33 @@ async function unread(last?: FromHub): Promise<{ used: SharedServerProcess; sock
   await expect.poll(() => socket.isPaused()).toBe(true);
   return { used, socket, hub };
 }
+
+describe("a hub that falls silent", () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
+  afterEach(() => void vi.useRealTimers());
+
+  test("before it answers -> the start fails with the reason, and the connection is closed", async () => {
+    const { used, socket } = await asked();
+    const closed = once(socket, "close");
+    const failed = once(used, "spawn").catch((error: unknown) => error);
+    vi.advanceTimersByTime(LIMITS.hubStartMs);
+    expect(await failed).toMatchObject({
+      code: "connect_failed",
+      message: "s could not be connected: the hub of shared servers does not answer.",
+    });
+    await closed;
+  });
+
+  test("after its answer -> the use goes on: each request has a time of its own", async () => {
+    const { used, hub } = await asked();
+    const events: string[] = [];
+    for (const event of ["error", "exit"]) used.on(event, () => events.push(event));
+    hub.write(ATTACHED);
+    await once(used, "spawn");
+    vi.advanceTimersByTime(LIMITS.hubStartMs);
+    expect([vi.getTimerCount(), events]).toEqual([0, []]);
+  });
+});
 
 test("the session leaves while it does not read -> the connection is closed on both sides", async () => {
   const { used, socket, hub } = await unread();
