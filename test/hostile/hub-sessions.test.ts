@@ -9,8 +9,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import { openHub } from "../../workers/connection/hub/link.ts";
+import { ProcessEnd } from "../../workers/shared/programs/end.ts";
+import { spawnServer } from "../../workers/shared/programs/processes.ts";
 import { onCleanup } from "../support/cleanup.ts";
-import { type HubHome, hubHome, hubLog, reportOf, startHub, startSession } from "../support/hub.ts";
+import { type HubHome, hubHome, hubLog, reportOf, SESSION, startHub, startSession } from "../support/hub.ts";
 import { attach, joined, type Peer } from "../support/hub-peer.ts";
 import { amount } from "../support/long.ts";
 import { processesWithMarker, waitGone } from "../support/processes.ts";
@@ -252,6 +254,39 @@ describe("sessions", () => {
     expect(await reportOf(home)).toMatchObject({ pid: hub, servers: [{ sessions: [process.pid] }] });
     expect(await startsOf(home)).toBe(1);
   });
+
+  test.skipIf(process.platform === "win32")(
+    "one that an MCP server has started, which starts the hub -> the end of that server with all that it has started leaves the hub",
+    async () => {
+      const home = await hubHome();
+      const args = [
+        SESSION,
+        home.agentDir,
+        "[]",
+        "{}",
+        join(import.meta.dirname, "../fixtures/servers/shared.mjs"),
+      ];
+      const source = `require("child_process").spawn(process.execPath, ${JSON.stringify(args)}, { stdio: "inherit" });`;
+      const outer = spawnServer({
+        program: process.execPath,
+        args: ["-e", source],
+        env: process.env as Record<string, string>,
+        cwd: home.agentDir,
+      });
+      const end = new ProcessEnd(outer, {
+        onExit: () => undefined,
+        onEnd: () => undefined,
+        onNote: () => undefined,
+      });
+      outer.stderr.resume();
+      const [line] = (await once(outer.stdout, "data")) as [Buffer];
+      const peer = await joined(home);
+      expect(String(line)).toBe(`attached ${peer.process.pid}\n`);
+      await end.closeWithin({ termMs: LIMITS.closeTermMs, killMs: LIMITS.closeKillMs });
+      expect(await Promise.race([peer.call({ do: "echo", text: "alive" }), peer.ended])).toBe("alive");
+      await expect.poll(async () => (await reportOf(home)).servers[0]?.sessions).toEqual([process.pid]);
+    },
+  );
 
   test("one whose hub dies between its answer and its first use -> the use ends at once, and nobody waits for it", async () => {
     const home = await hubHome();

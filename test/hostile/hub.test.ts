@@ -356,7 +356,20 @@ describe("the secret", () => {
     ];
     for (const text of seen) for (const secret of [key, call, own]) expect(text).not.toContain(secret);
     const names = (seen[1] ?? "").split("\0").map((variable) => variable.split("=")[0]);
-    const allowed = ["HOME", "TMPDIR", "TEMP", "TMP", "LANG", "LC_ALL", "XDG_RUNTIME_DIR", ""];
+    // A shell adds its folder and how it was started.
+    const allowed = [
+      "HOME",
+      "TMPDIR",
+      "TEMP",
+      "TMP",
+      "LANG",
+      "LC_ALL",
+      "XDG_RUNTIME_DIR",
+      "PWD",
+      "SHLVL",
+      "_",
+      "",
+    ];
     expect(names.filter((name) => !allowed.includes(name ?? ""))).toEqual([]);
     expect(seen[2]).toContain("session");
     for (const file of [home.place.socket, home.place.secret, home.place.servers])

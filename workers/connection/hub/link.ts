@@ -27,6 +27,7 @@ import {
 } from "../../shared/hub/place.ts";
 import { HELLO_BYTES, isProof, NONCE_BYTES, newNonce, proofOf } from "../../shared/hub/wire.ts";
 import { OwnFile } from "../../shared/own-file.ts";
+import { onWindows, systemShell } from "../../shared/programs/processes.ts";
 
 /** Below the agent folder. */
 export const HUB_LOG = "mcp-hub.log";
@@ -220,7 +221,10 @@ async function startUnlessThere(agentDir: string, place: HubPlace): Promise<void
     HUB_ENVIRONMENT.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
   );
   const flags = process.versions.bun === undefined ? HUB_FLAGS : [];
-  const hub = spawn(process.execPath, [...flags, hubFile.path, JSON.stringify(boot)], {
+  const command = [process.execPath, ...flags, hubFile.path, JSON.stringify(boot)];
+  // Through a shell that ends at once: a session may be below an MCP server, whose end takes along all that descends from it.
+  const [program = "", ...args] = onWindows ? command : [systemShell(), "-c", '"$@" &', "sh", ...command];
+  const hub = spawn(program, args, {
     cwd: dirname(place.folder),
     // Pi as a Bun program runs a file only when it is told to be Bun.
     env: process.versions.bun === undefined ? env : { ...env, BUN_BE_BUN: "1" },
