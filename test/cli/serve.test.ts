@@ -12,7 +12,7 @@ import { makeHome } from "../support/make-home.ts";
 import type { PiHome } from "../support/pi-home.ts";
 import { processesWithMarker } from "../support/processes.ts";
 import { greet, modern, rawAgent, sdkAgent } from "./serve-support.ts";
-import { fixtureServer, runCli } from "./support.ts";
+import { CLI, fixtureServer, runCli } from "./support.ts";
 
 const TOOLS = [
   {
@@ -409,3 +409,20 @@ test("a result with keys of the protocol's own -> they do not reach the client",
   });
   expect(result).not.toHaveProperty("inputRequests");
 });
+
+test.each([
+  ["all variables", {}],
+  ["no variable of its own choice", { inheritEnv: false }],
+])(
+  "serve in a file that it reads itself, with %s -> it is not started again; the reason is told",
+  async (_, more) => {
+    const own = await makeHome();
+    const pi = { command: process.execPath, args: [CLI, "serve"], lifecycle: "eager", ...more };
+    await own.writeMcp({ mcpServers: { pi, shows: fixtureServer("shows.mjs") } });
+    const agent = await sdkAgent(own);
+    expect((await agent.call("ToolSearch", { query: "show", server: "pi" })).text).toContain(
+      "serve would start itself",
+    );
+    expect(await agent.call("call", { tool: "shows.show", arguments: {} })).toMatchObject({ isError: false });
+  },
+);

@@ -6,6 +6,7 @@
 import { randomBytes } from "node:crypto";
 import { rmSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { SERVING_VARIABLE } from "../../shared/process/serving.ts";
 import type { WorkerEvent } from "../../shared/protocol/contract.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { EXIT, Failure, usage } from "../console/failure.ts";
@@ -61,6 +62,15 @@ function portOf(written: string | undefined): number {
 }
 
 function check({ options, arguments: given }: Context): void {
+  if (process.env[SERVING_VARIABLE] !== undefined) {
+    throw new Failure(
+      EXIT.configuration,
+      "serve would start itself: a file that it reads names it as a server.",
+      {
+        remedy: 'Keep it in files of the other agent alone, or give it "enabled": false in mcp.json.',
+      },
+    );
+  }
   if (options.yes)
     throw usage(
       "serve takes no --yes: it would answer for you whatever an agent asks for.",
@@ -135,6 +145,7 @@ export const serve: Command = async (context) => {
   const variable = process.env[TOKEN_VARIABLE];
   // Before the worker starts, whose servers inherit the environment.
   delete process.env[TOKEN_VARIABLE];
+  process.env[SERVING_VARIABLE] = "1";
   const note = (text: string): void => console.note(text);
   const tools = new ServedTools(note);
   const session = await context.session({

@@ -3,6 +3,7 @@
  * it would get those of whichever session came first, and no two sessions could share a server. All other variables are
  * given, and two sessions in which one differs have a process each. Pure.
  */
+import { SERVING_VARIABLE } from "../../../src/shared/process/serving.ts";
 import type { Env } from "../../shared/programs/find-program.ts";
 
 /** Names, or beginnings of names before `*`, each with what they name. */
@@ -49,6 +50,7 @@ export const WINDOW_VARIABLES: Readonly<Record<string, string>> = {
   "PI_SESSION_*": "a session of Pi",
   PI_CODING_AGENT: "that Pi runs it; the command of this package does not",
   AI_AGENT: "the same",
+  [SERVING_VARIABLE]: "that `serve` runs it",
   PI_OFFLINE: "an option of one run of Pi",
   PI_SKIP_VERSION_CHECK: "the same",
   INIT_CWD: "the folder in which npm was called",

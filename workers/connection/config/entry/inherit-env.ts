@@ -3,6 +3,7 @@
  * those of its entry. Owns the list of what every program needs, and the names of model providers' keys. Pure.
  */
 import * as z from "zod";
+import { SERVING_VARIABLE } from "../../../../src/shared/process/serving.ts";
 import type { Env } from "../../../shared/programs/find-program.ts";
 import { matchesPattern } from "./patterns.ts";
 import { filled } from "./shape.ts";
@@ -20,6 +21,7 @@ export const inheritEnvShape = () =>
 
 /** Who and where the user is, how texts look, and how the network is reached (proxies, certificate authorities). */
 const NEEDED = [
+  SERVING_VARIABLE,
   ...["HOME", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "LC_*", "TZ", "TMPDIR", "TERM"],
   ...["http_proxy", "https_proxy", "all_proxy", "no_proxy"],
   ...["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"],
