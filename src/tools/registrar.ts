@@ -97,7 +97,7 @@ export interface Registrar {
   known(name: string, catalog: Catalog): CatalogTool | undefined;
   /** The tool of that name, if it was withdrawn. */
   withdrawn(name: string): CatalogTool | undefined;
-  /** Withdraws every tool for which `matches` holds. */
+  /** Withdraws every tool for which `matches` holds. The model gets it back if its branch has it, if it is direct, or by a search. */
   withdrawAll(matches: (tool: CatalogTool) => boolean): void;
   /** Withdraws only active tools, because each registration costs Pi a rebuild of its registry. */
   withdrawActive(matches: (tool: CatalogTool) => boolean): void;
@@ -163,7 +163,8 @@ export function createRegistrar(pi: Pi, options: RegistrarOptions): Registrar {
     },
     withdrawn: (name) => (book.isWithdrawn(name) ? book.get(name) : undefined),
     withdrawAll: (matches) => {
-      for (const tool of book.all()) if (matches(tool) && !book.isWithdrawn(tool.name)) book.withdraw(tool);
+      for (const tool of book.all())
+        if (matches(tool) && !book.isWithdrawn(tool.name)) book.withdraw(tool, false);
     },
     withdrawActive: (matches) => {
       for (const name of pi.getActiveTools()) {
