@@ -340,28 +340,39 @@ test("new_session, switch_session back, clone, fork from a later and from the fi
   expect(answers.at(-1)).toMatch(/^everything .*exited with code 1/);
 });
 
-test("switch_session to a session of another trusted folder with the same server -> its first request has the tools of its branch and its own direct tools byte for byte, and a call runs", async () => {
-  const proj = (directTools: string[]) =>
-    JSON.stringify({ mcpServers: { proj: live([], { TOOLS: "work,more,own" }, { directTools }) } });
-  const at = await home({ files: { ".pi/mcp.json": proj(["more"]), "../other/.pi/mcp.json": proj(["own"]) } });
-  const other = { ...at, cwd: join(at.dir, "other") };
-  await writeFile(join(at.agentDir, "trust.json"), JSON.stringify({ [at.cwd]: true, [other.cwd]: true }));
+test.each<[string[], string[], string[]]>([
+  [[], [], ["proj__work"]],
+  [["more"], ["own"], ["proj__own", "proj__work"]],
+])(
+  "switch_session from a folder with the direct tools %j of a server to one with %j of the same -> the first request has %j, byte for byte as that session had them, and a call runs",
+  async (here, there, names) => {
+    const proj = (directTools: string[]) =>
+      JSON.stringify({ mcpServers: { proj: live([], { TOOLS: "work,more,own" }, { directTools }) } });
+    const at = await home({
+      files: { ".pi/mcp.json": proj(here), "../other/.pi/mcp.json": proj(there) },
+    });
+    const other = { ...at, cwd: join(at.dir, "other") };
+    await writeFile(join(at.agentDir, "trust.json"), JSON.stringify({ [at.cwd]: true, [other.cwd]: true }));
 
-  const before = await open({ at: other });
-  await before.prompt(searchFor("select:proj__work"));
-  const expected = declared(before.scripted.requests.at(-1));
-  const { sessionFile } = await stateOf(before);
-  await before.rpc.stop();
+    /** A session that loads a tool and leaves a snapshot of its folder. */
+    const learned = async (folder: PiHome) => {
+      const session = await open({ at: folder });
+      await session.prompt(searchFor("select:proj__work"));
+      const { sessionFile } = await stateOf(session);
+      await session.rpc.stop();
+      return { sessionFile, declarations: declared(session.scripted.requests.at(-1)) };
+    };
+    await learned(at);
+    const { sessionFile, declarations } = await learned(other);
 
-  const pi = await open({ at });
-  await pi.prompt({ text: "ok" });
-  expect(namesIn(pi.scripted.requests.at(-1))).toEqual(["proj__more"]);
-  await pi.rpc.request({ type: "switch_session", sessionPath: sessionFile }, PATIENCE_MS);
-  const since = pi.scripted.requests.length;
-  expect((await pi.ask("proj__work")).argv).toEqual([]);
-  expect(namesIn(pi.scripted.requests[since])).toEqual(["proj__own", "proj__work"]);
-  expect(declared(pi.scripted.requests[since])).toEqual(expected);
-});
+    const pi = await open({ at });
+    await pi.rpc.request({ type: "switch_session", sessionPath: sessionFile }, PATIENCE_MS);
+    const since = pi.scripted.requests.length;
+    expect((await pi.ask("proj__work")).argv).toEqual([]);
+    expect(namesIn(pi.scripted.requests[since])).toEqual(names);
+    expect(declared(pi.scripted.requests[since])).toEqual(declarations);
+  },
+);
 
 /** Each start of Pi costs half a second of processor time, so the tests of a start are steps of one test. */
 test("starts of Pi itself: cold, anew, the project no longer trusted, and resumed without servers, snapshot and cache; MCP_DIRECT_TOOLS from the second start on -> the first request declares what it should, and nothing of a project without trust is declared, found or run", async () => {
