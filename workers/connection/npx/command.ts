@@ -157,6 +157,8 @@ export interface PackageSpec {
 }
 
 const SPEC = /^((?:@[a-z0-9~-][\w.~-]*\/)?[a-z0-9~-][\w.~-]*)(?:@(.+))?$/i;
+/** What `encodeURIComponent` leaves as it is. That throws at half a character. */
+const TAG = /^[\w.!~*'()-]+$/;
 /** npm takes such a name for a file. */
 const ARCHIVE = /\.(?:tgz|tar\.gz|tar)$/i;
 
@@ -169,7 +171,7 @@ export function parseSpec(raw: string): PackageSpec | undefined {
   const wanted = match?.[2] ?? "*";
   if (valid(wanted, true) !== null) return { raw, name, kind: "version", wanted };
   if (validRange(wanted, true) !== null) return { raw, name, kind: "range", wanted };
-  if (encodeURIComponent(wanted) !== wanted) return undefined;
+  if (!TAG.test(wanted)) return undefined;
   return { raw, name, kind: "tag", wanted };
 }
 

@@ -3,6 +3,7 @@
  * spelling of the same server escapes neither. What is known only at connect (variables, commands) is judged then. Pure.
  */
 
+import { parseSpec } from "../../npx/command.ts";
 import type { PolicyRule, PolicyRules } from "../entry/definition.ts";
 import { isLate } from "../entry/interpolate.ts";
 import { matchesPattern } from "../entry/patterns.ts";
@@ -36,18 +37,27 @@ const both = (a: Fit, b: Fit): Fit =>
 
 const baseOf = (program: string): string => program.replace(/^.*[\\/]/s, "");
 
-/** The spellings of a word by which a rule that denies knows it: a path, an extension, a version, an option before it. */
+/** `--package=` of `--package=@acme/x`. */
+const OPTION = /^--?[\w-]+=/;
+
+/**
+ * The spellings of a word by which a rule that denies knows it: a path, an extension, a version, an option before it, the
+ * package behind an alias (`x@npm:@acme/x`).
+ */
 function spellings(word: string): string[] {
-  const value = word.replace(/^--?[\w-]+=/, "");
+  const value = word.replace(OPTION, "");
+  const all = [word, ...[value, value.replace(/^.*?npm:\/?/is, "")].flatMap(spellingsOfValue)];
+  return all.map(plain);
+}
+
+function spellingsOfValue(value: string): string[] {
   const base = baseOf(value);
-  const all = [
-    word,
+  return [
     value,
     base,
     base.replace(/\.(?:exe|cmd|bat|com|ps1|[cm]?[jt]s)$/i, ""),
     value.replace(/(.)@[^@/]*$/s, "$1"),
   ];
-  return all.map(plain);
 }
 
 const fitsWord = (pattern: string, word: string): boolean =>
@@ -84,7 +94,37 @@ function commandFits(rule: string | string[], { target, isResolved }: Judged, is
   // Such a variable makes another program of the same words.
   if (Object.keys(target.env).some(decidesWhatRuns)) return false;
   if (isOpen ? words.length < wanted.length : words.length !== wanted.length) return false;
-  return wanted.every((pattern, i) => matchesPattern(pattern, words[i] ?? ""));
+  return wanted.every((pattern, i) => isAllowed(pattern, words[i] ?? ""));
+}
+
+/** A folder above, also in a file URL. */
+const CLIMBS = /(?:^|[\\/])(?:\.|%2e){2}(?:[\\/]|$)/i;
+
+/** The name of a package, and the version that is asked for. */
+const partsOf = (spec: string): string[] => spec.split(/(?<=.)@/s);
+
+/**
+ * Whether a rule that allows fits a word. A `*` that something confines covers nothing that leads elsewhere: no folder
+ * above, no other host of a URL, and, in what could be the name of a package, no other source and no version.
+ */
+function isAllowed(pattern: string, word: string): boolean {
+  if (pattern === word || /^\*+$/.test(pattern)) return true;
+  const option = OPTION.exec(pattern)?.[0];
+  if (option !== undefined)
+    return word.startsWith(option) && isAllowed(pattern.slice(option.length), word.slice(option.length));
+  if (CLIMBS.test(word)) return false;
+  if (patternOf(pattern)) {
+    // Programs read these signs in several ways.
+    if (/[\\\s@]/.test(word)) return false;
+    return (
+      urlFits(pattern, { name: "", target: { kind: "http", url: word }, isResolved: true }, false) === true
+    );
+  }
+  if (!parseSpec(pattern.replaceAll("*", "0"))) return matchesPattern(pattern, word);
+  const wanted = partsOf(pattern);
+  const parts = partsOf(word);
+  if (!parseSpec(word) || parts.length !== wanted.length) return false;
+  return wanted.every((part, i) => matchesPattern(part, parts[i] ?? ""));
 }
 
 interface Address {

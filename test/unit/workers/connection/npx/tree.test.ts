@@ -43,6 +43,13 @@ test.each([
   expect(parseSpec(raw)).toMatchObject({ raw, name, kind });
 });
 
+test.each(["p@npm:q", "p@https://h/x.tgz", "p@file:x", "p@a b", "p@\ud800", "p/q", "p.tgz"])(
+  "parseSpec: %j, which no registry has -> nothing",
+  (raw) => {
+    expect(parseSpec(raw)).toBeUndefined();
+  },
+);
+
 test.each([
   ["p", "0.0.1-beta", true],
   ["p@latest", "9.9.9", true],

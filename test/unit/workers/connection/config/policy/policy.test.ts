@@ -138,6 +138,9 @@ describe("deny fits every spelling", () => {
     ["sh", ["-x", "npx", "@evil/server"]],
     ["/opt/evil-bin", []],
     ["env", ["A=1", "evil-bin"]],
+    ["npx", ["-y", "@good/x@npm:@evil/server@1"]],
+    ["npx", ["-y", "--package=x@NPM:@evil/server", "x"]],
+    ["deno", ["run", "npx", "npm:/@evil/server@1.2.3"]],
   ])("%s %j", (command, args) => expect(denied(COMMANDS, "any", { command, args })).toBe(true));
   test("another package, another program", () => {
     expect(denied(COMMANDS, "any", { command: "npx", args: ["@good/server"] })).toBe(false);
@@ -171,6 +174,10 @@ describe("allow fits one spelling", () => {
       { command: ["npx", "-y", "@acme/*"] },
       { command: ["/opt/acme/*", "**"] },
       { name: "docs", command: "uvx" },
+      { command: ["npm", "exec", "--package=@acme/*@1.*", "--", "*"] },
+      { command: ["uvx", "acme-*", "--dir", "/srv/*", "--note=*"] },
+      { command: ["npx", "mcp-remote", "https://*.example.com/mcp/*"] },
+      { command: ["npx", "@acme/../x"] },
     ],
   };
   test.each<[string, string, object, boolean]>([
@@ -182,6 +189,31 @@ describe("allow fits one spelling", () => {
     ["a", "/opt/acme/server", { args: ["any", "thing"] }, false],
     ["docs", "uvx", { args: ["x"] }, false],
     ["other", "uvx", { args: ["x"] }, true],
+    ["a", "npx", { args: ["-y", "@acme/x@1.2.3"] }, true],
+    ["a", "npx", { args: ["-y", "@acme/x@https://evil.example/x.tgz"] }, true],
+    ["a", "npx", { args: ["-y", "@acme/x@npm:@evil/pkg@1"] }, true],
+    ["a", "npx", { args: ["-y", "@acme/x@npm:evil"] }, true],
+    ["a", "npx", { args: ["-y", "@acme/x@git+https://evil.example/x"] }, true],
+    ["a", "npx", { args: ["-y", "@acme/x@file:evil"] }, true],
+    ["a", "npx", { args: ["-y", "@acme/x/y"] }, true],
+    ["a", "npx", { args: ["-y", "@acme/../evil"] }, true],
+    ["a", "npx", { args: ["@acme/../x"] }, false],
+    ["a", "npm", { args: ["exec", "--package=@acme/x@1.2.3", "--", "any/thing"] }, false],
+    ["a", "npm", { args: ["exec", "--package=@acme/x@2.0.0", "--", "x"] }, true],
+    ["a", "npm", { args: ["exec", "--package=@acme/x@1.x@npm:@evil/x", "--", "x"] }, true],
+    ["a", "uvx", { args: ["acme-x", "--dir", "/srv/a@b/c", "--note=../a"] }, false],
+    ["a", "uvx", { args: ["acme-x", "--dir", "/srv/../etc", "--note=a"] }, true],
+    ["a", "uvx", { args: ["acme-x", "--dir", "/srv/%2E./etc", "--note=a"] }, true],
+    ["a", "uvx", { args: ["acme-x@https://evil.example/x.whl", "--dir", "/srv/a", "--note=a"] }, true],
+    ["a", "uvx", { args: ["acme-x/evil", "--dir", "/srv/a", "--note=a"] }, true],
+    ["a", "npx", { args: ["mcp-remote", "https://a.example.com/mcp/x"] }, false],
+    ["a", "npx", { args: ["mcp-remote", "https://evil.test/.example.com/mcp/x"] }, true],
+    ["a", "npx", { args: ["mcp-remote", "https://a.example.com\\@evil.test/mcp/x"] }, true],
+    ["a", "npx", { args: ["mcp-remote", "https://a.example.com/mcp/../x"] }, true],
+    ["a", "/opt/acme/../../home/u/clone/evil", {}, true],
+    ["a", "/opt/acme/x\\..\\..\\evil", {}, true],
+    ["a", "/opt/acme/..", {}, true],
+    ["a", "/opt/acme/..x", {}, false],
   ])("%s: %s %j -> denied: %s", (name, command, more, isDenied) =>
     expect(denied(COMMANDS, name, { command, ...more })).toBe(isDenied),
   );
