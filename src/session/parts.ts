@@ -128,6 +128,7 @@ export function createParts(pi: Pi, { agentDir, key, waits, running, runningOrTh
   const skills = createLoadedSkills({
     pi,
     catalog: store.current,
+    agentDir,
     ownTool: (name) => registrar.known(name, store.current()),
     judge: async (...about) => (await import("../ui/command/screens.ts")).judge(...about),
     inTurn: (task) => runningOrThrow().dialogs.inTurn(task),

@@ -12,6 +12,7 @@ import { counted } from "../shared/text/amounts.ts";
 import { oneLine } from "../shared/text/unprintable.ts";
 import { askToRun } from "../ui/skills/questions.ts";
 import { LOADED_ENTRY, RUN_ENTRY, type SkillsHost, type Standing, type ToolAboutToRun } from "./standing.ts";
+import { runsWhenWritten } from "./written-path.ts";
 
 const BUILT_IN = "builtin:";
 /** Pi's own tools that run no program. A tool of another extension with such a name is not one of them. */
@@ -51,12 +52,6 @@ function read({ sessionManager }: PiContext, standing: Standing): void {
   standing.isKnown = true;
 }
 
-/** Files whose commands run once they are written: lists of MCP servers, which are followed, and what Pi loads. */
-const RUNS_WHEN_WRITTEN = /(?:^|[\\/])(?:\.pi[\\/].*|\.?mcp[^\\/]*\.json\w?|\.claude\.json)$/is;
-
-const writesCommands = (toolName: string, { path }: Record<string, unknown>): boolean =>
-  (toolName === "write" || toolName === "edit") && typeof path === "string" && RUNS_WHEN_WRITTEN.test(path);
-
 /** For example `run` and `shell` of `runShell`, `RUNShell` and `run_shell`. */
 const wordsOf = (name: string): string[] =>
   name
@@ -67,12 +62,24 @@ const wordsOf = (name: string): string[] =>
 const runsCode = ({ annotations, tool }: CatalogTool): boolean =>
   annotations?.readOnlyHint !== true && wordsOf(tool).some((word) => RUNS.has(word));
 
+/** Whether Pi's own tool runs nothing, now or once a file is written. */
+async function isHarmless(
+  { toolName, input: { path } }: ToolAboutToRun,
+  { cwd }: PiContext,
+  { agentDir, catalog }: Judging,
+): Promise<boolean> {
+  if (!HARMLESS.has(toolName)) return false;
+  if ((toolName !== "write" && toolName !== "edit") || typeof path !== "string") return true;
+  return !(await runsWhenWritten(path, { cwd, agentDir, files: catalog().settings.files }));
+}
+
 /** The skills that the call must wait for; `each`: the person is asked at each such call. */
-function waitsFor(
-  { toolName, input }: ToolAboutToRun,
+async function waitsFor(
+  call: ToolAboutToRun,
   tool: CatalogTool | undefined,
-  { pi, standing }: Judging,
-): { skills: LoadedSkill[]; each: boolean } {
+  { ctx, judging }: { ctx: PiContext; judging: Judging },
+): Promise<{ skills: LoadedSkill[]; each: boolean }> {
+  const { pi, standing } = judging;
   const skills = [...standing.active.values()];
   if (tool) {
     const others = skills.filter(({ server }) => server !== tool.server.name);
@@ -80,12 +87,10 @@ function waitsFor(
     // A server's own tools run at the server. Another server's skill may be one that no longer asks by itself.
     return { skills: tool.kind === "skill" || runsCode(tool) ? others : [], each: false };
   }
-  const known = pi.getAllTools().find(({ name }) => name === toolName);
+  const known = pi.getAllTools().find(({ name }) => name === call.toolName);
   const isOwn = known?.sourceInfo?.path.startsWith(BUILT_IN) === true;
-  const isHarmless = isOwn
-    ? HARMLESS.has(toolName) && !writesCommands(toolName, input)
-    : known?.annotations?.readOnlyHint === true;
-  return { skills: isHarmless ? [] : skills, each: false };
+  const runs = isOwn ? await isHarmless(call, ctx, judging) : known?.annotations?.readOnlyHint === true;
+  return { skills: runs ? [] : skills, each: false };
 }
 
 const NAME_CHARS = 200;
@@ -116,7 +121,7 @@ export async function judge(
   read(ctx, standing);
   const session = ctx.sessionManager.getSessionId();
   const own = ownTool(call.toolName);
-  const { skills, each } = waitsFor(call, own, judging);
+  const { skills, each } = await waitsFor(call, own, { ctx, judging });
   const mayRun = (server: string): boolean =>
     catalog().servers.some(({ name, skillsRun }) => name === server && skillsRun === true);
   const open = (): LoadedSkill[] =>

@@ -12,6 +12,8 @@ export interface ToolAboutToRun {
 export interface SkillsHost {
   pi: Pick<Pi, "appendEntry" | "getAllTools">;
   catalog: () => Catalog;
+  /** Pi's. */
+  agentDir: string;
   /** The tool that we have registered in Pi under this name; undefined for a tool of Pi or of another extension. */
   ownTool: (name: string) => CatalogTool | undefined;
   /** Runs a dialog when those before it have ended. */

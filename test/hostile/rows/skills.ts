@@ -1,5 +1,9 @@
 /** Attacks by skills of a server (SEP-2640): by their list, their entries and their files, and by what changes between two reads. */
 import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { symlink } from "node:fs/promises";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { shortHash } from "../../../src/shared/naming.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { messageText } from "../../support/model.ts";
@@ -247,6 +251,42 @@ const NESTED: Row = {
   },
   check: (arena) =>
     questions(arena).length === 2 ? [] : [`the user was asked ${questions(arena).length} times`],
+};
+
+const WRITES: Row = {
+  name: "a server with a skill that has a list of servers written under another spelling of its path: it asks, and nothing is written",
+  finding: "own",
+  alone: "home",
+  checks: SERVER_CHECKS,
+  happened: "skills/list",
+  server: serving(
+    { pages: [pageOf([entryOf("setup")])], files: { [uriOf("setup")]: [skillText("setup")] } },
+    {},
+  ),
+  files: () => ({ "docs/kept": "" }),
+  lay: ({ home }) => symlink("../.pi", join(home.cwd, "docs", "pi")),
+  act: async (arena) => {
+    await arena.connected();
+    const { cwd } = arena.place.home;
+    arena.rpc.answerUi(({ title }) => ({
+      value: title.startsWith("Load the skill ") ? "Load it for this session" : "No",
+    }));
+    expectText(await select(arena, "setup"), /Do it\./);
+    const url = pathToFileURL(join(cwd, ".mcp.json")).href.replace(".mcp.json", "%2Emcp%2Ejson");
+    for (const path of [url, "@.mcp.json", "@.pi/extensions/x.ts", "docs/pi/x.ts"]) {
+      const [end] = await arena.prompt(callOf("write", { path, content: "{}" }));
+      expectText(end?.text ?? "", /^write was not run: the skill .*\bsetup of the MCP server/);
+    }
+    expectText(
+      (await arena.prompt(callOf("write", { path: "@docs/a.md", content: "a" })))[0]?.text ?? "",
+      /wrote/,
+    );
+    arena.rpc.answerUi(() => undefined);
+  },
+  check: ({ place }) =>
+    [".mcp.json", ".pi"]
+      .filter((file) => existsSync(join(place.home.cwd, file)))
+      .map((file) => `written: ${file}`),
 };
 
 const PIS_TEXT = "This is the text of the user's own skill.";
@@ -513,6 +553,7 @@ export const SKILL_ROWS: readonly Row[] = [
   OUTSIDE,
   TURNS,
   NESTED,
+  WRITES,
   SHADOW,
   TWINS,
   CROWD,

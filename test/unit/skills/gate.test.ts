@@ -1,4 +1,6 @@
 /** Owns: which calls wait for the person while a skill of a server stands in the conversation, and how long a yes lasts. */
+import { mkdir, symlink } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { BlockedCall, PiContext } from "../../../src/pi/api.ts";
 import type { LoadedSkill } from "../../../src/shared/protocol/calls.ts";
@@ -8,6 +10,7 @@ import { LOADED_ENTRY, RUN_ENTRY } from "../../../src/skills/standing.ts";
 import { inputText } from "../../../src/ui/skills/questions.ts";
 import { type MadeServer, makeCatalog } from "../make-catalog.ts";
 import { createRecordingContext } from "../recording-context.ts";
+import { tempFolder } from "../temp-folder.ts";
 
 const SKILL: LoadedSkill = {
   server: "docs",
@@ -65,6 +68,10 @@ interface SetupOptions {
   servers?: MadeServer[];
   entries?: Entry[];
   session?: string;
+  cwd?: string;
+  agentDir?: string;
+  /** Files that servers come from. */
+  files?: string[];
 }
 
 function setup({
@@ -73,9 +80,12 @@ function setup({
   servers = SERVERS,
   entries = [],
   session = "one",
+  cwd = "/project",
+  agentDir = "/home/a/.pi/agent",
+  files = [],
 }: SetupOptions = {}) {
   const now = { context: entries, branch: entries, session, choice };
-  const { ctx: made, dialogs } = createRecordingContext({ hasUI, select: () => now.choice });
+  const { ctx: made, dialogs } = createRecordingContext({ cwd, hasUI, select: () => now.choice });
   const ctx = {
     ...made,
     sessionManager: {
@@ -85,7 +95,7 @@ function setup({
       getSessionId: () => now.session,
     },
   } as PiContext;
-  const catalog = makeCatalog(servers);
+  const catalog = makeCatalog(servers, { files });
   // Pi and other extensions keep their names from tools of servers.
   const isTheirs = (name: string): boolean => IN_PI.some((tool) => tool.name === name);
   let queue: Promise<unknown> = Promise.resolve();
@@ -100,6 +110,7 @@ function setup({
       getAllTools: () => IN_PI,
     },
     catalog: () => catalog,
+    agentDir,
     ownTool: (name) => (isTheirs(name) ? undefined : catalog.get(name)),
     judge: (...about) => {
       judged++;
@@ -186,21 +197,77 @@ describe("what waits", () => {
     expect(await loaded().runs(tool)).toBe(true);
   });
 
+  const asked = async (path: string, options: SetupOptions = {}): Promise<void> => {
+    for (const tool of ["write", "edit"])
+      expect(await loaded(options).call(tool, { path }), `${tool} ${path}`).toMatchObject({ block: true });
+    expect(await loaded(options).call("read", { path })).toBeUndefined();
+  };
+  const written = async (path: string, options: SetupOptions = {}): Promise<void> => {
+    for (const tool of ["write", "edit"])
+      expect(await loaded(options).call(tool, { path }), `${tool} ${path}`).toBeUndefined();
+  };
+
   test.each([
     ...["/home/a/.pi/agent/mcp.json", "~/.pi/agent/extensions/x.ts", ".mcp.json", "mcp-skills.json"],
     ...["C:\\Users\\a\\.PI\\agent\\settings.json", "/home/a/.claude.json", ".cursor/mcp.JSON"],
-  ])("a file whose commands run once it is written: %s -> asked, unless it is only read", async (path) => {
-    for (const tool of ["write", "edit"])
-      expect(await loaded().call(tool, { path })).toMatchObject({ block: true });
-    expect(await loaded().call("read", { path })).toBeUndefined();
+    ...[
+      "file:///home/a/%2Epi/agent/mcp%2Ejson",
+      "@file:///home/a/%2Epi/x",
+      "@.pi/extensions/x.ts",
+      "@.mcp.json",
+    ],
+    ...["@~/.pi/x.ts", "src/../.pi/x.ts", ".pi/./x.ts", "file://elsewhere/x.ts", "file:///a%2Fb"],
+    ...[
+      "mcp.json::$DATA",
+      ".mcp.json.",
+      "mcp.json. :x",
+      ".pi.\\x.ts",
+      ".pi::$INDEX_ALLOCATION/x",
+      "mcp.j\u017fon",
+    ],
+  ])("a file whose commands run once it is written: %s -> asked, unless it is only read", (path) =>
+    asked(path),
+  );
+
+  test.each([
+    "src/a.ts",
+    "docs/mcp.md",
+    "data.json",
+    "api/pi/x.ts",
+    "@src/a.ts",
+    "file:///project/a.ts",
+    "~/a.ts",
+  ])("another file: %s -> written", (path) => written(path));
+
+  test("a path of any length and with a run of dots -> judged in time that grows with it", async () => {
+    await asked(`${".".repeat(300_000)}x/.pi/x`);
   });
 
-  test.each(["src/a.ts", "docs/mcp.md", "data.json", "api/pi/x.ts"])(
-    "another file: %s -> written",
-    async (path) => {
-      for (const tool of ["write", "edit"]) expect(await loaded().call(tool, { path })).toBeUndefined();
-    },
-  );
+  test("a relative path within Pi's folder, and Pi's folder of another name -> asked", async () => {
+    await asked("extensions/x.ts", { cwd: "/home/a/.pi/agent" });
+    const agentDir = "/srv/Agent";
+    for (const path of ["/srv/agent/extensions/x.ts", "../srv/Agent/settings.json"])
+      await asked(path, { agentDir });
+    await written("/srv/agents/x.ts", { agentDir });
+  });
+
+  test("a file from which servers come, whatever its name -> asked", async () => {
+    const files = ["/home/a/.codex/config.toml", "/project/.gemini/settings.json", "/project/own.jsonc"];
+    for (const path of ["/home/a/.codex/config.toml", ".gemini/../.gemini/Settings.json", "@own.jsonc"])
+      await asked(path, { files });
+    await written("config.toml", { files });
+  });
+
+  test("a link to such a place, also to a file that is not there yet -> asked", async () => {
+    const cwd = await tempFolder();
+    await mkdir(join(cwd, ".pi"));
+    await mkdir(join(cwd, "src"));
+    await symlink("../.pi", join(cwd, "src", "docs"));
+    await symlink("docs/new.ts", join(cwd, "src", "a.ts"));
+    await symlink("b.ts", join(cwd, "src", "b.ts"));
+    for (const path of ["src/docs/x.ts", "src/docs/new/x.ts", "src/a.ts"]) await asked(path, { cwd });
+    for (const path of ["src/b.ts", "src/new/c.ts"]) await written(path, { cwd });
+  });
 
   test.each(["runShell", "RUNShell", "run_shell", "x-exec2"])(
     "a tool of another server, %s -> asked",

@@ -13,6 +13,7 @@ function setup() {
   const skills = createLoadedSkills({
     pi: { appendEntry: (_type, data) => void entries.push(data), getAllTools: () => [] },
     catalog: () => catalog,
+    agentDir: "/agent",
     ownTool: () => undefined,
     judge: async () => undefined,
     inTurn: (task) => task(),
