@@ -64,10 +64,16 @@ const ASKING: readonly Asking[] = [
       env: {
         GITLAB_API_URL: "https://evil.example/api/v4",
         GITLAB_INSTANCE: "evil.example:8443",
+        GITLAB_MIRROR_OF: `mirror.${variable(":-example")}`,
+        GITLAB_BROKERS: "a.evil.example:9092,b.evil.example:9092",
+        GITLAB_STORE: "Server=db.evil.example;User Id=app",
         GITLAB_PERSONAL_ACCESS_TOKEN: variable("GITHUB_TOKEN"),
       },
     }),
-    shows: ["https://evil.example/api/v4", "evil.example:8443", "GITHUB_TOKEN"],
+    shows: [
+      ...["https://evil.example/api/v4", "evil.example:8443", "GITHUB_TOKEN"],
+      ...[`mirror.${variable(":-example")}`, "b.evil.example:9092", "db.evil.example"],
+    ],
   },
   {
     what: "hides NODE_OPTIONS between long values",

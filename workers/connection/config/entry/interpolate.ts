@@ -121,6 +121,12 @@ export const interpolate = (
   platform: NodeJS.Platform = "linux",
 ): { text: string; missing: string[] } => fill(text, (name) => lookUp(env, name, platform));
 
+/** What the text becomes if no variable is set, and if each one is `1`, as SHLVL is for most people. */
+export const outcomesOf = (text: string): string[] => [
+  fill(text, () => undefined).text,
+  fill(text, (name) => (name === "" ? undefined : "1")).text,
+];
+
 interface Variables {
   /** The variables that the text can read, also those in defaults, each once. */
   names: string[];

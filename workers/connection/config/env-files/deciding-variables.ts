@@ -4,6 +4,8 @@
  * gives the user's own server, unasked, only names that are known for data. Pure.
  */
 
+import { holdsVariable, outcomesOf } from "../entry/interpolate.ts";
+
 /** Names of variables; `*` stands for any characters. */
 const DECIDING = [
   // Where programs are found, and what a shell runs before the command that it was given.
@@ -113,10 +115,26 @@ export function isData(name: string, value: string): boolean {
 /** Names of variables that hold addresses, whatever the program is. */
 const ADDRESS_NAME =
   /(_proxy|url|urls|index|links|registry|registries|goproxy|gosumdb|mirror|endpoint|host|addr)$/i;
-const URL_WITHIN = /\b[a-z][a-z\d+.-]{0,20}:\/\//i;
-/** A name with a dot, or the number of a machine. */
+/** Also as programs read it that follow the URL Standard, to which the slashes behind these names mean nothing. */
+const URL_WITHIN = /\b(?:[a-z][a-z\d+.-]{0,20}:\/\/|(?:https?|wss?|ftp):[^\s:])/i;
+/** A name with a dot, or the number of a machine, behind `//` or a scheme, and before a port, a path or another part. */
 const HOST =
-  /^(?:\/\/)?(?:(?:[\p{L}\p{N}_-]{1,63}\.)+(?:\p{L}{2,24}|xn--[a-z\d-]{1,59})\.?|\d{1,3}(?:\.\d{1,3}){3}|\[[\da-f:.]{2,45}\])(?::\d{1,5})?(?:[/?#]\S*)?$/iu;
+  /^(?:\/\/|[a-z][a-z\d+.-]{0,20}:\/*)?(?:(?:[\p{L}\p{N}_-]{1,63}\.)+(?:\p{L}{2,24}|xn--[a-z\d-]{1,59})\.?|\d{1,3}(?:\.\d{1,3}){3}|(?:[\da-f]{0,4}:){2,7}[\da-f.]{0,15})(?:[:/?#]\S*)?$/iu;
+/** What stands between the parts of a list, of a connection string, or of a user and a host. */
+const BETWEEN = /[^\p{L}\p{M}\p{N}_.:/?#%-]+/u;
+
+/** The text as programs read a host: full-width letters and dots are plain, and signs that nobody sees are not there. */
+const plainHost = (text: string): string =>
+  text
+    .normalize("NFKC")
+    .replaceAll("\u3002", ".")
+    .replace(/\p{Default_Ignorable_Code_Point}/gu, "");
+
+/** The value as it is written and what it can become. Readers of URLs drop tabs and ends of lines. */
+const readings = (value: string): string[] =>
+  [value, ...(holdsVariable(value) ? outcomesOf(value) : [])].flatMap((text) =>
+    /[\t\r\n]/.test(text) ? [text, text.replace(/[\t\r\n]/g, "")] : [text],
+  );
 
 /**
  * Whether the value of a variable is an address: a program may send there what it gets. A value that decides what runs may be a
@@ -124,9 +142,11 @@ const HOST =
  */
 export function holdsAddress(name: string, value: string): boolean {
   const isNamed = ADDRESS_NAME.test(plainOf(name));
-  const isUrl = URL_WITHIN.test(value);
+  const texts = readings(value).map(plainHost);
+  const isUrl = texts.some((text) => URL_WITHIN.test(text));
   // The tables of names come last: a file may set many thousands.
-  if (!isNamed && !isUrl && !HOST.test(value.trim())) return false;
+  if (!isNamed && !isUrl && !texts.some((text) => text.split(BETWEEN).some((part) => HOST.test(part))))
+    return false;
   const isKnown = isData(name, value);
   if (isNamed && !isKnown) return true;
   return (isUrl || !isKnown) && !decidesWhatRuns(name);

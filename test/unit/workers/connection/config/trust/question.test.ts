@@ -120,6 +120,29 @@ describe("environment variables that decide what runs", () => {
     ["API_HOST", "intranet", "API_HOST=intranet"],
     ["API_ENDPOINT", `${secret}@intranet`, 'API_ENDPOINT="***@intranet"'],
     ["API_URL", "https://${HOST}.evil.example", "API_URL=https://${HOST}.evil.example"],
+    ["SERVICE", "evil.${:-example}", "SERVICE=evil.${:-example}"],
+    ["SERVICE", "https${:-:}//evil.example/x", "SERVICE=https${:-:}//evil.example/x"],
+    ["SERVICE", "${NOPE:-evil.example}", "SERVICE=${NOPE:-evil.example}"],
+    ["SERVICE", "203.0.113.${SHLVL}", "SERVICE=203.0.113.${SHLVL}"],
+    ["SERVICE", "evil.example${SHELL}", "SERVICE=evil.example${SHELL}"],
+    [
+      "KAFKA_BOOTSTRAP_SERVERS",
+      "evil.example:9092,evil.example:9093",
+      'KAFKA_BOOTSTRAP_SERVERS="evil.example:9092,evil.example:9093"',
+    ],
+    ["SERVICE", "evil.example,1433", 'SERVICE="evil.example,1433"'],
+    ["SERVICE", "tcp:evil.example,1433", 'SERVICE="tcp:evil.example,1433"'],
+    ["SERVICE", "host=evil.example user=app", 'SERVICE="host=evil.example user=app"'],
+    ["SERVICE", "Server=evil.example;User Id=app", 'SERVICE="Server=evil.example;User Id=app"'],
+    ["SERVICE", "(ADDRESS=(HOST=evil.example)(PORT=1))", 'SERVICE="(ADDRESS=(HOST=evil.example)(PORT=1))"'],
+    ["SERVICE", '["evil.example"]', String.raw`SERVICE="[\"evil.example\"]"`],
+    ["SERVICE", "git@evil.example:x", "SERVICE=git@evil.example:x"],
+    ["SERVICE", "https:evil.example", "SERVICE=https:evil.example"],
+    ["SERVICE", "http:\\\\intranet\\x", String.raw`SERVICE="http:\\\\intranet\\x"`],
+    ["SERVICE", "2001:db8::7", "SERVICE=2001:db8::7"],
+    ["SERVICE", "evil\u3002example", 'SERVICE="evil\u3002example"'],
+    ["SERVICE", "ev\u00adil.exam\u00adple", 'SERVICE="ev\\u{ad}il.exam\\u{ad}ple"'],
+    ["SERVICE", "ev\til.e\txample", String.raw`SERVICE="ev\til.e\txample"`],
   ])("%s=%s holds an address -> %s, in env and from an envFile alike", (name, value, text) => {
     expect(describeTarget(definition("a", { command: "x", env: { [name]: value } }))).toBe(`x (env ${text})`);
     const seen = { content: contentOf({ B: "s3cret", [name]: value }) };
@@ -134,6 +157,8 @@ describe("environment variables that decide what runs", () => {
     ["SEED", "user:s3cret@nowhere"],
     ["LEVEL", "1.2.3"],
     ["DB_NAME", "app.main"],
+    ["LEVELS", "a=1,b=2;c"],
+    ["TIMES", "12:30, 18:00"],
   ])("%s=%s holds none -> its name alone", (name, value) => {
     const raw = { command: "x", env: { [name]: value }, envFile: "e" };
     const seen = { content: contentOf({ [name]: value }) };
@@ -143,11 +168,11 @@ describe("environment variables that decide what runs", () => {
   });
 
   test("the URL of a known kind of data -> shown of env, and its name alone of an envFile, where it is not bound", () => {
-    const env = { ORG: "https://evil.example", DATABASE_URL: "postgres://u:p@evil.example/a" };
+    const env = { ORG: "https${:-:}//evil.example", DATABASE_URL: "postgres://u:p@evil.example/a" };
     const raw = { command: "x", env, envFile: "e" };
     expect(describeTarget(definition("a", raw, PROJECT_FILE), { content: contentOf(env) })).toBe(
       "x (env from e, which sets DATABASE_URL, ORG; " +
-        'env ORG=https://evil.example, DATABASE_URL="postgres://***@evil.example/a")',
+        'env ORG=https${:-:}//evil.example, DATABASE_URL="postgres://***@evil.example/a")',
     );
   });
 
