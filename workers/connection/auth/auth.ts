@@ -40,6 +40,7 @@ import {
   standsOnCompany,
 } from "./model/model.ts";
 import { ProviderTokens } from "./provider.ts";
+import type { Resolve } from "./requests/addresses.ts";
 import type { openBrowser } from "./sign-in/browser.ts";
 import type { SignIns } from "./sign-in/sign-in.ts";
 import type { StoreOptions } from "./store/file.ts";
@@ -76,6 +77,8 @@ interface ServerAuthContext {
   /** Resolves variables and commands of `oauth`. */
   resolvePlan: (server: AuthServer, signal: AbortSignal) => Promise<OAuthPlan>;
   createClient: (server: AuthServer) => Promise<HttpClient>;
+  /** Finds the addresses of a host, by default in DNS. */
+  resolve?: Resolve;
   tokenStore: StoreOptions["tokenStore"];
   /** What runs for a server is told with the server's name. */
   system: (server: string) => StoreOptions["system"];
@@ -118,6 +121,8 @@ export class ServerAuth implements RequestAuth {
   #parts: Promise<Parts> | undefined;
   #loaded: Parts | undefined;
   #client: Promise<HttpClient> | undefined;
+  /** A server that was public once may name no private address, wherever its name leads later. */
+  readonly #reached = { isPublic: false };
 
   constructor(server: AuthServer, context: ServerAuthContext) {
     this.#server = server;
@@ -172,6 +177,7 @@ export class ServerAuth implements RequestAuth {
   }
 
   async afterRefusal(refused: RefusedRequest, signal: AbortSignal): Promise<AccessToken | undefined> {
+    (await import("./requests/addresses.ts")).noteAnswer(this.#reached, refused.address);
     if (refused.sent === undefined && !(await this.#takes(refused, signal))) return undefined;
     return this.#explained(async () => {
       try {
@@ -185,6 +191,7 @@ export class ServerAuth implements RequestAuth {
 
   /** For a server that is only tried: rejects as for a user who never signed in if it takes a sign-in. Reads no tokens. */
   async afterTrial(refused: RefusedRequest, signal: AbortSignal): Promise<undefined> {
+    (await import("./requests/addresses.ts")).noteAnswer(this.#reached, refused.address);
     if (await this.#takes(refused, signal)) throw this.#explain(new SignInProblem("not-signed-in"));
   }
 
@@ -387,6 +394,8 @@ export class ServerAuth implements RequestAuth {
       server: new URL(server.url),
       headers: server.headers,
       trusted,
+      reached: this.#reached,
+      ...(this.#context.resolve && { resolve: this.#context.resolve }),
       signal,
     });
     const company = await this.#company();

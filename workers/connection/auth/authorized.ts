@@ -46,7 +46,8 @@ export function authorizedClient(client: HttpClient, auth: RequestAuth): HttpCli
         : client.request(withToken(asked, sent)));
       const refusal = ends ? undefined : challengeOf(response, sent);
       if (!refusal || repeated === REPETITIONS) return response;
-      const asks = { status: response.status, ...refusal, sent, isRepeated: repeated > 0 };
+      const { status, address } = response;
+      const asks = { status, address, ...refusal, sent, isRepeated: repeated > 0 };
       const next = await auth.afterRefusal(asks, asked.signal).catch((error: unknown) => {
         response.body.destroy();
         throw error;

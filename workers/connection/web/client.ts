@@ -192,6 +192,8 @@ export interface HttpResponse {
   status: number;
   headers: IncomingHttpHeaders;
   body: ServerBody;
+  /** The IP address that answered; undefined behind a proxy, which alone knows it. */
+  address?: string | undefined;
 }
 
 export interface HttpClient {
@@ -399,8 +401,8 @@ function openRequest(
 /** Sends the request and settles with the head of its answer. `open` may throw; then nothing is sent. */
 function answered(
   open: () => http.ClientRequest,
-  { body, signal }: HttpRequest,
-  reader: Reader,
+  { url, body, signal }: HttpRequest,
+  { env, reader }: { env: Env; reader: Reader },
 ): Promise<HttpResponse> {
   const settled = new AbortController();
   const answer = new Promise<HttpResponse>((resolve, reject) => {
@@ -413,7 +415,8 @@ function answered(
       received.reader = reader;
       // An abort also breaks a body that nobody reads.
       received.on("error", () => undefined);
-      resolve({ status: response.statusCode ?? 0, headers: response.headers, body: received });
+      const address = proxyFor(url, env) ? undefined : response.socket.remoteAddress;
+      resolve({ status: response.statusCode ?? 0, headers: response.headers, body: received, address });
     });
     // This listener stays, for errors after the answer, which the body reports too.
     outgoing.on("error", reject);
@@ -435,7 +438,7 @@ export function createHttpClient(
 ): HttpClient {
   const ways = createWays(ca, reader);
   const send = (request: HttpRequest): Promise<HttpResponse> =>
-    answered(() => openRequest(request, env, ways), request, reader);
+    answered(() => openRequest(request, env, ways), request, { env, reader });
   const requestOnce = async (request: HttpRequest): Promise<HttpResponse> => {
     const { method, url, signer, derive } = request;
     const proven = signer

@@ -472,6 +472,8 @@ export interface RefusedRequest {
   sent: AccessToken | undefined;
   /** The request was sent before with another token, which was refused, too. */
   isRepeated: boolean;
+  /** The IP address that refused it; undefined behind a proxy. */
+  address?: string | undefined;
 }
 
 const HEADER_CHARS = 4_000;

@@ -130,8 +130,21 @@ const answering =
     );
   };
 
+/** Where a server has answered in this session. */
+export interface Reached {
+  /** At a public address, or through a proxy, which may have found any. */
+  isPublic: boolean;
+}
+
+export function noteAnswer(reached: Reached, address: string | undefined): void {
+  if (address === undefined || !isPrivateIp(address)) reached.isPublic = true;
+}
+
 /** `trusted`: addresses that the user wrote. */
-export function createAddressGuard(server: URL, trusted: readonly string[], resolve: Resolve) {
+export function createAddressGuard(
+  server: URL,
+  { trusted, resolve, reached }: { trusted: readonly string[]; resolve: Resolve; reached: Reached },
+) {
   const chosen = new Set(
     [server.href, ...trusted]
       .filter((address) => URL.canParse(address))
@@ -140,18 +153,21 @@ export function createAddressGuard(server: URL, trusted: readonly string[], reso
   let inside: Promise<boolean> | undefined;
   /**
    * Whether the server itself is in a private network. A name without addresses, as behind a proxy, is not, and neither is
-   * one with a public address, beside which its operator can put any private one.
+   * one with a public address, beside which its operator can put any private one, or after which (DNS rebinding).
    */
-  const serverIsPrivate = (): Promise<boolean> => {
-    inside ??= namesPrivateHost(server)
-      ? Promise.resolve(true)
-      : resolve(hostOf(server)).then(
-          (found) => found.length > 0 && found.every(({ address }) => isPrivateIp(address)),
-          () => false,
-        );
-    return inside;
+  const serverIsPrivate = async (): Promise<boolean> => {
+    if (namesPrivateHost(server)) return true;
+    inside ??= resolve(hostOf(server)).then(
+      (found) => found.length > 0 && found.every(({ address }) => isPrivateIp(address)),
+      () => false,
+    );
+    return (await inside) && !reached.isPublic;
   };
   return {
+    /** The IP address that has answered for the URL. */
+    answered: (url: URL, address: string | undefined): void => {
+      if (hostOf(url) === hostOf(server)) noteAnswer(reached, address);
+    },
     /** Rejects with `SignInProblem` if nothing may be sent to the address, as far as the address itself says. */
     check: async (url: URL): Promise<void> => {
       const problem = addressProblem(url);

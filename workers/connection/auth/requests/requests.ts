@@ -6,7 +6,14 @@ import { abortable } from "../../../shared/pace/abort.ts";
 import { createReader, readInTurn } from "../../../shared/pace/turns.ts";
 import { type HttpClient, ProxyError, type ServerBody, type Signer } from "../../web/client.ts";
 import { SignInProblem } from "../model/model.ts";
-import { badAnswer, createAddressGuard, type Resolve, resolveByDns, shownAddress } from "./addresses.ts";
+import {
+  badAnswer,
+  createAddressGuard,
+  type Reached,
+  type Resolve,
+  resolveByDns,
+  shownAddress,
+} from "./addresses.ts";
 import { type Answer, isHtml, isTangled, mendAnswer } from "./mend.ts";
 
 class AnswerTooLong extends Error {}
@@ -111,6 +118,8 @@ export interface RequestsOptions {
   headers?: Readonly<Record<string, string>>;
   /** Addresses that the user wrote: they may be private. */
   trusted?: readonly string[];
+  /** Shared by all requests of a server's sign-in. */
+  reached?: Reached;
   signal: AbortSignal;
   /** Bytes of one answer, and milliseconds of one request with its answer. */
   limits?: { bytes: number; ms: number };
@@ -197,7 +206,8 @@ function responseOf({ status, contentType, text }: Answer, retryAfter: string | 
 export function createAuthRequests(options: RequestsOptions): AuthRequests {
   const { client, server, headers: configured = {}, trusted = [], resolve = resolveByDns } = options;
   const limits = options.limits ?? { bytes: ANSWER_BYTES, ms: REQUEST_MS };
-  const guard = createAddressGuard(server, trusted, resolve);
+  const { reached = { isPublic: false } } = options;
+  const guard = createAddressGuard(server, { trusted, resolve, reached });
   return {
     fetch: async (address, init) => {
       const url = addressOf(address);
@@ -217,6 +227,7 @@ export function createAuthRequests(options: RequestsOptions): AuthRequests {
           lookup: guard.lookupFor(url),
           signer: init.signer,
         });
+        guard.answered(url, response.address);
         const { status, headers } = response;
         const text = await readText(response.body, limits.bytes);
         if (status > 599) throw badAnswer(url, `status ${status}`);

@@ -366,6 +366,7 @@ test("401 -> the same request is sent once more with the other token", async () 
     {
       status: 401,
       sent: "old",
+      address: "127.0.0.1",
       isRepeated: false,
       challenge: { scheme: "Bearer", scope: "a b", resourceMetadata: "https://x/y" },
     },

@@ -44,6 +44,8 @@ interface At {
 }
 
 interface Options {
+  /** The addresses of every host name. */
+  addresses?: string[];
   server?: AuthServer;
   routes?: Record<string, Route>;
   plan?: () => Promise<OAuthPlan>;
@@ -55,6 +57,7 @@ async function open({
   routes = {},
   plan = async () => PLAN,
   client,
+  addresses = [],
 }: Options = {}): Promise<At> {
   const agentDir = await tempFolder();
   const web = webOf({ ...OFFER, ...routes });
@@ -66,6 +69,7 @@ async function open({
       made.plans++;
       return plan();
     },
+    resolve: async () => addresses.map((address) => ({ address, family: 4 })),
     createClient: client ?? (async () => web.client),
     tokenStore: () => "file",
     system: () => SYSTEM_OF_TEST.system,
@@ -243,6 +247,31 @@ describe("signIn", () => {
     expect(outcome).toBe(expected);
   });
 });
+
+test.each([
+  ["a private address", "10.0.0.7", "404"],
+  ["a public address, and its name leads to a private one now", "93.184.216.34", "private-address"],
+  ["a proxy", undefined, "private-address"],
+])(
+  "a server that refused a request from %s, %s -> a private address that it names: %s",
+  async (_from, address, expected) => {
+    const at = await open({
+      server: serverOf({ url: "https://mcp.corp.example/mcp" }),
+      addresses: ["10.0.0.7"],
+    });
+    await at.auth
+      .afterRefusal({ ...REFUSED, status: 403, sent: "a", address }, signal)
+      .catch(() => undefined);
+    const { signIns, begun } = recordingSignIns();
+    await at.auth.signIn(signIns, wish());
+    const asking = begun[0]?.target.requests.fetch("http://127.0.0.1:6379/x", {});
+    const outcome = await asking?.then(
+      ({ status }) => String(status),
+      (error: { kind: string }) => error.kind,
+    );
+    expect(outcome).toBe(expected);
+  },
+);
 
 describe("signOut", () => {
   const revoked = (at: At): unknown[] =>

@@ -63,6 +63,21 @@ test.each(USERS)("a proxy with %s -> the proxy gets %s and the whole address", a
   expect(asked?.headers.host).toBe("mcp.test");
 });
 
+test("an answer -> it says from which address; behind a proxy it does not", async () => {
+  const server = await greets();
+  const from = async (env: Record<string, string>): Promise<string | undefined> => {
+    const client = createHttpClient(env);
+    const { signal } = new AbortController();
+    const asked = { method: "GET" as const, url: new URL(server.url), headers: {}, signal };
+    const { address, body } = await client.request(asked);
+    body.destroy();
+    client.close();
+    return address;
+  };
+  expect(await from({})).toBe("127.0.0.1");
+  expect(await from({ http_proxy: server.origin })).toBeUndefined();
+});
+
 test("a URL without credentials -> no Authorization header", async () => {
   const server = await greets();
   await ask(new URL(server.url));

@@ -3,6 +3,7 @@
 import type { LookupAddress } from "node:dns";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { Readable } from "node:stream";
 import { describe, expect, test } from "vitest";
 import {
   addressProblem,
@@ -12,6 +13,8 @@ import {
   type Resolve,
   shownAddress,
 } from "../../../../../../workers/connection/auth/requests/addresses.ts";
+import { createAuthRequests } from "../../../../../../workers/connection/auth/requests/requests.ts";
+import type { HttpClient, ServerBody } from "../../../../../../workers/connection/web/client.ts";
 import { problemOf, requestsFor, serving } from "./support.ts";
 
 const PRIVATE = [
@@ -129,6 +132,16 @@ const names =
     return found.map((address): LookupAddress => ({ address, family: address.includes(":") ? 6 : 4 }));
   };
 
+/** A web whose every answer comes from the address. */
+const answeringFrom = (address: string | undefined, log: string[]): HttpClient => ({
+  request: async ({ url }) => {
+    log.push(url.href);
+    const body: ServerBody = Readable.from([Buffer.from("{}")]);
+    return { status: 200, headers: { "content-type": "application/json" }, body, address };
+  },
+  close: () => undefined,
+});
+
 describe("where nothing is sent", () => {
   const WRONG: [server: string, url: string, kind: string][] = [
     [PUBLIC, "http://as.example.com/token", "not-https"],
@@ -170,6 +183,43 @@ describe("private addresses that may be asked", () => {
     const resolve = names({ "mcp.corp.example": ["10.0.0.7"] });
     const requests = requestsFor("https://mcp.corp.example/mcp", { resolve });
     expect((await requests.fetch(origin, {})).status).toBe(200);
+  });
+
+  test.each<[name: string, from: string | undefined, isAsked: boolean]>([
+    ["a private address", "10.0.0.7", true],
+    ["a private address, mapped", "::ffff:10.0.0.7", true],
+    ["a public address", "93.184.216.34", false],
+    ["a proxy", undefined, false],
+  ])(
+    "a server of a private name that has answered from %s -> asked: %s, %s",
+    async (_from, address, isAsked) => {
+      const log: string[] = [];
+      const client = answeringFrom(address, log);
+      // The public address was told to the connection, the private one is what the name leads to now.
+      const resolve = names({ "mcp.corp.example": ["10.0.0.7"] });
+      const server = new URL("https://mcp.corp.example/mcp");
+      const reached = { isPublic: false };
+      const options = { client, server, resolve, reached, signal: new AbortController().signal };
+      await createAuthRequests(options).fetch("https://mcp.corp.example/.well-known/x", {});
+      for (const url of ["http://127.0.0.1:6379/token", "https://10.0.0.8/token"]) {
+        // The requests of another grant of the same sign-in.
+        const asking = createAuthRequests(options).fetch(url, {});
+        if (isAsked) expect((await asking).status).toBe(200);
+        else expect((await problemOf(asking)).kind).toBe("private-address");
+      }
+      expect(log).toHaveLength(isAsked ? 3 : 1);
+    },
+  );
+
+  test("another host that has answered from a public address -> the server may still name private ones", async () => {
+    const resolve = names({ "mcp.corp.example": ["10.0.0.7"], "as.example.com": ["93.184.216.34"] });
+    const server = new URL("https://mcp.corp.example/mcp");
+    const requests = createAuthRequests({
+      ...{ client: answeringFrom("93.184.216.34", []), server, resolve },
+      signal: new AbortController().signal,
+    });
+    await requests.fetch("https://as.example.com/.well-known/x", {});
+    expect((await requests.fetch("http://127.0.0.1:1/token", {})).status).toBe(200);
   });
 
   test("an address that the user wrote -> asked", async () => {

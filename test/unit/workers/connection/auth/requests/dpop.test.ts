@@ -348,6 +348,7 @@ describe("the requests of a connection", () => {
       {
         status: 401,
         sent: token,
+        address: "127.0.0.1",
         isRepeated: false,
         challenge: { scheme: "DPoP", error: "invalid_token", scope: "a", dpop: "offered" },
       },
