@@ -47,6 +47,19 @@ beforeAll(async () => {
   listed = await cli(["list"]);
 });
 
+test("the token of serve --http in the environment -> no server gets it, and the one whose entry asks for it does", async () => {
+  const token = "t".repeat(40);
+  const own = { PI_MCP_THREADS_TOKEN: "$env:PI_MCP_THREADS_TOKEN" };
+  const mcpServers = { plain: everything(), asks: { ...everything(), env: own } };
+  const place = await makeHome({ mcp: { mcpServers } });
+  const environment = (server: string) =>
+    runCli(place, ["call", server, "get-env"], { env: { PI_MCP_THREADS_TOKEN: token, OTHER: "o" } });
+  const { stdout } = await environment("plain");
+  expect(stdout).toContain('"OTHER": "o"');
+  expect(stdout).not.toContain("PI_MCP_THREADS_TOKEN");
+  expect((await environment("asks")).stdout).toMatch(/"PI_MCP_THREADS_TOKEN": "/);
+});
+
 describe("list", () => {
   test("it connects each server; one that cannot be reached gives code 3", () => {
     expect(listed.code).toBe(3);

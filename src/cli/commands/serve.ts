@@ -6,7 +6,7 @@
 import { randomBytes } from "node:crypto";
 import { rmSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { SERVING_VARIABLE } from "../../shared/process/serving.ts";
+import { SERVE_TOKEN_VARIABLE, SERVING_VARIABLE } from "../../shared/process/serving.ts";
 import type { WorkerEvent } from "../../shared/protocol/contract.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { EXIT, Failure, usage } from "../console/failure.ts";
@@ -16,7 +16,6 @@ import type { HttpEndpoint } from "../serve/endpoint.ts";
 import { ServedTools } from "../serve/tools.ts";
 import type { Command, Context } from "./known.ts";
 
-const TOKEN_VARIABLE = "PI_MCP_THREADS_TOKEN";
 /** What a header can hold, and long enough that nobody guesses it. */
 const TOKEN = /^[!-~]{32,4096}$/;
 const TOKEN_FILE_BYTES = 8 * 1024;
@@ -88,7 +87,7 @@ function tellToken(
   { url, token, fromVariable }: { url: string; token: string; fromVariable: boolean },
 ): string | undefined {
   const file = options["token-file"];
-  if (fromVariable) console.warn(`The token is that of ${TOKEN_VARIABLE}.`);
+  if (fromVariable) console.warn(`The token is that of ${SERVE_TOKEN_VARIABLE}.`);
   else if (file !== undefined) console.warn(`The token is in ${String(file)}.`);
   else if (process.stderr.isTTY) console.warn(`Authorization: Bearer ${token}`);
   else {
@@ -108,7 +107,7 @@ async function overHttp(context: Context, tools: ServedTools, variable: string |
   const file = options["token-file"];
   const token =
     variable !== undefined
-      ? checked(variable, TOKEN_VARIABLE)
+      ? checked(variable, SERVE_TOKEN_VARIABLE)
       : typeof file === "string"
         ? tokenOf(resolve(file))
         : newToken();
@@ -142,9 +141,9 @@ async function overHttp(context: Context, tools: ServedTools, variable: string |
 export const serve: Command = async (context) => {
   const { console, options, place } = context;
   check(context);
-  const variable = process.env[TOKEN_VARIABLE];
-  // Before the worker starts, whose servers inherit the environment.
-  delete process.env[TOKEN_VARIABLE];
+  const variable = process.env[SERVE_TOKEN_VARIABLE];
+  // Before the worker starts, whose programs inherit the environment.
+  delete process.env[SERVE_TOKEN_VARIABLE];
   process.env[SERVING_VARIABLE] = "1";
   const note = (text: string): void => console.note(text);
   const tools = new ServedTools(note);

@@ -3,3 +3,6 @@
  * without end.
  */
 export const SERVING_VARIABLE = "PI_MCP_THREADS_SERVE";
+
+/** Holds the token of `serve --http`. */
+export const SERVE_TOKEN_VARIABLE = "PI_MCP_THREADS_TOKEN";

@@ -3,7 +3,7 @@
  * those of its entry. Owns the list of what every program needs, and the names of model providers' keys. Pure.
  */
 import * as z from "zod";
-import { SERVING_VARIABLE } from "../../../../src/shared/process/serving.ts";
+import { SERVE_TOKEN_VARIABLE, SERVING_VARIABLE } from "../../../../src/shared/process/serving.ts";
 import type { Env } from "../../../shared/programs/find-program.ts";
 import { matchesPattern } from "./patterns.ts";
 import { filled } from "./shape.ts";
@@ -35,14 +35,19 @@ const NEEDED_ON_WINDOWS = [
   ...["PROCESSOR_ARCHITECTURE", "NUMBER_OF_PROCESSORS"],
 ];
 
-/** The part of the environment that a server inherits. Windows compares names without regard to case. */
+/**
+ * The part of the environment that a server inherits. Windows compares names without regard to case. Nobody inherits the
+ * token of `serve --http`, which opens all servers.
+ */
 export function inherited(env: Env, rule: InheritEnv | undefined, platform: NodeJS.Platform): Env {
-  if (rule === undefined || rule === true) return env;
   const onWindows = platform === "win32";
   const spelled = (name: string): string => (onWindows ? name.toUpperCase() : name);
+  const isToken = (name: string): boolean => spelled(name) === SERVE_TOKEN_VARIABLE;
+  if (rule === undefined || rule === true)
+    return Object.fromEntries(Object.entries(env).filter(([name]) => !isToken(name)));
   const patterns = [...NEEDED, ...(onWindows ? NEEDED_ON_WINDOWS : []), ...(rule || [])].map(spelled);
   const isInherited = (name: string): boolean =>
-    patterns.some((pattern) => matchesPattern(pattern, spelled(name)));
+    !isToken(name) && patterns.some((pattern) => matchesPattern(pattern, spelled(name)));
   return Object.fromEntries(Object.entries(env).filter(([name]) => isInherited(name)));
 }
 

@@ -1,5 +1,6 @@
 /** Owns: the key `inheritEnv`: which variables of Pi's environment a server gets, and that a project only narrows it. */
 import { describe, expect, test } from "vitest";
+import { serverEnvironment } from "../../../../../../workers/connection/config/entry/cache-identity.ts";
 import {
   type InheritEnv,
   inheritEnvWords,
@@ -33,6 +34,19 @@ describe("what is inherited", () => {
   ])("%j", (rule, names) => {
     expect(Object.keys(inherited(ENV, rule, "linux")).sort()).toEqual([...names].sort());
   });
+
+  test.each<InheritEnv | undefined>([undefined, true, false, ["*"], ["PI_MCP_THREADS_TOKEN"]])(
+    "%j -> not the token of serve --http, unless the entry sets it",
+    (inheritEnv) => {
+      const base = { ...ENV, PI_MCP_THREADS_TOKEN: "t", PI_MCP_THREADS_TOKENS: "n" };
+      const facts = { base, session: "/s", home: "/home/ann", platform: "linux" as const };
+      const environment = (own: Record<string, string>) =>
+        serverEnvironment({ definedByProject: false, inheritEnv }, own, facts);
+      expect(environment({})).not.toHaveProperty("PI_MCP_THREADS_TOKEN");
+      expect(environment({ PI_MCP_THREADS_TOKEN: "own" })).toHaveProperty("PI_MCP_THREADS_TOKEN", "own");
+      expect(inherited({ Pi_Mcp_Threads_Token: "t" }, inheritEnv, "win32")).toEqual({});
+    },
+  );
 
   test("Windows knows no case, and its programs need more", () => {
     const env = {
