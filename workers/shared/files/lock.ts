@@ -16,6 +16,7 @@
  */
 import { createHash, randomBytes } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
+import { lstat } from "node:fs/promises";
 import { hostname } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -92,9 +93,12 @@ function isAlive(pid: number): boolean {
   }
 }
 
+/** The machine, the process, and which of its owners, with the number of its beats. */
+const ENTRY = /^([0-9a-f]{8})-(\d{1,10})-[0-9a-f]{12}\.\d+$/;
+
 /** Whether an entry names a process of this machine that has ended. False for other machines, where this is unknown. */
 function isDead(entry: string): boolean {
-  const [, at, pid] = /^([0-9a-f]{8})-(\d{1,10})-[0-9a-f]{12}\.\d+$/.exec(entry) ?? [];
+  const [, at, pid] = ENTRY.exec(entry) ?? [];
   return at === machine() && !isAlive(Number(pid));
 }
 
@@ -173,8 +177,13 @@ class Contender {
   #seen = "";
   #seenSinceMs = 0;
 
-  /** Removes entries of dead owners, and answers whether the lock may now be free. */
+  /**
+   * Removes entries of dead owners, and answers whether the lock may now be free. The lock of a project's file lies in a clone,
+   * which may have put anything in its place: only what an owner has made is removed, and never through a link.
+   */
   async clear(lock: string, files: FileSystem, silentMs: number): Promise<boolean> {
+    const found = await lstat(lock).catch(() => undefined);
+    if (found && !found.isDirectory()) throw new Error(`${lock} is not the folder of a lock: remove it`);
     const entries = (await files.list(lock)).sort();
     const now = performance.now();
     this.lookedMs += Math.min(now - this.#last, STEP_MS);
@@ -183,7 +192,10 @@ class Contender {
       this.#seen = entries.join("/");
       this.#seenSinceMs = this.lookedMs;
     }
-    const gone = this.lookedMs - this.#seenSinceMs > silentMs ? entries : entries.filter(isDead);
+    const gone =
+      this.lookedMs - this.#seenSinceMs > silentMs
+        ? entries.filter((entry) => ENTRY.test(entry))
+        : entries.filter(isDead);
     for (const entry of gone) await files.remove(join(lock, entry));
     // Windows cannot rename onto a folder, even an empty one. A new owner keeps its folder, which is not empty.
     if (gone.length === entries.length) await files.remove(lock).catch(() => undefined);

@@ -1,8 +1,8 @@
 /** The lock of a file: one holder at a time, taken over from a dead holder only, with bounded waiting. */
 import { spawn } from "node:child_process";
 import { EventEmitter, once } from "node:events";
-import { mkdir, readdir, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { mkdir, readdir, symlink, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, onTestFinished, test } from "vitest";
@@ -108,7 +108,6 @@ describe("withLock: the holder is gone", () => {
   it.each<[string, (own: { machine: string }) => string]>([
     ["a thread of a live process", ({ machine }) => `${machine}-${process.pid}-0123456789ab.0`],
     ["a process of another machine", () => "00000000-1-0123456789ab.0"],
-    ["something unknown", () => "what?"],
   ])("%s that does not beat -> its lock is taken after the silence", async (_name, entryOf) => {
     const { folder, target, lock } = await place();
     await heldBy(lock, entryOf(await ownEntry()));
@@ -116,6 +115,39 @@ describe("withLock: the holder is gone", () => {
     expect(await withLock(target, lockOf(times), async () => "taken")).toBe("taken");
     expect(await readdir(folder)).toEqual([]);
   });
+
+  const NOT_OURS = ["notes.txt", "00000000-1-0123456789ab.0.txt", "x-00000000-1-0123456789ab.0"];
+  const QUICK = { waitMs: 300, beatMs: 20, silentMs: 50 };
+
+  test("entries that no holder made -> they stay, whatever the silence, and the lock is not taken", async () => {
+    const { target, lock } = await place();
+    await mkdir(lock);
+    for (const name of NOT_OURS) await writeFile(join(lock, name), "");
+    await expect(withLock(target, lockOf(QUICK), async () => "taken")).rejects.toThrow(/has held/);
+    expect((await readdir(lock)).sort()).toEqual([...NOT_OURS].sort());
+  });
+
+  test.each([
+    ["a folder", "00000000-1-0123456789ab.0"],
+    ["an empty folder", undefined],
+  ])(
+    "a link to %s, of which the system says that it is held, as Windows does -> an error, and nothing is removed",
+    async (_what, name) => {
+      const { folder, target, lock } = await place();
+      const other = join(folder, "other");
+      await mkdir(other);
+      if (name !== undefined) await writeFile(join(other, name), "");
+      await symlink(other, lock, "junction");
+      const rename: FileSystem["rename"] = async (from, to) => {
+        if (to === lock) throw Object.assign(new Error("held"), { code: "EEXIST" });
+        await nodeFiles.rename(from, to);
+      };
+      const taken = withLock(target, lockOf(QUICK, { ...nodeFiles, rename }), async () => "taken");
+      await expect(taken).rejects.toThrow(/is not the folder of a lock/);
+      expect(await readdir(other)).toEqual(name === undefined ? [] : [name]);
+      expect((await readdir(folder)).sort()).toEqual([basename(lock), "other"].sort());
+    },
+  );
 
   test("an empty lock folder, left by a holder that was killed at its end -> taken at once", async () => {
     const { folder, target, lock } = await place();
