@@ -46,7 +46,7 @@ describe("suspectsOf", () => {
       [],
     ],
     ["sent most, memory was there", death({ heard: heard({ a: 60 }) }), undefined, []],
-  ])("%s -> %4$j", (_name, now, last, servers) => {
+  ])("%s -> $3", (_name, now, last, servers) => {
     expect(suspectsOf(now, last).map(({ server }) => server)).toEqual(servers);
   });
 

@@ -155,7 +155,7 @@ describe("whether the plan is waited for", () => {
       { snapshot: [SERVER, { name: "ext", tools: [] }], registered: [EXTENSION] },
       false,
     ],
-  ])("a snapshot of %s -> %3$s", async (_name, options, waits) => {
+  ])("a snapshot of %s -> $2", async (_name, options, waits) => {
     expect(await waited(await opened(options))).toBe(waits ? 10_000 : 0);
   });
 
@@ -360,7 +360,7 @@ describe("a resumed branch", () => {
     ],
     ["of no known server", [declares("bash2")], false],
   ])(
-    "a tool of a server without a catalog, a name %s -> registered as the transcript has it: %3$s",
+    "a tool of a server without a catalog, a name %s -> registered as the transcript has it: $2",
     async (_name, branch, restored) => {
       const at = await opened({ snapshot: [SERVER, DOWN], branch });
       // The plan may know the server of an unknown tool, so the prompt waits for the plan.
@@ -395,7 +395,7 @@ describe("a resumed branch", () => {
     ["has", { s: {} }, true],
     ["has, but it is disabled,", { s: { state: "disabled" } }, false],
     ["does not have", {}, false],
-  ])("a server that the plan %s -> the model keeps its tool: %3$s", async (_name, servers, kept) => {
+  ])("a server that the plan %s -> the model keeps its tool: $2", async (_name, servers, kept) => {
     const at = await opened({ snapshot: [SERVER], branch: [declares("s__b")] });
     at.pi.setActiveTools(["s__b"]);
     at.send(planOf(servers));

@@ -264,7 +264,7 @@ describe("a plan", () => {
     ["with one disabled", planOf({ own: { state: "disabled" }, other: {} }), ["other__work"]],
     ["with one that failed", planOf({ own: { state: "failed" }, other: {} }), ["own__work", "other__work"]],
     ["without servers", planOf({}), []],
-  ])("%s -> the model keeps the tools: %3$j", async (_name, plan, kept) => {
+  ])("%s -> the model keeps the tools: $2", async (_name, plan, kept) => {
     const { pi, send } = await active([OWN, OTHER]);
     send(plan);
     expect(reachable(pi)).toEqual(kept);

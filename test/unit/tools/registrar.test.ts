@@ -476,7 +476,7 @@ describe("a tool s__a in a newer catalog", () => {
     ["without its server", of({ name: "other", tools: [{ tool: "a" }] }), undefined, true],
     ["whose server is down and unknown", of({ name: "s", toolsKnown: false, tools: [] }), undefined, false],
     ["in which another server has its name", of({ name: "s-mcp", tools: [{ tool: "a" }] }), undefined, true],
-  ])("%s -> now %2$s, gone: %3$s", (_name, catalog, name, gone) => {
+  ])("%s -> now $1, gone: $2", (_name, catalog, name, gone) => {
     expect(currentOf(catalog, TOOL)?.name).toBe(name);
     expect(isGone(TOOL, catalog)).toBe(gone);
   });

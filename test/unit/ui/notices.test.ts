@@ -207,7 +207,7 @@ describe("a server that takes a sign-in", () => {
         text: "MCP server a b needs a sign-in: /mcp auth a b",
       },
     ],
-  ])("%s -> %4$j", (_name, status, surroundings, notice) => {
+  ])("%s -> $3", (_name, status, surroundings, notice) => {
     expect(createHealthNotices().onStatus(needing(status), { ...UNCALLED, ...surroundings })).toEqual(notice);
   });
 

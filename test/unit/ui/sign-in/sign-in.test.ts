@@ -405,7 +405,7 @@ describe("without a name", () => {
     ["Escape", undefined, []],
     ["over RPC a name that was not offered", "files", []],
     ["over RPC an object", {}, []],
-  ])("several, the user chooses %s -> %2$j", async (_name, choice, asked) => {
+  ])("several, the user chooses %s -> $1", async (_name, choice, asked) => {
     const at = signing({
       select: () => choice as string,
       answers: { status: () => needing("a", "b\nc"), signIn: () => Promise.reject(new Error("x")) },
@@ -522,7 +522,7 @@ describe("without a UI", () => {
     ],
     [undefined, makeReport(), "No MCP server needs a sign-in or a key. /mcp auth <server> signs in again."],
     ["nope", NEEDING, "No server named nope is configured. Configured: linear, files, keyed."],
-  ])("%s -> a line that says what to do, and no request: %2$s", async (server, report, line) => {
+  ])("%s -> a line that says what to do, and no request: $1", async (server, report, line) => {
     const written = vi.spyOn(process.stderr, "write").mockReturnValue(true);
     const at = signing({ hasUI: false, answers: { status: () => report } });
     await at.signIns.byUser(server);
@@ -610,7 +610,7 @@ describe("a call that fails", () => {
     ["a server that is gone", needsAuth, () => makeReport(), false],
     ["no worker", needsAuth, () => Promise.reject(restarted), false],
     ["another call has signed in meanwhile", needsAuth, statusOf("connected", "signed-in"), true],
-  ])("%s -> no sign-in; the call is repeated: %3$s", async (_name, failure, status, repeated) => {
+  ])("%s -> no sign-in; the call is repeated: $2", async (_name, failure, status, repeated) => {
     const at = signing({ answers: { status } });
     expect(await forCall(at, failure)).toBe(repeated);
     expect(at.asked).toEqual([]);

@@ -32,7 +32,7 @@ describe("openableUrl", () => {
     ["no host", "https://", false],
     ["a host that is none", "https://[::1", false],
     ["nothing", "", false],
-  ])("%s -> openable: %3$s", (_name, url, isOpenable) => {
+  ])("%s -> openable: $2", (_name, url, isOpenable) => {
     expect(openableUrl(url)).toBe(isOpenable ? url : undefined);
   });
 });
@@ -68,7 +68,7 @@ describe("the dialog", () => {
     ["the longest address", LONG, { columns: 120, rows: 50 }, false],
     ["a terminal of no size", URL_OF_PAGE, { columns: 0, rows: 0 }, false],
     ["over RPC, where another program draws", LONG, undefined, true],
-  ])("%s -> it fits: %4$s", (_name, url, screen, fits) => {
+  ])("%s -> it fits: $3", (_name, url, screen, fits) => {
     expect(fitsDialog(url, screen)).toBe(fits);
   });
 

@@ -134,7 +134,7 @@ test.each<[string, object, "alive" | number]>([
   ["a result", { result: {} }, "alive"],
   ["the error that it has no such method", { error: { code: -32601, message: "Method not found" } }, "alive"],
   ["another error", { error: { code: -32603, message: "out of memory" } }, -32603],
-])("a ping that is answered by %s -> %3$s", async (_name, answer, outcome) => {
+])("a ping that is answered by %s -> $2", async (_name, answer, outcome) => {
   const { connection, answers } = await connected();
   const pinged = connection.ping(1_000).then(
     () => "alive",

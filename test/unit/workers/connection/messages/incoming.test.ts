@@ -65,7 +65,7 @@ describe("a text", () => {
     ],
     ["a long answer to nothing that was asked", answer(`"${"x".repeat(LONG)}"`, 8), "stray"],
     ["a text id that is not ours", answer(list("0", messageValues + 10), "x"), "stray"],
-  ])("%s -> %3$s", (_name, text, kind) => {
+  ])("%s -> $2", (_name, text, kind) => {
     expect(read(text).kind).toBe(kind);
   });
 
@@ -254,7 +254,7 @@ test.each<[string, object, Kind]>([
   ["a notification", { method: "notifications/progress" }, "other"],
   ["a notification with an undefined id", { id: undefined, method: "x" }, "other"],
   ["nothing but its version", {}, "other"],
-])("%s -> %3$s", (_name, message, kind) => {
+])("%s -> $2", (_name, message, kind) => {
   const whole = { jsonrpc: "2.0", ...message } as JSONRPCMessage;
   expect([isRequest(whole), isAnswer(whole)]).toEqual([kind === "request", kind === "answer"]);
 });
@@ -268,7 +268,7 @@ test.each<[string, object, RequestId | undefined]>([
   ["params null", { method: "notifications/cancelled", params: null }, undefined],
   ["another notification", { method: "notifications/progress", params: { requestId: 7 } }, undefined],
   ["an answer", { id: 7, result: { requestId: 7 } }, undefined],
-])("cancelledRequest: %s -> %3$s", (_name, message, id) => {
+])("cancelledRequest: %s -> $2", (_name, message, id) => {
   expect(cancelledRequest({ jsonrpc: "2.0", ...message } as JSONRPCMessage)).toBe(id);
 });
 

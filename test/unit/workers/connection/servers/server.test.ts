@@ -644,7 +644,7 @@ describe("a new connection in place of one that still ends", () => {
     ["of a process of its own", {}, true],
     ["of a process that sessions share", { sharing }, false],
     ["over HTTP", { transport: "http", pid: undefined }, false],
-  ])("%s -> waits for its end: %3$s", async (_name, over, waits) => {
+  ])("%s -> waits for its end: $2", async (_name, over, waits) => {
     const { server, connected, openings } = setup();
     const end = pending<void>();
     await connected({ ...over, close: () => end.promise });

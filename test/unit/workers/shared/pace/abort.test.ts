@@ -61,7 +61,7 @@ describe("settledWithin", () => {
     ["resolves later", () => passing(101), false],
     ["rejects later", () => passing(101).then(() => Promise.reject(new Error("no"))), false],
     ["never settles", () => new Promise(() => undefined), false],
-  ])("a promise that %s -> %3$s", async (_name, make, expected) => {
+  ])("a promise that %s -> $2", async (_name, make, expected) => {
     const waiting = settledWithin(make(), 100);
     await vi.advanceTimersByTimeAsync(200);
     expect(await waiting).toBe(expected);

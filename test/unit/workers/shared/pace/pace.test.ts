@@ -55,7 +55,7 @@ describe("by the clock", () => {
       ["a request right after a run", ["request", 101, "request", 10_000], [100, 1_100]],
       ["a request long after the last run", ["request", 5_000, "request", 5_000], [100, 5_100]],
       ["stopped, for waiting and for new requests", ["request", "stop", "request", 10_000], []],
-    ])("%s -> runs at %3$s", (_name, steps, runs) => {
+    ])("%s -> runs at $2", (_name, steps, runs) => {
       expect(runsAfter(steps)).toEqual(runs);
       if (steps.at(-1) !== 99) expect(vi.getTimerCount()).toBe(0);
     });
@@ -212,7 +212,7 @@ describe("by the clock", () => {
       ],
       ["stopped while a message waits", ["a", "b", null, 10_000], [[0, "a"]]],
       ["a message after the stop, as servers may send", [null, "late", 10_000], []],
-    ])("%s -> %3$s, and no timer stays", (_name, steps, passed) => {
+    ])("%s -> $2, and no timer stays", (_name, steps, passed) => {
       expect(passedAfter(steps)).toEqual(passed);
       vi.advanceTimersByTime(10_000);
       expect(vi.getTimerCount()).toBe(0);

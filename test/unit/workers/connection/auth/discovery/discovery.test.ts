@@ -627,7 +627,7 @@ describe("offersSignIn", () => {
     ["metadata of a resource without an issuer", (origin) => ({ [RESOURCE]: { resource: origin } }), false],
     ["the page of MCP 2025-03-26", () => ({ "/authorize": 400 }), true],
     ["trouble", () => ({ [RESOURCE]: 503 }), true],
-  ])("%s -> %3$s", async (_name, routes, offers) => {
+  ])("%s -> $2", async (_name, routes, offers) => {
     expect(await offered(await authServer(routes))).toBe(offers);
   });
 });

@@ -153,7 +153,7 @@ describe("section 3.2, the answer", () => {
     ["no expires_in", { expires_in: undefined }, "bad-answer"],
     ["an expires_in below zero", { expires_in: -1 }, "bad-answer"],
     ["an expires_in that is no number", { expires_in: "soon" }, "bad-answer"],
-  ])("%s -> %3$s", async (_title, changes, kind) => {
+  ])("%s -> $2", async (_title, changes, kind) => {
     const { begun } = await codes(changes);
     const problem = await problemOf(begun);
     expect(problem.kind).toBe(kind);

@@ -144,7 +144,7 @@ describe("section 8, a nonce of the authorization server", () => {
     ["no nonce", [undefined], 1],
     ["a nonce with a space", ["a b"], 1],
     ["a nonce of 3,000 characters", ["n".repeat(3_000)], 1],
-  ])("%s -> the problem, after %3$i requests", async (_name, nonces, requests) => {
+  ])("%s -> the problem, after $2 requests", async (_name, nonces, requests) => {
     const server = await authServer(refusing(...nonces));
     expect(await problemOf(byRefresh(server))).toMatchObject({
       kind: "proof-refused",

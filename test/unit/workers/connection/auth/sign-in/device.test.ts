@@ -39,7 +39,7 @@ describe("section 3.5, the questions", () => {
     ["later", [PENDING, PENDING, "tokens"], [5, 5, 5]],
     ["the server wants it slower", ["slow_down", PENDING, "slow_down", "tokens"], [5, 10, 10, 15]],
     ["the network fails, then the server", [null, 503, 429, "tokens"], [5, 10, 20, 40]],
-  ])("%s -> tokens after waits of %3$j s", async (_title, answers, waits) => {
+  ])("%s -> tokens after waits of $2 s", async (_title, answers, waits) => {
     const at = await polled(...answers);
     expect(await at.poll()).toMatchObject({ access_token: "a" });
     expect(at.waits).toEqual(waits);
@@ -199,7 +199,7 @@ describe("when a code is used", () => {
       { device: true },
       "ask",
     ],
-  ])("%s -> %4$s", async (_title, given, agreed, step) => {
+  ])("%s -> $3", async (_title, given, agreed, step) => {
     const { begin } = await begun(given);
     expect((await begin(agreed)).step).toBe(step);
   });
@@ -223,7 +223,7 @@ describe("when a code is used", () => {
     ["at the token endpoint", { metadata: { token_endpoint: "https://b.example/token" } }, []],
     ["nowhere but at the server's own machine", {}, ["/device"]],
   ])(
-    "the secret of the user's client would be sent elsewhere %s -> asked: %3$j",
+    "the secret of the user's client would be sent elsewhere %s -> asked: $2",
     async (_title, given, wanted) => {
       const url = new URL("http://127.0.0.1:1/mcp");
       const { begin, asked } = await begun({

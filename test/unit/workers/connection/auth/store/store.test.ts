@@ -411,7 +411,7 @@ describe("refusal", () => {
     ["a link as a file", link, "file", "it is a link"],
     ["a link as a folder", link, "folder", "it is a link"],
     ["a pipe as a file", pipe, "file", "it is a named pipe, not a regular file"],
-  ])("%s -> %4$s", async (_name, make, wanted, what) => {
+  ])("%s -> $3", async (_name, make, wanted, what) => {
     expect(refusal(await make(), wanted, ownId())).toBe(what);
   });
 

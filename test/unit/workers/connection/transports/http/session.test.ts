@@ -68,7 +68,7 @@ describe("HttpSession", () => {
     ["the session that is open", "one", true],
     ["an older session", "zero", false],
     ["no session", undefined, false],
-  ])("a request under %s learns of the loss -> lost: %3$s", (_name, id, isLost) => {
+  ])("a request under %s learns of the loss -> lost: $2", (_name, id, isLost) => {
     const { session, events } = sessionWith([]);
     session.lose(id);
     session.lose(id);
@@ -198,7 +198,7 @@ describe("deliver", () => {
     ],
     ["a request of the server with the same id", { jsonrpc: "2.0", id: 7, method: "ping" }, false],
     ["a notification", { jsonrpc: "2.0", method: "notifications/message" }, false],
-  ])("%s -> handed on once, the request is answered: %3$s", (_name, message, isAnswered) => {
+  ])("%s -> handed on once, the request is answered: $2", (_name, message, isAnswered) => {
     const { open, messages } = opened();
     const exchange = open.open(request(7));
     let told = 0;
@@ -426,7 +426,7 @@ describe("followNotifications, a server that ends its stream", () => {
     ],
     ["not at first, but later", (nth) => (nth < 2 ? new Error("503") : { text: "", livesMs: HOUR_MS }), 1],
     ["and refuses it from then on", (nth) => (nth < 1 ? { text: "" } : undefined), 0],
-  ])("%s -> the client may have missed something: %3$s times", async (_name, streams, times) => {
+  ])("%s -> the client may have missed something: $2 times", async (_name, streams, times) => {
     expect((await follow(streams)).unheard).toBe(times);
   });
 
