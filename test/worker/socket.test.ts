@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { configure, createPlace, fixtures, onCleanup, start, textOf, until } from "./support.ts";
+import { configure, createPlace, fixtures, onCleanup, readIfThere, start, textOf, until } from "./support.ts";
 
 /** A program that serves each connection by a process of the fixture. */
 async function listen(path: string): Promise<{ end: () => Promise<unknown> }> {
@@ -61,5 +61,29 @@ test.skipIf(process.platform === "win32")(
       return runs.includes("two.sock") ? true : undefined;
     });
     expect(await show("moved")).toBe("moved");
+  },
+);
+
+test.skipIf(process.platform === "win32")(
+  "what Pi itself writes into its entry leaves it a server: off, on, and a tool that is always allowed",
+  async () => {
+    const place = await createPlace();
+    const path = join(place.agentDir, "one.sock");
+    await listen(path);
+    const at = await start({ s: { socket: path, approve: "always" } as never }, { place });
+    const statusOf = async () => (await at.runtime.ask("status", {})).servers[0];
+    const switched = async (enabled: boolean) => {
+      await at.runtime.ask("setEnabled", { server: "s", enabled, project: false });
+      return statusOf();
+    };
+    expect(await switched(false)).toMatchObject({ name: "s", state: "disabled" });
+    expect(await switched(true)).toMatchObject({ name: "s", transport: "socket" });
+    const first = at.call("s", "show", { text: "hi" });
+    (await until(async () => at.user.asked[0])).answer("always");
+    expect(textOf(await first)).toBe("hi");
+    const allowed = async () => (await readIfThere(join(place.agentDir, "mcp.json"))).includes("allow");
+    await until(async () => (await allowed()) || undefined);
+    expect(textOf(await at.call("s", "show", { text: "again" }))).toBe("again");
+    expect(at.user.asked).toHaveLength(1);
   },
 );

@@ -1,5 +1,5 @@
 /**
- * An override: an entry without `command`, `url` and `type`. It changes a few keys of a server that a file of lower
+ * An override: an entry without `command`, `url`, `socket` and `type`. It changes a few keys of a server that a file of lower
  * precedence defines, but never where the server runs or what is sent to it. Pure.
  */
 import { isObject } from "../../../../src/shared/protocol/values.ts";
@@ -8,7 +8,7 @@ import { check, type Mistake, warning } from "./mistakes.ts";
 import { type Entry, entryShape, inOneSpelling, LIFECYCLES, OVERRIDE_KEYS } from "./server-keys.ts";
 import { DEFAULT_SETTINGS, idleMinutes } from "./settings.ts";
 
-const DEFINING_KEYS = ["command", "url", "type"] as const;
+const DEFINING_KEYS = ["command", "url", "socket", "type"] as const;
 
 export type Override = Partial<Pick<Entry, (typeof OVERRIDE_KEYS)[number]>>;
 
@@ -33,8 +33,8 @@ export function parseOverride(
   const ineffective = idle.map((key) =>
     warning(
       [key],
-      "has no effect in an entry without command or url",
-      "Repeat command or url to replace the whole server.",
+      "has no effect in an entry without command, url or socket",
+      "Repeat command, url or socket to replace the whole server.",
     ),
   );
   if (!data) {

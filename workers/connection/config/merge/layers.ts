@@ -253,7 +253,7 @@ function applyEntry(
       ...entry.at,
       key: entry.key,
       message: `there is no server of this name in ${own} to override`,
-      remedy: 'Add "command" or "url", or correct the name.',
+      remedy: 'Add "command", "url" or "socket", or correct the name.',
     },
   ];
 }

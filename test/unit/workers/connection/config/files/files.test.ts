@@ -5,6 +5,7 @@ import { promisify } from "node:util";
 import { describe, expect, it, test } from "vitest";
 import { LIMITS } from "../../../../../../src/shared/protocol/limits.ts";
 import { describeProblem } from "../../../../../../src/shared/text/failure.ts";
+import { OVERRIDE_KEYS, SERVER_KEYS } from "../../../../../../workers/connection/config/entry/server-keys.ts";
 import { readEnvFile } from "../../../../../../workers/connection/config/env-files/env-files.ts";
 import { parseConfigText } from "../../../../../../workers/connection/config/files/files.ts";
 import type { ConfigFacts } from "../../../../../../workers/connection/config/files/sources.ts";
@@ -264,12 +265,20 @@ describe("parseConfigText", () => {
     [
       "an override with more",
       '{"mcpServers": {"a": {"enabled": false, "env": {}}}}',
-      "warning 1:48: mcpServers.a.env: has no effect in an entry without command or url.",
+      "warning 1:48: mcpServers.a.env: has no effect in an entry without command, url or socket.",
     ],
   ])("%s -> one message with the position and a remedy", (_, text, message) => {
     const [first, ...more] = problemsOf(text);
     expect(first).toContain(message);
     expect(more).toEqual([]);
+  });
+
+  test.each(OVERRIDE_KEYS)("%s beside a socket, a command or a url -> a server, not an override", (key) => {
+    const { examples } = SERVER_KEYS[key];
+    for (const target of [{ socket: "~/n.sock" }, { command: "x" }, { url: "https://x.y" }]) {
+      const text = JSON.stringify({ mcpServers: { notes: { ...target, [key]: examples?.[0] } } });
+      expect(servers(text)).toEqual(["notes"]);
+    }
   });
 
   test("a token beside a sign-in, and a key below one -> each on its own line", () => {
