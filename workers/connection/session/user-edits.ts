@@ -103,8 +103,8 @@ export function createUserEdits(running: RunningConfiguration, supervisor: Super
   /** Why a server that is now on does not run all the same. */
   const whyIdle = (server: string, enabled: boolean): { but?: string } => {
     const absent = enabled ? explainAbsent(server, running.state) : undefined;
-    const runs = supervisor.servers.some(({ name }) => name === server);
-    return absent && !runs ? { but: describeError(absent) } : {};
+    const isOn = supervisor.servers.some(({ name, definition }) => name === server && definition.enabled);
+    return absent && !isOn ? { but: describeError(absent) } : {};
   };
 
   return {

@@ -4,7 +4,7 @@
  */
 import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { isProject, type Origin, type OwnRules, parseEntry, type ServerDefinition } from "./definition.ts";
-import { check, type Mistake, warning } from "./mistakes.ts";
+import { check, type Mistake, mistake, warning } from "./mistakes.ts";
 import { type Entry, entryShape, inOneSpelling, LIFECYCLES, OVERRIDE_KEYS } from "./server-keys.ts";
 import { DEFAULT_SETTINGS, idleMinutes } from "./settings.ts";
 
@@ -21,32 +21,44 @@ export const isOverride = (raw: unknown): raw is Record<string, unknown> =>
   !DEFINING_KEYS.some((key) => Object.hasOwn(raw, key));
 
 /**
- * Checks an override. Without a result there is at least one error. `isUsers`: what the user wants of the server is not known
- * before the mistake is mended, so the server stays off.
+ * What counts of a user's entry that has an error: what the user wants of the server is not known before the mistake is
+ * mended, so the server stays off, whoever defines it.
  */
+export const offUntilMended = (
+  mistakes: readonly Mistake[],
+): { override: Override; mistakes: Mistake[] } => ({
+  override: { enabled: false },
+  mistakes: mistakes.map((one) =>
+    one.severity === "error" ? { ...one, remedy: `${one.remedy} Until then the server is off.` } : one,
+  ),
+});
+
+/** A key that has no effect in an override. A user who lists the only tools to be used wants no others. */
+const ineffective = (key: string, isUsers: boolean): Mistake =>
+  isUsers && key === "includeTools"
+    ? mistake(
+        [key],
+        "has no effect in an entry without command, url or socket",
+        "Write excludeTools, or repeat command, url or socket to replace the whole server.",
+      )
+    : warning(
+        [key],
+        "has no effect in an entry without command, url or socket",
+        "Repeat command, url or socket to replace the whole server.",
+      );
+
+/** Checks an override. Without a result there is at least one error. */
 export function parseOverride(
   raw: Record<string, unknown>,
   isUsers = false,
 ): { override: Override | undefined; mistakes: Mistake[] } {
   const { data, mistakes } = check(entryShape, raw);
   const idle = Object.keys(raw).filter((key) => Object.hasOwn(entryShape, key) && !isOverrideKey(key));
-  const ineffective = idle.map((key) =>
-    warning(
-      [key],
-      "has no effect in an entry without command, url or socket",
-      "Repeat command, url or socket to replace the whole server.",
-    ),
-  );
-  if (!data) {
-    const told = mistakes.map((one) =>
-      isUsers && one.severity === "error"
-        ? { ...one, remedy: `${one.remedy} Until then the server is off.` }
-        : one,
-    );
-    return { override: isUsers ? { enabled: false } : undefined, mistakes: [...told, ...ineffective] };
-  }
+  const all = [...mistakes, ...idle.map((key) => ineffective(key, isUsers))];
+  if (isUsers && all.some(({ severity }) => severity === "error")) return offUntilMended(all);
+  if (!data) return { override: undefined, mistakes: all };
   const kept = Object.entries(inOneSpelling(data)).filter(([key]) => isOverrideKey(key));
-  return { override: Object.fromEntries(kept), mistakes: [...mistakes, ...ineffective] };
+  return { override: Object.fromEntries(kept), mistakes: all };
 }
 
 /**

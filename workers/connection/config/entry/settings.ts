@@ -363,7 +363,7 @@ export const DEFAULT_SETTINGS = Object.fromEntries(
 ) as Settings;
 
 /** What a user wanted who wrote one of these wrong: protection, however much of it. */
-const STRICTEST: Partial<Settings> = {
+export const STRICTEST: Partial<Settings> = {
   sandbox: true,
   approve: "always",
   inheritEnv: false,

@@ -21,7 +21,7 @@ import {
   unknownKeys,
   warning,
 } from "../entry/mistakes.ts";
-import { isOverride, type Override, parseOverride } from "../entry/override.ts";
+import { isOverride, type Override, offUntilMended, parseOverride } from "../entry/override.ts";
 import { fileShape, IMPORTS, type ImportName } from "../entry/schema.ts";
 import { parseSettings, type Settings } from "../entry/settings.ts";
 import { type ConfigDocument, type ParsedText, type Position, parseJsonc } from "./document.ts";
@@ -35,7 +35,8 @@ export type KeyPositions = Readonly<Record<string, Position>>;
 
 export type FileEntry = { key: string; at: Position; positions: KeyPositions } & (
   | { kind: "server"; definition: ServerDefinition }
-  | { kind: "override"; name: string; override: Override }
+  /** `isWrong`: it stands for an entry with an error, and needs no server to override. */
+  | { kind: "override"; name: string; override: Override; isWrong?: true }
 );
 
 /** A folder that a file names. */
@@ -104,6 +105,13 @@ function readEntry(
   const { file, origin, base } = source;
   const inBase = base && isObject(raw) ? withBase(raw, base.folder) : raw;
   const { definition, mistakes } = parseEntry(name, inBase, { file, origin, ...(base && { base }) });
+  if (!definition && source.origin === "user" && !checkName(name)) {
+    const off = offUntilMended(mistakes);
+    return {
+      entries: [{ kind: "override", name, override: off.override, isWrong: true, ...placed([]) }],
+      problems: toProblems(document, file, path, off.mistakes),
+    };
+  }
   return {
     entries: definition ? [{ kind: "server", definition, ...placed(Object.keys(definition.raw)) }] : [],
     problems: toProblems(document, file, path, mistakes),

@@ -245,6 +245,7 @@ function applyEntry(
       ? problemsAt(file, entry, wideningMistakes(entry.override, result))
       : [];
   }
+  if (entry.isWrong) return [];
   const own = isProject(file.source.origin) ? "your own files" : "a file before this one";
   return [
     {

@@ -13,7 +13,7 @@ import type {
 import { isProject, type ServerDefinition } from "../entry/definition.ts";
 import { expandHome, pathsOf } from "../entry/interpolate.ts";
 import type { HostName, ImportName } from "../entry/schema.ts";
-import type { Settings } from "../entry/settings.ts";
+import { type Settings, STRICTEST } from "../entry/settings.ts";
 import { endOf, isWithin } from "../env-files/path-stops.ts";
 import {
   addAll,
@@ -152,11 +152,21 @@ function withLastGood<T extends { problems: ConfigProblem[]; broken: boolean }>(
   return { ...parse.text(last), problems: now.problems.map(stillInUse) };
 }
 
+const UNTIL_MENDED = `Until then ${Object.keys(STRICTEST).join(", ")} of the settings count as their strictest.`;
+
+/** What the user has set in a broken file is not known: protection, however much of it. */
+const protecting = (config: FileConfig): FileConfig => ({
+  ...config,
+  settings: STRICTEST,
+  problems: config.problems.map((one) => ({ ...one, remedy: `${one.remedy} ${UNTIL_MENDED}` })),
+});
+
 async function readOwn(source: ConfigSource, reading: Reading): Promise<FileConfig> {
-  return withLastGood(await reading.read(source), source, reading, {
+  const config = withLastGood<FileConfig>(await reading.read(source), source, reading, {
     text: (text) => parseConfigText(text, source),
-    failed: (config) => config,
+    failed: (failed) => failed,
   });
+  return config.broken && source.origin === "user" ? protecting(config) : config;
 }
 
 async function readHost(host: HostName, reading: Reading): Promise<Pick<HostFile, "servers" | "problems">> {

@@ -156,7 +156,7 @@ describe("rules for tools -> compared with every tool, so bounded", () => {
       servers(`"a":${JSON.stringify({ command: "x", ...over })}`),
       USER,
     );
-    expect(entries).toEqual([]);
+    expect(entries).toMatchObject([{ kind: "override", isWrong: true }]);
     expect(problems).toMatchObject([{ severity: "error", message }]);
   });
 });

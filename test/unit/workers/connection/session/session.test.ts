@@ -299,6 +299,15 @@ describe("requests", () => {
     expect(on.servers[0]?.state).not.toBe("disabled");
   });
 
+  test("/mcp enable of a server whose entry has a mistake -> says that it stays off, and why", async () => {
+    const registered = [{ name: "a", config: { command: "x" }, extensionPath: "/ext.ts" }];
+    const at = await openWith({ a: { excludeTools: "drop_*" } }, { facts: { registered } });
+    const set = () => at.session.requests.setEnabled({ server: "a", enabled: true, project: false }, never());
+    expect(await set()).toMatchObject({ but: expect.stringMatching(/cannot be used.*excludeTools/) });
+    const { servers } = await at.session.requests.status(NO_PARAMS, never());
+    expect(servers).toMatchObject([{ name: "a", state: "disabled" }]);
+  });
+
   test.each([
     ["no JSON", '{\n  "mcpServers": {} x\n}\n', "2:20: not valid JSON: invalid symbol."],
     ["a list", "[]", "1:1: expected an object, found a list."],

@@ -19,8 +19,8 @@ const problemsOf = (text: string, source = USER): string[] =>
   );
 
 const servers = (text: string): string[] =>
-  parseConfigText(text, USER).entries.map((entry) =>
-    entry.kind === "server" ? entry.definition.name : `override ${entry.name}`,
+  parseConfigText(text, USER).entries.flatMap((entry) =>
+    entry.kind === "server" ? [entry.definition.name] : entry.isWrong ? [] : [`override ${entry.name}`],
   );
 
 describe("parseConfigText", () => {

@@ -643,4 +643,38 @@ describe("mistakes", () => {
     const projects = merge([lower, file(PROJECT_PI, wrong)]);
     expect(projects.servers).toMatchObject([{ name: "docs", enabled: true }]);
   });
+
+  test.each<[string, unknown, string]>([
+    ["of a wrong type", { command: "own", sandbox: true, excludeTools: "drop_*" }, "excludeTools"],
+    ["that is no rule of an override", { includeTools: ["get_*"] }, ""],
+    ["that counts in no override", { includeTools: ["get_*"], approve: "always" }, "includeTools"],
+    ["about two targets", { command: "own", url: "https://x.y", sandbox: true }, "url"],
+    ["of no object", "own", ""],
+  ])(
+    "the user's entry has a key %s -> no server of a lower file or an import runs in its place",
+    (_, entry, key) => {
+      const lower = file({ ...USER, file: "/home/.config/mcp/mcp.json" }, { db: { command: "lower" } });
+      const own = file(USER, { db: entry });
+      expect(merge([lower, own]).servers).toMatchObject([{ name: "db", enabled: false }]);
+      const hosts = [[definition("db", { command: "host" }, { file: "/cursor.json", origin: "import" })]];
+      expect(merge([own], { hosts }).servers).toMatchObject([{ name: "db", enabled: false }]);
+      expect(own.problems).toMatchObject([
+        {
+          key: ["mcpServers.db", ...(key === "" ? [] : [key])].join("."),
+          severity: "error",
+          remedy: expect.stringContaining("Until then the server is off."),
+        },
+      ]);
+      // A project decides nothing by its mistakes, and a server that nobody else defines is only told as wrong.
+      expect(merge([lower, file(PROJECT_PI, { db: entry })]).servers).toMatchObject([{ enabled: true }]);
+      const wrong = merge([own]);
+      expect([wrong.servers, wrong.problems.filter(({ message }) => /override/.test(message))]).toEqual([
+        [],
+        key === "includeTools" ? [expect.anything()] : [],
+      ]);
+      // A file that comes later says what the user wants.
+      const later = file({ ...USER, file: "/later.json" }, { db: { command: "later" } });
+      expect(merge([lower, own, later]).servers).toMatchObject([{ enabled: true, file: "/later.json" }]);
+    },
+  );
 });

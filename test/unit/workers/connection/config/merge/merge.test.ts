@@ -152,6 +152,34 @@ describe("loadConfig", () => {
   });
 
   test.each([
+    ["a mistake in it", '{"settings": {"sandbox": true}, "mcpServers": {'],
+    ["nothing in it", " "],
+    ["a list in it", "[]"],
+  ])(
+    "the user's file has %s at the first load -> settings that protect count as their strictest",
+    async (_, text) => {
+      const { at, user, project } = await place();
+      await put(join(at.home, ".config", "mcp", "mcp.json"), { mcpServers: { a: { command: "a" } } });
+      await put(user, text);
+      const first = await loadConfig(at);
+      const strictest = { sandbox: true, approve: "always", inheritEnv: false, skills: false };
+      expect(first.settings).toMatchObject({ ...strictest, hotReload: "ask" });
+      expect(first.servers).toMatchObject([{ name: "a", sandbox: true, inheritEnv: false }]);
+      const [problem] = first.problems;
+      expect(problem?.remedy).toContain(
+        "Until then sandbox, approve, inheritEnv, skills, hotReload of the settings count as their strictest.",
+      );
+      await put(user, { mcpServers: {} });
+      const mended = await loadConfig(at, first);
+      expect([mended.settings.sandbox, mended.problems]).toEqual([false, []]);
+      // What was once whole stays in use, and a project decides nothing by its mistakes.
+      await put(user, text);
+      await put(project, text);
+      expect((await loadConfig(at, mended)).settings).toMatchObject({ sandbox: false, hotReload: "on" });
+    },
+  );
+
+  test.each([
     ["a folder", ".git/HEAD", ["outer", "inner"]],
     ["a file, in a linked worktree", ".git", ["outer", "inner"]],
     ["not there", "other", ["inner"]],
