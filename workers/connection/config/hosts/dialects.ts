@@ -69,8 +69,10 @@ export interface Format {
   convert(entry: Data, root: Data): Data;
   /** Headers whose values are the variables of these names: header -> name. */
   headersFromEnv?(entry: Data): unknown;
-  /** Without it the program fills in nothing. */
-  syntax?(facts: ConfigFacts): Syntax;
+  /** Variables that a local server gets as they are, beside those of its `env`: names. */
+  passesOn?(entry: Data): unknown;
+  /** Without it the program fills in nothing. `key`: of our entry, whose values are filled in. */
+  syntax?(facts: ConfigFacts, key: string): Syntax;
   /** A leading `~/` in `args` is the home folder. */
   expandsHomeInArgs?: true;
   /** Variables that only the program can fill in; global, with the variable as first group. */
@@ -131,27 +133,32 @@ const editorSyntax = (known: Record<string, string>, unset: ":-" | "" = ""): Syn
   },
 });
 
+const withDefault = (name: string, fallback: string): { ours: string } => ({
+  ours: `\${${name}:-${escapeVariables(fallback)}}`,
+});
+
 /** `${X}` and `${X:-default}`, in one pass: a default is literal. */
 const claudeSyntax: Syntax = {
   pattern: /\$\{([A-Za-z_][A-Za-z0-9_]*(?::-[^}]*)?)\}/g,
   fill: (variable) => {
     const [name = "", ...fallback] = variable.split(":-");
-    if (fallback.length === 0) return { ours: `\${${name}}` };
-    return { ours: `\${${name}:-${escapeVariables(fallback.join(":-"))}}` };
+    return fallback.length === 0 ? { ours: `\${${name}}` } : withDefault(name, fallback.join(":-"));
   },
 };
 
 /**
- * `$X` and `${X}`. What is not set stays as it is written; a name in capitals is meant as a variable all the same, so that the
- * person learns that it is not set.
+ * `$X`, `${X}` and `${X:-default}`, of which the default is literal. What is not set stays as it is written; a name in capitals
+ * is meant as a variable all the same, so that the person learns that it is not set.
  */
-const geminiSyntax = ({ env }: ConfigFacts): Syntax => ({
+const shellSyntax = ({ env }: ConfigFacts): Syntax => ({
   pattern: /\$(\{[^{}]+\}|\w+)/g,
   isBare: true,
   fill: (variable) => {
-    const name = variable.replace(/^\{|\}$/g, "");
+    const [name = "", ...fallback] = variable.replace(/^\{|\}$/g, "").split(":-");
+    if (!NAME.test(name)) return undefined;
+    if (fallback.length > 0) return withDefault(name, fallback.join(":-"));
     const isMeant = env[name] !== undefined || /^[A-Z][A-Z0-9_]*$/.test(name);
-    return isMeant && NAME.test(name) ? { ours: `\${${name}}` } : undefined;
+    return isMeant ? { ours: `\${${name}}` } : undefined;
   },
 });
 
@@ -358,6 +365,11 @@ export const DIALECTS: Readonly<Record<HostName, Dialect>> = {
       oauth: codexOauth(entry, root),
     }),
     headersFromEnv: (entry) => entry.env_http_headers,
+    // An item is a name, or an object with a `name`.
+    passesOn: ({ command, env_vars: names }) =>
+      command !== undefined && Array.isArray(names)
+        ? names.map((one) => (isObject(one) ? one.name : one))
+        : undefined,
   },
   windsurf: {
     title: "Windsurf",
@@ -384,6 +396,8 @@ export const DIALECTS: Readonly<Record<HostName, Dialect>> = {
         commonOauth(entry, (port = 33418) => `http://127.0.0.1:${port}/`),
       ),
       ...envFileOf(entry),
+      // Its `sandbox` of the whole file has names of domains, which a sandbox here does not know.
+      sandbox: entry.sandboxEnabled === true && entry.command !== undefined ? true : undefined,
       env: isObject(entry.env)
         ? Object.fromEntries(Object.entries(compact(entry.env)).map(([key, value]) => [key, String(value)]))
         : undefined,
@@ -452,7 +466,7 @@ export const DIALECTS: Readonly<Record<HostName, Dialect>> = {
       ...(entry.httpUrl === undefined ? {} : { type: undefined }),
       requestTimeoutMs: typeof entry.timeout === "number" ? entry.timeout : undefined,
     }),
-    syntax: geminiSyntax,
+    syntax: shellSyntax,
     unusable: ({ authProviderType: provider }) =>
       provider === undefined || provider === "dynamic_discovery"
         ? undefined
@@ -471,6 +485,7 @@ export const DIALECTS: Readonly<Record<HostName, Dialect>> = {
       includeTools: Array.isArray(entry.tools) && !entry.tools.includes("*") ? entry.tools : undefined,
       requestTimeoutMs: typeof entry.timeout === "number" ? entry.timeout : undefined,
     }),
-    syntax: () => claudeSyntax,
+    // `$X` without braces is filled in below `env` alone: elsewhere a shell may read it.
+    syntax: (facts, key) => (key === "env" ? shellSyntax(facts) : claudeSyntax),
   },
 };

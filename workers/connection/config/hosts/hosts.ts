@@ -22,6 +22,7 @@ import {
   type Format,
   isEnvVariable,
   isVariableName,
+  objectAt,
   type Syntax,
 } from "./dialects.ts";
 
@@ -127,10 +128,10 @@ function withLiteralStart(text: string, { commands, home }: KeyRules): string {
 
 /** `entry`: in our shape, with the host's values. */
 function translateEntry(dialect: Format, entry: Data, facts: ConfigFacts): Data {
-  const written = dialect.syntax?.(facts);
   const translated = Object.entries(entry).map(([key, value]) => {
     const rules = rulesOf(dialect, key);
     if (!rules) return [key, value];
+    const written = dialect.syntax?.(facts, key);
     const syntax = written?.keys?.includes(key) === false ? undefined : written;
     return [key, mapTexts(value, (text) => withLiteralStart(translateText(text, syntax), rules))];
   });
@@ -164,17 +165,25 @@ function unusableReason(dialect: Format, entry: Data): string | undefined {
   return `only its own program can fill in \${${shown(found)}}`;
 }
 
+/** Variables of Pi's environment by the name under which the server gets them; one that is not set is empty. */
+const fromEnvironment = (named: readonly (readonly [key: string, name: unknown])[]): Data =>
+  Object.fromEntries(named.map(([key, name]) => [key, isVariableName(name) ? `\${${name}:-}` : ""]));
+
 /** An entry in our own shape. If its variable is not set, a header from the environment is not sent. */
 function toOwnEntry(dialect: Format, entry: Data, root: Data, facts: ConfigFacts): Data {
   const converted = dialect.convert(entry, root);
   const own = dialect.isOurs ? converted : translateEntry(dialect, converted, facts);
-  const named = dialect.headersFromEnv?.(entry);
-  const variables = Object.entries(isObject(named) ? named : {});
-  if (variables.length === 0) return compact(own);
-  const fromEnv = variables.map(([header, name]) => [header, isVariableName(name) ? `\${${name}:-}` : ""]);
+  const headers = Object.entries(objectAt(dialect.headersFromEnv?.(entry)));
+  const passed = dialect.passesOn?.(entry);
+  const names = Array.isArray(passed) ? passed.filter(isVariableName) : [];
   return compact({
     ...own,
-    headers: { ...(isObject(own.headers) ? own.headers : {}), ...Object.fromEntries(fromEnv) },
+    ...(headers.length > 0 && { headers: { ...objectAt(own.headers), ...fromEnvironment(headers) } }),
+    // A mistake in `env` stays, so that the check of the entry finds it.
+    ...(names.length > 0 &&
+      (own.env === undefined || isObject(own.env)) && {
+        env: { ...fromEnvironment(names.map((name) => [name, name])), ...objectAt(own.env) },
+      }),
   });
 }
 

@@ -169,13 +169,13 @@ function claudeFormat(prefix: string, base: Base, inManifest: readonly string[] 
         ? {}
         : { env: { ...variables("CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"), ...objectAt(entry.env) } }),
     }),
-    syntax: (facts) => {
+    syntax: (facts, key) => {
       const values: Record<string, string> = {
         CLAUDE_PLUGIN_ROOT: base.folder,
         CLAUDE_PLUGIN_DATA: base.data ?? "",
         CLAUDE_PROJECT_DIR: facts.cwd,
       };
-      const written = claude.syntax?.(facts);
+      const written = claude.syntax?.(facts, key);
       return {
         pattern: /\$\{([A-Za-z_][A-Za-z0-9_]*(?::-[^}]*)?)\}/g,
         ...written,

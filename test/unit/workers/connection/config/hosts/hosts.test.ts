@@ -235,7 +235,8 @@ test.each<[HostName, value: string, env: string | undefined, arg?: string]>([
   ["windsurf", "${env:X} ${X} {env:X} ${workspaceFolder}", "filled ${X} {env:X} ${workspaceFolder}"],
   ["windsurf", "${file:~/.key}", undefined],
   ["gemini-cli", "$X ${X} $Xs $x ${a b} $$X $", "filled filled $Xs $x ${a b} $filled $"],
-  ["copilot-cli", "${X} ${NO:-none} $X", "filled none $X"],
+  ["gemini-cli", "${NO:-d:-$X} ${X:-d} ${NO:-}|$x:-y", "d:-$X filled |$x:-y"],
+  ["copilot-cli", "${X} ${NO:-none} $X $xs $x", "filled none filled $xs $x", "filled none $X $xs $x"],
   ["vscode", "${env:X}${env:NO} ${X} $env:X ${cwd} ${unknown}", "filled ${X} $env:X /work/app ${unknown}"],
   ["vscode", "~/x", "~/x", "/home/me/x"],
   ["vscode", "$${env:X} $$${env:X}$", "$filled $$filled$"],
@@ -270,6 +271,42 @@ test("a folder whose name looks like a command, filled in by the editor -> the n
   const text = JSON.stringify({ servers: { s: { command: "x", args: ["${workspaceFolderBasename}"] } } });
   const [server] = read("vscode", text, [], { cwd: "/work/!exit 1 #${X}" }).servers;
   expect(await given(server)).toMatchObject({ args: ["!exit 1 #${X}"] });
+});
+
+test("VS Code: a server in its sandbox -> in one here; a remote server needs none", () => {
+  const text = JSON.stringify({
+    servers: {
+      yes: { command: "x", sandboxEnabled: true },
+      no: { command: "x", sandboxEnabled: false },
+      remote: { url: "https://x.y", sandboxEnabled: true },
+    },
+  });
+  const file = read("vscode", text);
+  expect(file.problems).toEqual([]);
+  const { yes, no, remote } = byName(file);
+  expect([yes?.sandbox, no?.sandbox, remote?.sandbox]).toEqual([true, undefined, undefined]);
+});
+
+test("Codex: variables that it passes on -> in env, which wins; the rest of the environment may be kept back", async () => {
+  const text = `[mcp_servers.s]
+command = "x"
+env_vars = ["X", { name = "NO" }, "OWN", "a b", 5]
+env = { OWN = "$X" }
+[mcp_servers.wrong]
+command = "x"
+env = 5
+env_vars = ["X"]
+[mcp_servers.remote]
+url = "https://x.y"
+env_vars = ["X"]
+`;
+  const file = read("codex", text);
+  expect(file.problems).toMatchObject([{ key: "mcp_servers.wrong.env" }]);
+  expect(byName(file).remote?.raw).not.toHaveProperty("env");
+  const { s } = byName(file);
+  expect(await given(s && { ...s, inheritEnv: false })).toMatchObject({
+    env: { X: "filled", NO: "", OWN: "$X" },
+  });
 });
 
 test("Codex: broken TOML is one problem with its position", () => {
