@@ -51,6 +51,10 @@ export function inherited(env: Env, rule: InheritEnv | undefined, platform: Node
   return Object.fromEntries(Object.entries(env).filter(([name]) => isInherited(name)));
 }
 
+/** Whether every program needs the variable, here or on Windows, in whatever case. */
+export const isNeeded = (name: string): boolean =>
+  Object.keys(inherited({ [name]: "" }, false, "win32")).length > 0;
+
 /** What both let through, as far as it can be written: a wanted pattern counts if one of `own` matches all that it matches. */
 export function lessInherited(own: InheritEnv, wanted: InheritEnv): { value: InheritEnv; isLooser: boolean } {
   if (own === true || wanted === false) return { value: wanted, isLooser: false };

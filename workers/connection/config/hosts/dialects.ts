@@ -6,8 +6,10 @@
  * docs/tools/mcp-server.md and its resolver of variables; docs.github.com/copilot, Adding MCP servers for GitHub Copilot CLI.
  */
 import { isObject } from "../../../../src/shared/protocol/values.ts";
+import { isNeeded } from "../entry/inherit-env.ts";
 import { escapeVariables, pathsOf } from "../entry/interpolate.ts";
 import type { HostName } from "../entry/schema.ts";
+import { decidesWhatRuns } from "../env-files/deciding-variables.ts";
 import type { ConfigFacts } from "../files/sources.ts";
 
 export type Data = Record<string, unknown>;
@@ -107,9 +109,17 @@ function editorVariables({ platform, home, cwd }: ConfigFacts): Record<string, s
   return { userHome: home, ...workspace, pathSeparator: sep, "/": sep };
 }
 
+/** Variables of shells and desktops, beside those that every program needs. */
+const OF_SHELLS = ["PWD", "OLDPWD", "SHLVL", "HOSTNAME", "NAME", "LANGUAGE", "DISPLAY"];
+
+/** Whether a variable of this name may be set although nobody has set it for a server. */
+const isOfSystem = (name: string): boolean =>
+  OF_SHELLS.includes(name) || decidesWhatRuns(name) || isNeeded(name);
+
 /**
- * Our variable for a question of an editor: `perplexity-key` is PERPLEXITY_KEY. Nobody is asked at a start, so the person sets
- * it once; undefined: the question has no name of which one can be made.
+ * Our variable for a question of an editor: `perplexity-key` is PERPLEXITY_KEY, and `path` is INPUT_PATH, because PATH is
+ * something else. Nobody is asked at a start, so the person sets it once; undefined: the question has no name of which one can be
+ * made.
  */
 export function inputVariable(id: string): string | undefined {
   const name = id
@@ -117,7 +127,8 @@ export function inputVariable(id: string): string | undefined {
     .replace(/^(\d)/, "_$1")
     .toUpperCase()
     .slice(0, 60);
-  return /[A-Z]/.test(name) ? name : undefined;
+  if (!/[A-Z]/.test(name)) return undefined;
+  return isOfSystem(name) ? `INPUT_${name}` : name;
 }
 
 /**

@@ -273,6 +273,31 @@ test("a folder whose name looks like a command, filled in by the editor -> the n
   expect(await given(server)).toMatchObject({ args: ["!exit 1 #${X}"] });
 });
 
+test.each<[id: string, variable: string]>([
+  ["path", "INPUT_PATH"],
+  ["home", "INPUT_HOME"],
+  ["user", "INPUT_USER"],
+  ["UserName", "INPUT_USERNAME"],
+  ["shell", "INPUT_SHELL"],
+  ["lang", "INPUT_LANG"],
+  ["hostname", "INPUT_HOSTNAME"],
+  ["name", "INPUT_NAME"],
+  ["node-options", "INPUT_NODE_OPTIONS"],
+  ["https proxy", "INPUT_HTTPS_PROXY"],
+  ["api-key", "API_KEY"],
+  ["github_user", "GITHUB_USER"],
+])("VS Code and Cursor: the answer to ${input:%s} is the variable %s", async (id, variable) => {
+  const env = { V: `\${input:${id}}` };
+  const at = { ...MACHINE, env: { PATH: "/bin", HOME: "/home/me", [variable]: "answer" } };
+  for (const [host, key] of [
+    ["vscode", "servers"],
+    ["cursor", "mcpServers"],
+  ] as const) {
+    const { s } = byName(read(host, JSON.stringify({ [key]: { s: { command: "x", env } } })));
+    expect(await (s && resolveTarget(s, at))).toMatchObject({ env: { V: "answer" } });
+  }
+});
+
 test("VS Code: a server in its sandbox -> in one here; a remote server needs none", () => {
   const text = JSON.stringify({
     servers: {
