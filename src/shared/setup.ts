@@ -7,6 +7,7 @@ import { isBundle, lacksName, proposedName, UNPACK, withoutLead } from "./pasted
 import type { JsonValue } from "./protocol/errors.ts";
 import type { ServerEntry } from "./protocol/person.ts";
 import { isObject } from "./protocol/values.ts";
+import { isKeyAsVariable } from "./text/key-shape.ts";
 import { slipsBetween } from "./text/reading.ts";
 
 /** What the options say. */
@@ -121,7 +122,7 @@ function takeSingle({ single }: Given, option: OptionName, value: string): void 
     throw new AddProblem("--scope local is not known here. Write user, or project for .pi/mcp.json.");
   if (choices && !choices.includes(value))
     throw new AddProblem(`--${option} needs ${choices.slice(0, -1).join(", ")} or ${choices.at(-1)}.`);
-  if (option === "bearer-token-env" && !VARIABLE.test(value))
+  if (option === "bearer-token-env" && (!VARIABLE.test(value) || isKeyAsVariable(value)))
     throw new AddProblem("--bearer-token-env needs the name of an environment variable, not the token.");
   if (single[option] !== undefined && single[option] !== value)
     throw new AddProblem(`--${option} is given twice.`);

@@ -5,6 +5,7 @@ import { notify } from "../../pi/extension.ts";
 import { failureText, serverName } from "../../report/server-name.ts";
 import type { KeySource } from "../../shared/protocol/person.ts";
 import { counted } from "../../shared/text/amounts.ts";
+import { isKeyAsVariable } from "../../shared/text/key-shape.ts";
 import { type Ask, choose, until } from "./dialog.ts";
 
 export const VARIABLE = "In an environment variable";
@@ -42,7 +43,10 @@ export async function variable(
     ctx,
     "The name of the variable. The key itself does not belong here.",
     example,
-    (text) => NAME.exec(text.replace(/^\$\{?(\w+)\}?$/, "$1"))?.[0],
+    (text) => {
+      const name = NAME.exec(text.replace(/^\$\{?(\w+)\}?$/, "$1"))?.[0];
+      return name === undefined || isKeyAsVariable(name) ? undefined : name;
+    },
     "That is not the name of a variable.",
   );
   if (name === undefined || process.env[name]) return name === undefined ? undefined : { variable: name };

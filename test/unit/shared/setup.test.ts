@@ -166,6 +166,10 @@ describe("each mistake has words of its own", () => {
     ["--header X a https://x.example", /--header needs Name=value/],
     ["--header 'a b: c' a https://x.example", /letters, digits and hyphens/],
     ["--bearer-token-env sk-123 a https://x.example", /name of an environment variable, not the token/],
+    [
+      "--bearer-token-env ghp_16C7e42F292c6912E7710c838347Ae178B4a a https://x.example",
+      /name of an environment variable, not the token/,
+    ],
     ["--env A=1 a https://x.example", /--env is for a command/],
     ["--cwd /x a https://x.example", /--cwd is for a command/],
     ["--header A=1 a ls", /--header is for a URL/],

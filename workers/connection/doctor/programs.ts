@@ -5,6 +5,7 @@
 
 import type { Finding } from "../../../src/shared/protocol/person.ts";
 import { counted } from "../../../src/shared/text/amounts.ts";
+import { isKeyAsVariable } from "../../../src/shared/text/key-shape.ts";
 import {
   type Env,
   namesFile,
@@ -291,7 +292,7 @@ export function checkVariables({ servers, machine }: DoctorInput): Finding[] {
         id: "variable",
         severity: "error",
         server: definition.name,
-        title: `The variable ${name} is not set, and ${keys.map((key) => writtenKey(definition, key)).join(", ")} ${keys.length === 1 ? "needs" : "need"} it.`,
+        title: `${isKeyAsVariable(name) ? "A variable with the name of a key" : `The variable ${name}`} is not set, and ${keys.map((key) => writtenKey(definition, key)).join(", ")} ${keys.length === 1 ? "needs" : "need"} it.`,
         remedy: unsetRemedy(definition, name),
         file: definition.file,
       }),

@@ -3,6 +3,7 @@
  * commands, the parts of the URL that only the server may see, and arguments whose name says so (`--token abc`);
  * and those of its plan for OAuth. Pure.
  */
+import { isKey } from "../../../src/shared/text/key-shape.ts";
 import { percentDecoded } from "../../../src/shared/text/reading.ts";
 import type { HttpTarget, ServerDefinition, StdioTarget } from "../config/entry/definition.ts";
 import type { OAuthPlan } from "../config/entry/oauth-keys.ts";
@@ -16,33 +17,6 @@ const SECRET_NAME =
   /secret|token(?!s|iz|[-_]?(limit|count|budget))|password|passwd|passphrase|credential|bearer|cookie|api[-_]?key|(access|private|auth)[-_]?key|(^|[-_])(key|pass|pwd|pat|auth|authorization)($|[-_])/i;
 /** `--name=value`, `NAME=value` as for `docker run -e`, and `Name: value` as for `--header`. */
 const NAMED_VALUE = /^-{0,2}([A-Za-z][\w.-]*)[=:]\s*(.+)$/s;
-/** The least characters of a key in a path: 64 bits in hex. Nobody names a thing with more than the second number. */
-const KEY_CHARS = 16;
-const LONGEST_NAME = 200;
-/** A word, a number or a version, as people name things: `Server`, `2024`, `v1`, `v2beta1`, `OAuth2`, `listMembersOfTeam`. */
-const NAME_PART =
-  /^(?:v?\d{1,8}|v\d(?:alpha|beta)\d?|[A-Z]?[a-z]|(?:[a-z]{2,})?(?:[A-Z]{1,8}[a-z]{2,})*\d?(?:[A-Z]{1,8}[a-z]{2,})*[A-Z]{0,8}\d{0,4})$/;
-
-/** How often a text changes between small letters, capital letters and digits. Names of people change with each word. */
-function changes(text: string): number {
-  const kinds = Array.from(text, (char) => (/\d/.test(char) ? 0 : char === char.toLowerCase() ? 1 : 2));
-  return kinds.filter((kind, at) => at > 0 && kind !== kinds[at - 1]).length;
-}
-
-/**
- * Whether nobody would choose the part of a path as a name, so that it is probably a key, as several hosts write it
- * (`/s/<key>/mcp`): long, with a piece that is no word, number or version. In digits alone are the ids of things.
- */
-function isKey(part: string): boolean {
-  if (part.length < KEY_CHARS || !/^[\x21-\x7e]+$/.test(part) || !/[A-Za-z]/.test(part)) return false;
-  if (part.length > LONGEST_NAME) return true;
-  const pieces = part.split(/[^A-Za-z0-9]+/).filter((piece) => piece !== "");
-  if (pieces.some((piece) => !NAME_PART.test(piece)))
-    return /\d/.test(part) || changes(part) >= part.length / 3;
-  // `AbCdEf...` is made of words of two letters.
-  return pieces.some((piece) => piece.length >= KEY_CHARS && changes(piece) >= piece.length / 3);
-}
-
 /** The key of the program that signs the requests. */
 export const SIGNING_KEY = "requestHeadersCommand";
 

@@ -21,6 +21,7 @@ import type {
   TakenImports,
 } from "../../../src/shared/protocol/person.ts";
 import { isObject } from "../../../src/shared/protocol/values.ts";
+import { variableText } from "../../../src/shared/text/key-shape.ts";
 import { cleanText } from "../../../src/shared/text/unprintable.ts";
 import { advice, commandFor } from "../../shared/commands.ts";
 import { sameJson } from "../../shared/json.ts";
@@ -314,7 +315,7 @@ function notesOn({ name, target, auth, raw, project }: ServerDefinition, cwd: st
     missing.length === 0
       ? []
       : [
-          `${name} needs ${missing.join(" and ")}, which ${isAre} not set: set it in the shell before Pi starts.`,
+          `${name} needs ${missing.map(variableText).join(" and ")}, which ${isAre} not set: set it in the shell before Pi starts.`,
         ];
   // Only `${workspaceFolder}` of a user's file can have become this folder, or a path that means it anyway.
   const holdsFolder =

@@ -6,6 +6,7 @@
 import * as z from "zod";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { ServerStatus } from "../../../../src/shared/protocol/session.ts";
+import { isKeyAsVariable } from "../../../../src/shared/text/key-shape.ts";
 import { EXPOSURES, type Exposure, toExposure } from "./exposure.ts";
 import { type InheritEnv, inheritEnvShape, inheritEnvWords } from "./inherit-env.ts";
 import { isLate } from "./interpolate.ts";
@@ -163,7 +164,16 @@ export const SERVER_KEYS = {
     examples: ["${DOCS_TOKEN}"],
   }),
   bearerTokenEnv: joint(
-    () => z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "expected the name of an environment variable"),
+    () =>
+      z
+        .string()
+        .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, {
+          error: "expected the name of an environment variable",
+          abort: true,
+        })
+        .refine((name) => !isKeyAsVariable(name), {
+          error: "expected the name of an environment variable, not the token",
+        }),
     { description: "Environment variable that holds the token.", examples: ["DOCS_TOKEN"] },
   ),
   oauth: joint(() => z.union([oauthShape(), z.literal(false)]), {

@@ -5,6 +5,7 @@
  */
 
 import { counted } from "../../../../src/shared/text/amounts.ts";
+import { isKeyAsVariable, variableText } from "../../../../src/shared/text/key-shape.ts";
 import { variablesIn } from "./interpolate.ts";
 
 /**
@@ -73,7 +74,7 @@ export const fromCommand = (value: string): string => `from running ${quoted(val
 function origin(value: string): string {
   const { names, hasText, hasDefault } = variablesIn(value);
   if (names.length === 0) return value === "" ? "empty" : counted(value.length, "character");
-  const from = `${hasText ? "text with" : "from"} ${names.map((name) => `$${name}`).join(", ")}`;
+  const from = `${hasText ? "text with" : "from"} ${names.map((name) => (isKeyAsVariable(name) ? variableText(name) : `$${name}`)).join(", ")}`;
   return hasDefault ? `${from}, or a default` : from;
 }
 

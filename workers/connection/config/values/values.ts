@@ -7,6 +7,7 @@ import { X509Certificate } from "node:crypto";
 import { basename, isAbsolute, resolve as resolvePath } from "node:path";
 import { pathToFileURL } from "node:url";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
+import { isKeyAsVariable, variableText } from "../../../../src/shared/text/key-shape.ts";
 import { advice } from "../../../shared/commands.ts";
 import { readRegularText, whyUnread } from "../../../shared/files/read-regular.ts";
 import { SAFE_FOR_TOKEN, UNSAFE_FOR_TOKEN } from "../entry/auth.ts";
@@ -46,6 +47,7 @@ export function unsetRemedy(
   { origin, file }: Pick<ServerDefinition, "origin" | "file">,
   name: string,
 ): string {
+  if (isKeyAsVariable(name)) return `Write the name of the variable that holds the key in ${file}.`;
   const set = "Set it in the shell before Pi starts";
   return origin === "import" || origin === "extension"
     ? `${set}.`
@@ -126,7 +128,7 @@ class Resolver {
   #filled(key: string, { text, missing }: ReturnType<typeof interpolate>): string {
     if (missing.length === 0) return this.#withoutNul(key, text);
     throw this.bad(
-      `${writtenKey(this.definition, key)} needs ${missing.join(" and ")}, which is not set in the environment`,
+      `${writtenKey(this.definition, key)} needs ${missing.map(variableText).join(" and ")}, which is not set in the environment`,
       unsetRemedy(this.definition, missing[0] ?? ""),
     );
   }

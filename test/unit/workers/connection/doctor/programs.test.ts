@@ -130,6 +130,16 @@ test("a missing variable -> one error for it, with the file", () => {
   ]);
 });
 
+test("the key itself stands in the place of a variable's name -> the report does not hold it", () => {
+  const key = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
+  const entry = { url: "https://h/", headers: { A: `Bearer \${${key}}` } };
+  const found = checkVariables(makeInput([examined("s", entry)]));
+  expect(found).toMatchObject([
+    { title: "A variable with the name of a key is not set, and headers.A needs it." },
+  ]);
+  expect(JSON.stringify(found)).not.toContain(key);
+});
+
 test("a server that is switched off -> nothing is said about it", () => {
   const off = examined("s", { command: "c", args: [`\${A}`], enabled: false });
   expect(checkVariables(makeInput([off]))).toEqual([]);

@@ -93,6 +93,9 @@ describe("parseEntry: other keys", () => {
   });
 });
 
+/** Made up, in the form that GitHub's tokens have. */
+const KEY = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
+
 describe("parseEntry: mistakes", () => {
   it.each<[unknown, string[], RegExp]>([
     [null, [], /expected an object, found null/],
@@ -124,6 +127,8 @@ describe("parseEntry: mistakes", () => {
     [{ url: "https://x.test", headers: { a: 1 } }, ["headers", "a"], /string/],
     [{ url: "https://x.test", headers: "a: b" }, ["headers"], /record|object/],
     [{ type: "websocket", url: "https://x.test" }, ["type"], /stdio/],
+    [{ url: "https://x.test", bearerTokenEnv: "sk-proj-16C7e42F292c6912E771" }, ["bearerTokenEnv"], /name of an env/],
+    [{ url: "https://x.test", bearerTokenEnv: KEY }, ["bearerTokenEnv"], /not the token/],
     [{ command: "c", enabled: "yes" }, ["enabled"], /true or false/],
     [{ command: "c", disabled: 1 }, ["disabled"], /true or false/],
     [{ command: "c", timeout: 0 }, ["timeout"], /./],
@@ -136,6 +141,7 @@ describe("parseEntry: mistakes", () => {
     expect(mistakes.map((mistake) => mistake.path)).toEqual([path]);
     expect(mistakes[0]?.message).toMatch(message);
     expect(mistakes[0]?.remedy).toMatch(/\.$/);
+    expect(JSON.stringify(mistakes)).not.toContain("16C7");
   });
 
   test("several wrong keys -> a mistake each", () => {

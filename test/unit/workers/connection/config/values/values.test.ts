@@ -205,6 +205,10 @@ describe("resolveTarget", () => {
       { url: "https://x.y", bearerTokenEnv: "NOPE" },
       "docs: bearerTokenEnv needs NOPE, which is not set in the environment.",
     ],
+    [
+      { url: "https://x.y", headers: { A: "Bearer ${ghp_16C7e42F292c6912E7710c838347Ae178B4a}" } },
+      "docs: headers.A needs a variable with the name of a key, which is not set in the environment.",
+    ],
     [{ url: "${TOKEN}" }, "docs: url is not an http or https URL once its variables are filled in."],
     [{ url: "https://u:${TOKEN}@x.y" }, "docs: url holds a user name or password."],
     [
