@@ -10,6 +10,7 @@ import { serverName } from "../../report/server-name.ts";
 import { knownServer } from "../../shared/known-servers.ts";
 import type { ServerEntry } from "../../shared/protocol/person.ts";
 import { isObject } from "../../shared/protocol/values.ts";
+import { isKeyAsVariable, variableText } from "../../shared/text/key-shape.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
 import { type Ask, choose, until } from "./dialog.ts";
 import { COMMAND, command, VARIABLE, variable } from "./key.ts";
@@ -17,8 +18,8 @@ import { COMMAND, command, VARIABLE, variable } from "./key.ts";
 /** An example's words in the place of a value. */
 const PLACEHOLDER =
   /^(?:<[^<>]{1,60}>|\[[^[\]]{1,60}\]|(?:your|my|insert|replace|enter|paste|add)[-_ ].{1,60}|x{3,}|\*{3,}|\.{3}|(?:api[-_ ]?)?key[-_ ]here|changeme|todo)$/i;
-const INPUT = /\$\{input:([^{}]{1,60})\}/;
-const UNSET = /\$\{(?:env:)?([A-Za-z_]\w{0,99})\}/g;
+/** A question of VS Code, or a variable; a doubled `$` is a text. */
+const OPEN = /(?<!\$)\$\{(?:input:([^{}]{1,60})|(?:env:)?([A-Za-z_]\w{0,99}))\}/g;
 /** More are left as they are: nobody answers so many questions. */
 const MOST = 8;
 const NAME_CHARS = 60;
@@ -27,8 +28,11 @@ export interface OpenValue {
   /** Where it stands: `env` or `headers` and the name there, or `bearerTokenEnv`. */
   under: "env" | "headers" | "bearerTokenEnv";
   key: string;
-  /** The text around the value, for example `Bearer `. */
-  before: string;
+  /** The open part of the value: its text, and a name for a variable in its place. */
+  text: string;
+  name: string;
+  /** `value`: nothing stands around the part; `token`: the scheme of a bearer token alone. */
+  fills: "value" | "token" | "part";
   /** What a person reads of it. */
   why: string;
 }
@@ -41,54 +45,74 @@ const asVariable = (text: string): string =>
     .toUpperCase()
     .slice(0, NAME_CHARS);
 
-function openIn(
-  text: unknown,
-  at: Pick<OpenValue, "under" | "key">,
-  env: NodeJS.ProcessEnv,
-): OpenValue | undefined {
-  if (typeof text !== "string" || text.startsWith("!")) return undefined;
-  const [before = ""] = /^(?:Bearer|Token|Basic) +/i.exec(text) ?? [];
-  const value = text.slice(before.length).trim();
-  const input = INPUT.exec(value)?.[1];
-  if (input !== undefined) return { ...at, before, why: `asks for ${oneLine(input, NAME_CHARS)}` };
-  if (PLACEHOLDER.test(value)) return { ...at, before, why: "is an example, not a value" };
-  for (const [, name = ""] of value.matchAll(UNSET)) {
-    if (env[name] === undefined)
-      return { ...at, before, why: `needs ${name}, which is not set where Pi runs` };
-  }
-  return undefined;
+const SCHEME = /^(?:Bearer|Token|Basic) +/i;
+
+/** What this part of the text fills. */
+function fillsOf(
+  text: string,
+  part: string,
+  { under, key }: Pick<OpenValue, "under" | "key">,
+): OpenValue["fills"] {
+  const [before = "", ...after] = text.split(part);
+  if (after.join(part).trim() !== "") return "part";
+  if (before.trim() === "") return "value";
+  const isToken = under === "headers" && key.toLowerCase() === "authorization" && /^bearer +$/i.test(before);
+  return isToken ? "token" : "part";
 }
+
+/** The open parts of a value, each once however often it stands there. */
+function openIn(text: unknown, at: Pick<OpenValue, "under" | "key">, env: NodeJS.ProcessEnv): OpenValue[] {
+  if (typeof text !== "string" || text.startsWith("!")) return [];
+  const part = (found: string, name: string, why: string): OpenValue => {
+    const fills = fillsOf(text, found, at);
+    return { ...at, text: found, name: asVariable(fills === "part" ? name : at.key), fills, why };
+  };
+  const parts = new Map<string, OpenValue>();
+  for (const [whole, input, name = ""] of text.matchAll(OPEN)) {
+    if (input !== undefined) parts.set(whole, part(whole, input, `asks for ${oneLine(input, NAME_CHARS)}`));
+    else if (env[name] === undefined)
+      parts.set(whole, part(whole, name, `needs ${variableText(name)}, which is not set where Pi runs`));
+  }
+  if (parts.size > 0) return [...parts.values()];
+  const value = text.replace(SCHEME, "").trim();
+  return PLACEHOLDER.test(value) ? [part(value, at.key, "is an example, not a value")] : [];
+}
+
+const wholeValue = (under: OpenValue["under"], key: string, why: string): OpenValue => ({
+  under,
+  key,
+  text: "",
+  name: asVariable(key),
+  fills: "value",
+  why,
+});
 
 /** The values of the entry that nobody has given yet. */
 export function openValues(entry: ServerEntry, env: NodeJS.ProcessEnv): OpenValue[] {
   const below = (under: "env" | "headers"): OpenValue[] =>
-    Object.entries(isObject(entry[under]) ? entry[under] : {}).flatMap(
-      ([key, text]) => openIn(text, { under, key }, env) ?? [],
+    Object.entries(isObject(entry[under]) ? entry[under] : {}).flatMap(([key, text]) =>
+      openIn(text, { under, key }, env),
     );
   const { bearerTokenEnv: token } = entry;
-  const unset = typeof token === "string" && env[token] === undefined;
-  const bearer: OpenValue[] = unset
-    ? [
-        {
-          under: "bearerTokenEnv",
-          key: token,
-          before: "",
-          why: `needs ${token}, which is not set where Pi runs`,
-        },
-      ]
+  // A key in the place of the name is a mistake, which the worker tells.
+  const unset = typeof token === "string" && env[token] === undefined && !isKeyAsVariable(token);
+  const bearer = unset
+    ? [wholeValue("bearerTokenEnv", token, `needs ${token}, which is not set where Pi runs`)]
     : [];
   return [...below("env"), ...below("headers"), ...bearer].slice(0, MOST);
 }
 
 /** The entry with the value's place; `written`: `${NAME}` or `!command`. */
-function withValue(entry: ServerEntry, { under, key, before }: OpenValue, written: string): ServerEntry {
+function withValue(entry: ServerEntry, { under, key, text, fills }: OpenValue, written: string): ServerEntry {
   if (under === "bearerTokenEnv") {
     const { bearerTokenEnv: _, ...rest } = entry;
     return { ...rest, bearerToken: written };
   }
   const values = isObject(entry[under]) ? entry[under] : {};
-  const isToken = under === "headers" && key.toLowerCase() === "authorization" && /^bearer/i.test(before);
-  if (!isToken) return { ...entry, [under]: { ...values, [key]: before + written } };
+  if (fills !== "token") {
+    const value = fills === "value" ? written : String(values[key]).replaceAll(text, () => written);
+    return { ...entry, [under]: { ...values, [key]: value } };
+  }
   // A command is a whole value: the scheme is not a part of it.
   const { [key]: _, ...others } = values;
   const { headers: __, ...rest } = entry;
@@ -112,13 +136,12 @@ async function placeOf(ctx: PiContext, { server, open }: Wish, ask: Ask): Promis
       : "";
   const what =
     open.under === "bearerTokenEnv" ? "The token" : `${open.under}.${oneLine(open.key, NAME_CHARS)}`;
-  // A whole command cannot stand behind another text, except for a token, which has a key of its own.
-  const isWhole = open.before === "" || /^bearer/i.test(open.before);
-  const choices = isWhole ? [VARIABLE, TYPE, COMMAND, LEAVE] : [VARIABLE, LEAVE];
+  // A command is a whole value, so it cannot stand within a text; a token has a key of its own.
+  const choices = open.fills === "part" ? [VARIABLE, LEAVE] : [VARIABLE, TYPE, COMMAND, LEAVE];
   const title = `${what} of ${serverName(server)} ${open.why}.${from}\nWhere is the value? It is not written into mcp.json.`;
   const choice = await choose(ctx, title, choices);
   if (choice === VARIABLE) {
-    const source = await variable(ctx, asVariable(open.key));
+    const source = await variable(ctx, open.name);
     return source && "variable" in source ? `\u0024{${source.variable}}` : undefined;
   }
   if (choice === COMMAND) {
@@ -153,7 +176,7 @@ async function withOptional(
     return entry;
   const title = `${name} works without a key, within narrower limits. One is made at ${needs.from}`;
   if ((await choose(ctx, title, [WITHOUT, WITH])) !== WITH) return entry;
-  const open: OpenValue = { under: "headers", key: needs.optionalHeader, before: "", why: "takes your key" };
+  const open = wholeValue("headers", needs.optionalHeader, "takes your key");
   const written = await placeOf(ctx, { server: name, open }, ask);
   return written === undefined ? entry : withValue(entry, open, written);
 }
@@ -190,7 +213,7 @@ export async function askVariable(
   { name, entry, wanted }: { name: string; entry: ServerEntry; wanted: string },
   ask: Ask,
 ): Promise<ServerEntry | undefined> {
-  const open: OpenValue = { under: "env", key: wanted, before: "", why: "is what the server asks for" };
+  const open = wholeValue("env", wanted, "is what the server asks for");
   const written = await placeOf(ctx, { server: name, open }, ask);
   return written === undefined ? undefined : withValue(entry, open, written);
 }

@@ -114,6 +114,11 @@ describe("a server that wants a key", () => {
       ["In an env", "\u0024{ACME_KEY_OF_TEST}", "In another", "not a header", "X-API-Key"],
       { header: "X-API-Key", from: { variable: "ACME_KEY_OF_TEST" } },
     ],
+    [
+      "a name, after a key in its place",
+      ["In an env", "ghp_16C7e42F292c6912E7710c838347Ae178B4a", "ACME_KEY_OF_TEST", "As Auth"],
+      { from: { variable: "ACME_KEY_OF_TEST" } },
+    ],
     ["a command", ["A command", "", "!pass show acme", "As Auth"], { from: { command: "pass show acme" } }],
     ["not now", ["Not now"], undefined],
     ["no variable after all", ["In an env", undefined], undefined],
@@ -397,6 +402,40 @@ describe("what /mcp add asks for by itself", () => {
       },
     });
     expect(JSON.stringify([ran.notices, ran.dialogs, given(ran)])).not.toMatch(/s3cret|k-123/);
+  });
+
+  test.each<[value: string, Script, filled: string]>([
+    [
+      "postgres://app:\u0024{DB_PASSWORD_OF_TEST}@db/app",
+      ["In an env", "ACME_KEY_OF_TEST"],
+      "postgres://app:\u0024{ACME_KEY_OF_TEST}@db/app",
+    ],
+    [
+      "https://\u0024{input:tenant}.example",
+      ["In an env", "ACME_KEY_OF_TEST"],
+      "https://\u0024{ACME_KEY_OF_TEST}.example",
+    ],
+    [
+      "\u0024{env:NO_ONE_OF_TEST}:\u0024{ACME_KEY_OF_TEST}:\u0024{input:two}:\u0024{env:NO_ONE_OF_TEST}",
+      ["In an env", "ACME_KEY_OF_TEST", "Leave it"],
+      "\u0024{ACME_KEY_OF_TEST}:\u0024{ACME_KEY_OF_TEST}:\u0024{input:two}:\u0024{ACME_KEY_OF_TEST}",
+    ],
+    ["Token \u0024{NO_ONE_OF_TEST}", ["In an env", "ACME_KEY_OF_TEST"], "Token \u0024{ACME_KEY_OF_TEST}"],
+    ["Bearer \u0024{NO_ONE_OF_TEST}", ["In an env", "ACME_KEY_OF_TEST"], "Bearer \u0024{ACME_KEY_OF_TEST}"],
+    ["$\u0024{NO_ONE_OF_TEST}", [], "$\u0024{NO_ONE_OF_TEST}"],
+  ])("a part of a value is open: %s -> the rest of it stays", async (value, script, filled) => {
+    vi.stubEnv("ACME_KEY_OF_TEST", "k-123");
+    const entry = { command: "x", env: { VALUE: value } };
+    const ran = await run("add", `a ${JSON.stringify(entry)}`, {
+      script: [...script, "Add it without", "For you"],
+    });
+    vi.unstubAllEnvs();
+    expect(given(ran)).toMatchObject({ entry: { env: { VALUE: filled } } });
+    // A command, which a typed value becomes, is a whole value.
+    const asked = ran.dialogs.filter(({ title }) => title.includes("Where is the value?"));
+    for (const { options } of asked)
+      expect(options).toEqual(["In an environment variable", "Leave it as it is"]);
+    expect(asked.length > 0).toBe(script.length > 0);
   });
 
   test.each<[string, Script, Partial<ServerPreview>, string[]]>([
