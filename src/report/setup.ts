@@ -112,9 +112,19 @@ export function foundText(
   return oneLine(`${serverName(name)} (${state}): ${line ?? unusable ?? ""}`, chars);
 }
 
+/** The file, and whose it is if others may have written it. */
+export const ownedFileText = ({ file, ofProject, ofPackage }: FoundFile): string =>
+  `${file}${ofProject ? ", a file of this project" : ofPackage ? ", a file of a plugin" : ""}`;
+
+export const isOthers = ({ ofProject, ofPackage }: FoundFile): boolean => ofProject || ofPackage === true;
+
 /** The line that leads to the servers of a file. */
-export const fileText = ({ file, ofProject, ofPackage, servers, more }: FoundFile): string =>
-  `${file}${ofProject ? ", a file of this project" : ofPackage ? ", a file of a plugin" : ""}: ${counted(servers.length + more, "server")}`;
+export const fileText = (file: FoundFile): string =>
+  `${ownedFileText(file)}: ${counted(file.servers.length + file.more, "server")}`;
+
+/** What the person reads before a server of a file that others may have written becomes their own. */
+export const othersText = ({ name, line = "" }: FoundServer, file: FoundFile): string =>
+  `${serverName(name)} comes from ${ownedFileText(file)}, which others may have written. As your own server it would run in every folder, without another question:\n${line}`;
 
 const newIn = (host: FoundHost): number =>
   host.files.reduce(

@@ -208,6 +208,29 @@ describe("commands that write the files", () => {
     expect(await runCli(at, ["import", "claude-code"])).toMatchObject({ code: 0 });
     expect(await text(at)).toContain('"imports"');
   });
+
+  test("a copy of a clone's servers -> not without a person, whatever --yes says; the user's own of that name is taken", async () => {
+    const at = await makeHome({
+      mcp: { mcpServers: {} },
+      files: { ".cursor/mcp.json": { mcpServers: { github: { command: "theirs" } } } },
+    });
+    const clone = join(at.cwd, ".cursor", "mcp.json");
+    expect((await runCli(at, ["import"])).stdout).toContain(`  ${clone}, a file of this project\n`);
+    const alone = await runCli(at, ["import", "cursor", "--copy", "--yes"]);
+    expect(alone).toMatchObject({ code: 5, stdout: "" });
+    expect(alone.stderr).toContain(`github is left out: it comes from ${clone}, a file of this project`);
+    expect(JSON.parse(await text(at))).toEqual({ mcpServers: {} });
+    await mkdir(join(at.dir, ".cursor"));
+    const own = { mcpServers: { github: { command: "mine" } } };
+    await writeFile(join(at.dir, ".cursor", "mcp.json"), JSON.stringify(own));
+    await at.writeFile(".cursor/mcp.json", {
+      mcpServers: { github: { command: "theirs" }, other: { command: "theirs" } },
+    });
+    const both = await runCli(at, ["import", "cursor", "--copy", "--yes"]);
+    expect(both).toMatchObject({ code: 0, stdout: expect.stringContaining(": github.\n") });
+    expect(both.stderr).toContain(`other is left out: it comes from ${clone}`);
+    expect(JSON.parse(await text(at))).toEqual(own);
+  });
 });
 
 test("a file with a mistake -> code 7, with its line", async () => {

@@ -1,8 +1,10 @@
 /** `add`, `remove`, `enable` and `disable`: changes of the configuration files, which the worker makes. */
 
 import { serverName } from "../../report/server-name.ts";
+import { isOthers, othersText, ownedFileText } from "../../report/setup.ts";
 import { withoutServer } from "../../shared/protocol/errors.ts";
 import type {
+  FoundFile,
   FoundHost,
   FoundImports,
   FoundServer,
@@ -93,10 +95,10 @@ const serverLine = ({ name, line, unusable, standing, disabled }: FoundServer): 
 
 const hostLines = ({ host, title, imported, files }: FoundHost): string[] => [
   `${title} (${host})${imported ? ": followed already" : ""}`,
-  ...files.flatMap(({ file, servers, more }) => [
-    `  ${file}`,
-    ...servers.map(serverLine),
-    ...(more > 0 ? [`    and ${more} more`] : []),
+  ...files.flatMap((file) => [
+    `  ${ownedFileText(file)}`,
+    ...file.servers.map(serverLine),
+    ...(file.more > 0 ? [`    and ${file.more} more`] : []),
   ]),
 ];
 
@@ -134,6 +136,46 @@ async function confirm(
   }
 }
 
+interface Wanted {
+  server: FoundServer;
+  file: FoundFile;
+}
+
+/**
+ * Those of files that others may have written: each is asked for by itself, which no `--yes` answers beforehand. Without a person
+ * none is taken.
+ */
+async function confirmOthers({ console, signal }: Context, others: readonly Wanted[]) {
+  const agreed: FoundServer[] = [];
+  const left: TakenImports["left"] = [];
+  for (const { server, file } of others) {
+    const { name } = server;
+    if (!console.canAsk) {
+      const reason = `it comes from ${ownedFileText(file)}, which others may have written. Run it in a terminal to be asked.`;
+      left.push({ name, reason });
+      continue;
+    }
+    console.warn(othersText(server, file));
+    if (isYes(await console.ask("Write it? [y/N] ", signal))) agreed.push(server);
+    else left.push({ name, reason: "you did not agree." });
+  }
+  return { agreed, left };
+}
+
+/** What is copied. Throws if that is nothing. */
+async function confirmed(context: Context, wanted: readonly Wanted[]) {
+  const own = wanted.flatMap(({ server, file }) => (isOthers(file) ? [] : [server]));
+  if (own.length > 0) await confirm(context, own);
+  // The worker copies one server of a name: the user's own.
+  const others = wanted.filter(
+    ({ server, file }) => isOthers(file) && !own.some(({ name }) => name === server.name),
+  );
+  const { agreed, left } = await confirmOthers(context, others);
+  if (own.length + agreed.length > 0) return { ids: [...own, ...agreed].flatMap(({ id }) => id ?? []), left };
+  const why = left.map(({ name, reason }) => `${serverName(name)} is left out: ${reason}`);
+  throw new Failure(EXIT.consent, "Nothing is written.", { remedy: why.join("\n") });
+}
+
 function report(console: Console, { file, taken, left, notes = [] }: TakenImports): void {
   console.answer({ file, taken, left, ...(notes.length > 0 ? { notes } : {}) }, () =>
     taken.length > 0 ? [`Imported into ${file}: ${taken.map(serverName).join(", ")}.`] : [],
@@ -167,20 +209,19 @@ export const takeOver: Command = async (context) => {
   }
   const replace = options.replace === true;
   const wanted = hosts
-    .flatMap(({ files }) => files.flatMap(({ servers }) => servers))
-    .filter(({ id, standing }) => id && (standing === "new" || (standing === "other" && replace)));
+    .flatMap(({ files }) => files.flatMap((file) => file.servers.map((server) => ({ server, file }))))
+    .filter(
+      ({ server: { id, standing } }) => id && (standing === "new" || (standing === "other" && replace)),
+    );
   if (wanted.length === 0)
     throw usage("None of its servers can be copied.", "pi-mcp-threads import shows why.");
-  await confirm(context, wanted);
-  const ids = wanted.flatMap(({ id }) => id ?? []);
-  report(
-    console,
-    await ask("takeImports", {
-      how: "copy",
-      ids,
-      ...(replace ? { replace } : {}),
-      ...(options.sandbox ? { sandbox: true } : {}),
-    }),
-  );
+  const { ids, left } = await confirmed(context, wanted);
+  const copied = await ask("takeImports", {
+    how: "copy",
+    ids,
+    ...(replace ? { replace } : {}),
+    ...(options.sandbox ? { sandbox: true } : {}),
+  });
+  report(console, { ...copied, left: [...copied.left, ...left] });
   return EXIT.ok;
 };

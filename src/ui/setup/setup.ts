@@ -6,7 +6,16 @@
 import type { PiContext } from "../../pi/api.ts";
 import { notify } from "../../pi/extension.ts";
 import { serverName } from "../../report/server-name.ts";
-import { fileText, foundText, hostText, importsText, removedText, takenText } from "../../report/setup.ts";
+import {
+  fileText,
+  foundText,
+  hostText,
+  importsText,
+  isOthers,
+  othersText,
+  removedText,
+  takenText,
+} from "../../report/setup.ts";
 import { unknownText } from "../../report/status.ts";
 import { knownServer } from "../../shared/known-servers.ts";
 import type { FoundFile, FoundHost, FoundServer, TakenImports } from "../../shared/protocol/person.ts";
@@ -150,16 +159,13 @@ const candidatesOf = (host: FoundHost): Candidate[] =>
       .map((server) => ({
         server,
         file,
-        chosen: server.standing === "new" && !file.ofProject && !file.ofPackage,
+        chosen: server.standing === "new" && !isOthers(file),
       })),
   );
 
 /** Whether it may be chosen. What a project's file would run is shown whole first. */
 async function mayChoose(ctx: PiContext, { server, file }: Candidate): Promise<boolean> {
-  if (!file.ofProject && !file.ofPackage) return true;
-  const whose = file.ofPackage ? "a plugin" : "this project";
-  const text = `${serverName(server.name)} comes from ${file.file}, a file of ${whose}, which others may have written. As your own server it would run in every folder, without another question:\n${server.line}`;
-  return (await choose(ctx, text, [LEAVE, CHOOSE])) === CHOOSE;
+  return !isOthers(file) || (await choose(ctx, othersText(server, file), [LEAVE, CHOOSE])) === CHOOSE;
 }
 
 /** The ids of the chosen servers; undefined: the person went back. */

@@ -1,8 +1,10 @@
 /** Owns: what commands ask of the worker and what they refuse before that. The worker is a fake. */
-import { expect, test } from "vitest";
+import { PassThrough } from "node:stream";
+import { expect, test, vi } from "vitest";
 import { createCatalogStore } from "../../../src/catalog/store.ts";
 import { loadCommand } from "../../../src/cli/commands/commands.ts";
 import type { Context } from "../../../src/cli/commands/known.ts";
+import type { ConsoleOptions } from "../../../src/cli/console/console.ts";
 import { NO_OPTIONS, type Options } from "../../../src/cli/words/parse.ts";
 import type { WordName } from "../../../src/cli/words/table.ts";
 import { PROGRAMS } from "../../../src/cli/words/table.ts";
@@ -20,12 +22,15 @@ async function run(
   words: readonly string[],
   answers: Answers = {},
   options: Partial<Options> = {},
+  terminal: Partial<ConsoleOptions> & { isTTY?: boolean } = {},
 ) {
   const asked: string[] = [];
-  const { console, stdout, stderr } = captureConsole({ json: options.json === true });
+  const params: unknown[] = [];
+  const { console, stdout, stderr } = captureConsole({ json: options.json === true, ...terminal });
   const runtime = {
-    ask: async (name: string) => {
+    ask: async (name: string, given: unknown) => {
       asked.push(name);
+      params.push(given);
       if (!(name in answers)) throw new Error(`the worker is not to be asked for ${name}`);
       return answers[name];
     },
@@ -47,7 +52,7 @@ async function run(
     }),
   } as unknown as Context;
   const command = await loadCommand(word);
-  return { done: command(context), asked, stdout, stderr };
+  return { done: command(context), asked, params, stdout, stderr };
 }
 
 test.each([["remove"], ["disable"], ["enable"], ["login"], ["logout"], ["call", "work"]] as const)(
@@ -172,6 +177,33 @@ test("add and import --copy say what a sandbox would do, and import gives one by
   }
   const alone = await run("import", ["cursor"], answers, { sandbox: true });
   await expect(alone.done).rejects.toMatchObject({ exitCode: 2, message: "--sandbox is for --copy." });
+});
+
+test("import --copy in a terminal -> each server of a file that others may have written has its own question", async () => {
+  const server = (name: string) => ({ name, line: `run ${name}`, id: name, standing: "new" });
+  const files = [
+    { file: "/home/c", servers: [server("mine")], more: 0 },
+    { file: "/clone/c", ofProject: true, servers: [server("mine"), server("a"), server("b")], more: 0 },
+    { file: "/plugin", ofPackage: true, servers: [server("p")], more: 0 },
+  ];
+  const findImports = { hosts: [{ host: "cursor", title: "Cursor", files }], problems: [] };
+  const answers = { findImports, takeImports: { file: "/f", taken: ["mine", "b"], left: [] } };
+  const stdin = Object.assign(new PassThrough(), { isTTY: true });
+  const options = { copy: true, yes: true };
+  const taken = await run("import", ["cursor"], answers, options, { isTTY: true, stdin });
+  const shown = (text: string) =>
+    vi.waitFor(() => expect(taken.stderr().replace(/\s+/g, " ")).toContain(text));
+  await shown("a comes from /clone/c, a file of this project, which others may have written.");
+  await shown("run a Write it? [y/N]");
+  stdin.write("\n");
+  await shown("run b Write it? [y/N]");
+  stdin.write("y\n");
+  await shown("p comes from /plugin, a file of a plugin, which others may have written.");
+  await shown("run p Write it? [y/N]");
+  stdin.write("n\n");
+  expect(await taken.done).toBe(0);
+  expect(taken.params.at(-1)).toEqual({ how: "copy", ids: ["mine", "b"] });
+  expect(taken.stderr()).toContain("a is left out: you did not agree.");
 });
 
 test("import of a program that is not found -> the nearest one, and nothing is taken", async () => {

@@ -15,7 +15,7 @@ import type { Loader } from "../packages/loader.ts";
 
 export interface HostFileFound {
   source: ConfigSource;
-  /** Those that count for the program: a later file of it may replace a server. */
+  /** Those that count for the program: a later file may replace a server, but no file of a project one of the user's own. */
   servers: ServerDefinition[];
 }
 
@@ -30,7 +30,10 @@ export interface HostFound {
 async function findHost(host: HostName, facts: ConfigFacts): Promise<HostFound | undefined> {
   const found: HostFound = { host, files: [], problems: [] };
   const before: ServerDefinition[] = [];
-  const sources = hostSources(host, facts);
+  const all = hostSources(host, facts);
+  const own = new Set(all.filter(({ origin }) => origin === "import").map(({ file }) => file));
+  // In the home folder the user's file can be the project's as well.
+  const sources = all.filter(({ file, origin }) => origin === "import" || !own.has(file));
   const texts = await Promise.all(sources.map((source) => readText(source.file, fileLimits(source).bytes)));
   for (const [i, source] of sources.entries()) {
     const read = texts[i];
@@ -49,12 +52,26 @@ async function findHost(host: HostName, facts: ConfigFacts): Promise<HostFound |
     found.files.push({ source, servers });
   }
   if (found.files.length === 0) return undefined;
-  const counting = new Set(new Map(before.map((server) => [server.name, server])).values());
-  const files = found.files.map(({ source, servers }) => ({
-    source,
-    servers: servers.filter((server) => counting.has(server)),
-  }));
+  const counting = new Set(
+    new Map(before.map((server) => [`${server.origin} ${server.name}`, server])).values(),
+  );
+  const files = found.files.flatMap(({ source, servers }) =>
+    byOrigin(
+      source,
+      servers.filter((server) => counting.has(server)),
+    ),
+  );
   return { ...found, files };
+}
+
+/** A file of the user's can change a server of the project, whose command is the project's all the same. */
+function byOrigin(source: ConfigSource, servers: ServerDefinition[]): HostFileFound[] {
+  const [own = [], others = []] = [true, false].map((isOwn) =>
+    servers.filter(({ origin }) => (origin === source.origin) === isOwn),
+  );
+  const [first] = others;
+  const changed = first ? [{ source: { ...source, origin: first.origin }, servers: others }] : [];
+  return [{ source, servers: own }, ...changed];
 }
 
 /** How people call what can be imported. */
