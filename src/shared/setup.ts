@@ -75,11 +75,17 @@ const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 
 /** The option that a word names, without its value: `--env=A=1` names `env`. */
-export function optionOf(word: string): OptionName | undefined {
+function optionOf(word: string): OptionName | undefined {
   const name = word.split("=", 1)[0] ?? "";
   if (Object.hasOwn(OTHER_NAMES, name)) return OTHER_NAMES[name];
   const long = name.slice(2);
   return name.startsWith("--") && Object.hasOwn(OPTIONS, long) ? (long as OptionName) : undefined;
+}
+
+/** Whether the next word is the value of this one, which names an option. */
+export function takesNext(word: string): boolean {
+  const option = optionOf(word);
+  return option !== undefined && OPTIONS[option] && !word.includes("=");
 }
 
 function unknownOption(word: string): AddProblem {
@@ -389,8 +395,7 @@ function withName(words: readonly string[]): { name: string; before: string; wor
   let at = 0;
   // Options are divided as `read` does it, without taking their values.
   for (; words[at]?.startsWith("-") && words[at] !== "--"; at++) {
-    const option = optionOf(words[at] as string);
-    if (option && OPTIONS[option] && !words[at]?.includes("=")) at++;
+    if (takesNext(words[at] as string)) at++;
   }
   const behind = words[at] === "--";
   const target = words.slice(behind ? at + 1 : at);

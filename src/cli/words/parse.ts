@@ -1,7 +1,7 @@
 /** Reads the command line: which command, its arguments, its options. Pure. */
 
 import { proposedName } from "../../shared/pasted.ts";
-import { optionOf } from "../../shared/setup.ts";
+import { takesNext } from "../../shared/setup.ts";
 import { slipsBetween } from "../../shared/text/reading.ts";
 import { type Failure, usage } from "../console/failure.ts";
 import { ALIASES, GLOBAL_OPTIONS, isWord, type Option, optionsOf, WORDS, type WordName } from "./table.ts";
@@ -231,9 +231,6 @@ const OWN = new Map<string, boolean>([
   ["--no-test", false],
 ]);
 
-/** Options of `add` that take no value. */
-const FLAGS = new Set(["project", "replace"]);
-
 const isUrl = (word: string): boolean => /^https?:\/\//i.test(word);
 
 function divideAdd(words: readonly string[]): { own: string[]; foreign: string[] } {
@@ -251,14 +248,11 @@ function divideAdd(words: readonly string[]): { own: string[]; foreign: string[]
       continue;
     }
     foreign.push(word);
-    const option = optionOf(word);
-    if (option !== undefined && !FLAGS.has(option) && !word.includes("=")) {
-      foreign.push(...words.slice(++at, at + 1));
-    } else if (!word.startsWith("-") || word === "-") positionals++;
-    else continue;
+    if (takesNext(word)) foreign.push(...words.slice(++at, at + 1));
+    if (word.startsWith("-") && word !== "-") continue;
+    positionals++;
     // The second one is a command, unless it is an address.
-    const isCommand = option === undefined && positionals === 2 && !isUrl(word);
-    if (isCommand) return { own, foreign: [...foreign, ...words.slice(at + 1)] };
+    if (positionals === 2 && !isUrl(word)) return { own, foreign: [...foreign, ...words.slice(at + 1)] };
   }
   return { own, foreign };
 }

@@ -62,6 +62,18 @@ describe("a command line that can be read", () => {
       { "no-test": true, timeout: "5" },
     ],
     [["add", "--description", "--yes", "x", "cmd"], "add", ["--description", "--yes", "x", "cmd"], {}],
+    [
+      ["add", "--sandbox", "-y", "db", "my-server", "--config", "/etc/x.json", "-q"],
+      "add",
+      ["--sandbox", "db", "my-server", "--config", "/etc/x.json", "-q"],
+      { yes: true },
+    ],
+    [
+      ["add", "--sandbox", "--replace", "db", "my-server", "--json"],
+      "add",
+      ["--sandbox", "--replace", "db", "my-server", "--json"],
+      {},
+    ],
     [["-qy", "list"], "list", [], { quiet: true, yes: true }],
     [[], undefined, [], {}],
     [["call", "s", "--", "t", "--x"], "call", ["s", "t", "--x"], {}],
