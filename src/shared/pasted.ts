@@ -57,13 +57,23 @@ export const isFromRegistry = ([command = "", verb = ""]: readonly string[]): bo
 const VERBS = /^(run|exec|dlx|x|tool|start)$/;
 const FILE = /\.(m?js|cjs|m?ts|py)$|^\.{0,2}[\\/]/i;
 
-/** Whether these words are a command or a URL where a name was expected. */
-export function lacksName([first = "", second]: readonly string[]): boolean {
-  if (/^https?:\/\//i.test(first)) return true;
+/** Options of `add` that such programs have as well, as `node -e` and `uv --project`. */
+const SHARED = /^(-\w|--project|--cwd)(=|$)/;
+const isUrl = (word: string): boolean => /^https?:\/\//i.test(word);
+const isStarter = (word: string): boolean => RUNNERS.test(word) || HOSTS.test(word);
+
+/** Whether these words are a command or a URL where a name was expected. `isOption`: the word is an option of `add`. */
+export function lacksName(
+  [first = "", second, ...more]: readonly string[],
+  isOption: (word: string) => boolean,
+): boolean {
+  if (isUrl(first)) return true;
   if (second === undefined) return false;
-  const isStarter = RUNNERS.test(first) || HOSTS.test(first);
-  // A name may be that of a program: add docker docker run ...
-  if (!isStarter || RUNNERS.test(second) || HOSTS.test(second) || /^https?:\/\//i.test(second)) return false;
+  // A name may be that of a program: add docker docker run ..., add docker -- docker run ...
+  if (!isStarter(first) || isStarter(second) || isUrl(second)) return false;
+  // npx itself takes a -- before its package.
+  if (second === "--") return RUNNERS.test(first) && !isStarter(more[0] ?? "");
+  if (isOption(second)) return SHARED.test(second) && !more.some((word) => word === "--" || isUrl(word));
   if (second.startsWith("-") || RUNNERS.test(first)) return true;
   return VERBS.test(second) || FILE.test(second);
 }

@@ -400,7 +400,7 @@ function withName(words: readonly string[]): { name: string; before: string; wor
   const behind = words[at] === "--";
   const target = words.slice(behind ? at + 1 : at);
   const isCommand = behind && target.length > 0 && !target[0]?.startsWith("{");
-  if (!isCommand && !lacksName(target)) return undefined;
+  if (!isCommand && !lacksName(target, (word) => optionOf(word) !== undefined)) return undefined;
   const name = proposedName(target);
   // Behind a URL there can be options of ours; all that stands behind a command is its own.
   const divider = isUrl(target[0] ?? "") && !behind ? [] : ["--"];
@@ -408,15 +408,7 @@ function withName(words: readonly string[]): { name: string; before: string; wor
   return { name, before, words: [...words.slice(0, at), name, ...divider, ...target] };
 }
 
-function parse(pasted: readonly string[]): AddWords {
-  const words = withoutLead(pasted);
-  const nameless = withName(words);
-  if (nameless) {
-    throw new AddProblem(
-      `The name of the server is missing: write one before ${nameless.before}, for example ${nameless.name}.`,
-      { named: parse(nameless.words) },
-    );
-  }
+function addOf(words: readonly string[]): AddWords {
   const all = read(words);
   const { scope, replace } = all.given.single;
   return {
@@ -425,6 +417,17 @@ function parse(pasted: readonly string[]): AddWords {
     saysWhere: scope !== undefined,
     replace: replace !== undefined,
   };
+}
+
+function parse(pasted: readonly string[]): AddWords {
+  const words = withoutLead(pasted);
+  const nameless = withName(words);
+  if (!nameless) return addOf(words);
+  throw new AddProblem(
+    `The name of the server is missing: write one before ${nameless.before}, for example ${nameless.name}.`,
+    // The proposed name can be that of a program, which looks like a command without a name once more.
+    { named: addOf(nameless.words) },
+  );
 }
 
 /** `words`: as a shell or `splitWords` divides them, without the word `add`. */

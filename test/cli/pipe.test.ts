@@ -7,6 +7,7 @@ import { execFile } from "node:child_process";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { beforeAll, describe, expect, test } from "vitest";
 import { forWholeFile } from "../support/cleanup.ts";
@@ -170,6 +171,13 @@ describe("call", () => {
     expect(await cli(["call", ...words, "--", "shaw"])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining("Did you mean: show?"),
+    });
+    // The name that is proposed for it is that of a program.
+    await home.writeFile("docker.mjs", `import ${JSON.stringify(pathToFileURL(shows.args[0] ?? ""))};\n`);
+    const docker = ["--", shows.command, join(home.cwd, "docker.mjs")];
+    expect(await cli(["tools", ...docker])).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^docker__show\tdocker\t/m),
     });
     expect(await kept()).toEqual(before);
   });

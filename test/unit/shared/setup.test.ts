@@ -202,6 +202,15 @@ describe("a line as people have it", () => {
     ["/mcp add fs ls", "fs", { command: "ls" }],
     ["docker docker run x", "docker", { command: "docker", args: ["run", "x"] }],
     ["claude npx foo", "claude", { command: "npx", args: ["foo"] }],
+    ["claude mcp add docker -- docker run -i x", "docker", { command: "docker", args: ["run", "-i", "x"] }],
+    ["python -- python server.py", "python", { command: "python", args: ["server.py"] }],
+    ["npx -- npx -y foo", "npx", { command: "npx", args: ["-y", "foo"] }],
+    ["npm -- ./server", "npm", { command: "./server" }],
+    ["docker -e A=1 -- docker run x", "docker", { command: "docker", args: ["run", "x"], env: { A: "1" } }],
+    ["docker --env A=1 docker run x", "docker", { command: "docker", args: ["run", "x"], env: { A: "1" } }],
+    ["docker --url https://x.example/mcp", "docker", { url: "https://x.example/mcp" }],
+    ["node --transport http https://x.example", "node", { url: "https://x.example" }],
+    ["node -t http https://x.example", "node", { url: "https://x.example" }],
   ])("%s -> the server that it means", (line, name, entry) => {
     expect(addOf(line)).toMatchObject({ name, entry });
   });
@@ -211,6 +220,11 @@ describe("a line as people have it", () => {
     ["-e A=1 uvx mcp-server-git --repo .", "git", { command: "uvx", env: { A: "1" } }],
     ["claude mcp add -- npx -y @x/files", "files", { command: "npx" }],
     ["node notes.js --project", "notes", { command: "node", args: ["notes.js", "--project"] }],
+    ["uvx mcp-server-docker", "docker", { command: "uvx", args: ["mcp-server-docker"] }],
+    ["npx -y docker-mcp", "docker", { command: "npx", args: ["-y", "docker-mcp"] }],
+    ["npx -- docs-mcp", "docs", { command: "npx", args: ["--", "docs-mcp"] }],
+    ["-- docker run x", "docker", { command: "docker", args: ["run", "x"] }],
+    ["uv --project /files run x", "files", { command: "uv", args: ["--project", "/files", "run", "x"] }],
     ["https://mcp.notion.com/mcp --header A=1", "notion", { headers: { A: "1" } }],
   ])("%s without a name -> one is proposed", (line, name, entry) => {
     const split = splitWords(line);
