@@ -17,9 +17,8 @@ import {
   takenText,
 } from "../../report/setup.ts";
 import { unknownText } from "../../report/status.ts";
-import { knownServer } from "../../shared/known-servers.ts";
 import type { FoundFile, FoundHost, FoundServer, TakenImports } from "../../shared/protocol/person.ts";
-import { ADD_USAGE, type AddWords, parseAdd } from "../../shared/setup.ts";
+import { ADD_USAGE, type AddWords, type parseAdd } from "../../shared/setup.ts";
 import { counted } from "../../shared/text/amounts.ts";
 import { describeProblem } from "../../shared/text/failure.ts";
 import { BOM } from "../../shared/text/reading.ts";
@@ -29,7 +28,7 @@ import { tickLines } from "../ticks.ts";
 import { whileTyped } from "../typing.ts";
 import { add } from "./add.ts";
 import { type Ask, choose } from "./dialog.ts";
-import { askWords, withName, wordsFor } from "./steps.ts";
+import { askWords, parseKnown, withName } from "./steps.ts";
 
 const USAGE = ADD_USAGE.replace(/^add /gm, "/mcp add ");
 
@@ -50,11 +49,9 @@ export async function addServer(rest: string, ctx: PiContext, ask: Ask): Promise
     return Array.isArray(words) ? addSeveral(ctx, words, ask) : add(ctx, words, ask);
   }
   const split = asJson(rest) ?? splitWords(rest);
-  const parsed: ReturnType<typeof parseAdd> = "problem" in split ? split : parseAdd(split.words);
+  const parsed: ReturnType<typeof parseAdd> = "problem" in split ? split : parseKnown(split.words);
   if ("add" in parsed) return add(ctx, parsed.add, ask);
-  const { named, several, bare = "" } = parsed.instead ?? {};
-  const known = knownServer(bare);
-  if (known) return add(ctx, wordsFor(known), ask);
+  const { named, several } = parsed.instead ?? {};
   if (!ctx.hasUI || !(named ?? several)) return notify(ctx, `${parsed.problem}\n${USAGE}`, "warning");
   if (several) return addSeveral(ctx, several, ask);
   const words = named && (await withName(ctx, named));

@@ -371,6 +371,33 @@ describe("what /mcp add asks for by itself", () => {
     expect(given(optional)).toMatchObject({ entry: { headers: { CONTEXT7_API_KEY: "!pass c7" } } });
   });
 
+  test.each<[string, object]>([
+    ["--sandbox filesystem", { entry: { command: "npx", sandbox: { write: ["."] } } }],
+    ["memory --sandbox --lifecycle eager", { entry: { command: "npx", sandbox: true, lifecycle: "eager" } }],
+    ["--env DEBUG=1 Playwright --", { name: "playwright", entry: { env: { DEBUG: "1" } } }],
+    [
+      "--project --replace deepwiki",
+      { entry: { url: "https://mcp.deepwiki.com/mcp" }, project: true, replace: true },
+    ],
+    ["--bearer-token-env MY_TOKEN github", { entry: { bearerTokenEnv: "MY_TOKEN" } }],
+    ["filesystem", { entry: { args: ["-y", "@modelcontextprotocol/server-filesystem", "."] } }],
+  ])("a well-known server with options, %s -> they count", async (line, expected) => {
+    vi.stubEnv("MY_TOKEN", "t");
+    const ran = await run("add", line, {
+      script: ["Add it without", ...(line.includes("--project") ? [] : ["For you"])],
+    });
+    expect(given(ran)).toMatchObject(expected);
+    const alone = await run("add", line, { hasUI: false });
+    expect(given(alone)).toMatchObject(expected);
+    vi.unstubAllEnvs();
+  });
+
+  test("a well-known server with an option that it cannot have -> refused, and nothing is added", async () => {
+    const ran = await run("add", "--sandbox deepwiki");
+    expect(said(ran)).toContain("--sandbox is for a command, and a URL is given.");
+    expect(methods(ran)).toEqual([]);
+  });
+
   test("values that an example leaves open: a variable, a command, a file; none of them in the entry", async () => {
     vi.stubEnv("ACME_KEY_OF_TEST", "k-123");
     const entry = {
