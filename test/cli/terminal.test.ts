@@ -118,6 +118,13 @@ describe("questions", () => {
     await shell.until(/^hi$[\s\S]*exit 0/m);
   });
 
+  test("the arguments are typed -> nobody can be asked any more: code 5 at once", async () => {
+    await shell.start("call careful show --args -");
+    await shell.type('{"text": "hi"}');
+    await shell.press("C-d");
+    await shell.until(/exit 5/);
+  });
+
   test("a server's question: values are asked, checked, and shown before they are sent", async () => {
     const schema = {
       type: "object",

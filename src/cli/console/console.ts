@@ -22,7 +22,7 @@ interface Stream extends NodeJS.WritableStream {
 }
 
 export interface ConsoleOptions {
-  stdin: NodeJS.ReadableStream & { isTTY?: boolean };
+  stdin: NodeJS.ReadableStream & { isTTY?: boolean; readableEnded?: boolean; destroyed?: boolean };
   stdout: Stream;
   stderr: Stream;
   env: Readonly<Record<string, string | undefined>>;
@@ -67,6 +67,9 @@ const columnsOf = ({ columns }: Stream): number => columns || 80;
 /** Whether the line is a yes; no line is none. */
 export const isYes = (line: string | undefined): boolean => /^y(es)?$/i.test(line?.trim() ?? "");
 
+const isOver = ({ readableEnded, destroyed }: ConsoleOptions["stdin"]): boolean =>
+  readableEnded === true || destroyed === true;
+
 export class Console {
   readonly #options: ConsoleOptions;
   readonly #hasColours: boolean;
@@ -78,21 +81,24 @@ export class Console {
   readonly json: boolean;
   /** stdout is a terminal: lists are laid out for a person. */
   readonly isTerminal: boolean;
-  /** A person can be asked: stdin and stderr are a terminal. */
-  readonly canAsk: boolean;
   readonly showsProgress: boolean;
   /** Cells of a line of stdout; undefined without a terminal. */
   readonly columns: number | undefined;
 
   constructor(options: ConsoleOptions) {
-    const { stdin, stdout, stderr, env, json, quiet, noColor } = options;
+    const { stdout, stderr, env, json, quiet, noColor } = options;
     this.#options = options;
     this.json = json;
     this.isTerminal = stdout.isTTY === true;
-    this.canAsk = stdin.isTTY === true && stderr.isTTY === true;
     this.showsProgress = stderr.isTTY === true && !quiet && env.TERM !== "dumb";
     this.columns = this.isTerminal ? columnsOf(stdout) : undefined;
     this.#hasColours = this.isTerminal && !noColor && !env.NO_COLOR && env.TERM !== "dumb";
+  }
+
+  /** A person can be asked: stdin and stderr are a terminal, and the input has not ended, as it has behind `--args -`. */
+  get canAsk(): boolean {
+    const { stdin, stderr } = this.#options;
+    return stdin.isTTY === true && stderr.isTTY === true && !isOver(stdin);
   }
 
   paint(colour: Colour, text: string): string {
@@ -160,6 +166,8 @@ export class Console {
   async ask(question: string, signal?: AbortSignal): Promise<string | undefined> {
     this.#clearProgress();
     const { stdin, stderr } = this.#options;
+    // Nothing more comes from it, its end neither.
+    if (isOver(stdin)) return undefined;
     this.#question = printable(question);
     try {
       return await askLine({ input: stdin, output: stderr }, this.#question, signal);

@@ -1,5 +1,6 @@
 /** Owns: what the command's console makes of its terminal, and what a command says of an error. */
 
+import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
 import { Console } from "../../../src/cli/console/console.ts";
@@ -51,6 +52,20 @@ test("a question is open -> progress leaves it where it is, and a line of stderr
   expect(stderr()).toBe(
     "docs: 1 %\r\u001b[KAllow it? [y/N] \ndocs: half\n  Allow all? [y/N] \nAllow it? [y/N] docs: 3 %",
   );
+});
+
+test.each<[string, (stdin: PassThrough) => void]>([
+  ["has ended", (stdin) => stdin.resume().end()],
+  ["is closed, as behind --args -", (stdin) => stdin.destroy()],
+])("a terminal whose input %s -> nobody can be asked, and a question has no answer", async (_what, end) => {
+  const stdin = Object.assign(new PassThrough(), { isTTY: true });
+  const { console, stderr } = captureConsole({ isTTY: true, stdin });
+  expect(console.canAsk).toBe(true);
+  end(stdin);
+  await once(stdin, "close");
+  expect(console.canAsk).toBe(false);
+  expect(await console.ask("Allow it? [y/N] ")).toBeUndefined();
+  expect(stderr()).toBe("");
 });
 
 const FOREIGN = "one\u001b]0;forged title\u0007 \u009b31mtwo\u202e";
