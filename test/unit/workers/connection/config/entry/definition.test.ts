@@ -127,7 +127,11 @@ describe("parseEntry: mistakes", () => {
     [{ url: "https://x.test", headers: { a: 1 } }, ["headers", "a"], /string/],
     [{ url: "https://x.test", headers: "a: b" }, ["headers"], /record|object/],
     [{ type: "websocket", url: "https://x.test" }, ["type"], /stdio/],
-    [{ url: "https://x.test", bearerTokenEnv: "sk-proj-16C7e42F292c6912E771" }, ["bearerTokenEnv"], /name of an env/],
+    [
+      { url: "https://x.test", bearerTokenEnv: "sk-proj-16C7e42F292c6912E771" },
+      ["bearerTokenEnv"],
+      /name of an env/,
+    ],
     [{ url: "https://x.test", bearerTokenEnv: KEY }, ["bearerTokenEnv"], /not the token/],
     [{ command: "c", enabled: "yes" }, ["enabled"], /true or false/],
     [{ command: "c", disabled: 1 }, ["disabled"], /true or false/],
