@@ -11,6 +11,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { JSONRPCMessageSchema } from "@modelcontextprotocol/sdk/types.js";
 import { expect, test } from "vitest";
 import { catalogFrom, inputSchemaOf } from "../../src/catalog/catalog.ts";
 import { readCatalog, snapshotPath } from "../../src/catalog/store.ts";
@@ -20,6 +21,7 @@ import { readCache } from "../../workers/cache/metadata/metadata.ts";
 import { repairInputSchema, repairOutputSchema } from "../../workers/cache/schema/schema.ts";
 import { makeSnapshot } from "../../workers/cache/snapshot/make.ts";
 import { HOSTS } from "../../workers/connection/config/entry/schema.ts";
+import { readShort } from "../../workers/connection/messages/incoming.ts";
 import { normalizeTools } from "../../workers/shared/listed.ts";
 import { oneFile } from "../support/one-file.ts";
 import { piValidator } from "../support/pi-validator.ts";
@@ -27,7 +29,8 @@ import * as cache from "../unit/workers/cache/mutate.ts";
 import { context } from "../unit/workers/cache/support.ts";
 import * as config from "../unit/workers/connection/config/mutate.ts";
 import { onCleanup, startHttp } from "../worker/support.ts";
-import { type Random, randomFor } from "./servers/mutations.ts";
+import { type Json, mutateAnswer, pickFrom, type Random, randomFor } from "./servers/mutations.ts";
+import { soundResult } from "./servers/sound-answers.ts";
 import {
   COUNT,
   checkCalls,
@@ -150,6 +153,25 @@ test(
       expect(readCatalog(agentDir, { cwd: "/project" }).tools).toHaveLength(same ? cache.SNAPSHOT_TOOLS : 0);
     });
   },
+  TEST_MS,
+);
+
+test(
+  "answers -> all that is read of them is what the SDK takes, so no answer is lost on its way",
+  () =>
+    each((random) => {
+      const asked = pickFrom(random, ["initialize", "tools/list", "tools/call"]);
+      for (const bytes of mutateAnswer({ jsonrpc: "2.0", id: 7, result: soundResult(asked, {}) }, random)) {
+        const incoming = readShort(bytes, { batches: true });
+        for (const message of incoming.kind === "messages" ? incoming.messages : []) {
+          const { id, method } = message as Json;
+          const named = typeof id === "string" || Number.isSafeInteger(id);
+          // What has no such id answers no request of ours.
+          if (id === undefined ? method === undefined : !named) continue;
+          expect(JSONRPCMessageSchema.safeParse(message).error).toBeUndefined();
+        }
+      }
+    }),
   TEST_MS,
 );
 

@@ -2,12 +2,14 @@
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Runtime } from "../../src/runtime/contract.ts";
 import { startRuntime } from "../../src/runtime/runtime.ts";
 import type { CallResult } from "../../src/shared/protocol/calls.ts";
 import type { WorkerEvent } from "../../src/shared/protocol/contract.ts";
 import { ThreadsError } from "../../src/shared/protocol/errors.ts";
+import { forWholeFile } from "../support/cleanup.ts";
+import { answerWell, serve, startEvents } from "../support/http-server.ts";
 import { amount } from "../support/long.ts";
 import { waitGone } from "../support/processes.ts";
 import { builtWorker, everything } from "./support.ts";
@@ -31,12 +33,26 @@ const call = (
 const textOf = ({ content }: CallResult): string =>
   content.map((part) => (part.type === "text" ? part.text : `<${part.mimeType}>`)).join("\n");
 
+/** Servers whose answer to a call has the members that it names, as JSON and as an event. */
+async function overHttp(): Promise<Record<string, { url: string }>> {
+  const { origin } = await serve((asked, response) => {
+    const { id, method, params } = asked.message;
+    if (method !== "tools/call") return answerWell(asked, response);
+    const { members } = (params as { arguments: { members: string } }).arguments;
+    const answer = `{"jsonrpc":"2.0","id":${id},${members}}`;
+    if (asked.path === "/events") startEvents(response).end(`data: ${answer}\n\n`);
+    else response.writeHead(200, { "content-type": "application/json" }).end(answer);
+  });
+  return { json: { url: `${origin}/json` }, events: { url: `${origin}/events` } };
+}
+
 beforeAll(async () => {
   agentDir = await mkdtemp(join(tmpdir(), "results-worker-"));
   const own = join(root, "test/fixtures/servers/results.mjs");
   const mcpServers = {
     everything: everything(),
     own: { command: process.execPath, args: [own], env: { SECRET } },
+    ...(await forWholeFile(overHttp)),
   };
   await writeFile(join(agentDir, "mcp.json"), JSON.stringify({ mcpServers }));
   // This file stands for an old session's stored result.
@@ -233,6 +249,52 @@ test.each<[string, Record<string, unknown>, RegExp]>([
   expect(text).toMatch(expected);
   expect(Buffer.byteLength(text)).toBeLessThanOrEqual(51_200);
   expect(textOf(await call("own", "answer", { content: ["next"] }))).toBe("next");
+});
+
+const FINE = '"result":{"content":[{"type":"text","text":"fine"}]}';
+const NO_ANSWER = "the answer is not one of JSON-RPC 2.0";
+
+describe.each(["own", "json", "events"])("an answer of %s that breaks JSON-RPC 2.0", (server) => {
+  test.each<[string, string]>([
+    ["a null beside the result", `${FINE},"error":null`],
+    ["nulls for all that it is not", `"method":null,"params":null,${FINE},"error":null`],
+    ["another member", `${FINE},"took":5,"__proto__":{"a":1}`],
+    ["an error beside the result", `${FINE},"error":"none"`],
+    ["_meta null", '"result":{"_meta":null,"content":["fine"]}'],
+    ["a list as _meta", '"result":{"_meta":[],"content":["fine"]}'],
+    ["a token of null in _meta", '"result":{"_meta":{"progressToken":null},"content":["fine"]}'],
+  ])("%s -> the result", async (_name, members) => {
+    expect(textOf(await call(server, "echo", { members }))).toBe("fine");
+  });
+
+  test.each<[string, string, number, string]>([
+    ["a null beside the error", '"result":null,"error":{"code":-5,"message":"no"}', -5, "no"],
+    ["another member beside the error", '"error":{"code":-5,"message":"no"},"took":5', -5, "no"],
+    ["a result of null", '"result":null', -32603, NO_ANSWER],
+    ["a text as result", '"result":"fine"', -32603, NO_ANSWER],
+    ["a list as result", '"result":[]', -32603, NO_ANSWER],
+    ["neither result nor error", '"took":5', -32603, NO_ANSWER],
+    ["a text as error", '"error":"boom"', -32603, `${NO_ANSWER}: boom`],
+    ["a code of text", '"error":{"code":"E5","message":"boom"}', -32603, `${NO_ANSWER}: boom`],
+    ["a code that is no integer", '"error":{"code":1e400,"message":"boom"}', -32603, `${NO_ANSWER}: boom`],
+    ["an error without a message", '"error":{"code":-5}', -5, NO_ANSWER],
+    ["an error of nothing", '"error":{}', -32603, NO_ANSWER],
+  ])("%s -> an error at once", async (_name, members, rpcCode, said) => {
+    const failure = await call(server, "echo", { members }).catch((error) => error);
+    expect(failure).toMatchObject({
+      code: "call_rejected",
+      message: `${server} rejected echo: ${said}`,
+      data: { rpcCode },
+    });
+  });
+
+  test("more than 256 KiB of it -> the result, or the error at once", async () => {
+    const long = "x".repeat(300_000);
+    const members = `"result":{"content":["${long}"]},"error":null,"method":null`;
+    expect((await call(server, "echo", { members })).bytes?.received).toBe(long.length);
+    const failure = await call(server, "echo", { members: `"result":"${long}"` }).catch((error) => error);
+    expect((failure as ThreadsError).message).toBe(`${server} rejected echo: ${NO_ANSWER}`);
+  });
 });
 
 // The SDK itself uses -32001 for a timeout and -32000 for a closed connection.

@@ -142,11 +142,13 @@ export class Routes<P extends Party> {
     else this.#requested(party, { id, line, method });
   }
 
+  /** Some servers write null for a member that they leave out. */
   fromServer(line: Line): void {
-    const { id, method: named } = line.envelope;
-    const method = wordOf(named);
+    const { id: numbered, method: named } = line.envelope;
+    const id = numbered?.text === "null" ? undefined : numbered;
+    const method = named?.text === "null" ? undefined : wordOf(named);
     if (id?.text === "") this.#options.onNote("sent a message with an unreadable id, which is dropped");
-    else if (method === undefined && id && id.text !== "null") this.#serverAnswered(line, id);
+    else if (method === undefined && id) this.#serverAnswered(line, id);
     else if (method !== undefined && id) this.#serverAsked(line, id, method);
     else this.#serverTold(line, method);
   }

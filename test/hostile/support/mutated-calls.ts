@@ -20,7 +20,7 @@ const CALLS_A_RENEWAL = 25;
 const RENEWED_AT = 5;
 const ATTEMPTS = 3;
 const ANSWER_MS = 20;
-/** Most accidents leave a request without an answer. */
+/** Accidents of bytes and of ids leave a request without an answer. */
 export const SHORT = { requestTimeoutMs: 600, startupTimeoutMs: 2_000 };
 /** Errors of a call that never reached the server, because the connection had an accident. */
 const UNSENT = ["connect_failed", "connect_timeout", "spawn_failed", "needs_auth", "unknown_tool"];

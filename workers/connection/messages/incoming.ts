@@ -2,8 +2,8 @@
  * Turns text of a server into JSON-RPC messages. This is the only place that parses such text: a short one in the
  * connection worker, a long one in a thread of its own (heavy.ts). A long text is measured first, and refused if it has
  * more values than a heap can hold: `JSON.parse` is native and cannot be stopped, and a heap that becomes full in it ends
- * the whole of Pi. How long the text may take is bounded by time alone. Also tells the kinds of messages apart, loosely: the
- * SDK's client checks the parts that it uses.
+ * the whole of Pi. How long the text may take is bounded by time alone. Also tells the kinds of messages apart, loosely, and
+ * mends what the SDK's client would refuse as a whole for a part that nobody reads.
  */
 
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
@@ -18,7 +18,7 @@ interface JsonSize {
   depth: number;
   /** Text of the outermost object's `id`; undefined if there is none or it is too long. */
   id: string | undefined;
-  /** The outermost object has a `method`: it is a request or a notification. */
+  /** The outermost object has a `method` that is not null: it is a request or a notification. */
   hasMethod: boolean;
 }
 
@@ -46,6 +46,7 @@ const STEP_BYTES = 128;
 /** `method` with each character as an escape of six bytes, and both quotes. */
 const KEY_BYTES = 40;
 const ID_BYTES = 200;
+const NULL = /^\s*null/;
 
 /** A key as it reads: JSON may write any character of it as an escape (RFC 8259, section 7). */
 function keyOf(text: string): string {
@@ -98,7 +99,7 @@ export function measureJson(bytes: Buffer): JsonSize {
     if (bytes[at] !== COLON) return;
     const key = keyOf(word);
     if (key === "id") idFrom = at + 1;
-    if (key === "method") hasMethod = true;
+    if (key === "method") hasMethod ||= !NULL.test(bytes.toString("latin1", at + 1, at + KEY_BYTES));
   };
 
   while (at < bytes.length) {
@@ -159,11 +160,67 @@ interface IncomingOptions {
 const isId = (id: unknown): boolean =>
   id === undefined || id === null || typeof id === "string" || typeof id === "number";
 
-const isMessage = (value: unknown): value is JSONRPCMessage => {
-  if (typeof value !== "object" || value === null) return false;
-  const { jsonrpc, id } = value as { jsonrpc?: unknown; id?: unknown };
-  return jsonrpc === "2.0" && isId(id);
-};
+/** Some servers write null for a member that they leave out. */
+const isName = (method: unknown): boolean =>
+  method === undefined || method === null || typeof method === "string";
+
+const isMessage = (value: unknown): value is JSONRPCMessage =>
+  isObject(value) && value.jsonrpc === "2.0" && isId(value.id) && isName(value.method);
+
+const drop = (from: Record<string, unknown>, key: string): void => void Reflect.deleteProperty(from, key);
+
+function dropNulls(from: Record<string, unknown>): void {
+  for (const key in from) if (from[key] === null) drop(from, key);
+}
+
+const MEMBERS = new Set(["jsonrpc", "id", "method", "params", "result", "error"]);
+/** JSON-RPC 2.0, section 5.1: an internal error, for one whose own code is none. */
+const NO_CODE = -32_603;
+const NO_ANSWER = "the answer is not one of JSON-RPC 2.0";
+
+/** The error as it came if it is one (JSON-RPC 2.0, section 5.1), else one that says so, with the server's own words. */
+function soundError(error: unknown): unknown {
+  const { code, message, data } = isObject(error) ? error : { message: error };
+  if (Number.isSafeInteger(code) && typeof message === "string") return error;
+  return {
+    code: Number.isSafeInteger(code) ? code : NO_CODE,
+    message: typeof message === "string" ? `${NO_ANSWER}: ${message}` : NO_ANSWER,
+    data: data ?? (isObject(error) ? error : undefined),
+  };
+}
+
+function mendAnswer(answer: Record<string, unknown>): void {
+  const { result, error } = answer;
+  drop(answer, "params");
+  drop(answer, isObject(result) ? "error" : "result");
+  // Nobody reads `_meta` of a result, and the SDK refuses the whole answer for an odd one.
+  if (isObject(result)) drop(result, "_meta");
+  else answer.error = soundError(error);
+}
+
+function mendRequest(request: Record<string, unknown>): void {
+  const { method, params } = request;
+  drop(request, "result");
+  drop(request, "error");
+  if (!isObject(params)) {
+    drop(request, "params");
+    return;
+  }
+  if (method === "notifications/progress") dropNulls(params);
+  if (isObject(params._meta)) dropNulls(params._meta);
+  else drop(params, "_meta");
+}
+
+/**
+ * Makes a message one that the SDK's client takes, in place: its schemas refuse all of it for a member that JSON-RPC does not
+ * have, or for a null in place of a member that is left out. The request that the message answers would then wait until its
+ * time is over. So an answer that holds no result becomes an error.
+ */
+function mend(message: Record<string, unknown>): void {
+  for (const key in message) if (message[key] === null || !MEMBERS.has(key)) drop(message, key);
+  if (message.method !== undefined) mendRequest(message);
+  else if (message.id !== undefined) mendAnswer(message);
+}
 
 const NOISE: Incoming = { kind: "noise" };
 /** White space in front of a message that is looked through. */
@@ -200,6 +257,7 @@ function parse(bytes: Buffer, { batches }: IncomingOptions): Incoming {
   const messages = batches && Array.isArray(value) ? value : [value];
   if (messages.length > LIMITS.batchMessages) return refused(tooManyMessages(messages.length));
   if (!messages.every(isMessage)) return NOISE;
+  for (const message of messages) mend(message);
   if (!messages.some((message) => "method" in message)) return { kind: "messages", messages };
   if (bytes.length > LIMITS.unaskedBytes) return refused(unaskedTooLong(bytes.length, LIMITS.unaskedBytes));
   // Answers may nest to any depth: every reader of them either does not recurse or survives a full stack.

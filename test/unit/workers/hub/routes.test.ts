@@ -75,6 +75,20 @@ describe("answers", () => {
     expect(b.got()).toEqual([{ id: 1, result: "for b" }]);
   });
 
+  test("a server that writes null for what it leaves out -> the session gets its progress and its answer, and nobody a question", () => {
+    const { a, b, server, serverSays } = makeRoutes("a", "b");
+    a.says(call(1, { _meta: { progressToken: "mine" } }));
+    const [asked] = server();
+    const progress = { method: "notifications/progress", params: { progressToken: asked?.id, progress: 1 } };
+    serverSays({ id: null, ...progress });
+    serverSays({ id: asked?.id, method: null, result: {} });
+    expect(a.got()).toEqual([
+      { id: null, ...progress, params: { progressToken: "mine", progress: 1 } },
+      { id: 1, method: null, result: {} },
+    ]);
+    expect([b.got(), server()]).toEqual([[], []]);
+  });
+
   test("a server that answers a number as a text -> the answer arrives", () => {
     const { a, server, serverSays } = makeRoutes("a");
     a.says(call(3));

@@ -133,6 +133,43 @@ describe("a text", () => {
   });
 });
 
+describe("a message that the SDK would refuse -> what is handed on", () => {
+  const progress = "notifications/progress";
+  it.each<[string, object, object]>([
+    [
+      "progress with nulls",
+      { id: null, method: progress, params: { progressToken: 7, progress: 1, total: null, message: null } },
+      { method: progress, params: { progressToken: 7, progress: 1 } },
+    ],
+    ["no params", { method: "a", params: null }, { method: "a" }],
+    ["params that are a list", { id: "x", method: "ping", params: [] }, { id: "x", method: "ping" }],
+    ["_meta null", { method: "a", params: { b: null, _meta: null } }, { method: "a", params: { b: null } }],
+    [
+      "a token of null",
+      { id: 1, method: "a", params: { _meta: { progressToken: null, c: 0 } } },
+      { id: 1, method: "a", params: { _meta: { c: 0 } } },
+    ],
+    ["parts of an answer", { id: 1, method: "a", result: {}, error: "no" }, { id: 1, method: "a" }],
+    [
+      "a batch's answer",
+      { id: 7, result: { a: null }, error: null, params: {} },
+      { id: 7, result: { a: null } },
+    ],
+    [
+      "an error of nobody",
+      { id: null, error: { code: 1, message: "no" } },
+      { error: { code: 1, message: "no" } },
+    ],
+  ])("%s", (_name, message, expected) => {
+    const handed = read(`[${JSON.stringify({ jsonrpc: "2.0", ...message })}]`, true);
+    expect(handed).toEqual({ kind: "messages", messages: [{ jsonrpc: "2.0", ...expected }] });
+  });
+
+  it.each([[1], [{}], [["ping"]], [true]])("a method that is %j -> no message", (method) => {
+    expect(read(JSON.stringify({ jsonrpc: "2.0", id: 7, method, result: {} }))).toEqual({ kind: "noise" });
+  });
+});
+
 describe("receive, as the HTTP transports use it", () => {
   /** What is handed on; `no message` for what is none. */
   const received = async (text: string): Promise<unknown[]> => {
@@ -203,6 +240,8 @@ describe("measureJson", () => {
     ['{"result":{},"id" : "a,}" }', '"a,}"', false],
     ['{"id":1,"id":2}', "2", false],
     ['{"id":3,"method":"ping"}', "3", true],
+    ['{"id":3,"method": null,"result":{}}', "3", false],
+    ['{"method":"null","method":null}', undefined, true],
     ['{"method":"notifications/message","params":{"id":4}}', undefined, true],
     ['{"result":"id","x":"method"}', undefined, false],
     ['{"result":[{"id":5}]}', undefined, false],
