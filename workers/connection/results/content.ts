@@ -74,6 +74,21 @@ function mediaType(value: unknown): string {
   return MEDIA_TYPE.test(type) ? type : "";
 }
 
+const CHARSET = /;\s*charset\s*=\s*"?([\w.:-]{1,40})/i;
+
+/**
+ * The bytes as text of the charset that the media type names, or of UTF-8 (labels of the Encoding standard). Undefined: they are
+ * no such text, or the charset is unknown, so that only the bytes themselves hold all of it.
+ */
+function decoded(bytes: Uint8Array, declared: unknown): string | undefined {
+  const [, charset = "utf-8"] = CHARSET.exec(word(declared, "").slice(0, LABEL_CHARS)) ?? [];
+  try {
+    return new TextDecoder(charset, { fatal: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
 const TEXT_TYPES = new Set([
   "application/json",
   "application/xml",
@@ -242,7 +257,8 @@ async function blobContent(head: string, resource: Block, options: ShapeOptions)
   const uri = label(resource.uri, "", options.redact);
   const base64 = base64Of(resource.blob);
   if (base64 !== undefined && isTextType(type)) {
-    return labelled(head, Buffer.from(base64, "base64").toString("utf8"));
+    const text = decoded(Buffer.from(base64, "base64"), resource.mimeType);
+    if (text !== undefined) return labelled(head, text);
   }
   if (base64 !== undefined && type.startsWith("image/") && type !== "image/svg+xml") {
     return [textBlock(head), ...(await imageContent({ data: base64, mimeType: type }, options))];

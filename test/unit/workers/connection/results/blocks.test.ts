@@ -24,6 +24,20 @@ describe("a block -> the text for the model", () => {
       resource({ mimeType: "text/csv; charset=utf-8", blob: base64("ä,b") }),
       "[Resource: a:b]\nä,b",
     ],
+    ...(
+      [
+        ["text/csv; charset=ISO-8859-1", Buffer.from("ä,b", "latin1")],
+        ['text/plain;format=flowed;charset="windows-1252"', Buffer.from("ä,b", "latin1")],
+        ["text/plain; charset=utf-16", Buffer.from("ä,b", "utf16le")],
+        ["text/plain; charset=utf-16be", Buffer.from("ä,b", "utf16le").swap16()],
+        ["application/xml; Charset=utf-16", Buffer.from("\ufeffä,b", "utf16le")],
+        ["text/plain; charset=", Buffer.from("ä,b")],
+      ] as const
+    ).map(([mimeType, bytes]): [string, unknown, string] => [
+      `a blob of ${mimeType}`,
+      resource({ mimeType, blob: base64(bytes) }),
+      "[Resource: a:b]\nä,b",
+    ]),
     [
       "a blob of JSON",
       resource({ mimeType: "application/vnd.x+json", blob: base64("{}") }),
@@ -195,6 +209,22 @@ describe("files", () => {
     const text = textOf(await shape({ content: [{ type: "resource", resource }] }));
     expect(text).toContain(`[Resource: ${uri}] Saved to `);
     expect(pathIn(text)).toMatch(new RegExp(`\\.${extension}$`));
+  });
+
+  const LATIN1 = Buffer.from("Größe;5 €\n", "latin1");
+  test.each<[string, string, Buffer, string]>([
+    ["Latin-1 without a charset", "text/csv", LATIN1, "csv"],
+    ["Latin-1 as UTF-8", "text/html; charset=utf-8", LATIN1, "html"],
+    ["UTF-16 cut in a character", "text/plain; charset=utf-16", Buffer.from("ab\0"), "txt"],
+    ["a charset that nobody knows", "application/json; charset=ebcdic-x", Buffer.from("{}"), "json"],
+    ["a charset of a megabyte", `text/plain; charset=${"x".repeat(1_000_000)}`, Buffer.from("a"), "txt"],
+  ])("a blob of text: %s -> saved, byte for byte", async (_name, mimeType, bytes, extension) => {
+    const resource = { uri: "a:b", mimeType, blob: base64(bytes) };
+    const text = textOf(await shape({ content: [{ type: "resource", resource }] }));
+    expect(text).toMatch(
+      new RegExp(`^\\[Resource: a:b\\] Saved to /.*\\.${extension} \\(\\w+/\\w+, ${bytes.length} B\\)\\.$`),
+    );
+    expect(await readFile(pathIn(text))).toEqual(bytes);
   });
 });
 
