@@ -163,7 +163,7 @@ async function save(
 }
 
 /** `why`: the model does not get the image. */
-async function savedImage(
+export async function savedImage(
   base64: string,
   type: string,
   why: string,
@@ -222,7 +222,7 @@ export async function limitImages(
 export async function imageForPerson(raw: unknown, options: ShapeOptions): Promise<ResultContent[]> {
   const block = isObject(raw) ? raw : {};
   const base64 = base64Of(block.data);
-  if (!base64) return [];
+  if (!base64) return imageContent(block, options);
   const type = sniffImageType(base64) ?? mediaType(block.mimeType);
   return savedImage(base64, type, "for you only", options);
 }

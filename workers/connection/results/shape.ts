@@ -18,42 +18,53 @@ import {
   isForUserOnly,
   limitImages,
   type ShapeOptions,
+  savedImage,
   word,
 } from "./content.ts";
 import { joined, limitFiles, type ResultStore } from "./files.ts";
 import { fitsGuard, type Guarded, guardOutput, measure, whereWhole, wholeText } from "./guard.ts";
 import { forScript, readStructured, type Structured, structuredForModel, toonOr } from "./structured.ts";
 
-const FOR_USER_CHARS = 4_000;
+/** Text for the person alone, which stands in the row of the call above what the model gets. */
+const FOR_USER_BYTES = 4_000;
 
 interface Parts {
   contents: ResultContent[];
-  forUser: string | undefined;
+  /** Texts alone: an image is saved and named. */
+  forUser: ResultContent[];
 }
 
-async function readBlocks(
-  blocks: readonly unknown[],
-  options: ShapeOptions,
-  isError: boolean,
-): Promise<Parts> {
+async function readBlocks(blocks: readonly unknown[], options: ShapeOptions): Promise<Parts> {
   const contents: ResultContent[] = [];
-  const forUser: string[] = [];
-  // Secrets are taken out before the cut: neither half of a secret that is cut in two would be found.
-  const shownToUser = (value: string): string =>
-    (isError ? options.redact(value) : value).slice(0, FOR_USER_CHARS);
+  const forUser: ResultContent[] = [];
   for (const block of blocks) {
     if (!isForUserOnly(block)) {
       contents.push(...(await blockContent(block, options)));
       continue;
     }
     const isImage = isObject(block) && block.type === "image";
-    const shown = await (isImage ? imageForPerson(block, options) : blockContent(block, options));
-    forUser.push(...shown.filter(isText).map((content) => shownToUser(content.text)));
+    for (const shown of await (isImage ? imageForPerson(block, options) : blockContent(block, options))) {
+      if (isText(shown)) forUser.push(shown);
+      else forUser.push(...(await savedImage(shown.data, shown.mimeType, "for you only", options)));
+    }
   }
-  return {
-    contents: await limitImages(contents, options),
-    forUser: forUser.length === 0 ? undefined : cleanText(forUser.join("\n").slice(0, FOR_USER_CHARS)),
-  };
+  return { contents: await limitImages(contents, options), forUser };
+}
+
+/** Takes secrets out, which is done before a cut: neither half of a secret that is cut in two would be found. */
+const redacted = (contents: readonly ResultContent[], redact: Redactor): ResultContent[] =>
+  contents.map((content) => (isText(content) ? textBlock(redact(content.text)) : content));
+
+/** Nothing of it is lost: a longer text is stored whole, and names the file. Undefined if there is nothing. */
+async function textForUser(
+  contents: readonly ResultContent[],
+  { store, label, redact }: { store: ResultStore; label: string; redact: Redactor },
+): Promise<string | undefined> {
+  if (contents.length === 0) return undefined;
+  const limits = { maxBytes: FOR_USER_BYTES, maxLines: LIMITS.resultLines };
+  const { content } = await guardOutput(redacted(contents, redact), { limits, store, label });
+  // What is cleaned away may have stood within a secret.
+  return redact(cleanText([...wholeText(content)].join("")));
 }
 
 /** Leaves out empty texts. If nothing is left, one line says so. */
@@ -66,7 +77,7 @@ function orNothing(
   if (said.length > 0) return said;
   if (isError) return [textBlock("[The tool failed and said nothing]")];
   return [
-    textBlock(forUser === undefined ? "[The tool returned nothing]" : "[The tool answered the user only]"),
+    textBlock(forUser.length === 0 ? "[The tool returned nothing]" : "[The tool answered the user only]"),
   ];
 }
 
@@ -136,7 +147,7 @@ async function shapeFile(
   if ("problem" in checked) return { content: [], isError: true, durationMs, problem: checked.problem };
   const { image } = checked;
   const images = image
-    ? (await readBlocks(image.content ?? [], { ...options, store: NO_STORE }, false)).contents
+    ? (await readBlocks(image.content ?? [], { ...options, store: NO_STORE })).contents
     : [];
   const content = [...cleanBlocks(checked.content).blocks, ...images];
   return {
@@ -159,7 +170,7 @@ export async function shapeResult(
   const isError = result.isError === true;
   const blocks: readonly unknown[] = Array.isArray(result.content) ? result.content : [];
   const files = limitFiles(options.store, LIMITS.filesPerResult);
-  const parts = await readBlocks(blocks, { ...options, store: files }, isError);
+  const parts = await readBlocks(blocks, { ...options, store: files });
 
   const found = readStructured(result.structuredContent);
   const structured = isStructured(found) ? found : undefined;
@@ -170,9 +181,7 @@ export async function shapeResult(
 
   const said = orNothing([...parts.contents, ...fromStructured], parts, isError);
   // Only errors are redacted: they often quote the key that was refused. Other answers belong to the server.
-  const all = isError
-    ? said.map((content) => (isText(content) ? textBlock(options.redact(content.text)) : content))
-    : said;
+  const all = isError ? redacted(said, options.redact) : said;
   const { server, tool, guard: limits, store } = options;
   const encoded = options.toon
     ? all.map((content) => (isText(content) ? textBlock(toonOr(content.text)) : content))
@@ -186,6 +195,7 @@ export async function shapeResult(
   const guarded = await guarding;
   const redact = isError ? options.redact : (text: string): string => text;
   const { content, storedAt } = await cleaned(guarded, all, { store, label, redact });
+  const forUser = await textForUser(parts.forUser, { store, label, redact });
   return {
     content,
     isError,
@@ -196,7 +206,7 @@ export async function shapeResult(
       savedText: Math.max(0, sumBytes(all.filter(isText)) - sumBytes(content.filter(isText))),
     },
     ...(storedAt === undefined ? {} : { storedAt }),
-    ...(parts.forUser === undefined ? {} : { forUser: parts.forUser }),
+    ...(forUser === undefined ? {} : { forUser }),
     ...(options.wantsStructured ? await forScript(result, options) : {}),
   };
 }

@@ -2,7 +2,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
-import { imageOf, pathIn, shape, textOf } from "./support.ts";
+import { imageOf, pathIn, shape, storedText, textOf } from "./support.ts";
 
 const base64 = (bytes: string | Uint8Array): string => Buffer.from(bytes as string).toString("base64");
 const PNG = imageOf.png(2, 3);
@@ -251,6 +251,42 @@ describe("empty results and blocks for the user only", () => {
     expect(result.forUser).toMatch(
       /^secret smile\n\[Image: image\/png, 57 B, for you only; saved to .*\.png\]$/,
     );
+  });
+
+  const forUser = (...blocks: object[]) => ({
+    content: blocks.map((block) => ({ ...block, annotations: { audience: ["user"] } })),
+  });
+
+  test("more text for the user than a row shows -> its start and end, and a file with all of it", async () => {
+    const texts = ["a".repeat(3_000), "ü\n".repeat(3_000), "last"];
+    const result = await shape(forUser(...texts.map((text) => ({ type: "text", text }))));
+    const shown = result.forUser ?? "";
+    expect(shown).toMatch(/^a+\n\[\.\.\. .* left out here\. Full text: \/.*\]\n(ü\n)+\nlast$/);
+    expect(Buffer.byteLength(shown)).toBeLessThanOrEqual(4_000);
+    expect(await storedText(shown)).toBe(texts.join("\n"));
+    expect(textOf(result)).toBe("[The tool answered the user only]");
+  });
+
+  test("a long failure for the user -> no secret in what is shown, nor in the file", async () => {
+    const blocks = [{ type: "text", text: `k\u200bey${"401 for key\n".repeat(1_000)}` }];
+    const redact = (text: string): string => text.replaceAll("key", "[redacted]");
+    const { forUser: shown = "" } = await shape({ ...forUser(...blocks), isError: true }, { redact });
+    expect(shown).toContain("[redacted]");
+    expect(`${shown}${await storedText(shown)}`).not.toContain("key");
+  });
+
+  test("a resource that is an image, for the user -> saved and named", async () => {
+    const resource = { uri: "a:b", mimeType: "image/png", blob: PNG };
+    const { forUser: shown = "" } = await shape(forUser({ type: "resource", resource }));
+    expect(shown).toMatch(
+      /^\[Resource: a:b\]\n\[Image: image\/png, 57 B, for you only; saved to \/.*\.png\]$/,
+    );
+    expect((await readFile(pathIn(shown))).toString("base64")).toBe(PNG);
+  });
+
+  test("an image without data, for the user -> named", async () => {
+    const result = await shape(forUser({ type: "image", mimeType: "image/png" }));
+    expect(result.forUser).toBe("[Image without usable data: image/png]");
   });
 
   test("nothing but blocks for the user", async () => {
