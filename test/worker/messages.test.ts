@@ -166,10 +166,10 @@ describe("messages that are not answers", () => {
   };
   const mebibyte = "x".repeat(1024 * 1024);
 
-  const DEEP: [name: string, before: string][] = [
-    ["a value that is not a message", '{"jsonrpc":"2.0","odd":'],
-    ["an answer without a request", '{"jsonrpc":"2.0","id":99,"result":{},"odd":'],
-    ["a malformed error", '{"jsonrpc":"2.0","id":99,"error":'],
+  const DEEP: [name: string, before: string, after: string][] = [
+    ["a value that is not a message", '{"jsonrpc":"2.0","params":', "}"],
+    ["an answer without a request", '{"jsonrpc":"2.0","id":99,"result":{"odd":', "}}"],
+    ["a malformed error", '{"jsonrpc":"2.0","id":99,"error":{"data":', "}}"],
   ];
   /** Answers that the server over HTTP has not accepted. */
   let underWay = 0;
@@ -221,10 +221,10 @@ describe("messages that are not answers", () => {
   const reaching = SHARED ? DEEP.filter(([, before]) => !before.includes('"id"')) : DEEP;
   test.each(reaching.map((row, i) => [...row, `deep${i}`] as const))(
     "%s, 50,000 levels deep, which the SDK turns into text -> noted in the log, the worker lives",
-    async (_name, before, server) => {
+    async (_name, before, after, server) => {
       const at = await worker();
       const levels = 50_000;
-      const sent = { before, piece: "[", times: levels, after: `${"]".repeat(levels)}}` };
+      const sent = { before, piece: "[", times: levels, after: `${"]".repeat(levels)}${after}` };
       expect(textOf(await at.call(server, "work", sent))).toBe("sent");
       await until(
         async () => (await at.log()).includes(`${server} sent a message that cannot be handled`) || undefined,
