@@ -271,6 +271,20 @@ describe("add and remove", () => {
     expect((await at.runtime.ask("status", {})).problems).toEqual([]);
   });
 
+  test("a server in the place of an imported one -> the user's rules for that name stay", async () => {
+    const place = await emptyHome();
+    await put(join(place.home, ".claude.json"), { mcpServers: { a: { command: "other" } } });
+    const at = await start({}, { place });
+    const rules = { approve: "always", excludeTools: ["drop_*"] };
+    await put(userFile(at), { imports: ["claude-code"], mcpServers: { a: rules } });
+    await at.event("planned", ({ servers }) => servers.some(({ name }) => name === "a"));
+    const entry = marked(at, "echoes.mjs");
+    await at.runtime.ask("addServer", { name: "a", entry, project: false, replace: true });
+    const { mcpServers } = JSON.parse(await readFile(userFile(at), "utf8"));
+    expect(mcpServers.a).toEqual({ ...rules, ...entry });
+    expect(await at.runtime.ask("serverDetails", { server: "a" })).toMatchObject({ approve: "always" });
+  });
+
   test("an entry with a mistake can be removed; a server that is not ours cannot", async () => {
     const place = await emptyHome();
     await put(join(place.home, ".claude.json"), { mcpServers: { theirs: { command: "x" } } });

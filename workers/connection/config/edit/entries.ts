@@ -6,6 +6,8 @@ import * as jsonc from "jsonc-parser";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { BOM } from "../../../../src/shared/text/reading.ts";
+import { definesServer } from "../entry/override.ts";
+import { OVERRIDE_KEYS } from "../entry/server-keys.ts";
 import { parseJsonc } from "../files/document.ts";
 import { appendItems, type Plain, removeItem, removeValue, setValue } from "./text.ts";
 
@@ -104,6 +106,17 @@ export function namesIn(text: string | undefined): Set<string> {
   return names;
 }
 
+/** Whether it was to run is no rule for the server that a person adds. */
+const KEPT = [...OVERRIDE_KEYS, "includeTools"].filter((key) => key !== "enabled" && key !== "disabled");
+
+/** The rules of an entry that only changes the server of another file: they are for the name, whoever defines it. */
+const rulesOf = (before: Record<string, unknown>): { [key: string]: Plain } =>
+  definesServer(before)
+    ? {}
+    : Object.fromEntries(
+        KEPT.filter((key) => Object.hasOwn(before, key)).map((key) => [key, before[key] as Plain]),
+      );
+
 /** The text with these entries. Throws `bad_config` if a name is taken and may not be replaced. */
 export function editAdded(
   text: string | undefined,
@@ -115,7 +128,7 @@ export function editAdded(
   for (const { name, entry } of entries) {
     if (!replace && before.has(name)) throw exists(name, file);
     const at = entryAt(after, name, file);
-    after = at.bom + setValue(at.text, at.path, entry);
+    after = at.bom + setValue(at.text, at.path, { ...rulesOf(at.entry), ...entry });
   }
   return after ?? "";
 }

@@ -14,11 +14,13 @@ export type Override = Partial<Pick<Entry, (typeof OVERRIDE_KEYS)[number]>>;
 
 const isOverrideKey = (key: string): boolean => (OVERRIDE_KEYS as readonly string[]).includes(key);
 
+/** Whether an entry says where the server runs; otherwise it can only change the server of another file. */
+export const definesServer = (raw: Record<string, unknown>): boolean =>
+  DEFINING_KEYS.some((key) => Object.hasOwn(raw, key));
+
 /** Whether an entry is an override. An empty object is not: it is a mistake, which `parseEntry` explains. */
 export const isOverride = (raw: unknown): raw is Record<string, unknown> =>
-  isObject(raw) &&
-  Object.keys(raw).some(isOverrideKey) &&
-  !DEFINING_KEYS.some((key) => Object.hasOwn(raw, key));
+  isObject(raw) && Object.keys(raw).some(isOverrideKey) && !definesServer(raw);
 
 /**
  * What counts of a user's entry that has an error: what the user wants of the server is not known before the mistake is

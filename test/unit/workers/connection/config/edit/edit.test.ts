@@ -514,6 +514,30 @@ describe("editAdded", () => {
       expect(text).toContain(comment);
   });
 
+  test.each<[before: object, over: object, after: object]>([
+    [
+      { approve: "always", excludeTools: ["drop_*"], sandbox: true },
+      {},
+      { approve: "always", excludeTools: ["drop_*"], sandbox: true },
+    ],
+    [
+      { approve: "always", lifecycle: "eager" },
+      { lifecycle: "lazy" },
+      { approve: "always", lifecycle: "lazy" },
+    ],
+    [{ includeTools: ["get_*"] }, {}, { includeTools: ["get_*"] }],
+    // The person who adds a server wants it on, and a key that had no effect gets none.
+    [{ enabled: false, disabled: true, env: { A: "b" }, skills: false }, {}, { skills: false }],
+    [{ url: "https://x.y", approve: "always" }, {}, {}],
+    [{ socket: "/x.sock", approve: "always" }, {}, {}],
+  ])("%j in the place of the server, which also says %j -> the rules %j stay", (before, over, rules) => {
+    const entry = { ...ENTRY, ...over };
+    const text = editAdded(JSON.stringify({ mcpServers: { a: before } }), [{ name: "a", entry }], {
+      replace: true,
+    });
+    expect(dataOf(text).mcpServers?.a).toEqual({ ...ENTRY, ...rules });
+  });
+
   test("a long list of arguments has lines of its own", () => {
     const args = Array.from({ length: 20 }, (_, at) => `--option-${at}`);
     const text = editAdded("{}", [{ name: "a", entry: { command: "x", args } }]);
