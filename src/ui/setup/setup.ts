@@ -28,6 +28,7 @@ import { tickLines } from "../ticks.ts";
 import { whileTyped } from "../typing.ts";
 import { add } from "./add.ts";
 import { type Ask, choose } from "./dialog.ts";
+import { asWritten } from "./edited-text.ts";
 import { askWords, parseKnown, withName } from "./steps.ts";
 
 const USAGE = ADD_USAGE.replace(/^add /gm, "/mcp add ");
@@ -116,15 +117,18 @@ export async function editConfig(project: boolean, ctx: PiContext, ask: Ask): Pr
   const text = before.slice(bom.length);
   if (!ctx.hasUI) return `Edit ${file}; the change is applied when it is saved.`;
   let title = file;
-  let shown = text === "" ? '{\n  "mcpServers": {}\n}\n' : text;
+  const start = text.trim() === "" ? '{\n  "mcpServers": {}\n}\n' : text;
+  let shown = start;
   for (let times = 0; times < CHOICES; times++) {
-    const edited = await whileTyped(ctx.ui.editor(title, shown));
-    if (edited === undefined || edited === text) break;
+    const typed = await whileTyped(ctx.ui.editor(title, shown));
+    const edited = typed === undefined ? start : asWritten(typed, start);
+    const isNothing = edited.trim() === "" && text.trim() === "";
+    if (typed === undefined || edited === start || isNothing) break;
     const { problem } = await ask("writeConfig", { project, before, text: bom + edited });
     if (problem === undefined) return `${file} is written.`;
     // What was typed comes back, so that nothing of it is lost.
     title = `Not saved yet: ${file}: ${problem} Escape leaves the file as it was.`;
-    shown = edited;
+    shown = typed;
   }
   return title === file ? `${file} is unchanged.` : `${file} is as it was: what you typed is not saved.`;
 }

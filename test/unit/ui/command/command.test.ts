@@ -552,13 +552,61 @@ describe("/mcp edit", () => {
     expect(notices).toEqual([[told, "info"]]);
   });
 
+  /** The answer of Pi's editor to this text, after the person's change of what it shows. */
+  const inPisEditor =
+    (change: (shown: string) => string): NonNullable<RecordingOptions["editor"]> =>
+    (_title, text = "") =>
+      change(text.replace(/\r\n?/g, "\n").replaceAll("\t", "    ")).trim();
+  const TABBED = '\uFEFF{\r\n\t"mcpServers": {\r\n\t\t"a": {\t"command": "x" }\r\n\t}\r\n}\r\n';
+
+  test.each([
+    ["line ends, tabs and a last line end", TABBED],
+    ["spaces", '  {\n  "mcpServers": {}\n}\n\n'],
+    ["no last line end", "{}"],
+    ["no file yet", ""],
+  ])("Enter in Pi's editor, nothing changed, %s -> the file is unchanged", async (_what, text) => {
+    const readConfig = () => ({ file: FILE, text });
+    const { asked, notices } = await run("edit", {
+      answers: { readConfig },
+      editor: inPisEditor((shown) => shown),
+    });
+    expect(asked.map(([method]) => method)).toEqual(["readConfig"]);
+    expect(notices).toEqual([[`${FILE} is unchanged.`, "info"]]);
+  });
+
+  test.each<[string, (shown: string) => string, string]>([
+    [
+      "a word",
+      (shown) => shown.replace('"x"', '"y"'),
+      TABBED.replace('{\t"command": "x"', '{    "command": "y"'),
+    ],
+    [
+      "a line more",
+      (shown) => shown.replace("    }\n", '    },\n    "settings": {}\n'),
+      TABBED.replace("\t}\r\n", '\t},\r\n\t"settings": {}\r\n'),
+    ],
+    ["a line less", (shown) => shown.replace(/ *"a".*\n/, ""), TABBED.replace(/\t\t"a".*\r\n/, "")],
+    ["nothing left", () => "{}", "\uFEFF{}\r\n"],
+  ])("edited in Pi's editor, %s -> only the edited lines differ", async (_what, change, text) => {
+    const readConfig = () => ({ file: FILE, text: TABBED });
+    const { asked } = await run("edit", { answers: { readConfig }, editor: inPisEditor(change) });
+    expect(asked.at(-1)).toEqual(["writeConfig", { project: false, before: TABBED, text }]);
+  });
+
+  test("edited in a program behind RPC, which keeps every character -> written as it is", async () => {
+    const readConfig = () => ({ file: FILE, text: TABBED });
+    const text = '{\n  "mcpServers": {}\n}\n';
+    const { asked } = await run("edit", { answers: { readConfig }, editor: () => text });
+    expect(asked.at(-1)).toEqual(["writeConfig", { project: false, before: TABBED, text: `\uFEFF${text}` }]);
+  });
+
   test("a file with a BOM -> edited without the BOM, written with it", async () => {
     const readConfig = () => ({ file: FILE, text: `\uFEFF${TEXT}` });
     const { asked, dialogs } = await run("edit", { answers: { readConfig }, editor: () => "{}" });
     expect(dialogs).toMatchObject([{ prefill: TEXT }]);
     expect(asked.at(-1)).toEqual([
       "writeConfig",
-      { project: false, before: `\uFEFF${TEXT}`, text: "\uFEFF{}" },
+      { project: false, before: `\uFEFF${TEXT}`, text: "\uFEFF{}\n" },
     ]);
   });
 
