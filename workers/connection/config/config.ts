@@ -24,7 +24,7 @@ import {
   watchEnvFiles,
 } from "./live/live.ts";
 import { configFacts, type LoadedConfig, loadConfig } from "./merge/merge.ts";
-import type { Configuration, Plan } from "./plan/plan.ts";
+import { type Configuration, isIdle, type Plan } from "./plan/plan.ts";
 import { type Consents, changedSinceStart, openConsents, rememberLastEdit } from "./trust/trust.ts";
 
 export type { ConfigState } from "./apply-queue.ts";
@@ -246,6 +246,11 @@ class Running implements RunningConfiguration {
     // What the administrator wrote waits for nobody.
     if (canonical(config.policy) !== canonical(this.#queue.applied.policy)) await this.#reapply();
     const change = await this.#queue.preview(config);
+    // What is wrong in a broken file is told as it is now: the person mends it step by step.
+    if (isIdle(change) && this.#queue.applied.broken.length > 0) {
+      this.#held.drop();
+      return this.#queue.apply(() => config);
+    }
     const edit = this.#held.hold(config, change);
     if (!edit) return;
     const { hotReload } = this.#queue.now.settings;

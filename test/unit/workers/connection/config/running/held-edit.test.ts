@@ -66,6 +66,19 @@ describe("hotReload ask", () => {
     expect(pi.runs()).toEqual(["own", "added"]);
   });
 
+  test("the file is broken at the start -> each edit that leaves it broken is told, the edit that mends it waits", async () => {
+    const home = await createHome();
+    await put(home.mcp, "{");
+    const pi = await open(home);
+    const problems = () => pi.running.state.problems.map(({ message }) => message);
+    await put(home.mcp, "[]");
+    await becomes(problems, ["expected an object, found a list"]);
+    const id = await edit(home, pi, config("on"));
+    expect(pi.runs()).toEqual([]);
+    await pi.running.applyHeld(id, true);
+    expect([pi.runs(), problems()]).toEqual([["own"], []]);
+  });
+
   test("a yes for an edit that never was -> nothing", async () => {
     const [home, pi] = await openWith("ask");
     await pi.running.applyHeld("none", true);
