@@ -68,7 +68,7 @@ async function begin(context: Context, session: CliSession, server: string): Pro
 async function paste(context: Context, session: CliSession, id: string, closing: AbortSignal): Promise<void> {
   const { console } = context;
   for (let count = 0; count < PASTES; count++) {
-    const line = await console.ask("Address or code: ", closing);
+    const line = await console.askBetween("Address or code: ", closing);
     if (line === undefined || closing.aborted) return;
     if (line.trim() === "") continue;
     const { problem } = await session.runtime.ask("pasteSignIn", { id, text: line.trim() });

@@ -74,6 +74,8 @@ export class Console {
   readonly #options: ConsoleOptions;
   readonly #hasColours: boolean;
   #turn: Promise<unknown> = Promise.resolve();
+  /** Takes back the question that stands between conversations. */
+  #makeWay = new AbortController();
   #hasProgress = false;
   /** The question that waits for its line. */
   #question: string | undefined;
@@ -157,9 +159,24 @@ export class Console {
 
   /** Runs a conversation when those before it have ended: a line that a person types answers the question that it stands behind. */
   inTurn<T>(talk: () => Promise<T>): Promise<T> {
+    this.#makeWay.abort();
     const talked = this.#turn.then(talk);
     this.#turn = talked.catch(() => undefined);
     return talked;
+  }
+
+  /**
+   * Asks for a line that may come at any time, for as long as the signal lasts: the question makes way for each conversation, and
+   * stands there again behind it. Undefined if there is no line.
+   */
+  async askBetween(question: string, signal: AbortSignal): Promise<string | undefined> {
+    for (;;) {
+      this.#makeWay = new AbortController();
+      const way = this.#makeWay.signal;
+      await this.#turn;
+      const line = way.aborted ? undefined : await this.ask(question, AbortSignal.any([signal, way]));
+      if (line !== undefined || signal.aborted || !way.aborted) return line;
+    }
   }
 
   /** Asks for a line; undefined if there is none. */

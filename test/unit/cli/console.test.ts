@@ -2,7 +2,7 @@
 
 import { once } from "node:events";
 import { PassThrough } from "node:stream";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { Console } from "../../../src/cli/console/console.ts";
 import { asFailure } from "../../../src/cli/console/failure.ts";
 import { type ErrorCode, ThreadsError } from "../../../src/shared/protocol/errors.ts";
@@ -52,6 +52,32 @@ test("a question is open -> progress leaves it where it is, and a line of stderr
   expect(stderr()).toBe(
     "docs: 1 %\r\u001b[KAllow it? [y/N] \ndocs: half\n  Allow all? [y/N] \nAllow it? [y/N] docs: 3 %",
   );
+});
+
+test("a conversation begins while a question stands between -> the line is the conversation's, then that question stands there again", async () => {
+  const stdin = new PassThrough();
+  const { console, stderr } = captureConsole({ isTTY: true, stdin });
+  const shown = (text: string) => vi.waitFor(() => expect(stderr().endsWith(text)).toBe(true));
+  const over = new AbortController();
+  const code = console.askBetween("Code: ", over.signal);
+  await shown("Code: ");
+  const allowed = console.inTurn(() => console.ask("Allow it? "));
+  const sure = console.inTurn(() => console.ask("Sure? "));
+  await shown("Code: \nAllow it? ");
+  stdin.write("y\n");
+  expect(await allowed).toBe("y");
+  await shown("Sure? ");
+  stdin.write("n\n");
+  expect(await sure).toBe("n");
+  await shown("Sure? Code: ");
+  stdin.write("1234\n");
+  expect(await code).toBe("1234");
+  const late = console.askBetween("Code: ", over.signal);
+  await shown("Code: Code: ");
+  over.abort();
+  expect(await late).toBeUndefined();
+  stdin.end();
+  expect(await console.askBetween("Code: ", new AbortController().signal)).toBeUndefined();
 });
 
 test.each<[string, (stdin: PassThrough) => void]>([
