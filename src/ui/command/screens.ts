@@ -6,6 +6,7 @@ import { randomBytes } from "node:crypto";
 import { rename, rm, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import type { CatalogTool } from "../../catalog/catalog.ts";
 import { nearestTools, resolveTool } from "../../catalog/search.ts";
 import type { PiContext } from "../../pi/api.ts";
 import { guardStale, notify } from "../../pi/extension.ts";
@@ -23,6 +24,7 @@ import { LOG_FILE } from "../../shared/snapshot/contract.ts";
 import { printable } from "../../shared/text/width.ts";
 import type { McpHost } from "../mcp-host.ts";
 import { openPanel } from "../panel/panel.ts";
+import { endAs, refuse } from "../refuse.ts";
 import { choose } from "../setup/dialog.ts";
 import { askedKey } from "../setup/key.ts";
 import { addServer, editConfig, importServers, removeServer } from "../setup/setup.ts";
@@ -59,6 +61,12 @@ function readOptions(rest: string): { server: string | undefined; project: boole
 const columnsOf = ({ mode }: PiContext): number =>
   mode === "tui" ? (process.stdout.columns ?? 80) - 2 : Number.MAX_SAFE_INTEGER;
 
+/** An answer that says what is wrong with the words. */
+function unusable(ctx: PiContext, text: string): string {
+  endAs(ctx, "unusable");
+  return text;
+}
+
 /** Why a configured server offers nothing; undefined if it may, is unknown, or none is named. */
 async function absent(server: string | undefined, host: McpHost): Promise<string | undefined> {
   if (server === undefined) return undefined;
@@ -71,16 +79,13 @@ const status = async ({ ask }: McpHost): Promise<string> => renderStatus(await a
 
 /** The servers' lists in words, or why the named server has none. */
 async function offered<T>(
-  server: string | undefined,
-  host: McpHost,
+  { server, ctx, host }: Pick<Given, "server" | "ctx" | "host">,
   { known, render }: { known: readonly T[]; render: (known: readonly T[]) => string },
 ): Promise<string> {
   const why = await absent(server, host);
   if (why !== undefined || server === undefined || known.length > 0) return why ?? render(known);
-  return unknownText(
-    server,
-    host.servers().map(({ name }) => name),
-  );
+  const names = (await plannedServers(host)).map(({ name }) => name);
+  return unusable(ctx, unknownText(server, names));
 }
 
 /** A session of one command ends before its servers have told what they offer. */
@@ -88,11 +93,17 @@ async function settled({ ctx, host }: Pick<Given, "ctx" | "host">): Promise<void
   if (!ctx.hasUI) await host.ask("settleTools", { timeoutMs: LIMITS.startupTimeoutMs });
 }
 
-async function tool(name: string, host: McpHost): Promise<string> {
-  const resolved = resolveTool(host.catalog(), name);
-  if (resolved.kind === "several") return severalToolsText(name, resolved.tools);
-  if (resolved.kind === "unknown") return unknownToolText(name, await nearestTools(host.catalog(), name));
-  const found = resolved.tool;
+/** The tool of this name, or why the name means none. */
+async function toolNamed(name: string, ctx: PiContext, host: McpHost): Promise<CatalogTool | string> {
+  const found = resolveTool(host.catalog(), name);
+  if (found.kind === "tool") return found.tool;
+  if (found.kind === "several") return unusable(ctx, severalToolsText(name, found.tools));
+  return unusable(ctx, unknownToolText(name, await nearestTools(host.catalog(), name)));
+}
+
+async function tool(name: string, ctx: PiContext, host: McpHost): Promise<string> {
+  const found = await toolNamed(name, ctx, host);
+  if (typeof found === "string") return found;
   return renderTool(found, await host.ask("declaredSchema", { server: found.server.name, tool: found.tool }));
 }
 
@@ -115,7 +126,7 @@ async function mayInterrupt(
     return false;
   }
   const stop = "pi-mcp-threads hub stop <server> ends a shared server for all sessions.";
-  notify(ctx, `Nothing is reconnected, because no one can be asked here: ${text} ${stop}`, "warning");
+  refuse(ctx, "failed", `Nothing is reconnected, because no one can be asked here: ${text} ${stop}`);
   return false;
 }
 
@@ -149,16 +160,18 @@ async function reconnect(server: string | undefined, ctx: PiContext, host: McpHo
 
 /** In a terminal the panel shows the form and the result. Without a person nobody can fill the form in. */
 async function tryNamed(name: string, ctx: PiContext, host: McpHost): Promise<string | undefined> {
-  const found = resolveTool(host.catalog(), name);
-  if (found.kind === "unknown") return unknownToolText(name, await nearestTools(host.catalog(), name));
-  if (found.kind === "several") return severalToolsText(name, found.tools);
-  const { tool: own, server } = found.tool;
+  const found = await toolNamed(name, ctx, host);
+  if (typeof found === "string") return found;
+  const { tool: own, server } = found;
   const wanted = { server: server.name, tool: own };
   if (ctx.mode === "tui") {
     await openPanel(ctx, host, wanted);
     return undefined;
   }
-  if (!ctx.hasUI) return "Nobody can fill in its arguments here. pi-mcp-threads call takes them in one line.";
+  if (!ctx.hasUI) {
+    endAs(ctx, "failed");
+    return "Nobody can fill in its arguments here. pi-mcp-threads call takes them in one line.";
+  }
   return tryTool(wanted, ctx, host, { signal: new AbortController().signal });
 }
 
@@ -213,16 +226,22 @@ const switchNow =
 /** Each answers the text of a notice, or anything else if the person has read it already. */
 const DO: Readonly<Record<Exclude<keyof typeof WORDS, ActionName>, (given: Given) => Promise<unknown>>> = {
   status: ({ host }) => status(host),
-  tools: async ({ ctx, server, host }) => {
-    await settled({ ctx, host });
-    return (await absent(server, host)) ?? renderTools(host.catalog(), await plannedServers(host), server);
+  tools: async (given) => {
+    await settled(given);
+    const { server, host } = given;
+    const servers = await plannedServers(host);
+    const known = [...servers, ...host.catalog().servers].filter(({ name }) => name === server);
+    return offered(given, { known, render: () => renderTools(host.catalog(), servers, server) });
   },
-  tool: ({ server = "", host }) => tool(server, host),
-  resources: async ({ server, host }) =>
-    offered(server, host, { known: await host.ask("listResources", { server }), render: renderResources }),
-  skills: async ({ ctx, server, host }) => {
-    await settled({ ctx, host });
-    return offered(server, host, { known: await host.ask("listSkills", { server }), render: renderSkills });
+  tool: ({ server = "", ctx, host }) => tool(server, ctx, host),
+  resources: async (given) => {
+    const known = await given.host.ask("listResources", { server: given.server });
+    return offered(given, { known, render: renderResources });
+  },
+  skills: async (given) => {
+    await settled(given);
+    const known = await given.host.ask("listSkills", { server: given.server });
+    return offered(given, { known, render: renderSkills });
   },
   reconnect: ({ server, ctx, host }) => reconnect(server, ctx, host),
   try: ({ rest, ctx, host }) => tryNamed(rest, ctx, host),
@@ -262,20 +281,6 @@ function fits(word: keyof typeof WORDS, { server, project, rest }: Given): boole
   return server === undefined ? !form.startsWith("<") : /^[<[](server|name)/.test(form);
 }
 
-/** As the exit codes of `pi-mcp-threads`. */
-const FAILED = 1;
-const UNUSABLE = 2;
-
-/** Where nobody reads the notice, such as in a script with `pi -p`, the code of Pi's end says that the command failed. */
-function endWith({ mode }: PiContext, code: number): void {
-  if (mode === "print" || mode === "json") process.exitCode = code;
-}
-
-function refuse(ctx: PiContext, text: string): void {
-  endWith(ctx, UNUSABLE);
-  notify(ctx, text, "warning");
-}
-
 /** The output of a command: in a pipe its lines stay lines. */
 function say(ctx: PiContext, text: string): void {
   if (ctx.hasUI) notify(ctx, text, "info");
@@ -297,8 +302,8 @@ export async function runMcp(args: string, ctx: PiContext, host: McpHost): Promi
   const { word: written, rest = "" } = splitWord(args.trim());
   const word = (subcommand(written) || "status") as keyof typeof WORDS;
   const given = { ctx, host, rest: rest.trim(), ...readOptions(rest) };
-  if (!Object.hasOwn(WORDS, word)) return refuse(ctx, unknownWordText(word));
-  if (!fits(word, given)) return refuse(ctx, usageText(word, await plannedServers(host)));
+  if (!Object.hasOwn(WORDS, word)) return refuse(ctx, "unusable", unknownWordText(word));
+  if (!fits(word, given)) return refuse(ctx, "unusable", usageText(word, await plannedServers(host)));
   try {
     if (written === "" && ctx.mode === "tui") return await openPanel(ctx, host);
     const { server = "", project, rest: words } = given;
@@ -307,7 +312,6 @@ export async function runMcp(args: string, ctx: PiContext, host: McpHost): Promi
       : await DO[word](given);
     if (typeof text === "string") say(ctx, text);
   } catch (error) {
-    endWith(ctx, FAILED);
-    notify(ctx, `/mcp: ${describeThrown(error)}`, "error");
+    refuse(ctx, "failed", `/mcp: ${describeThrown(error)}`, "error");
   }
 }

@@ -2,7 +2,6 @@
 
 import type { Catalog } from "../../catalog/catalog.ts";
 import type { Completion, InputResult, Pi, PiCommandContext, PiContext } from "../../pi/api.ts";
-import { notify } from "../../pi/extension.ts";
 import type { Runtime } from "../../runtime/contract.ts";
 import { type CallResult, decode, type LoadedSkill } from "../../shared/protocol/calls.ts";
 import { describeError, describeThrown } from "../../shared/protocol/errors.ts";
@@ -10,6 +9,7 @@ import type { SnapshotPrompt } from "../../shared/snapshot/contract.ts";
 import { isTextBlock } from "../../shared/text/clean-blocks.ts";
 import { oneLine, shownName } from "../../shared/text/unprintable.ts";
 import { printable } from "../../shared/text/width.ts";
+import { refuse } from "../refuse.ts";
 import { whileTyped } from "../typing.ts";
 
 /** Quoted if a person would have to quote it. */
@@ -240,8 +240,9 @@ async function contentOf(host: PromptHost, typed: TypedCommand): Promise<CallRes
 }
 
 function report(ctx: PiContext, name: string, error: unknown): void {
-  const level = error instanceof Refusal ? "warning" : "error";
-  notify(ctx, `/${oneLine(name, NAME_CHARS)}: ${describeThrown(error)}`, level);
+  const text = `/${oneLine(name, NAME_CHARS)}: ${describeThrown(error)}`;
+  if (error instanceof Refusal) refuse(ctx, "unusable", text);
+  else refuse(ctx, "failed", text, "error");
 }
 
 /** For a command that Pi knows. A failure becomes a notice. */

@@ -15,6 +15,7 @@ import type {
 } from "../../shared/protocol/person.ts";
 import type { AddWords } from "../../shared/setup.ts";
 import { splitWords } from "../../shared/text/split-words.ts";
+import { refuse } from "../refuse.ts";
 import { type Ask, choose, whileWaiting } from "./dialog.ts";
 import { askKey } from "./key.ts";
 import { askValues, askVariable, wantedVariable } from "./values.ts";
@@ -33,7 +34,9 @@ function isUsable(ctx: PiContext, name: string, { mistakes }: ServerPreview): bo
   if (mistakes.length === 0) return true;
   const isWrong = mistakes.some(({ severity }) => severity === "error");
   const lead = isWrong ? `${serverName(name)} cannot be added:` : `${serverName(name)}:`;
-  notify(ctx, [lead, ...mistakes.map(mistakeText)].join("\n"), isWrong ? "error" : "warning");
+  const text = [lead, ...mistakes.map(mistakeText)].join("\n");
+  if (isWrong) refuse(ctx, "unusable", text, "error");
+  else notify(ctx, text, "warning");
   return !isWrong;
 }
 
@@ -46,7 +49,7 @@ async function mayReplace(
   if (!exists || replace) return true;
   const taken = `A server named ${serverName(name)} is there already, in ${ownerText(exists)}.`;
   if (ctx.hasUI) return (await choose(ctx, taken, [KEEP, REPLACE])) === REPLACE;
-  notify(ctx, `${taken} Choose another name, or write --replace.`, "error");
+  refuse(ctx, "unusable", `${taken} Choose another name, or write --replace.`, "error");
   return false;
 }
 
@@ -78,7 +81,7 @@ async function goesOn(
   if (tried && tried.outcome !== "failed") return "yes";
   const text = tried ? triedText(name, tried, MCP_COMMANDS) : `The test of ${serverName(name)} is cancelled.`;
   if (!ctx.hasUI) {
-    notify(ctx, text, "error");
+    refuse(ctx, "failed", text, "error");
     return "no";
   }
   const yes = tried && lacksKey(tried) ? WITH_KEY : ANYWAY;

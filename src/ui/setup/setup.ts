@@ -24,6 +24,7 @@ import { describeProblem } from "../../shared/text/failure.ts";
 import { BOM } from "../../shared/text/reading.ts";
 import { splitWords } from "../../shared/text/split-words.ts";
 import { oneLine } from "../../shared/text/unprintable.ts";
+import { refuse } from "../refuse.ts";
 import { tickLines } from "../ticks.ts";
 import { whileTyped } from "../typing.ts";
 import { add } from "./add.ts";
@@ -44,7 +45,7 @@ function asJson(rest: string): { words: string[] } | undefined {
 /** `rest`: the text after the subcommand; without one the person is asked step by step. */
 export async function addServer(rest: string, ctx: PiContext, ask: Ask): Promise<void> {
   if (rest === "") {
-    if (!ctx.hasUI) return notify(ctx, USAGE, "warning");
+    if (!ctx.hasUI) return refuse(ctx, "unusable", USAGE);
     const words = await askWords(ctx);
     if (words === undefined) return notify(ctx, "Nothing is added.", "info");
     return Array.isArray(words) ? addSeveral(ctx, words, ask) : add(ctx, words, ask);
@@ -53,7 +54,7 @@ export async function addServer(rest: string, ctx: PiContext, ask: Ask): Promise
   const parsed: ReturnType<typeof parseAdd> = "problem" in split ? split : parseKnown(split.words);
   if ("add" in parsed) return add(ctx, parsed.add, ask);
   const { named, several } = parsed.instead ?? {};
-  if (!ctx.hasUI || !(named ?? several)) return notify(ctx, `${parsed.problem}\n${USAGE}`, "warning");
+  if (!ctx.hasUI || !(named ?? several)) return refuse(ctx, "unusable", `${parsed.problem}\n${USAGE}`);
   if (several) return addSeveral(ctx, several, ask);
   const words = named && (await withName(ctx, named));
   return words ? add(ctx, words, ask) : notify(ctx, "Nothing is added.", "info");

@@ -10,6 +10,7 @@ import { absentText, canSignIn, lacksKey, unknownText } from "../../report/statu
 import { messageOf, ThreadsError, wantsKey } from "../../shared/protocol/errors.ts";
 import type { ServerStatus } from "../../shared/protocol/session.ts";
 import { orAborted } from "../dialog.ts";
+import { refuse } from "../refuse.ts";
 import { whileTyped } from "../typing.ts";
 import { type Outcome, runFlow } from "./flow.ts";
 import type { SignInHost, SignIns } from "./host.ts";
@@ -22,8 +23,9 @@ const needsAuth = (failure: unknown): boolean =>
 const wantsRights = (failure: unknown): boolean =>
   failure instanceof ThreadsError && failure.data?.reason === "scope-wanted";
 
+const nameOf = ({ name }: ServerStatus): string => name;
 const namesOf = (servers: readonly ServerStatus[]): string[] =>
-  servers.filter((one) => canSignIn(one) || lacksKey(one)).map(({ name }) => name);
+  servers.filter((one) => canSignIn(one) || lacksKey(one)).map(nameOf);
 
 function withoutPerson(server: string, servers: readonly ServerStatus[]): string {
   const status = servers.find(({ name }) => name === server);
@@ -81,7 +83,7 @@ export function createSignInFlows(ctx: PiContext, host: SignInHost): SignIns {
     const shown = names.map(serverName);
     if (!ctx.hasUI) {
       const list = nameLine("MCP servers that need a sign-in", shown).join("");
-      notify(ctx, `${list}. Run pi and /mcp auth <server>.`, "warning");
+      refuse(ctx, "failed", `${list}. Run pi and /mcp auth <server>.`);
       return undefined;
     }
     const { signal } = cut;
@@ -97,14 +99,14 @@ export function createSignInFlows(ctx: PiContext, host: SignInHost): SignIns {
       const report = await host.ask("status", {});
       const { servers } = report;
       if (server !== undefined && !servers.some(({ name }) => name === server)) {
-        const names = servers.map(({ name }) => name);
-        notify(ctx, absentText(server, report) ?? unknownText(server, names), "warning");
+        const why = absentText(server, report);
+        refuse(ctx, why ? "failed" : "unusable", why ?? unknownText(server, servers.map(nameOf)));
         return undefined;
       }
       const name = server ?? (await choose(namesOf(servers)));
       if (name === undefined || host.over()) return undefined;
       if (!ctx.hasUI) {
-        notify(ctx, withoutPerson(name, servers), "warning");
+        refuse(ctx, "failed", withoutPerson(name, servers));
         return undefined;
       }
       whys.delete(name);

@@ -3,6 +3,7 @@ import { describe, expect, it, test } from "vitest";
 import { encode, type ResultContent } from "../../../src/shared/protocol/calls.ts";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import type { SnapshotPrompt } from "../../../src/shared/snapshot/contract.ts";
+import { exitCodeOf } from "../exit-code.ts";
 import { catalogOf, type OpenOptions, openSession } from "./support.ts";
 
 const prompt = (command: string, more: Partial<SnapshotPrompt> = {}): SnapshotPrompt => ({
@@ -154,8 +155,18 @@ describe("an input with a command that Pi does not know", () => {
 
   test("an argument is missing and nobody can be asked -> handled", async () => {
     const at = await print();
-    expect(await input(at, "/mcp__own__ask")).toEqual({ action: "handled" });
-    expect(asked(at)).toBeUndefined();
+    const code = await exitCodeOf(async () =>
+      expect(await input(at, "/mcp__own__ask")).toEqual({ action: "handled" }),
+    );
+    expect([code, asked(at)]).toEqual([2, undefined]);
+  });
+
+  test("the server refuses it -> handled, and Pi ends with code 1", async () => {
+    const at = await print({ answers: { getPrompt: () => Promise.reject(new Error("no such topic")) } });
+    const code = await exitCodeOf(async () =>
+      expect(await input(at, "/mcp__own__ask cats")).toEqual({ action: "handled" }),
+    );
+    expect(code).toBe(1);
   });
 
   test("a file of the user has that name -> left to Pi", async () => {

@@ -11,6 +11,7 @@ import { completeMcp } from "../../../../src/ui/command/complete.ts";
 import { helpText, shellLines } from "../../../../src/ui/command/help.ts";
 import { subcommand, WORDS } from "../../../../src/ui/command/words.ts";
 import type { McpHost } from "../../../../src/ui/mcp-host.ts";
+import { exitCodeOf } from "../../exit-code.ts";
 import { makeCatalog } from "../../make-catalog.ts";
 import {
   createRecordingContext,
@@ -221,8 +222,24 @@ describe("/mcp", () => {
   });
 
   it.each(["reconnect", "reconnect fs"])("%j, nobody can be asked -> nobody is interrupted", async (args) => {
-    const { asked, dialogs } = await run(args, { servers: () => SHARED, hasUI: false });
-    expect([asked, dialogs]).toEqual([[], []]);
+    const code = await exitCodeOf(async () => {
+      const { asked, dialogs } = await run(args, { servers: () => SHARED, hasUI: false });
+      expect([asked, dialogs]).toEqual([[], []]);
+    });
+    expect(code).toBe(1);
+  });
+
+  it.each([
+    ["tools", undefined],
+    ["tools git", undefined],
+    ["tools nowhere", 2],
+    ["tool nowhere", 2],
+    ["resources nowhere", 2],
+    ["skills nowhere", 2],
+    ["try nowhere", 2],
+  ])("%j in print mode -> code $1", async (args, code) => {
+    const answers = { settleTools: () => [], listResources: () => [], listSkills: () => [] };
+    expect(await exitCodeOf(() => run(args, { hasUI: false, answers }))).toBe(code);
   });
 
   const HUB = { pid: 10, since: 0, servers: [] };
@@ -443,13 +460,9 @@ describe("/mcp", () => {
   });
 
   test("in print mode a mistake of usage ends Pi with 2, a failure with 1, and an output is written as it is", async () => {
-    onTestFinished(() => {
-      process.exitCode = undefined;
-    });
-    await run("nonsense", { hasUI: false });
-    expect(process.exitCode).toBe(2);
-    await run("stats", { hasUI: false, answers: { stats: () => Promise.reject(error) } });
-    expect(process.exitCode).toBe(1);
+    expect(await exitCodeOf(() => run("nonsense", { hasUI: false }))).toBe(2);
+    const answers = { stats: () => Promise.reject(error) };
+    expect(await exitCodeOf(() => run("stats", { hasUI: false, answers }))).toBe(1);
   });
 
   test("help -> each word with what it does; every line fits into a terminal of 60 columns", async () => {

@@ -4,6 +4,7 @@ import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import type { FoundImports, ServerPreview, TriedServer } from "../../../../src/shared/protocol/person.ts";
 import { pagesOf } from "../../../../src/ui/dialog.ts";
 import { addServer, importServers, removeServer } from "../../../../src/ui/setup/setup.ts";
+import { exitCodeOf } from "../../exit-code.ts";
 import {
   createRecordingContext,
   type RecordingContext,
@@ -315,6 +316,25 @@ describe("/mcp add with words", () => {
     });
     expect(methods(taken)).toEqual(["previewServer"]);
     expect(methods(await run("add", "", { hasUI: false }))).toEqual([]);
+  });
+
+  const WRONG = { severity: "error", key: "cwd", message: "it is no folder", remedy: "Correct it." } as const;
+  test.each<[what: string, line: string, answers: Answers, code: number | undefined]>([
+    ["added", "fs npx -y fs", {}, undefined],
+    ["nothing is named", "", {}, 2],
+    ["words that cannot be read", "fs", {}, 2],
+    ["no name", "npx -y fs", {}, 2],
+    ["a bad entry", "fs npx", { previewServer: () => preview({ mistakes: [WRONG] }) }, 2],
+    [
+      "a name that is taken",
+      "fs npx",
+      { previewServer: () => preview({ exists: { file: MINE, by: "user" } }) },
+      2,
+    ],
+    ["a test that failed", "fs npx", { tryServer: () => FAILED }, 1],
+  ])("without a person, %s -> code $3", async (_what, line, answers, code) => {
+    expect(await exitCodeOf(() => run("add", line, { hasUI: false, answers }))).toBe(code);
+    expect(await exitCodeOf(() => run("add", line, { answers }))).toBeUndefined();
   });
 });
 

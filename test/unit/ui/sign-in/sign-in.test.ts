@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it, test, vi } from "vitest";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import type { SignInStep, StatusReport } from "../../../../src/shared/protocol/session.ts";
 import { DEVICE, TRUST } from "../../../../src/ui/sign-in/words.ts";
+import { exitCodeOf } from "../../exit-code.ts";
 import { makeReport, makeStatus } from "../../server-status.ts";
 import { settled } from "../../settled.ts";
 import { CODE, NEEDING, OPEN, type Signing, signing, URL_OF_PAGE } from "./support.ts";
@@ -512,20 +513,26 @@ describe("without a UI", () => {
   afterEach(() => vi.restoreAllMocks());
   const two = ["a", "b"].map((name) => makeStatus(name, { signIn: { state: "needed" } }));
 
-  it.each<[string | undefined, StatusReport, string]>([
-    ["linear", NEEDING, "A sign-in needs a person: run pi and /mcp auth linear."],
-    [undefined, NEEDING, "A sign-in needs a person: run pi and /mcp auth linear."],
+  it.each<[string | undefined, StatusReport, string, code: number | undefined]>([
+    ["linear", NEEDING, "A sign-in needs a person: run pi and /mcp auth linear.", 1],
+    [undefined, NEEDING, "A sign-in needs a person: run pi and /mcp auth linear.", 1],
     [
       undefined,
       makeReport({ servers: two }),
       "MCP servers that need a sign-in: a, b. Run pi and /mcp auth <server>.",
+      1,
     ],
-    [undefined, makeReport(), "No MCP server needs a sign-in or a key. /mcp auth <server> signs in again."],
-    ["nope", NEEDING, "No server named nope is configured. Configured: linear, files, keyed."],
-  ])("%s -> a line that says what to do, and no request: $1", async (server, report, line) => {
+    [
+      undefined,
+      makeReport(),
+      "No MCP server needs a sign-in or a key. /mcp auth <server> signs in again.",
+      undefined,
+    ],
+    ["nope", NEEDING, "No server named nope is configured. Configured: linear, files, keyed.", 2],
+  ])("%s -> a line that says what to do, and no request: $2, code $3", async (server, report, line, code) => {
     const written = vi.spyOn(process.stderr, "write").mockReturnValue(true);
     const at = signing({ hasUI: false, answers: { status: () => report } });
-    await at.signIns.byUser(server);
+    expect(await exitCodeOf(() => at.signIns.byUser(server))).toBe(code);
     expect(written.mock.calls).toEqual([[`${line}\n`]]);
     expect([at.asked, at.dialogs]).toEqual([[], []]);
   });
