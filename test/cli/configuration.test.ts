@@ -235,9 +235,38 @@ describe("commands that write the files", () => {
 
 test("a file with a mistake -> code 7, with its line", async () => {
   const at = await makeHome({ mcp: '{"mcpServers": {"x": {"command": 3}}' });
-  const run = await runCli(at, ["call", "x", "y"]);
-  expect(run).toMatchObject({ code: 7, stdout: "" });
-  expect(run.stderr).toMatch(/mcp\.json:1:\d+/);
+  const words = [
+    ["call", "x", "y"],
+    ["tools"],
+    // The snapshot of the command before knows no server.
+    ["tools", "--json"],
+    ["search", "x"],
+    ["resources"],
+    ["prompts"],
+    ["skills"],
+    ["list", "--cached"],
+    ["list"],
+  ];
+  for (const args of words) {
+    const run = await runCli(at, args);
+    expect([args, run.code]).toEqual([args, 7]);
+    expect(run.stderr).toMatch(/mcp\.json:1:\d+/);
+  }
+});
+
+test("a mistake in one entry -> its line, and code 0: the others are listed", async () => {
+  const at = await makeHome({ mcp: { mcpServers: { wrong: { command: 3 }, show: shows } } });
+  const run = await runCli(at, ["tools"]);
+  expect(run).toMatchObject({ code: 0, stdout: expect.stringMatching(/^show__show\t/m) });
+  expect(run.stderr).toMatch(/mcp\.json:\d+:\d+: mcpServers\.wrong\.command: expected a string/);
+});
+
+test("search --server with a server that is newer than what is known -> it is asked", async () => {
+  const at = await makeHome({ mcp: { mcpServers: { odd: shows } } });
+  expect((await runCli(at, ["tools"])).code).toBe(0);
+  await at.writeMcp({ mcpServers: { odd: shows, late: shows } });
+  const found = await runCli(at, ["search", "show", "--server", "late"]);
+  expect(found).toMatchObject({ code: 0, stdout: expect.stringMatching(/^late__show\tlate\t/m) });
 });
 
 test("a server with the token of a provider of Pi -> code 4: the token is Pi's alone; nothing to sign in to here", async () => {

@@ -6,8 +6,9 @@
 import type { Catalog, CatalogTool } from "../../catalog/catalog.ts";
 import { createCatalogStore, snapshotIsOlder, snapshotWrittenAt } from "../../catalog/store.ts";
 import { serverName } from "../../report/server-name.ts";
-import type { ServerStatus, StatusReport } from "../../shared/protocol/session.ts";
+import type { ConfigProblem, ServerStatus, StatusReport } from "../../shared/protocol/session.ts";
 import { durationText } from "../../shared/text/amounts.ts";
+import { describeProblem } from "../../shared/text/failure.ts";
 import type { Console } from "../console/console.ts";
 import { asFailure, EXIT, Failure, usage } from "../console/failure.ts";
 import { failureOf, isTrusted, leftOutServers, type Place } from "../place/place.ts";
@@ -82,7 +83,10 @@ async function fromServers(context: Context, written: string | undefined, naming
   return { catalog: session.store.current(), writtenAt: undefined, report };
 }
 
-/** `server`: the only one that matters. A snapshot without it may be older than the file, so the file is asked. */
+/**
+ * `server`: the only one that matters. A snapshot without it may be older than the file, so the file is asked; so it is where
+ * there is no server at all, since it may say why.
+ */
 export async function knownCatalog(
   context: Context,
   server?: string,
@@ -90,8 +94,38 @@ export async function knownCatalog(
 ): Promise<Known> {
   const snapshot = context.options.refresh ? undefined : fromSnapshot(context);
   const names = snapshot?.catalog.servers.map(({ name }) => name) ?? [];
-  const isThere = server === undefined || fitting(names, server, naming) !== undefined;
+  const isThere = server === undefined ? names.length > 0 : fitting(names, server, naming) !== undefined;
   return snapshot && isThere ? snapshot : await fromServers(context, server, naming);
+}
+
+/** The same, where nothing that is known of the named server could be shown if it was never connected. */
+export async function knownTools(
+  context: Context,
+  written: string | undefined,
+): Promise<{ known: Known; server: string | undefined }> {
+  const known = await knownCatalog(context, written);
+  if (written === undefined) return { known, server: undefined };
+  const server = knownServer(known, written);
+  const isUnknown = known.catalog.servers.some(({ name, toolsKnown }) => name === server && !toolsKnown);
+  if (!isUnknown || known.writtenAt === undefined) return { known, server };
+  const now = await knownCatalog({ ...context, options: { ...context.options, refresh: true } }, server);
+  return { known: now, server: knownServer(now, server) };
+}
+
+/** A mistake in the form of a file has a place in it, and no key. */
+const isOfWholeFile = ({ severity, line, key = "" }: ConfigProblem): boolean =>
+  severity === "error" && line !== undefined && key === "";
+
+/** The code of an answer about all servers: that of a file of which nothing counts. */
+export const codeOf = ({ problems }: StatusReport): typeof EXIT.ok | typeof EXIT.configuration =>
+  problems.some(isOfWholeFile) ? EXIT.configuration : EXIT.ok;
+
+/** The end of an answer about all servers: a line for each mistake that hides one, and the code. `report`: as in `Known`. */
+export function endOfAll({ console }: Context, report: StatusReport | undefined): ReturnType<typeof codeOf> {
+  if (report === undefined) return EXIT.ok;
+  const errors = report.problems.filter(({ severity }) => severity === "error");
+  for (const problem of errors) console.warn(describeProblem(problem));
+  return codeOf(report);
 }
 
 /** Says how old the answer is, and whether the configuration has changed since. */

@@ -25,7 +25,7 @@ import { EXIT, type ExitCode, Failure, usage } from "../console/failure.ts";
 import { leftOutNote, leftOutServers } from "../place/place.ts";
 import { readRegular } from "../place/read-regular.ts";
 import { countOption } from "../words/parse.ts";
-import { asked, type Command, type Context } from "./known.ts";
+import { asked, type Command, type Context, codeOf } from "./known.ts";
 import { COLUMNS } from "./login.ts";
 
 const ERROR_CHARS = 600;
@@ -87,8 +87,10 @@ function serverLines(servers: readonly ServerStatus[], console: Console): string
   });
 }
 
-const outcome = ({ servers }: StatusReport, asked: boolean): ExitCode => {
-  if (!asked) return EXIT.ok;
+const outcome = (report: StatusReport, asked: boolean): ExitCode => {
+  const { servers } = report;
+  const code = codeOf(report);
+  if (!asked || code !== EXIT.ok) return code;
   if (servers.some(({ state }) => state === "failed" || state === "connecting")) return EXIT.unreachable;
   return servers.some(({ state }) => state === "needs-auth") ? EXIT.signIn : EXIT.ok;
 };

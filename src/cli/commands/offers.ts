@@ -20,6 +20,7 @@ import {
   asked,
   type Command,
   type Context,
+  endOfAll,
   knownCatalog,
   knownServer,
   noteAge,
@@ -72,7 +73,7 @@ export const prompts: Command = async (context) => {
     servers: servers.map((one) => ({ server: one.name, prompts: promptsOf(one) })),
   };
   console.answer(document, () => servers.flatMap((one) => promptLines(one, console)));
-  return EXIT.ok;
+  return server === undefined ? endOfAll(context, known.report) : EXIT.ok;
 };
 
 function resourceLines({ server, resources, templates }: ServerResources, console: Console): string[] {
@@ -92,7 +93,7 @@ export const resources: Command = async (context) => {
   const known = await session.runtime.ask("listResources", { server });
   if (server !== undefined) reachedOrThrow(report, server);
   console.answer({ servers: known }, () => known.flatMap((one) => resourceLines(one, console)));
-  return EXIT.ok;
+  return server === undefined ? endOfAll(context, report) : EXIT.ok;
 };
 
 function skillLines({ server, skills }: ServerSkills, console: Console): string[] {
@@ -116,7 +117,7 @@ export const skills: Command = async (context) => {
   const known = await session.runtime.ask("listSkills", { server });
   if (server !== undefined) reachedOrThrow(report, server);
   console.answer({ servers: known }, () => known.flatMap((one) => skillLines(one, console)));
-  return EXIT.ok;
+  return server === undefined ? endOfAll(context, report) : EXIT.ok;
 };
 
 export const skill: Command = async (context) => {

@@ -14,9 +14,10 @@ import { EXIT, usage } from "../console/failure.ts";
 import { countOption } from "../words/parse.ts";
 import {
   type Command,
+  endOfAll,
   type Known,
   knownCatalog,
-  knownServer,
+  knownTools,
   noteAge,
   reachedOrThrow,
   toolRecord,
@@ -45,15 +46,7 @@ function* toolLines(
 
 export const tools: Command = async (context) => {
   const { console } = context;
-  const [written] = context.arguments;
-  let known = await knownCatalog(context, written);
-  let server = written === undefined ? undefined : knownServer(known, written);
-  const isUnknown = known.catalog.servers.some(({ name, toolsKnown }) => name === server && !toolsKnown);
-  if (server !== undefined && isUnknown && known.writtenAt !== undefined) {
-    // The server was never connected: nothing is known that could be shown.
-    known = await knownCatalog({ ...context, options: { ...context.options, refresh: true } }, server);
-    server = knownServer(known, server);
-  }
+  const { known, server } = await knownTools(context, context.arguments[0]);
   const all = known.catalog.tools.filter((tool) => server === undefined || tool.server.name === server);
   const names = server === undefined ? known.catalog.servers.map(({ name }) => name) : [server];
   if (server !== undefined) reachedOrThrow(known.report, server);
@@ -64,7 +57,7 @@ export const tools: Command = async (context) => {
       "To call one: pi-mcp-threads call <name> key=value. pi-mcp-threads tool <name> shows its keys.",
     );
   }
-  return EXIT.ok;
+  return server === undefined ? endOfAll(context, known.report) : EXIT.ok;
 };
 
 const NAME_CHARS = 200;
@@ -136,14 +129,16 @@ export const search: Command = async (context) => {
   const { console, options } = context;
   const query = context.arguments.join(" ");
   const limit = countOption(options, "limit", HITS);
-  const known = await knownCatalog(context);
-  const server = typeof options.server === "string" ? knownServer(known, options.server) : undefined;
+  const written = typeof options.server === "string" ? options.server : undefined;
+  const { known, server } = await knownTools(context, written);
+  if (server !== undefined) reachedOrThrow(known.report, server);
+  const end = () => (server === undefined ? endOfAll(context, known.report) : EXIT.ok);
   const { hits, unmatched } = searchCatalog(known.catalog, query, limit, server);
   noteAge(context, known, false);
   if (console.json) {
     const tools = hits.map(({ tool, score }) => ({ ...toolRecord(tool), score }));
     console.document({ query, tools, unmatched });
-    return EXIT.ok;
+    return end();
   }
   console.lines(hits.flatMap((hit) => hitLines(hit, console)));
   if (hits.length === 0) {
@@ -153,5 +148,5 @@ export const search: Command = async (context) => {
         : "No tool fits these words.",
     );
   }
-  return EXIT.ok;
+  return end();
 };
