@@ -149,14 +149,15 @@ async function confirmOthers({ console, signal }: Context, others: readonly Want
   const agreed: FoundServer[] = [];
   const left: TakenImports["left"] = [];
   for (const { server, file } of others) {
-    const { name } = server;
+    const { name, standing } = server;
     if (!console.canAsk) {
       const reason = `it comes from ${ownedFileText(file)}, which others may have written. Run it in a terminal to be asked.`;
       left.push({ name, reason });
       continue;
     }
     console.warn(othersText(server, file));
-    if (isYes(await console.ask("Write it? [y/N] ", signal))) agreed.push(server);
+    const place = standing === "other" ? " in the place of the one that has its name" : "";
+    if (isYes(await console.ask(`Write it${place}? [y/N] `, signal))) agreed.push(server);
     else left.push({ name, reason: "you did not agree." });
   }
   return { agreed, left };

@@ -184,12 +184,12 @@ test("import --copy in a terminal -> each server of a file that others may have 
   const files = [
     { file: "/home/c", servers: [server("mine")], more: 0 },
     { file: "/clone/c", ofProject: true, servers: [server("mine"), server("a"), server("b")], more: 0 },
-    { file: "/plugin", ofPackage: true, servers: [server("p")], more: 0 },
+    { file: "/plugin", ofPackage: true, servers: [{ ...server("p"), standing: "other" }], more: 0 },
   ];
   const findImports = { hosts: [{ host: "cursor", title: "Cursor", files }], problems: [] };
   const answers = { findImports, takeImports: { file: "/f", taken: ["mine", "b"], left: [] } };
   const stdin = Object.assign(new PassThrough(), { isTTY: true });
-  const options = { copy: true, yes: true };
+  const options = { copy: true, yes: true, replace: true };
   const taken = await run("import", ["cursor"], answers, options, { isTTY: true, stdin });
   const shown = (text: string) =>
     vi.waitFor(() => expect(taken.stderr().replace(/\s+/g, " ")).toContain(text));
@@ -199,10 +199,10 @@ test("import --copy in a terminal -> each server of a file that others may have 
   await shown("run b Write it? [y/N]");
   stdin.write("y\n");
   await shown("p comes from /plugin, a file of a plugin, which others may have written.");
-  await shown("run p Write it? [y/N]");
+  await shown("run p Write it in the place of the one that has its name? [y/N]");
   stdin.write("n\n");
   expect(await taken.done).toBe(0);
-  expect(taken.params.at(-1)).toEqual({ how: "copy", ids: ["mine", "b"] });
+  expect(taken.params.at(-1)).toEqual({ how: "copy", ids: ["mine", "b"], replace: true });
   expect(taken.stderr()).toContain("a is left out: you did not agree.");
 });
 
