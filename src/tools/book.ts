@@ -118,8 +118,10 @@ export class Book {
   readonly #pi: Pi;
   readonly #options: BookOptions;
   readonly #registered = new Map<string, CatalogTool>();
-  /** Name of a withdrawn tool -> whether the model had it and gets it back when its server is back. */
-  readonly #withdrawn = new Map<string, boolean>();
+  /** Names of withdrawn tools. */
+  readonly #withdrawn = new Set<string>();
+  /** By identity: the withdrawn tools that the model had, and gets back when their server is back, under whatever name. */
+  readonly #missed = new Map<string, CatalogTool>();
   #changes = 0;
 
   constructor(pi: Pi, options: BookOptions) {
@@ -154,22 +156,18 @@ export class Book {
   }
 
   get hasMissed(): boolean {
-    return [...this.#withdrawn.values()].includes(true);
+    return this.#missed.size > 0;
   }
 
   /** The withdrawn tools that the model had, in the order of their withdrawal. */
   missed(): CatalogTool[] {
-    return [...this.#withdrawn].flatMap(([name, isMissed]) => (isMissed && this.#registered.get(name)) || []);
-  }
-
-  /** The model gets this withdrawn tool under another name, or not again. */
-  forget(name: string): void {
-    this.#withdrawn.set(name, false);
+    return [...this.#missed.values()];
   }
 
   register(tool: CatalogTool): void {
     this.#registered.set(tool.name, tool);
     this.#withdrawn.delete(tool.name);
+    this.#missed.delete(identity(tool));
     this.#registerAs(tool, this.#options.direct.isDirect(tool) ? "direct" : "deferred");
   }
 
@@ -196,7 +194,9 @@ export class Book {
 
   /** `isMissed`: whether the model gets the tool back when its server is back. */
   withdraw(tool: CatalogTool, isMissed = this.#pi.getActiveTools().includes(tool.name)): void {
-    this.#withdrawn.set(tool.name, isMissed);
+    this.#withdrawn.add(tool.name);
+    if (isMissed) this.#missed.set(identity(tool), tool);
+    else this.#missed.delete(identity(tool));
     this.#registerAs(tool, "hidden");
   }
 

@@ -59,17 +59,18 @@ function declare(pi: Pi, names: readonly string[]): void {
 function followKnown(pi: Pi, book: Book, catalog: Catalog): void {
   const active = pi.getActiveTools();
   // A tool may get the name that another one had, so all are looked up before any changes.
-  const both = [...active.flatMap((name) => book.get(name) ?? []), ...book.missed()].map((before) => {
+  const given = new Set(active.flatMap((name) => book.get(name) ?? []));
+  const both = [...new Set([...given, ...book.missed()])].map((before) => {
     const tool = currentOf(catalog, before);
-    return { before, now: tool && book.withFreeName(tool) };
+    // Another tool may have the name of one that was withdrawn.
+    const isHidden = !given.has(before) || book.isWithdrawn(before.name);
+    return { before, isHidden, now: tool && book.withFreeName(tool) };
   });
   const renamed = new Map<string, string>();
   const back: string[] = [];
-  for (const { before, now } of both) {
-    if (book.isWithdrawn(before.name)) {
-      if (!now) continue;
-      book.forget(before.name);
-      back.push(now.name);
+  for (const { before, isHidden, now } of both) {
+    if (isHidden) {
+      if (now) back.push(now.name);
     } else if (!now) {
       if (isGone(before, catalog)) book.withdraw(before);
     } else if (now.name !== before.name) {

@@ -17,7 +17,7 @@ import {
   rowsIn,
 } from "./screen/frame.ts";
 import { chosenAt, FIRST, isMove, type Key, keyOf, type ListState, moveIn, type Row } from "./screen/list.ts";
-import { takesKeys } from "./typing.ts";
+import { whileTyped } from "./typing.ts";
 
 interface Ticks {
   /** The first line is the heading. */
@@ -178,14 +178,12 @@ function createList(
 
 async function onScreen(ctx: PiContext, ticks: Ticks): Promise<boolean[] | undefined> {
   let failure: { error: unknown } | undefined;
-  const ticked = await ctx.ui.custom<boolean[] | undefined>((tui, theme, keybindings, done) => {
+  const { signal } = ticks;
+  const dialog = ctx.ui.custom<boolean[] | undefined>((tui, theme, keybindings, done) => {
     const keys = keybindings as Keybindings;
-    const { signal } = ticks;
-    const ended = takesKeys();
     let isOpen = true;
     const dispose = (): void => {
       isOpen = false;
-      ended();
       signal?.removeEventListener("abort", closed);
     };
     const end = (value: boolean[] | undefined): void => {
@@ -226,6 +224,7 @@ async function onScreen(ctx: PiContext, ticks: Ticks): Promise<boolean[] | undef
       dispose,
     };
   });
+  const ticked = await whileTyped(dialog, signal);
   if (failure) throw failure.error;
   return ticked;
 }

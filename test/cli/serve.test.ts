@@ -413,6 +413,7 @@ test("a result with keys of the protocol's own -> they do not reach the client",
 test.each([
   ["all variables", {}],
   ["no variable of its own choice", { inheritEnv: false }],
+  ["one process for all sessions", { shared: true }],
 ])(
   "serve in a file that it reads itself, with %s -> it is not started again; the reason is told",
   async (_, more) => {
@@ -421,7 +422,7 @@ test.each([
     await own.writeMcp({ mcpServers: { pi, shows: fixtureServer("shows.mjs") } });
     const agent = await sdkAgent(own);
     expect((await agent.call("ToolSearch", { query: "show", server: "pi" })).text).toContain(
-      "serve would start itself",
+      "serve runs below another serve",
     );
     expect(await agent.call("call", { tool: "shows.show", arguments: {} })).toMatchObject({ isError: false });
   },

@@ -64,9 +64,10 @@ function check({ options, arguments: given }: Context): void {
   if (process.env[SERVING_VARIABLE] !== undefined) {
     throw new Failure(
       EXIT.configuration,
-      "serve would start itself: a file that it reads names it as a server.",
+      "serve runs below another serve, and would start its servers, and itself, without end.",
       {
-        remedy: 'Keep it in files of the other agent alone, or give it "enabled": false in mcp.json.',
+        remedy:
+          'If a file that Pi reads names it, give it "enabled": false in mcp.json. An agent that a server of serve starts has none of its own.',
       },
     );
   }

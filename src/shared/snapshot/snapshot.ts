@@ -24,9 +24,9 @@ const CHECKED_FROM = SOURCE_AT + SOURCE_BYTES;
  * Also changes with the meaning of the content, not only with the layout: the factory declares the tools of a stored
  * snapshot before any worker can make a new one. 11: texts are clean and bounded. 12: columns tell where parts start. 13:
  * settings have `autoAuth`. 14: servers have prompts. 15: large catalogs are deflated. 16: no tool is there
- * that a server keeps for its own pages.
+ * that a server keeps for its own pages. 17: no name begins with a digit or a hyphen.
  */
-export const SNAPSHOT_VERSION = 16;
+export const SNAPSHOT_VERSION = 17;
 
 /** The position of an MCP tool's output schema in the output schema of its Pi tool. */
 export const STRUCTURED_POINTER = "#/properties/structuredContent";

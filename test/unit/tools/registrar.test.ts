@@ -377,6 +377,21 @@ describe("names that change or belong to another extension", () => {
     },
   );
 
+  test("follow: the name of a tool that is gone goes to another one, and its server comes back -> both are declared", () => {
+    const pi = createRecordingPi();
+    const registrar = createRegistrar(pi, OPTIONS);
+    const both = of({ name: "a", tools: SEARCH }, { name: "b", tools: BARE });
+    registrar.activate([toolOf(both, "a__search"), toolOf(both, "search")]);
+    registrar.follow(() => of({ name: "a", tools: BARE }), false);
+    expect(pi.getActiveTools()).toEqual(["search"]);
+    registrar.follow(() => both, false);
+    expect(pi.getActiveTools()).toEqual(["a__search", "search"]);
+    expect(["a__search", "search"].map((name) => pi.tools.get(name)?.exposure)).toEqual([
+      "deferred",
+      "deferred",
+    ]);
+  });
+
   test("follow: the new name is that of a tool which the model does not have, with the same bytes -> its own server", async () => {
     const pi = createRecordingPi();
     const called: string[] = [];

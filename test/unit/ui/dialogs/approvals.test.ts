@@ -60,6 +60,7 @@ function setup(
   return {
     asking,
     dialogs,
+    ctx,
     isTaken,
     answered,
     failures,
@@ -157,6 +158,28 @@ describe("what the dialog shows", () => {
     resolve("Cancel");
     expect(await chosen).toBe("Cancel");
     expect(await first({ mode: "tui" })).toBe("Allow once");
+  });
+
+  test("lines to tick that are taken away hand no key to the question behind them", async () => {
+    nothingTyped();
+    const at = setup(open, { mode: "tui" });
+    const ended = new AbortController();
+    const ticks = {
+      title: "Which?",
+      rows: ["one"],
+      ticked: [false],
+      done: () => "Done",
+      signal: ended.signal,
+    };
+    void at.asking.inTurn(() => tickLines(at.ctx, ticks));
+    at.send("1", question());
+    await settled();
+    expect(at.dialogs).toEqual([]);
+    ended.abort();
+    await settled();
+    expect(at.dialogs.map(({ options }) => options?.[0])).toEqual(["No"]);
+    expect(at.isTaken("\r")).toBe(true);
+    nothingTyped();
   });
 
   test("a question that is taken away hands no key to the one behind it", async () => {

@@ -52,14 +52,16 @@ export async function throughRounds(
     if (result.resultType !== "input_required") return result;
     if (round === ROUNDS) throw outOfOrder(party, `needs answers again and again, more than ${ROUNDS} times`);
     const { inputRequests, requestState } = result;
-    if (inputRequests === undefined && requestState === undefined)
+    const asksNothing =
+      inputRequests === undefined || (isObject(inputRequests) && Object.keys(inputRequests).length === 0);
+    if (asksNothing && requestState === undefined)
       throw outOfOrder(party, "needs an answer and asks no question");
     if (
       requestState !== undefined &&
       !(typeof requestState === "string" && requestState.length <= STATE_CHARS)
     )
       throw outOfOrder(party, "has a state that cannot be sent back");
-    const answers = inputRequests === undefined ? undefined : await answerQuestions(inputRequests, party);
+    const answers = asksNothing ? undefined : await answerQuestions(inputRequests, party);
     if (!answers) {
       await wait(patienceMs, signal);
       patienceMs = Math.min(2 * patienceMs, PATIENCE_MOST_MS);

@@ -53,7 +53,8 @@ function commandOf(target: StdioTarget, options: LaunchOptions): Command {
   const cwd = target.cwd ?? session;
   const own = { ...projectVariables(options), ...target.env };
   const env = serverEnvironment(definition, own, {
-    base: hub ? withoutWindow(process.env) : process.env,
+    // A `serve` that another one has started needs the variable that says so.
+    base: hub && !target.args.includes("serve") ? withoutWindow(process.env) : process.env,
     session,
     home: homedir(),
     platform,

@@ -90,13 +90,14 @@ test("throughRounds: only patience is asked for -> a pause before each repetitio
   const later = needs({ requestState: "s" });
   const { sent, send } = server([
     later,
-    later,
+    needs({ inputRequests: {}, requestState: "s" }),
     needs({ inputRequests: { a: ask("one") }, requestState: "s" }),
     ...Array.from({ length: 4 }, () => later),
     { content: [] },
   ]);
   expect(await throughRounds(send, { ...party(), wait })).toEqual({ content: [] });
   expect(sent).toHaveLength(8);
+  expect(sent.slice(1, 3)).toEqual([{ requestState: "s" }, { requestState: "s" }]);
   expect(waits).toEqual([250, 500, 1_000, 2_000, 2_000, 2_000]);
 });
 
@@ -147,6 +148,7 @@ test("throughRounds: answers and the state as it came -> the request is repeated
 test.each<[string, Result, string]>([
   ["questions without end", needs({ requestState: "x" }), "more than 10 times"],
   ["neither a question nor a state", needs({}), "asks no question"],
+  ["no question and no state", needs({ inputRequests: {} }), "asks no question"],
   ["a state that is no text", needs({ requestState: 7 }), "cannot be sent back"],
   ["a state that is too long", needs({ requestState: "x".repeat(1024 * 1024 + 1) }), "cannot be sent back"],
   ["questions that are a list", needs({ inputRequests: [] }), "not an object"],
