@@ -152,9 +152,6 @@ function readOption(given: Given, words: readonly string[], at: number): number 
   return 1;
 }
 
-/** For help and completion. */
-export const addOptionNames = (): string[] => Object.keys(OPTIONS).map((name) => `--${name}`);
-
 /** Far more than a server needs; a person may paste anything. */
 const JSON_CHARS = 100_000;
 const MOST_SERVERS = 50;
