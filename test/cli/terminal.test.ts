@@ -119,7 +119,9 @@ describe("questions", () => {
   });
 
   test("the arguments are typed -> nobody can be asked any more: code 5 at once", async () => {
-    await shell.start("call careful show --args -");
+    // Before the shell has begun, the keys are those of its own line.
+    await shell.start("call careful show --args -", "echo begun;");
+    await shell.until(/^begun$/m);
     await shell.type('{"text": "hi"}');
     await shell.press("C-d");
     await shell.until(/exit 5/);
