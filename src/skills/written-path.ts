@@ -65,7 +65,9 @@ export async function runsWhenWritten(
   const folders = [resolve(agentDir), await throughLinks(resolve(agentDir))].map(
     (folder) => `${comparable(folder)}/`,
   );
-  const listed = new Set(files.map(comparable));
+  const listed = new Set(
+    (await Promise.all(files.map((file) => throughLinks(file)))).concat(files).map(comparable),
+  );
   return targets.some(
     (target) =>
       RUNS.test(target) || listed.has(target) || folders.some((folder) => target.startsWith(folder)),

@@ -122,7 +122,8 @@ describe("two sessions at once", () => {
   });
 
   test("another value of a variable in one session -> a process each, although the entry is the same", async () => {
-    const at = await home({ mcp: { mcpServers: { s: shared() } } });
+    // The word is one of the arguments of our own command as well.
+    const at = await home({ mcp: { mcpServers: { s: shared(["serve"]) } } });
     const a = await open({ at, env: { AWS_PROFILE: "one" } });
     const b = await open({ at, env: { AWS_PROFILE: "two" } });
     const c = await open({ at, env: { AWS_PROFILE: "two", TERM_SESSION_ID: "another window" } });

@@ -83,6 +83,7 @@ async function offered<T>(
   { known, render }: { known: readonly T[]; render: (known: readonly T[]) => string },
 ): Promise<string> {
   const why = await absent(server, host);
+  if (why !== undefined) endAs(ctx, "failed");
   if (why !== undefined || server === undefined || known.length > 0) return why ?? render(known);
   const names = (await plannedServers(host)).map(({ name }) => name);
   return unusable(ctx, unknownText(server, names));

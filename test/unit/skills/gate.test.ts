@@ -267,6 +267,11 @@ describe("what waits", () => {
     await symlink("b.ts", join(cwd, "src", "b.ts"));
     for (const path of ["src/docs/x.ts", "src/docs/new/x.ts", "src/a.ts"]) await asked(path, { cwd });
     for (const path of ["src/b.ts", "src/new/c.ts"]) await written(path, { cwd });
+    await symlink("../kept", join(cwd, "src", "codex"));
+    const files = [join(cwd, "src", "codex", "config.toml")];
+    await mkdir(join(cwd, "kept"));
+    for (const path of ["kept/config.toml", "src/codex/config.toml"]) await asked(path, { cwd, files });
+    await written("kept/other.toml", { cwd, files });
   });
 
   test.each(["runShell", "RUNShell", "run_shell", "x-exec2"])(

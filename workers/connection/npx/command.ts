@@ -157,8 +157,8 @@ export interface PackageSpec {
 }
 
 const SPEC = /^((?:@[a-z0-9~-][\w.~-]*\/)?[a-z0-9~-][\w.~-]*)(?:@(.+))?$/i;
-/** What `encodeURIComponent` leaves as it is. That throws at half a character. */
-const TAG = /^[\w.!~*'()-]+$/;
+/** What `encodeURIComponent` leaves as it is. That throws at half a character. npm takes what begins with a dot or `~` for a folder. */
+const TAG = /^(?![.~])[\w.!~*'()-]+$/;
 /** npm takes such a name for a file. */
 const ARCHIVE = /\.(?:tgz|tar\.gz|tar)$/i;
 

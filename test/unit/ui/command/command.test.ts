@@ -232,6 +232,8 @@ describe("/mcp", () => {
   it.each([
     ["tools", undefined],
     ["tools git", undefined],
+    ["tools off", 1],
+    ["resources off", 1],
     ["tools nowhere", 2],
     ["tool nowhere", 2],
     ["resources nowhere", 2],
@@ -239,7 +241,8 @@ describe("/mcp", () => {
     ["try nowhere", 2],
   ])("%j in print mode -> code $1", async (args, code) => {
     const answers = { settleTools: () => [], listResources: () => [], listSkills: () => [] };
-    expect(await exitCodeOf(() => run(args, { hasUI: false, answers }))).toBe(code);
+    const servers = () => [...SERVERS, makeStatus("off", { state: "disabled" })];
+    expect(await exitCodeOf(() => run(args, { hasUI: false, answers, servers }))).toBe(code);
   });
 
   const HUB = { pid: 10, since: 0, servers: [] };

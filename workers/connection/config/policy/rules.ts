@@ -120,7 +120,8 @@ function isAllowed(pattern: string, word: string): boolean {
       urlFits(pattern, { name: "", target: { kind: "http", url: word }, isResolved: true }, false) === true
     );
   }
-  if (!parseSpec(pattern.replaceAll("*", "0"))) return matchesPattern(pattern, word);
+  if (pattern.startsWith("-") || !parseSpec(pattern.replaceAll("*", "0")))
+    return matchesPattern(pattern, word);
   const wanted = partsOf(pattern);
   const parts = partsOf(word);
   if (!parseSpec(word) || parts.length !== wanted.length) return false;

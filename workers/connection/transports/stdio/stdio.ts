@@ -8,6 +8,7 @@ import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
+import { SERVING_VARIABLE } from "../../../../src/shared/process/serving.ts";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { reasonOf } from "../../../shared/files/file-system.ts";
 import { PRIVATE_FOLDER } from "../../../shared/files/read-regular.ts";
@@ -46,6 +47,12 @@ function projectVariables({ cwd, roots }: Pick<ConnectOptions, "cwd" | "roots">)
   return roots?.some(({ uri }) => uri === href) ? { PI_PROJECT_DIR: folder, CLAUDE_PROJECT_DIR: folder } : {};
 }
 
+/** A `serve` that another one has started learns that also where sessions share it. */
+const servingOf = ({ args }: StdioTarget): Record<string, string> => {
+  const serving = process.env[SERVING_VARIABLE];
+  return serving !== undefined && args.includes("serve") ? { [SERVING_VARIABLE]: serving } : {};
+};
+
 /** The command with the whole environment of its process. */
 function commandOf(target: StdioTarget, options: LaunchOptions): Command {
   const { definition, cwd: session, onNote, hub } = options;
@@ -53,8 +60,7 @@ function commandOf(target: StdioTarget, options: LaunchOptions): Command {
   const cwd = target.cwd ?? session;
   const own = { ...projectVariables(options), ...target.env };
   const env = serverEnvironment(definition, own, {
-    // A `serve` that another one has started needs the variable that says so.
-    base: hub && !target.args.includes("serve") ? withoutWindow(process.env) : process.env,
+    base: hub ? { ...withoutWindow(process.env), ...servingOf(target) } : process.env,
     session,
     home: homedir(),
     platform,

@@ -218,6 +218,27 @@ describe("allow fits one spelling", () => {
     expect(denied(COMMANDS, name, { command, ...more })).toBe(isDenied),
   );
 
+  test.each([
+    ["@acme/x@1.2.3", false],
+    ["@acme/x@beta.1", false],
+    ["@acme/x@.evil", true],
+    ["@acme/x@..", true],
+    ["@acme/x@~evil", true],
+  ])("a rule with versions: npx -y %s -> denied: %s", (spec, isDenied) =>
+    expect(
+      denied({ allow: [{ command: ["npx", "-y", "@acme/*@*"] }] }, "a", {
+        command: "npx",
+        args: ["-y", spec],
+      }),
+    ).toBe(isDenied),
+  );
+
+  test("an option with a value at once is no package", () => {
+    const allow = [{ command: ["x", "--port*", "-e*"] }];
+    expect(denied({ allow }, "a", { command: "x", args: ["--port=3000", "-eA=b"] })).toBe(false);
+    expect(denied({ allow }, "a", { command: "x", args: ["--port=3000", "A=b"] })).toBe(true);
+  });
+
   test("an empty list lets nothing run; none lets all run that is not denied", () => {
     expect(denied({ allow: [] }, "a", { command: "x" })).toBe(true);
     expect(denied({}, "a", { command: "x" })).toBe(false);
