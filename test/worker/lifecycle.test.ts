@@ -318,6 +318,39 @@ describe("a keep-alive server", () => {
   });
 });
 
+// Windows has no SIGSTOP.
+test.skipIf(process.platform === "win32")(
+  "servers that hang, each in its way -> the next call has a new process, the log says why; one that is slow stays",
+  async () => {
+    const names = ["blocks", "deaf", "stopped", "slow"];
+    const at = await start(
+      Object.fromEntries(names.map((name) => [name, fixture("shared.mjs", { NAME: name }, { timeout: 5 })])),
+    );
+    const work = async (name: string, deed: string) => textOf(await at.call(name, "work", { do: deed }));
+    const pidsOf = () => Promise.all(names.map(async (name) => Number(await work(name, "pid"))));
+    const before = await pidsOf();
+    await work("deaf", "deaf");
+    process.kill(before[names.indexOf("stopped")] ?? 0, "SIGSTOP");
+    const deeds = { blocks: "block", deaf: "pid", stopped: "pid", slow: "hang" };
+    const failures = Object.entries(deeds).map(async ([name, deed]) => {
+      const error = await at.failedCall(name, "work", { do: deed });
+      expect(error).toMatchObject({ code: "call_timeout" });
+      expect(error.remedy).toMatch(new RegExp(`; /mcp reconnect ${name} starts it anew if it hangs\\.$`));
+    });
+    await Promise.all(failures);
+    const after = await pidsOf();
+    const isNew = names.filter((_, index) => before[index] !== after[index]);
+    expect(isNew).toEqual(["blocks", "deaf", "stopped"]);
+    expect(await waitGone(before.slice(0, 3), 10_000)).toEqual([]);
+    const log = await at.log();
+    for (const name of isNew)
+      expect(log).toContain(
+        `${name} is hung: it answered neither a call within 5 s nor a ping within 10 s. The next call connects again.`,
+      );
+    expect(log).not.toContain("slow is hung");
+  },
+);
+
 describe("a connect that fails", () => {
   const names = ["calls", "byName", "again", "byAll"] as const;
   const readyOf = ({ cwd }: Place, name: string): string => join(cwd, `${name}.ready`);

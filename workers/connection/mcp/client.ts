@@ -188,6 +188,7 @@ export function toConnection(peer: Peer, parts: ConnectionParts): Connection {
     },
     complete: (request) => complete(peer, request),
     ping: (timeoutMs) => peer.ping(timeoutMs),
+    heard: parts.heard,
     memory: () => peer.memory?.(),
     isStale: () => peer.isStale?.() ?? false,
     isFromMemory: () => peer.isFromMemory ?? false,

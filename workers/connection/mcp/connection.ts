@@ -141,6 +141,8 @@ export interface Connection {
   complete(request: CompleteRequest): Promise<string[]>;
   /** Settles when the server answers; rejects when it does not within `timeoutMs`. */
   ping(timeoutMs: number): Promise<void>;
+  /** How many bytes the server has sent so far. Absent: each request has a connection of its own. */
+  heard?: (() => number) | undefined;
   /** One sentence on how the connection ended. */
   whyClosed(): string;
   /** Why the transport ended the connection, if the transport did so itself. */
@@ -182,6 +184,8 @@ export interface ConnectionParts {
   transport: TransportKind;
   pid: number | undefined;
   sharing?: () => Sharing | undefined;
+  /** As of a `Connection`. */
+  heard?: () => number;
   close: (times: CloseTimes) => Promise<void>;
   /** One sentence for a call that was open when the connection ended. */
   whyClosed: () => string;

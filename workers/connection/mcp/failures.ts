@@ -8,7 +8,7 @@ import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts"
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { isObject } from "../../../src/shared/protocol/values.ts";
 import { boundJson } from "../../../src/shared/text/failure.ts";
-import { asReason } from "../../shared/commands.ts";
+import { asReason, commandFor } from "../../shared/commands.ts";
 import type { RequiredOutcome } from "../asks/asks.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { LongErrorData } from "../messages/prune.ts";
@@ -90,12 +90,13 @@ export function callFailure(server: string, { parts, call, error, answered }: Fa
   const failure = parts.failure?.();
   if (failure) return failure;
   if (isTimeout(error)) {
+    const how = parts.transport === "stdio" ? "starts" : "connects";
+    const anew = `${commandFor("reconnect", server)} ${how} it anew if it hangs`;
     return new ThreadsError(
       "call_timeout",
       `${server}/${call.tool} did not answer within ${call.timeoutMs / 1_000} s.`,
       {
-        remedy:
-          "It may still be running there. Set timeout (seconds) for the server in mcp.json if it needs longer.",
+        remedy: `It may still be running there. Set timeout (seconds) for the server in mcp.json if it needs longer; ${anew}.`,
         data: { server, timeoutMs: call.timeoutMs },
       },
     );

@@ -32,6 +32,7 @@ import type { ResolvedHttp } from "../config/values/values.ts";
 import type { Connection, ConnectOptions, HubUse } from "../mcp/connection.ts";
 import { MustNegotiate } from "../mcp/wire/wire.ts";
 import { type Redactor, redactError, type Secrets } from "../secrets/redact.ts";
+import { HangCheck } from "./hang-check.ts";
 import { IdleClock } from "./idle-clock.ts";
 import { type KnownTools, listsNothing, ServerLists } from "./lists.ts";
 import { createKnownSecrets, createServerLog } from "./log.ts";
@@ -116,6 +117,9 @@ export class Server extends ServerLists {
   #waits: string | undefined;
   #reconnectTimer: NodeJS.Timeout | undefined;
   #healthCheck: NodeJS.Timeout | undefined;
+  readonly #hangs = new HangCheck<Connection>((connection, why) => {
+    if (this.#connected === connection) this.#onDropped(`${this.name} ${why}.`);
+  });
   /** Settles when the last process of this session's own has ended. Never rejects. */
   #ended: Promise<unknown> = Promise.resolve();
   /** Settles when every connection that was given up so far is closed. Never rejects. */
@@ -254,6 +258,9 @@ export class Server extends ServerLists {
       Promise.reject(refusal(this.#definition, this.#phase, reason, nowMs));
     if (refused) return refuse(refused);
     const connection = this.#connected;
+    // A call must not be sent to a process that is about to be replaced.
+    const check = by === "call" ? this.#hangs.open : undefined;
+    if (connection && check) return check.then(() => this.connect(by));
     if (connection) return Promise.resolve(connection);
     const attempt = this.#attempt;
     if (!attempt) return refuse("closing");
@@ -307,7 +314,7 @@ export class Server extends ServerLists {
     again: () => Promise<T>,
   ): Promise<T> {
     try {
-      return await send();
+      return await this.#hangs.during(connection, send);
     } catch (error) {
       const isWrong = error instanceof MustNegotiate;
       const isPersons = error instanceof ThreadsError && PERSONS.has(error.code);

@@ -112,6 +112,7 @@ class Started {
       transport: transportOf(definition),
       pid: transport.pid,
       sharing: () => transport.sharing,
+      heard: () => transport.heard,
       close: (times) => transport.closeWithin(times),
       failure: () => transport.failure,
       whyClosed: () => {

@@ -61,6 +61,7 @@ export class StdioTransport implements Transport {
   #spawned: Promise<void> | undefined;
   #end: ProcessEnd | undefined;
   #isOver = false;
+  #heard = 0;
   #failure: ThreadsError | undefined;
   /** The first lines of stdout that are no messages. */
   readonly #printed: string[] = [];
@@ -93,6 +94,11 @@ export class StdioTransport implements Transport {
 
   get pid(): number | undefined {
     return this.#process?.pid;
+  }
+
+  /** Bytes of stdout that were read so far. */
+  get heard(): number {
+    return this.#heard;
   }
 
   /** Undefined: the process is this session's own. */
@@ -132,7 +138,11 @@ export class StdioTransport implements Transport {
     const { stdout } = this.#process ?? {};
     // A message that is not complete waits for nothing any more.
     stdout?.once("close", () => this.#inbox.end());
-    if (stdout) this.#follow(stdout, (piece) => this.#inbox.push(piece));
+    if (stdout)
+      this.#follow(stdout, (piece) => {
+        this.#heard += piece.length;
+        return this.#inbox.push(piece);
+      });
     await spawned;
   }
 

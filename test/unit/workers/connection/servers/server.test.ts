@@ -422,6 +422,89 @@ describe("beside an open connection", () => {
     expect(server.phase).toBe("connected");
   });
 
+  describe("a call that ran into its time limit", () => {
+    const late = () =>
+      Promise.reject(new ThreadsError("call_timeout", "late", { data: { timeoutMs: 5_000 } }));
+    /** A server whose call has failed. `bytes`: how many it has sent so far. */
+    async function afterLate({ during = 0, hears = true, entry = {} } = {}) {
+      const pong = pending<void>();
+      const ping = vi.fn((_timeoutMs: number) => pong.promise);
+      const bytes = { sent: 100 };
+      const at = setup({ idleTimeout: 0, ...entry });
+      const callTool: Connection["callTool"] = async () => {
+        bytes.sent += during;
+        return await late();
+      };
+      const connection = await at.connected({
+        ping,
+        callTool,
+        ...(hears ? { heard: () => bytes.sent } : {}),
+      });
+      const { error } = await at.failing();
+      expect(await error).toMatchObject({ code: "call_timeout" });
+      return { ...at, ping, pong, bytes, connection };
+    }
+
+    test("no byte came, nor for a ping -> dropped with the reason; a call that waits gets a new process", async () => {
+      const { server, ping, pong, connection, call, opening, openings, lines } = await afterLate();
+      expect(ping.mock.calls).toEqual([[LIMITS.healthAnswerMs]]);
+      const next = call();
+      await settle();
+      expect([server.phase, openings.length]).toEqual(["connected", 1]);
+      pong.reject(new Error("no pong"));
+      await settle();
+      const hung = "s is hung: it answered neither a call within 5 s nor a ping within 10 s.";
+      expect(connection.closes).toEqual([{ ...CLOSE, leave: "retire" }]);
+      expect(lines).toContain(`warn ${hung} The next call connects again.`);
+      await vi.advanceTimersByTimeAsync(0);
+      opening(1).open();
+      expect(await next).toMatchObject({ content: [{ text: "work" }] });
+    });
+
+    test("it is hung, and nobody calls -> the status says so", async () => {
+      const { server, pong } = await afterLate();
+      pong.reject(new Error("no pong"));
+      await settle();
+      expect(server.status()).toMatchObject({
+        state: "idle",
+        error: { code: "server_died", message: expect.stringMatching(/^s is hung: /) },
+      });
+    });
+
+    test("the ping is answered -> the server stays, and a call that waits is sent", async () => {
+      const { server, ping, pong, bytes, openings, failing } = await afterLate();
+      const next = await failing();
+      bytes.sent += 40;
+      pong.resolve();
+      expect(await next.error).toMatchObject({ code: "call_timeout" });
+      expect([server.phase, openings.length, ping.mock.calls.length]).toEqual(["connected", 1, 2]);
+    });
+
+    test("no pong, but a message of another call meanwhile -> the server stays", async () => {
+      const { server, pong, bytes } = await afterLate();
+      bytes.sent += 1;
+      pong.reject(new Error("no pong"));
+      await settle();
+      expect(server.phase).toBe("connected");
+    });
+
+    test.each([
+      ["a message came while the call was open", { during: 1 }],
+      ["each request has a connection of its own, as over HTTP", { hears: false }],
+    ])("%s -> not asked", async (_when, options) => {
+      const { server, ping } = await afterLate(options);
+      expect([server.phase, ping.mock.calls.length]).toEqual(["connected", 0]);
+    });
+
+    test("the user reconnects meanwhile -> the ping says nothing of the new connection", async () => {
+      const { server, pong, reconnected } = await afterLate();
+      await reconnected();
+      pong.reject(new Error("closed"));
+      await settle();
+      expect(server.phase).toBe("connected");
+    });
+  });
+
   test("a connection that ended -> its idle time no longer runs", async () => {
     const { connected, lines } = setup({ idleTimeout: 1 });
     (await connected()).end();
