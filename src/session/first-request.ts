@@ -14,7 +14,7 @@ import { messageOf } from "../shared/protocol/errors.ts";
 import type { ServerStatus } from "../shared/protocol/session.ts";
 import { PROJECT_FILES, type SnapshotKey, type SnapshotServer } from "../shared/snapshot/contract.ts";
 import type { DirectRule } from "../tools/book.ts";
-import { type DeclaredTool, declaredTools, serverByName } from "../tools/branch.ts";
+import { type DeclaredTool, declaredTools, OFF_ENTRY, serverByName } from "../tools/branch.ts";
 import type { Registrar } from "../tools/registrar.ts";
 import type { Planned, SearchTools } from "../tools/tools.ts";
 import {
@@ -146,6 +146,12 @@ async function restoreBranch(
   if (session) withdrawAbsent(registrar, session);
 }
 
+/** Undefined: nothing was ever off. */
+const lostTools = (pi: Pi, entries: readonly unknown[], branch: readonly unknown[]) =>
+  entries.some((entry) => (entry as { customType?: unknown } | null)?.customType === OFF_ENTRY)
+    ? import("../tools/taken.ts").then(({ isLost }) => isLost(pi, entries, branch))
+    : undefined;
+
 interface FirstRequestOptions extends AwaitDirectOptions {
   registrar: Pick<Registrar, "follow" | "restore" | "withdrawActive" | "withdrawAll">;
   searchTools: Pick<SearchTools, "complete" | "describe" | "keep" | "news">;
@@ -187,15 +193,19 @@ export function createFirstRequest(pi: Pi, options: FirstRequestOptions): FirstR
       const session = running();
       if (!session) return undefined;
       if (!session.settings) goFirst(pi, session.runtime);
-      const declared = restoreDue ? declaredTools(ctx.sessionManager.getBranch()) : undefined;
+      const branch = restoreDue ? ctx.sessionManager.getBranch() : undefined;
+      const lost = branch && lostTools(pi, ctx.sessionManager.getEntries(), branch);
+      const declared = branch && declaredTools(branch);
       if (declared) searchTools.keep(declared);
       // Without a snapshot ToolSearch names the servers of the plan.
       if (!searchTools.complete()) await planWithin(running, options.waits.firstPlanWaitMs);
       await awaitDirectTools(pi, options);
       if (running()) await searchTools.describe(planned());
+      const isLost = await lost;
       if (!running()) return undefined;
       if (declared) {
         restoreDue = false;
+        if (isLost) options.registrar.withdrawAll(isLost, true);
         await restoreBranch(declared, options);
         // The model has tools of servers, so a call is near: a worker that is not needed yet starts meanwhile.
         if ([...declared.values()].some(({ owner }) => owner)) running()?.runtime.post("ping", {});

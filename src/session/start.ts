@@ -14,6 +14,7 @@ import { describeError, messageOf, ThreadsError } from "../shared/protocol/error
 import type { SessionFacts } from "../shared/protocol/session.ts";
 import { fileStamp } from "../shared/protocol/values.ts";
 import { LOG_FILE, onlyServersOf, restPath, type SnapshotKey } from "../shared/snapshot/contract.ts";
+import { OFF_ENTRY } from "../tools/branch.ts";
 import type { Registrar } from "../tools/registrar.ts";
 import { createDialogs } from "../ui/dialogs/dialogs.ts";
 import { createSignIns, type SignInHost } from "../ui/sign-in/sign-in.ts";
@@ -33,9 +34,6 @@ function stampOf(path: string): string {
     return "unreadable";
   }
 }
-
-/** Type of the entries in the transcript that say which servers are switched off: a session that goes on keeps them off. */
-const OFF_ENTRY = "mcp-off";
 
 type Entry = { customType?: unknown; data?: { off?: string[] } } | null;
 

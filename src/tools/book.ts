@@ -194,10 +194,11 @@ export class Book {
 
   /** `isMissed`: whether the model gets the tool back when its server is back. */
   withdraw(tool: CatalogTool, isMissed = this.#pi.getActiveTools().includes(tool.name)): void {
+    const isHidden = this.isWithdrawn(tool.name);
     this.#withdrawn.add(tool.name);
     if (isMissed) this.#missed.set(identity(tool), tool);
     else this.#missed.delete(identity(tool));
-    this.#registerAs(tool, "hidden");
+    if (!isHidden) this.#registerAs(tool, "hidden");
   }
 
   #registerAs(tool: CatalogTool, exposure: ToolExposure): void {

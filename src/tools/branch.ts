@@ -69,6 +69,9 @@ export function declaredTools(branch: readonly unknown[]): Map<string, DeclaredT
   return declared;
 }
 
+/** Type of the entries that say which servers are switched off: a session that goes on keeps them off. */
+export const OFF_ENTRY = "mcp-off";
+
 /** The prefix before the tool's own name, if the name can belong to a tool of this server. */
 const prefixIn = (toolName: string, server: string): string | undefined =>
   namePrefixes(server).find((prefix) => toolName.startsWith(prefix));

@@ -98,8 +98,11 @@ export interface Registrar {
   known(name: string, catalog: Catalog): CatalogTool | undefined;
   /** The tool of that name, if it was withdrawn. */
   withdrawn(name: string): CatalogTool | undefined;
-  /** Withdraws every tool for which `matches` holds. The model gets it back if its branch has it, if it is direct, or by a search. */
-  withdrawAll(matches: (tool: CatalogTool) => boolean): void;
+  /**
+   * Withdraws every tool for which `matches` holds. The model gets it back if its branch has it, if it is direct, or by a
+   * search; with `isMissed` when its server is back, also if the tool was withdrawn before.
+   */
+  withdrawAll(matches: (tool: CatalogTool) => boolean, isMissed?: boolean): void;
   /** Withdraws only active tools, because each registration costs Pi a rebuild of its registry. */
   withdrawActive(matches: (tool: CatalogTool) => boolean): void;
   /**
@@ -163,9 +166,9 @@ export function createRegistrar(pi: Pi, options: RegistrarOptions): Registrar {
       return tool && (currentOf(catalog, tool) ?? tool);
     },
     withdrawn: (name) => (book.isWithdrawn(name) ? book.get(name) : undefined),
-    withdrawAll: (matches) => {
+    withdrawAll: (matches, isMissed = false) => {
       for (const tool of book.all())
-        if (matches(tool) && !book.isWithdrawn(tool.name)) book.withdraw(tool, false);
+        if (matches(tool) && (isMissed || !book.isWithdrawn(tool.name))) book.withdraw(tool, isMissed);
     },
     withdrawActive: (matches) => {
       for (const name of pi.getActiveTools()) {

@@ -13,15 +13,23 @@ import { type InTurn, inTurn } from "./in-turn.ts";
 import { live, PATIENCE_MS } from "./rpc-support.ts";
 import { call, ENTRY, home, model, root, SERVERS as SERVER_OF_NPM, searchFor } from "./support.ts";
 
-/** Moves to another point of the session's tree, as `/tree` in a terminal does. Without an id: to its first entry. */
-const MOVE = `export default (pi) => pi.registerCommand("move", { handler: async (id, ctx) => {
-  await ctx.navigateTree(id || ctx.sessionManager.getBranch()[0].id, {});
-} });`;
+/**
+ * Moves to another point of the session's tree, as `/tree` in a terminal does; without an id: to its first entry.
+ * Deactivates a tool, as a user does with another extension.
+ */
+const COMMANDS = `export default (pi) => {
+  pi.registerCommand("move", { handler: async (id, ctx) => {
+    await ctx.navigateTree(id || ctx.sessionManager.getBranch()[0].id, {});
+  } });
+  pi.registerCommand("without", { handler: async (name) => {
+    pi.setActiveTools(pi.getActiveTools().filter((tool) => tool !== name));
+  } });
+};`;
 
 const turn = inTurn({
   extensions: async (at) => {
     const path = join(at.tmpDir, "move.mjs");
-    await writeFile(path, MOVE);
+    await writeFile(path, COMMANDS);
     return [ENTRY, path];
   },
 });
@@ -222,6 +230,36 @@ test("another branch, and a fork from before it was said -> off stays off there 
   await forkFromStart();
   await pi.prompt(searchFor("select:one__work"));
   expect((await pi.ask("one__work")).argv).toEqual(["one"]);
+});
+
+test("its tools were declared, and the session is resumed while it is off: on -> the same are declared, of a search and direct ones, but none that the user has deactivated; also at the point where they left, and in a fork from there", async () => {
+  const direct = live([], { TOOLS: "a,b,c" }, { directTools: true });
+  const pi = await turn({ mcp: { mcpServers: { one: live(), direct } } });
+  const { rpc } = pi;
+  const declared = async (): Promise<string[]> => {
+    await pi.prompt({ text: "asked" });
+    return Object.keys(toolsOf(pi))
+      .filter((name) => /^(?:one|direct)__/.test(name))
+      .toSorted();
+  };
+  const all = ["direct__a", "direct__c", "one__work"];
+  await pi.prompt(searchFor("select:one__work"));
+  await command(pi, "/without direct__b");
+  expect(await declared()).toEqual(all);
+  for (const name of ["one", "direct"]) await command(pi, `/mcp off ${name}`);
+  expect(await declared()).toEqual([]);
+  const file = await sessionFile(pi);
+  await pi.again(undefined, file);
+  expect(await declared()).toEqual([]);
+  for (const name of ["one", "direct"]) await command(pi, `/mcp on ${name}`);
+  // A prompt waits for direct tools alone.
+  await expect.poll(declared, { timeout: PATIENCE_MS }).toEqual(all);
+  const { data } = await rpc.request({ type: "get_fork_messages" }, PATIENCE_MS);
+  const withoutThem = (data as { messages: { entryId: string }[] }).messages[2]?.entryId;
+  await command(pi, `/move ${withoutThem}`);
+  expect(await declared()).toEqual(all);
+  await rpc.request({ type: "fork", entryId: withoutThem }, PATIENCE_MS);
+  expect(await declared()).toEqual(all);
 });
 
 test("print mode: what one run switches off, the run that goes on with its session does not have", async () => {

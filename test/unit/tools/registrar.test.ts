@@ -193,6 +193,38 @@ describe("registrar.withdrawAll", () => {
   });
 });
 
+describe("registrar.withdrawAll, tools that the model is to get back", () => {
+  const s = (direct: boolean): MadeServer => ({
+    name: "s",
+    tools: ["a", "b"].map((tool) => ({ tool, direct })),
+  });
+
+  it.each([
+    [true, false],
+    [false, false],
+    [true, true],
+  ])(
+    "direct: %s, hidden already: %s -> declared again with the server, once; other tools stay away",
+    (direct, isHidden) => {
+      const pi = createRecordingPi({ active: ["read"] });
+      const registrar = createRegistrar(pi, OPTIONS);
+      const catalog = of(s(direct), { name: "t", tools: [{ tool: "a", direct }] });
+      registrar.registerAll(catalog);
+      if (isHidden) registrar.withdrawAll(({ name }) => name === "s__a");
+      // At each new branch.
+      for (let i = 0; i < 2; i++) registrar.withdrawAll(({ name }) => name === "s__a", true);
+      registrar.follow(() => of({ name: "t", tools: [{ tool: "a", direct }] }), true);
+      expect(pi.getActiveTools()).toEqual(["read"]);
+      for (let i = 0; i < 2; i++) registrar.follow(() => catalog, true);
+      expect(pi.getActiveTools()).toEqual(["read", "s__a"]);
+      expect(pi.registrations).toEqual(["s__a", "s__b", "t__a", "s__a", "s__a"]);
+      pi.setActiveTools(["read"]);
+      registrar.follow(() => catalog, true);
+      expect(pi.getActiveTools()).toEqual(["read"]);
+    },
+  );
+});
+
 describe("registrar.restore", () => {
   const declared = (name: string): DeclaredTool => ({ name, description: "As it was.", parameters: SCHEMA });
   const SCHEMA = { type: "object", properties: { z: {}, a: {} }, title: "T" };
