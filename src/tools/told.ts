@@ -198,7 +198,7 @@ export async function tellNews(facts: NewsFacts): Promise<AddedMessage | undefin
     part("Tools now", changed, (name) => now.get(name)),
     part("Gone", gone, () => undefined),
     part("No further changes are told of", last, () => undefined),
-    added.length + changed.length > 0 ? ` ${declared.name} finds them.` : "",
+    added.length + changed.length > 0 ? ` ${declared.name} finds tools that are not loaded.` : "",
   ].join("");
   const servers = Object.fromEntries([
     ...[...added, ...changed].map((name) => {

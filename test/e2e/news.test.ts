@@ -87,7 +87,7 @@ test("after the first request: added, with other tools, removed -> each is told 
   await edit(pi, { one, demo: live([], { TOOLS: "deploy,undo" }) }, /\+ demo \(2 tools\)/);
   const added = await request(pi);
   expect(newsIn(added).at(-1)).toMatch(
-    /^Note of the MCP extension, not of the user: .* New: demo \[deploy, undo\]\. ToolSearch finds them\.$/,
+    /^Note of the MCP extension, not of the user: .* New: demo \[deploy, undo\]\. ToolSearch finds tools that are not loaded\.$/,
   );
   const told = newsIn(added).length;
   expect(newsIn(await request(pi))).toHaveLength(told);
@@ -139,9 +139,9 @@ test("a server that could not start works later -> its tools are told", async ()
 });
 
 test.each([
-  ["servers", { catalog: "servers" }, "ToolSearch", "New: demo. ToolSearch finds them."],
+  ["servers", { catalog: "servers" }, "ToolSearch", "New: demo. ToolSearch finds tools that are not loaded."],
   ["off", { catalog: "off" }, "ToolSearch", undefined],
-  ["proxyTool", { proxyTool: true }, "mcp", "New: demo. mcp finds them."],
+  ["proxyTool", { proxyTool: true }, "mcp", "New: demo. mcp finds tools that are not loaded."],
 ])("%s -> the line says no more than the description does", async (_of, settings, name, line) => {
   const pi = await turn({ mcp: { mcpServers: { one: live() }, settings } });
   const first = await request(pi);

@@ -127,7 +127,9 @@ describe("what a prompt tells of changed servers", () => {
     expect(await news(at)).toBeUndefined();
     at.send(planOf({ s: {}, fresh: {} }));
     at.send(catalogOf(changed));
-    expect((await news(at))?.includes(" New: fresh [c]. ToolSearch finds them.") ?? false).toBe(isTold);
+    expect(
+      (await news(at))?.includes(" New: fresh [c]. ToolSearch finds tools that are not loaded.") ?? false,
+    ).toBe(isTold);
   });
 
   test("a model that gets ToolSearch later -> its description has the new server, and a note nothing", async () => {

@@ -133,7 +133,7 @@ describe("what is told", () => {
     const branch = branchOf({ one: ["a"] });
     expect(await branch.news({ one: ["a"] })).toBeUndefined();
     expect(await branch.news({ one: ["a"], two: ["b"] })).toMatch(
-      / New: two \[b\]\. ToolSearch finds them\.$/,
+      / New: two \[b\]\. ToolSearch finds tools that are not loaded\.$/,
     );
     expect(await branch.news({ one: ["a"], two: ["b"] })).toBeUndefined();
     expect(await branch.news({ one: ["a"] })).toMatch(/changed\. Gone: two\.$/);
@@ -180,7 +180,7 @@ describe("what is told", () => {
     const text = await branch.news(
       Object.fromEntries(many(400, "server").map((name) => [name, many(50, "tool")])),
     );
-    expect(text).toMatch(/\d+ more\. ToolSearch finds them\.$/);
+    expect(text).toMatch(/\d+ more\. ToolSearch finds tools that are not loaded\.$/);
     expect(text).not.toContain("\n");
     expect(estimateTokens(text ?? "")).toBeLessThan(LIMITS.newsTokens);
   });
