@@ -4,7 +4,7 @@ import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { ThreadsError } from "../../src/shared/protocol/errors.ts";
 import type { ServerAsks } from "../../workers/connection/asks/asks.ts";
 import type { HttpTarget } from "../../workers/connection/config/entry/definition.ts";
@@ -227,6 +227,204 @@ test("a session is lost while its question is open -> the question is withdrawn,
   ]);
   expect(open[1]?.signal.aborted).toBe(false);
   expect(answers).toEqual([["session-2", { jsonrpc: "2.0", id: 0, result: { action: "accept" } }]]);
+  await connection.close(soon);
+});
+
+/**
+ * A server whose sessions bear numbers, and which begins each call's answer with `begin`. After `lose` it knows a new session
+ * alone, and there it opens a stream without a word for an event that it does not know, as a server of the SDK does.
+ */
+async function restarting(
+  begin: (response: ServerResponse, id: number | string) => void,
+  more: Handler = answerWell,
+) {
+  let session = 1;
+  const notifications: ServerResponse[] = [];
+  const server = await serve((asked, response, nth) => {
+    const { http, headers, message } = asked;
+    const id = `session-${session}`;
+    if (message.method === "initialize") answerWell(asked, response, { "mcp-session-id": id });
+    else if (headers["mcp-session-id"] !== id) response.writeHead(404).end();
+    else if (http === "GET") {
+      startEvents(response).write("retry: 5\n\n");
+      if (headers["last-event-id"] === undefined) notifications.push(response);
+    } else if (message.method === "tools/call") begin(response, message.id ?? 0);
+    else more(asked, response, nth);
+  });
+  return {
+    server,
+    notifications,
+    lose: () => void session++,
+    resumes: () => server.asked.filter(({ headers }) => headers["last-event-id"] === "41"),
+    /** Settles when the server has got a call. */
+    called: () => expect.poll(() => server.log, { timeout: 20_000 }).toContain("POST tools/call"),
+  };
+}
+
+/** An answer of which nothing is known but the id behind which it goes on, and a wait that no test lasts for. */
+const beginsAndEnds = (response: ServerResponse): void =>
+  void startEvents(response).end("id: 41\nretry: 30000\ndata:\n\n");
+
+const FORGOTTEN = {
+  code: "server_died",
+  message: expect.stringMatching(
+    /^web\/echo got no answer: \S+ has forgotten the session of this request; it may have been restarted\.$/,
+  ),
+  remedy: "The call may have run. The next call connects again.",
+};
+
+/** A call that no time limit ends while a test runs. */
+const long = (connection: Connection, signal = never) =>
+  failed(call(connection, { timeoutMs: 600_000, signal }));
+
+describe("the session of an open call is lost", () => {
+  test("its stream is broken and waits to be resumed -> the call fails at once, and is neither resumed nor repeated", async () => {
+    const { server, lose, resumes, called } = await restarting(beginsAndEnds);
+    const { connection } = await connect(server);
+    const calling = long(connection);
+    await called();
+    lose();
+    expect(await connection.listTools(never)).toHaveLength(1);
+    expect(await calling).toMatchObject(FORGOTTEN);
+    expect(resumes()).toEqual([]);
+    expect(server.log.filter((line) => line === "POST tools/call")).toHaveLength(1);
+    await connection.close(soon);
+  });
+
+  test("the attempt to resume it learns of the loss -> asked in its own session alone", async () => {
+    const { server, lose, resumes } = await restarting((response) => {
+      lose();
+      startEvents(response).end("id: 41\nretry: 5\ndata:\n\n");
+    });
+    const reopened = Promise.withResolvers<unknown>();
+    const { connection } = await connect(
+      server,
+      {},
+      { onListChanged: () => reopened.resolve(connection.listTools(never)) },
+    );
+    expect(await long(connection)).toMatchObject(FORGOTTEN);
+    expect(await reopened.promise).toHaveLength(1);
+    expect(resumes().map(({ headers }) => headers["mcp-session-id"])).toEqual(["session-1"]);
+    await connection.close(soon);
+  });
+
+  test("the stream of notifications learns of the loss -> the call fails at once", async () => {
+    const { server, lose, notifications, called } = await restarting(beginsAndEnds);
+    const { connection } = await connect(server);
+    await expect.poll(() => notifications.length, { timeout: 20_000 }).toBe(1);
+    const calling = long(connection);
+    await called();
+    lose();
+    notifications[0]?.end();
+    expect(await calling).toMatchObject(FORGOTTEN);
+    await connection.close(soon);
+  });
+
+  test("its stream is open -> it brings the answer all the same", async () => {
+    const open: [ServerResponse, id: number | string][] = [];
+    const { server, lose } = await restarting((response, id) => {
+      startEvents(response).write("id: 41\ndata:\n\n");
+      open.push([response, id]);
+    });
+    const { connection } = await connect(server);
+    const calling = call(connection);
+    await expect.poll(() => open.length, { timeout: 20_000 }).toBe(1);
+    lose();
+    await connection.listTools(never);
+    for (const [response, id] of open) response.end(`data: ${resultOf({ id, method: "tools/call" })}\n\n`);
+    expect((await calling).content).toHaveLength(1);
+    await connection.close(soon);
+  });
+
+  test("its stream is open and breaks later -> the call fails at once, and is not resumed", async () => {
+    const open: ServerResponse[] = [];
+    const { server, lose, resumes } = await restarting((response) => {
+      startEvents(response).write("id: 41\nretry: 5\ndata:\n\n");
+      open.push(response);
+    });
+    const { connection } = await connect(server);
+    const calling = long(connection);
+    await expect.poll(() => open.length, { timeout: 20_000 }).toBe(1);
+    lose();
+    await connection.listTools(never);
+    for (const response of open) response.end();
+    expect(await calling).toMatchObject(FORGOTTEN);
+    expect(resumes()).toEqual([]);
+    await connection.close(soon);
+  });
+
+  test("its answer was to come on the stream of notifications -> the call fails at once", async () => {
+    const { server, lose, called } = await restarting((response) => response.writeHead(202).end());
+    const { connection } = await connect(server);
+    const calling = long(connection);
+    await called();
+    lose();
+    await connection.listTools(never);
+    expect(await calling).toMatchObject(FORGOTTEN);
+    await connection.close(soon);
+  });
+
+  test("the call is cancelled then -> the new session is told of no request that it does not know", async () => {
+    const { server, lose, called } = await restarting(
+      (response) => void startEvents(response).write("id: 41\ndata:\n\n"),
+    );
+    const { connection } = await connect(server);
+    const abort = new AbortController();
+    const calling = long(connection, abort.signal);
+    await called();
+    lose();
+    await connection.listTools(never);
+    abort.abort();
+    expect((await calling).code).toBe("cancelled");
+    // What is sent later than a message that should not be sent.
+    await connection.listTools(never);
+    expect(server.log).not.toContain("POST notifications/cancelled");
+    await connection.close(soon);
+  });
+
+  test("a request without effect whose stream is broken -> repeated in the new session", async () => {
+    let begun = 0;
+    const { server, lose } = await restarting(
+      (response) => response.writeHead(202).end(),
+      (asked, response) => {
+        if (asked.message.method === "tools/list" && ++begun === 1) beginsAndEnds(response);
+        else answerWell(asked, response);
+      },
+    );
+    const { connection } = await connect(server);
+    const listing = connection.listTools(never);
+    await expect.poll(() => begun, { timeout: 20_000 }).toBe(1);
+    lose();
+    await failed(call(connection));
+    expect(await listing).toHaveLength(1);
+    expect(begun).toBe(2);
+    await connection.close(soon);
+  });
+});
+
+test("a call waits for a new session and is cancelled -> the server, which never got it, is told nothing", async () => {
+  let isLost = false;
+  const held = Promise.withResolvers<() => void>();
+  const server = await serve((asked, response) => {
+    const answerNow = (): void => answerWell(asked, response, { "mcp-session-id": "s" });
+    if (!isLost) answerNow();
+    else if (asked.message.method === "initialize") held.resolve(answerNow);
+    else response.writeHead(404).end();
+  });
+  const { connection } = await connect(server);
+  isLost = true;
+  await failed(call(connection));
+  const abort = new AbortController();
+  const calling = long(connection, abort.signal);
+  const open = await held.promise;
+  abort.abort();
+  expect((await calling).code).toBe("cancelled");
+  isLost = false;
+  open();
+  // What is sent later than a message that should not be sent.
+  for (let i = 0; i < 3; i++) await connection.listTools(never);
+  expect(server.log).not.toContain("POST notifications/cancelled");
+  expect(server.log.filter((line) => line === "POST tools/call")).toHaveLength(1);
   await connection.close(soon);
 });
 

@@ -7,7 +7,6 @@
  */
 
 import type { Readable } from "node:stream";
-import { setTimeout as sleep } from "node:timers/promises";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { createReader, readInTurn } from "../../../shared/pace/turns.ts";
@@ -19,7 +18,7 @@ import { type MessageStream, receive } from "../../messages/receive.ts";
 import { TooLarge } from "../../messages/too-large.ts";
 import { type HttpResponse, redirectTarget } from "../../web/client.ts";
 import { handEvent, readBody, readEvents } from "./events.ts";
-import { AnswerError, BrokenAnswer, mediaType, NotSent } from "./failure.ts";
+import { AnswerError, BrokenAnswer, mediaType, NotSent, SessionLost } from "./failure.ts";
 
 /** Enough of a body to find a message or a title. */
 const HEAD_BYTES = 16 * 1024;
@@ -200,6 +199,10 @@ export interface Exchange {
   readonly controller: AbortController;
   /** Called after the answer has been handed on. The reader of the answer's stream replaces it. */
   onAnswered: () => void;
+  /** The server has forgotten the session in which the request was sent. */
+  isLost: boolean;
+  /** Called after the session was lost. Who waits for the answer without a stream of its own replaces it. */
+  onLost: () => void;
 }
 
 /** Which message answers which of our requests, by whatever stream the message comes; and giving requests up. */
@@ -218,7 +221,15 @@ export class OpenExchanges {
   /** `handOn` gets the answer; without it the answer goes where all messages go. */
   open({ id, method }: JSONRPCRequest, handOn = this.#onMessage): Exchange {
     const controller = new AbortController();
-    const exchange = { method, answered: false, controller, handOn, onAnswered: () => undefined };
+    const exchange = {
+      method,
+      answered: false,
+      controller,
+      handOn,
+      onAnswered: () => undefined,
+      isLost: false,
+      onLost: () => undefined,
+    };
     this.#open.set(id, exchange);
     return exchange;
   }
@@ -233,9 +244,19 @@ export class OpenExchanges {
     this.#open.delete(id);
   }
 
-  /** The client no longer wants the answer. Does nothing if the request is not open. */
-  cancel(id: RequestId): void {
-    this.#open.get(id)?.controller.abort();
+  /** The client no longer wants the answer. False: the server has forgotten the request. */
+  cancel(id: RequestId): boolean {
+    const exchange = this.#open.get(id);
+    exchange?.controller.abort();
+    return !exchange?.isLost;
+  }
+
+  /** The server has forgotten the session of the open requests. A stream that is still open may bring its answer all the same. */
+  sessionLost(): void {
+    for (const exchange of this.#open.values()) {
+      exchange.isLost = true;
+      exchange.onLost();
+    }
   }
 
   /** Hands on a message of the server, an answer to the request that it belongs to. */
@@ -308,23 +329,39 @@ async function receiveJson(
     throw new AnswerError({ status, headers, text: "this does not answer the request" });
 }
 
+/**
+ * Settles when the answer has come on another stream, and after `ms` at the latest. Rejects when the request is given up, and
+ * when its session is lost.
+ */
+async function answeredElsewhere(exchange: Exchange, signal: AbortSignal, ms?: number): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const giveUp = (): void => reject(signal.reason);
+  const lose = (): void => reject(new SessionLost());
+  exchange.onAnswered = resolve;
+  exchange.onLost = lose;
+  if (exchange.answered) resolve();
+  if (signal.aborted) giveUp();
+  if (exchange.isLost) lose();
+  signal.addEventListener("abort", giveUp, { once: true });
+  const timer = ms === undefined ? undefined : setTimeout(resolve, ms);
+  try {
+    await promise;
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", giveUp);
+  }
+}
+
 /** The body stays open until the answer has come: some servers end a request together with its connection. */
 async function receiveElsewhere(
   { body }: HttpResponse,
   exchange: Exchange,
   { signal }: ReceiveOptions,
 ): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const giveUp = (): void => reject(signal.reason);
-  exchange.onAnswered = resolve;
-  if (exchange.answered) resolve();
-  if (signal.aborted) giveUp();
-  signal.addEventListener("abort", giveUp, { once: true });
   const ended = discard(body);
   try {
-    await promise;
+    await answeredElsewhere(exchange, signal);
   } finally {
-    signal.removeEventListener("abort", giveUp);
     const late = setTimeout(() => body.destroy(), AFTER_ANSWER_MS);
     void ended.then(() => clearTimeout(late));
   }
@@ -332,7 +369,8 @@ async function receiveElsewhere(
 
 /**
  * A stream that ends before the answer is resumed if the server gave its events ids (MCP 2025-11-25, resumability and
- * redelivery). Resuming repeats no call.
+ * redelivery). Resuming repeats no call. It ends with the session: a new session does not know the event, and a stream that
+ * it opens all the same stays silent.
  */
 async function receiveEvents(
   first: HttpResponse,
@@ -347,10 +385,12 @@ async function receiveEvents(
     if (response) cause = await readUntilAnswered(response, exchange, { ...options, position });
     if (exchange.answered) return;
     signal.throwIfAborted();
+    if (exchange.isLost) throw new SessionLost();
     const { lastId } = position;
     const waitMs = position.nextMs();
     if (!resume || lastId === undefined || waitMs === undefined) throw new BrokenAnswer(cause);
-    await sleep(waitMs, undefined, { signal });
+    await answeredElsewhere(exchange, signal, waitMs);
+    if (exchange.answered) return;
     let failure: unknown;
     response = await resume(lastId).catch((error: unknown) => {
       failure = error;

@@ -64,6 +64,11 @@ export class BrokenAnswer extends Error {
   }
 }
 
+/** The server has forgotten the session in which it accepted the request, so that the answer can come no more. */
+export class SessionLost extends Error {
+  override readonly name = "SessionLost";
+}
+
 /** The request did not leave this machine. The message follows "was not asked: ". */
 export class NotSent extends Error {
   override readonly name = "NotSent";
@@ -74,7 +79,8 @@ export type HttpFailure =
   | { kind: "cancelled" }
   | { kind: "too-large"; excess: Excess }
   | { kind: "needs-auth"; status: number; challenge: AuthChallenge | undefined; text: string }
-  | { kind: "session-lost" }
+  /** `isAccepted`: the server had accepted the request in that session, so that it may have run. */
+  | { kind: "session-lost"; isAccepted: boolean }
   | { kind: "refuses-streamable"; status: number; text: string }
   /** The server may accept the same request later. */
   | { kind: "busy"; status: number; retryAfterMs: number | undefined; text: string }
@@ -152,7 +158,8 @@ function classifyAnswer(answer: AnswerError): HttpFailure {
   const cured = challenge?.error !== undefined && SIGN_IN_HELPS.has(challenge.error);
   if (status === 401 || (status === 403 && cured)) return { kind: "needs-auth", status, challenge, text };
   if (status === 407) return { kind: "proxy", status, message: "the proxy answered 407" };
-  if (answer.sessionId !== undefined && saysSessionUnknown(answer)) return { kind: "session-lost" };
+  if (answer.sessionId !== undefined && saysSessionUnknown(answer))
+    return { kind: "session-lost", isAccepted: false };
   if (REFUSES_STREAMABLE.has(status)) return { kind: "refuses-streamable", status, text };
   if (status === 408 || status === 429 || status >= 500) {
     const retryAfterMs = parseRetryAfter(headers["retry-after"], Date.now());
@@ -179,6 +186,7 @@ export function classifyFailure(error: unknown): HttpFailure {
   if (error instanceof TooLarge) return { kind: "too-large", excess: error.excess };
   if (error instanceof ProxyError) return { kind: "proxy", status: error.status, message: error.message };
   if (error instanceof BrokenAnswer) return { kind: "network", code: "ECONNRESET" };
+  if (error instanceof SessionLost) return { kind: "session-lost", isAccepted: true };
   if (error instanceof NotSent) return { kind: "not-sent", message: error.message };
   const { code, name } = (error ?? {}) as { code?: unknown; name?: unknown };
   if (name === "AbortError") return { kind: "cancelled" };
@@ -382,11 +390,19 @@ const EXPLAIN: {
     remedy,
     data,
   }),
-  "session-lost": () => ({
-    code: "server_died",
-    what: "no longer knows this session; it may have been restarted",
-    verdict: "did not run",
-    remedy: "Repeat the call: the next one opens a new session.",
+  "session-lost": ({ isAccepted }) => ({
+    ...(isAccepted
+      ? {
+          what: "has forgotten the session of this request; it may have been restarted",
+          verdict: "got no answer",
+          remedy: CHECK,
+        }
+      : {
+          code: "server_died",
+          what: "no longer knows this session; it may have been restarted",
+          verdict: "did not run",
+          remedy: "Repeat the call: the next one opens a new session.",
+        }),
     first: {
       code: "connect_failed",
       what: "no longer knows the session that it has just opened",

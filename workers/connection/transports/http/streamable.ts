@@ -289,6 +289,7 @@ export class StreamableHttpTransport extends HttpTransport {
     initialized: () => this.notify({ jsonrpc: "2.0", method: "notifications/initialized" }),
     onLost: () => {
       this.#listening?.abort();
+      this.open.sessionLost();
       this.options.onSessionLost();
       // A server that was restarted may have other tools, and tells the new session of no change. Asking opens that session.
       this.options.onListChanged();
@@ -316,7 +317,7 @@ export class StreamableHttpTransport extends HttpTransport {
       await this.#exchange(message, exchange);
     } catch (error) {
       if (classifyFailure(error).kind !== "session-lost") throw error;
-      this.#session.lose((error as AnswerError).sessionId);
+      if (error instanceof AnswerError) this.#session.lose(error.sessionId);
       if (!mayRepeat(message.method)) throw error;
       if (this.#session.isLost) await this.#session.reopen();
       await this.#exchange(message, exchange);
@@ -328,7 +329,8 @@ export class StreamableHttpTransport extends HttpTransport {
   /** Settles when the message is accepted. */
   protected override async notify(message: JSONRPCMessage): Promise<void> {
     const cancelled = cancelledRequest(message);
-    if (cancelled !== undefined) this.open.cancel(cancelled);
+    // A session does not know what was asked in another one.
+    if (cancelled !== undefined && (!this.open.cancel(cancelled) || this.#session.isLost)) return;
     this.lifetime.signal.throwIfAborted();
     await this.#acknowledged.send((signal) => this.#post(message, signal));
     if ("method" in message && message.method === "notifications/initialized") this.#listen();
@@ -338,7 +340,9 @@ export class StreamableHttpTransport extends HttpTransport {
   async #exchange(message: JSONRPCRequest, exchange: Exchange): Promise<void> {
     const { signal } = exchange.controller;
     signal.throwIfAborted();
+    exchange.isLost = false;
     const response = await this.#post(message, signal);
+    // The present session is the one of the request: once that is lost, nothing is resumed.
     await this.receive(response, exchange, (lastId) =>
       this.#get({ lastId, isFirst: false, wasOpen: true }, signal),
     );

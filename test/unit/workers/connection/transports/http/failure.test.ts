@@ -339,9 +339,15 @@ const SENTENCES: [string, HttpFailure, connect: string, call: string][] = [
   ],
   [
     "a lost session",
-    { kind: "session-lost" },
+    { kind: "session-lost", isAccepted: false },
     "URL no longer knows the session that it has just opened.",
     "did not run: URL no longer knows this session; it may have been restarted.",
+  ],
+  [
+    "a session that is lost after the request was accepted",
+    { kind: "session-lost", isAccepted: true },
+    "URL no longer knows the session that it has just opened.",
+    "got no answer: URL has forgotten the session of this request; it may have been restarted.",
   ],
   [
     "a connection that breaks",

@@ -4,7 +4,11 @@ import { Readable } from "node:stream";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { JSONRPCMessage, JSONRPCRequest } from "../../../../../../workers/connection/mcp/wire/wire.ts";
 import { Noise, tooSlow, unaskedTooLong } from "../../../../../../workers/connection/messages/too-large.ts";
-import { OpenExchanges, Resume } from "../../../../../../workers/connection/transports/http/exchange.ts";
+import {
+  OpenExchanges,
+  Resume,
+  receiveAnswer,
+} from "../../../../../../workers/connection/transports/http/exchange.ts";
 import {
   AnswerError,
   type HttpFailure,
@@ -157,7 +161,7 @@ const portal: HttpFailure = { kind: "redirect", status: 302, to: new URL("http:/
 
 type Refusal = ReturnType<typeof streamRefusal>;
 test.each<[string, first: Refusal, afterOpen: Refusal, HttpFailure]>([
-  ["a lost session", "session lost", "session lost", { kind: "session-lost" }],
+  ["a lost session", "session lost", "session lost", { kind: "session-lost", isAccepted: false }],
   ["503", "later", "later", busy(503)],
   ["429", "later", "later", busy(429)],
   ["501", "never", "never", busy(501)],
@@ -247,6 +251,15 @@ describe("cancel", () => {
     open.cancel(1);
     open.cancel(3);
     expect([one, two].map(({ controller }) => controller.signal.aborted)).toEqual([true, false]);
+  });
+
+  test("a request whose session is lost -> its signal too, and the server does not know it; a later request -> known", () => {
+    const { open } = opened();
+    const lost = open.open(request(1));
+    open.sessionLost();
+    open.open(request(2));
+    expect([open.cancel(1), open.cancel(2), open.cancel(3)]).toEqual([false, true, true]);
+    expect(lost.controller.signal.aborted).toBe(true);
   });
 
   test("cancelAll -> all that are open; a request that is over keeps its signal", () => {
@@ -566,4 +579,32 @@ describe("Resume", () => {
   test("no id -> nothing to resume", () => {
     expect(new Resume(() => 0).nextMs()).toBeUndefined();
   });
+});
+
+test("receiveAnswer: the answer comes on another stream while the broken one waits -> settles, and resumes it no more", async () => {
+  const { open } = opened();
+  const exchange = open.open(request(7));
+  const body = Readable.from([Buffer.from("id: 41\nretry: 100\n\n")]);
+  let resumes = 0;
+  await receiveAnswer({ status: 200, headers: { "content-type": "text/event-stream" }, body }, exchange, {
+    url: new URL("http://web.test/"),
+    maxBytes: 1_000,
+    stream: {
+      server: "web",
+      batches: () => false,
+      asked: () => open.asked(),
+      isOver: () => false,
+      hand: (message) => open.deliver(message),
+      noise: new Noise(() => undefined),
+      onNote: () => undefined,
+    },
+    resume: async () => {
+      resumes++;
+      // The next wait has begun then.
+      setImmediate(() => open.deliver(answer(7)));
+      throw new AnswerError({ status: 409, headers: {} });
+    },
+    signal: exchange.controller.signal,
+  });
+  expect(resumes).toBe(1);
 });
