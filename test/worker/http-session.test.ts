@@ -428,6 +428,32 @@ test("a call waits for a new session and is cancelled -> the server, which never
   await connection.close(soon);
 });
 
+test("the answer comes on the stream of notifications while the broken one is being resumed -> the resumed stream is ended", async () => {
+  let id: number | string = 0;
+  const streams: ServerResponse[] = [];
+  const resumed = Promise.withResolvers<ServerResponse>();
+  const ended = Promise.withResolvers<void>();
+  const server = await serve((asked, response) => {
+    if (asked.message.method === "tools/call") {
+      id = asked.message.id ?? 0;
+      startEvents(response).end("id: 41\nretry: 5\ndata:\n\n");
+    } else if (asked.headers["last-event-id"] === "41") {
+      response.once("close", ended.resolve);
+      resumed.resolve(response);
+    } else if (asked.http === "GET") streams.push(startEvents(response));
+    else answerWell(asked, response);
+  });
+  const { connection } = await connect(server);
+  const calling = call(connection);
+  const stream = await resumed.promise;
+  await expect.poll(() => streams.length, { timeout: 20_000 }).toBe(1);
+  for (const open of streams) open.write(`data: ${resultOf({ id, method: "tools/call" })}\n\n`);
+  expect((await calling).content).toHaveLength(1);
+  startEvents(stream).write(": nothing more\n\n");
+  await ended.promise;
+  await connection.close(soon);
+});
+
 test("a server of the SDK with one transport starts anew -> a list and a call find it again", async () => {
   const begin = async () => {
     const server = new McpServer({ name: "real", version: "1" });

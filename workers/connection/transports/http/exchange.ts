@@ -411,6 +411,8 @@ async function readUntilAnswered(
   exchange.onAnswered = () => {
     late ??= setTimeout(() => body.destroy(), AFTER_ANSWER_MS);
   };
+  // While this stream was being opened, the answer may have come on another one.
+  if (exchange.answered) exchange.onAnswered();
   try {
     await readEvents(body, {
       maxBytes,
