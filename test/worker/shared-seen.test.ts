@@ -2,13 +2,24 @@
  * Owns: what sessions see of a server that they share, with two real workers and a real hub: how many use it, whom a reconnect
  * interrupts, what the doctor says of a process that is kept apart, and of a hub that cannot be used.
  */
-import { rm, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test, vi } from "vitest";
 import { interruptText } from "../../src/report/hub.ts";
 import type { Finding } from "../../src/shared/protocol/person.ts";
-import { placeOf } from "../../workers/connection/hub/link.ts";
+import { HUB_LOG, placeOf } from "../../workers/connection/hub/link.ts";
 import { endHub } from "../support/hub.ts";
-import { createPlace, fixture, onCleanup, type Place, type Started, start, until } from "./support.ts";
+import {
+  createPlace,
+  fixture,
+  onCleanup,
+  type Place,
+  readIfThere,
+  type Started,
+  start,
+  until,
+} from "./support.ts";
 
 const SERVERS = { s: fixture("shows.mjs", {}, { shared: true, lifecycle: "eager" }) };
 
@@ -102,4 +113,42 @@ test("the hub's folder belongs to a file of another kind -> own server, and the 
   const told = (await findings(at)).map(({ severity, title }) => `${severity}: ${title}`);
   expect(told).toEqual([`warning: Shared servers cannot be used: ${folder} is not a folder; remove it.`]);
   await expect(at.runtime.ask("hub", {})).rejects.toMatchObject({ code: "bad_config" });
+});
+
+test("calls that wait for a call of another session -> told so, sent later than their limit allows; one that is given up is not sent", async () => {
+  const place = await hubPlace();
+  const record = join(place.cwd, "record");
+  const limitMs = 2_000;
+  const servers = {
+    s: fixture("shared.mjs", { RECORD: record }, { shared: true, requestTimeoutMs: limitMs }),
+  };
+  const [a, b] = [await start(servers, { place }), await start(servers, { place })];
+  for (const at of [a, b]) await at.call("s", "work", { do: "pid" });
+  await a.call("s", "work", { do: "ask" });
+  const log = join(place.agentDir, HUB_LOG);
+  await until(
+    async () => (await readIfThere(log)).includes("their calls run one after the other") || undefined,
+  );
+  const told = (at: Started) =>
+    at.events.flatMap((event) => (event.type === "progress" ? [event.message] : []));
+  const working = new AbortController();
+  const worked = a.failedCall("s", "work", { do: "work" }, working.signal);
+  await until(async () => (told(a).length > 0 ? true : undefined));
+
+  const givenUp = new AbortController();
+  const unsent = b.failedCall("s", "work", { do: "echo", text: "unsent" }, givenUp.signal);
+  await until(async () => (told(b).length > 0 ? true : undefined));
+  const sent = b.call("s", "work", { do: "echo", text: "sent" });
+  await until(async () => (told(b).length > 1 ? true : undefined));
+  expect(told(b)).toEqual(Array(2).fill("waits for a call of another session"));
+  givenUp.abort();
+  expect(await unsent).toMatchObject({ code: "cancelled" });
+  // A call without progress would have failed by now.
+  await sleep(2 * limitMs);
+  working.abort();
+  expect(await worked).toMatchObject({ code: "cancelled" });
+  expect(await sent).toMatchObject({ content: [{ text: "sent" }] });
+  const calls = await readFile(record, "utf8");
+  expect(calls).toContain("call echo sent");
+  expect(calls).not.toContain("unsent");
 });

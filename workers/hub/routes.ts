@@ -7,6 +7,7 @@
  * basic/utilities/cancellation and progress, client/elicitation; MCP 2026-07-28, basic/subscriptions.
  */
 import { isObject } from "../../src/shared/protocol/values.ts";
+import { WAITS } from "../shared/hub/wire.ts";
 import { type Change, type Envelope, type Part, withChanges } from "./envelope.ts";
 
 /** One message: its bytes without the line end, and what was read of it. */
@@ -65,6 +66,13 @@ const message = (value: object): Buffer[] => [Buffer.from(JSON.stringify({ jsonr
 const answer = (id: string, rest: string): Buffer[] => [
   Buffer.from(`{"jsonrpc":"2.0","id":${id},${rest}}`, "latin1"),
 ];
+/** `token`: as JSON text. */
+const waiting = (token: string, waits: boolean): Buffer[] => {
+  const message = `${waits ? "waits" : "no longer waits"} for a call of another session`;
+  const rest = JSON.stringify({ progress: 0, message, _meta: { [WAITS]: waits } }).slice(1);
+  const params = `{"progressToken":${token},${rest}`;
+  return [Buffer.from(`{"jsonrpc":"2.0","method":"notifications/progress","params":${params}}`, "latin1")];
+};
 const EMPTY = '"result":{}';
 
 /** Why nobody is asked: what the server is told, and what is noted. */
@@ -190,8 +198,16 @@ export class Routes<P extends Party> {
   #sendQueued(): void {
     for (let next = this.#queue[0]; next && this.#mayCall(next.party); next = this.#queue[0]) {
       this.#queue.shift();
+      // First: should the hub die in between, no session takes a call that was sent for one that was not.
+      this.#tellWaiting(next, false);
       this.#send(next.party, next);
     }
+  }
+
+  /** Tells the session that its call waits, or waits no more: the clock of the call stands still meanwhile. */
+  #tellWaiting({ party, line }: { party: P; line: Line }, waits: boolean): void {
+    const token = line.envelope.token?.text;
+    if (token) party.deliver(waiting(token, waits));
   }
 
   /** A request of the hub's own, whose answer nobody needs. */
@@ -251,9 +267,10 @@ export class Routes<P extends Party> {
     const { id, line, method } = request;
     if (method === "initialize") this.#initialize(party, id, line);
     else if (this.#isKnown(party, line, method)) party.deliver(answer(id, EMPTY));
-    else if (CALLS.has(method) && !(this.#queue.length === 0 && this.#mayCall(party)))
+    else if (CALLS.has(method) && !(this.#queue.length === 0 && this.#mayCall(party))) {
       this.#queue.push({ party, ...request });
-    else this.#send(party, request);
+      this.#tellWaiting({ party, line }, true);
+    } else this.#send(party, request);
   }
 
   #mayCall(party: P): boolean {

@@ -35,7 +35,7 @@ export interface PeerCall {
   subject: string;
   signal: AbortSignal;
   /** Params of a progress notification. */
-  onProgress: (params: { message?: unknown; progress: unknown; total?: unknown }) => void;
+  onProgress: (params: { message?: unknown; progress: unknown; total?: unknown; _meta?: unknown }) => void;
 }
 
 export interface Peer {

@@ -7,6 +7,7 @@ import { ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js";
 import type { CallProgress } from "../../../src/shared/protocol/calls.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { asList, isObject } from "../../../src/shared/protocol/values.ts";
+import { WAITS } from "../../shared/hub/wire.ts";
 import { declaredSkills } from "../../shared/skills.ts";
 import type { AskPauses } from "../asks/asks.ts";
 import { asToolResult } from "../messages/heavy.ts";
@@ -14,6 +15,7 @@ import type { Redactor } from "../secrets/redact.ts";
 import { type Peer, type PeerCall, urlRequired } from "./both-eras.ts";
 import type { CallRequest, CompleteRequest, Connection, ConnectionParts } from "./connection.ts";
 import {
+  callCapMs,
   callFailure,
   isClosed,
   isTimeout,
@@ -100,10 +102,10 @@ export class CallClock {
     return this.#expired.signal;
   }
 
-  /** Progress came. */
-  renew(): void {
+  /** Progress came. `limitMs`: until the next one, if that is not the limit of the call. */
+  renew(limitMs = this.#options.limitMs): void {
     this.#hold();
-    this.#limitLeft = this.#options.limitMs;
+    this.#limitLeft = limitMs;
     this.#run();
   }
 
@@ -210,12 +212,14 @@ async function requestFor(
   const clock = new CallClock({
     caller: call.signal,
     limitMs: timeoutMs,
-    capMs: Math.max(LIMITS.requestCapMs, timeoutMs),
+    capMs: callCapMs(call),
     pauses: parts.asks,
     // As a timeout of the SDK (`isTimeout`).
     reason: () => McpError.fromError(ErrorCode.RequestTimeout, "Request timed out", { timeout: timeoutMs }),
   });
   const end = parts.asks?.callBegins();
+  /** The hub of shared servers holds the call back: the server has not seen it. */
+  let waits = false;
   const { signal } = clock;
   try {
     return await peer.call({
@@ -223,7 +227,9 @@ async function requestFor(
       subject: `${name}/${call.tool}`,
       signal,
       onProgress: (params) => {
-        clock.renew();
+        waits = parts.sharing?.() !== undefined && isObject(params._meta) && params._meta[WAITS] === true;
+        // The cap ends the wait for a call that never ends.
+        clock.renew(waits ? Number.POSITIVE_INFINITY : timeoutMs);
         call.onProgress(readProgress(params, parts.redact));
       },
     });
@@ -233,7 +239,7 @@ async function requestFor(
     const answered = error instanceof McpError && peer.isOpen;
     const outcome = await urlRequired(error, parts.asks, call.signal);
     if (outcome !== undefined && !call.signal.aborted) throw urlRequiredFailure(parts, call, outcome);
-    throw callFailure(name, { parts, call, error, answered });
+    throw callFailure(name, { parts, call, error, answered, waits });
   } finally {
     clock.stop();
     end?.(signal.aborted || call.signal.aborted ? "given-up" : "done");

@@ -73,22 +73,42 @@ export function listFailure(
   });
 }
 
+/** How long one call may take in all, in milliseconds. */
+export const callCapMs = ({ timeoutMs }: Pick<CallRequest, "timeoutMs">): number =>
+  Math.max(LIMITS.requestCapMs, timeoutMs);
+
+const UNSENT = "behind a call of another session and was not sent.";
+
 interface FailedCall {
   parts: ConnectionParts;
   call: Omit<CallRequest, "args">;
   error: unknown;
   /** The error is the server's answer. */
   answered: boolean;
+  /** The hub of shared servers has not sent the call yet. */
+  waits?: boolean;
 }
 
-export function callFailure(server: string, { parts, call, error, answered }: FailedCall): ThreadsError {
-  if (call.signal.aborted) return new ThreadsError("cancelled", `${server}/${call.tool} was cancelled.`);
+export function callFailure(
+  server: string,
+  { parts, call, error, answered, waits }: FailedCall,
+): ThreadsError {
+  const cancelled = `${server}/${call.tool} was cancelled.`;
+  if (call.signal.aborted)
+    return new ThreadsError("cancelled", waits ? `${cancelled} It waited ${UNSENT}` : cancelled);
   const refused = refusedAnswer(error);
   if (refused) return callTooLarge(server, call.tool, refused);
   // The transport knows the reason and has put it into words.
   if (error instanceof ThreadsError) return error;
   const failure = parts.failure?.();
   if (failure) return failure;
+  if (isTimeout(error) && waits) {
+    const waited = `${server}/${call.tool} waited ${callCapMs(call) / 1_000} s ${UNSENT}`;
+    return new ThreadsError("call_timeout", waited, {
+      remedy: "The call may be repeated.",
+      data: { server, timeoutMs: call.timeoutMs },
+    });
+  }
   if (isTimeout(error)) {
     const how = parts.transport === "stdio" ? "starts" : "connects";
     const anew = `${commandFor("reconnect", server)} ${how} it anew if it hangs`;
@@ -114,7 +134,7 @@ export function callFailure(server: string, { parts, call, error, answered }: Fa
     "server_died",
     `${server}/${call.tool} got no answer: ${asReason(server, diedReason(parts, error))}`,
     {
-      remedy: "The call may have run. The next call connects again.",
+      remedy: `${waits ? `It waited ${UNSENT}` : "The call may have run."} The next call connects again.`,
       data: { server },
     },
   );

@@ -63,6 +63,12 @@ export type FromHub =
   | ({ is: "servers" } & HubReport)
   | { is: "stopped"; servers: number };
 
+/**
+ * In `_meta` of a progress notification of the hub's own: whether the call waits for one of another session, so that the server
+ * has not seen it. Such a notification reaches the very call, which no frame could name.
+ */
+export const WAITS = "pi-mcp-threads/waits";
+
 export const KINDS = { control: 0, data: 1, errors: 2 } as const;
 type Kind = keyof typeof KINDS;
 const NAMES: readonly Kind[] = ["control", "data", "errors"];

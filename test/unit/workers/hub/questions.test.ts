@@ -283,6 +283,26 @@ describe("once a question was refused", () => {
     expect(names()).toEqual(["b1"]);
   });
 
+  test("a call that waits, of a session that wants progress -> it is told so, and told when the call is sent", () => {
+    const { a, b, server, serverSays } = serial();
+    a.says(named("a1"));
+    const [first] = server();
+    b.says(call("b1", { _meta: { progressToken: "mine" } }));
+    b.says(named("b2"));
+    const told = (isWaiting: boolean, message: string) => ({
+      method: "notifications/progress",
+      params: { progressToken: "mine", progress: 0, message, _meta: { "pi-mcp-threads/waits": isWaiting } },
+    });
+    expect([a.got(), b.got(), server()]).toEqual([
+      [],
+      [told(true, "waits for a call of another session")],
+      [],
+    ]);
+    serverSays({ id: first?.id, result: 1 });
+    expect(b.got()).toEqual([told(false, "no longer waits for a call of another session")]);
+    expect(server()).toHaveLength(2);
+  });
+
   test("a session that leaves while its calls wait -> they never reach the server", () => {
     const { a, b, c, server, serverSays, names, routes } = serial();
     a.says(named("a1"));

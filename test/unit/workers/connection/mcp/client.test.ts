@@ -9,6 +9,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { CallProgress } from "../../../../../src/shared/protocol/calls.ts";
 import { ThreadsError } from "../../../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
+import type { Sharing } from "../../../../../src/shared/protocol/session.ts";
 import type { AskPauses, ServerAsks } from "../../../../../workers/connection/asks/asks.ts";
 import { NoReply } from "../../../../../workers/connection/asks/prompt.ts";
 import { Wire } from "../../../../../workers/connection/mcp/both-eras.ts";
@@ -71,6 +72,7 @@ const turn = async (): Promise<void> => {
 
 async function connected(
   asks?: ServerAsks,
+  sharing?: Sharing,
 ): Promise<FakeServer & { connection: Connection; notes: string[] }> {
   const server = fakeServer();
   const notes: string[] = [];
@@ -83,6 +85,7 @@ async function connected(
     asks,
     transport: "stdio",
     pid: undefined,
+    sharing: () => sharing,
     close: async () => undefined,
     whyClosed: () => "s ended.",
   });
@@ -271,6 +274,93 @@ test("a call whose server waits for the user -> its clock stands still", async (
   expect(await answer).toBe('{"content":[]}');
   expect(ends).toEqual(["done"]);
   expect(vi.getTimerCount()).toBe(0);
+});
+
+describe("a call that the hub of shared servers holds back", () => {
+  const limit = 1_000;
+  async function held(isShared = true) {
+    const server = await connected(undefined, isShared ? { sessions: 2, since: 0 } : undefined);
+    vi.useFakeTimers();
+    const seen: string[] = [];
+    const cancel = new AbortController();
+    const answer = server.connection
+      .callTool({
+        tool: "t",
+        args: {},
+        timeoutMs: limit,
+        signal: cancel.signal,
+        onProgress: ({ message }) => seen.push(message),
+      })
+      .then(
+        () => "answered",
+        (error: unknown) => error as ThreadsError,
+      );
+    await vi.advanceTimersByTimeAsync(0);
+    const tells = async (waits: boolean, message = "waits") => {
+      const call = server.sent.findLast((one) => "method" in one && one.method === "tools/call");
+      const progressToken = call && "id" in call ? call.id : undefined;
+      const params = { progressToken, progress: 0, message, _meta: { "pi-mcp-threads/waits": waits } };
+      server.transport.onmessage?.({ jsonrpc: "2.0", method: "notifications/progress", params });
+      await vi.advanceTimersByTimeAsync(0);
+    };
+    await tells(true);
+    return { ...server, answer, tells, seen, cancel };
+  }
+
+  test("for longer than its limit -> it goes on, and its limit begins when it is sent", async () => {
+    const { answer, tells, seen, answers } = await held();
+    await vi.advanceTimersByTimeAsync(100 * limit);
+    await tells(false, "sent");
+    await vi.advanceTimersByTimeAsync(limit - 1);
+    answers({ result: { content: [] } });
+    expect([await answer, seen]).toEqual(["answered", ["waits", "sent"]]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("for the cap of a call -> it fails, and says that it was not sent", async () => {
+    const { answer } = await held();
+    await vi.advanceTimersByTimeAsync(LIMITS.requestCapMs);
+    expect(await answer).toMatchObject({
+      code: "call_timeout",
+      message: "s/t waited 3600 s behind a call of another session and was not sent.",
+      remedy: "The call may be repeated.",
+    });
+  });
+
+  test("it is sent, and not answered -> it may still run there", async () => {
+    const { answer, tells } = await held();
+    await tells(false);
+    await vi.advanceTimersByTimeAsync(limit);
+    expect(await answer).toMatchObject({
+      code: "call_timeout",
+      message: "s/t did not answer within 1 s.",
+      remedy: expect.stringMatching(/^It may still be running there\./),
+    });
+  });
+
+  test("it is cancelled -> it says that it was not sent", async () => {
+    const { answer, cancel } = await held();
+    cancel.abort();
+    expect(await answer).toMatchObject({
+      code: "cancelled",
+      message: "s/t was cancelled. It waited behind a call of another session and was not sent.",
+    });
+  });
+
+  test("its connection ends -> it says that it was not sent", async () => {
+    const { answer, transport } = await held();
+    transport.onclose?.();
+    expect(await answer).toMatchObject({
+      code: "server_died",
+      remedy: "It waited behind a call of another session and was not sent. The next call connects again.",
+    });
+  });
+
+  test("a server that nobody shares says so -> its clock runs", async () => {
+    const { answer } = await held(false);
+    await vi.advanceTimersByTimeAsync(limit);
+    expect(await answer).toMatchObject({ message: "s/t did not answer within 1 s." });
+  });
 });
 
 test("a call that is cancelled -> its questions are given up", async () => {
