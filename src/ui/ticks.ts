@@ -224,7 +224,7 @@ async function onScreen(ctx: PiContext, ticks: Ticks): Promise<boolean[] | undef
       dispose,
     };
   });
-  const ticked = await whileTyped(dialog, signal);
+  const ticked = await whileTyped(ctx, dialog, signal);
   if (failure) throw failure.error;
   return ticked;
 }

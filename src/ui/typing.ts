@@ -27,19 +27,42 @@ export const isTyping = ({ mode, ui }: Pick<PiContext, "mode" | "ui">): boolean 
 
 /** Milliseconds without a key, after which the next key is meant for what is on the screen. */
 const PAUSE_MS = 600;
+/** Milliseconds, after which keys without a pause, such as one that is held down, reach Pi again. */
+const LONGEST_MS = 5_000;
+/** Escape and Ctrl-C as terminals send them, also by the protocols of kitty and xterm. */
+const STOPS = new Set(["\u001b", "\u0003"]);
+for (const sent of ["27u", "27;1u", "27;1:1u", "99;5u", "99;5:1u", "27;5;99~"]) STOPS.add(`\u001b[${sent}`);
 
-/**
- * While the dialog of the promise is open, and for a moment more if its signal has taken it away: a key that was meant for
- * it is on its way.
- */
-export async function whileTyped<T>(dialog: Promise<T>, signal?: AbortSignal): Promise<T> {
+/** While the dialog of the promise is open. If its signal has taken it away, the keys that were on their way to it are lost. */
+export async function whileTyped<T>(
+  { mode, ui }: Pick<PiContext, "mode" | "ui">,
+  dialog: Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
   const end = takesKeys();
   try {
     return await dialog;
   } finally {
-    if (signal?.aborted) setTimeout(end, PAUSE_MS).unref();
+    if (signal?.aborted && mode === "tui") takesRest(ui, end);
     else end();
   }
+}
+
+/** Keeps keys from everyone until a pause: the rest of an answer and its Enter are no prompt for the model. */
+function takesRest(ui: PiContext["ui"], end: () => void): void {
+  const longest = performance.now() + LONGEST_MS;
+  const timer = setTimeout(() => {
+    stop();
+    end();
+  }, PAUSE_MS);
+  timer.unref();
+  const stop = ui.onTerminalInput((data) => {
+    if (STOPS.has(data)) return undefined;
+    // A dialog behind this one waits for a pause without a limit, and it counts only the keys that reach it.
+    if (performance.now() > longest && taking.size === 1) return undefined;
+    timer.refresh();
+    return { consume: true };
+  });
 }
 
 /** A dialog that may cover a text which is being typed: it gets keys once a person has paused. */

@@ -2,8 +2,9 @@
  * Owns: questions of servers in the real Pi in a real terminal, narrow and wide: what a person reads, the review, Escape,
  * and a page whose whole address can be clicked.
  */
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { openTerminal } from "../support/terminal.ts";
 import { call, ENTRY, fixtureServer, home, model, onCleanup } from "./support.ts";
@@ -85,4 +86,45 @@ test("60 columns, then 120 -> a form, its review, Escape, and a page of a look-a
     const screen = (await terminal.until(/^ opened\./m)).join("\n");
     expect(screen).toContain("No browser could be started.");
   }
+});
+
+test("a question is taken back while its answer is typed -> the rest and the Enter are no prompt", async () => {
+  const made = await home({
+    mcp: { mcpServers: { q: { ...fixtureServer("asks-user.mjs"), directTools: true } } },
+  });
+  const file = join(made.tmpDir, "go");
+  const calls = [call("q__ask", { ask: FORM }), call("q__seen", { takesBack: true, file })];
+  const scripted = await model([
+    { toolCalls: calls.flatMap(({ toolCalls = [] }) => toolCalls) },
+    { text: "taken back." },
+    { text: "answered." },
+  ]);
+  const terminal = await openTerminal({ home: made, model: scripted, extension: ENTRY, columns: 80 });
+  onCleanup(() => terminal.close());
+  await terminal.prompt("ask me");
+  await terminal.until(/MCP server q asks[\s\S]*→ Answer/);
+  await terminal.press("Enter");
+  await terminal.until(/q, 1 of 2:\s+│ Your name/);
+  await terminal.type("x");
+  await writeFile(file, "");
+  // A person who types sees only later that the question is gone.
+  while (!/q no longer waits for an answer/.test((await terminal.screen()).join("\n")))
+    await terminal.type("x");
+  await terminal.type("x");
+  await terminal.press("Enter");
+  await terminal.until(/^ taken back\./m);
+  // Behind a pause the keys are Pi's again.
+  const isTyped = async (): Promise<boolean> =>
+    /^─{10,}\nz+\n─{10,}\n~/m.test((await terminal.screen()).join("\n"));
+  while (!(await isTyped())) {
+    await sleep(1_000);
+    await terminal.type("z");
+  }
+  await terminal.press("Enter");
+  await terminal.until(/^ answered\./m);
+  const asked = scripted.requests.at(-1)?.messages.filter(({ role }) => role === "user") ?? [];
+  expect(asked.map(({ content }) => JSON.stringify(content).replaceAll(/z+/g, "z"))).toEqual([
+    expect.stringContaining("ask me"),
+    expect.stringMatching(/"z"/),
+  ]);
 });

@@ -4,6 +4,7 @@
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { browse } from "../support/browser.ts";
 import { openTerminal } from "../support/terminal.ts";
@@ -88,6 +89,8 @@ test("60, 80 and 120 columns -> the link is whole, and Esc cancels; a sign-in; a
   await terminal.prompt("/mcp-auth web");
   expect((await browse(addressOn(await terminal.until(/escape\/ctrl\+c cancel/)))).status).toBe(200);
   await terminal.until(/web: signed in, 1 tool\./);
+  // The dialog has closed by itself: keys count behind a pause.
+  await sleep(1_000);
   await terminal.prompt("/mcp status");
   await terminal.until(
     /web: connected \(http,\s+1\s+tool,\s+MCP\s+[\d-]+,\s+signed\s+in,\s+expires\s+in\s+\d+\s+min,\s+renews\s+itself\)/,

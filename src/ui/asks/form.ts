@@ -77,7 +77,7 @@ async function choose(
   if (!mayShow(at)) return undefined;
   const { ctx, signal } = at;
   const open = (): Promise<string | undefined> =>
-    whileTyped(orAborted(ctx.ui.select(title, [...choices], { signal }), signal), signal);
+    whileTyped(ctx, orAborted(ctx.ui.select(title, [...choices], { signal }), signal), signal);
   // Behind its first dialog a person looks at the question.
   const choice = await (shown.get(at) === 1 ? afterPause(ctx, open) : open());
   // Over RPC the other program may answer with a choice that it was not given.
@@ -89,7 +89,7 @@ async function typeIn(at: Conversation, title: string, placeholder: string): Pro
   if (!mayShow(at)) return undefined;
   const { ctx, signal } = at;
   const asked = orAborted(ctx.ui.input(title, placeholder, { signal }), signal);
-  const text: unknown = await whileTyped(asked, signal);
+  const text: unknown = await whileTyped(ctx, asked, signal);
   // Over RPC the other program may send anything.
   return typeof text === "string" ? text : undefined;
 }

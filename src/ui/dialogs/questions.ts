@@ -154,7 +154,7 @@ export async function askInPages<A>(
     const choices =
       at < 0 ? [...first, ...(pages.length > 0 ? [whole] : [])] : [...(isLast ? noFirst : [NEXT, NO]), BACK];
     const ask = (): Promise<string | undefined> =>
-      whileTyped(ctx.ui.select(title, choices, signal ? { signal } : {}), signal);
+      whileTyped(ctx, ctx.ui.select(title, choices, signal ? { signal } : {}), signal);
     const choice = await (isFirst ? afterPause(ctx, ask) : ask());
     isFirst = false;
     if (choice === undefined || !choices.includes(choice)) return undefined;

@@ -202,7 +202,7 @@ async function allArguments(
     if (!required || values[name] !== undefined) continue;
     if (!ctx.hasUI) throw new Refusal(`the argument ${name} is missing. Usage: ${usageOf(prompt)}`);
     const title = `${shownName(server)} asks for ${name}${description === undefined ? "" : `: ${description}`}`;
-    const value = await whileTyped(ctx.ui.input(printable(title)));
+    const value = await whileTyped(ctx, ctx.ui.input(printable(title)));
     if (typeof value !== "string") throw new Refusal("cancelled.");
     values[name] = value;
   }

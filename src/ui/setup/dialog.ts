@@ -30,7 +30,7 @@ export async function choose<T extends string>(
     const offered: string[] = isLast ? [...choices] : [NEXT];
     const all = at === 0 ? offered : [...offered, BACK];
     const place = pages.length === 1 ? "" : `\nPage ${at + 1} of ${pages.length}`;
-    const choice = await whileTyped(ctx.ui.select(`${pages[at]}${place}`, all));
+    const choice = await whileTyped(ctx, ctx.ui.select(`${pages[at]}${place}`, all));
     // Over RPC the other program may answer with a choice that it was not given.
     if (choice === undefined || !all.includes(choice)) return undefined;
     if (choice !== NEXT && choice !== BACK) return choices.find((one) => one === choice);
@@ -60,6 +60,7 @@ export async function until<T>(
     const asked = printable(problem === "" ? title : `${problem}\n${title}`);
     const mends = keeps && typed !== "";
     const text: unknown = await whileTyped<string | undefined>(
+      ctx,
       mends ? ctx.ui.editor(asked, typed) : ctx.ui.input(asked, placeholder),
     );
     // Over RPC the other program may send anything.

@@ -121,7 +121,7 @@ export async function editConfig(project: boolean, ctx: PiContext, ask: Ask): Pr
   const start = text.trim() === "" ? '{\n  "mcpServers": {}\n}\n' : text;
   let shown = start;
   for (let times = 0; times < CHOICES; times++) {
-    const typed = await whileTyped(ctx.ui.editor(title, shown));
+    const typed = await whileTyped(ctx, ctx.ui.editor(title, shown));
     const edited = typed === undefined ? start : asWritten(typed, start);
     const isNothing = edited.trim() === "" && text.trim() === "";
     if (typed === undefined || edited === start || isNothing) break;

@@ -72,7 +72,7 @@ const askOptions = (ctx: PiContext, isRemote: boolean): Promise<string[] | undef
 async function askJson(ctx: PiContext): Promise<AddWords | AddWords[] | undefined> {
   let text = "";
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const edited: unknown = await whileTyped(ctx.ui.editor("The JSON of the server", text));
+    const edited: unknown = await whileTyped(ctx, ctx.ui.editor("The JSON of the server", text));
     // Over RPC the other program may send anything.
     if (typeof edited !== "string" || edited.trim() === "") return undefined;
     text = edited;

@@ -61,7 +61,7 @@ async function agrees(
 ): Promise<boolean> {
   const [title, text] = questionText(server, question);
   const [no, yes] = question.about === "pi" ? TAKE_OVER : TRUST;
-  const ask = () => whileTyped(ctx.ui.select(`${title}\n${text}`, [no, yes], { signal: cut }), cut);
+  const ask = () => whileTyped(ctx, ctx.ui.select(`${title}\n${text}`, [no, yes], { signal: cut }), cut);
   return (await orAborted(afterPause(ctx, ask), cut)) === yes;
 }
 
@@ -112,7 +112,7 @@ async function showCode(
   const title = deviceText(server, step, screen);
   for (let shown = 0; shown < PASTES; shown++) {
     const dialog = ctx.ui.select(title, [...DEVICE], { signal: closing });
-    const choice: unknown = await whileTyped(orAborted(dialog, closing), closing);
+    const choice: unknown = await whileTyped(ctx, orAborted(dialog, closing), closing);
     if (closing.aborted) return true;
     if (choice === DEVICE[1]) return "link";
     if (choice !== DEVICE[0]) return false;
@@ -133,7 +133,7 @@ async function converse(
   const title = dialogText(server, step, url, screen);
   for (let pasted = 0; pasted < PASTES; pasted++) {
     const dialog = ctx.ui.input(title, "address or code", { signal: closing });
-    const text: unknown = await whileTyped(orAborted(dialog, closing), closing);
+    const text: unknown = await whileTyped(ctx, orAborted(dialog, closing), closing);
     if (closing.aborted) return true;
     if (typeof text !== "string") return false;
     const problem = await problemOf(text, step.id, { host, closing });

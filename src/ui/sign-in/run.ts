@@ -87,9 +87,8 @@ export function createSignInFlows(ctx: PiContext, host: SignInHost): SignIns {
       return undefined;
     }
     const { signal } = cut;
-    const choice = await host.inTurn(() =>
-      whileTyped(orAborted(ctx.ui.select("Sign in to which MCP server?", shown, { signal }), signal), signal),
-    );
+    const ask = () => orAborted(ctx.ui.select("Sign in to which MCP server?", shown, { signal }), signal);
+    const choice = await host.inTurn(() => whileTyped(ctx, ask(), signal));
     // Over RPC the other program may answer with a choice that it was not given.
     return choice === undefined ? undefined : names[shown.indexOf(choice)];
   };

@@ -1,5 +1,5 @@
 /** Owns: a server's question as the user sees it: its dialogs in order, the review, and every way in which it ends. */
-import { describe, expect, it, test } from "vitest";
+import { describe, expect, it, onTestFinished, test, vi } from "vitest";
 import type { Ask, AskAnswer, AskUrl, Field, FieldKind } from "../../../../src/shared/protocol/calls.ts";
 import { settled } from "../../settled.ts";
 import { nothingTyped } from "../typed.ts";
@@ -317,6 +317,57 @@ describe("a question that is over", () => {
     await at.withdraw("1");
     expect(at.dialogs).toHaveLength(2);
     expect(at.answers).toEqual([]);
+  });
+
+  /** A question that was taken back while its answer was typed. */
+  const takenBack = async (mode: "tui" | "rpc" = "tui", others = 0): Promise<Asking> => {
+    nothingTyped();
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+    onTestFinished(() => {
+      vi.useRealTimers();
+      nothingTyped();
+    });
+    const at = asking({ mode, user: ["Answer"] });
+    await at.ask(form(NAME));
+    expect(at.dialogs).toHaveLength(2);
+    for (let other = 0; other < others; other++) await at.ask(form(NAME), `other ${other}`);
+    expect(at.isTaken("A")).toBe(false);
+    await at.withdraw();
+    return at;
+  };
+
+  test("while its answer is typed -> the rest and the Enter are nobody's, until a pause", async () => {
+    const at = await takenBack();
+    for (const key of ["n", "n", "\r"]) {
+      expect(at.isTaken(key)).toBe(true);
+      vi.advanceTimersByTime(599);
+    }
+    vi.advanceTimersByTime(1);
+    expect(["h", "i", "\r"].map(at.isTaken)).toEqual([false, false, false]);
+  });
+
+  test.each(["\u001b", "\u0003", "\u001b[27u", "\u001b[99;5u", "\u001b[27;5;99~"])(
+    "while its answer is typed -> the key %j still counts",
+    async (key) => {
+      const at = await takenBack();
+      expect([at.isTaken(key), at.isTaken("n")]).toEqual([false, true]);
+    },
+  );
+
+  test.each([
+    ["Pi has it again", 0, false],
+    ["the next question still waits for a pause", 1, true],
+  ])("a key is held down for more than five seconds -> %s", async (_title, others, isTaken) => {
+    const at = await takenBack("tui", others);
+    const held = Array.from({ length: 51 }, () => {
+      vi.advanceTimersByTime(100);
+      return at.isTaken("x");
+    });
+    expect([new Set(held.slice(0, 50)), held.at(-1)]).toEqual([new Set([true]), isTaken]);
+  });
+
+  test("over RPC -> no key is kept", async () => {
+    expect((await takenBack("rpc")).isTaken("n")).toBe(false);
   });
 
   test("the session ends -> every dialog closes, and Pi is not touched", async () => {
