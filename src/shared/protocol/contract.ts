@@ -135,11 +135,11 @@ export interface ConnectionMethods extends PanelRequests, SetupRequests {
   readConfig: { params: { project: boolean }; value: { file: string; text: string } };
   /**
    * Writes that file. The new text is applied like any edit. A text of which nothing could be used is not written: `problem`
-   * says why. Throws `bad_config` if the file is no longer `before`.
+   * says why. Nor is it written if the file is no longer `before`: `now` is its text. Throws `bad_config` if it cannot be written.
    */
   writeConfig: {
     params: { project: boolean; before: string; text: string };
-    value: Written & { problem?: string };
+    value: Written & { problem?: string; now?: string };
   };
   /**
    * Begins the sign-in to a server, or answers the one that is under way. Answers within seconds. Throws CONNECT, and

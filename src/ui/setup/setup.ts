@@ -17,6 +17,7 @@ import {
   takenText,
 } from "../../report/setup.ts";
 import { unknownText } from "../../report/status.ts";
+import { messageOf } from "../../shared/protocol/errors.ts";
 import type { FoundFile, FoundHost, FoundServer, TakenImports } from "../../shared/protocol/person.ts";
 import { ADD_USAGE, type AddWords, type parseAdd } from "../../shared/setup.ts";
 import { counted } from "../../shared/text/amounts.ts";
@@ -125,13 +126,37 @@ export async function editConfig(project: boolean, ctx: PiContext, ask: Ask): Pr
     const edited = typed === undefined ? start : asWritten(typed, start);
     const isNothing = edited.trim() === "" && text.trim() === "";
     if (typed === undefined || edited === start || isNothing) break;
-    const { problem } = await ask("writeConfig", { project, before, text: bom + edited });
+    const saved = writeOver(ctx, { project, before, text: bom + edited }, ask);
+    const problem = await saved.catch((error: unknown) => messageOf(error));
     if (problem === undefined) return `${file} is written.`;
     // What was typed comes back, so that nothing of it is lost.
-    title = `Not saved yet: ${file}: ${problem} Escape leaves the file as it was.`;
+    title = `Not saved yet: ${problem} Escape leaves the file as it is.`;
     shown = typed;
   }
-  return title === file ? `${file} is unchanged.` : `${file} is as it was: what you typed is not saved.`;
+  return title === file ? `${file} is unchanged.` : `${file} stays as it is: what you typed is not saved.`;
+}
+
+const GO_ON = "Go on editing mine";
+const OVER = "Write mine over it";
+const SHOW = "Show the file as it is now";
+
+/** Writes the text, over what another program has saved meanwhile only after a yes. Answers why it is not written. */
+async function writeOver(
+  ctx: PiContext,
+  edited: { project: boolean; before: string; text: string },
+  ask: Ask,
+): Promise<string | undefined> {
+  let { before } = edited;
+  for (let times = 0; times < CHOICES; times++) {
+    const { file, problem, now } = await ask("writeConfig", { ...edited, before });
+    if (now === undefined) return problem && `${file}: ${problem}`;
+    const changed = `${file} has changed while you edited it.`;
+    const asked = await choose(ctx, changed, [GO_ON, OVER, SHOW]);
+    const choice = asked === SHOW ? await choose(ctx, `${changed} Now it is:\n${now}`, [GO_ON, OVER]) : asked;
+    if (choice !== OVER) break;
+    before = now;
+  }
+  return "the file has changed meanwhile.";
 }
 
 const ALL = "Use its file (changes there count here too)";

@@ -154,7 +154,8 @@ export function createUserEdits(running: RunningConfiguration, supervisor: Super
       const real = await realFile(file, running.facts);
       const problem = uselessBecause(text, file, running.facts);
       if (problem !== undefined) return { file: real, problem };
-      await writeEdited(file, { before, text });
+      const now = await writeEdited(file, { before, text });
+      if (now !== undefined) return { file: real, now };
       await running.written({ file, text });
       return { file: real };
     },

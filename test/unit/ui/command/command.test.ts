@@ -549,7 +549,7 @@ describe("/mcp edit", () => {
 
   test.each<[string, (string | undefined)[], string]>([
     ["corrected", ["{]", "{}"], `${FILE} is written.`],
-    ["left", ["{]", undefined], `${FILE} is as it was: what you typed is not saved.`],
+    ["left", ["{]", undefined], `${FILE} stays as it is: what you typed is not saved.`],
   ])("nothing could be used of the text -> it comes back with the reason; %s", async (_name, typed, told) => {
     const problem = "1:2: not valid JSON: value expected.";
     const answers = [{ file: FILE, problem }, { file: FILE }];
@@ -561,7 +561,7 @@ describe("/mcp edit", () => {
       { method: "editor", title: FILE, prefill: TEXT },
       {
         method: "editor",
-        title: `Not saved yet: ${FILE}: ${problem} Escape leaves the file as it was.`,
+        title: `Not saved yet: ${FILE}: ${problem} Escape leaves the file as it is.`,
         prefill: "{]",
       },
     ]);
@@ -638,11 +638,62 @@ describe("/mcp edit", () => {
     expect(dialogs).toEqual([]);
   });
 
-  test("the file has changed meanwhile -> one error, and the editor's text is not written", async () => {
-    const writeConfig = () =>
-      Promise.reject(new ThreadsError("bad_config", `${FILE} has changed meanwhile.`));
-    const { notices } = await run("edit", { answers: { writeConfig }, editor: () => "{}" });
-    expect(notices).toEqual([[`/mcp: ${FILE} has changed meanwhile.`, "error"]]);
+  const GO_ON = "Go on editing mine";
+  const OVER = "Write mine over it";
+  const SHOW = "Show the file as it is now";
+  const CHANGED = `${FILE} has changed while you edited it.`;
+  const NOW = '{ "mcpServers": {} }';
+
+  test.each<[string, (string | undefined)[], string[], boolean]>([
+    ["goes on", [GO_ON], [CHANGED], false],
+    ["presses Escape", [undefined], [CHANGED], false],
+    ["writes over it", [OVER], [CHANGED], true],
+    ["looks, then goes on", [SHOW, GO_ON], [CHANGED, `${CHANGED} Now it is:\n${NOW}`], false],
+    ["looks, then writes over it", [SHOW, OVER], [CHANGED, `${CHANGED} Now it is:\n${NOW}`], true],
+  ])(
+    "the file has changed meanwhile, the person %s -> nothing is lost",
+    async (_who, chosen, titles, over) => {
+      const typed = ["mine", undefined];
+      const { asked, dialogs, notices } = await run("edit", {
+        answers: {
+          writeConfig: ({ before }: { before: string }) => ({
+            file: FILE,
+            ...(before === NOW ? {} : { now: NOW }),
+          }),
+        },
+        editor: () => typed.shift(),
+        select: () => chosen.shift(),
+      });
+      const questions = dialogs.filter(({ method }) => method === "select");
+      expect(questions.map(({ title }) => title)).toEqual(titles);
+      expect(questions[0]?.options).toEqual([GO_ON, OVER, SHOW]);
+      const text = expect.stringContaining("mine");
+      const written = [TEXT, ...(over ? [NOW] : [])].map((before) => [
+        "writeConfig",
+        { project: false, before, text },
+      ]);
+      expect(asked.slice(1)).toEqual(written);
+      const back = {
+        method: "editor",
+        title: "Not saved yet: the file has changed meanwhile. Escape leaves the file as it is.",
+        prefill: "mine",
+      };
+      expect(dialogs.slice(1 + titles.length)).toEqual(over ? [] : [back]);
+      expect(notices).toEqual([
+        [over ? `${FILE} is written.` : `${FILE} stays as it is: what you typed is not saved.`, "info"],
+      ]);
+    },
+  );
+
+  test("the file cannot be written -> the text comes back with the reason", async () => {
+    const typed = ["mine", undefined];
+    const failure = new ThreadsError("bad_config", `${FILE} could not be written: it is read-only.`);
+    const { dialogs } = await run("edit", {
+      answers: { writeConfig: () => Promise.reject(failure) },
+      editor: () => typed.shift(),
+    });
+    const title = `Not saved yet: ${failure.message} Escape leaves the file as it is.`;
+    expect(dialogs.slice(1)).toEqual([{ method: "editor", title, prefill: "mine" }]);
   });
 });
 

@@ -40,13 +40,13 @@ export async function textOf(file: string): Promise<string | undefined> {
   throw new ThreadsError("bad_config", `${file} cannot be read: ${reason}.`, { remedy, data: { file } });
 }
 
-/** Makes the new text of a file from the old one. */
-type Change = (text: string | undefined) => string;
+/** Makes the new text of a file from the old one; undefined: the file stays. */
+type Change = (text: string | undefined) => string | undefined;
 
 async function changeOnce(file: string, change: Change, holds: () => Promise<boolean>): Promise<void> {
   const before = await textOf(file);
   const after = change(before);
-  if (after === before) return;
+  if (after === undefined || after === before) return;
   await writeFileAtomic(file, after, {
     beforeReplace: async () => {
       // The text is compared last, because an editor does not know the lock.
@@ -80,7 +80,8 @@ export async function changeConfigFile(file: string, change: Change): Promise<vo
   if ((mode & OWNER_MAY_WRITE) === 0) throw unwritable(file, "it is read-only");
   // Without a change there is no need for a lock or a new file.
   const before = await textOf(file);
-  if (change(before) === before) return;
+  const after = change(before);
+  if (after === undefined || after === before) return;
   try {
     const { target } = await nodeFiles.find(file);
     await withLock(target, { files: nodeFiles }, (holds) => changeUnderLock(file, change, holds));
@@ -193,15 +194,21 @@ export const writeEnabled = (file: string, server: string, enabled: boolean): Pr
 export const writeAllowed = (file: string, allowed: Parameters<typeof editAllowed>[1]): Promise<void> =>
   changeConfigFile(file, (text) => editAllowed(text, allowed, file));
 
-/** Replaces the text `before` with the edited text. Throws `bad_config` if the file holds another text by now. */
-export const writeEdited = (file: string, edited: { before: string; text: string }): Promise<void> =>
-  changeConfigFile(file, (text = "") => {
-    if (text === edited.before) return edited.text;
-    throw new ThreadsError("bad_config", `${file} has changed meanwhile; nothing was written.`, {
-      remedy: "Edit it again.",
-      data: { file },
-    });
+/**
+ * Replaces the text `before` with the edited text. If the file holds another text by now, it stays, and that text is the answer.
+ * Throws `bad_config` if the file cannot be read or written.
+ */
+export async function writeEdited(
+  file: string,
+  edited: { before: string; text: string },
+): Promise<string | undefined> {
+  let now: string | undefined;
+  await changeConfigFile(file, (text = "") => {
+    now = text === edited.before || text === edited.text ? undefined : text;
+    return now === undefined ? edited.text : undefined;
   });
+  return now;
+}
 
 /** Throws `bad_config` if the file cannot be read, changed or written, or has one of the names and may not replace it. */
 export const writeAdded = (file: string, entries: readonly NewEntry[], replace: boolean): Promise<void> =>

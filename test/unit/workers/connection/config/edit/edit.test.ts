@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { lstatSync, writeFileSync } from "node:fs";
-import { chmod, readdir, readFile, readlink, stat, symlink } from "node:fs/promises";
+import { chmod, readdir, readFile, readlink, rm, stat, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { policySchemaText, schemaText } from "../../../../../../scripts/key-tables.ts";
@@ -420,16 +420,17 @@ test("another program keeps changing the file -> the change is given up, the pro
   expect(await readdir(folder)).toEqual(["mcp.json"]);
 });
 
-test("another program saves while the user edits -> bad_config, the other program's text stays", async () => {
+test("another program saves while the user edits -> its text stays, and is the answer", async () => {
   const file = join(await temporaryFolder(), "mcp.json");
   await put(file, "saved meanwhile");
-  await expect(writeEdited(file, { before: "as it was", text: "mine" })).rejects.toMatchObject({
-    code: "bad_config",
-    message: `${file} has changed meanwhile; nothing was written.`,
-  });
+  expect(await writeEdited(file, { before: "as it was", text: "mine" })).toBe("saved meanwhile");
   expect(await read(file)).toBe("saved meanwhile");
-  await writeEdited(file, { before: "saved meanwhile", text: "mine" });
+  expect(await writeEdited(file, { before: "saved meanwhile", text: "mine" })).toBeUndefined();
   expect(await read(file)).toBe("mine");
+  expect(await writeEdited(file, { before: "saved meanwhile", text: "mine" })).toBeUndefined();
+  await rm(file);
+  expect(await writeEdited(file, { before: "mine", text: "another" })).toBe("");
+  await expect(read(file)).rejects.toMatchObject({ code: "ENOENT" });
 });
 
 test("the file holds the change already -> it is not written again", async () => {
