@@ -108,20 +108,23 @@ export class ApplyQueue {
     return plan(this.#now, { servers: allowed, settings: config.settings });
   }
 
-  /** `load` is called when all that came before has been applied. Rejects as `load` and `onPlan` do. */
-  apply(load: () => LoadedConfig | Promise<LoadedConfig>): Promise<void> {
-    const done = this.#work.then(async () => this.#applyNow(await load()));
+  /**
+   * `load` is called when all that came before has been applied. `inSession`: because of `switch` alone. Rejects as `load` and
+   * `onPlan` do.
+   */
+  apply(load: () => LoadedConfig | Promise<LoadedConfig>, inSession = false): Promise<void> {
+    const done = this.#work.then(async () => this.#applyNow(await load(), inSession));
     // The caller gets the failure; the next one in the queue does not.
     this.#work = done.catch(() => undefined);
     return done;
   }
 
-  async #applyNow(config: LoadedConfig): Promise<void> {
+  async #applyNow(config: LoadedConfig, inSession: boolean): Promise<void> {
     const { consents, onPlan, onDecided } = this.#options;
     const trust = await consents.decide(this.#inSession(config));
     consents.accept(trust);
     const next: Configuration = { servers: trust.allowed, settings: config.settings };
-    const change = plan(this.#now, next);
+    const change = { ...plan(this.#now, next), ...(inSession && { inSession }) };
     this.#now = next;
     this.#applied = config;
     this.#pending = trust.pending;

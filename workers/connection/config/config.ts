@@ -210,7 +210,7 @@ class Running implements RunningConfiguration {
 
   async switch(name: string, on: boolean | undefined): Promise<void> {
     const asWritten = on === true && this.configured(name)?.enabled === true;
-    if (this.#queue.switch(name, asWritten ? undefined : on)) await this.#reapply();
+    if (this.#queue.switch(name, asWritten ? undefined : on)) await this.#reapply(undefined, true);
   }
 
   allowAsUser(server: ServerDefinition): Promise<void> {
@@ -229,12 +229,12 @@ class Running implements RunningConfiguration {
   }
 
   /** Works out again what runs: without an edit that waits, and with what the user wrote from within Pi. */
-  #reapply(own?: OwnWrite): Promise<void> {
+  #reapply(own?: OwnWrite, inSession?: boolean): Promise<void> {
     const load = (): LoadedConfig | Promise<LoadedConfig> => {
       const { applied, editsWait } = this.#queue;
       return editsWait ? loadConfig(this.#facts, applied, asApplied(applied, own)) : this.#read;
     };
-    return this.#queue.apply(load);
+    return this.#queue.apply(load, inSession);
   }
 
   async #onEdit(config: LoadedConfig): Promise<void> {

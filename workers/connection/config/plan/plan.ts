@@ -27,6 +27,8 @@ export interface Plan {
   /** The servers in the order of the new configuration, then those that stop. */
   servers: ServerChange[];
   settings: { keys: SettingKey[]; after: Settings };
+  /** The person has switched a server for this session: no file has changed. */
+  inSession?: boolean;
 }
 
 type WithoutBefore<Change> = Change extends unknown ? Omit<Change, "before"> : never;
@@ -35,6 +37,7 @@ type WithoutBefore<Change> = Change extends unknown ? Omit<Change, "before"> : n
 export interface Effect {
   servers: readonly WithoutBefore<ServerChange>[];
   settings: { keys: readonly SettingKey[] };
+  inSession?: boolean;
 }
 
 type Part = [key: string, value: unknown];
@@ -186,23 +189,21 @@ function describeChange(
   const tools = count(toolCounts.get(name));
   if (change.action === "start") return `+ ${name}${change.after.enabled ? tools : " (disabled)"}`;
   if (change.keys.includes("enabled")) {
-    const how = change.after.isOff ? "off for this session" : "disabled";
+    const how = change.after.isOff ? "off" : "disabled";
     return change.after.enabled ? `+ ${name}${tools || " (enabled)"}` : `- ${name} (${how})`;
   }
   return `~ ${name} (${list(change.keys)})`;
 }
 
 /** Undefined if nothing changes. `toolCounts`: server -> number of tools, for servers whose tools are known. */
-export function describeEffect(
-  plan: Effect,
-  toolCounts: ReadonlyMap<string, number>,
-  label = "mcp.json",
-): string | undefined {
+export function describeEffect(plan: Effect, toolCounts: ReadonlyMap<string, number>): string | undefined {
   const lines = plan.servers
     .map((change) => describeChange(change, toolCounts))
     .filter((line) => line !== undefined);
   const shown = lines.slice(0, SHOWN_SERVERS);
   if (lines.length > shown.length) shown.push(`${lines.length - shown.length} more`);
   if (plan.settings.keys.length > 0) shown.push(`settings (${list(plan.settings.keys)})`);
-  return shown.length === 0 ? undefined : `${label}: ${shown.join(", ")}`;
+  return shown.length === 0
+    ? undefined
+    : `${plan.inSession ? "this session" : "mcp.json"}: ${shown.join(", ")}`;
 }

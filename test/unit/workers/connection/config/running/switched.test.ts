@@ -22,7 +22,7 @@ describe("a server of the user", () => {
     await pi.running.switch("a", true);
     expect(pi.runs()).toEqual(["a", "b"]);
     expect(pi.accepted().switched).toBeUndefined();
-    expect(pi.effects).toEqual(["mcp.json: - a (off for this session)", "mcp.json: + a (enabled)"]);
+    expect(pi.effects).toEqual(["this session: - a (off)", "this session: + a (enabled)"]);
   });
 
   test("one that its file disables, on -> it runs, and an edit of another server leaves it so", async () => {
