@@ -216,7 +216,7 @@ export async function add(ctx: PiContext, given: AddWords, worker: Ask): Promise
     if (tried === undefined && files.length > 0) await worker("dropValues", { files });
   }
   if (ctx.hasUI && tried && tried !== "untested" && lacksKey(tried))
-    await askKey(ctx, given.name, `${serverName(given.name)} is added.`, worker);
+    await askKey(ctx, { server: given.name, why: `${serverName(given.name)} is added.` }, worker);
 }
 
 /** Undefined: nothing is written. */

@@ -71,12 +71,10 @@ export async function command(ctx: PiContext): Promise<KeySource["from"] | undef
   return line === undefined ? undefined : { command: line };
 }
 
-async function source(ctx: PiContext, lead: string): Promise<KeySource | undefined> {
-  const where = await choose(ctx, `${lead}\nOnly its place is written, never the key.`, [
-    VARIABLE,
-    COMMAND,
-    LATER,
-  ]);
+async function source(ctx: PiContext, lead: string, works: boolean): Promise<KeySource | undefined> {
+  const ways = [VARIABLE, COMMAND];
+  const choices = works ? [LATER, ...ways] : [...ways, LATER];
+  const where = await choose(ctx, `${lead}\nOnly its place is written, never the key.`, choices);
   if (where !== VARIABLE && where !== COMMAND) return undefined;
   const from = await (where === VARIABLE ? variable(ctx) : command(ctx));
   if (!from) return undefined;
@@ -100,17 +98,22 @@ const placeText = ({ header, from }: KeySource): string =>
 
 /** Asks for the key that a sign-in found to be wanted; `wish` is undefined if it did not. */
 export async function askedKey(
-  wish: { server: string; why: string } | undefined,
+  wish: { server: string; why: string; works: boolean } | undefined,
   ctx: PiContext,
   ask: Ask,
 ): Promise<void> {
-  if (wish) await askKey(ctx, wish.server, wish.why, ask);
+  if (wish) await askKey(ctx, wish, ask);
 }
 
-/** `why`: what the person reads first. */
-export async function askKey(ctx: PiContext, server: string, why: string, ask: Ask): Promise<void> {
+/** `why`: what the person reads first. `works`: the server is connected as it is, so that Enter at once gives it no key. */
+export async function askKey(
+  ctx: PiContext,
+  { server, why, works = false }: { server: string; why: string; works?: boolean },
+  ask: Ask,
+): Promise<void> {
   const name = serverName(server);
-  const key = await source(ctx, `${why}\nWhere is the key of ${name}?`);
+  const lead = works ? `${why}\n${name} is connected and works without another key.` : why;
+  const key = await source(ctx, `${lead}\nWhere is the key of ${name}?`, works);
   if (!key) return notify(ctx, `${name} gets no key; no file has changed.`, "info");
   const { file } = await ask("setKey", { server, ...key });
   const written = `The key of ${name} is ${placeText(key)}, says ${file} now.`;

@@ -15,10 +15,14 @@ export interface SignInHost {
   graceMs?: number;
 }
 
-/** A server that has nothing to sign in to, but may take a key. `why`: its own words, for the person. */
+/**
+ * A server that has nothing to sign in to, but may take a key. `why`: its own words, for the person. `works`: it is connected as
+ * it is.
+ */
 export interface KeyWish {
   server: string;
   why: string;
+  works: boolean;
 }
 
 export interface SignIns {

@@ -13,7 +13,7 @@ import { orAborted } from "../dialog.ts";
 import { refuse } from "../refuse.ts";
 import { whileTyped } from "../typing.ts";
 import { type Outcome, runFlow } from "./flow.ts";
-import type { SignInHost, SignIns } from "./host.ts";
+import type { KeyWish, SignInHost, SignIns } from "./host.ts";
 import { failureText } from "./words.ts";
 
 const needsAuth = (failure: unknown): boolean =>
@@ -35,6 +35,15 @@ function withoutPerson(server: string, servers: readonly ServerStatus[]): string
 
 const isAboutKey = (failure: unknown): boolean =>
   failure instanceof ThreadsError && (wantsKey(failure) || failure.data?.reason === "no-sign-in");
+
+const wishOf = (
+  server: string,
+  why: string | undefined,
+  servers: readonly ServerStatus[],
+): KeyWish | undefined => {
+  const works = servers.some(({ name, state }) => name === server && state === "connected");
+  return why === undefined ? undefined : { server, why, works };
+};
 
 export function createSignInFlows(ctx: PiContext, host: SignInHost): SignIns {
   const running = new Map<string, Promise<Outcome>>();
@@ -110,8 +119,7 @@ export function createSignInFlows(ctx: PiContext, host: SignInHost): SignIns {
       }
       whys.delete(name);
       await begin(name);
-      const why = whys.get(name);
-      return why === undefined || host.over() ? undefined : { server: name, why };
+      return host.over() ? undefined : wishOf(name, whys.get(name), servers);
     },
     forCall: async (server, failure, signal) => {
       if (!needsAuth(failure) || refused.has(server)) return false;

@@ -3,6 +3,7 @@ import { describe, expect, test, vi } from "vitest";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import type { FoundImports, ServerPreview, TriedServer } from "../../../../src/shared/protocol/person.ts";
 import { pagesOf } from "../../../../src/ui/dialog.ts";
+import { askedKey } from "../../../../src/ui/setup/key.ts";
 import { addServer, importServers, removeServer } from "../../../../src/ui/setup/setup.ts";
 import { exitCodeOf } from "../../exit-code.ts";
 import {
@@ -102,6 +103,21 @@ const keyed: Answers = {
   status: () => makeReport({ servers: [makeStatus("acme", { state: "connected", toolCount: 3 })] }),
 };
 const keyOf = ({ asked }: Ran): unknown => asked.find(([method]) => method === "setKey")?.[1];
+
+test.each([
+  [true, "It has no sign-in.\nacme is connected and works without another key.\nWhere", "Not now"],
+  [false, "It has no sign-in.\nWhere", "In an environment variable"],
+])(
+  "a key is asked for, the server works: %j -> what is said, and what comes first",
+  async (works, lead, first) => {
+    const { ctx, dialogs, notices } = createRecordingContext({ select: (_title, choices) => choices[0] });
+    const { host, asked } = fakeHost(keyed);
+    await askedKey({ server: "acme", why: "It has no sign-in.", works }, ctx, host.ask);
+    expect(dialogs[0]?.title.startsWith(lead)).toBe(true);
+    expect(dialogs[0]?.options?.[0]).toBe(first);
+    expect([asked, notices]).toEqual([[], [["acme gets no key; no file has changed.", "info"]]]);
+  },
+);
 
 describe("a server that wants a key", () => {
   test.each<[string, Script, unknown]>([

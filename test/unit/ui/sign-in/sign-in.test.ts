@@ -419,6 +419,26 @@ describe("without a name", () => {
   });
 });
 
+describe("a server that has nothing to sign in to", () => {
+  const nothing = new ThreadsError("bad_config", "linear: it offers no sign-in.", {
+    data: { reason: "no-sign-in" },
+  });
+
+  test.each([
+    ["connected", true],
+    ["failed", false],
+    ["idle", false],
+  ] as const)("%s -> a wish for a key, works: %j", async (state, works) => {
+    const at = signing({
+      answers: {
+        status: () => makeReport({ servers: [makeStatus("linear", { state })] }),
+        signIn: () => Promise.reject(nothing),
+      },
+    });
+    expect(await at.signIns.byUser("linear")).toMatchObject({ server: "linear", works });
+  });
+});
+
 describe("a name that is not known", () => {
   test("-> the names that are", async () => {
     const at = signing();
