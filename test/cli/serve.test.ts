@@ -249,6 +249,19 @@ describe("the configuration", () => {
     await expect.poll(agent.names).toEqual(["ToolSearch", "call"]);
   });
 
+  test.each(["{", ""])(
+    "mcp.json holds %j at the start, and is mended -> its server is found",
+    async (text) => {
+      const own = await makeHome({ mcp: text });
+      const agent = await sdkAgent(own);
+      await agent.names();
+      const env = { TOOLS: JSON.stringify(TOOLS) };
+      await own.writeMcp({ mcpServers: { two: { ...fixtureServer("listed.mjs"), env } } });
+      const found = async () => (await agent.call("ToolSearch", { query: "person address book" })).text;
+      await expect.poll(found).toContain("two__look_up(");
+    },
+  );
+
   test("a server of the project without a yes -> it does not start, and the person and the agent are told", async () => {
     const own = await makeHome({
       trusted: true,

@@ -239,12 +239,15 @@ class Running implements RunningConfiguration {
 
   async #onEdit(config: LoadedConfig): Promise<void> {
     const { log, onHeld } = this.#options;
-    if (!this.#queue.editsWait) {
+    const { applied, editsWait } = this.#queue;
+    // No readable file wants a yes for this edit, and in many sessions nobody can give one.
+    const isMended = applied.waitsForMending && config.settings.hotReload === "on";
+    if (!editsWait || isMended) {
       this.#held.drop();
       return this.#queue.apply(() => config);
     }
     // What the administrator wrote waits for nobody.
-    if (canonical(config.policy) !== canonical(this.#queue.applied.policy)) await this.#reapply();
+    if (canonical(config.policy) !== canonical(applied.policy)) await this.#reapply();
     const change = await this.#queue.preview(config);
     // What is wrong in a broken file is told as it is now: the person mends it step by step.
     if (isIdle(change) && this.#queue.applied.broken.length > 0) {

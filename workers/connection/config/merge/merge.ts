@@ -65,6 +65,8 @@ export interface LoadedConfig {
   denied: readonly Denied[];
   /** Files of which nothing can be used now. */
   broken: string[];
+  /** Edits wait, and only because nobody knows what a broken file says of `hotReload`. */
+  waitsForMending: boolean;
   /** The text of each file when it was last whole. */
   texts: ReadonlyMap<string, string>;
   /** Each file, as this load found it. */
@@ -161,13 +163,22 @@ const protecting = (config: FileConfig): FileConfig => ({
   problems: config.problems.map((one) => ({ ...one, remedy: `${one.remedy} ${UNTIL_MENDED}` })),
 });
 
+/** A file that somebody has only made, or is about to write, sets nothing. */
+const isBlank = (read: FileText): boolean => read.kind === "text" && read.text.trim() === "";
+
 async function readOwn(source: ConfigSource, reading: Reading): Promise<FileConfig> {
-  const config = withLastGood<FileConfig>(await reading.read(source), source, reading, {
+  const read = await reading.read(source);
+  const config = withLastGood<FileConfig>(read, source, reading, {
     text: (text) => parseConfigText(text, source),
     failed: (failed) => failed,
   });
-  return config.broken && source.origin === "user" ? protecting(config) : config;
+  return config.broken && source.origin === "user" && !isBlank(read) ? protecting(config) : config;
 }
+
+/** Each file that says so is broken: STRICTEST stands in for what it says. */
+const waitsForMending = (settings: Settings, files: readonly FileConfig[]): boolean =>
+  settings.hotReload !== "on" &&
+  files.every((file) => file.broken || (file.settings.hotReload ?? "on") === "on");
 
 async function readHost(host: HostName, reading: Reading): Promise<Pick<HostFile, "servers" | "problems">> {
   const { facts } = reading;
@@ -352,6 +363,7 @@ export async function loadConfig(
     unanswered,
     imports,
     broken: reading.broken,
+    waitsForMending: waitsForMending(merged.settings, files),
     texts: reading.texts,
     reads,
   };

@@ -153,7 +153,6 @@ describe("loadConfig", () => {
 
   test.each([
     ["a mistake in it", '{"settings": {"sandbox": true}, "mcpServers": {'],
-    ["nothing in it", " "],
     ["a list in it", "[]"],
   ])(
     "the user's file has %s at the first load -> settings that protect count as their strictest",
@@ -178,6 +177,18 @@ describe("loadConfig", () => {
       expect((await loadConfig(at, mended)).settings).toMatchObject({ sandbox: false, hotReload: "on" });
     },
   );
+
+  test("the user's file holds white space alone -> a problem, and no setting; what it held before stays in use", async () => {
+    const { at, user } = await place();
+    await put(user, " \n");
+    const first = await loadConfig(at);
+    expect(first.problems).toMatchObject([{ message: "the file is empty", severity: "error" }]);
+    expect(first.settings).toMatchObject({ sandbox: false, hotReload: "on" });
+    await put(user, { settings: { sandbox: true } });
+    const second = await loadConfig(at, first);
+    await put(user, "");
+    expect((await loadConfig(at, second)).settings.sandbox).toBe(true);
+  });
 
   test.each([
     ["a folder", ".git/HEAD", ["outer", "inner"]],

@@ -66,17 +66,30 @@ describe("hotReload ask", () => {
     expect(pi.runs()).toEqual(["own", "added"]);
   });
 
-  test("the file is broken at the start -> each edit that leaves it broken is told, the edit that mends it waits", async () => {
+  test.each([
+    ["the mended file says ask", "ask", "on"],
+    [".pi/mcp.json says ask", "on", "ask"],
+  ])(
+    "the file is broken at the start, and %s -> the edit that mends it waits",
+    async (_, mended, project) => {
+      const home = await createHome();
+      await put(home.mcp, "{");
+      await put(home.projectPi, configOf({}, { hotReload: project }));
+      const pi = await open(home);
+      const id = await edit(home, pi, config(mended));
+      expect(pi.runs()).toEqual([]);
+      await pi.running.applyHeld(id, true);
+      expect(pi.runs()).toEqual(["own"]);
+    },
+  );
+
+  test("the user's file is broken, and .pi/mcp.json is edited to say ask -> that waits", async () => {
     const home = await createHome();
     await put(home.mcp, "{");
     const pi = await open(home);
-    const problems = () => pi.running.state.problems.map(({ message }) => message);
-    await put(home.mcp, "[]");
-    await becomes(problems, ["expected an object, found a list"]);
-    const id = await edit(home, pi, config("on"));
-    expect(pi.runs()).toEqual([]);
-    await pi.running.applyHeld(id, true);
-    expect([pi.runs(), problems()]).toEqual([["own"], []]);
+    await put(home.projectPi, configOf({}, { hotReload: "ask", catalog: "off" }));
+    await becomes(() => pi.held.length, 1);
+    expect(pi.running.now.settings.catalog).toBe("tools");
   });
 
   test("a yes for an edit that never was -> nothing", async () => {
@@ -176,6 +189,45 @@ test("hotReload off -> nobody hears of the edit and nothing is applied; the next
   expect(pi.effects).toEqual([]);
   await pi.running.close();
   expect((await open(home)).runs()).toEqual(["own", "added"]);
+});
+
+describe("the user's file is broken at the start, and nothing else says that edits wait", () => {
+  const broken = async () => {
+    const home = await createHome();
+    await put(home.mcp, "{");
+    const pi = await open(home);
+    return { home, pi, problems: () => pi.running.state.problems.map(({ message }) => message) };
+  };
+
+  test("each edit that leaves it broken is told, the edit that mends it applies at once", async () => {
+    const { home, pi, problems } = await broken();
+    await put(home.mcp, "[]");
+    await becomes(problems, ["expected an object, found a list"]);
+    expect(pi.running.now.settings).toMatchObject({ hotReload: "ask", sandbox: true });
+    await put(home.mcp, config("on"));
+    await becomes(pi.runs, ["own"]);
+    expect([pi.held, problems()]).toEqual([[], []]);
+    expect(pi.running.now.settings).toMatchObject({ hotReload: "on", sandbox: false });
+  });
+
+  test("it is deleted -> that applies at once", async () => {
+    const { home, pi, problems } = await broken();
+    await rm(home.mcp);
+    await becomes(problems, []);
+    expect(pi.running.now.settings).toMatchObject({ hotReload: "on", sandbox: false });
+  });
+
+  test("another file is edited meanwhile -> that waits, and applies with the edit that mends", async () => {
+    const { home, pi } = await broken();
+    await put(home.projectPi, configOf({}, { catalog: "off" }));
+    await becomes(() => pi.held.length, 1);
+    expect(pi.running.now.settings.catalog).toBe("tools");
+    await put(home.mcp, config("on"));
+    await becomes(pi.runs, ["own"]);
+    expect(pi.running.now.settings.catalog).toBe("off");
+    await pi.running.applyHeld(pi.held[0]?.id ?? "", true);
+    expect(pi.runs()).toEqual(["own"]);
+  });
 });
 
 type Happening = [string, (pi: Recorded, home: Home) => Promise<unknown>, runs: string[]];
