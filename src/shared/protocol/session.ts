@@ -70,10 +70,11 @@ export interface AcceptedBefore {
   /** Servers that the person has switched in this session, each with whether it is on. Absent: none. */
   switched?: [server: string, on: boolean][];
   /**
-   * Each file and its text as the worker applied it; undefined for a file that did not exist. Absent if edits are
-   * applied unasked: then the files on disk count. The texts stay in memory, because they may hold secrets.
+   * Each file and its text as the worker applied it; undefined for a file that did not exist, and why for one that could not
+   * be read. Absent if edits are applied unasked: then the files on disk count. The texts stay in memory, because they may
+   * hold secrets.
    */
-  texts?: [file: string, text: string | undefined][];
+  texts?: [file: string, text: string | { reason: string; remedy: string } | undefined][];
 }
 
 /** A server that another extension of this Pi registered, with a definition of Pi's own shape. */

@@ -79,9 +79,14 @@ export const asApplied =
   async (file, limitBytes) =>
     file === own?.file ? { kind: "text", text: own.text } : (reads.get(file) ?? readText(file, limitBytes));
 
-/** The texts that main keeps for the next worker. A broken file is kept as it was when it was last whole. */
+/** What main keeps for the next worker. A broken file is kept as it was when it was last whole, or else as it is. */
 export function textsToKeep({ reads, texts }: LoadedConfig): NonNullable<AcceptedBefore["texts"]> {
-  return [...reads.keys()].map((file) => [file, texts.get(file)]);
+  return [...reads].map(([file, read]) => {
+    if (read.kind !== "unreadable")
+      return [file, texts.get(file) ?? (read.kind === "text" ? read.text : undefined)];
+    const { reason, remedy } = read;
+    return [file, texts.get(file) ?? { reason, remedy }];
+  });
 }
 
 /** Reads files as the worker before had applied them. */
@@ -90,7 +95,8 @@ export function asKept(kept: NonNullable<AcceptedBefore["texts"]>): ReadFile {
   return async (file, limitBytes) => {
     if (!texts.has(file)) return readText(file, limitBytes);
     const text = texts.get(file);
-    return text === undefined ? { kind: "missing" } : { kind: "text", text };
+    if (text === undefined) return { kind: "missing" };
+    return typeof text === "string" ? { kind: "text", text } : { kind: "unreadable", ...text };
   };
 }
 

@@ -2,7 +2,7 @@
  * Owns: with `hotReload` "ask" and "off", an edit is applied by the user's yes alone, whatever else happens
  * meanwhile; on real files, without Pi.
  */
-import { rm } from "node:fs/promises";
+import { mkdir, rm } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import {
   answer,
@@ -354,6 +354,27 @@ describe("the worker ends while an edit waits", () => {
     await pi.running.close();
     expect((await open(home, { accepted: pi.accepted() })).runs()).toEqual(["own"]);
   });
+
+  test.each([
+    ["is broken", (file: string) => put(file, "{")],
+    ["cannot be read", (file: string) => mkdir(file)],
+  ])(
+    "the user's file %s from the start -> so it is for the next worker, whose first plan is as strict",
+    async (_, spoil) => {
+      const home = await createHome();
+      await spoil(home.mcp);
+      const pi = await open(home);
+      await pi.running.close();
+      await rm(home.mcp, { recursive: true });
+      await put(home.mcp, config("on"));
+      const next = await open(home, { accepted: structuredClone(pi.accepted()) });
+      expect(next.first).toMatchObject({
+        settings: { after: { sandbox: true, hotReload: "ask" } },
+        servers: [],
+      });
+      await becomes(next.runs, ["own"]);
+    },
+  );
 
   test("on -> no text is kept, the files on the disk count", async () => {
     const [home, pi] = await openWith("on");

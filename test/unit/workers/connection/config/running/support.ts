@@ -45,6 +45,7 @@ export async function createHome(): Promise<Home> {
 
 export interface Recorded {
   running: RunningConfiguration;
+  first: Plan;
   /** The effect of each plan, the first plan left out; an idle plan is "". */
   effects: string[];
   /** What main would hold for the next worker. */
@@ -68,7 +69,7 @@ export async function open(home: Home, over: Partial<SessionFacts> = {}): Promis
   const held: Recorded["held"] = [];
   const log: string[] = [];
   let accepted: AcceptedBefore = { servers: [] };
-  let isStarted = false;
+  const plans: Plan[] = [];
   const record = (message: string): void => void log.push(message);
   const recorder: Log = {
     debug: record,
@@ -94,8 +95,7 @@ export async function open(home: Home, over: Partial<SessionFacts> = {}): Promis
     log: recorder,
     onPlan: async (change: Plan, _: ConfigState, now: AcceptedBefore) => {
       accepted = now;
-      if (isStarted) effects.push(describeEffect(change, new Map()) ?? "");
-      isStarted = true;
+      if (plans.push(change) > 1) effects.push(describeEffect(change, new Map()) ?? "");
     },
     onHeld: ({ id, change }) => held.push({ id, text: describeEffect(change, new Map()) ?? "" }),
     onFirstChange: () => undefined,
@@ -104,6 +104,7 @@ export async function open(home: Home, over: Partial<SessionFacts> = {}): Promis
   onTestFinished(() => running.close());
   return {
     running,
+    first: plans[0] as Plan,
     effects,
     accepted: () => accepted,
     held,
