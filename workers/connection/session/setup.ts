@@ -295,9 +295,14 @@ async function copy(
     else left.push({ name: server.name, reason });
   }
   const entries = [...taken.values()].map((server) => {
-    const entry = server.raw as NewEntry["entry"];
-    const inRoom = sandbox && lacksRoom(underSettings(server, running.now.settings));
-    return { name: server.name, entry: inRoom ? { ...entry, sandbox: true } : entry };
+    const ready = underSettings(server, running.now.settings);
+    const { passesOn, inheritEnv } = ready;
+    const entry = {
+      ...(server.raw as NewEntry["entry"]),
+      ...(passesOn && Array.isArray(inheritEnv) && { inheritEnv }),
+      ...(sandbox && lacksRoom(ready) && { sandbox: true }),
+    };
+    return { name: server.name, entry };
   });
   if (entries.length > 0) {
     await writeAdded(file, entries, replace);

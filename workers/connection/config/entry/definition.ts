@@ -120,6 +120,8 @@ export interface ServerDefinition extends HeldValues, ServerApproval {
     | ({ kind: "stdio" } & StdioTarget)
     | ({ kind: "http" } & HttpTarget)
     | ({ kind: "socket" } & SocketTarget);
+  /** Names of variables that its own program passes on: it inherits them whatever else is kept back. */
+  passesOn?: readonly string[];
   auth: AuthSettings;
   /** False: no OAuth, whatever the server asks for. Values stay as written; `resolveOAuth` (values.ts) fills them in. */
   oauth: OAuthPlan | false;

@@ -13,11 +13,10 @@ import { shown } from "./shown-text.ts";
 export type InheritEnv = boolean | readonly string[];
 
 /** More names than an environment usually has. */
-const PATTERNS = 200;
-const PATTERN_CHARS = 200;
+export const INHERITED = { items: 200, chars: 200 };
 
 export const inheritEnvShape = () =>
-  z.union([z.boolean(), z.array(filled().max(PATTERN_CHARS)).max(PATTERNS)]);
+  z.union([z.boolean(), z.array(filled().max(INHERITED.chars)).max(INHERITED.items)]);
 
 /** Who and where the user is, how texts look, and how the network is reached (proxies, certificate authorities). */
 const NEEDED = [

@@ -127,6 +127,7 @@ export function applyOverride(
   const staysOff = base.project && base.enabledByProject === undefined && userRules?.enabled === false;
   const overridden = {
     ...definition,
+    ...(base.passesOn && { passesOn: base.passesOn }),
     ...(staysOff && { enabled: false }),
     ...(base.project && {
       userKeys: [...(base.userKeys ?? []), ...(isProject(by.origin) ? [] : Object.keys(override))],

@@ -71,7 +71,7 @@ export interface Format {
   convert(entry: Data, root: Data): Data;
   /** Headers whose values are the variables of these names: header -> name. */
   headersFromEnv?(entry: Data): unknown;
-  /** Variables that a local server gets as they are, beside those of its `env`: names. */
+  /** Names of variables that a local server gets as they are, if they are set. */
   passesOn?(entry: Data): unknown;
   /** Without it the program fills in nothing. `key`: of our entry, whose values are filled in. */
   syntax?(facts: ConfigFacts, key: string): Syntax;

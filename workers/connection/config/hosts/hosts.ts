@@ -9,6 +9,7 @@ import type { ConfigProblem } from "../../../../src/shared/protocol/session.ts";
 import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { withoutBom } from "../../../../src/shared/text/reading.ts";
 import { parseEntry, type ServerDefinition } from "../entry/definition.ts";
+import { INHERITED } from "../entry/inherit-env.ts";
 import { escapeVariables, pathsOf } from "../entry/interpolate.ts";
 import { warning } from "../entry/mistakes.ts";
 import type { HostName } from "../entry/schema.ts";
@@ -165,26 +166,23 @@ function unusableReason(dialect: Format, entry: Data): string | undefined {
   return `only its own program can fill in \${${shown(found)}}`;
 }
 
-/** Variables of Pi's environment by the name under which the server gets them; one that is not set is empty. */
-const fromEnvironment = (named: readonly (readonly [key: string, name: unknown])[]): Data =>
-  Object.fromEntries(named.map(([key, name]) => [key, isVariableName(name) ? `\${${name}:-}` : ""]));
+/** Names as `inheritEnv` has them. */
+function passedOn(dialect: Format, entry: Data): { passesOn?: string[] } {
+  const named = dialect.passesOn?.(entry);
+  const names = (Array.isArray(named) ? named : []).filter(
+    (name): name is string => isVariableName(name) && name.length <= INHERITED.chars,
+  );
+  return names.length === 0 ? {} : { passesOn: [...new Set(names)].slice(0, INHERITED.items) };
+}
 
 /** An entry in our own shape. If its variable is not set, a header from the environment is not sent. */
 function toOwnEntry(dialect: Format, entry: Data, root: Data, facts: ConfigFacts): Data {
   const converted = dialect.convert(entry, root);
   const own = dialect.isOurs ? converted : translateEntry(dialect, converted, facts);
   const headers = Object.entries(objectAt(dialect.headersFromEnv?.(entry)));
-  const passed = dialect.passesOn?.(entry);
-  const names = Array.isArray(passed) ? passed.filter(isVariableName) : [];
-  return compact({
-    ...own,
-    ...(headers.length > 0 && { headers: { ...objectAt(own.headers), ...fromEnvironment(headers) } }),
-    // A mistake in `env` stays, so that the check of the entry finds it.
-    ...(names.length > 0 &&
-      (own.env === undefined || isObject(own.env)) && {
-        env: { ...fromEnvironment(names.map((name) => [name, name])), ...objectAt(own.env) },
-      }),
-  });
+  if (headers.length === 0) return compact(own);
+  const filled = headers.map(([header, name]) => [header, isVariableName(name) ? `\${${name}:-}` : ""]);
+  return compact({ ...own, headers: { ...objectAt(own.headers), ...Object.fromEntries(filled) } });
 }
 
 export type Place = Pick<ConfigProblem, "key" | "line" | "column">;
@@ -259,7 +257,7 @@ export function parseServers(text: string, { dialect, source, facts, before }: P
     if (definition && unusable === undefined) {
       // A file that is not merged defines the server, and decides.
       const { definedByProject } = (changes && base) ?? definition;
-      const server = { ...definition, definedByProject };
+      const server = { ...definition, definedByProject, ...(isObject(entry) && passedOn(dialect, entry)) };
       const at = [...path, asWritten];
       found.servers.push(server);
       found.places.set(server, { key: shownKey(at), ...document.at(at) });

@@ -266,8 +266,10 @@ function applyEntry(
 function withSettings(server: ServerDefinition, settings: Settings): ServerDefinition {
   const isLocal = server.target.kind === "stdio";
   const isShared = isLocal && (server.shared ?? settings.shared);
-  const inheritEnv = isLocal ? (server.inheritEnv ?? settings.inheritEnv) : true;
-  const { replaced, userRules } = server;
+  const { replaced, userRules, passesOn = [] } = server;
+  const written = isLocal ? (server.inheritEnv ?? settings.inheritEnv) : true;
+  const isNarrow = written !== true && passesOn.length > 0;
+  const inheritEnv = isNarrow ? [...new Set([...(written || []), ...passesOn])] : written;
   const preset = skillPolicy(settings.skills);
   const skills = skillPolicy(server.skills, preset);
   return {

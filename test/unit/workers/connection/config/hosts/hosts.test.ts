@@ -1,13 +1,17 @@
 import { describe, expect, test } from "vitest";
 import { describeProblem } from "../../../../../../src/shared/text/failure.ts";
 import type { ServerDefinition } from "../../../../../../workers/connection/config/entry/definition.ts";
+import { inherited } from "../../../../../../workers/connection/config/entry/inherit-env.ts";
+import { applyOverride } from "../../../../../../workers/connection/config/entry/override.ts";
 import { HOSTS, type HostName } from "../../../../../../workers/connection/config/entry/schema.ts";
+import { DEFAULT_SETTINGS } from "../../../../../../workers/connection/config/entry/settings.ts";
 import type { ConfigFacts } from "../../../../../../workers/connection/config/files/sources.ts";
 import {
   type HostFile,
   hostSources,
   parseHostText,
 } from "../../../../../../workers/connection/config/hosts/hosts.ts";
+import { underSettings } from "../../../../../../workers/connection/config/merge/layers.ts";
 import {
   type ResolvedTarget,
   resolveOAuth,
@@ -312,26 +316,43 @@ test("VS Code: a server in its sandbox -> in one here; a remote server needs non
   expect([yes?.sandbox, no?.sandbox, remote?.sandbox]).toEqual([true, undefined, undefined]);
 });
 
-test("Codex: variables that it passes on -> in env, which wins; the rest of the environment may be kept back", async () => {
+test("Codex: variables that it passes on -> inherited whatever the settings keep back; one that is not set is absent", async () => {
   const text = `[mcp_servers.s]
 command = "x"
 env_vars = ["X", { name = "NO" }, "OWN", "a b", 5]
 env = { OWN = "$X" }
-[mcp_servers.wrong]
+[mcp_servers.all]
 command = "x"
-env = 5
 env_vars = ["X"]
 [mcp_servers.remote]
 url = "https://x.y"
 env_vars = ["X"]
 `;
-  const file = read("codex", text);
-  expect(file.problems).toMatchObject([{ key: "mcp_servers.wrong.env" }]);
-  expect(byName(file).remote?.raw).not.toHaveProperty("env");
-  const { s } = byName(file);
-  expect(await given(s && { ...s, inheritEnv: false })).toMatchObject({
-    env: { X: "filled", NO: "", OWN: "$X" },
+  const { servers, problems } = read("codex", text);
+  expect(problems).toEqual([]);
+  const under = (name: string, inheritEnv: boolean | string[]) => {
+    const found = servers.find((server) => server.name === name);
+    if (!found) throw new Error("not imported");
+    return underSettings(applyOverride(found, { idleTimeout: 5 }, { file: "/mcp.json", origin: "user" }), {
+      ...DEFAULT_SETTINGS,
+      inheritEnv,
+    });
+  };
+  expect(await given(under("s", false))).toMatchObject({ env: { OWN: "$X" } });
+  expect(under("s", false).target).not.toHaveProperty("env.X");
+  expect(under("s", false).inheritEnv).toEqual(["X", "NO", "OWN"]);
+  expect(under("s", ["A_*"]).inheritEnv).toEqual(["A_*", "X", "NO", "OWN"]);
+  expect(under("s", true).inheritEnv).toBeUndefined();
+  expect(under("remote", false).inheritEnv).toBeUndefined();
+  expect(inherited({ X: "filled", Y: "kept back" }, under("s", false).inheritEnv, "linux")).toEqual({
+    X: "filled",
   });
+});
+
+test("Codex: more variables than inheritEnv takes -> the first ones", () => {
+  const names = Array.from({ length: 300 }, (_, i) => `"V${i}"`);
+  const { servers } = read("codex", `[mcp_servers.s]\ncommand = "x"\nenv_vars = [${names.join(", ")}]`);
+  expect(servers[0]?.passesOn).toHaveLength(200);
 });
 
 test("Codex: broken TOML is one problem with its position", () => {

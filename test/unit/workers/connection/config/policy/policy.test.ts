@@ -4,6 +4,8 @@ import {
   parseEntry,
   type ServerDefinition,
 } from "../../../../../../workers/connection/config/entry/definition.ts";
+import { parseHostText } from "../../../../../../workers/connection/config/hosts/hosts.ts";
+import { configFacts } from "../../../../../../workers/connection/config/merge/merge.ts";
 import {
   parsePolicy,
   underPolicy,
@@ -26,6 +28,16 @@ function denied(content: unknown, name: string, raw: object): boolean {
   expect(policy.problem).toBeUndefined();
   return underPolicy(policy, [server(name, raw)]).denied.length > 0;
 }
+
+test("a variable that Codex passes on is the environment's own -> the command is the allowed one", () => {
+  const source = { file: "/codex.toml", origin: "import", required: false } as const;
+  const text = '[mcp_servers.s]\ncommand = "kubectl-mcp"\nenv_vars = ["KUBECONFIG"]';
+  const facts = { ...configFacts({ agentDir: "/a", cwd: "/c", projectTrusted: true }), home: "/h" };
+  const { servers } = parseHostText(text, { host: "codex", source, facts, before: [] });
+  const policy = policyOf({ allow: [{ command: ["kubectl-mcp"] }] });
+  expect(policy.problem).toBeUndefined();
+  expect(underPolicy(policy, servers)).toMatchObject({ servers: [{ name: "s" }], denied: [] });
+});
 
 describe("who may write it", () => {
   const stats = (uid: number, mode: number, isLink = false) => ({ uid, mode, isSymbolicLink: () => isLink });
