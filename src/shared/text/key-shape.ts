@@ -36,11 +36,12 @@ const IN_CAPITALS = /^[A-Z_][A-Z0-9_]*$/;
 
 /**
  * Whether what stands in the place of a variable's name is probably the key itself. A name in capitals may hold a long word and
- * a digit, as `CLOUDFLARE_R2_TOKEN` does; a piece that changes between letters and digits all the time is no word.
+ * a digit, as `CLOUDFLARE_R2_TOKEN` does; a piece that changes between letters and digits all the time is no word. In another
+ * name a short piece may be no word, as in `k8s_cluster_token`: a key has a long one.
  */
 export function isKeyAsVariable(name: string): boolean {
   if (KNOWN_KEY.test(name)) return true;
-  if (!IN_CAPITALS.test(name)) return isKey(name);
+  if (!IN_CAPITALS.test(name)) return name.length > LONGEST_NAME || name.split("_").some(isKey);
   return name
     .split("_")
     .some((piece) => piece.length >= KEY_CHARS && changes(piece) >= piece.length / CHANGES_IN_CAPITALS);

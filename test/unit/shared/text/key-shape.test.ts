@@ -11,6 +11,7 @@ test.each([
   "xoxb_123456789012_abcdefghijkl",
   "a3f5c9e07b1d4a6e8c2f9d0b5a7e3c1f",
   "D9F2E81A7C3B5D60F4E2A8B1C7D3E5F9",
+  "acme_9f2e81a7c3b5d60f4e2a8b1c",
   "T0KEN9xQ2wE7rT5yU1iO3pA",
 ])("%s -> a key, which no text shows", (key) => {
   expect(isKeyAsVariable(key)).toBe(true);
@@ -28,6 +29,12 @@ test.each([
   "npm_package_config_acme_token",
   "my_github_token_v2",
   "githubEnterpriseToken2",
+  "k8s_cluster_token",
+  "TF_VAR_s3_access_key",
+  "my_e2e_test_token",
+  "b2_application_key",
+  "n8n_mcp_auth_token",
+  "i18n_service_token",
   "hf_token",
   "sk_live_key",
   "_AUTH_TOKEN_FOR_2026_06_30",

@@ -94,6 +94,12 @@ const SHAPE = patternOf(SHAPES);
 
 const plainOf = (name: string): string => name.normalize("NFKC").trim();
 
+/** Whether programs that are in the table read the variable, whoever has set it for what. */
+export function isOfPrograms(name: string): boolean {
+  const plain = plainOf(name);
+  return PATTERN.test(plain) && !HARMLESS.test(plain);
+}
+
 /**
  * Whether a variable decides what runs. The case never matters: on Windows it has no meaning, and npm, curl and others
  * read both cases. A name that only looks like one of the table (full-width letters) counts too.

@@ -9,7 +9,7 @@ import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { isNeeded } from "../entry/inherit-env.ts";
 import { escapeVariables, pathsOf } from "../entry/interpolate.ts";
 import type { HostName } from "../entry/schema.ts";
-import { decidesWhatRuns } from "../env-files/deciding-variables.ts";
+import { isOfPrograms } from "../env-files/deciding-variables.ts";
 import type { ConfigFacts } from "../files/sources.ts";
 
 export type Data = Record<string, unknown>;
@@ -114,7 +114,7 @@ const OF_SHELLS = ["PWD", "OLDPWD", "SHLVL", "HOSTNAME", "NAME", "LANGUAGE", "DI
 
 /** Whether a variable of this name may be set although nobody has set it for a server. */
 const isOfSystem = (name: string): boolean =>
-  OF_SHELLS.includes(name) || decidesWhatRuns(name) || isNeeded(name);
+  OF_SHELLS.includes(name) || isOfPrograms(name) || isNeeded(name);
 
 /**
  * Our variable for a question of an editor: `perplexity-key` is PERPLEXITY_KEY, and `path` is INPUT_PATH, because PATH is

@@ -288,6 +288,10 @@ test.each<[id: string, variable: string]>([
   ["name", "INPUT_NAME"],
   ["node-options", "INPUT_NODE_OPTIONS"],
   ["https proxy", "INPUT_HTTPS_PROXY"],
+  ["kubeconfig", "INPUT_KUBECONFIG"],
+  ["db_path", "DB_PATH"],
+  ["data-dir", "DATA_DIR"],
+  ["node_env", "NODE_ENV"],
   ["api-key", "API_KEY"],
   ["github_user", "GITHUB_USER"],
 ])("VS Code and Cursor: the answer to ${input:%s} is the variable %s", async (id, variable) => {
