@@ -8,6 +8,7 @@
 import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { isNeeded } from "../entry/inherit-env.ts";
 import { escapeVariables, pathsOf } from "../entry/interpolate.ts";
+import type { Mistake } from "../entry/mistakes.ts";
 import type { HostName } from "../entry/schema.ts";
 import { isOfPrograms } from "../env-files/deciding-variables.ts";
 import type { ConfigFacts } from "../files/sources.ts";
@@ -68,7 +69,9 @@ export interface Format {
   /** Names of servers that the program itself has disabled. */
   disabled?(root: Data, facts: ConfigFacts): ReadonlySet<unknown>;
   /** An entry in our shape. The values are still the program's. `root`: the file that holds the entry. */
-  convert(entry: Data, root: Data): Data;
+  convert(entry: Data, root: Data, facts: ConfigFacts): Data;
+  /** What of a usable entry does not count here. */
+  differs?(entry: Data, root: Data, facts: ConfigFacts): Pick<Mistake, "message" | "remedy"> | undefined;
   /** Headers whose values are the variables of these names: header -> name. */
   headersFromEnv?(entry: Data): unknown;
   /** Names of variables that a local server gets as they are, if they are set. */
@@ -108,6 +111,12 @@ function editorVariables({ platform, home, cwd }: ConfigFacts): Record<string, s
   const workspace = { workspaceFolder: cwd, workspaceFolderBasename: basename(cwd) };
   return { userHome: home, ...workspace, pathSeparator: sep, "/": sep };
 }
+
+/** An entry of VS Code that it runs in its sandbox. */
+const wantsRoom = ({ sandboxEnabled, command }: Data): boolean =>
+  sandboxEnabled === true && command !== undefined;
+
+const hasRooms = ({ platform }: ConfigFacts): boolean => platform === "linux" || platform === "darwin";
 
 /** Variables of shells and desktops, beside those that every program needs. */
 const OF_SHELLS = ["PWD", "OLDPWD", "SHLVL", "HOSTNAME", "NAME", "LANGUAGE", "DISPLAY"];
@@ -401,18 +410,34 @@ export const DIALECTS: Readonly<Record<HostName, Dialect>> = {
     }),
     groups: (root) => [{ path: ["servers"], servers: root.servers }],
     // VS Code allows numbers and null in `env`, and listens on 127.0.0.1, on a port of its own.
-    convert: (entry) => ({
+    convert: (entry, _, facts) => ({
       ...fromCommon(
         entry,
         commonOauth(entry, (port = 33418) => `http://127.0.0.1:${port}/`),
       ),
       ...envFileOf(entry),
-      // Its `sandbox` of the whole file has names of domains, which a sandbox here does not know.
-      sandbox: entry.sandboxEnabled === true && entry.command !== undefined ? true : undefined,
+      sandbox: wantsRoom(entry) && hasRooms(facts) ? true : undefined,
       env: isObject(entry.env)
         ? Object.fromEntries(Object.entries(compact(entry.env)).map(([key, value]) => [key, String(value)]))
         : undefined,
     }),
+    // code.visualstudio.com/docs/copilot/reference/mcp-configuration, Sandbox configuration.
+    differs: (entry, root, facts) => {
+      if (!wantsRoom(entry)) return undefined;
+      if (!hasRooms(facts))
+        return {
+          message: "runs without a sandbox: there is one on Linux and macOS alone, as in VS Code",
+          remedy: "Run it in a container if it may not read your files.",
+        };
+      const ruled = [entry.sandbox, root.sandbox].some((rules) => Object.keys(objectAt(rules)).length > 0);
+      return ruled
+        ? {
+            message: "its sandbox here has none of the rules that VS Code's sandbox has",
+            remedy:
+              'Write for example {"sandbox": {"write": ["~/notes"]}} for its name into your own mcp.json.',
+          }
+        : undefined;
+    },
     // In VS Code a variable that is not set is empty.
     syntax: (facts) => editorSyntax({ ...editorVariables(facts), cwd: facts.cwd }, ":-"),
     expandsHomeInArgs: true,

@@ -177,7 +177,7 @@ function passedOn(dialect: Format, entry: Data): { passesOn?: string[] } {
 
 /** An entry in our own shape. If its variable is not set, a header from the environment is not sent. */
 function toOwnEntry(dialect: Format, entry: Data, root: Data, facts: ConfigFacts): Data {
-  const converted = dialect.convert(entry, root);
+  const converted = dialect.convert(entry, root, facts);
   const own = dialect.isOurs ? converted : translateEntry(dialect, converted, facts);
   const headers = Object.entries(objectAt(dialect.headersFromEnv?.(entry)));
   if (headers.length === 0) return compact(own);
@@ -264,8 +264,13 @@ export function parseServers(text: string, { dialect, source, facts, before }: P
     }
     const message = `cannot be imported: ${unusable}`;
     const remedy = NOT_OURS;
+    const differs = definition && isObject(entry) ? dialect.differs?.(entry, root, facts) : undefined;
     const reported = [
-      ...(unusable === undefined ? [] : [{ path: [], message, remedy }]),
+      ...(unusable === undefined
+        ? differs
+          ? [{ path: [], ...differs }]
+          : []
+        : [{ path: [], message, remedy }]),
       ...mistakes.filter(({ severity }) => severity === "error"),
     ].map((mistake) => ({ ...mistake, severity: "warning" as const }));
     addAll(found.problems, toProblems(document, file, [...path, asWritten], reported));

@@ -163,8 +163,8 @@ function claudeFormat(prefix: string, base: Base, inManifest: readonly string[] 
         ? [{ path: [...path, "mcpServers"], servers: bare.mcpServers }]
         : [{ path, servers: bare }];
     },
-    convert: (entry, root) => ({
-      ...claude.convert(entry, root),
+    convert: (entry, root, facts) => ({
+      ...claude.convert(entry, root, facts),
       ...(entry.command === undefined || !isObject(entry.env ?? {})
         ? {}
         : { env: { ...variables("CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"), ...objectAt(entry.env) } }),

@@ -320,6 +320,32 @@ test("VS Code: a server in its sandbox -> in one here; a remote server needs non
   expect([yes?.sandbox, no?.sandbox, remote?.sandbox]).toEqual([true, undefined, undefined]);
 });
 
+test("VS Code: on Windows, where it has no sandbox either -> the server starts without one, and that is told", () => {
+  const text = '{"servers": {"s": {"command": "x", "sandboxEnabled": true}}}';
+  const { servers, problems } = read("vscode", text, [], { platform: "win32" });
+  expect(servers[0]?.sandbox).toBeUndefined();
+  expect(problems).toMatchObject([
+    { severity: "warning", key: "servers.s", message: expect.stringContaining("without a sandbox") },
+  ]);
+});
+
+test.each<[where: string, entry: object, root: object]>([
+  ["the server's own", { sandbox: { filesystem: { allowWrite: ["/a"] } } }, {}],
+  ["the whole file's", {}, { sandbox: { network: { allowedDomains: ["x.y"] } } }],
+])(
+  "VS Code: %s rules of its sandbox -> a sandbox here, and a warning that it has other rules",
+  (_, entry, root) => {
+    const of = (more: object) =>
+      read("vscode", JSON.stringify({ servers: { s: { command: "x", ...more, ...entry } }, ...root }));
+    const { servers, problems } = of({ sandboxEnabled: true });
+    expect(servers[0]?.sandbox).toBe(true);
+    expect(problems).toMatchObject([
+      { severity: "warning", key: "servers.s", message: expect.stringContaining("rules") },
+    ]);
+    expect(of({}).problems).toEqual([]);
+  },
+);
+
 test("Codex: variables that it passes on -> inherited whatever the settings keep back; one that is not set is absent", async () => {
   const text = `[mcp_servers.s]
 command = "x"
