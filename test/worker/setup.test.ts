@@ -450,6 +450,21 @@ describe("imports", () => {
     },
   );
 
+  test("copies the names that Codex passes on where the settings keep the environment back, and nowhere else", async () => {
+    const at = await emptyHome();
+    await put(join(at.home, "codex", "config.toml"), '[mcp_servers.s]\ncommand = "x"\nenv_vars = ["A"]');
+    for (const [inheritEnv, expected] of [
+      [false, ["A"]],
+      [true, undefined],
+    ] as const) {
+      const { runtime } = await start({}, { place: at, settings: { inheritEnv } });
+      const found = await runtime.ask("findImports", {});
+      await runtime.ask("takeImports", { how: "copy", ids: [idOf(found, "codex", "s")] });
+      const { mcpServers } = JSON.parse(await readFile(userFile(at), "utf8"));
+      expect(mcpServers.s).toEqual({ command: "x", ...(expected && { inheritEnv: expected }) });
+    }
+  });
+
   test("names programs in imports; a project's servers of theirs still need a yes", async () => {
     const { at } = await withHosts();
     const wish = { how: "imports" as const, hosts: ["cursor", "claude-code", "nonsense", "__proto__"] };
