@@ -1,6 +1,7 @@
 /** Owns: which sessions let the next one rest, and that what they leave holds no value of a configuration. */
 import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { SessionFacts } from "../../src/shared/protocol/session.ts";
 import { fileStamp } from "../../src/shared/protocol/values.ts";
@@ -105,7 +106,12 @@ describe("a session", () => {
     const place = await session(at, off, {
       happens: async ({ runtime }, home) => {
         await until(() => left(home));
-        await rm(join(home.agentDir, "mcp-snapshots"), { recursive: true });
+        // A write of before may still come.
+        await until(async () => {
+          await rm(join(home.agentDir, "mcp-snapshots"), { recursive: true, force: true, maxRetries: 20 });
+          await sleep(500);
+          return (await left(home)) === undefined ? true : undefined;
+        });
         await runtime.ask("setEnabled", { server: "t", enabled: true, project: false, session: true });
         await runtime.settleTools({ timeoutMs: 40_000 }, undefined);
       },
