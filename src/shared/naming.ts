@@ -1,6 +1,6 @@
 /**
- * Names of MCP tools in Pi: at most 64 characters of `[A-Za-z0-9_-]` that begin with a letter or `_`, unique whatever names servers choose, never the
- * name of one of Pi's own tools, and the same from one start to the next. Pure.
+ * Names of MCP tools in Pi: at most 64 characters of `[A-Za-z0-9_-]` that begin with a letter or `_`, unique whatever names
+ * servers choose, never the name of one of Pi's own tools, and the same from one start to the next. Pure.
  */
 import { LIMITS } from "./protocol/limits.ts";
 

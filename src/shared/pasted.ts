@@ -59,7 +59,7 @@ const FILE = /\.(m?js|cjs|m?ts|py)$|^\.{0,2}[\\/]/i;
 
 /** Options of `add` that such programs have as well, as `node -e` and `uv --project`. */
 const SHARED = /^(-\w|--project|--cwd)(=|$)/;
-const isUrl = (word: string): boolean => /^https?:\/\//i.test(word);
+export const isUrl = (word: string): boolean => /^https?:\/\//i.test(word);
 const isStarter = (word: string): boolean => RUNNERS.test(word) || HOSTS.test(word);
 
 /** Whether these words are a command or a URL where a name was expected. `isOption`: the word is an option of `add`. */

@@ -3,7 +3,7 @@
  * [arguments]`, or `[options] [name] <json>`. The options of `claude mcp add` and `codex mcp add` have the same meaning here.
  * Values stay as they are written: `${VAR}` is filled in at connect. The worker checks the entry. Pure.
  */
-import { isBundle, lacksName, proposedName, UNPACK, withoutLead } from "./pasted.ts";
+import { isBundle, isUrl, lacksName, proposedName, UNPACK, withoutLead } from "./pasted.ts";
 import type { JsonValue } from "./protocol/errors.ts";
 import type { ServerEntry } from "./protocol/person.ts";
 import { isObject } from "./protocol/values.ts";
@@ -229,7 +229,6 @@ export const ADD_USAGE = [
   "-- ends the options.",
 ].join("\n");
 
-const isUrl = (word: string): boolean => /^https?:\/\//i.test(word);
 /** A URL, or a text that gives one at connect: a variable or a command. */
 const mayBeUrl = (word: string): boolean => isUrl(word) || /^(\$\{|\$env:|!)/.test(word);
 

@@ -89,8 +89,10 @@ async function waitsFor(
   }
   const known = pi.getAllTools().find(({ name }) => name === call.toolName);
   const isOwn = known?.sourceInfo?.path.startsWith(BUILT_IN) === true;
-  const runs = isOwn ? await isHarmless(call, ctx, judging) : known?.annotations?.readOnlyHint === true;
-  return { skills: runs ? [] : skills, each: false };
+  const runsNothing = isOwn
+    ? await isHarmless(call, ctx, judging)
+    : known?.annotations?.readOnlyHint === true;
+  return { skills: runsNothing ? [] : skills, each: false };
 }
 
 const NAME_CHARS = 200;

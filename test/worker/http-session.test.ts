@@ -586,7 +586,10 @@ test("a broken stream with ids -> resumed after the server's retry time", async 
   await connection.close(soon);
 });
 
-test("a broken stream, and the server still holds the old connection (409) -> asked until it lets go", async () => {
+test.each([
+  ["the server still holds the old connection", 409, "Conflict: Stream already has an active connection"],
+  ["a proxy does not reach the server for a while", 502, "Bad Gateway"],
+])("a broken stream, and %s (%i) -> asked until the answer comes", async (_why, status, text) => {
   let id: number | string | undefined;
   const server = await serve((asked, response, nth) => {
     const { message, http, headers } = asked;
@@ -594,24 +597,7 @@ test("a broken stream, and the server still holds the old connection (409) -> as
       id = message.id;
       startEvents(response).end("id: 41\nretry: 5\ndata:\n\n");
     } else if (http === "GET" && headers["last-event-id"] === "41") {
-      if (nth < 5) response.writeHead(409).end("Conflict: Stream already has an active connection");
-      else startEvents(response).end(`id: 42\ndata: ${resultOf({ id: id ?? 0, method: "tools/call" })}\n\n`);
-    } else answerWell(asked, response);
-  });
-  const { connection } = await connect(server);
-  expect((await call(connection)).content).toHaveLength(1);
-  await connection.close(soon);
-});
-
-test("a broken stream, and a proxy that does not reach the server for a while (502) -> the answer comes in the end", async () => {
-  let id: number | string | undefined;
-  const server = await serve((asked, response, nth) => {
-    const { message, http, headers } = asked;
-    if (message.method === "tools/call") {
-      id = message.id;
-      startEvents(response).end("id: 41\nretry: 5\ndata:\n\n");
-    } else if (http === "GET" && headers["last-event-id"] === "41") {
-      if (nth < 5) response.writeHead(502).end("Bad Gateway");
+      if (nth < 5) response.writeHead(status).end(text);
       else startEvents(response).end(`id: 42\ndata: ${resultOf({ id: id ?? 0, method: "tools/call" })}\n\n`);
     } else answerWell(asked, response);
   });

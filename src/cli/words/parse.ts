@@ -1,6 +1,6 @@
 /** Reads the command line: which command, its arguments, its options. Pure. */
 
-import { proposedName } from "../../shared/pasted.ts";
+import { isUrl, proposedName } from "../../shared/pasted.ts";
 import { takesNext } from "../../shared/setup.ts";
 import { slipsBetween } from "../../shared/text/reading.ts";
 import { type Failure, usage } from "../console/failure.ts";
@@ -230,8 +230,6 @@ const OWN = new Map<string, boolean>([
   }),
   ["--no-test", false],
 ]);
-
-const isUrl = (word: string): boolean => /^https?:\/\//i.test(word);
 
 function divideAdd(words: readonly string[]): { own: string[]; foreign: string[] } {
   const own: string[] = [];

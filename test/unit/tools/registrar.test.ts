@@ -380,6 +380,16 @@ describe("names that change or belong to another extension", () => {
     expect(pi.getActiveTools()).toEqual(["read", "s__a", "bash"]);
   });
 
+  /** The servers whose tools are called, in order. */
+  function recordedCalls() {
+    const called: string[] = [];
+    const call: RegistrarOptions["call"] = ({ server }) => {
+      called.push(server);
+      return neverCalled();
+    };
+    return { called, call };
+  }
+
   const SEARCH = [{ tool: "search" }];
   const BARE = [{ tool: "search", bare: true }];
   it.each([
@@ -391,11 +401,7 @@ describe("names that change or belong to another extension", () => {
     "follow: %j, the tool of b gets the name that the tool of a had, both %s -> %j, each of its own server",
     async (active, meanwhile, names) => {
       const pi = createRecordingPi();
-      const called: string[] = [];
-      const call: RegistrarOptions["call"] = ({ server }) => {
-        called.push(server);
-        return neverCalled();
-      };
+      const { called, call } = recordedCalls();
       const registrar = createRegistrar(pi, { ...OPTIONS, call });
       const before = of({ name: "a", tools: BARE }, { name: "b", tools: SEARCH });
       registrar.activate(active.map((name) => toolOf(before, name)));
@@ -426,11 +432,7 @@ describe("names that change or belong to another extension", () => {
 
   test("follow: the new name is that of a tool which the model does not have, with the same bytes -> its own server", async () => {
     const pi = createRecordingPi();
-    const called: string[] = [];
-    const call: RegistrarOptions["call"] = ({ server }) => {
-      called.push(server);
-      return neverCalled();
-    };
+    const { called, call } = recordedCalls();
     const registrar = createRegistrar(pi, { ...OPTIONS, call });
     const before = of({ name: "a", tools: BARE }, { name: "b", tools: SEARCH });
     registrar.provide(toolOf(before, "search"));
