@@ -4,12 +4,12 @@
  * characters that a terminal acts on, or that nobody sees, are shown by their codes.
  */
 
-import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { LogLevel } from "../../src/shared/protocol/contract.ts";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import { replaceHidden } from "../../src/shared/text/unprintable.ts";
-import { appendRotated, codeOf, PRIVATE_FOLDER } from "./files/read-regular.ts";
+import { makeFolder } from "./files/owner.ts";
+import { appendRotated, codeOf } from "./files/read-regular.ts";
 
 export interface Log {
   debug(message: string): void;
@@ -60,7 +60,7 @@ export function createLog({ file, label }: { file: string; label: string }): Log
   };
 
   const writeQueue = async (): Promise<void> => {
-    await mkdir(dirname(file), { recursive: true, mode: PRIVATE_FOLDER });
+    await makeFolder(dirname(file));
     while (queue.length > 0) {
       const text = queue.join("");
       queue = [];
@@ -106,9 +106,12 @@ export function createLog({ file, label }: { file: string; label: string }): Log
 
 const DEPTH = 3;
 
-/** Whether an `import()` did not find its file: the error itself, or what it was caused by. */
+/** Of an `import()`, and of the start of a thread. */
+const GONE: readonly unknown[] = ["ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND"];
+
+/** Whether a file of the code was not found: the error itself, or what it was caused by. */
 export function isFileGone(error: unknown, depth = DEPTH): boolean {
-  if (codeOf(error) === "ERR_MODULE_NOT_FOUND") return true;
+  if (GONE.includes(codeOf(error))) return true;
   return depth > 0 && error instanceof Error && isFileGone(error.cause, depth - 1);
 }
 

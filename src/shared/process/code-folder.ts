@@ -40,6 +40,8 @@ export function codeFolder(agentDir: string, { fs, path, uid }: FolderFiles): st
   // A relative folder would lie in whatever folder the process runs in, which decides nothing.
   if (!path.isAbsolute(agentDir)) return undefined;
   try {
+    // The user could not use what root makes there (below).
+    if (uid === 0 && fs.lstatSync(agentDir).uid !== 0) return undefined;
     const named = path.join(agentDir, CODE_FOLDER);
     try {
       fs.mkdirSync(named, { mode: 0o700 });

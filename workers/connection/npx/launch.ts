@@ -4,12 +4,12 @@
  */
 
 import { createHash, randomBytes } from "node:crypto";
-import { mkdir, realpath, rename, writeFile } from "node:fs/promises";
+import { realpath, rename, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { basename, delimiter, extname, join, resolve } from "node:path";
+import { makeFolder } from "../../shared/files/owner.ts";
 import {
   PRIVATE_FILE,
-  PRIVATE_FOLDER,
   readRegularText,
   readTextOrThrow,
   SMALL_FILE_BYTES,
@@ -185,7 +185,7 @@ async function put(file: string, text: string, mode: number): Promise<void> {
 }
 
 async function prepare(folder: string): Promise<NeutralFolder> {
-  await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
+  await makeFolder(folder);
   // npm resolves the links in the folders that it names.
   const path = await realpath(folder);
   await put(join(path, "package.json"), MANIFEST, PRIVATE_FILE);

@@ -2,13 +2,13 @@
  * Statistics of calls, unless `settings.captureStats` is false: one JSON line for each call, appended in the background, and
  * the summary of such a file. The file stays on this machine and holds names, sizes and times, never arguments or results.
  */
-import { mkdir } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import type { StatsSummary, ToolStats } from "../../../src/shared/protocol/calls.ts";
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import { appendRotated, PRIVATE_FOLDER, readTextOrThrow } from "../../shared/files/read-regular.ts";
+import { makeFolder } from "../../shared/files/owner.ts";
+import { appendRotated, readTextOrThrow } from "../../shared/files/read-regular.ts";
 import { expandHome } from "../config/entry/interpolate.ts";
 
 const FLUSH_DELAY_MS = 1_000;
@@ -73,7 +73,7 @@ export function createStats({
 
   const write = async (text: string): Promise<void> => {
     try {
-      await mkdir(dirname(path), { recursive: true, mode: PRIVATE_FOLDER });
+      await makeFolder(dirname(path));
       await appendRotated(path, text, LIMITS.logBytes);
     } catch (error) {
       if (!failed) {

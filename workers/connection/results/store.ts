@@ -7,11 +7,12 @@
 
 import { randomBytes } from "node:crypto";
 import type { Stats } from "node:fs";
-import { type FileHandle, lstat, mkdir, open, readdir, rm, rmdir, statfs } from "node:fs/promises";
+import { type FileHandle, lstat, open, readdir, rm, rmdir, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { formatBytes } from "../../../src/shared/text/amounts.ts";
 import { isHighSurrogate } from "../../../src/shared/text/unprintable.ts";
-import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../shared/files/read-regular.ts";
+import { makeFolder } from "../../shared/files/owner.ts";
+import { PRIVATE_FILE } from "../../shared/files/read-regular.ts";
 import { joined, type ResultStore, SHORT_CHARS } from "./files.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
@@ -267,8 +268,6 @@ export function createResultStore(options: StoreOptions): ResultStore {
     const folder = join(root, `${new Date().toISOString().slice(0, 10)}-${randomBytes(6).toString("hex")}`);
     return { folder, room: new Room(folder, options) };
   };
-  /** The folder is made each time, because a cleanup or the user may have removed it. */
-  const makeFolder = (folder: string) => mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
   return {
     prepare() {
       chosen ??= choose();
@@ -283,6 +282,7 @@ export function createResultStore(options: StoreOptions): ResultStore {
       const path = join(folder, fileName(label, extension));
       let kept: { bytes: number } | undefined;
       try {
+        // Each time, because a cleanup or the user may have removed it.
         await makeFolder(folder);
         const place = await room.make(path, lengthOf(parts));
         if ("problem" in place) return place;

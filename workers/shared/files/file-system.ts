@@ -7,7 +7,6 @@
 import { randomBytes } from "node:crypto";
 import {
   lstat,
-  mkdir,
   open,
   readdir,
   readlink,
@@ -22,7 +21,8 @@ import { basename, dirname, join, resolve } from "node:path";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { settledWithin } from "../pace/abort.ts";
-import { codeOf, irregularKind, PRIVATE_FILE, PRIVATE_FOLDER, readBytesOrThrow } from "./read-regular.ts";
+import { give, makeFolder, type Owner } from "./owner.ts";
+import { codeOf, irregularKind, PRIVATE_FILE, readBytesOrThrow } from "./read-regular.ts";
 
 /** The parts of a list are written one after the other. */
 type FileData = Uint8Array | string | readonly Uint8Array[];
@@ -49,7 +49,14 @@ export interface Found {
    * Undefined if the path does not exist. `mode`: the permission bits only. `irregular`: words for anything that is not
    * a regular file. `stamp`: differs as soon as the file is replaced or written.
    */
-  file?: { mode: number; bytes: number; modifiedMs: number; stamp: string; irregular?: string };
+  file?: {
+    mode: number;
+    bytes: number;
+    modifiedMs: number;
+    stamp: string;
+    owner?: Owner;
+    irregular?: string;
+  };
 }
 
 async function find(path: string): Promise<Found> {
@@ -63,13 +70,15 @@ async function find(path: string): Promise<Found> {
   const irregular = irregularKind(found);
   const { size: bytes, mtimeMs: modifiedMs } = found;
   const stamp = [found.dev, found.ino, bytes, modifiedMs, found.ctimeMs].join(" ");
-  const file = { mode: found.mode & 0o777, bytes, modifiedMs, stamp };
+  const owner = { uid: found.uid, gid: found.gid };
+  const file = { mode: found.mode & 0o777, bytes, modifiedMs, stamp, owner };
   return { target: real, file: irregular === undefined ? file : { ...file, irregular } };
 }
 
-async function create(path: string, mode: number) {
-  await mkdir(dirname(path), { recursive: true, mode: PRIVATE_FOLDER });
+async function create(path: string, mode: number, owner?: Owner) {
+  await makeFolder(dirname(path));
   const file = await open(path, "wx", mode);
+  await give(file, dirname(path), owner);
   return {
     write: async (data: FileData): Promise<void> => {
       // `open` applies the umask to the mode.
@@ -92,7 +101,7 @@ export const nodeFiles = {
   find,
   /** The bytes of a regular file of at most so many. Throws for anything else, with what it is. */
   readBytes: readBytesOrThrow,
-  /** Makes a file, to be written, and the folders above it. Throws `EEXIST` if the path exists. */
+  /** Makes a file, to be written, and the folders above it. Throws `EEXIST` if the path exists. `owner`: whose it is if root makes it. */
   create,
   rename: (from: string, to: string): Promise<void> => rename(from, to),
   /** Removes a file or an empty folder. Does nothing if the path does not exist. */
@@ -127,7 +136,7 @@ const isTempName = (name: string): boolean => /^\.[^/]{1,40}\.[0-9a-f]{12}\.tmp$
 
 /**
  * Replaces a file in one step, so that a reader sees the whole old content or the whole new content, whatever happens
- * meanwhile: temp file beside the target, fsync, rename. A symlink is followed, the mode is kept. Throws what the file
+ * meanwhile: temp file beside the target, fsync, rename. A symlink is followed, mode and owner are kept. Throws what the file
  * system throws. Then the target is unchanged, and the temp file is removed if possible. `beforeReplace`: runs when the
  * new content is on the disk, right before the rename of the file behind any link; if it throws, the target stays.
  */
@@ -143,7 +152,7 @@ export async function writeFileAtomic(
   // A link to /dev/null is a user's way to keep nothing. A rename would replace the device.
   if (before?.irregular !== undefined) throw new Error(`it is ${before.irregular}, not a regular file`);
   const temp = tempBeside(target);
-  const file = await files.create(temp, before?.mode ?? PRIVATE_FILE);
+  const file = await files.create(temp, before?.mode ?? PRIVATE_FILE, before?.owner);
   try {
     try {
       await file.write(data);

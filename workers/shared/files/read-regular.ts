@@ -11,6 +11,8 @@
 
 import { constants, type Stats, type StatsBase } from "node:fs";
 import { type FileHandle, open, rename, stat } from "node:fs/promises";
+import { dirname } from "node:path";
+import { give } from "./owner.ts";
 
 export const codeOf = (error: unknown): string | undefined =>
   (error as NodeJS.ErrnoException | undefined)?.code;
@@ -176,7 +178,9 @@ export async function appendRegular(path: string, text: string): Promise<void> {
   const file = await open(path, APPEND, PRIVATE_FILE);
   try {
     // Another file may have taken the place meanwhile.
-    refuseIrregular(path, await file.stat());
+    const found = await file.stat();
+    refuseIrregular(path, found);
+    if (found.size === 0 && found.uid === 0) await give(file, dirname(path));
     await file.appendFile(text);
   } finally {
     await file.close();

@@ -212,6 +212,7 @@ const gone = Object.assign(new Error("Cannot find module"), { code: "ERR_MODULE_
 
 test.each<[string, unknown, boolean]>([
   ["the error of an import()", gone, true],
+  ["of a thread", Object.assign(new Error("no worker.js"), { code: "MODULE_NOT_FOUND" }), true],
   ["an error that it caused", new Error("web: failed", { cause: new Error("inner", { cause: gone }) }), true],
   ["a file of the user that is not there", Object.assign(new Error("no"), { code: "ENOENT" }), false],
   [

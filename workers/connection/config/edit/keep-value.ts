@@ -3,11 +3,11 @@
  * in mcp.json gets the command that prints it.
  */
 import { randomBytes } from "node:crypto";
-import { mkdir, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { writeFileAtomic } from "../../../shared/files/file-system.ts";
-import { PRIVATE_FOLDER } from "../../../shared/files/read-regular.ts";
+import { makeFolder } from "../../../shared/files/owner.ts";
 
 /** In Pi's agent folder. */
 const FOLDER = "mcp-keys";
@@ -36,7 +36,7 @@ export async function keepValue(
   }
   const folder = join(agentDir, FOLDER);
   const file = join(folder, fileName(server, name));
-  await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
+  await makeFolder(folder);
   await writeFileAtomic(file, `${value}\n`);
   return { file, written: printing(file) };
 }

@@ -3,7 +3,6 @@
  * start. Also decides when the folder in which Pi runs may influence what is started: only if a file of the project
  * defines the server, and never which package npx takes. Must not: know lifecycles.
  */
-import { mkdir } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { setImmediate } from "node:timers/promises";
@@ -11,7 +10,7 @@ import { pathToFileURL } from "node:url";
 import { SERVING_VARIABLE } from "../../../../src/shared/process/serving.ts";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { reasonOf } from "../../../shared/files/file-system.ts";
-import { PRIVATE_FOLDER } from "../../../shared/files/read-regular.ts";
+import { makeFolder } from "../../../shared/files/owner.ts";
 import { UNUSED_TIMES } from "../../../shared/pace/pace.ts";
 import { type Command, launchOf } from "../../../shared/programs/launch.ts";
 import { type Launch, type ServerProcess, spawnServer } from "../../../shared/programs/processes.ts";
@@ -157,9 +156,9 @@ export const preload = () => import("./handshake.ts");
 export const preloadShared = () => Promise.all([preload(), import("./shared.ts")]);
 
 /** The folder for data of a plugin's server. Throws `spawn_failed`. */
-async function makeFolder(folder: string, { name: server }: ServerDefinition): Promise<void> {
+async function makeDataFolder(folder: string, { name: server }: ServerDefinition): Promise<void> {
   try {
-    await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
+    await makeFolder(folder);
   } catch (error) {
     throw new ThreadsError(
       "spawn_failed",
@@ -181,7 +180,7 @@ export async function connectStdio(
   const { definition, onNote } = options;
   const server = definition.name;
   const data = definition.base?.data;
-  if (data !== undefined) await makeFolder(data, definition);
+  if (data !== undefined) await makeDataFolder(data, definition);
   const launch = await launchOfServer(target, options);
   await options.standAside?.();
   await spawnTurn();

@@ -1,10 +1,11 @@
 /** A file is replaced in one step. */
 import { execFile } from "node:child_process";
-import { chmod, lstat, mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { chmod, chown, lstat, mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it, test } from "vitest";
 import { writeFileAtomic } from "../../../../../workers/shared/files/file-system.ts";
+import { appendRotated } from "../../../../../workers/shared/files/read-regular.ts";
 import { tempFolder } from "../../../temp-folder.ts";
 
 const modeOf = async (path: string): Promise<number> => (await stat(path)).mode & 0o777;
@@ -39,6 +40,28 @@ describe("writeFileAtomic", () => {
     expect(await readFile(path, "utf8")).toBe("new");
     expect(await modeOf(path)).toBe(mode);
   });
+
+  // As `sudo pi` does where HOME stays, or a container as root in a home from outside.
+  test.runIf(process.getuid?.() === 0)(
+    "root in the folder of a user -> files and folders are the user's, a file of another one stays that one's, those of root's own folder are root's",
+    async () => {
+      const ownersOf = async (folder: string, paths: readonly string[]): Promise<number[]> =>
+        (await Promise.all(paths.map((path) => stat(join(folder, path))))).map(({ uid }) => uid);
+      const folder = await tempFolder();
+      await writeFile(join(folder, "other"), "old", { mode: 0o600 });
+      await chown(join(folder, "other"), 1_001, 1_001);
+      await chown(folder, 1_000, 1_000);
+      for (const path of ["f", "a/b/f", "other"]) await writeFileAtomic(join(folder, path), "new");
+      await writeFileAtomic(join(folder, "f"), "newer");
+      await appendRotated(join(folder, "log"), "line", 100);
+      const paths = ["f", "a", "a/b", "a/b/f", "log", "other"];
+      expect(await ownersOf(folder, paths)).toEqual([1_000, 1_000, 1_000, 1_000, 1_000, 1_001]);
+      expect(await modeOf(join(folder, "f"))).toBe(0o600);
+      const own = await tempFolder();
+      await writeFileAtomic(join(own, "a/f"), "new");
+      expect(await ownersOf(own, ["a", "a/f"])).toEqual([0, 0]);
+    },
+  );
 
   test("a symlink -> stays a link, the file behind it is replaced", async () => {
     const folder = await tempFolder();
