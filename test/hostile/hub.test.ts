@@ -10,6 +10,7 @@ import {
   lstat,
   mkdir,
   readFile,
+  readlink,
   rename,
   rm,
   symlink,
@@ -132,6 +133,37 @@ describe("the folder", () => {
     );
     expect(Buffer.byteLength(hubPlace(facts).socket)).toBeLessThan(104);
   });
+
+  test.each(["mnt", "pid"])(
+    "another namespace of the kernel, %s, as in a container -> another hub",
+    (kind) => {
+      const facts = placeFacts("/agent", "1");
+      const of = (id: number): string => {
+        const ids = { mnt: 1, pid: 1, [kind]: id };
+        return hubPlace({ ...facts, namespaces: [`mnt:[${ids.mnt}]`, `pid:[${ids.pid}]`] }).folder;
+      };
+      expect(of(1)).toBe(of(1));
+      expect(of(1)).not.toBe(of(2));
+    },
+  );
+
+  test.runIf(process.platform === "linux")("the namespaces are the kernel's", () => {
+    const { namespaces } = placeFacts("/agent", "1");
+    expect(namespaces).toEqual([
+      expect.stringMatching(/^mnt:\[\d+\]$/),
+      expect.stringMatching(/^pid:\[\d+\]$/),
+    ]);
+  });
+
+  test.runIf(process.platform === "linux")(
+    "the hub starts in its own folder, since a runtime may obey files of the folder that it starts in",
+    async () => {
+      const home = await hubHome();
+      (await openHub(home.agentDir)).destroy();
+      const { pid } = await reportOf(home);
+      expect(await readlink(`/proc/${pid}/cwd`)).toBe(home.place.folder);
+    },
+  );
 
   test.runIf(isRoot)(
     "a runtime folder that is missing or of another user -> the temp folder is taken",

@@ -225,7 +225,8 @@ async function startUnlessThere(agentDir: string, place: HubPlace): Promise<void
   // Through a shell that ends at once: a session may be below an MCP server, whose end takes along all that descends from it.
   const [program = "", ...args] = onWindows ? command : [systemShell(), "-c", '"$@" &', "sh", ...command];
   const hub = spawn(program, args, {
-    cwd: dirname(place.folder),
+    // Bun obeys what lies in the folder in which it starts, and anybody may write above this one. Windows would not let it go.
+    cwd: onWindows ? dirname(place.folder) : place.folder,
     // Pi as a Bun program runs a file only when it is told to be Bun.
     env: process.versions.bun === undefined ? env : { ...env, BUN_BE_BUN: "1" },
     stdio: ["ignore", "pipe", "ignore"],

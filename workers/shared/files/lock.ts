@@ -63,7 +63,7 @@ export function lockPathOf(target: string): string {
 }
 
 /** The text of a file or link of the kernel; empty on systems without it, which are all but Linux. */
-function kernelText(read: () => string): string {
+export function kernelText(read: () => string): string {
   try {
     return read();
   } catch {

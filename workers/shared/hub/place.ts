@@ -2,17 +2,19 @@
  * Where the hub of a user is found, and the secret that a session and the hub share: a private folder with the socket, the
  * secret and the list of processes. Owns the checks of that folder, since anybody may write into a temp folder.
  *
- * The folder's name holds the version of the package, so that versions live side by side, and the agent folder, so that
- * separate set-ups stay separate.
+ * The folder's name holds the version of the package, so that versions live side by side, the agent folder, so that separate
+ * set-ups stay separate, and what a process sees as its files and its processes, so that a container that shares the temp folder and
+ * the home has a hub of its own: a hub starts servers where it is itself.
  */
 import { createHash, randomBytes } from "node:crypto";
 import type { Stats } from "node:fs";
-import { statSync } from "node:fs";
+import { readlinkSync, statSync } from "node:fs";
 import { lstat, mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { writeFileAtomic } from "../files/file-system.ts";
+import { kernelText } from "../files/lock.ts";
 import { codeOf, PRIVATE_FOLDER, readRegularText, whyUnread } from "../files/read-regular.ts";
 
 /** Changes with each change of what the hub and a session say to each other. */
@@ -40,6 +42,8 @@ interface PlaceFacts {
   uid: number | undefined;
   runtimeFolder: string | undefined;
   tempFolder: string;
+  /** The kernel's names of the mounts and the processes that this one sees; empty where there are none. */
+  namespaces: readonly string[];
 }
 
 /** Bytes of a socket's path: `sun_path` has 104 on macOS, 108 on Linux, with the final zero. */
@@ -66,14 +70,15 @@ export const placeFacts = (agentFolder: string, version: string): PlaceFacts => 
   uid: process.getuid?.(),
   runtimeFolder: ownRuntimeFolder(process.env.XDG_RUNTIME_DIR),
   tempFolder: tmpdir(),
+  namespaces: ["mnt", "pid"].map((kind) => kernelText(() => readlinkSync(`/proc/self/ns/${kind}`))),
 });
 
 /** Throws `HubUnusable` if no folder has a path that is short enough for a socket. */
 export function hubPlace(facts: PlaceFacts): HubPlace {
-  const { agentFolder, version, platform, uid, runtimeFolder, tempFolder } = facts;
+  const { agentFolder, version, platform, uid, runtimeFolder, tempFolder, namespaces } = facts;
   const isWindows = platform === "win32";
   const id = createHash("sha256")
-    .update(JSON.stringify([HUB_PROTOCOL, version, agentFolder]))
+    .update(JSON.stringify([HUB_PROTOCOL, version, agentFolder, ...namespaces]))
     .digest("hex")
     .slice(0, 16);
   const bases = [runtimeFolder, tempFolder, isWindows ? undefined : "/tmp"];
