@@ -3,7 +3,7 @@
  * Pi calls it once per load. To react to another event of Pi: a line here, and a method of the session.
  */
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Pi } from "./pi/api.ts";
 import {
@@ -17,12 +17,10 @@ import {
   warnOfOtherOwner,
 } from "./pi/extension.ts";
 import { createSession } from "./session/session.ts";
+import { agentFolder } from "./shared/process/agent-folder.ts";
 import { onlyServersOf } from "./shared/snapshot/contract.ts";
 import { renderersFor } from "./tools/rows.ts";
 import { createMcpAuthCommand, createMcpCommand } from "./ui/command/command.ts";
-
-/** Pi's own rule: `$PI_CODING_AGENT_DIR`, else `~/.pi/agent`. */
-const agentDirectory = (): string => process.env.PI_CODING_AGENT_DIR || join(homedir(), ".pi", "agent");
 
 export default function piMcpThreads(host: Pi): void {
   const pi = guardHandlers(host);
@@ -43,7 +41,8 @@ export default function piMcpThreads(host: Pi): void {
   const cwd = process.cwd();
   const configFile = configFileOf(flagOnCommandLine(process.argv, CONFIG_FLAG), cwd);
   const only = onlyServersOf(flagOnCommandLine(process.argv, SERVERS_FLAG) ?? process.env.MCP_SERVERS);
-  const session = createSession(pi, { agentDir: agentDirectory(), cwd, configFile, only, location });
+  const agentDir = resolve(agentFolder(process, { homedir, join, fileURLToPath }));
+  const session = createSession(pi, { agentDir, cwd, configFile, only, location });
   session.register();
   pi.registerToolRenderer(renderersFor);
   pi.registerFlag(CONFIG_FLAG, {

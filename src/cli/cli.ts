@@ -5,6 +5,7 @@
  * Layers, each knows only those behind it: main | commands | session | arguments, words, place, console.
  * To add a command: a row in words/table.ts, a file in commands and its line in commands.ts, a row in docs/command-line.md.
  */
+import { agentFolder } from "../shared/process/agent-folder.ts";
 import { codeFolder } from "../shared/process/code-folder.ts";
 
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
@@ -14,10 +15,15 @@ function useCompiledCode(): void {
   const builtin = process.getBuiltinModule;
   if (process.env.NODE_COMPILE_CACHE !== undefined) return;
   const path = builtin("node:path");
-  // As place.ts.
-  const agentDir = process.env.PI_CODING_AGENT_DIR || path.join(builtin("node:os").homedir(), ".pi", "agent");
-  const folder = codeFolder(agentDir, { fs: builtin("node:fs"), path, uid: process.getuid?.() });
-  if (folder !== undefined) builtin("node:module").enableCompileCache(folder);
+  const { homedir } = builtin("node:os");
+  const { fileURLToPath } = builtin("node:url");
+  try {
+    const agentDir = agentFolder(process, { homedir, join: path.join, fileURLToPath });
+    const folder = codeFolder(agentDir, { fs: builtin("node:fs"), path, uid: process.getuid?.() });
+    if (folder !== undefined) builtin("node:module").enableCompileCache(folder);
+  } catch {
+    // place.ts says what is wrong with the variable.
+  }
 }
 
 /** The same as `engines` in package.json. */

@@ -1,7 +1,7 @@
 /** Owns: how the packed command starts: help and version, an older Node, folders that are gone or cannot be made. */
 import { execFile } from "node:child_process";
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { readdir, readFile } from "node:fs/promises";
+import { join, relative } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, expect, test } from "vitest";
 import { forWholeFile } from "../support/cleanup.ts";
@@ -51,6 +51,21 @@ test("an older Node -> one sentence and code 7, before anything else is read", a
   expect(run.stderr).toMatch(
     /^pi-mcp-threads needs Node 22\.19 or later\. This is Node 20\.1\.0 \(.*\)\.\n$/,
   );
+});
+
+test("an agent folder with a tilde, which no shell has replaced, and with a slash at its end -> the one that Pi means", async () => {
+  await home.writeMcp({ mcpServers: { known: { command: "never-started", enabled: false } } });
+  const asUsual = await cli(["list"]);
+  expect(asUsual.stdout).toContain("known");
+  const name = `~/${relative(home.dir, home.agentDir)}/`;
+  expect(await runCli(home, ["list"], { env: { PI_CODING_AGENT_DIR: name } })).toEqual(asUsual);
+  expect(await readdir(home.cwd)).not.toContain("~");
+});
+
+test("an agent folder that is no folder's address -> a sentence and code 7", async () => {
+  const run = await runCli(home, ["list"], { env: { PI_CODING_AGENT_DIR: "file:///%2f" } });
+  expect(run).toMatchObject({ code: 7, stdout: "" });
+  expect(run.stderr).toMatch(/^pi-mcp-threads: PI_CODING_AGENT_DIR names no folder: /);
 });
 
 test("an agent folder that cannot be made -> an error and an end, where Node's recursive mkdir would never end", async () => {

@@ -6,8 +6,10 @@
 import { existsSync, mkdirSync, realpathSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import { refusedLine, serverName } from "../../report/server-name.ts";
-import { describeError } from "../../shared/protocol/errors.ts";
+import { agentFolder } from "../../shared/process/agent-folder.ts";
+import { describeError, messageOf } from "../../shared/protocol/errors.ts";
 import type { SessionFacts, StatusReport } from "../../shared/protocol/session.ts";
 import { fileStamp, isObject } from "../../shared/protocol/values.ts";
 import { onlyServersOf, PROJECT_FILES, type SnapshotKey } from "../../shared/snapshot/contract.ts";
@@ -15,7 +17,6 @@ import { EXIT, Failure, usage } from "../console/failure.ts";
 import { readRegular, TRUST_FILE_BYTES } from "./read-regular.ts";
 
 export interface Place {
-  /** Pi's own rule: `$PI_CODING_AGENT_DIR`, else `~/.pi/agent`. */
   agentDir: string;
   /** The folder of the log, if it is another one. */
   logDir?: string;
@@ -44,6 +45,16 @@ function currentFolder(): string {
   }
 }
 
+function findAgentFolder(): string {
+  try {
+    return resolve(agentFolder(process, { homedir, join, fileURLToPath }));
+  } catch (error) {
+    throw new Failure(EXIT.configuration, `PI_CODING_AGENT_DIR names no folder: ${messageOf(error)}.`, {
+      remedy: "Correct it.",
+    });
+  }
+}
+
 export function findPlace(options: {
   cwd?: string | undefined;
   config?: string | undefined;
@@ -53,7 +64,7 @@ export function findPlace(options: {
 }): Place {
   if (options.cwd !== undefined) enter(options.cwd);
   const cwd = currentFolder();
-  const agentDir = resolve(process.env.PI_CODING_AGENT_DIR || join(homedir(), ".pi", "agent"));
+  const agentDir = findAgentFolder();
   const configFile = options.config === undefined ? undefined : resolve(cwd, fromHome(options.config));
   if (configFile !== undefined && !existsSync(configFile)) {
     throw new Failure(EXIT.configuration, `--config ${options.config}: there is no file ${configFile}.`);
