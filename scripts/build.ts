@@ -91,8 +91,10 @@ const builds: BuildOptions[] = [
     plugins: [
       leaveOut,
       pureMsgpackr,
-      builtApart(SCREENS, "./dist/screens.js"),
+      // Only dist/later.js loads it.
+      builtApart(SCREENS, "./screens.js"),
       oneLaterFile("later", MAIN_FOLDERS, [SCREENS]),
+      ownManifest,
     ],
     splitting: true,
     outdir: ".",

@@ -4,10 +4,12 @@
  */
 import { isMainThread, threadId, workerData } from "node:worker_threads";
 import { expose, wrap } from "comlink";
+import manifest from "../package.json" with { type: "json" };
 import type { MainApi, WorkerEvent } from "../src/shared/protocol/contract.ts";
+import { ThreadsError } from "../src/shared/protocol/errors.ts";
 import { createTurnEndpoint, type WorkerBoot } from "../src/shared/protocol/port.ts";
 import { compileHeavyIn } from "./connection/messages/heavy-thread.ts";
-import { createAnswer, createAskUser, serve } from "./connection/rpc.ts";
+import { type Answer, createAnswer, createAskUser, serve } from "./connection/rpc.ts";
 import { createTalkers } from "./connection/servers/talkers.ts";
 import { nameCommandsFor } from "./shared/commands.ts";
 import { createLog } from "./shared/log.ts";
@@ -45,6 +47,16 @@ const main = wrap<MainApi>(endpoint);
 const askUser = createAskUser(main);
 compileHeavyIn(boot.compileCache);
 findOwnFilesBy(() => main.workerFolder());
-const answer = createAnswer({ emit, askUser, log, talkers, compileCache: boot.compileCache });
+/** Main is older or newer: an update came before main could keep this file's predecessor. */
+const refuse: Answer = async () => {
+  const versions = `${boot.version} is loaded, ${manifest.version} is on the disk`;
+  throw new ThreadsError("runtime_stopped", `pi-mcp-threads was updated: ${versions}.`, {
+    remedy: "Start Pi again.",
+  });
+};
+const answer =
+  boot.version === manifest.version
+    ? createAnswer({ emit, askUser, log, talkers, compileCache: boot.compileCache })
+    : refuse;
 expose(serve(answer, log), endpoint);
 log.info("started");

@@ -9,7 +9,7 @@ import type {
 } from "../shared/protocol/contract.ts";
 import type { WorkerBoot } from "../shared/protocol/port.ts";
 import type { SessionFacts } from "../shared/protocol/session.ts";
-import type { OnQuestion, WorkerFiles } from "./thread.ts";
+import type { OnQuestion } from "./thread.ts";
 
 /** The message of the error `runtime_stopped`, the same wherever a request meets the end of the session. */
 export const STOPPED = "The MCP servers of this session are stopped.";
@@ -65,10 +65,6 @@ export interface Runtime {
 export interface Rested {
   /** `SessionFacts.rested` */
   traces: string;
-  /** The workers' files as they were when the session began. */
-  files: WorkerFiles;
-  /** Where the first worker starts from: an update may have replaced the files. */
-  locate: () => Promise<URL>;
 }
 
 /** A session in which no worker is needed yet. */

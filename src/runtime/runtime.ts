@@ -7,10 +7,11 @@ import type { ConnectionMethod, ConnectionMethods, WorkerEvent } from "../shared
 import { ThreadsError } from "../shared/protocol/errors.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import type { Runtime, RuntimeOptions } from "./contract.ts";
+import { createFiles, ownFiles, tellUpdate } from "./files.ts";
 import { keepWorker, type RequestOptions } from "./keep-worker.ts";
 import { createPidRegistry } from "./pids.ts";
 import { createSuspicion } from "./suspicion.ts";
-import { connectionWorkerUrl, createWorkerFiles, preparedWorker, startThread } from "./thread.ts";
+import { preparedWorker, startThread } from "./thread.ts";
 
 export { prepareWorker } from "./thread.ts";
 
@@ -51,7 +52,9 @@ function nameCall({ server, tool }: CallToolParams, error: unknown): unknown {
 
 export function startRuntime(options: RuntimeOptions): Runtime {
   const pids = createPidRegistry();
-  const files = options.rested?.files ?? createWorkerFiles(options.workerUrl ?? connectionWorkerUrl());
+  const files = options.workerUrl ? createFiles(options.workerUrl) : ownFiles;
+  // A session that rested has been told.
+  if (!options.rested) void tellUpdate(files, options.onEvent);
   const suspicion = createSuspicion();
   let first = true;
   let isStopped = false;
@@ -70,19 +73,18 @@ export function startRuntime(options: RuntimeOptions): Runtime {
   const startOptions: RequestOptions = { deadlineMs: LIMITS.startupTimeoutMs, background: true };
   const worker = keepWorker({
     start: async () => {
-      const prepared = first && options.workerUrl === undefined ? preparedWorker(options.logFile) : undefined;
-      const url = (await (first ? options.rested?.locate : files.locate)?.()) ?? files.url;
+      const prepared = first && !options.workerUrl ? await preparedWorker(options.logFile) : undefined;
       first = false;
       if (prepared) {
         suspicion.startWorker(prepared.talk);
-        return prepared.use({ onEvent, onQuestion: options.onQuestion, locate: files.locate });
+        return prepared.use({ onEvent, onQuestion: options.onQuestion });
       }
       return startThread({
         logFile: options.logFile,
         commands: options.commands,
         onEvent,
         onQuestion: options.onQuestion,
-        url,
+        url: await files.locate(),
         locate: files.locate,
         talk: suspicion.startWorker(),
       });
@@ -145,7 +147,6 @@ export function startRuntime(options: RuntimeOptions): Runtime {
         // Nothing can be done about a failure, and a rejection here would end Pi.
       }
       pids.dispose();
-      await files.dispose();
     },
   };
 }

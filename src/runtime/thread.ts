@@ -1,16 +1,14 @@
 /**
- * The connection worker as a thread: starts it, also before a session needs it, passes its events on, and reports its end. Owns
- * the files of the worker's code, too: an update of the package may delete them while Pi runs. Knows nothing about the
- * content of messages. The thread keeps Pi alive only while a request is open.
+ * The connection worker as a thread: starts it, also before a session needs it, passes its events on, and reports its end.
+ * Knows nothing about the content of messages. The thread keeps Pi alive only while a request is open.
  */
 import * as fs from "node:fs";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import * as nodeModule from "node:module";
-import { tmpdir } from "node:os";
 import { dirname, isAbsolute, join } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { fileURLToPath } from "node:url";
 import { MessageChannel, receiveMessageOnPort, Worker } from "node:worker_threads";
 import { expose, type Remote, wrap } from "comlink";
+import manifest from "../../package.json" with { type: "json" };
 import { codeFolder } from "../shared/process/code-folder.ts";
 import type { ConnectionApi, MainApi, Question, WorkerEvent } from "../shared/protocol/contract.ts";
 import { messageOf } from "../shared/protocol/errors.ts";
@@ -22,6 +20,7 @@ import {
   type Port,
   type WorkerBoot,
 } from "../shared/protocol/port.ts";
+import { ownFiles } from "./files.ts";
 
 /** Asks the person until the signal aborts. Answers undefined if nobody answers. */
 export type OnQuestion = (question: Question, signal: AbortSignal) => Promise<unknown>;
@@ -77,7 +76,8 @@ export function startThread(options: {
   const talk = options.talk ?? createTalkMemory();
   const { logFile, commands = "pi" } = options;
   const compileCache = compileCacheFolder(dirname(logFile));
-  const boot = { port: port2 as Port, logFile, commands, compileCache, talk } satisfies WorkerBoot;
+  const { version } = manifest;
+  const boot = { version, port: port2 as Port, logFile, commands, compileCache, talk } satisfies WorkerBoot;
   const worker = new Worker(options.url, {
     name: "pi-mcp-threads connection",
     workerData: boot,
@@ -165,30 +165,26 @@ export function startThread(options: {
 /** A session begins a moment after the factory. Without a session the thread ends. */
 const UNUSED_MS = 30_000;
 
-type ThreadListener = Pick<Parameters<typeof startThread>[0], "onEvent" | "onQuestion" | "locate">;
+type ThreadListener = Pick<Parameters<typeof startThread>[0], "onEvent" | "onQuestion">;
 
 interface PreparedWorker {
-  logFile: string;
   /** The memory that the worker writes into. */
   talk: SharedArrayBuffer;
   /** The thread, whose events and questions go there from now on. There are none before `startSession`. */
   use(to: ThreadListener): RuntimeThread;
 }
 
-let prepared: PreparedWorker | undefined;
+let prepared: { logFile: string; worker: Promise<PreparedWorker> } | undefined;
 
-/** Starts the worker that the next runtime with this log file takes. */
-export function prepareWorker(logFile: string): void {
-  if (prepared) return;
+async function startUnused(logFile: string): Promise<PreparedWorker> {
   const talk = createTalkMemory();
   let listener: ThreadListener | undefined;
-  const url = connectionWorkerUrl();
   const thread = startThread({
     logFile,
     onEvent: (event) => listener?.onEvent(event),
     onQuestion: async (question, signal) => listener?.onQuestion?.(question, signal),
-    url,
-    locate: async () => (await listener?.locate?.()) ?? url,
+    url: await ownFiles.locate(),
+    locate: ownFiles.locate,
     talk,
   });
   const unused = setTimeout(() => {
@@ -196,76 +192,31 @@ export function prepareWorker(logFile: string): void {
     thread.terminate().catch(() => undefined);
   }, UNUSED_MS);
   unused.unref();
-  prepared = {
-    logFile,
+  return {
     talk,
     use: (to) => {
       clearTimeout(unused);
-      prepared = undefined;
       listener = to;
       return thread;
     },
   };
 }
 
-export const preparedWorker = (logFile: string): PreparedWorker | undefined =>
-  prepared?.logFile === logFile ? prepared : undefined;
-
-/** Raw TypeScript in a checkout, one bundled file beside the packed entry. */
-export function connectionWorkerUrl(here = import.meta.url): URL {
-  return here.endsWith(".ts")
-    ? new URL("../../workers/connection.ts", here)
-    : new URL("./workers/connection.js", here);
+/** Starts the worker that the next runtime with this log file takes. */
+export function prepareWorker(logFile: string): void {
+  if (prepared) return;
+  const worker = startUnused(logFile);
+  // The runtime starts one of its own, and says why it cannot.
+  worker.catch(() => {
+    prepared = undefined;
+  });
+  prepared = { logFile, worker };
 }
 
-export type WorkerFiles = ReturnType<typeof createWorkerFiles>;
-
-export function createWorkerFiles(url: URL) {
-  const path = fileURLToPath(url);
-  let kept = new Map<string, Buffer>();
-  let copy: URL | undefined;
-  let locating: Promise<URL> | undefined;
-  const isThere = ([name, code]: [string, Buffer]): Promise<boolean> =>
-    readFile(join(dirname(path), name)).then(
-      (found) => found.equals(code),
-      () => false,
-    );
-  const find = async (): Promise<URL> => {
-    if (copy) return copy;
-    // An update leaves files of the same names, which do not fit this version of main or each other.
-    const found = await Promise.all([...kept].map(isThere));
-    if (found.every(Boolean)) return url;
-    const folder = await mkdtemp(join(tmpdir(), "pi-mcp-threads-"));
-    for (const [name, code] of kept) await writeFile(join(folder, name), code);
-    await writeFile(join(folder, "package.json"), '{"type":"module"}');
-    copy = pathToFileURL(join(folder, "connection.js"));
-    return copy;
-  };
-  return {
-    url,
-    /** Keeps the packed files in memory. Does nothing in a checkout, which nobody deletes while Pi runs. */
-    remember: async (): Promise<void> => {
-      if (path.endsWith(".ts") || kept.size > 0) return;
-      const folder = dirname(path);
-      const names = (await readdir(folder)).filter((name) => name.endsWith(".js"));
-      const read = await Promise.all(names.map((name) => readFile(join(folder, name))));
-      // All files or none: a worker with a part of its files fails later and less clearly.
-      kept = new Map(names.map((name, i) => [name, read[i] ?? Buffer.alloc(0)]));
-    },
-    /** The URL to start the worker from; after an update, the URL of the copy. Whoever asks meanwhile gets the same copy. */
-    locate: (): Promise<URL> => {
-      locating ??= find().finally(() => {
-        locating = undefined;
-      });
-      return locating;
-    },
-    /** Removes the copy, if one was made. Does not fail. */
-    dispose: async (): Promise<void> => {
-      await locating?.catch(() => undefined);
-      if (!copy) return;
-      // The system cleans its temp folder if the removal fails here.
-      await rm(dirname(fileURLToPath(copy)), { recursive: true, force: true }).catch(() => undefined);
-      copy = undefined;
-    },
-  };
+/** The worker that was prepared, which is the caller's from now on. */
+export async function preparedWorker(logFile: string): Promise<PreparedWorker | undefined> {
+  if (prepared?.logFile !== logFile) return undefined;
+  const { worker } = prepared;
+  prepared = undefined;
+  return worker.catch(() => undefined);
 }

@@ -14,6 +14,7 @@ import { createLateTools } from "../tools/late-tools.ts";
 import { createRegistrar, type Registrar } from "../tools/registrar.ts";
 import type { Instructions } from "../tools/told.ts";
 import { createInstructions, createSearchTools, type SearchTools } from "../tools/tools.ts";
+import { screens } from "../ui/command/command.ts";
 import { createPromptCommands } from "../ui/prompts/prompts.ts";
 import { createResourceMentions } from "../ui/resources/resources.ts";
 import { createSessionCalls, type SessionCalls } from "./calls.ts";
@@ -130,7 +131,7 @@ export function createParts(pi: Pi, { agentDir, key, waits, running, runningOrTh
     catalog: store.current,
     agentDir,
     ownTool: (name) => registrar.known(name, store.current()),
-    judge: async (...about) => (await import("../ui/command/screens.ts")).judge(...about),
+    judge: async (...about) => (await screens()).judge(...about),
     inTurn: (task) => runningOrThrow().dialogs.inTurn(task),
     log: (message) => running()?.runtime.log("info", message),
   });

@@ -7,7 +7,7 @@ import { statSync, unwatchFile, watchFile } from "node:fs";
 import { homedir } from "node:os";
 import { readWhole } from "../catalog/store.ts";
 import type { Resting, RuntimeOptions } from "../runtime/contract.ts";
-import { connectionWorkerUrl, createWorkerFiles, type WorkerFiles } from "../runtime/thread.ts";
+import { type Files, ownFiles, tellUpdate } from "../runtime/files.ts";
 import { fileStamp, isObject } from "../shared/protocol/values.ts";
 import {
   REST_BYTES,
@@ -46,8 +46,8 @@ export interface RestWanted {
 
 interface RestOptions {
   onEvent: RuntimeOptions["onEvent"];
-  /** The workers' files. Absent: those of this package. */
-  files?: WorkerFiles;
+  /** Absent: those of this package. */
+  files?: Files;
   /** Shorter, for tests. */
   rememberMs?: number;
 }
@@ -103,12 +103,11 @@ function watchFiles(rest: Rest, onEdit: () => void): () => void {
 export function startRest(
   asked: Promise<void>,
   wanted: RestWanted,
-  { onEvent, files = createWorkerFiles(connectionWorkerUrl()), rememberMs = REMEMBER_MS }: RestOptions,
+  { onEvent, files = ownFiles, rememberMs = REMEMBER_MS }: RestOptions,
 ): Resting | undefined {
   const rest = readRest(wanted);
   if (!rest) return undefined;
-  const codeStamp = (): string => fileStamp(statSync(files.url, { throwIfNoEntry: false }));
-  const code = codeStamp();
+  void tellUpdate(files, onEvent);
   const { settings, servers, listed, traces } = rest;
   const nothing = { problems: [], questions: [], refused: [] };
   const timers = [
@@ -128,6 +127,6 @@ export function startRest(
   return {
     over,
     isEdited: () => hasChanged(rest),
-    rested: { traces, files, locate: async () => (codeStamp() === code ? files.url : files.locate()) },
+    rested: { traces },
   };
 }

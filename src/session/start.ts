@@ -16,6 +16,7 @@ import { fileStamp } from "../shared/protocol/values.ts";
 import { LOG_FILE, onlyServersOf, restPath, type SnapshotKey } from "../shared/snapshot/contract.ts";
 import { OFF_ENTRY } from "../tools/branch.ts";
 import type { Registrar } from "../tools/registrar.ts";
+import { screens } from "../ui/command/command.ts";
 import { createDialogs } from "../ui/dialogs/dialogs.ts";
 import { createSignIns, type SignInHost } from "../ui/sign-in/sign-in.ts";
 import { createEventHandler, type EventTargets } from "./events.ts";
@@ -138,8 +139,6 @@ const twice = async (answer: () => Promise<undefined>): Promise<void> =>
     if (isRestart(error)) return answer();
     throw error;
   });
-
-const screens = () => import("../ui/command/screens.ts");
 
 /** Pi, other extensions or the person. */
 const answering =

@@ -1,11 +1,11 @@
 /** Owns: renewals of stored tokens: how often, what a fault of the authorization server loses, and what ends a sign-in. */
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { cp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
 import type { OddAnswer } from "../support/authorization-server.ts";
 import { sendHtml } from "../support/recording-server.ts";
-import { fixtures, forRows, textOf } from "../worker/support.ts";
+import { createPlace, fixtures, forRows, root, textOf } from "../worker/support.ts";
 import {
   authorization,
   expectNoSecret,
@@ -243,6 +243,24 @@ test("another process has renewed the sign-in -> its token is used, and no reque
   expect(await callTimes(beside, 1)).toEqual(answers(1));
   expect(await callTimes(story, 1)).toEqual(answers(1));
   expect(story.trusted.grants).toEqual(REFRESHED);
+});
+
+test("the package was updated, and the renewal needs code that was not loaded -> another worker has it, and renews", async () => {
+  const place = await createPlace();
+  const folder = join(place.cwd, "..", "package");
+  await cp(join(root, "dist/workers"), folder, { recursive: true });
+  await writeFile(join(folder, "package.json"), '{"type":"module"}');
+  const workerUrl = pathToFileURL(join(folder, "connection.js"));
+  // The sign-in itself loads what renews: the next session has not.
+  const story = await (await signedIn({ start: { place, workerUrl } })).again();
+  expect(await callTimes(story, 1)).toEqual(answers(1));
+  const hashed = (await readdir(folder)).filter((name) => /-[A-Z0-9]{8}\.js$/.test(name));
+  for (const name of hashed) await rename(join(folder, name), join(folder, `next-${name}`));
+  story.trusted.book.expireAll();
+  expect(await story.at.failedCall(SERVER, "echo")).toMatchObject({ code: "runtime_restarted" });
+  expect(await callTimes(story, 1)).toEqual(answers(1));
+  expect(story.trusted.grants).toEqual(REFRESHED);
+  expect(story.at.crashes).toHaveLength(1);
 });
 
 test("a full disk -> the renewed token holds for this session, and one warning says so", async () => {

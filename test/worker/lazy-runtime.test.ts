@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RuntimeOptions } from "../../src/runtime/contract.ts";
 import { prepareRuntime, startRuntimeLater } from "../../src/runtime/later.ts";
-import { connectionWorkerUrl, createWorkerFiles } from "../../src/runtime/thread.ts";
 import type { SessionFacts } from "../../src/shared/protocol/session.ts";
 
 let folder = "";
@@ -66,12 +65,11 @@ describe("startRuntimeLater", () => {
 });
 
 describe("a session at rest", () => {
-  const files = createWorkerFiles(connectionWorkerUrl());
   /** The rest is over at once: `isEdited` by an edit, else since something needs a worker. */
   const over = (isEdited: boolean) => async () => ({
     over: Promise.resolve(),
     isEdited: () => isEdited,
-    rested: { traces: "", files, locate: async () => files.url },
+    rested: { traces: "" },
   });
 
   test("an edit starts the worker -> the session is behind until the worker has read it", async () => {

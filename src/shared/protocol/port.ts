@@ -95,6 +95,8 @@ export function createTurnEndpoint(
 }
 
 export interface WorkerBoot {
+  /** Main's version of this package. */
+  version: string;
   /** Requests and their answers, and `WorkerEvent`s to main. */
   port: Port;
   logFile: string;

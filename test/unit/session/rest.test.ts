@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
 import type { Rested, Resting } from "../../../src/runtime/contract.ts";
-import { createWorkerFiles } from "../../../src/runtime/thread.ts";
+import { createFiles } from "../../../src/runtime/files.ts";
 import { startRest } from "../../../src/session/rest.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import { DEFAULT_CATALOG_SETTINGS } from "../../../src/shared/protocol/session.ts";
@@ -26,12 +26,15 @@ interface AtRest {
   ended: Promise<Rested | undefined>;
   /** Settles when the workers' files are kept. */
   remembered: Promise<void>;
-  code: string;
   isOver: () => boolean;
 }
 
 /** A session beside a file that says what holds, but for `more`; a text is the whole file. */
-async function rest(more: Partial<Rest> | string = {}, prepare?: (path: string) => unknown): Promise<AtRest> {
+async function rest(
+  more: Partial<Rest> | string = {},
+  prepare?: (path: string) => unknown,
+  isReplaced = false,
+): Promise<AtRest> {
   const folder = await tempFolder();
   const path = join(folder, "x.rest.json");
   const there = join(folder, "mcp.json");
@@ -56,13 +59,11 @@ async function rest(more: Partial<Rest> | string = {}, prepare?: (path: string) 
   const events: WorkerEvent[] = [];
   const asked = Promise.withResolvers<void>();
   let over = false;
-  const code = join(folder, "connection.js");
-  await writeFile(code, "1");
   const kept = Promise.withResolvers<void>();
   const files = {
-    ...createWorkerFiles(pathToFileURL(code)),
+    ...createFiles(pathToFileURL(join(folder, "workers", "connection.js"))),
     remember: async () => kept.resolve(),
-    locate: async () => new URL("file:///copy/connection.js"),
+    isReplaced: async () => isReplaced,
   };
   const options = { onEvent: (event: WorkerEvent) => events.push(event), files, rememberMs: 0 };
   const resting = startRest(asked.promise, { path, checksum: 7, trusted: true }, options);
@@ -71,7 +72,7 @@ async function rest(more: Partial<Rest> | string = {}, prepare?: (path: string) 
     over = true;
   });
   const remembered = kept.promise;
-  return { folder, path, ask: asked.resolve, events, ended, isOver: () => over, remembered, code, resting };
+  return { folder, path, ask: asked.resolve, events, ended, isOver: () => over, remembered, resting };
 }
 
 describe("startRest", () => {
@@ -101,14 +102,16 @@ describe("startRest", () => {
     expect(at.events).toEqual([]);
   });
 
-  test("an update replaces the package meanwhile -> the worker starts from what was kept, else from where it is", async () => {
-    const [at, other] = await Promise.all([rest(), rest()]);
-    await Promise.all([at.remembered, other.remembered]);
-    await writeFile(at.code, "22");
-    at.ask();
-    other.ask();
-    expect((await (await at.ended)?.locate())?.href).toBe("file:///copy/connection.js");
-    expect((await (await other.ended)?.locate())?.href).toBe(pathToFileURL(other.code).href);
+  test("the workers' files are kept while it rests, and nobody is told of an update that there was not", async () => {
+    const at = await rest();
+    await at.remembered;
+    await expect.poll(() => at.events).toHaveLength(1);
+  });
+
+  test("an update has replaced the package -> the session is told", async () => {
+    const at = await rest({}, undefined, true);
+    await expect.poll(() => at.events.map(({ type }) => type)).toEqual(["notice", "planned"]);
+    expect(at.events).toMatchObject([{ text: expect.stringMatching(/was updated.*start Pi again/) }, {}]);
   });
 
   test.each<[string, (folder: string) => Promise<unknown>]>([

@@ -13,7 +13,8 @@ import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { nodeFiles } from "../../shared/files/file-system.ts";
 import { withoutTools } from "../../shared/listed.ts";
-import type { Log } from "../../shared/log.ts";
+import { endIfFileGone, type Log } from "../../shared/log.ts";
+import { OwnFile } from "../../shared/own-file.ts";
 import { abortable } from "../../shared/pace/abort.ts";
 import { Recent } from "../../shared/pace/pace.ts";
 import type {
@@ -99,8 +100,8 @@ const workerFile = (): string => {
 };
 
 interface ThreadOptions {
-  /** Path of the worker's file. */
-  file: string;
+  /** Path of the worker's file. Rejects if it is gone. */
+  find: () => Promise<string>;
   heapMebibytes?: number;
   /** Folder of Node's compile cache, if the environment does not name it. */
   compileCache?: string | undefined;
@@ -164,12 +165,14 @@ class CacheThread {
   }
 
   async #open(): Promise<Piscina> {
+    const filename = await this.#options.find();
     // Loaded with the first task, because the first plan does not need the library.
     const { Piscina } = await import("piscina");
-    if (this.#pool) return this.#pool;
-    const { file, heapMebibytes = LIMITS.workerHeapMebibytes, compileCache } = this.#options;
+    const before = this.#pool;
+    if (before?.options.filename === filename) return before;
+    const { heapMebibytes = LIMITS.workerHeapMebibytes, compileCache } = this.#options;
     const opened = new Piscina({
-      filename: file,
+      filename,
       minThreads: 0,
       maxThreads: 1,
       concurrentTasksPerWorker: TASKS_AT_A_TIME,
@@ -190,6 +193,8 @@ class CacheThread {
       this.#discard(opened);
     });
     this.#pool = opened;
+    // An update has replaced its file: what it runs is of this version still.
+    before?.close().catch(this.#options.onError);
     return opened;
   }
 
@@ -229,22 +234,32 @@ export interface CacheWorker {
 export function createCacheWorker(
   log: Log,
   compileCache?: string,
-  { file = workerFile(), ...limits }: Partial<Pick<ThreadOptions, "file" | "heapMebibytes">> = {},
+  { file = workerFile(), ...limits }: { file?: string } & Pick<ThreadOptions, "heapMebibytes"> = {},
 ): CacheWorker {
-  const failed = (error: unknown): void => log.error(`cache worker failed: ${messageOf(error)}`);
-  const thread = new CacheThread({ ...limits, file, compileCache, onError: failed });
+  const failed = (error: unknown): void => {
+    log.error(`cache worker failed: ${messageOf(error)}`);
+    void endIfFileGone(error, log);
+  };
+  const own = new OwnFile(file);
+  own.remember();
+  /** Path of the file that belongs to this worker, wherever an update has left it. */
+  const find = async (): Promise<string> => {
+    if (!own.isKnown()) await own.find();
+    return own.path;
+  };
+  const thread = new CacheThread({ ...limits, find, compileCache, onError: failed });
   /** Whether the newest publication needs the thread; false once it has ended. */
   let needsThread = Promise.resolve(false);
 
   const run = async <T>(name: string, task: unknown): Promise<T> => {
-    const here = await findSmall<T>(file, name, task);
+    const here = await findSmall<T>(await find(), name, task);
     return here ? here() : thread.run<T>(name, task);
   };
   /** Undefined if the snapshot has to be made, or only the thread can tell. */
   const publishStored = async (task: PublishTask): Promise<PublishResult | undefined> => {
     if (!task.stored) return undefined;
     const stored = { ...task, servers: task.servers.map(withoutTools) };
-    const here = await findSmall<PublishResult | undefined>(file, "publishStored", stored);
+    const here = await findSmall<PublishResult | undefined>(await find(), "publishStored", stored);
     return here?.();
   };
 
@@ -268,7 +283,7 @@ export function createCacheWorker(
     hashDefinitions: (definitions) => attempt([], () => run<string[]>("hashDefinitions", definitions)),
     readCache: (query) =>
       attempt({ entries: {}, used: {} }, async () => {
-        const lines = await findSmall<CacheAnswer | undefined>(file, "readLines", query);
+        const lines = await findSmall<CacheAnswer | undefined>(await find(), "readLines", query);
         const { problems, ...found } = (await lines?.()) ?? (await run<CacheAnswer>("readCache", query));
         logOnce(problems);
         return found;

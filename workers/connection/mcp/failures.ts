@@ -136,6 +136,7 @@ export function callFailure(
     {
       remedy: `${waits ? `It waited ${UNSENT}` : "The call may have run."} The next call connects again.`,
       data: { server },
+      cause: error,
     },
   );
 }

@@ -97,7 +97,8 @@ export type HttpFailure =
   | { kind: "not-http" }
   | { kind: "headers-too-large"; limitBytes: number }
   | { kind: "not-sent"; message: string }
-  | { kind: "other"; message: string };
+  /** `cause`: what failed, which may say that a file of this package is gone. */
+  | { kind: "other"; message: string; cause?: unknown };
 
 const REFUSES_STREAMABLE = new Set([404, 405, 406, 415]);
 const SIGN_IN_HELPS = new Set(["invalid_token", "insufficient_scope"]);
@@ -198,7 +199,7 @@ export function classifyFailure(error: unknown): HttpFailure {
     if (code.startsWith("HPE_")) return { kind: "not-http" };
     if (Object.hasOwn(NETWORK, code)) return { kind: "network", code };
   }
-  return { kind: "other", message: messageOf(error) };
+  return { kind: "other", message: messageOf(error), cause: error };
 }
 
 /** Limit for an address: a server may redirect to one of several kilobytes. */
@@ -447,6 +448,8 @@ const EXPLAIN: {
 const explain = (failure: Unexplained, address: HttpAddress): Explanation =>
   EXPLAIN[failure.kind](failure as never, address);
 
+const causeOf = (failure: Unexplained): unknown => (failure.kind === "other" ? failure.cause : undefined);
+
 const dataOf = ({ data }: Explanation, { server, redact }: HttpAddress): ErrorData => ({
   server,
   ...(data && redactData(data, redact)),
@@ -467,7 +470,8 @@ export function explainConnect(failure: HttpFailure, address: HttpAddress): Thre
   // The kind of failure as a word, for readers that treat kinds differently; for the network its own code.
   const reason = failure.kind === "network" ? failure.code : failure.kind;
   const text = `${address.server}: ${describeConnect(failure, address)}`;
-  return new ThreadsError(code, text, { remedy, data: { reason, ...dataOf(explanation, address) } });
+  const data = { reason, ...dataOf(explanation, address) };
+  return new ThreadsError(code, text, { remedy, data, cause: causeOf(failure) });
 }
 
 /** The error of a request over an open connection. `call`: the tool that the request calls, if any. */
@@ -482,7 +486,11 @@ export function explainRequest(
   const subject = call === undefined ? `${address.server}: ${method}` : `${address.server}/${call}`;
   const where = shownUrl(address.url, address.redact);
   const text = address.redact(`${subject} ${verdict}: ${where} ${what}.`);
-  const details = { remedy: explanation.remedy, data: dataOf(explanation, address) };
+  const details = {
+    remedy: explanation.remedy,
+    data: dataOf(explanation, address),
+    cause: causeOf(failure),
+  };
   // A request for a list is part of the connect. A call is different: it may have had its effect.
   if (call === undefined || code !== "connect_failed") return new ThreadsError(code, text, details);
   if (verdict === "was refused") return new ThreadsError("call_rejected", text, details);

@@ -1,9 +1,12 @@
-/** Owns: the files from which a worker is started, also after they were deleted. */
-import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+/** Owns: the files that main loads later, also after they were deleted or replaced. */
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { promisify } from "node:util";
 import { afterEach, describe, expect, it, test } from "vitest";
-import { connectionWorkerUrl, createWorkerFiles } from "../../../src/runtime/thread.ts";
+import { connectionWorkerUrl, createFiles } from "../../../src/runtime/files.ts";
 import { tempFolder } from "../temp-folder.ts";
 
 const before = process.env.TMPDIR;
@@ -13,12 +16,16 @@ afterEach(() => {
 });
 
 async function packed(): Promise<{ folder: string; url: URL; temp: string }> {
-  const folder = await tempFolder();
+  const home = await tempFolder();
+  const folder = join(home, "workers");
+  await mkdir(folder);
   const temp = await tempFolder();
   process.env.TMPDIR = temp;
   for (const name of ["connection.js", "cache.js", "worker.js"])
     await writeFile(join(folder, name), `// ${name}`);
   await writeFile(join(folder, "notes.txt"), "");
+  for (const name of ["screens.js", "chunk-A.js", "chunk.js", "later.js"])
+    await writeFile(join(home, name), `// ${name}`);
   return { folder, url: pathToFileURL(join(folder, "connection.js")), temp };
 }
 
@@ -32,10 +39,10 @@ describe("connectionWorkerUrl", () => {
   });
 });
 
-describe("createWorkerFiles", () => {
+describe("createFiles", () => {
   test("the files exist -> the same URL, no copy", async () => {
     const { url, temp } = await packed();
-    const files = createWorkerFiles(url);
+    const files = createFiles(url);
     await files.remember();
     expect((await files.locate()).href).toBe(url.href);
     expect(await readdir(temp)).toEqual([]);
@@ -43,26 +50,25 @@ describe("createWorkerFiles", () => {
 
   test("the files are gone -> one private copy of the code, at every call the same", async () => {
     const { folder, url, temp } = await packed();
-    const files = createWorkerFiles(url);
+    const files = createFiles(url);
     await files.remember();
     await rm(folder, { recursive: true });
     const copy = await files.locate();
     expect((await files.locate()).href).toBe(copy.href);
     expect(await readdir(temp)).toHaveLength(1);
     const copied = dirname(fileURLToPath(copy));
-    expect((await readdir(copied)).sort()).toEqual([
-      "cache.js",
-      "connection.js",
-      "package.json",
-      "worker.js",
-    ]);
+    expect((await readdir(copied)).sort()).toEqual(["cache.js", "connection.js", "worker.js"]);
     expect(await readFile(copy, "utf8")).toBe("// connection.js");
-    expect(JSON.parse(await readFile(join(copied, "package.json"), "utf8"))).toEqual({ type: "module" });
+    // What main has loaded itself is not needed again.
+    const all = (await readdir(dirname(copied))).sort();
+    expect(all).toEqual(["chunk-A.js", "package.json", "screens.js", "workers"]);
+    const manifest = await readFile(new URL("../package.json", copy), "utf8");
+    expect(JSON.parse(manifest)).toEqual({ type: "module" });
   });
 
   test("an update has put other files in their place -> a copy of the files that belong together", async () => {
     const { folder, url, temp } = await packed();
-    const files = createWorkerFiles(url);
+    const files = createFiles(url);
     await files.remember();
     await rm(join(folder, "cache.js"));
     await writeFile(join(folder, "connection.js"), "// of the next version");
@@ -71,40 +77,82 @@ describe("createWorkerFiles", () => {
     expect(await readdir(temp)).toHaveLength(1);
   });
 
-  test("a file of the same name has other code -> a copy, one for all who ask at once, gone after dispose", async () => {
+  test("a file of the same name has other code -> a copy, one for all who ask at once", async () => {
     const { folder, url, temp } = await packed();
-    const files = createWorkerFiles(url);
+    const files = createFiles(url);
     await files.remember();
     await writeFile(join(folder, "worker.js"), "// of the next version");
     const [one, two] = await Promise.all([files.locate(), files.locate()]);
     expect(one?.href).toBe(two?.href);
     expect(await readFile(new URL("worker.js", one), "utf8")).toBe("// worker.js");
     expect(await readdir(temp)).toHaveLength(1);
-    await files.dispose();
+  });
+
+  test("the same version is installed anew -> the same URL, and nobody is told", async () => {
+    const { folder, url, temp } = await packed();
+    const files = createFiles(url);
+    await files.remember();
+    await rename(folder, `${folder}-old`);
+    await mkdir(folder);
+    for (const name of ["connection.js", "cache.js", "worker.js"])
+      await writeFile(join(folder, name), `// ${name}`);
+    expect((await files.locate()).href).toBe(url.href);
+    expect(await files.isReplaced()).toBe(false);
     expect(await readdir(temp)).toEqual([]);
   });
 
-  test("disposed while the copy is written -> no copy is left", async () => {
-    const { folder, url, temp } = await packed();
-    const files = createWorkerFiles(url);
+  test.each<[string, (copied: string) => Promise<unknown>]>([
+    ["all of it", (copied) => rm(dirname(copied), { recursive: true })],
+    ["one of its files", (copied) => rm(join(copied, "cache.js"))],
+    [
+      "all of it, and another user of the machine has put the same there",
+      async (copied) => {
+        const names = await readdir(copied);
+        await rm(copied, { recursive: true });
+        await mkdir(copied);
+        for (const name of names) await writeFile(join(copied, name), `// ${name}`);
+      },
+    ],
+  ])("the system has cleared the copy, %s -> another copy", async (_what, clear) => {
+    const { folder, url } = await packed();
+    const files = createFiles(url);
     await files.remember();
     await rm(folder, { recursive: true });
-    const located = files.locate();
-    await files.dispose();
-    await located;
+    const first = await files.locate();
+    await clear(dirname(fileURLToPath(first)));
+    const second = await files.locate();
+    expect(second.href).not.toBe(first.href);
+    expect(await readFile(new URL("cache.js", second), "utf8")).toBe("// cache.js");
+    expect((await files.locate()).href).toBe(second.href);
+  });
+
+  test("the process ends -> no copy is left", async () => {
+    const { folder, url, temp } = await packed();
+    const room = pathToFileURL(join(import.meta.dirname, "../../../src/runtime/files.ts")).href;
+    const program = `
+      import { rm } from "node:fs/promises";
+      const { createFiles } = await import(${JSON.stringify(room)});
+      const files = createFiles(new URL(${JSON.stringify(url.href)}));
+      await files.remember();
+      await rm(${JSON.stringify(folder)}, { recursive: true });
+      console.log((await files.locate()).href);
+    `;
+    const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program]);
+    expect(stdout).toContain(pathToFileURL(temp).href);
+    expect(existsSync(fileURLToPath(stdout.trim()))).toBe(false);
     expect(await readdir(temp)).toEqual([]);
   });
 
   test("gone before they were kept -> the same URL, where the start fails and says so", async () => {
     const { folder, url } = await packed();
-    const files = createWorkerFiles(url);
+    const files = createFiles(url);
     await rm(folder, { recursive: true });
     expect((await files.locate()).href).toBe(url.href);
   });
 
   test("gone while they are read -> the caller gets the error, and nothing is copied", async () => {
     const { folder, url, temp } = await packed();
-    const files = createWorkerFiles(url);
+    const files = createFiles(url);
     await rm(folder, { recursive: true });
     await expect(files.remember()).rejects.toThrow(/ENOENT/);
     expect((await files.locate()).href).toBe(url.href);
@@ -115,7 +163,7 @@ describe("createWorkerFiles", () => {
     const { folder, url } = await packed();
     await rm(join(folder, "worker.js"));
     await mkdir(join(folder, "worker.js"));
-    const files = createWorkerFiles(url);
+    const files = createFiles(url);
     await expect(files.remember()).rejects.toThrow(/EISDIR/);
     await rm(folder, { recursive: true });
     expect((await files.locate()).href).toBe(url.href);
@@ -124,7 +172,7 @@ describe("createWorkerFiles", () => {
   test("a checkout -> never kept, never copied", async () => {
     const folder = await tempFolder();
     const url = pathToFileURL(join(folder, "connection.ts"));
-    const files = createWorkerFiles(url);
+    const files = createFiles(url);
     await files.remember();
     expect((await files.locate()).href).toBe(url.href);
   });
