@@ -14,7 +14,7 @@ import {
 } from "../shared/process/strays.ts";
 
 /** Signals that end a process without running exit hooks, unless somebody listens to them. */
-const DEADLY = ["SIGINT", "SIGHUP"] as const;
+const DEADLY = ["SIGINT", "SIGHUP", "SIGTERM"] as const;
 
 function killGroup(pid: number): void {
   if (process.platform === "win32") {
@@ -77,16 +77,24 @@ function signalExitListeners(): number {
   return (version3?.count ?? 0) + (version4?.count ?? 0);
 }
 
-export function createPidRegistry() {
-  const pids = new Set<number>();
+/** What watches for the end of this process, for all registries together. */
+interface End {
+  /** The `killAll` of each registry. */
+  kills: Set<() => void>;
+  ignore: () => void;
+}
+
+/**
+ * Global, because this module may be loaded anew for another session. With a listener of its own each registry would take that of
+ * another one for somebody who handles the signal.
+ */
+const END = Symbol.for("pi-mcp-threads:end");
+const shared = globalThis as { [END]?: End };
+
+function watchEnd(): End {
+  const kills = new Set<() => void>();
   const killAll = (): void => {
-    if (pids.size === 0) return;
-    // Children of a process that has ended have lost it as their parent, so they are looked for before.
-    const rows = processRows();
-    const strays = [...pids].flatMap((pid) => straysOf(pid, rows));
-    for (const pid of pids) killGroup(pid);
-    for (const { pid } of strays) killStray(pid);
-    pids.clear();
+    for (const kill of kills) kill();
   };
   const onSignal = (signal: NodeJS.Signals): void => {
     // Another listener, for example Pi's own, handles the signal, and the process may go on.
@@ -98,14 +106,39 @@ export function createPidRegistry() {
   process.on("exit", killAll);
   for (const signal of DEADLY) process.on(signal, onSignal);
   return {
+    kills,
+    ignore: () => {
+      process.off("exit", killAll);
+      for (const signal of DEADLY) process.off(signal, onSignal);
+    },
+  };
+}
+
+export function createPidRegistry() {
+  const pids = new Set<number>();
+  const killAll = (): void => {
+    if (pids.size === 0) return;
+    // Children of a process that has ended have lost it as their parent, so they are looked for before.
+    const rows = processRows();
+    const strays = [...pids].flatMap((pid) => straysOf(pid, rows));
+    for (const pid of pids) killGroup(pid);
+    for (const { pid } of strays) killStray(pid);
+    pids.clear();
+  };
+  const end = shared[END] ?? watchEnd();
+  shared[END] = end;
+  end.kills.add(killAll);
+  return {
     add: (pid: number) => pids.add(pid),
     remove: (pid: number) => pids.delete(pid),
     /** Kills every group that is still registered. Synchronous, because it also runs in an exit hook. */
     killAll,
     /** Stops watching for the end of the process. */
     dispose: (): void => {
-      process.off("exit", killAll);
-      for (const signal of DEADLY) process.off(signal, onSignal);
+      end.kills.delete(killAll);
+      if (end.kills.size > 0) return;
+      end.ignore();
+      delete shared[END];
     },
   };
 }

@@ -182,6 +182,35 @@ test("the end of Pi, where nothing can wait -> what left the groups of the serve
   expect(await waitGone(pids, 5_000)).toEqual([]);
 });
 
+/** A program with two sessions, each with a server; the servers' pids. */
+const TWO = `
+  const { createPidRegistry } = await import(${JSON.stringify(new URL("../../../src/runtime/pids.ts", import.meta.url).href)});
+  const { spawn } = await import("node:child_process");
+  const pids = [1, 2].map(() => {
+    const { pid } = spawn("sleep", ["1000"], { detached: true, stdio: "ignore" });
+    createPidRegistry().add(pid);
+    return pid;
+  });
+  createPidRegistry().dispose();
+  console.log(JSON.stringify(pids));
+  setInterval(() => {}, 1000);`;
+
+test.each(["SIGINT", "SIGHUP", "SIGTERM"] as const)(
+  "%s ends a program that does not handle it -> the servers of all its sessions end with it",
+  async (signal) => {
+    const program = spawn(process.execPath, ["--input-type=module", "-e", TWO], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    onCleanup(() => void program.kill("SIGKILL"));
+    const [line] = (await once(program.stdout, "data")) as [Buffer];
+    const pids: number[] = JSON.parse(String(line));
+    program.kill(signal);
+    expect(await once(program, "exit")).toEqual([null, signal]);
+    expect(await waitGone(pids, 5_000)).toEqual([]);
+  },
+  30_000,
+);
+
 test("another process has the pid of one that was found -> it is left alone", async () => {
   const [, child] = await startPair();
   const found = fromStat(readFileSync(`/proc/${child}/stat`, "latin1"));
