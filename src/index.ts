@@ -13,6 +13,7 @@ import {
   flagOnCommandLine,
   guardHandlers,
   notify,
+  registerFlag,
   SERVERS_FLAG,
   warnOfOtherOwner,
 } from "./pi/extension.ts";
@@ -40,19 +41,13 @@ export default function piMcpThreads(host: Pi): void {
   }
   const cwd = process.cwd();
   const configFile = configFileOf(flagOnCommandLine(process.argv, CONFIG_FLAG), cwd);
-  const only = onlyServersOf(flagOnCommandLine(process.argv, SERVERS_FLAG) ?? process.env.MCP_SERVERS);
+  const only = onlyServersOf(flagOnCommandLine(process.argv, SERVERS_FLAG) || process.env.MCP_SERVERS);
   const agentDir = resolve(agentFolder(process, { homedir, join, fileURLToPath }));
   const session = createSession(pi, { agentDir, cwd, configFile, only, location });
   session.register();
   pi.registerToolRenderer(renderersFor);
-  pi.registerFlag(CONFIG_FLAG, {
-    type: "string",
-    description: "MCP configuration file to use in place of mcp.json in the agent folder",
-  });
-  pi.registerFlag(SERVERS_FLAG, {
-    type: "string",
-    description: "The only MCP servers of the session, with commas between",
-  });
+  registerFlag(pi, CONFIG_FLAG, "MCP configuration file to use in place of mcp.json in the agent folder");
+  registerFlag(pi, SERVERS_FLAG, "The only MCP servers of the session, with commas between");
   pi.registerCommand("mcp", createMcpCommand(session));
   pi.registerCommand("mcp-auth", createMcpAuthCommand(session));
   pi.on("session_start", ({ reason }, ctx) => {

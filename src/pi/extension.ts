@@ -1,11 +1,28 @@
 /**
- * This extension among others in one process of Pi: which of two copies is the owner, which session is the only one, what
- * `--mcp-config` says, handlers that nothing thrown leaves, notices, and the warning of another MCP client.
+ * This extension among others in one process of Pi: which of two copies is the owner, which session the person has, what the
+ * command line says, handlers that nothing thrown leaves, notices, and the warning of another MCP client.
  */
 import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { printable } from "../shared/text/width.ts";
 import type { InputResult, NoticeLevel, Pi, PiContext } from "./api.ts";
+
+/** What all sessions of this process share. Global, because the build has this module in two files, and a reload may load it anew. */
+interface Ours {
+  /** The session that the person has. */
+  session?: { stop: Stop; mode: PiContext["mode"] };
+  /** What Pi has read of the command line. */
+  flags: Record<string, ReturnType<Pi["getFlag"]>>;
+  /** The last notice that Pi may replace: where it stands in the transcript, and its text. */
+  replaceable?: { manager: object; after: unknown; text: string } | undefined;
+}
+
+type Stop = () => Promise<void>;
+
+const OURS = Symbol.for("pi-mcp-threads:process");
+const shared = globalThis as { [OURS]?: Ours };
+const ours = shared[OURS] ?? { flags: {} };
+shared[OURS] = ours;
 
 const CHANNEL = "pi-mcp-threads:claim";
 
@@ -29,6 +46,21 @@ export function claim(pi: Pi, location: string): string | undefined {
 
 export const CONFIG_FLAG = "mcp-config";
 export const SERVERS_FLAG = "mcp-servers";
+
+/**
+ * Registers the flag if the command line has it or asks for help: Pi does not start with two extensions that register one flag, and
+ * pi-mcp-adapter has `--mcp-config` too.
+ */
+export function registerFlag(pi: Pi, flag: string, description: string): void {
+  const isMeant = new RegExp(`^(-h|--help|--${flag})(=|$)`);
+  if (process.argv.some((word) => isMeant.test(word))) pi.registerFlag(flag, { type: "string", description });
+}
+
+/** A session that another extension starts in this process is given no flags: those of the command line hold for it, too. */
+export function flagOf(pi: Pi, flag: string): ReturnType<Pi["getFlag"]> {
+  ours.flags[flag] = pi.getFlag(flag) ?? ours.flags[flag];
+  return ours.flags[flag];
+}
 
 /** Absolute path of the file that the flag names; undefined if the flag is not set. */
 export const configFileOf = (flag: unknown, cwd: string): string | undefined =>
@@ -95,21 +127,15 @@ export function guardHandlers(pi: Pi): Pi {
   return Object.assign(Object.create(pi) as Pi, { on: on as Pi["on"], registerCommand });
 }
 
-/**
- * The last notice that Pi may replace: where it stands in the transcript, and its text. Global, because the build has this module
- * in the file of the screens as well, and a command's notice is followed by one of the session.
- */
-const REPLACEABLE = Symbol.for("pi-mcp-threads:replaceable");
-const last = globalThis as { [REPLACEABLE]?: { manager: object; after: unknown; text: string } | undefined };
 const KEPT_CHARS = 20_000;
 
 /** Pi's terminal puts an info notice in the place of the one that it follows directly: then the older one goes along. */
 function withReplaced(manager: PiContext["sessionManager"], text: string): string {
   const after = manager.getBranch().at(-1);
-  const before = last[REPLACEABLE];
+  const before = ours.replaceable;
   const joined = before?.manager === manager && before.after === after ? `${before.text}\n\n${text}` : text;
   const whole = joined.length > KEPT_CHARS ? text : joined;
-  last[REPLACEABLE] = { manager, after, text: whole };
+  ours.replaceable = { manager, after, text: whole };
   return whole;
 }
 
@@ -117,35 +143,29 @@ export function notify(ctx: PiContext, message: string, level: NoticeLevel): voi
   let text = printable(message);
   if (ctx.mode === "tui") {
     if (level === "info") text = withReplaced(ctx.sessionManager, text);
-    else last[REPLACEABLE] = undefined;
+    else ours.replaceable = undefined;
   }
   if (ctx.hasUI) ctx.ui.notify(text, level);
-  else process.stderr.write(`${text.trim().replace(/\s*\n\s*/g, " | ")}\n`);
+  // Pi draws on that terminal.
+  else if (ours.session?.mode !== "tui") process.stderr.write(`${text.trim().replace(/\s*\n\s*/g, " | ")}\n`);
 }
 
 /**
- * At most one session of this extension runs in a process. Pi can replace an instance without telling it
- * (several new sessions at once), and the servers of both would run side by side. The slot is global because a reload
- * may load this module anew.
+ * Called by a session that starts: stops the session that the person had until now. Pi can replace an instance without telling it
+ * (several new sessions at once), and the servers of both would run side by side. A session without a UI, such as that of a subagent,
+ * has servers of its own.
  */
-const SLOT = Symbol.for("pi-mcp-threads:session");
-
-type Stop = () => Promise<void>;
-type Slot = { [SLOT]?: Stop };
-
-/** Called by a session that starts: stops the session that was the only one until now. */
-export function becomeOnlySession(stop: Stop): void {
-  const slot = globalThis as Slot;
-  const before = slot[SLOT];
-  slot[SLOT] = stop;
+export function becomeOnlySession(stop: Stop, { hasUI, mode }: PiContext): void {
+  if (!hasUI) return;
+  const before = ours.session;
+  ours.session = { stop, mode };
   // A session that fails to stop cleanly does not concern the session that follows.
-  before?.().catch(() => undefined);
+  before?.stop().catch(() => undefined);
 }
 
-/** Called by a session that ends. False, and nothing happens: another session has become the only one. */
-export function leaveOnlySession(stop: Stop): boolean {
-  const slot = globalThis as Slot;
-  return slot[SLOT] === stop && delete slot[SLOT];
+/** Called by a session that ends. */
+export function leaveOnlySession(stop: Stop): void {
+  if (ours.session?.stop === stop) delete ours.session;
 }
 
 /** Pi numbers commands of one name: `mcp`, `mcp:2` and so on. */

@@ -23,7 +23,30 @@ const APPROVAL = "pi-mcp-threads/approval/v1";
 /** Many servers connect at once, and a listener may draw. */
 const STATUS_MS = 100;
 
+/** How often a session is looked at whose end nobody tells. */
+const LOOK_MS = 1_000;
+
 const ignore = (): void => undefined;
+
+interface Ending {
+  ctx: PiContext;
+  stop: () => Promise<void>;
+}
+
+/** Ends a session of which a program, or an extension with subagents, has disposed: Pi tells nobody. */
+function watchEnd(running: WhileRunning, { ctx, stop }: Ending): void {
+  const session = running();
+  const end = (): void => {
+    session?.runtime.log("warn", "the session is over: Pi has disposed of it");
+    void stop();
+  };
+  const look = (): void => {
+    // Pi tells the end of the session that a person has in the terminal.
+    const isOver = session === undefined || running() !== session || ctx.mode === "tui";
+    if (isOver) clearInterval(timer);
+  };
+  const timer = setInterval(() => guardStale(look, end), LOOK_MS).unref();
+}
 
 const statusOf = ({ name, state, transport, source, ...status }: ServerStatus) =>
   Object.freeze({
@@ -42,10 +65,12 @@ const statusOf = ({ name, state, transport, source, ...status }: ServerStatus) =
 export function tellOthers(
   { events }: Pick<Pi, "events">,
   running: WhileRunning,
+  ending: Ending,
 ): (event: WorkerEvent | undefined) => void {
   let last = "";
   let waiting: readonly string[] = [];
   let timer: NodeJS.Timeout | undefined;
+  watchEnd(running, ending);
   const send = (onlyNew: boolean): void => {
     timer = undefined;
     const session = running();

@@ -71,8 +71,6 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
   const startedAt = performance.now();
   let registeredInMs = 0;
   let current: Running | undefined;
-  /** No person sees the session: a program runs it. */
-  let isUnseen = false;
   const running: WhileRunning = () => current;
   const runningOrThrow = (): Running => {
     if (current) return current;
@@ -101,18 +99,14 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
   const stop = async (): Promise<void> => {
     const stopped = current;
     current = undefined;
-    const isLast = leaveOnlySession(stop);
+    leaveOnlySession(stop);
     stopped?.signIns.interrupt();
     for (const listener of listeners) listener(undefined);
     await stopped?.runtime.stop();
-    // A program that embeds Pi goes on with this session. Where a person reloads, Pi has replaced it.
-    if (!isLast && isUnseen)
-      stopped?.warn("Another session of this process has the MCP servers now: one at a time has them.");
   };
 
   const start = (ctx: PiContext, isFork: boolean): Running => {
     const known = startFacts(pi, ctx, agentDir, isFork);
-    isUnseen = !known.canAsk;
     let mine: Running | undefined;
     let completes = false;
     const key = { ...known, configFile: known.configPath, only: known.onlyServers };
@@ -158,7 +152,8 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
 
   return {
     register: () => {
-      searchTools.declare(store.current());
+      // Pi does not start with two extensions that register one tool in their factories, and pi-mcp-adapter has `mcp`, too.
+      if (!store.current().settings.proxyTool) searchTools.declare(store.current());
       registrar.registerAll(store.current());
       registeredInMs = performance.now() - startedAt;
       if (startRuntime !== startRuntimeLater) return;
@@ -170,12 +165,15 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     start: (ctx, isFork = false) => {
       // Over RPC `/new` sends session_start twice to one instance of the factory: the same session.
       if (current) return;
-      becomeOnlySession(stop);
+      becomeOnlySession(stop, ctx);
       skills.branchChanged();
       current = start(ctx, isFork);
+      if (store.current().settings.proxyTool) searchTools.declare(store.current());
       // Loaded with the runtime.
       if (!tellsOthers)
-        void import("./others.ts").then(({ tellOthers }) => listeners.add(tellOthers(pi, running)));
+        void import("./others.ts").then(({ tellOthers }) =>
+          listeners.add(tellOthers(pi, running, { ctx, stop })),
+        );
       tellsOthers = true;
       prompts.register(ctx);
       const { count: tools, servers } = store.current();

@@ -7,7 +7,7 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import { type CatalogStore, snapshotPath } from "../catalog/store.ts";
 import type { McpRegistration, Pi, PiContext } from "../pi/api.ts";
-import { CONFIG_FLAG, configFileOf, guardStale, notify, SERVERS_FLAG } from "../pi/extension.ts";
+import { CONFIG_FLAG, configFileOf, flagOf, guardStale, notify, SERVERS_FLAG } from "../pi/extension.ts";
 import type { Runtime, RuntimeOptions } from "../runtime/contract.ts";
 import type { WorkerEvent } from "../shared/protocol/contract.ts";
 import { describeError, messageOf, ThreadsError } from "../shared/protocol/errors.ts";
@@ -58,8 +58,10 @@ export const keepOff = (pi: Pi, off: readonly string[] | undefined): void => {
 function switchedOff(pi: Pi, ctx: PiContext, isFork: boolean): readonly string[] | undefined {
   if (isFork && newest[OFF]) keepOff(pi, newest[OFF].off);
   const entries = ctx.sessionManager.getEntries() as Entry[];
-  newest[OFF] = entries.findLast((entry) => entry?.customType === OFF_ENTRY)?.data;
-  return newest[OFF]?.off;
+  const entry = entries.findLast((one) => one?.customType === OFF_ENTRY)?.data;
+  // Nobody forks the session of a subagent.
+  if (ctx.hasUI) newest[OFF] = entry;
+  return entry?.off;
 }
 
 /** The facts that stay the same for the whole session. */
@@ -85,8 +87,9 @@ export const startFacts = (pi: Pi, ctx: PiContext, agentDir: string, isFork: boo
   agentDir,
   cwd: ctx.cwd,
   projectTrusted: ctx.isProjectTrusted(),
-  configPath: configFileOf(pi.getFlag(CONFIG_FLAG), ctx.cwd),
-  onlyServers: onlyServersOf(pi.getFlag(SERVERS_FLAG) || process.env.MCP_SERVERS),
+  // A word of the command line is about the shell's folder, and a session may be resumed in another one, which nobody trusts.
+  configPath: configFileOf(flagOf(pi, CONFIG_FLAG), process.cwd()),
+  onlyServers: onlyServersOf(flagOf(pi, SERVERS_FLAG) || process.env.MCP_SERVERS),
   off: switchedOff(pi, ctx, isFork),
   canAsk: ctx.hasUI,
   hints: ctx.hasUI,

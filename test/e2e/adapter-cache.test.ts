@@ -1,6 +1,6 @@
 /**
- * Owns: tests of a cache that the real pi-mcp-adapter wrote in the real Pi: the extension reads it and keeps its own
- * fields. By default the cache is a fixture; under `ALL_ROWS=1` the adapter writes another one, which equals the fixture.
+ * Owns: tests beside the real pi-mcp-adapter: both in one Pi, and a cache that it wrote in the real Pi, which the extension reads
+ * and whose own fields it keeps. By default the cache is a fixture; under `ALL_ROWS=1` the adapter writes another one, which equals the fixture.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { readList } from "../../workers/shared/listed.ts";
 import { ADAPTER_VERSION, ensureAdapter } from "../support/adapter.ts";
 import { family } from "../support/long.ts";
 import { type PiHome, runPrint } from "../support/pi-run.ts";
-import { call, ENTRY, home, model, readLog, root, SERVERS, searchFor } from "./support.ts";
+import { call, ENTRY, fixtureServer, home, model, readLog, root, SERVERS, searchFor } from "./support.ts";
 
 /** A variable in the environment of both clients; the second definition's hash depends on it. */
 const SECRET = { PMT_ADAPTER_SECRET: "between us" };
@@ -116,6 +116,24 @@ test.each(
     expect(await readLog(at)).not.toContain("memory connected over");
     const after = await stored(at.agentDir);
     expect(after.memory).toEqual(before.memory);
+  },
+);
+
+test.each([false, true])(
+  "pi-mcp-adapter beside this extension, with a snapshot and proxyTool %s -> Pi starts, and a notice says that one of them is too many",
+  async (proxyTool) => {
+    const one = fixtureServer("live.mjs");
+    const at = await home({ mcp: { mcpServers: { one }, settings: { proxyTool } } });
+    const run = async (...extensions: string[]) => {
+      const script = await model([{ text: "ok" }]);
+      return runPrint({ home: at, model: script, extensions, prompt: "go" });
+    };
+    expect(await run(ENTRY)).toMatchObject({ code: 0, stdout: "ok\n" });
+    const both = await run(ENTRY, join(await ensureAdapter(), "index.ts"));
+    expect(both).toMatchObject({ code: 0, stdout: "ok\n" });
+    expect(both.stderr).toMatch(
+      /pi-mcp-adapter.* also provides \/mcp\. Two MCP clients run the same servers twice/,
+    );
   },
 );
 

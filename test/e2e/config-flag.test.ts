@@ -2,6 +2,7 @@
  * Owns: tests of a file that `--mcp-config` names, in the real Pi: it takes the place of the user's own file, with a
  * snapshot of its own, and commands read and write it.
  */
+import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
@@ -73,6 +74,32 @@ test("--mcp-config ~/x.json, an unknown server, a project that is not trusted ->
   expect(await errors("/mcp edit --project")).toEqual([expect.stringContaining("is not trusted")]);
   expect(dialogsOf(pi.rpc, since)).toEqual([]);
   expect(existsSync(join(pi.at.cwd, ".pi"))).toBe(false);
+  expectClean(pi);
+});
+
+test("a session of a clone is resumed under a relative --mcp-config -> the clone's file of that name is not the user's own: its server does not start, and the user's does", async () => {
+  const at = await home({ mcp: { mcpServers: {} }, trusted: false });
+  await writeFiles(at.cwd, { "own.json": { mcpServers: { mine: live(["mine"]) } } });
+  const clone = join(at.dir, "clone");
+  const sessionPath = join(at.dir, "clone.jsonl");
+  const header = {
+    type: "session",
+    version: 3,
+    id: randomUUID(),
+    timestamp: new Date().toISOString(),
+    cwd: clone,
+  };
+  const evil = live(["evil"], {}, { lifecycle: "eager" });
+  await writeFiles(at.dir, {
+    "clone/own.json": { mcpServers: { evil } },
+    "clone.jsonl": `${JSON.stringify(header)}\n`,
+  });
+  const pi = await open({ at, args: ["--mcp-config", "own.json"] });
+  const { data } = await pi.rpc.request({ type: "switch_session", sessionPath }, PATIENCE_MS);
+  expect(data).toEqual({ cancelled: false });
+  await pi.prompt(searchFor("select:mine__work"));
+  expect((await pi.ask("mine__work")).argv).toEqual(["mine"]);
+  expect(await pi.status()).not.toContain("evil");
   expectClean(pi);
 });
 

@@ -1,4 +1,7 @@
-/** Owns: a program that embeds Pi by its SDK, as docs/other-programs.md shows it: the same extension, servers of the program's own. */
+/**
+ * Owns: sessions that a program makes by Pi's SDK: one that embeds Pi, as docs/other-programs.md shows it, with servers of its own,
+ * and an extension that runs subagents in Pi's process.
+ */
 import { execFile } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,13 +11,27 @@ import { expect, test } from "vitest";
 import { STUB_MODEL, STUB_PROVIDER } from "../support/pi-home.ts";
 import { ensurePi } from "../support/pi-host.ts";
 import { waitGone } from "../support/processes.ts";
-import { live } from "./rpc-support.ts";
-import { call, home, model, root, searchFor } from "./support.ts";
+import { expectClean, live, open } from "./rpc-support.ts";
+import { call, ENTRY, home, model, root, searchFor } from "./support.ts";
 
 const run = promisify(execFile);
 
+/** Waits until the server of the session's last call has ended, and says so. */
+const GONE = `
+const lives = () => { try { return process.kill(pid, 0); } catch { return false; } };
+const until = Date.now() + 20_000;
+while (lives() && Date.now() < until) await new Promise((resolve) => setTimeout(resolve, 50));
+console.log(JSON.stringify([lives() ? "lives" : "gone", pid]));
+`;
+
+interface ProgramOptions {
+  sessions?: number;
+  /** What the program does at its end, with the `pid` of the server that it called last. */
+  last?: string;
+}
+
 /** The program of the page, with this checkout and the bundle of the pinned Pi in the place of packages. */
-async function programOf(entry: object, sessions = 1): Promise<string> {
+async function programOf(entry: object, { sessions = 1, last = "" }: ProgramOptions): Promise<string> {
   const { packageDir } = await ensurePi();
   const at = (...parts: string[]) => JSON.stringify(pathToFileURL(join(...parts)).href);
   return `
@@ -22,6 +39,7 @@ import { createAgentSession, DefaultResourceLoader, getAgentDir, SessionManager 
 import mcp from ${at(root, "index.js")};
 
 const sessions = [];
+let pid;
 for (let at = 0; at < ${sessions}; at++) {
   const resourceLoader = new DefaultResourceLoader({
     cwd: process.cwd(),
@@ -32,16 +50,18 @@ for (let at = 0; at < ${sessions}; at++) {
   const { session } = await createAgentSession({ resourceLoader, sessionManager: SessionManager.inMemory() });
   await session.bindExtensions({});
   session.subscribe((event) => {
-    if (event.type === "tool_execution_end") console.log(JSON.stringify([event.toolName, event.result.content]));
+    if (event.type !== "tool_execution_end") return;
+    console.log(JSON.stringify([event.toolName, event.result.content]));
+    pid = Number(/"pid":(\\d+)/.exec(event.result.content[0].text)?.[1]);
   });
   sessions.push(session);
 }
 for (const session of sessions) await session.prompt("go");
 for (const session of sessions) session.dispose();
-`;
+${last}`;
 }
 
-async function runs(url: string, sessions = 1) {
+async function runs(url: string, options: ProgramOptions = {}) {
   const at = await home({ mcp: { mcpServers: { mine: live(["mine"]), off: live(["off"]) } } });
   await at.useModel(url);
   await writeFile(
@@ -49,7 +69,7 @@ async function runs(url: string, sessions = 1) {
     JSON.stringify({ defaultProvider: STUB_PROVIDER, defaultModel: STUB_MODEL }),
   );
   const program = join(at.dir, "program.mjs");
-  await writeFile(program, await programOf(live(["docs"]), sessions));
+  await writeFile(program, await programOf(live(["docs"]), options));
   const { stdout, stderr } = await run(process.execPath, [program], {
     cwd: at.cwd,
     env: at.env({ MCP_SERVERS: "docs,mine" }),
@@ -75,13 +95,72 @@ test("the model finds and calls a server of the program and one of mcp.json, and
   await waitGone([docs.pid, mine.pid], 10_000);
 });
 
-test("two sessions at once -> the second has the servers, and a line says that the first has them no more", async () => {
+test("two sessions at once -> each has servers of its own", async () => {
   const turn = [searchFor("select:docs__work"), call("docs__work", {}), { text: "done." }];
   const script = await model([...turn, ...turn]);
-  const { results, stderr } = await runs(script.url, 2);
-  expect(results[1]?.[1][0]?.text).toBe("Tool docs__work not found");
-  expect(JSON.parse(results[3]?.[1][0]?.text ?? "null")).toMatchObject({ argv: ["docs"] });
-  expect(
-    stderr.match(/Another session of this process has the MCP servers now: one at a time has them\./g),
-  ).toHaveLength(1);
+  const { results, stderr } = await runs(script.url, { sessions: 2 });
+  const [one, two] = [1, 3].map((index) => JSON.parse(results[index]?.[1][0]?.text ?? "null"));
+  expect([one.argv, two.argv]).toEqual([["docs"], ["docs"]]);
+  expect(one.pid).not.toBe(two.pid);
+  expect(stderr).toBe("");
+});
+
+test("a session is disposed of in a program that goes on -> its servers end, while the program runs", async () => {
+  const turn = [searchFor("select:docs__work"), call("docs__work", {}), { text: "done." }];
+  const script = await model(turn);
+  const { results, stderr } = await runs(script.url, { last: GONE });
+  const { pid } = JSON.parse(results[1]?.[1][0]?.text ?? "null");
+  expect(results.at(-1)).toEqual(["gone", pid]);
+  expect(stderr).toBe("");
+});
+
+/** A tool that runs a subagent with all extensions in this process, and answers what its last call answered. */
+const SUBAGENTS = `
+import { createAgentSession, DefaultResourceLoader, getAgentDir, SessionManager } from "@earendil-works/pi-coding-agent";
+
+async function run({ cwd, model }) {
+  const resourceLoader = new DefaultResourceLoader({
+    cwd,
+    agentDir: getAgentDir(),
+    additionalExtensionPaths: [${JSON.stringify(ENTRY)}],
+  });
+  await resourceLoader.reload();
+  const sessionManager = SessionManager.inMemory(cwd);
+  const { session } = await createAgentSession({ cwd, model, resourceLoader, sessionManager });
+  await session.bindExtensions({});
+  let last;
+  session.subscribe((event) => {
+    if (event.type === "tool_execution_end") last = event.result;
+  });
+  await session.prompt("go");
+  session.dispose();
+  return { content: last.content, details: {} };
+}
+
+export default (pi) =>
+  pi.registerTool({
+    name: "subagent",
+    label: "Subagent",
+    description: "Runs a subagent",
+    parameters: { type: "object", properties: {} },
+    execute: (_id, _params, _signal, _onUpdate, ctx) => run(ctx),
+  });
+`;
+
+test("a subagent runs in Pi's process -> it has servers of its own, which end with it, under Pi's --mcp-servers; the person's go on", async () => {
+  const at = await home({ mcp: { mcpServers: { docs: live(["docs"]), off: live(["off"]) } } });
+  const subagents = join(at.tmpDir, "subagents.mjs");
+  await writeFile(subagents, SUBAGENTS);
+  const pi = await open({ at, extensions: [ENTRY, subagents], args: ["--mcp-servers", "docs"] });
+  await pi.prompt(searchFor("select:docs__work"));
+  const mine = await pi.ask("docs__work");
+  const turn = [searchFor("select:docs__work,off__work"), call("docs__work", {}), { text: "done." }];
+  const [ended] = await pi.prompt(call("subagent", {}), ...turn);
+  const theirs = JSON.parse(ended?.text ?? "null");
+  expect(theirs).toMatchObject({ argv: ["docs"] });
+  expect(theirs.pid).not.toBe(mine.pid);
+  expect(await waitGone([theirs.pid], 20_000)).toEqual([]);
+  expect((await pi.ask("docs__work")).pid).toBe(mine.pid);
+  expect(JSON.stringify(pi.scripted.requests.map(({ tools }) => tools))).not.toContain("off__work");
+  expectClean(pi);
 });

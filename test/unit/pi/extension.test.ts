@@ -1,14 +1,17 @@
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
-import { describe, expect, it, test } from "vitest";
+import { describe, expect, it, onTestFinished, test } from "vitest";
 import type { Pi, PiCommandContext, PiContext } from "../../../src/pi/api.ts";
 import {
+  becomeOnlySession,
   claim,
   configFileOf,
   flagOnCommandLine,
   guardHandlers,
   isForProgram,
+  leaveOnlySession,
   notify,
+  registerFlag,
 } from "../../../src/pi/extension.ts";
 import { createRecordingContext } from "../recording-context.ts";
 import { createRecordingPi } from "../recording-pi.ts";
@@ -49,6 +52,27 @@ it.each<[string[], string | undefined]>([
   [["--mcp-configs", "a.json"], undefined],
 ])("%j -> %s", (argv, expected) => {
   expect(flagOnCommandLine(argv, "mcp-config")).toBe(expected);
+});
+
+it.each<[string[], boolean]>([
+  [[], false],
+  [["-p", "mcp-config"], false],
+  [["--mcp-configs", "a.json"], false],
+  [["--mcp-config", "a.json"], true],
+  [["--mcp-config=a.json"], true],
+  [["--mcp-config"], true],
+  [["--help"], true],
+  [["-h"], true],
+])("registerFlag beside %j -> %s, since pi-mcp-adapter has the flag, too", (argv, expected) => {
+  const registered: string[] = [];
+  const before = process.argv;
+  process.argv = ["node", "pi", ...argv];
+  onTestFinished(() => {
+    process.argv = before;
+  });
+  const pi = { ...createRecordingPi(), registerFlag: (name: string) => void registered.push(name) };
+  registerFlag(pi, "mcp-config", "A file");
+  expect(registered).toEqual(expected ? ["mcp-config"] : []);
 });
 
 it.each<[string[], boolean]>([
@@ -159,6 +183,26 @@ test.each([
   const { ctx, notices } = createRecordingContext();
   notify(ctx, message, "warning");
   expect(notices).toEqual([[shown, "warning"]]);
+});
+
+test("a notice of a session without a UI -> one line on stderr, but not into the terminal in which Pi draws for a person", async () => {
+  const { ctx } = createRecordingContext({ hasUI: false });
+  const written: unknown[] = [];
+  const { write } = process.stderr;
+  process.stderr.write = (text: unknown) => written.push(text) > 0;
+  const stop = async () => undefined;
+  onTestFinished(() => {
+    process.stderr.write = write;
+    leaveOnlySession(stop);
+  });
+  notify(ctx, "one\n two", "warning");
+  becomeOnlySession(stop, createRecordingContext({ mode: "rpc" }).ctx);
+  notify(ctx, "three", "warning");
+  becomeOnlySession(stop, createRecordingContext({ mode: "tui" }).ctx);
+  notify(ctx, "four", "warning");
+  leaveOnlySession(stop);
+  notify(ctx, "five", "warning");
+  expect(written).toEqual(["one | two\n", "three\n", "five\n"]);
 });
 
 describe("info notices in Pi's terminal, which puts one in the place of the one before", () => {

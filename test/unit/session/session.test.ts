@@ -1,5 +1,5 @@
 /** Owns: what one Pi session does on the main thread, from the factory to its end. The runtime is a fake. */
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { describe, expect, it, test } from "vitest";
 import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
@@ -59,7 +59,8 @@ describe("the start", () => {
       cwd,
       projectTrusted: false,
       canAsk: false,
-      configPath: join(cwd, "my.json"),
+      // A word of the shell's is about the shell's folder, whatever session is resumed.
+      configPath: resolve("my.json"),
       registered: [{ name: "ext", config: { command: "x" }, extensionPath: "/x.js" }],
     });
     // Only what can be cloned into a thread.
@@ -244,6 +245,52 @@ describe("the end", () => {
     await settled();
     expect(two.runtimes[0]?.isStopped).toBe(true);
     expect(three.runtimes[0]?.isStopped).toBe(false);
+  });
+});
+
+describe("several sessions in one process", () => {
+  const subagent = { hasUI: false, mode: "print" } as const;
+
+  test("subagents beside a person's session, and beside each other -> each has its servers, and the person keeps theirs", async () => {
+    const person = await openSession({ mode: "tui" });
+    const [one, two] = [await openSession(subagent), await openSession(subagent)];
+    await settled();
+    await one.session.stop();
+    await settled();
+    expect([person, one, two].map(({ runtimes }) => runtimes[0]?.isStopped)).toEqual([false, true, false]);
+    const next = await openSession({ mode: "tui" });
+    await settled();
+    expect([person, two, next].map(({ runtimes }) => runtimes[0]?.isStopped)).toEqual([true, false, false]);
+  });
+
+  test("the flags of the command line hold for a subagent, which Pi gives none", async () => {
+    await openSession({ configFlag: "my.json" });
+    const { runtimes } = await openSession(subagent);
+    expect(runtimes[0]?.options.facts().configPath).toBe(resolve("my.json"));
+  });
+
+  test("a subagent begins -> what the person has switched off is kept for a fork", async () => {
+    const off = { type: "custom", customType: "mcp-off", data: { off: ["own"] } };
+    const person = await openSession({ branch: [off] });
+    await openSession(subagent);
+    await person.session.stop();
+    const fork = await openSession({ started: false });
+    fork.session.start(fork.ctx, true);
+    expect(fork.pi.entries).toEqual([["mcp-off", { off: ["own"] }]]);
+  });
+
+  test("a program disposes of its session, of which Pi tells only by objects that throw -> the servers end", async () => {
+    const at = await openSession({ ...subagent, started: false });
+    let over = false;
+    const ctx = new Proxy(at.ctx, {
+      get: (...of: Parameters<typeof Reflect.get>) => {
+        if (over) throw new Error("This context is stale.");
+        return Reflect.get(...of);
+      },
+    }) as typeof at.ctx;
+    at.session.start(ctx);
+    over = true;
+    await expect.poll(() => at.runtimes[0]?.isStopped, { timeout: 10_000 }).toBe(true);
   });
 });
 
