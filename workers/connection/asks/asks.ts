@@ -7,6 +7,7 @@
 import type { AskAnswer, PromptAnswer } from "../../../src/shared/protocol/calls.ts";
 import type { AnswerTo, Question, WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import { isObject } from "../../../src/shared/protocol/values.ts";
+import { type AwakeTimer, startAwakeTimer } from "../../shared/pace/awake.ts";
 import type { Redactor } from "../secrets/redact.ts";
 import { ASK_MS, DECLINES, URLS_OF_CALL, WAITING } from "./limits.ts";
 import { readPrompt, replyOf } from "./prompt.ts";
@@ -258,12 +259,12 @@ class QuestionsOfServer {
     if (signal.aborted) return Promise.resolve(CANCEL);
     const { promise, resolve } = Promise.withResolvers<ElicitAnswer>();
     const over = new AbortController();
-    let timer: NodeJS.Timeout | undefined;
+    let timer: AwakeTimer | undefined;
     const question: OpenQuestion = {
       calls: new Set(this.#calls),
       wasGivenUp: false,
       show: async () => {
-        timer = setTimeout(() => this.#expire(question), ASK_MS).unref();
+        timer = startAwakeTimer(ASK_MS, () => this.#expire(question));
         const given = await ask(over.signal);
         if (over.signal.aborted) return;
         const isNo = given.action === "decline" || given.action === "cancel";
@@ -271,7 +272,7 @@ class QuestionsOfServer {
         question.settle(answer(given));
       },
       settle: (outcome) => {
-        clearTimeout(timer);
+        timer?.stop();
         signal.removeEventListener("abort", gone);
         over.abort();
         resolve(outcome);

@@ -8,6 +8,7 @@ import type { CallProgress } from "../../../src/shared/protocol/calls.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { asList, isObject } from "../../../src/shared/protocol/values.ts";
 import { WAITS } from "../../shared/hub/wire.ts";
+import { type AwakeTimer, startAwakeTimer } from "../../shared/pace/awake.ts";
 import { declaredSkills } from "../../shared/skills.ts";
 import type { AskPauses } from "../asks/asks.ts";
 import { asToolResult } from "../messages/heavy.ts";
@@ -74,7 +75,7 @@ interface CallClockOptions {
 
 /**
  * The clock of one call: the time without an answer or progress, and the cap that progress does not renew. Both stand still
- * while the server waits for the user, which the timers of the SDK cannot.
+ * while the server waits for the user, or this process does not run, which the timers of the SDK cannot.
  */
 export class CallClock {
   readonly #options: CallClockOptions;
@@ -82,8 +83,7 @@ export class CallClock {
   readonly #unwatch: (() => void) | undefined;
   #limitLeft: number;
   #capLeft: number;
-  #timer: NodeJS.Timeout | undefined;
-  #since = 0;
+  #timer: AwakeTimer | undefined;
 
   constructor(options: CallClockOptions) {
     const { caller, limitMs, capMs, pauses } = options;
@@ -118,10 +118,8 @@ export class CallClock {
   readonly #giveUp = (): void => this.#expired.abort(this.#options.caller.reason);
 
   #hold(): void {
-    if (this.#timer === undefined) return;
-    clearTimeout(this.#timer);
+    const ranMs = this.#timer?.stop() ?? 0;
     this.#timer = undefined;
-    const ranMs = performance.now() - this.#since;
     this.#limitLeft -= ranMs;
     this.#capLeft -= ranMs;
   }
@@ -129,9 +127,8 @@ export class CallClock {
   #run(): void {
     const { pauses, reason } = this.#options;
     if (this.#timer !== undefined || pauses?.isOpen || this.signal.aborted) return;
-    this.#since = performance.now();
-    const leftMs = Math.max(0, Math.min(this.#limitLeft, this.#capLeft));
-    this.#timer = setTimeout(() => this.#expired.abort(reason()), leftMs);
+    const leftMs = Math.min(this.#limitLeft, this.#capLeft);
+    this.#timer = startAwakeTimer(leftMs, () => this.#expired.abort(reason()));
   }
 }
 

@@ -1,0 +1,51 @@
+/**
+ * A timer that counts the time in which this process runs. Ctrl-Z, or a lid that is closed, stops the process but not the clock,
+ * and Node runs timers before it reads what has come meanwhile: an answer that lies in the pipe would come too late.
+ */
+
+/** The time is counted in steps: the step in which the process stood still does not count. */
+const STEP_MS = 5_000;
+/** No work of this process makes a timer that late. */
+const LATE_MS = 1_000;
+
+export interface AwakeTimer {
+  /** Answers how many milliseconds were counted. */
+  stop(): number;
+}
+
+/** Calls `onOver` after so many milliseconds, and not within five seconds after a standstill. Does not keep the process alive. */
+export function startAwakeTimer(ms: number, onOver: () => void): AwakeTimer {
+  let leftMs = Math.max(0, ms);
+  let countedMs = 0;
+  let stepMs = 0;
+  let since = 0;
+  let timer: NodeJS.Timeout | undefined;
+  const count = (): void => {
+    const ranMs = performance.now() - since;
+    if (ranMs > stepMs + LATE_MS) {
+      leftMs = Math.max(leftMs, STEP_MS);
+    } else {
+      leftMs -= ranMs;
+      countedMs += ranMs;
+    }
+  };
+  const run = (): void => {
+    stepMs = Math.min(leftMs, STEP_MS);
+    since = performance.now();
+    timer = setTimeout(() => {
+      count();
+      timer = undefined;
+      if (leftMs > 0) run();
+      else onOver();
+    }, stepMs).unref();
+  };
+  run();
+  return {
+    stop: () => {
+      if (timer) count();
+      clearTimeout(timer);
+      timer = undefined;
+      return countedMs;
+    },
+  };
+}
