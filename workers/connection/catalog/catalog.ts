@@ -64,11 +64,11 @@ export class CatalogPublisher {
   #stopped = false;
 
   constructor(options: CatalogOptions) {
-    const { cache, cachePath, snapshotPath, hashOf, log, emit } = options;
+    const { cache, cachePath, snapshotPath, hashOf, servers, log, emit } = options;
     this.#options = options;
     this.#times = options.times ?? publishTimes();
     this.#checksum = options.knownChecksum;
-    this.#store = new EntryStore(cache, cachePath, hashOf);
+    this.#store = new EntryStore(cache, cachePath, { hashOf, servers });
     this.#loop = new PublishLoop(async () => {
       const isWhole = await this.#publish();
       const checksum = isWhole ? this.#checksum : undefined;

@@ -31,16 +31,22 @@ export class EntryStore {
   readonly #cache: Pick<CacheWorker, "storeEntries">;
   readonly #path: string;
   readonly #hashOf: HashOf;
+  readonly #servers: () => readonly StoredServer[];
   /** Servers that have listed something, and are not known to be stored. */
   readonly #unsaved = new Set<StoredServer>();
   #used: Record<string, string> = {};
   #storing: Promise<void> = Promise.resolve();
 
-  /** `path`: absolute, of the cache file. */
-  constructor(cache: Pick<CacheWorker, "storeEntries">, path: string, hashOf: HashOf) {
+  /** `path`: absolute, of the cache file. `servers`: those of the plan now. */
+  constructor(
+    cache: Pick<CacheWorker, "storeEntries">,
+    path: string,
+    { hashOf, servers }: { hashOf: HashOf; servers: () => readonly StoredServer[] },
+  ) {
     this.#cache = cache;
     this.#path = path;
     this.#hashOf = hashOf;
+    this.#servers = servers;
   }
 
   /** Whether a server listed something that is not stored. */
@@ -71,8 +77,10 @@ export class EntryStore {
 
   async #storeNow(): Promise<void> {
     const hashOf = this.#hashOf;
-    // Without a hash an entry would be found by no later session.
-    const servers = [...this.#unsaved].filter(({ name }) => hashOf(name) !== "");
+    const current = new Set(this.#servers());
+    // The hash is that of the definition now: what a server listed that an edit has replaced since is another program's. Without
+    // a hash an entry would be found by no later session.
+    const servers = [...this.#unsaved].filter((one) => current.has(one) && hashOf(one.name) !== "");
     const used = this.#used;
     if (servers.length === 0 && Object.keys(used).length === 0) return;
     const entries = servers.map((server) => [server.name, toEntry(server, hashOf(server.name), Date.now())]);

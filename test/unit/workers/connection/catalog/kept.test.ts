@@ -31,13 +31,24 @@ const server = (name: string, over: Partial<StoredServer> = {}): StoredServer =>
 
 function openStore(answers: readonly boolean[] = [], hashes: Record<string, string> = {}) {
   const tasks: StoreTask[] = [];
+  /** By name: an edit replaces a server. */
+  const servers = new Map<string, StoredServer>();
   const results = [...answers];
   const storeEntries = async (task: StoreTask): Promise<boolean> => {
     tasks.push(task);
     return results.shift() ?? true;
   };
-  const store = new EntryStore({ storeEntries }, "/cache", (name) => hashes[name] ?? `hash of ${name}`);
-  return { store, tasks, names: () => tasks.map(({ entries }) => Object.keys(entries)) };
+  const store = new EntryStore({ storeEntries }, "/cache", {
+    hashOf: (name) => hashes[name] ?? `hash of ${name}`,
+    servers: () => [...servers.values()],
+  });
+  /** The server is configured now, and lists its tools. */
+  const list = (one: StoredServer): void => {
+    servers.set(one.name, one);
+    store.add(one);
+  };
+  const names = () => tasks.map(({ entries }) => Object.keys(entries));
+  return { store, servers, hashes, list, tasks, names };
 }
 
 test.each<[string, Partial<StoredServer>, object]>([
@@ -69,10 +80,10 @@ describe("EntryStore", () => {
   });
 
   test("a server listed twice -> one entry, once", async () => {
-    const { store, names } = openStore();
+    const { store, list, names } = openStore();
     const one = server("a");
-    store.add(one);
-    store.add(one);
+    list(one);
+    list(one);
     expect(store.hasUnsaved).toBe(true);
     store.store();
     store.store();
@@ -81,18 +92,38 @@ describe("EntryStore", () => {
   });
 
   test("a task that fails -> its servers with the next one, and once more at the end", async () => {
-    const { store, names } = openStore([false, false]);
-    store.add(server("a"));
+    const { store, list, names } = openStore([false, false]);
+    list(server("a"));
     store.store();
     store.store();
     await store.finish();
     expect(names()).toEqual([["a"], ["a"], ["a"]]);
   });
 
+  test.each([
+    ["has not listed yet", []],
+    ["has listed meanwhile", [{ configHash: "B", tools: [{ name: "of B" }] }]],
+  ])(
+    "a task fails, and the server that an edit puts in the place %s -> nothing of the old program under the new definition",
+    async (_when, stored) => {
+      const { store, servers, hashes, list, tasks } = openStore([false], { a: "A" });
+      list(server("a", { tools: [{ name: "of A" }] }));
+      store.store();
+      await settle();
+      const other = server("a", { tools: [{ name: "of B" }] });
+      servers.set("a", other);
+      hashes.a = "B";
+      if (stored.length > 0) list(other);
+      store.store();
+      await store.finish();
+      expect(tasks.slice(1).map(({ entries }) => entries.a)).toMatchObject(stored);
+    },
+  );
+
   test("a server without a hash -> not stored", async () => {
-    const { store, names } = openStore([], { a: "" });
-    store.add(server("a"));
-    store.add(server("b"));
+    const { store, list, names } = openStore([], { a: "" });
+    list(server("a"));
+    list(server("b"));
     store.store();
     await store.finish();
     expect(names()).toEqual([["b"]]);
