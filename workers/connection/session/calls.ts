@@ -145,8 +145,9 @@ interface PromptParts extends HandOverParts {
   started: Promise<unknown>;
 }
 
-/** Suggestions that are kept, because a person types on and goes back. */
+/** Suggestions that are kept, because a person types on and goes back, and for how long: a server may have others later. */
 const KEPT = 50;
+const KEPT_MS = 20_000;
 
 async function getPrompt(
   { server: name, prompt, args }: Parameters<PromptRequests["getPrompt"]>[0],
@@ -174,7 +175,7 @@ async function getPrompt(
 }
 
 export function createPromptRequests(parts: PromptParts): PromptRequests {
-  const kept = new Map<string, string[]>();
+  const kept = new Map<string, { values: string[]; untilMs: number }>();
   let newest: AbortController | undefined;
   return {
     getPrompt: async (params, signal) => {
@@ -184,7 +185,7 @@ export function createPromptRequests(parts: PromptParts): PromptRequests {
     completePrompt: async (params) => {
       const key = JSON.stringify(params);
       const before = kept.get(key);
-      if (before) return before;
+      if (before && performance.now() < before.untilMs) return before.values;
       // The person has typed on: nobody needs the answer to what was typed before.
       newest?.abort();
       newest = new AbortController();
@@ -197,7 +198,8 @@ export function createPromptRequests(parts: PromptParts): PromptRequests {
         ?.catch(() => undefined);
       if (!values) return [];
       const shown = values.filter((value) => oneLine(value, LIMITS.completionChars) === value);
-      kept.set(key, shown);
+      kept.delete(key);
+      if (shown.length > 0) kept.set(key, { values: shown, untilMs: performance.now() + KEPT_MS });
       for (const oldest of kept.keys()) if (kept.size > KEPT) kept.delete(oldest);
       return shown;
     },
