@@ -193,6 +193,28 @@ export function findEntry(
   return undefined;
 }
 
+const isVariant = (key: string, stored: unknown): stored is StoredEntry =>
+  isObject(stored) &&
+  typeof stored.configHash === "string" &&
+  key.endsWith(`#${stored.configHash.slice(0, HASH_CHARS)}`);
+
+/** Other definitions of a server whose entries stay: a definition that depends on its folder has one in each folder. */
+const VARIANTS = 20;
+
+/** Removes the entries of other definitions whose use is the oldest. */
+function dropVariants(slots: Slots, server: string, nowMs: number): void {
+  const used = (stored: unknown): number => lastUsed(stored as StoredEntry, nowMs) ?? 0;
+  const variants = [...slots].filter(
+    ([key, stored]) => isVariant(key, stored) && key === variantKey(server, stored.configHash as string),
+  );
+  variants.sort(([, one], [, other]) => used(other) - used(one));
+  for (const [key] of variants.slice(VARIANTS)) slots.delete(key);
+}
+
+/** The slots without the entries of other definitions. */
+export const withoutVariants = (slots: Slots): Slots =>
+  new Map([...slots].filter(([key, stored]) => !isVariant(key, stored)));
+
 /** Puts a new entry under its server's name, unless an equal one is there. Answers whether the slots changed. */
 function put(slots: Slots, server: string, entry: CacheEntry, nowMs: number): boolean {
   const key = keyOf(slots, server, entry.configHash);
@@ -212,6 +234,7 @@ function put(slots: Slots, server: string, entry: CacheEntry, nowMs: number): bo
   }
   slots.delete(variantKey(server, entry.configHash));
   slots.set(server, merged);
+  dropVariants(slots, server, nowMs);
   return true;
 }
 
@@ -222,11 +245,6 @@ function markUsed(slots: Slots, server: string, configHash: string, nowMs: numbe
   slots.set(key, { ...stored, usedAt: nowMs });
   return true;
 }
-
-const isVariant = (key: string, stored: unknown): stored is StoredEntry =>
-  isObject(stored) &&
-  typeof stored.configHash === "string" &&
-  key.endsWith(`#${stored.configHash.slice(0, HASH_CHARS)}`);
 
 /** Removes entries that nobody used for long, and moved entries that no longer count, which nothing else removes. */
 function prune(slots: Slots, nowMs: number): void {

@@ -19,7 +19,7 @@ import {
   TOOL_FIELDS,
 } from "../../shared/listed.ts";
 import type { SlotChanges } from "../../shared/tasks.ts";
-import { changeSlots, type Slots } from "./entry.ts";
+import { changeSlots, type Slots, withoutVariants } from "./entry.ts";
 
 const CACHE_VERSION = 1;
 
@@ -111,21 +111,29 @@ export type NextFile =
   /** `parts`: what the file must hold, empty if it holds it already. `broken`: the file that a write replaces. */
   | { state: "next"; parts: Parts; broken: (CacheFile & { state: "corrupt" }) | undefined };
 
+/** What the file becomes. */
+export interface Next {
+  all: readonly SlotChanges[];
+  nowMs: number;
+  /** The file would be too large: the entries of other definitions leave it. */
+  isFull?: boolean;
+}
+
 /** The file as it must be after the changes. Throws if the stored fields of others cannot be written. */
 export function nextFile(
   path: string,
   bytes: Buffer | undefined,
-  all: readonly SlotChanges[],
-  nowMs: number,
+  { all, nowMs, isFull = false }: Next,
 ): NextFile {
-  const changed = bytes && changeLines(bytes, CACHE_VERSION, all, nowMs);
+  const changed = bytes && !isFull ? changeLines(bytes, CACHE_VERSION, all, nowMs) : undefined;
   // Only the whole file tells whether it is broken elsewhere. A session that learns all tools again because of that
   // comes here with what the file has.
   if (changed && changed.length > 0) return { state: "next", parts: changed, broken: undefined };
   const cache = parseCache(path, bytes?.toString("utf8"));
   if (cache.state === "closed") return cache;
   const before: Slots = cache.state === "usable" ? cache.slots : new Map();
-  const after = all.reduce((slots, changes) => changeSlots(slots, changes, nowMs) ?? slots, before);
+  const changedSlots = all.reduce((slots, changes) => changeSlots(slots, changes, nowMs) ?? slots, before);
+  const after = isFull ? withoutVariants(changedSlots) : changedSlots;
   const rest = cache.state === "usable" ? cache.rest : {};
   return {
     state: "next",

@@ -117,14 +117,19 @@ async function mergeOnce(
   const read = await readCacheBytes(task.path, context, seen);
   if ("state" in read) return { stored: false, problems: [read.problem] };
   // The task comes last: its list is newer than one that waits since its depositor was killed.
-  const nextWith = (others: readonly Collected[]): NextFile =>
-    nextFile(task.path, read.bytes, [...others.map(({ changes }) => changes), task], now());
+  const nextWith = (others: readonly Collected[], isFull = false): NextFile =>
+    nextFile(task.path, read.bytes, {
+      all: [...others.map(({ changes }) => changes), task],
+      nowMs: now(),
+      isFull,
+    });
   let deposits = await collectDeposits(target, files, now());
   let next = nextWith(deposits);
   if (deposits.length > 0 && sizeOf(next) > limitBytes) {
     deposits = [];
     next = nextWith(deposits);
   }
+  if (sizeOf(next) > limitBytes) next = nextWith(deposits, true);
   if (next.state === "closed") return { stored: false, problems: [next.problem] };
   if (sizeOf(next) > limitBytes) throw new Error(`it would exceed ${limitBytes / 2 ** 20} MiB`);
   const { parts, broken } = next;
@@ -183,7 +188,7 @@ export async function storeEntries(task: StoreTask, context: CacheContext = real
   try {
     const read = await readCacheBytes(task.path, context);
     if ("state" in read) return { stored: false, problems: [read.problem] };
-    const next = nextFile(task.path, read.bytes, [task], now());
+    const next = nextFile(task.path, read.bytes, { all: [task], nowMs: now() });
     if (next.state === "closed") return { stored: false, problems: [next.problem] };
     // Most often nothing is new: then neither the lock nor a write is needed.
     if (next.parts.length === 0) return STORED;

@@ -214,11 +214,41 @@ export async function keepAside(target: string, files: FileSystem, nowMs: number
   }
 }
 
-/** Removes snapshots that nobody used for thirty days, what lies beside them, and their writers' temp files. */
+/** A folder for each task, such as a worktree, leaves a snapshot each. */
+const SNAPSHOTS = 200;
+const SNAPSHOTS_BYTES = 200 * 1024 * 1024;
+
+/** The snapshots beyond the limits, the one that was used last first. */
+async function surplusSnapshots(folder: string, files: FileSystem): Promise<string[]> {
+  const names = (await files.list(folder).catch(() => [])).filter((name) => name.endsWith(".bin"));
+  const found = await Promise.all(
+    names.map(async (name) => {
+      const { file } = await files.find(join(folder, name)).catch((): Partial<Found> => ({}));
+      return file ? [{ name, ...file }] : [];
+    }),
+  );
+  const all = found.flat().sort((one, other) => other.modifiedMs - one.modifiedMs);
+  let bytes = 0;
+  return all
+    .filter((file, index) => {
+      bytes += file.bytes;
+      return index >= SNAPSHOTS || (index > 0 && bytes > SNAPSHOTS_BYTES);
+    })
+    .map(({ name }) => name);
+}
+
+/**
+ * Removes snapshots that nobody used for thirty days, those beyond the limits, what lies beside them, and their writers' temp files.
+ */
 export async function pruneSnapshots(folder: string, files: FileSystem, nowMs: number): Promise<void> {
   const isSnapshot = (name: string): boolean => /\.(bin|left-out\.json|rest\.json)$/.test(name);
   await removeOld(folder, files, { nowMs, olderThanMs: LIMITS.unusedMs, fits: isSnapshot });
   await removeOld(folder, files, { nowMs, olderThanMs: LIMITS.leftoverMs, fits: isTempName });
+  for (const name of await surplusSnapshots(folder, files)) {
+    const beside = [".left-out.json", ".rest.json"].map((end) => name.replace(/\.bin$/, end));
+    // Another process may remove it, too.
+    for (const one of [name, ...beside]) await files.remove(join(folder, one)).catch(() => undefined);
+  }
 }
 
 /*

@@ -237,6 +237,40 @@ describe("storeEntries", () => {
     expect((await stat(path)).mtimeMs).toBe(1_000);
   });
 
+  describe("a server whose definition is another one in each folder, as in worktrees", () => {
+    const hashIn = (folder: number): string => `${folder}`.padStart(16, "0").padEnd(64, "0");
+    const hashes = async (path: string): Promise<unknown[]> =>
+      Object.values((await json(path)).servers as Record<string, CacheEntry>).map(
+        ({ configHash }) => configHash,
+      );
+    const cachedAt = (folder: number): number => NOW - DAY + folder;
+
+    test("in 30 of them -> the newest, and the 20 before that were used last; other servers stay", async () => {
+      const path = join(await tempFolder(), "c.json");
+      await store(path, { a: entry(HASH), "a#b": entry(HASH) });
+      for (let folder = 0; folder < 30; folder++) {
+        await store(path, { tree: entry(hashIn(folder), { cachedAt: cachedAt(folder) }) });
+      }
+      const left = await hashes(path);
+      expect(left).toHaveLength(23);
+      expect(left).toEqual(expect.arrayContaining([HASH, ...[10, 20, 29].map(hashIn)]));
+      expect(left).not.toContain(hashIn(8));
+    });
+
+    test("with lists so long that the file would be too large -> those of other folders go, and the new one is stored", async () => {
+      const path = join(await tempFolder(), "c.json");
+      await store(path, { a: entry(HASH) });
+      const tools = [{ name: "t", description: "x".repeat(200_000), inputSchema: { type: "object" } }];
+      for (let folder = 0; folder < 6; folder++) {
+        const done = await store(path, {
+          tree: entry(hashIn(folder), { tools, cachedAt: cachedAt(folder) }),
+        });
+        expect(done).toEqual({ stored: true, problems: [] });
+      }
+      expect(await hashes(path)).toEqual([HASH, hashIn(5)]);
+    });
+  });
+
   test("a link -> it stays a link; the file behind it is locked and replaced", async () => {
     const folder = await tempFolder();
     await mkdir(join(folder, "real"));

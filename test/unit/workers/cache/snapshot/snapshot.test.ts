@@ -739,6 +739,37 @@ describe("keepSnapshot", () => {
     );
   });
 
+  /** Makes snapshots of other folders, the first one used a minute before the second one. */
+  async function fill(folder: string, names: readonly string[], bytes = 0): Promise<void> {
+    await mkdir(folder, { recursive: true });
+    for (const [at, name] of names.entries()) {
+      await writeFile(join(folder, name), "");
+      await truncate(join(folder, name), bytes);
+      const used = seconds(NOW - (names.length - at) * MINUTE);
+      await utimes(join(folder, name), used, used);
+    }
+  }
+
+  test("a snapshot for each of many worktrees -> the 200 that were used last, and what lies beside those that go goes", async () => {
+    const asked = await keepTask();
+    const folder = join(asked.path, "..");
+    await fill(folder, ["a.left-out.json", "a.rest.json", "b.rest.json"]);
+    await fill(folder, ["a.bin", ...Array.from({ length: 199 }, (_, i) => `${i}.bin`), "b.bin"]);
+    await keepSnapshot(asked, at());
+    const left = await readdir(folder);
+    expect(left.filter((name) => name.endsWith(".bin"))).toHaveLength(200);
+    expect(left).toEqual(expect.arrayContaining(["x.bin", "b.bin", "b.rest.json", "198.bin"]));
+    expect(left.filter((name) => /^(?:a|0)\./.test(name))).toEqual([]);
+  });
+
+  test("large snapshots of other folders -> those that were used last, 200 MiB together", async () => {
+    const asked = await keepTask();
+    const folder = join(asked.path, "..");
+    await fill(folder, ["a.bin", "b.bin", "c.bin", "d.bin"], 60 * 2 ** 20);
+    await keepSnapshot(asked, at());
+    expect((await readdir(folder)).sort()).toEqual(["b.bin", "c.bin", "d.bin", "x.bin"]);
+  });
+
   const steps: [Step, RegExp][] = [
     ["find", /x\.bin$/],
     ["create", /\.tmp$/],
