@@ -178,7 +178,10 @@ export class Server extends ServerLists {
   /** Milliseconds since the epoch; undefined if the server is not connected. */
   get connectedAt(): number | undefined {
     const phase = this.#phase;
-    return phase.name === "connected" ? Math.round(performance.timeOrigin + phase.sinceMs) : undefined;
+    // The clock of the day at the thread's start says nothing after a sleep of the machine, or once it was set right.
+    return phase.name === "connected"
+      ? Math.round(Date.now() - (performance.now() - phase.sinceMs))
+      : undefined;
   }
 
   /** Whether ToolSearch has reason to wait for this server. */

@@ -38,6 +38,14 @@ describe("connecting", () => {
     expect([states, lists()]).toEqual([["connecting", "connected"], 1]);
   });
 
+  test("the machine has slept, while which a thread's clock stands still -> a server that connects then is up since then", async () => {
+    vi.setSystemTime(Date.now() + 8 * 3_600_000);
+    const { server, connected } = setup();
+    await connected();
+    vi.advanceTimersByTime(60_000);
+    expect(Date.now() - (server.connectedAt ?? 0)).toBeCloseTo(60_000, -2);
+  });
+
   test("the options of the connection -> those of the server and the session", async () => {
     const { opening, connected, server, events, lines } = setup(
       {},
