@@ -218,7 +218,7 @@ export async function keepAside(target: string, files: FileSystem, nowMs: number
 const SNAPSHOTS = 200;
 const SNAPSHOTS_BYTES = 200 * 1024 * 1024;
 
-/** The snapshots beyond the limits, the one that was used last first. */
+/** The snapshots that are beyond the limits when those that were used last stay. */
 async function surplusSnapshots(folder: string, files: FileSystem): Promise<string[]> {
   const names = (await files.list(folder).catch(() => [])).filter((name) => name.endsWith(".bin"));
   const found = await Promise.all(

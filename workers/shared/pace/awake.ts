@@ -5,7 +5,7 @@
 
 /** The time is counted in steps: the step in which the process stood still does not count. */
 const STEP_MS = 5_000;
-/** No work of this process makes a timer that late. */
+/** Timers are not that late in a process that runs: what it does is done in slices. */
 const LATE_MS = 1_000;
 
 export interface AwakeTimer {
