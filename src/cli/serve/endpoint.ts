@@ -101,7 +101,12 @@ class Sessions {
       session.open++;
       closed.addEventListener("abort", () => session.open--, { once: true });
     }
-    return session.transport.handleRequest(request);
+    try {
+      return await session.transport.handleRequest(request);
+    } finally {
+      // The SDK has refused to begin it, so no client will come back to it.
+      if (session.transport.sessionId === undefined) this.#drop(session);
+    }
   }
 
   async #begin(request: Request): Promise<Session | Response> {
@@ -142,9 +147,12 @@ class Sessions {
   #end(id: string): void {
     const session = this.#sessions.get(id);
     this.#sessions.delete(id);
-    if (!session) return;
-    this.#tools.drop(session.listing);
-    session.server.close().catch(() => undefined);
+    if (session) this.#drop(session);
+  }
+
+  #drop({ server, listing }: Session): void {
+    this.#tools.drop(listing);
+    server.close().catch(() => undefined);
   }
 }
 
