@@ -18,7 +18,7 @@ import type {
 } from "../../../src/shared/protocol/session.ts";
 import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import { isFolder } from "../../shared/files/file-system.ts";
-import { abortable } from "../../shared/pace/abort.ts";
+import { abortable, settledWithin } from "../../shared/pace/abort.ts";
 import type { AskUser } from "../asks/asks.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { isDefaultOAuth, type OAuthPlan } from "../config/entry/oauth-keys.ts";
@@ -315,11 +315,12 @@ export class ServerAuth implements RequestAuth {
     }
   }
 
-  /** Waits for a renewal that is out, at most `maxMs`. Never rejects. */
+  /** Waits for a renewal that is out, and for what no disk has taken yet, at most `maxMs`. Never rejects. */
   async close(maxMs: number): Promise<void> {
     // Whoever asked for the parts or the client was told why there are none.
     const parts = await this.#parts?.catch(() => undefined);
-    await parts?.tokens.close(maxMs);
+    const closing = parts?.tokens.close(maxMs).then(() => parts.store.writeKept());
+    if (closing) await settledWithin(closing, maxMs);
     this.#lifetime.abort();
     const client = await this.#client?.catch(() => undefined);
     client?.close();

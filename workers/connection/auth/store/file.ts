@@ -95,15 +95,18 @@ export function placeOf({ agentDir, server, url }: { agentDir: string; server: s
 type Topic = "reading" | "writing";
 
 interface PathState {
-  /** `record`: undefined if the user signed out. `stamp`: of the file then; after any change of it the file counts. */
-  kept?: { record: SignInRecord | undefined; stamp: string };
+  /**
+   * `record`: undefined if the user signed out. `stamp`: of the file then; after any change of it the file counts. `triedMs`:
+   * of the last attempt to write it, by `performance.now()`.
+   */
+  kept?: { record: SignInRecord | undefined; stamp: string; triedMs: number };
   /** The last problem that was told of each topic. */
   told: Map<Topic, string>;
   /** Settles when the last one in the queue has left. */
   queue?: Promise<void>;
 }
 
-/** A path stays here until the process ends. There are no more paths than sign-ins. */
+/** A path stays here until the worker ends. There are no more paths than sign-ins. */
 const states = new Map<string, PathState>();
 
 export function stateOf(path: string): PathState {

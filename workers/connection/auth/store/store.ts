@@ -58,6 +58,8 @@ const SYSTEM = {
   files: nodeFiles,
   lockTimes: { waitMs: WAIT_MS, beatMs: LIMITS.lockBeatMs, silentMs: LIMITS.lockSilentMs },
   piTimes: PI_TIMES,
+  /** After how long a read tries again to write what the disk did not take. */
+  keptMs: 10_000,
 };
 type System = Omit<typeof SYSTEM, "lockTimes"> & { lockTimes: LockTimes };
 
@@ -141,6 +143,11 @@ export class RecordFile {
 
   /** Throws `SignInProblem` "system-store". */
   async read(): Promise<{ record: SignInRecord | undefined; isInSystem: boolean }> {
+    const { kept } = stateOf(this.#options.place.file);
+    if (kept && performance.now() - kept.triedMs >= this.#options.keptMs) {
+      kept.triedMs = performance.now();
+      void this.writeKept();
+    }
     let content = await this.#file.read();
     for (let attempt = 1; ; attempt++) {
       const record = await this.#recordOf(content, false);
@@ -165,9 +172,20 @@ export class RecordFile {
    */
   locked<T>(work: (held: HeldSignIn) => Promise<T>, signal: AbortSignal): Promise<T> {
     return this.#inLock(signal, async (held) => {
-      const record = await this.#recordOf(await this.#file.readAnew(), true);
-      return work(this.#held(held, record));
+      const content = await this.#file.readAnew();
+      const holding = this.#held(held, await this.#recordOf(content, true));
+      const { kept } = stateOf(this.#options.place.file);
+      // The system's store may ask its user each time: it is tried with the next renewal alone.
+      if (kept?.record && this.#target(content.value) === "file") await holding.write(kept.record);
+      return work(holding);
     });
+  }
+
+  /** Writes a sign-in that the disk did not take. Never rejects. */
+  async writeKept(): Promise<void> {
+    const { signal } = new AbortController();
+    if (stateOf(this.#options.place.file).kept?.record)
+      await this.locked(async () => undefined, signal).catch(() => undefined);
   }
 
   /**
@@ -349,11 +367,11 @@ export class RecordFile {
     );
   }
 
-  /** Keeps what cannot be stored, until the file changes or this process ends. Tells that once. */
+  /** Keeps what cannot be stored, until it is stored, the file changes or this worker ends. Tells that once. */
   async #keep(record: SignInRecord | undefined, { path, what }: Unwritten): Promise<void> {
     const { place, server, warn } = this.#options;
     const { stamp } = await this.#file.readAnew();
-    stateOf(place.file).kept = { record, stamp };
+    stateOf(place.file).kept = { record, stamp, triedMs: performance.now() };
     const problem = new SignInProblem("store-unwritable", { path, what });
     // The facts are a path and a reason of the file system: there is no secret in them.
     const unwritten = explainProblem(problem, { server, redact: (fact) => fact });
@@ -436,6 +454,8 @@ export function openSignInStore(options: StoreOptions, system: Partial<System> =
       record.locked(work, signal),
     /** Whether the next sign-in could be stored. Rejects with `SignInProblem` "system-store". */
     check: (): Promise<void> => record.check(),
+    /** Writes a sign-in that the disk did not take: the next worker does not know it. Never rejects. */
+    writeKept: (): Promise<void> => record.writeKept(),
     move: (to: TokenStore, signal: AbortSignal): Promise<SignInMoved> => record.move(to, signal),
     /** Pi's own sign-in for this server and url. Undefined: there is none, or it cannot be used. */
     findInPi: (): Promise<SignInRecord | undefined> => pi.find(),

@@ -2,11 +2,12 @@
 
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { type AuthServer, ServerAuth } from "../../../../../workers/connection/auth/auth.ts";
 import type { SignInTarget } from "../../../../../workers/connection/auth/sign-in/prepare.ts";
 import type { SignIns } from "../../../../../workers/connection/auth/sign-in/sign-in.ts";
 import type { OAuthPlan } from "../../../../../workers/connection/config/entry/oauth-keys.ts";
+import { nodeFiles } from "../../../../../workers/shared/files/file-system.ts";
 import { tempFolder } from "../../../temp-folder.ts";
 import { SYSTEM_OF_TEST } from "./store/record-of-test.ts";
 import {
@@ -339,6 +340,26 @@ describe("close", () => {
     expect(await storedSignIn(at.agentDir)).toMatchObject({ access_token: "access-1" });
     expect(await token).toBe("access-1");
     expect(at.web.isClosed).toBe(true);
+  });
+
+  test("a renewal that no disk took -> it is stored if the disk has room now", async () => {
+    const at = await open({
+      routes: {
+        [`${ORIGIN}/token`]: { access_token: "access-1", token_type: "Bearer", refresh_token: "next" },
+      },
+    });
+    await storeSignIn(at.agentDir, OVER);
+    const full = Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
+    const disk = vi.spyOn(nodeFiles, "create").mockRejectedValue(full);
+    onTestFinished(() => disk.mockRestore());
+    expect(await at.auth.token(signal)).toBe("access-1");
+    expect(await storedSignIn(at.agentDir)).toMatchObject({ refresh_token: "refresh-0" });
+    disk.mockRestore();
+    await at.auth.close(60_000);
+    expect(await storedSignIn(at.agentDir)).toMatchObject({
+      access_token: "access-1",
+      refresh_token: "next",
+    });
   });
 
   test("a renewal that is never answered -> it ends, and the sign-in stays stored", async () => {

@@ -153,7 +153,10 @@ export function partsFor(server: TinyServer): Omit<SignInParts, "limits" | "open
       const parameters =
         "parameters" in answer ? answer.parameters : new URLSearchParams({ code: answer.bareCode });
       const { iss } = server.odd;
-      if (iss !== undefined && iss !== server.origin) throw new SignInProblem("response-issuer-wrong");
+      if (iss !== undefined && iss !== server.origin) {
+        const facts = { expected: server.origin, found: iss };
+        throw new SignInProblem("response-issuer-wrong", facts);
+      }
       if (parameters.has("error")) throw new SignInProblem("denied");
       const answered = await post(context, String(discovered.metadata.token_endpoint), {
         code: parameters.get("code"),
@@ -196,6 +199,7 @@ function memoryStore(record: SignInRecord | undefined, pi: SignInRecord | undefi
       });
     },
     check: async () => undefined,
+    writeKept: async () => undefined,
     move: async () => ({ how: "there" }),
     findInPi: async () => store.pi,
     takeFromPi: async () => {

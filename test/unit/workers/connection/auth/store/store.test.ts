@@ -18,6 +18,8 @@ import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { ownId, refusal } from "../../../../../../workers/connection/auth/store/file.ts";
+import type { SignInStore } from "../../../../../../workers/connection/auth/store/store.ts";
+import { nodeFiles } from "../../../../../../workers/shared/files/file-system.ts";
 import { lockPathOf } from "../../../../../../workers/shared/files/lock.ts";
 import { tempFolder } from "../../../../temp-folder.ts";
 import { failingFiles, type Step } from "../../../cache/support.ts";
@@ -286,7 +288,7 @@ describe("a disk that takes nothing", () => {
       });
       expect(warnings).toHaveLength(1);
       expect(warnings[0]).toContain(`linear: the sign-in could not be written to ${place.file}: ${code}`);
-      expect(warnings[0]).toContain("It holds until Pi ends.");
+      expect(warnings[0]).toContain("It holds until this session ends.");
       expect(warnings[0]).not.toContain("token-1");
       expect(other.warnings).toEqual([]);
       const left = await readdir(place.folder).catch(() => []);
@@ -303,6 +305,53 @@ describe("a disk that takes nothing", () => {
     expect(JSON.parse(await readFile(healthy.place.file, "utf8"))).toMatchObject({ access_token: "kept" });
     await write(store, signedIn({ access_token: "again" }));
     expect(warnings).toHaveLength(2);
+  });
+
+  /** A disk that is full until it is told otherwise. */
+  function fillable() {
+    const disk = { isFull: true };
+    const create: typeof nodeFiles.create = async (...given) => {
+      if (disk.isFull) throw Object.assign(new Error("ENOSPC: no space"), { code: "ENOSPC" });
+      return nodeFiles.create(...given);
+    };
+    return { disk, files: { ...nodeFiles, create } };
+  }
+
+  const WAYS: [string, (store: SignInStore) => Promise<unknown>][] = [
+    ["a read", (store) => store.read()],
+    ["the lock", (store) => store.locked(async () => undefined, never())],
+    ["the end of the session", (store) => store.writeKept()],
+  ];
+  test.each(WAYS)(
+    "it has room again, and then %s -> the sign-in is on the disk for the next session",
+    async (_name, way) => {
+      const { disk, files } = fillable();
+      const { store, place, warnings } = await openStore({}, { files, keptMs: 0 });
+      disk.isFull = false;
+      await write(store, signedIn({ refresh_token: "spent" }));
+      disk.isFull = true;
+      await write(store, signedIn({ refresh_token: "renewed" }));
+      await way(store);
+      expect(await readFile(place.file, "utf8")).toContain("spent");
+      disk.isFull = false;
+      await way(store);
+      await expect.poll(() => readFile(place.file, "utf8"), { timeout: 20_000 }).toContain("renewed");
+      // A read does not wait for it.
+      await store.locked(async () => undefined, never());
+      expect(await store.read()).toMatchObject({ record: { refresh_token: "renewed" } });
+      expect(warnings).toHaveLength(1);
+    },
+  );
+
+  test("it has room again, but another process has signed in meanwhile -> its sign-in stays", async () => {
+    const { disk, files } = fillable();
+    const { store, place } = await openStore({}, { files });
+    await write(store, signedIn({ access_token: "kept" }));
+    await put(place.file, signedIn({ access_token: "of-the-other" }));
+    disk.isFull = false;
+    await store.writeKept();
+    expect(await readFile(place.file, "utf8")).toContain("of-the-other");
+    expect(await store.read()).toMatchObject({ record: { access_token: "of-the-other" } });
   });
 
   test("another process writes meanwhile -> the file counts, not what was kept", async () => {

@@ -248,7 +248,7 @@ describe("a write that the store does not take", () => {
       await write(at.store, next);
       await write(at.store, next);
       expect(at.warnings).toEqual([
-        `linear: the sign-in could not be written to the system's credential store: ${what}. It holds until Pi ends. The next renewal tries again.`,
+        `linear: the sign-in could not be written to the system's credential store: ${what}. It holds until this session ends. Until then it is tried again.`,
       ]);
       expect((await at.store.read()).record).toEqual(next);
       expect(await fileOf(at)).not.toContain("token-");
