@@ -12,7 +12,8 @@ import { authorization, endedIn, guarded, type Servers, saysOfCall, storedOf } f
 
 /** A client of the honest server that everybody knows, for any address on loopback. */
 const WELL_KNOWN = "well-known-client";
-const WRONG_ISSUER = /^\S+: the answer of the browser comes from another authorization server\./;
+const WRONG_ISSUER = /^\S+: the answer of the browser comes from another authorization server: it names /;
+const ABSENT_ISSUER = /^\S+: the answer of the browser does not say which authorization server it comes from/;
 const REFUSED_CODE = /^\S+: the authorization server no longer accepts the code of this sign-in\./;
 
 interface Two extends Servers {
@@ -80,7 +81,7 @@ const OTHERS_PAGE: Record<string, Row> = {
     honest: { iss: false },
     metadata: OF_OTHER,
     asks: ["endpoints"],
-    says: WRONG_ISSUER,
+    says: ABSENT_ISSUER,
     shown: true,
     taken: false,
   },
@@ -91,7 +92,7 @@ const OTHERS_PAGE: Record<string, Row> = {
       authorization_endpoint: `${two.honest.origin}/realms/one/authorize`,
     }),
     asks: ["endpoints"],
-    says: WRONG_ISSUER,
+    says: ABSENT_ISSUER,
     shown: false,
     taken: false,
     user: {
@@ -110,7 +111,7 @@ const OTHERS_PAGE: Record<string, Row> = {
     honest: SILENT,
     metadata: (two) => ({ ...OF_OTHER(two), authorization_response_iss_parameter_supported: true }),
     asks: ["endpoints"],
-    says: WRONG_ISSUER,
+    says: ABSENT_ISSUER,
     shown: true,
     taken: false,
   },
@@ -258,7 +259,7 @@ describe("the page is its own", () => {
       const signed: SignedIn = await signInAs({}, { runtime: at.runtime, ended: endedIn(at) }, nameOf(index));
       expect(signed.questions).toEqual([]);
       expect(signed.result.ok).toBe(ok);
-      if (!ok) expect(signed.says).toMatch(WRONG_ISSUER);
+      if (!ok) expect(signed.says).toMatch(OWN_PAGE[index]?.[1] === false ? ABSENT_ISSUER : WRONG_ISSUER);
       expect(servers[index]?.trusted.asked("/token")).toHaveLength(ok ? 1 : 0);
       const { pathname } = new URL(signed.opened?.redirectUri ?? "");
       // Whoever does not name itself gets an address that no other sign-in has (RFC 9700, section 4.4.2.2).

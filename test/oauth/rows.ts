@@ -30,7 +30,13 @@ const without =
 const AGAIN = "Run /mcp auth web again.";
 const OTHER_ISSUER = "https://login.example.test";
 const CODE_REFUSED = `web: the authorization server no longer accepts the code of this sign-in. ${AGAIN}`;
-const WRONG_ISSUER = `web: the answer of the browser comes from another authorization server. Do not trust that page. ${AGAIN}`;
+const ABSENT_ISSUER = ({ trusted }: Servers): string =>
+  `web: the answer of the browser does not say which authorization server it comes from (iss), as was promised. It is not used, since any other server could have sent it. If you signed in at ${trusted.origin}, only its operator can mend that (RFC 9207).`;
+const wrongIssuer =
+  (found: (servers: Servers) => string) =>
+  (servers: Servers): string =>
+    `web: the answer of the browser comes from another authorization server: it names ${found(servers)} in place of ${servers.trusted.origin}. Do not trust that page. ${AGAIN} If it stays so, its operator has to make both the same (iss, RFC 9207).`;
+const WRONG_ISSUER = wrongIssuer(() => OTHER_ISSUER);
 const registerAt = ({ trusted }: Servers): string =>
   `Register a client at ${trusted.issuer}, and write its id as oauth.clientId.`;
 const atToken = (what: string) => (servers: Servers) => `web: ${servers.trusted.origin}/token ${what}`;
@@ -183,7 +189,7 @@ const BROWSER: Record<string, Oddity> = {
   },
   "no issuer in the answer, although it was announced": {
     behaviour: { iss: false },
-    says: WRONG_ISSUER,
+    says: ABSENT_ISSUER,
     neverAsks: "/token",
   },
   "another issuer in the answer": {
@@ -195,7 +201,7 @@ const BROWSER: Record<string, Oddity> = {
     prepare: ({ trusted }) => {
       trusted.behaviour.iss = `${trusted.issuer}/`;
     },
-    says: WRONG_ISSUER,
+    says: wrongIssuer(({ trusted }) => `another address of ${trusted.origin}`),
     neverAsks: "/token",
   },
   "the user says no": {

@@ -107,7 +107,10 @@ const CLIENTS: readonly Row[] = oneOf(UNUSABLE, [
 ]);
 
 const ANSWERS: readonly Row[] = [
-  row("answer: another issuer", /comes from another authorization server\. Do not trust that page/),
+  row(
+    "answer: another issuer",
+    /comes from another authorization server: it names \S+ in place of \S+\. Do not trust that page/,
+  ),
   row("answer: another state", /the sign-in is cancelled\.$/),
   {
     ...row("none", SIGNED_IN),

@@ -155,13 +155,24 @@ function only(parameters: URLSearchParams, name: string): string | undefined {
   return more.length === 0 && value !== "" ? value : undefined;
 }
 
+/** Of an issuer that a wrong sender may have chosen, no more than this is told. */
+function shownIssuer(issuer: string | undefined): string {
+  const { protocol, origin } = issuer !== undefined && URL.canParse(issuer) ? new URL(issuer) : {};
+  return origin !== undefined && /^https?:$/.test(protocol ?? "") ? origin : "no server";
+}
+
 /** RFC 9207: compared character by character, without any normalization. */
-function checkIssuer(parameters: URLSearchParams, { discovered: { metadata } }: PendingAuthorization): void {
-  const isDue = metadata.authorization_response_iss_parameter_supported === true;
-  const isAbsent = !parameters.has("iss");
-  if (isAbsent ? isDue : only(parameters, "iss") !== metadata.issuer) {
-    throw new SignInProblem("response-issuer-wrong");
+function checkIssuer(parameters: URLSearchParams, { url, discovered }: PendingAuthorization): void {
+  const { issuer, authorization_response_iss_parameter_supported: isDue } = discovered.metadata;
+  if (!parameters.has("iss")) {
+    if (isDue === true) throw new SignInProblem("response-issuer-absent", { url: new URL(url).origin });
+    return;
   }
+  const named = only(parameters, "iss");
+  if (named === issuer) return;
+  const [expected, found] = [shownIssuer(issuer), shownIssuer(named)];
+  const another = found === expected ? `another address of ${found}` : found;
+  throw new SignInProblem("response-issuer-wrong", { expected, found: another });
 }
 
 function checkError(parameters: URLSearchParams, { state, verifier, scope }: PendingAuthorization): void {

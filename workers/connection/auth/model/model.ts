@@ -297,10 +297,18 @@ const WORDS = {
     "Write one that is registered there as oauth.redirectUri.",
   ],
   "state-wrong": ["the answer of the browser belongs to another sign-in", again],
-  // RFC 9207. Neither `error` nor its description may be shown.
+  // RFC 9207. Neither `error` nor its description may be shown. `url`: origin of the page, which need not have promised it.
+  "response-issuer-absent": [
+    "the answer of the browser does not say which authorization server it comes from (iss), as was promised",
+    ({ url }) =>
+      `It is not used, since any other server could have sent it. If you signed in at ${url}, only its operator can mend that (RFC 9207).`,
+  ],
+  // `expected`, `found`: origins.
   "response-issuer-wrong": [
-    "the answer of the browser comes from another authorization server",
-    (facts) => `Do not trust that page. ${again(facts)}`,
+    ({ expected, found }) =>
+      `the answer of the browser comes from another authorization server: it names ${found} in place of ${expected}`,
+    (facts) =>
+      `Do not trust that page. ${again(facts)} If it stays so, its operator has to make both the same (iss, RFC 9207).`,
   ],
   denied: ["the sign-in was declined in the browser", again],
   "code-refused": ["the authorization server no longer accepts the code of this sign-in", again],
@@ -381,7 +389,7 @@ const WORDS = {
   ],
   "store-unwritable": [
     ({ path, what }) => `the sign-in could not be written to ${path}${said(what)}`,
-    "It holds until Pi ends. The next renewal tries again.",
+    "It holds until this session ends. Until then it is tried again.",
   ],
   // `what`: a sentence of auth/store/system.
   "system-store": [

@@ -285,16 +285,41 @@ describe("the answer", () => {
       ["another state", {}, "code=c&state=STATEx", "state-wrong"],
       ["two states", {}, "code=c&state=STATE&state=STATE", "state-wrong"],
       ["another state beside an error", {}, "error=access_denied&state=x", "state-wrong"],
-      ["iss is advertised and absent", ISS, "code=c&state=STATE", "response-issuer-wrong"],
-      ["iss is advertised and empty", ISS, "code=c&state=STATE&iss=", "response-issuer-wrong"],
-      ["iss is another", ISS, "code=c&state=STATE&iss=https://evil.example", "response-issuer-wrong"],
+      ["iss is advertised and absent", ISS, "code=c&state=STATE", "response-issuer-absent"],
+      [
+        "iss is advertised and empty",
+        ISS,
+        "code=c&state=STATE&iss=",
+        "response-issuer-wrong",
+        { found: "no server" },
+      ],
+      [
+        "iss is another",
+        ISS,
+        "code=c&state=STATE&iss=https://evil.example/call/555-0100",
+        "response-issuer-wrong",
+        { found: "https://evil.example" },
+      ],
+      [
+        "iss is no address of the web",
+        ISS,
+        "code=c&state=STATE&iss=data:text/plain,call",
+        "response-issuer-wrong",
+        { found: "no server" },
+      ],
       [
         "iss is another, not advertised",
         {},
         "code=c&state=STATE&iss=https://evil.example",
         "response-issuer-wrong",
       ],
-      ["iss has a slash more", ISS, "code=c&state=STATE&iss=ISSUER/", "response-issuer-wrong"],
+      [
+        "iss has a slash more",
+        ISS,
+        "code=c&state=STATE&iss=ISSUER/",
+        "response-issuer-wrong",
+        { found: expect.stringMatching(/^another address of http:..127\.0\.0\.1:\d+$/) },
+      ],
       ["iss stands there twice", ISS, "code=c&state=STATE&iss=ISSUER&iss=ISSUER", "response-issuer-wrong"],
       ["access_denied", {}, "error=access_denied&state=STATE", "denied"],
       ["invalid_scope", {}, "error=invalid_scope&state=STATE", "scope-refused", { scope: "a b" }],
@@ -346,7 +371,9 @@ describe("the answer", () => {
       state: pending.state,
       iss: "https://evil.example",
     };
-    expect(await problemOf(finish(pending, lie))).toMatchObject({ kind: "response-issuer-wrong", facts: {} });
+    const { kind, facts } = await problemOf(finish(pending, lie));
+    expect(kind).toBe("response-issuer-wrong");
+    expect(JSON.stringify(facts)).not.toMatch(/denied|555/);
   });
 
   test("the same answer twice -> the second one is refused without a request", async () => {
@@ -374,7 +401,7 @@ describe("the answer", () => {
   test("a bare code where iss is due -> it is refused without a request", async () => {
     const { server, pending } = await waiting({ more: ISS });
     const found = await problemOf(finishAuthorization(pending, { bareCode: "c0de" }, contextOf()));
-    expect(found).toMatchObject({ kind: "response-issuer-wrong" });
+    expect(found).toMatchObject({ kind: "response-issuer-absent", facts: { url: server.issuer } });
     expect(server.asked).toEqual([]);
   });
 });
