@@ -109,6 +109,64 @@ test.each(LOST)(
   },
 );
 
+test("a server that has gone back to an older revision when it opens the new session -> asked in that one from then on", async () => {
+  let session = 1;
+  const server = await serve((asked, response) => {
+    const { http, headers, message } = asked;
+    const id = `session-${session}`;
+    const version = session === 1 ? "2025-11-25" : "2025-06-18";
+    if (message.method === "initialize") {
+      const params = { ...message.params, protocolVersion: version };
+      answerWell({ ...asked, message: { ...message, params } }, response, { "mcp-session-id": id });
+    } else if (headers["mcp-session-id"] !== id) response.writeHead(404).end();
+    else if (http === "POST" && headers["mcp-protocol-version"] !== version)
+      response.writeHead(400).end("Unsupported protocol version");
+    else answerWell(asked, response);
+  });
+  const { connection } = await connect(server);
+  expect(await connection.listTools(never)).toHaveLength(1);
+  session++;
+  expect(await connection.listTools(never)).toHaveLength(1);
+  expect((await call(connection)).content).toEqual([{ type: "text", text: '{"a":1}' }]);
+  await connection.close(soon);
+});
+
+const REFUSALS: [status: number, body: string, headers: Record<string, string>][] = [
+  [400, "bad", { "content-type": "text/plain" }],
+  [400, "<!doctype html><title>Bad Request</title>", { "content-type": "text/html" }],
+  [400, '{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"no such method"}}', {}],
+  [404, "", {}],
+  [405, "", {}],
+  [422, "{}", { "content-type": "application/json" }],
+];
+test.each(REFUSALS)(
+  "notifications/initialized is refused (%i %s) -> the server is used all the same, and the log says it",
+  async (status, body, headers) => {
+    const server = await serve((asked, response) => {
+      if (asked.message.method === "notifications/initialized") response.writeHead(status, headers).end(body);
+      else answerWell(asked, response);
+    });
+    const { connection, notes } = await connect(server);
+    expect(await connection.listTools(never)).toHaveLength(1);
+    expect(notes).toEqual([`refuses notifications/initialized (status ${status}) and is used all the same`]);
+    expect(server.log.filter((line) => line === "POST initialize")).toHaveLength(1);
+    await connection.close(soon);
+  },
+);
+
+test.each([
+  [401, {}, "needs_auth"],
+  [403, { "www-authenticate": 'Bearer error="insufficient_scope"' }, "needs_auth"],
+  [404, { "mcp-session-id": "s" }, "connect_failed"],
+  [503, {}, "connect_failed"],
+])("notifications/initialized is answered with %i %j -> the connect fails", async (status, headers, code) => {
+  const server = await serve((asked, response) => {
+    if (asked.message.method === "notifications/initialized") response.writeHead(status, headers).end();
+    else answerWell(asked, response, { "mcp-session-id": "s" });
+  });
+  await expect(connect(server, {}, { retryMs: [] })).rejects.toMatchObject({ code });
+});
+
 test.each(LOST)(
   "a call in a lost session (%s) -> fails and is not repeated; the next call works",
   async (_n, status, body) => {

@@ -17,6 +17,7 @@ import {
   type RequestId,
   ResourceListChangedNotificationSchema,
   type Result,
+  SUPPORTED_PROTOCOL_VERSIONS,
   ToolListChangedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import manifest from "../../../package.json" with { type: "json" };
@@ -66,6 +67,10 @@ export function onListChanges(client: Protocol<Request, Notification, Result>, o
   client.setNotificationHandler(ResourceListChangedNotificationSchema, onChanged);
   client.setNotificationHandler(PromptListChangedNotificationSchema, onChanged);
 }
+
+/** The revision that an answer to `initialize` names; undefined if this client does not speak it. */
+export const knownRevision = (named: unknown): string | undefined =>
+  SUPPORTED_PROTOCOL_VERSIONS.find((version) => version === named);
 
 export const CLIENT_INFO = { name: manifest.name, version: manifest.version };
 

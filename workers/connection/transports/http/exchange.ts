@@ -186,8 +186,9 @@ export class Resume {
     const isRefused = this.#refused >= REFUSED_ATTEMPTS;
     if (this.lastId === undefined || isRefused || isAway || this.#vain >= VAIN_ATTEMPTS) return undefined;
     const silentMs = this.#now() - this.#heardAt;
-    const wantedMs = Math.max(this.retryMs, MIN_RESUME_MS, silentMs * SHARE_OF_SILENCE);
-    return Math.min(wantedMs, LIMITS.startupTimeoutMs);
+    const ownMs = Math.min(silentMs * SHARE_OF_SILENCE, LIMITS.startupTimeoutMs);
+    // What the server asks for holds, however long: the request has a limit of its own.
+    return Math.max(this.retryMs, MIN_RESUME_MS, ownMs);
   }
 }
 

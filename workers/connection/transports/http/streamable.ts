@@ -10,6 +10,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
+import { knownRevision } from "../../mcp/both-eras.ts";
 import type { JSONRPCMessage, JSONRPCRequest } from "../../mcp/wire/wire.ts";
 import { cancelledRequest, isRequest } from "../../messages/incoming.ts";
 import { receive } from "../../messages/receive.ts";
@@ -29,14 +30,14 @@ import { ANY_ANSWER, HttpTransport, type HttpTransportOptions, isAccepted } from
 
 /** Shortest wait until a stream that has ended is opened again. It also holds if the server names no time. */
 const RESUME_MS = 1_000;
-/** Longest wait: the stream is opened 12 times an hour, whatever the server names. */
+/** Longest wait, unless the server asks for a longer one: the stream is opened 12 times an hour. */
 const MAX_RESUME_MS = 5 * 60 * 1_000;
 /** A stream that was open for this long was worth opening: proxies and hosts end a silent stream after a while. */
 const WORTHWHILE_MS = 10_000;
 
 /** Wait in ms before a stream is opened again. `vain`: streams in a row that ended soon and brought nothing. */
 export const resumeAfterMs = (retryMs: number, vain: number): number =>
-  Math.min(Math.max(retryMs, RESUME_MS) * 2 ** Math.min(vain, 20), MAX_RESUME_MS);
+  Math.max(retryMs, Math.min(Math.max(retryMs, RESUME_MS) * 2 ** Math.min(vain, 20), MAX_RESUME_MS));
 
 /** Where the stream goes on. */
 interface Place {
@@ -189,10 +190,10 @@ export function streamRefusal(
 
 export interface SessionOptions {
   /**
-   * Sends `initialize` once more. Settles with the message of the server's error, or with undefined if the server
-   * accepted. Rejects if no answer came.
+   * Sends `initialize` once more. Settles with the revision that the server chose, undefined if it is none of this client's,
+   * or with the message of the server's error. Rejects if no answer came.
    */
-  initialize: (request: JSONRPCRequest) => Promise<string | undefined>;
+  initialize: (request: JSONRPCRequest) => Promise<{ version: string | undefined } | { rejection: string }>;
   /** Sends `notifications/initialized`. */
   initialized: () => Promise<void>;
   /** The server has forgotten the session. */
@@ -269,15 +270,26 @@ export class HttpSession {
   async #reopenNow(): Promise<void> {
     const request = this.#initialize;
     if (!request) throw new BrokenAnswer();
+    // Another version of the server may answer now, which is asked as at the first time.
     this.#id = undefined;
+    this.#protocolVersion = undefined;
     const id = `reopen-${++this.#reopenings}`;
-    const rejection = await this.#options.initialize({ ...request, id });
-    if (rejection !== undefined) throw new NotSent(`it refused a new session: ${rejection}`);
+    const answer = await this.#options.initialize({ ...request, id });
+    if ("rejection" in answer) throw new NotSent(`it refused a new session: ${answer.rejection}`);
+    if (answer.version === undefined)
+      throw new NotSent("it opened a new session in a revision of MCP that is not known here");
+    this.agree(answer.version);
+    await this.#options.initialized();
     this.#isLost = false;
     this.#options.onNote("had lost the session; a new one is open");
-    await this.#options.initialized();
   }
 }
+
+/** What a server without a place for `notifications/initialized` answers: the session is open, and what it refuses later says why. */
+const REFUSED = new Set<HttpFailure["kind"]>(["rejected", "refuses-streamable", "web-page"]);
+
+const isOnlyRefused = (error: unknown): error is AnswerError =>
+  error instanceof AnswerError && error.status >= 400 && REFUSED.has(classifyFailure(error).kind);
 
 const isInitialize = (message: JSONRPCMessage): boolean =>
   isRequest(message) && message.method === "initialize";
@@ -332,8 +344,16 @@ export class StreamableHttpTransport extends HttpTransport {
     // A session does not know what was asked in another one.
     if (cancelled !== undefined && (!this.open.cancel(cancelled) || this.#session.isLost)) return;
     this.lifetime.signal.throwIfAborted();
-    await this.#acknowledged.send((signal) => this.#post(message, signal));
-    if ("method" in message && message.method === "notifications/initialized") this.#listen();
+    const isInitialized = "method" in message && message.method === "notifications/initialized";
+    try {
+      await this.#acknowledged.send((signal) => this.#post(message, signal));
+    } catch (error) {
+      if (!isInitialized || !isOnlyRefused(error)) throw error;
+      this.options.onNote(
+        `refuses notifications/initialized (status ${error.status}) and is used all the same`,
+      );
+    }
+    if (isInitialized) this.#listen();
   }
 
   /** One POST and its answer. Rejects with the error as it happened, not explained. */
@@ -410,11 +430,12 @@ export class StreamableHttpTransport extends HttpTransport {
   }
 
   /** For a new session. The client has had its answer to `initialize`, so the transport keeps this one. */
-  async #initializeAgain(request: JSONRPCRequest): Promise<string | undefined> {
-    let rejection: string | undefined;
+  async #initializeAgain(request: JSONRPCRequest): ReturnType<SessionOptions["initialize"]> {
+    let outcome: Awaited<ReturnType<SessionOptions["initialize"]>> = { version: undefined };
     this.lifetime.signal.throwIfAborted();
     const exchange = this.open.open(request, (answer) => {
-      if ("error" in answer) rejection = answer.error.message;
+      if ("error" in answer) outcome = { rejection: answer.error.message };
+      else if ("result" in answer) outcome = { version: knownRevision(answer.result.protocolVersion) };
     });
     const limit = setTimeout(() => exchange.controller.abort(), LIMITS.startupTimeoutMs);
     try {
@@ -423,7 +444,7 @@ export class StreamableHttpTransport extends HttpTransport {
       clearTimeout(limit);
       this.open.close(request.id);
     }
-    return rejection;
+    return outcome;
   }
 
   protected override giveUp(): void {

@@ -25,8 +25,10 @@ import {
 
 const INITIALIZE = { jsonrpc: "2.0", id: 0, method: "initialize", params: { a: 1 } } as const;
 
+type Answer = { id: string; version?: string | undefined } | { rejection: string } | Error;
+
 /** A session in front of a server that answers each `initialize` as told: an id, a rejection or an error. */
-function sessionWith(answers: readonly ({ id: string } | { rejection: string } | Error)[]) {
+function sessionWith(answers: readonly Answer[], initialized = async (): Promise<void> => undefined) {
   const events: string[] = [];
   const asked: unknown[] = [];
   const options: SessionOptions = {
@@ -36,11 +38,14 @@ function sessionWith(answers: readonly ({ id: string } | { rejection: string } |
       const answer = answers[asked.length - 1];
       await Promise.resolve();
       if (answer instanceof Error) throw answer;
-      if (answer && "rejection" in answer) return answer.rejection;
+      if (answer && "rejection" in answer) return answer;
       if (answer) session.accept(answer.id);
-      return undefined;
+      return { version: answer && "version" in answer ? answer.version : "2025-11-25" };
     },
-    initialized: async () => void events.push(`initialized, lost ${session.isLost}`),
+    initialized: () => {
+      events.push(`initialized, ${session.headers()["mcp-protocol-version"]}, lost ${session.isLost}`);
+      return initialized();
+    },
     onLost: () => events.push("lost"),
     onNote: (note) => events.push(note),
   };
@@ -55,7 +60,7 @@ const NOTE = "had lost the session; a new one is open";
 describe("HttpSession", () => {
   test("headers -> the session and the protocol version, each once it is known", () => {
     const { initialize, initialized, onLost, onNote } = {
-      initialize: async () => undefined,
+      initialize: async () => ({ version: undefined }),
       initialized: async () => undefined,
       onLost: () => undefined,
       onNote: () => undefined,
@@ -88,8 +93,8 @@ describe("HttpSession", () => {
     expect(events).toEqual([
       "lost",
       "initialize reopen-1, session undefined",
+      "initialized, 2025-11-25, lost true",
       NOTE,
-      "initialized, lost false",
     ]);
     expect(session.id).toBe("two");
     expect(session.isLost).toBe(false);
@@ -127,6 +132,52 @@ describe("HttpSession", () => {
     });
     expect(session.isLost).toBe(true);
     expect(events).not.toContain(NOTE);
+  });
+
+  test("a server that chooses another revision in the new session -> that one from then on, and none in initialize", async () => {
+    const sent: unknown[] = [];
+    const session: HttpSession = new HttpSession({
+      initialize: async () => {
+        sent.push(session.headers());
+        session.accept("two");
+        return { version: "2025-06-18" };
+      },
+      initialized: async () => void sent.push(session.headers()),
+      onLost: () => undefined,
+      onNote: () => undefined,
+    });
+    session.begin(INITIALIZE);
+    session.accept("one");
+    session.agree("2025-11-25");
+    session.lose("one");
+    await session.reopen();
+    const headers = { "mcp-session-id": "two", "mcp-protocol-version": "2025-06-18" };
+    expect(sent).toEqual([{}, headers]);
+    expect(session.headers()).toEqual(headers);
+  });
+
+  test("a revision that this client does not know -> NotSent, still lost", async () => {
+    const { session, events } = sessionWith([{ id: "two", version: undefined }]);
+    session.lose("one");
+    await expect(session.reopen()).rejects.toMatchObject({
+      name: "NotSent",
+      message: "it opened a new session in a revision of MCP that is not known here",
+    });
+    expect(session.isLost).toBe(true);
+    expect(events).not.toContain(NOTE);
+  });
+
+  test("the server is not reached for initialized -> still lost, and the next call opens another session", async () => {
+    const answers = [async () => Promise.reject(new Error("gone")), async () => undefined];
+    const { session } = sessionWith([{ id: "two" }, { id: "three" }], () =>
+      (answers.shift() ?? (async () => undefined))(),
+    );
+    session.lose("one");
+    await expect(session.reopen()).rejects.toThrow("gone");
+    expect(session.isLost).toBe(true);
+    await session.reopen();
+    expect(session.isLost).toBe(false);
+    expect(session.id).toBe("three");
   });
 
   test("lost before any initialize -> BrokenAnswer", async () => {
@@ -372,11 +423,11 @@ describe("followNotifications, a server that ends its stream", () => {
     expect(waits.slice(0, 7)).toEqual([2_000, 4_000, 8_000, 16_000, 1_000, 2_000, 4_000]);
   });
 
-  test("and names 3 s -> 3 s; and names 30 years -> 5 minutes", async () => {
+  test("and names 3 s or 11 days -> so long; and names 30 years -> as if it named none", async () => {
     const named = async (retry: string) =>
       (await follow(() => ({ text: `retry: ${retry}\ndata: x\n\n` }), MINUTES_MS)).waits[0];
     expect(await named("3000")).toBe(3_000);
-    expect(await named("999999999")).toBe(300_000);
+    expect(await named("999999999")).toBe(999_999_999);
     expect(await named("1000000000000")).toBe(1_000);
   });
 
@@ -487,7 +538,8 @@ test.each([
   [500, 1, 2_000],
   [2_000, 3, 16_000],
   [0, 1_000_000, 300_000],
-  [999_999_999, 0, 300_000],
+  [999_999_999, 0, 999_999_999],
+  [400_000, 5, 400_000],
 ])("resumeAfterMs(%i, %i) -> %i ms", (retryMs, vain, ms) => {
   expect(resumeAfterMs(retryMs, vain)).toBe(ms);
 });
@@ -518,7 +570,8 @@ describe("Resume", () => {
     [500, 500],
     [0, 100],
     [5, 100],
-    [999_999_999, 30_000],
+    [120_000, 120_000],
+    [999_999_999, 999_999_999],
   ])("a server that names %s ms -> first asked again after %i ms", (retryMs, ms) => {
     expect(resumed(retryMs, () => undefined).waits[0]).toBe(ms);
   });
