@@ -7,7 +7,14 @@ import { expect, onTestFinished, test } from "vitest";
 import type { ThreadsError } from "../../src/shared/protocol/errors.ts";
 import { connect } from "../../workers/connection/transports/transports.ts";
 import { createHttpClient } from "../../workers/connection/web/client.ts";
-import { answerWell, connectOptions, serve } from "../support/http-server.ts";
+import {
+  answerWell,
+  connectOptions,
+  type Handler,
+  resultOf,
+  serve,
+  startEvents,
+} from "../support/http-server.ts";
 
 const fixtures = join(import.meta.dirname, "..", "fixtures", "http");
 const caFile = join(fixtures, "localhost.pem");
@@ -77,6 +84,57 @@ test.each([
 ])("caFile %s -> the server's tools are listed", async (_name, own, settings) => {
   const server = await serve(answerWell, tls);
   expect(await toolsOf({ url: server.url, ...own }, settings)).toEqual(["echo"]);
+});
+
+/** The server's own address as one names it that stands behind a proxy for TLS. */
+const asHttp = (path: string, { headers }: { headers: { host?: string | undefined } }): string =>
+  `http://${headers.host}${path}`;
+
+test("a server behind a proxy for TLS redirects to its own address over http -> followed over https", async () => {
+  const server = await serve((asked, response) => {
+    if (asked.path === "/mcp") response.writeHead(307, { location: asHttp("/mcp/", asked) }).end();
+    else answerWell(asked, response);
+  }, tls);
+  expect(await toolsOf({ url: server.url, caFile })).toEqual(["echo"]);
+  expect(server.asked.map(({ path }) => path)).toContain("/mcp/");
+});
+
+test("such a redirect that would lose the body -> the error names the address over https", async () => {
+  const server = await serve((asked, response) => {
+    response.writeHead(301, { location: asHttp("/mcp/", asked) }).end();
+  }, tls);
+  await expect(toolsOf({ url: server.url, caFile })).rejects.toMatchObject({
+    message: expect.stringContaining(`redirects to ${server.url}/, which is not followed`),
+  });
+});
+
+test("such a server names an address over http for messages -> they go to it over https", async () => {
+  let stream: ReturnType<typeof startEvents> | undefined;
+  const handler: Handler = (asked, response) => {
+    if (asked.http === "GET") {
+      stream = startEvents(response);
+      stream.write(`event: endpoint\ndata: ${asHttp("/messages", asked)}\n\n`);
+      return;
+    }
+    response.writeHead(202).end();
+    if (asked.message.id !== undefined) stream?.write(`data: ${resultOf(asked.message)}\n\n`);
+  };
+  const server = await serve(handler, tls);
+  expect(await toolsOf({ url: server.url, type: "sse", caFile })).toEqual(["echo"]);
+});
+
+test("a redirect to another port over http -> not followed, and the remedy warns of it", async () => {
+  const other = await serve(answerWell);
+  const server = await serve((_asked, response) => {
+    response.writeHead(307, { location: other.url }).end();
+  }, tls);
+  await expect(toolsOf({ url: server.url, caFile })).rejects.toMatchObject({
+    message: expect.stringContaining(
+      `redirects to ${other.url}, which is not followed because that is another`,
+    ),
+    remedy: expect.stringContaining("Over http, keys and answers would travel in the open."),
+  });
+  expect(other.asked).toEqual([]);
 });
 
 test("a caFile -> a certificate for another host name is still refused", async () => {

@@ -1,6 +1,7 @@
 /**
  * Owns: data sent to one HTTP server never reaches another origin. Two ports of loopback are two origins: no answer
- * of one server makes the client send the other a request, header, cookie, session id or event id.
+ * of one server makes the client send the other a request, header, cookie, session id or event id. Cookies of a session go
+ * back to the origin that has set them.
  */
 import type { ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
@@ -17,6 +18,7 @@ import {
   startEvents,
   type TestServer,
 } from "../support/http-server.ts";
+import { MODERN, serveFixture } from "../support/modern-http.ts";
 
 const never = new AbortController().signal;
 const soon = { termMs: 1, killMs: 1 };
@@ -135,19 +137,82 @@ test("a legacy stream is redirected to another origin -> not followed", async ()
   expect(other.asked).toEqual([]);
 });
 
-test("a server sets cookies -> no cookie is kept or sent", async () => {
-  const cookie = { "set-cookie": ["id=1; Path=/; Max-Age=9999", "b=2"], "mcp-session-id": "session-1" };
-  const server = await serve((asked, response) => {
-    for (const [name, value] of Object.entries(cookie)) response.setHeader(name, value);
-    if (asked.http === "POST" && asked.path === "/mcp") response.writeHead(307, { location: "/mcp/" }).end();
-    else answerWell(asked, response, cookie);
+describe("a server sets cookies", () => {
+  const cookie = { "set-cookie": ["AWSALB=1; Path=/; Max-Age=9999", "b=2; Domain=localhost"] };
+
+  test("in each answer -> its own requests have them, up to the end of the session, and another origin gets none", async () => {
+    const other = await serve(answerWell);
+    const session = { ...cookie, "mcp-session-id": "session-1" };
+    const server = await serve((asked, response) => {
+      if (asked.message.method === "tools/call")
+        response.writeHead(307, { location: `http://localhost:${new URL(other.origin).port}/mcp` }).end();
+      else answerWell(asked, response, session);
+    });
+    const connection = await connect(server).connecting;
+    await connection.listTools(never);
+    await connection.callTool(call).catch(() => undefined);
+    await connection.close(soon);
+    const [first, ...more] = server.asked;
+    expect(first?.headers.cookie).toBeUndefined();
+    expect(server.log.at(-1)).toBe("DELETE");
+    expect(new Set(more.map(({ headers }) => headers.cookie))).toEqual(new Set(["AWSALB=1; b=2"]));
+    expect(other.asked).toEqual([]);
   });
-  const connection = await connect(server).connecting;
-  await connection.listTools(never);
-  await connection.callTool(call);
-  await connection.close(soon);
-  expect(server.asked.length).toBeGreaterThan(6);
-  expect(server.asked.every(({ headers }) => headers.cookie === undefined)).toBe(true);
+
+  test("a configured cookie -> both are sent", async () => {
+    const server = await serve((asked, response) => answerWell(asked, response, cookie));
+    const connection = await connect(server, { headers: { Cookie: "key=1" } }).connecting;
+    await connection.listTools(never);
+    await connection.close(soon);
+    expect(server.asked[0]?.headers.cookie).toBe("key=1");
+    expect(server.asked.at(-1)?.headers.cookie).toBe("key=1; AWSALB=1; b=2");
+  });
+
+  test("and loses the session -> the new one begins without them", async () => {
+    let session = 1;
+    const server = await serve((asked, response) => {
+      const id = `session-${session}`;
+      const isKnown = asked.message.method === "initialize" || asked.headers["mcp-session-id"] === id;
+      if (!isKnown) response.writeHead(404, { "set-cookie": "AWSALB=lost" }).end();
+      else answerWell(asked, response, { "mcp-session-id": id, "set-cookie": `AWSALB=${id}` });
+    });
+    const connection = await connect(server).connecting;
+    session++;
+    await connection.listTools(never);
+    await connection.close(soon);
+    const begins = server.asked.filter(({ message }) => message.method === "initialize");
+    expect(begins.map(({ headers }) => headers.cookie)).toEqual([undefined, undefined]);
+    const lists = server.asked.filter(({ message }) => message.method === "tools/list");
+    expect(lists.map(({ headers }) => headers.cookie)).toEqual(["AWSALB=session-1", "AWSALB=session-2"]);
+  });
+
+  test("on the old transport -> its messages have them", async () => {
+    let stream: ServerResponse | undefined;
+    const server = await serve(({ http, message }, response) => {
+      if (http === "GET") {
+        stream = response.writeHead(200, { "content-type": "text/event-stream", ...cookie });
+        stream.write("event: endpoint\ndata: /messages\n\n");
+        return;
+      }
+      response.writeHead(202).end();
+      if (message.id !== undefined) stream?.write(`data: ${resultOf(message)}\n\n`);
+    });
+    const connection = await connect(server, { type: "sse" }).connecting;
+    await connection.close(soon);
+    expect(server.asked.at(-1)?.headers.cookie).toBe("AWSALB=1; b=2");
+  });
+
+  test("in the revision without sessions -> none is kept", async () => {
+    const server = await serveFixture("modern", (_asked, response) => {
+      response.setHeader("set-cookie", cookie["set-cookie"]);
+      return false;
+    });
+    const connection = await connect(server, { protocol: MODERN }).connecting;
+    await connection.listTools(never);
+    await connection.close(soon);
+    expect(server.asked.length).toBeGreaterThan(1);
+    expect(server.asked.every(({ headers }) => headers.cookie === undefined)).toBe(true);
+  });
 });
 
 const sentKeys = ({ headers }: Asked): string[] => Object.keys(headers).sort();
@@ -165,7 +230,7 @@ test("the request that explains a failure -> like a browser's, without own heade
   const [first, probe, ...more] = server.asked;
   expect(first?.headers["x-key"]).toBe(KEY);
   expect(probe).toMatchObject({ http: "GET", path: "/mcp" });
-  expect(probe && sentKeys(probe)).toEqual(["accept", "accept-encoding", "connection", "host"]);
+  expect(probe && sentKeys(probe)).toEqual(["accept", "accept-encoding", "connection", "host", "user-agent"]);
   expect(more).toEqual([]);
 });
 

@@ -190,6 +190,18 @@ const HEADERS: readonly Row[] = [
         .map(() => "the client sent the other header"),
   },
   {
+    name: "a server that sets 300 cookies with each answer, some of 3 KB and some that no header can hold",
+    finding: "own",
+    checks: HTTP_CHECKS,
+    server: over("cookies.mjs"),
+    calls: WORK,
+    happened: "cookies came back",
+    check: async ({ place }) =>
+      (await place.seen())
+        .filter((line) => line === "too many" || line === "unfit")
+        .map((line) => `the client sent cookies that are ${line}`),
+  },
+  {
     name: "a server that answers 429 and repeats a header of the client as Retry-After",
     finding: "L3",
     checks: HTTP_CHECKS,

@@ -11,9 +11,11 @@ import { isIP, type LookupFunction, type OnReadOpts, Socket } from "node:net";
 import { type Duplex, pipeline, type Readable } from "node:stream";
 import tls, { createSecureContext, getCACertificates, type SecureContext } from "node:tls";
 import { constants, createBrotliDecompress, createUnzip } from "node:zlib";
+import manifest from "../../../package.json" with { type: "json" };
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { percentDecoded } from "../../../src/shared/text/reading.ts";
 import { createReader, type Reader, wholeInTurn } from "../../shared/pace/turns.ts";
+import type { Cookies } from "./cookies.ts";
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
@@ -308,11 +310,26 @@ export function staysWithin(from: URL, to: URL): boolean {
   return upgrade && from.hostname === to.hostname && from.port === "" && to.port === "";
 }
 
+/**
+ * An address that the server at `from` names, undefined if it is none. A server behind a proxy that ends TLS believes that it
+ * is asked over http, and names itself so: it is meant as it was asked. No other address changes.
+ */
+export function namedAddress(written: string, from: URL): URL | undefined {
+  if (!URL.canParse(written, from.href)) return undefined;
+  const named = new URL(written, from.href);
+  if (from.protocol !== "https:" || named.protocol !== "http:") return named;
+  const secure = Object.assign(new URL(named), { protocol: from.protocol });
+  return secure.origin === from.origin ? secure : named;
+}
+
 /** Address to which a redirect sends the client; undefined for any other answer. */
 export function redirectTarget({ status, headers }: Omit<HttpResponse, "body">, from: URL): URL | undefined {
   if (![301, 302, 303, 307, 308].includes(status) || headers.location === undefined) return undefined;
-  return URL.canParse(headers.location, from.href) ? new URL(headers.location, from.href) : undefined;
+  return namedAddress(headers.location, from);
 }
+
+/** Firewalls of hosts refuse requests without this header. It says nothing of the user. */
+const USER_AGENT = `${manifest.name}/${manifest.version}`;
 
 const abortError = (): DOMException => new DOMException("The request was given up.", "AbortError");
 
@@ -373,7 +390,8 @@ function openRequest(
   const auth = userOf(url);
   const common = {
     method,
-    headers: { "accept-encoding": "gzip, deflate, br", ...headers },
+    // Whatever the letter case, Node sends the last of two headers with one name.
+    headers: { "accept-encoding": "gzip, deflate, br", "user-agent": USER_AGENT, ...headers },
     signal,
     host: bareHost(url),
     path: `${url.pathname}${url.search}`,
@@ -430,22 +448,24 @@ function answered(
 
 /**
  * `reader`: who is read, for all bodies. `ca`: PEM of further certificate authorities, for servers and for https proxies.
+ * `cookies`: kept from answers and sent back; without them no cookie is.
  */
 export function createHttpClient(
   env: Env = process.env,
   reader = createReader(),
   ca: readonly string[] = [],
+  cookies?: Cookies,
 ): HttpClient {
   const ways = createWays(ca, reader);
   const send = (request: HttpRequest): Promise<HttpResponse> =>
     answered(() => openRequest(request, env, ways), request, { env, reader });
   const requestOnce = async (request: HttpRequest): Promise<HttpResponse> => {
     const { method, url, signer, derive } = request;
-    const proven = signer
-      ? { ...request, headers: { ...request.headers, ...signer.headers(method, url) } }
-      : request;
+    const headers = { ...request.headers, ...signer?.headers(method, url) };
+    const proven = { ...request, headers: cookies?.addedTo(headers, url) ?? headers };
     const response = await send(derive ? { ...proven, headers: await derive(proven) } : proven);
     signer?.answered(url, response);
+    cookies?.take(url, response.headers);
     return response;
   };
   return {

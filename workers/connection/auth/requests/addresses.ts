@@ -6,6 +6,7 @@
 import type { LookupAddress } from "node:dns";
 import { lookup as lookupInDns } from "node:dns/promises";
 import { isIP, type LookupFunction } from "node:net";
+import { settledWithin } from "../../../shared/pace/abort.ts";
 import { SignInProblem } from "../model/model.ts";
 
 /** The address as an error may show it: the query can hold a secret. `origin` is "null" for schemes other than http. */
@@ -140,6 +141,9 @@ export function noteAnswer(reached: Reached, address: string | undefined): void 
   if (address === undefined || !isPrivateIp(address)) reached.isPublic = true;
 }
 
+/** Behind a proxy many machines cannot look up names of the internet, and names of the own network are found at once. */
+const LOOK_MS = 1_000;
+
 /** `trusted`: addresses that the user wrote. */
 export function createAddressGuard(
   server: URL,
@@ -163,17 +167,29 @@ export function createAddressGuard(
     );
     return (await inside) && !reached.isPublic;
   };
+  /** Whether the name leads to a private network here. One that is not found here is the proxy's matter. */
+  const leadsInside = async (url: URL): Promise<boolean> => {
+    const look = resolve(hostOf(url)).then(
+      (found) => found.some(({ address }) => isPrivateIp(address)),
+      () => false,
+    );
+    return (await settledWithin(look, LOOK_MS)) && look;
+  };
   return {
     /** The IP address that has answered for the URL. */
     answered: (url: URL, address: string | undefined): void => {
       if (hostOf(url) === hostOf(server)) noteAnswer(reached, address);
     },
-    /** Rejects with `SignInProblem` if nothing may be sent to the address, as far as the address itself says. */
-    check: async (url: URL): Promise<void> => {
+    /**
+     * Rejects with `SignInProblem` if nothing may be sent to the address, as far as the address itself says; of a request
+     * through a proxy, for which `lookupFor` is not asked, also if its name leads to a private network here.
+     */
+    check: async (url: URL, { isProxied }: { isProxied: boolean }): Promise<void> => {
       const problem = addressProblem(url);
       if (problem) throw problem;
-      if (chosen.has(hostOf(url)) || !namesPrivateHost(url)) return;
-      if (!(await serverIsPrivate())) throw privateAddress(url);
+      if (chosen.has(hostOf(url))) return;
+      const isInside = namesPrivateHost(url) || (isProxied && (await leadsInside(url)));
+      if (isInside && !(await serverIsPrivate())) throw privateAddress(url);
     },
     /** For the connection to the address: refuses a name that leads to a private network. */
     lookupFor: (url: URL): LookupFunction =>

@@ -4,7 +4,14 @@
  */
 import { abortable } from "../../../shared/pace/abort.ts";
 import { createReader, readInTurn } from "../../../shared/pace/turns.ts";
-import { type HttpClient, ProxyError, type ServerBody, type Signer } from "../../web/client.ts";
+import {
+  type Env,
+  type HttpClient,
+  ProxyError,
+  proxyFor,
+  type ServerBody,
+  type Signer,
+} from "../../web/client.ts";
 import { SignInProblem } from "../model/model.ts";
 import {
   badAnswer,
@@ -125,6 +132,8 @@ export interface RequestsOptions {
   limits?: { bytes: number; ms: number };
   /** Finds the addresses of a host, by default in DNS. */
   resolve?: Resolve;
+  /** The environment that names the client's proxies. */
+  env?: Env;
 }
 
 /** Real answers have a few KB; the longest known metadata have 20. */
@@ -160,10 +169,10 @@ function bodyOf(body: unknown): { body?: string; form: boolean } {
 /** What the message itself sets is not taken from the configuration. */
 const OF_MESSAGE = ["authorization", "content-length", "content-type", "host"];
 
-/**
- * No cookies of an answer are sent: no answer of one server may name the user to it in the next request. `configured`
- * may hold one.
- */
+/** Neither comes from the library: no answer may name the user in the next request, and who asks is said by the client. */
+const NOT_OF_LIBRARY = ["cookie", "user-agent"];
+
+/** `configured` may hold a cookie. */
 function headersOf(
   given: HeadersInit | undefined,
   form: boolean,
@@ -171,7 +180,8 @@ function headersOf(
 ): Record<string, string> {
   const headers = new Headers(configured);
   for (const name of OF_MESSAGE) headers.delete(name);
-  for (const [name, value] of new Headers(given)) if (name !== "cookie") headers.set(name, value);
+  for (const [name, value] of new Headers(given))
+    if (!NOT_OF_LIBRARY.includes(name)) headers.set(name, value);
   headers.set("accept", "application/json");
   if (form && !headers.has("content-type")) headers.set("content-type", "application/x-www-form-urlencoded");
   return Object.fromEntries(headers);
@@ -205,6 +215,7 @@ function responseOf({ status, contentType, text }: Answer, retryAfter: string | 
 
 export function createAuthRequests(options: RequestsOptions): AuthRequests {
   const { client, server, headers: configured = {}, trusted = [], resolve = resolveByDns } = options;
+  const { env = process.env } = options;
   const limits = options.limits ?? { bytes: ANSWER_BYTES, ms: REQUEST_MS };
   const { reached = { isPublic: false } } = options;
   const guard = createAddressGuard(server, { trusted, resolve, reached });
@@ -217,7 +228,8 @@ export function createAuthRequests(options: RequestsOptions): AuthRequests {
       const given = [options.signal, ...(init.signal ? [init.signal] : [])];
       const signal = AbortSignal.any([...given, time]);
       try {
-        await abortable(guard.check(url), signal, "The request");
+        const isProxied = proxyFor(url, env) !== undefined;
+        await abortable(guard.check(url, { isProxied }), signal, "The request");
         const response = await client.request({
           method,
           url,

@@ -305,11 +305,13 @@ function redirect({ status, to }: Failed<"redirect">, { url, redact }: HttpAddre
     status === 307 || status === 308
       ? "after so many others"
       : `because status ${status} would change the request`;
+  const isInTheOpen = url.protocol === "https:" && to.protocol === "http:";
+  const warning = isInTheOpen ? " Over http, keys and answers would travel in the open." : "";
   return {
     what: `redirects to ${shownUrl(to, redact)}, which is not followed ${staysWithin(url, to) ? reason : others}`,
     verdict: "got no result",
     // A model reads this too, and the server chose the address.
-    remedy: "Only the user can say whether that is the MCP server: then its address is the url in mcp.json.",
+    remedy: `Only the user can say whether that is the MCP server: then its address is the url in mcp.json.${warning}`,
     data: { status },
   };
 }

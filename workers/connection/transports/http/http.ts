@@ -23,6 +23,7 @@ import { MustNegotiate } from "../../mcp/wire/wire.ts";
 import { BoundedTransport } from "../../messages/server-requests.ts";
 import { credentialsOf } from "../../secrets/find.ts";
 import { createHttpClient, proxyFor } from "../../web/client.ts";
+import { Cookies } from "../../web/cookies.ts";
 import { answerError } from "./exchange.ts";
 import {
   AnswerError,
@@ -204,7 +205,9 @@ interface Attempt {
 async function open({ kind, make, speak }: Attempt, connect: HttpConnect): Promise<Connection> {
   const { address, definition, target, requestAuth, onNote, signal } = connect;
   const server = definition.name;
-  const bare = createHttpClient(process.env, connect.reader, target.ca);
+  // Only a session is at one of several machines.
+  const cookies = speak === initialize ? new Cookies() : undefined;
+  const bare = createHttpClient(process.env, connect.reader, target.ca, cookies);
   const { requestHeadersCommand: command } = target;
   const plain = command
     ? (await import("./sign-requests.ts")).signingClient(bare, { ...connect, command, url: address.url })
@@ -221,7 +224,10 @@ async function open({ kind, make, speak }: Attempt, connect: HttpConnect): Promi
       maxMessageBytes: connect.maxMessageBytes,
       onNote,
       onListChanged: connect.onListChanged,
-      onSessionLost: () => bounded.sessionLost(),
+      onSessionLost: () => {
+        cookies?.clear();
+        bounded.sessionLost();
+      },
       // A failure of the connect is judged below. A later failure is explained to the caller of the request.
       explain: (error, { method, params }) => {
         if (!peer) return error;

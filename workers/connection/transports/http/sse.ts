@@ -6,7 +6,7 @@
 import type { JSONRPCMessage, JSONRPCRequest, RequestId } from "../../mcp/wire/wire.ts";
 import { cancelledRequest, isAnswer } from "../../messages/incoming.ts";
 import type { MessageStream } from "../../messages/receive.ts";
-import type { HttpResponse } from "../../web/client.ts";
+import { type HttpResponse, namedAddress } from "../../web/client.ts";
 import { readEvents, type ServerEvent } from "./events.ts";
 import { Acknowledged, AFTER_ANSWER_MS, answerError, discard } from "./exchange.ts";
 import { BrokenAnswer, mediaType, NotSent } from "./failure.ts";
@@ -83,8 +83,7 @@ export class LegacySseTransport extends HttpTransport {
   #setEndpoint({ data }: ServerEvent, onReady: () => void): undefined {
     if (this.#endpoint) return;
     const { url } = this.options;
-    const named = data.toString("utf8");
-    const endpoint = URL.canParse(named, url.href) ? new URL(named, url.href) : undefined;
+    const endpoint = namedAddress(data.toString("utf8"), url);
     if (endpoint?.origin !== url.origin)
       throw new Error("it names an address for messages at another server");
     endpoint.username = url.username;

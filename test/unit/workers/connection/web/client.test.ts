@@ -6,6 +6,7 @@ import { readFile } from "node:fs/promises";
 import { type AddressInfo, connect, createServer, type LookupFunction, Socket } from "node:net";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import manifest from "../../../../../package.json" with { type: "json" };
 import { createHttpClient } from "../../../../../workers/connection/web/client.ts";
 import { lookUp, openSocket } from "../../../../../workers/connection/web/reach.ts";
 import { onCleanup } from "../../../../support/cleanup.ts";
@@ -82,6 +83,20 @@ test("a URL without credentials -> no Authorization header", async () => {
   const server = await greets();
   await ask(new URL(server.url));
   expect(server.asked[0]?.headers.authorization).toBeUndefined();
+});
+
+test.each([
+  ["no header of its own", {}, `pi-mcp-threads/${manifest.version}`],
+  ["User-Agent", { "User-Agent": "mine/1" }, "mine/1"],
+  ["user-agent", { "user-agent": "mine/1" }, "mine/1"],
+])("a request with %s -> the server learns who asks: $2", async (_name, headers, expected) => {
+  const server = await greets();
+  const client = createHttpClient({});
+  onCleanup(client.close);
+  const { signal } = new AbortController();
+  const { body } = await client.request({ method: "GET", url: new URL(server.url), headers, signal });
+  body.destroy();
+  expect(server.asked[0]?.headers["user-agent"]).toBe(expected);
 });
 
 describe("a request that looks hosts up itself", () => {

@@ -30,6 +30,12 @@ describe("what is sent", () => {
     expect(headers.map(({ cookie }) => cookie)).toEqual([undefined, undefined]);
   });
 
+  test("a request to any origin -> it names this package as its User-Agent", async () => {
+    const { origin, headers } = await serving({});
+    await requestsFor("http://127.0.0.1:1/mcp").fetch(origin, {});
+    expect(headers[0]?.["user-agent"]).toMatch(/^pi-mcp-threads\/\d/);
+  });
+
   test("a form -> its body and its type", async () => {
     const { origin, headers, bodies } = await serving({});
     const body = new URLSearchParams({ grant_type: "refresh_token", refresh_token: "a b" });
@@ -287,6 +293,14 @@ describe("oauth4webapi over these requests", () => {
     ["as an object under 200", { error: { code: "invalid_grant" } }],
   ])("an error %s -> the error", async (_name, route) => {
     await expect(granting(route)).rejects.toMatchObject({ error: "invalid_grant" });
+  });
+
+  test("its own name -> the server learns this package's", async () => {
+    const { origin, headers } = await serving({ access_token: "a", token_type: "bearer" });
+    const server: oauth.AuthorizationServer = { issuer: origin, token_endpoint: `${origin}/` };
+    const options = { [oauth.allowInsecureRequests]: true, [oauth.customFetch]: requestsFor(origin).fetch };
+    await oauth.refreshTokenGrantRequest(server, client, oauth.None(), "old", options);
+    expect(headers[0]?.["user-agent"]).toMatch(/^pi-mcp-threads\/\d/);
   });
 
   test("a registration under 200 with a secret without an end -> accepted", async () => {

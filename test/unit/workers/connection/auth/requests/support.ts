@@ -73,12 +73,13 @@ export const sending =
 /** Requests of a session with the MCP server at `server`. */
 export function requestsFor(
   server: string,
-  { env = {}, ...more }: Partial<RequestsOptions> & { env?: Record<string, string> } = {},
+  { env = {}, ...more }: Partial<RequestsOptions> = {},
 ): AuthRequests {
   const client = createHttpClient(env);
   onCleanup(() => client.close());
   return createAuthRequests({
     client,
+    env,
     server: new URL(server),
     signal: new AbortController().signal,
     ...more,
