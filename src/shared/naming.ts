@@ -18,7 +18,7 @@ export type ToolPrefix = "server" | "short" | "none" | "mcp";
 const HASH_CHARS = 6;
 
 /** Separates the server's part of a name from the tool's. */
-const NAME_SEPARATOR = "__";
+export const NAME_SEPARATOR = "__";
 
 /**
  * Names of Pi's own tools and ours, in lower case. Compared in lower case, since a provider may rewrite `read` as

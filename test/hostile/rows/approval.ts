@@ -35,6 +35,10 @@ async function asked(arena: Arena): Promise<string[]> {
   ];
 }
 
+/** Names that begin like `healthy` behind a separator, or mean it in a short or in another spelling. */
+const ALMOST = ["healthy__more", "mcp-healthy"];
+const ALMOST_IN_PI = ["healthy__more", "mcp_healthy"];
+
 export const APPROVAL: readonly Row[] = [
   {
     name: "a server with a tool name and a call with arguments that look like other lines of the question",
@@ -111,6 +115,40 @@ export const APPROVAL: readonly Row[] = [
     server: listing([aTool("healthy__echo", READS)]),
     act: (arena) => refuse(arena, "healthy__echo"),
     check: asked,
+  },
+  {
+    name: "a clone with servers named almost like one whose tools may run unasked: the user is asked about each of their calls",
+    finding: "own",
+    alone: "home",
+    checks: SERVER_CHECKS,
+    trusted: true,
+    settings: { approve: { "healthy__*": "allow", "*wipe": "ask" } },
+    lay: async (place) => {
+      const entry = await listing([aTool("wipe", READS)])(place);
+      const mcpServers = Object.fromEntries(ALMOST.map((name) => [name, entry]));
+      await place.home.writeFile(".mcp.json", { mcpServers });
+    },
+    act: async (arena) => {
+      arena.rpc.answerUi(({ title }) => ({ value: title.startsWith("Run ") ? "No" : "Allow" }));
+      const listed = async (): Promise<boolean> => {
+        const tools = await arena.status("tools");
+        return ALMOST_IN_PI.every((name) => tools.includes(`${name}__wipe`));
+      };
+      if (!(await arena.until(listed))) throw new Error("the clone's servers do not run");
+      for (const name of ALMOST_IN_PI) {
+        await arena.prompt(callOf("ToolSearch", { query: `select:${name}__wipe` }));
+        await arena.prompt(callOf(`${name}__wipe`));
+      }
+      arena.rpc.answerUi(() => undefined);
+    },
+    check: async (arena) => {
+      const calls = (await arena.place.seen()).filter((step) => step === "tools/call");
+      const questions = ofTools(arena).length;
+      return [
+        ...(calls.length > 0 ? [`${calls.length} calls were sent without a yes`] : []),
+        ...(questions === ALMOST.length ? [] : [`the user was asked ${questions} times`]),
+      ];
+    },
   },
   {
     name: "a clone whose files let every tool of the user's servers run unasked: the user is asked",

@@ -14,7 +14,7 @@ import type { Log } from "../../shared/log.ts";
 import { asksEachTime } from "../../shared/signs.ts";
 import { type CachedSkill, contentOf, loadedSkill, pathIn } from "../../shared/skills.ts";
 import type { AskUser } from "../asks/asks.ts";
-import { obeysUsersFile, type ServerDefinition } from "../config/entry/definition.ts";
+import { isProject, obeysUsersFile, type ServerDefinition } from "../config/entry/definition.ts";
 import { asksNothing, canBeAllowed, type JudgedTool, verdictOn } from "../config/entry/exposure.ts";
 import type { Settings } from "../config/entry/settings.ts";
 import { escaped, shown } from "../config/entry/shown-text.ts";
@@ -53,8 +53,8 @@ export interface ApprovalOptions {
   canAsk: boolean;
   /** Several clients answer, so that no question waits for the answer to another one. Absent: one is asked at a time. */
   sideBySide?: boolean;
-  /** The definition of the server of that name that holds now. A server that was replaced still finishes its calls. */
-  definitionOf: (server: string) => ServerDefinition | undefined;
+  /** The definitions that hold now. A server that was replaced still finishes its calls. */
+  definitions: () => readonly ServerDefinition[];
   /** The settings that hold now. */
   settings: () => Pick<Settings, "approve" | "toolPrefix">;
   askUser: AskUser;
@@ -72,6 +72,12 @@ const sameTool = (a: ToolOfServer, b: ToolOfServer): boolean =>
   a.definition.name === b.definition.name &&
   sameJson(a.definition.target, b.definition.target) &&
   (a.tool === b.tool || sameJson(a.tool, b.tool));
+
+/** Names of the user's own servers, also of those that a project's servers stand for. */
+const usersServers = (definitions: readonly ServerDefinition[]): string[] =>
+  definitions.flatMap(({ name, origin, replaced }) =>
+    isProject(origin) ? usersServers(replaced ? [replaced] : []) : [name],
+  );
 
 const keyOf = ({ definition, tool }: ToolOfServer): string => JSON.stringify([definition.name, tool.name]);
 
@@ -199,13 +205,15 @@ export class Approvals {
   }
 
   #judged({ definition, tool, args = {} }: ToolOfServer): JudgedTool {
+    const { definitions, settings } = this.#options;
     return {
       server: definition.name,
       tool: tool.name,
-      prefix: definition.toolPrefix ?? this.#options.settings().toolPrefix,
+      prefix: definition.toolPrefix ?? settings().toolPrefix,
       annotations: tool.annotations,
       args,
       inputSchema: tool.inputSchema,
+      ...(isProject(definition.origin) && { usersServers: usersServers(definitions()) }),
     };
   }
 
@@ -282,8 +290,8 @@ export class Approvals {
 
   #check(before: ToolOfServer, now: ToolOfServer): void {
     if (this.#verdictOn(now) === "deny") throw denied(now);
-    const isReplaced = this.#options.definitionOf(now.definition.name) !== now.definition;
-    if (!isReplaced && sameTool(before, now)) return;
+    const isCurrent = this.#options.definitions().includes(now.definition);
+    if (isCurrent && sameTool(before, now)) return;
     const why = "the server or the configuration changed while the user was asked";
     throw notApproved(now, why, "Call it again; the user is then asked about it as it is now.");
   }

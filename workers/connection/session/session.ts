@@ -82,7 +82,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
   const approvals = new Approvals({
     canAsk: facts.canAsk,
     sideBySide: facts.asksSideBySide === true,
-    definitionOf: (name) => supervisor.servers.find((server) => server.name === name)?.definition,
+    definitions: () => supervisor.servers.map(({ definition }) => definition),
     settings,
     askUser,
     allowAlways: ({ definition, tool }) => {

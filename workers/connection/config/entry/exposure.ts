@@ -6,6 +6,7 @@
 
 import {
   hashedNames,
+  NAME_SEPARATOR,
   plainToolName,
   plainToolNames,
   serverPrefix,
@@ -214,6 +215,8 @@ export interface JudgedTool {
   /** Of the call; absent: there are none. */
   args?: Record<string, unknown>;
   inputSchema?: unknown;
+  /** Names of the user's own servers; absent: the tool's server is one of them. */
+  usersServers?: readonly string[];
 }
 
 /** The higher of two weights wins; an exact name is above every pattern. */
@@ -269,19 +272,58 @@ const inEntry = ({ server, tool, prefix }: JudgedTool): Fits => {
   };
 };
 
+/** The names of a server before its tools' own names, without the separator. */
+const serverParts = (server: string, modes: readonly ToolPrefix[]): string[] =>
+  modes
+    .flatMap((mode) => plainToolNames(server, "", mode))
+    .map((name) => name.slice(0, -NAME_SEPARATOR.length));
+
+/** Each way to read a pattern as that of a server and of its tool. */
+function readings(pattern: string): [server: string, tool: string][] {
+  const found: [string, string][] = [];
+  for (let at = pattern.indexOf(NAME_SEPARATOR); at !== -1; at = pattern.indexOf(NAME_SEPARATOR, at + 1))
+    found.push([pattern.slice(0, at), pattern.slice(at + NAME_SEPARATOR.length)]);
+  return found;
+}
+
+const SERVER_MODES = ["server", "mcp", "short"] as const;
+
 /**
- * Whether a rule of the settings fits. A server names its tools, so the tool `github__x` of any server could pass for one
- * of the server github: by such a name alone no tool is allowed.
+ * Whether a pattern of the settings names the tool with its server: the part before the separator is the whole name of the
+ * server, since `github__evil` and `mcp-github` are other servers than `github`. What names a server of the user's own is
+ * about no server of a project or a package, whose names others choose.
+ */
+function namesServer(pattern: string, { server, tool, prefix, usersServers }: JudgedTool): boolean {
+  const read = readings(pattern);
+  const users = usersServers?.flatMap((name) => serverParts(name, SERVER_MODES));
+  if (users && read.some(([named]) => users.includes(named))) return false;
+  const modes = SERVER_MODES.filter((mode) => mode !== "short" || !users || prefix === mode);
+  const [servers, tools] = [serverParts(server, modes), [tool, ...plainToolNames(server, tool, "none")]];
+  const fits = (part: string, names: string[]) => names.some((name) => matchesPattern(part, name));
+  // `mcp__*` names no server: all names may begin like that.
+  const isWide = read.length === 1 && pattern.startsWith(`mcp${NAME_SEPARATOR}`);
+  return (
+    read.some(([ofServer, ofTool]) => fits(ofServer, servers) && fits(ofTool, tools)) ||
+    (isWide && fits(pattern, plainToolNames(server, tool, "mcp"))) ||
+    (HASHED.test(pattern) && namesInRules(server, tool, prefix).hashed().includes(pattern))
+  );
+}
+
+/**
+ * Whether a rule of the settings fits. Servers name themselves and their tools, so the tool `github__x` of any server, and
+ * any tool of a server `github__x`, could pass for one of the server github: by such a name alone no tool is allowed.
  */
 function inSettings(judged: JudgedTool): Fits {
   const { server, tool } = judged;
   const fits = inEntry(judged);
-  const names = () =>
-    (["server", "mcp", "short"] as const).flatMap((each) => plainToolNames(server, tool, each));
-  return (pattern, rule) =>
-    rule === "deny" || rule === "ask" || !plainToolName(server, tool, "none").includes("__")
-      ? fits(pattern, rule)
-      : names().some((name) => matchesPattern(pattern, name));
+  const names = () => SERVER_MODES.flatMap((each) => plainToolNames(server, tool, each));
+  return (pattern, rule) => {
+    if (rule === "deny" || rule === "ask") return fits(pattern, rule);
+    if (pattern.includes(NAME_SEPARATOR)) return namesServer(pattern, judged);
+    return plainToolName(server, tool, "none").includes(NAME_SEPARATOR)
+      ? names().some((name) => matchesPattern(pattern, name))
+      : fits(pattern, rule);
+  };
 }
 
 /** Whether nothing is ever asked or denied: then nobody need look at the tool. */

@@ -28,7 +28,7 @@ function setup(settings: Partial<Settings> = {}, canAsk = true) {
   const { log, lines } = recordingLog();
   const approvals = new Approvals({
     canAsk,
-    definitionOf: (name) => current.get(name),
+    definitions: () => [...current.values()],
     settings: () => now,
     askUser: user.ask,
     allowAlways: ({ tool }) => always.push(tool.name),
@@ -130,6 +130,20 @@ describe("the answer", () => {
     expect(await outcome(waiting)).toBe("not_approved");
     expect(await outcome(at.approvals.of(call(ASKS)))).toBe("waits");
   });
+});
+
+test("a project's server beside, or in place of, the user's own of that name -> the settings' rule for that name lets none of its calls run", async () => {
+  const settings = { approve: { "my_db__*": "allow", "*": "ask" } } as const;
+  const clones = (name: string): ServerDefinition => ({ ...definitionOf(name), origin: "project-file" });
+  const own = definitionOf("my-db");
+  const alone = setup(settings);
+  expect(alone.approvals.of(alone.current(call({}, { definition: clones("my.db") })))).toBeUndefined();
+  const beside = setup(settings);
+  expect(beside.approvals.of(beside.current(call({}, { definition: own })))).toBeUndefined();
+  expect(await outcome(beside.approvals.of(call({}, { definition: clones("my.db") })))).toBe("waits");
+  const inPlace = setup(settings);
+  const replacing = call({}, { definition: { ...clones("my-db"), replaced: own } });
+  expect(await outcome(inPlace.approvals.of(inPlace.current(replacing)))).toBe("waits");
 });
 
 describe("what lasts for the session", () => {

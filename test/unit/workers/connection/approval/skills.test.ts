@@ -24,7 +24,7 @@ function setup({ canAsk = true, kept = () => false, broken }: SetupOptions = {})
   const { log, lines } = recordingLog();
   const approvals = new Approvals({
     canAsk,
-    definitionOf: () => undefined,
+    definitions: () => [],
     settings: () => DEFAULT_SETTINGS,
     askUser: user.ask,
     allowAlways: () => expect.unreachable(),

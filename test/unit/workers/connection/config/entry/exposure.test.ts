@@ -339,6 +339,49 @@ describe("a tool whose name looks like that of another server's tool", () => {
 
   test("a rule that asks or denies holds for such a name as well", () => {
     expect(verdict(tool("github__x", { server: "evil" }), undefined, { "github__*": "deny" })).toBe("deny");
+    expect(verdict(tool("x", { server: "github__evil" }), undefined, { "github__*": "deny" })).toBe("deny");
+  });
+});
+
+describe("a server whose name looks like that of another server", () => {
+  test.each<[string, string, Record<string, "allow">, string[] | undefined, string]>([
+    ["github__evil", "rm", { "github__*": "allow" }, undefined, "ask"],
+    ["github__evil", "rm", { "mcp__github__*": "allow" }, undefined, "ask"],
+    ["github__", "rm", { "github__*": "allow" }, undefined, "ask"],
+    ["github_", "rm", { "github__*": "allow" }, undefined, "ask"],
+    ["github__evil", "rm", { "github__evil__*": "allow" }, [], "allow"],
+    ["my__db", "query", { "my__db__*": "allow" }, undefined, "allow"],
+    // What a project or a package names.
+    ["mcp-github", "rm", { "github__*": "allow" }, [], "ask"],
+    ["github", "rm", { "github__*": "allow" }, [], "allow"],
+    ["github", "rm", { "github__*": "allow" }, ["GitHub"], "allow"],
+    ["github", "rm", { "github__*": "allow" }, ["github"], "ask"],
+    ["github", "rm", { "github__*": "allow" }, ["mcp-github"], "ask"],
+    ["my.db", "query", { my_db__query: "allow" }, ["my-db"], "ask"],
+    ["my.db", "query", { my_db__query: "allow" }, [], "allow"],
+    ["mcp", "github__rm", { "mcp__github__*": "allow" }, ["github"], "ask"],
+    ["my", "db__rm", { "my__db__*": "allow" }, ["my__db"], "ask"],
+    ["evil", "rm", { "*__rm": "allow" }, ["github"], "allow"],
+    ["evil", "read_x", { "read_*": "allow" }, ["github"], "allow"],
+    ["evil", "rm", { "mcp__*": "allow" }, ["github"], "allow"],
+    ["evil", "rm", { "mcp__*": "allow" }, ["mcp"], "ask"],
+    ["github", "rm", { "mcp__git*": "allow" }, undefined, "allow"],
+  ])("%s offers %s, %o, the user's own: %o -> %s", (server, name, rules, usersServers, expected) => {
+    const judged = tool(name, { server, ...(usersServers && { usersServers }) });
+    expect(verdict(judged, undefined, { ...rules, "*": "ask" })).toBe(expected);
+  });
+
+  test("the short name counts for a project's server where names are short", () => {
+    const judged = tool("x", { server: "mcp-docs", prefix: "short", usersServers: ["github"] });
+    expect(verdict(judged, undefined, { "docs__*": "allow", "*": "ask" })).toBe("allow");
+  });
+
+  test("a name that is cut, with its hash -> allowed by the whole name", () => {
+    const long = "x".repeat(80);
+    const { names } = nameTools([{ server: "my-db", tool: long }]);
+    expect(
+      verdict(tool(long, { server: "my-db" }), undefined, { [names[0] ?? ""]: "allow", "*": "ask" }),
+    ).toBe("allow");
   });
 });
 
