@@ -6,7 +6,7 @@ import { execFileSync, spawn } from "node:child_process";
 import { chmod, mkdir, mkdtemp, open, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { ServerDefinition } from "../../workers/connection/config/entry/definition.ts";
@@ -36,7 +36,19 @@ interface Place {
   home: string;
   agentDir: string;
   session: string;
+  configPath?: string;
 }
+
+/** Files of the user's with servers, which this package reads or imports. */
+const SERVER_FILES = [
+  ...[
+    ".config/mcp/mcp.json",
+    ".agents/mcp.json",
+    ".agents/mcp/mcp.json",
+    ".codeium/windsurf/mcp_config.json",
+  ],
+  ...[".config/Claude/claude_desktop_config.json", ".config/Code/User/mcp.json", ".opencode/opencode.json"],
+];
 
 /** A home with secrets, a project and a folder for notes. */
 async function createPlace(): Promise<Place> {
@@ -54,6 +66,10 @@ async function createPlace(): Promise<Place> {
   await writeFile(join(home, ".pi/agent/mcp-oauth/tokens.json"), "the secret");
   await writeFile(join(home, ".pi/agent/extensions/x.js"), "code");
   await writeFile(join(home, ".bashrc"), "old");
+  for (const file of [...SERVER_FILES, "named.json"]) {
+    await mkdir(dirname(join(home, file)), { recursive: true });
+    await writeFile(join(home, file), "the secret");
+  }
   await writeFile(join(home, "real", "token"), "the secret");
   await symlink(join(home, "real"), join(home, ".aws"));
   await symlink(join(home, ".ssh", "id"), join(session, "link"));
@@ -120,6 +136,12 @@ const ROWS: [what: string, tried: Try, inside: RegExp, outside?: RegExp][] = [
     REFUSED,
     /the secret/,
   ],
+  ...SERVER_FILES.map((file): (typeof ROWS)[number] => [
+    `tokens of other servers in ~/${file}`,
+    { code: `return fs.readFileSync(home + "/${file}", "utf8")` },
+    /^got:$|^refused: ENOENT$/,
+    /the secret/,
+  ]),
   ["sign-ins", { code: `return fs.readdirSync(home + "/.pi/agent/mcp-oauth")` }, REFUSED, /tokens/],
   [
     "extensions may be read",
@@ -288,6 +310,26 @@ describe.each(USERS)("in a sandbox, as %s", (user) => {
     expect(await run(launch, user, place)).toMatch(inside);
     if (outside || inside === REFUSED)
       expect(await run(launchOf(tried, place), user, place)).toMatch(outside ?? GOT);
+  });
+
+  test("tokens of other servers in the file of --mcp-config", async () => {
+    const place = await createPlace();
+    const code = `return fs.readFileSync(home + "/named.json", "utf8")`;
+    const named = { ...place, configPath: join(place.home, "named.json") };
+    expect(await run(await inRoom({ code }, named), user, place)).toBe("got:");
+    expect(await run(await inRoom({ code }, place), user, place)).toBe("got: the secret");
+  });
+
+  test("a path where another user of the machine listens leads elsewhere now -> it starts, and sees what it saw", async () => {
+    const place = await createPlace();
+    const path = join(place.base, "theirs.sock");
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(path, resolve));
+    onTestFinished(() => void server.close());
+    await rm(path);
+    await symlink("/usr", path);
+    const code = `return fs.existsSync("/usr/bin")`;
+    expect(await run(await inRoom({ code }, place), user, place)).toBe("got: true");
   });
 
   test("private places that variables have moved", async () => {

@@ -49,6 +49,8 @@ export interface ConnectOptions {
   cwd: string;
   /** Absolute path of `mcp-npx-cache.json`. */
   npxCacheFile: string;
+  /** `--mcp-config`, which a sandbox hides. */
+  configPath?: string | undefined;
   signal: AbortSignal;
   /** Settles when no call waits for another server. Absent: nobody else waits. */
   standAside?: () => Promise<void> | undefined;

@@ -3,7 +3,7 @@
  * hide. A path that is not there hides nothing; a path that should be writable and is not there is an error.
  */
 import { createHash } from "node:crypto";
-import { mkdir, readFile, realpath, writeFile } from "node:fs/promises";
+import { mkdir, realpath, writeFile } from "node:fs/promises";
 import { devNull, tmpdir } from "node:os";
 import { basename, delimiter, dirname, isAbsolute, join, resolve, sep } from "node:path";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
@@ -13,7 +13,11 @@ import type { Launch } from "../../shared/programs/processes.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { expandHome } from "../config/entry/interpolate.ts";
 import type { Sandbox } from "../config/entry/sandbox.ts";
+import { HOSTS } from "../config/entry/schema.ts";
 import { isWithin } from "../config/env-files/path-stops.ts";
+import { configSources } from "../config/files/sources.ts";
+import { hostSources } from "../config/hosts/hosts.ts";
+import { hiddenFor, socketPaths } from "./sockets.ts";
 
 /** What a rule does with a path and all below it: `empty` is for folders, `closed` for everything else. */
 type Effect = "empty" | "closed" | "read" | "write";
@@ -79,7 +83,17 @@ const PRIVATE = [
   ...["Library/Application Support/BraveSoftware", "Library/Application Support/Microsoft Edge"],
   ...["Library/Application Support/Arc", "Library/Group Containers"],
   ...[".claude", ".claude.json", ".codex", ".gemini", ".cursor", ".copilot", ".config/github-copilot"],
-  ...[".local/share/opencode", ".config/opencode", ".config/goose", ".pi"],
+  ...[".local/share/opencode", ".config/opencode", ".opencode/opencode.json", ".opencode/opencode.jsonc"],
+  ...[
+    ".config/goose",
+    ".pi",
+    ".config/mcp",
+    ".agents/mcp",
+    ".codeium",
+    ".config/Claude",
+    ".config/Code/User",
+  ],
+  ...["Library/Application Support/Claude", "Library/Application Support/Code/User"],
   ...[
     ".bash_history",
     ".zsh_history",
@@ -135,12 +149,12 @@ const RUN_SHOWN = ["/run/current-system", "/run/opengl-driver", "/run/wrappers",
 
 const real = (path: string): Promise<string | undefined> => realpath(path).catch(() => undefined);
 
-/** Sockets in the file system that listen now (proc(5), /proc/net/unix). Empty where the system does not tell. */
-async function socketPaths(): Promise<string[]> {
-  if (process.platform !== "linux") return [];
-  const table = await readFile("/proc/net/unix", "utf8").catch(() => "");
-  const found = table.split("\n").map((line) => / (\/.*)$/.exec(line)?.[1] ?? "");
-  return [...new Set(found.filter((path) => path !== ""))];
+/** The files of servers that this package reads, in which the tokens of all other servers may stand. */
+function serverFiles({ agentDir, session: cwd, home, configPath }: RoomPlace): string[] {
+  const { platform, env } = process;
+  const facts = { agentDir, cwd, home, configPath, platform, env, projectTrusted: false };
+  const sources = [...configSources(facts), ...HOSTS.flatMap((host) => hostSources(host, facts))];
+  return sources.map(({ file }) => file);
 }
 
 /** A name that two servers never share: of the server, and of the file that defines it. */
@@ -242,6 +256,8 @@ export interface RoomPlace {
   /** The session's folder. */
   session: string;
   home: string;
+  /** `--mcp-config`. */
+  configPath?: string | undefined;
 }
 
 export const noRoom = (server: string, what: string, remedy: string): ThreadsError =>
@@ -332,13 +348,13 @@ export async function planRoom(
     );
   // Others fill a project with links, unless it holds the home folder: there links are the user's.
   const rulesFor = rulesWith(await createTrust(wanted, isWithin(homeAt, sessionAt) ? [] : [sessionAt]));
-  const secret = privatePaths(home, session);
+  const secret = [...privatePaths(home, session), ...serverFiles(place)];
   const [places, shown, programs, privates, agents, hidden, opened, obeyed, writable] = await Promise.all([
     rulesFor([tmpdir(), "/tmp", "/var/tmp", "/run", agentDir], "hide"),
     // These may lie in a temp folder; what of them is private is hidden again.
     rulesFor([...around, "/etc/resolv.conf"], "read"),
     rulesFor([program], "read"),
-    rulesFor([...secret, ...(await socketPaths())], "hide"),
+    rulesFor(secret, "hide"),
     rulesFor(
       AGENT_SHOWN.map((path) => join(agentDir, path)),
       "read",
@@ -368,8 +384,11 @@ export async function planRoom(
   const lone = programs.filter(({ path }) =>
     shown.some((rule) => isPlace(rule) && rule.path === dirname(path)),
   );
+  const needed = [...shown, ...programs, ...agents, ...opened, ...writable].map(({ path }) => path);
+  const sockets = await hiddenFor(await socketPaths(), [homeAt, sessionAt, folder, ...needed]);
   const all: Rule[] = [
-    ...[...places, ...visible, ...lone, ...privates, ...agents, ...opened, ...obeyed, ...writable, ...hidden],
+    ...[...places, ...visible, ...lone, ...privates, ...sockets],
+    ...[...agents, ...opened, ...obeyed, ...writable, ...hidden],
     { path: folder, effect: "write" },
   ];
   const rules = inOrder([...pins(inOrder(all)), ...all]);

@@ -61,6 +61,8 @@ export interface ServerContext {
   cwd: string;
   /** Absolute path of `mcp-npx-cache.json`. */
   npxCacheFile: string;
+  /** `--mcp-config`. */
+  configPath?: string | undefined;
   /** Where the hub of shared servers is. Absent: no server is shared. */
   hub?: { agentDir: string; onUnusable: (why: string) => void } | undefined;
   log: Log;
@@ -494,13 +496,14 @@ export class Server extends ServerLists {
 
   #connectOptions(by: WantedBy): Omit<ConnectOptions, "signal" | "standAside" | "onClosed"> {
     const { name, definition, redact } = this;
-    const { cwd, npxCacheFile, settings, emit, talkers, auth, asks, hub } = this.#context;
+    const { cwd, npxCacheFile, configPath, settings, emit, talkers, auth, asks, hub } = this.#context;
     const { maxMessageBytes, caFile } = settings();
     const { note: onNote, message: onLogMessage } = this.log;
     return {
       definition,
       cwd,
       npxCacheFile,
+      configPath,
       // No text is longer, so no longer message could be read.
       maxMessageBytes: Math.min(maxMessageBytes, constants.MAX_STRING_LENGTH),
       caFile,

@@ -243,7 +243,7 @@ function warnOnce(emit: SessionContext["emit"]): (why: string) => void {
 }
 
 const openServers = (
-  { cwd, agentDir, heldBack, onDemand }: SessionFacts,
+  { cwd, agentDir, configPath, heldBack, onDemand }: SessionFacts,
   { log, emit, talkers, connect }: SessionContext,
   hooks: ServerHooks,
 ): Supervisor =>
@@ -251,6 +251,7 @@ const openServers = (
     ...hooks,
     cwd,
     npxCacheFile: npxCacheFile(agentDir),
+    configPath,
     hub: { agentDir, onUnusable: warnOnce(emit) },
     log,
     emit,

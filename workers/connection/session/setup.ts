@@ -505,7 +505,7 @@ async function removeServer(
 /** What the program's process would be as a server of this definition. Rejects with `spawn_failed` if there can be no room. */
 async function byHand(
   definition: ServerDefinition,
-  { facts: { agentDir, cwd } }: RunningConfiguration,
+  { facts: { agentDir, cwd, configPath } }: RunningConfiguration,
   emit: SetupParts["emit"],
   signal: AbortSignal,
 ): Promise<Launch> {
@@ -517,6 +517,7 @@ async function byHand(
     definition,
     cwd,
     npxCacheFile: npxCacheFile(agentDir),
+    configPath,
     signal,
     triesRoom: true,
     onSpawn: (pid) => emit({ type: "spawned", pid, server }),

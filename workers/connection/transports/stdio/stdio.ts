@@ -95,11 +95,11 @@ async function withoutNpm(command: Command, target: StdioTarget, options: Launch
 
 /** The launch as it is for a server without a sandbox. Throws `spawn_failed` if its room cannot be made. */
 async function inRoom(launch: Launch, target: StdioTarget, options: LaunchOptions): Promise<Launch> {
-  const { definition, cwd: session, npxCacheFile } = options;
+  const { definition, cwd: session, npxCacheFile, configPath } = options;
   const sandbox = sandboxOf(definition.sandbox);
   if (sandbox === undefined) return launch;
   const { roomLaunch, tryRoom } = await import("../../room/room.ts");
-  const place = { agentDir: dirname(npxCacheFile), session, home: homedir(), own: target.env };
+  const place = { agentDir: dirname(npxCacheFile), session, home: homedir(), configPath, own: target.env };
   const made = await roomLaunch(launch, definition, sandbox, place);
   if (options.triesRoom) await tryRoom(made.launch, launch, definition.name, options.signal);
   return made.launch;
@@ -111,6 +111,7 @@ type LaunchOptions = Pick<
   | "definition"
   | "cwd"
   | "npxCacheFile"
+  | "configPath"
   | "signal"
   | "onNote"
   | "onWait"
