@@ -5,6 +5,7 @@ import { type Place, type Row, SERVER_CHECKS } from "../support/row.ts";
 import { answered, answering, helloOf } from "./answering.ts";
 import { isShort } from "./seeing.ts";
 
+const HORSE = "correct-horse-battery-staple";
 const WORK = [{ tool: "work" }];
 /** The last notice about a server's tools that a session shows. */
 const LAST_NOTICE = "further notices about its tools are in the log";
@@ -88,6 +89,28 @@ export const MANNERS: readonly Row[] = [
       return ["sk-correct-hors", "e-battery-staple"]
         .filter((half) => log.includes(half))
         .map((half) => `the log holds ${half}`);
+    },
+  },
+  {
+    name: "a server that prints its environment, with the tokens of others, to stderr and as a failure: neither log nor model get them",
+    finding: "own",
+    alone: "home",
+    checks: SERVER_CHECKS,
+    env: () => ({ OTHER_API_KEY: `sk-${HORSE}`, OTHER_DB: `postgres://me:pw-${HORSE}@db.example/x` }),
+    server: ({ hostile }) => ({ ...hostile("leaks-environment.mjs"), debug: true }),
+    happened: "tools/list",
+    calls: WORK,
+    act: async (arena) => {
+      await arena.until(async () => (await logOf(arena)).includes("OTHER_API_KEY"));
+    },
+    check: async (arena) => {
+      const told = { "the log": await logOf(arena), "the model": arena.requests.at(-1)?.body ?? "" };
+      return Object.entries(told).flatMap(([who, words]) => [
+        ...(words.includes("OTHER_API_KEY")
+          ? []
+          : [`${who} got nothing of the environment: ${words.slice(-300)}`]),
+        ...(words.includes(HORSE) ? [`${who} got a secret of the environment`] : []),
+      ]);
     },
   },
   {

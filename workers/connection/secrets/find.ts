@@ -1,10 +1,11 @@
 /**
  * Finds the values of a server's definition that no text may show: environment and headers, values of variables and
  * commands, the parts of the URL that only the server may see, and arguments whose name says so (`--token abc`);
- * and those of its plan for OAuth. Pure.
+ * those of its plan for OAuth, and those of the environment that its program inherits. Pure.
  */
 import { isKey } from "../../../src/shared/text/key-shape.ts";
 import { percentDecoded } from "../../../src/shared/text/reading.ts";
+import type { Env } from "../../shared/programs/find-program.ts";
 import type { HttpTarget, ServerDefinition, StdioTarget } from "../config/entry/definition.ts";
 import type { OAuthPlan } from "../config/entry/oauth-keys.ts";
 import type { Secrets } from "./redact.ts";
@@ -138,6 +139,19 @@ function ofProgram(written: Program, resolved: Program): Secrets {
     ],
   };
 }
+
+/** Names whose values are places: of a socket, a folder, a file or a service. The password of an address is found in it. */
+const PLACE_NAME = /^pwd$|(sock|dir|file|path|home|ur[il]|host)$/i;
+
+/**
+ * Secrets of the environment that a server inherits, by the names of its variables: tokens of other servers, and the keys of
+ * models. What a program prints when it fails may hold all of them.
+ */
+export const inheritedSecrets = (env: Env): string[] =>
+  Object.entries(env).flatMap(([name, value = ""]) => [
+    ...(isSecretName(name) && !PLACE_NAME.test(name) ? [value] : []),
+    ...namedInUrl(value),
+  ]);
 
 type Kind = Target["kind"];
 type OfKind<K extends Kind> = Extract<Target, { kind: K }>;

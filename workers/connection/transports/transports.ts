@@ -11,10 +11,11 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { TRACE_FILE } from "../../../src/shared/snapshot/contract.ts";
-import type { PolicyRules } from "../config/entry/definition.ts";
+import type { PolicyRules, ServerDefinition } from "../config/entry/definition.ts";
+import { inherited } from "../config/entry/inherit-env.ts";
 import { type ResolvedTarget, resolveTarget, rootsOf } from "../config/values/values.ts";
 import type { Connection, ConnectOptions } from "../mcp/connection.ts";
-import { secretsOf } from "../secrets/find.ts";
+import { inheritedSecrets, secretsOf } from "../secrets/find.ts";
 import { connectStdio } from "./stdio/stdio.ts";
 
 type Kind = ResolvedTarget["kind"];
@@ -44,12 +45,19 @@ async function checkPolicy(policy: PolicyRules, name: string, target: ResolvedTa
   });
 }
 
+/** Secrets of Pi's own environment that a program of the server gets, and may print. */
+function passedOn({ inheritEnv }: ServerDefinition, target: ResolvedTarget): string[] {
+  const runsHere = target.kind === "stdio" || (target.kind === "http" && target.requestHeadersCommand);
+  return runsHere ? inheritedSecrets(inherited(process.env, inheritEnv, process.platform)) : [];
+}
+
 /** Connects and initializes. Throws `ThreadsError`; then it has left nothing running. */
 export async function connect(options: ConnectOptions): Promise<Connection> {
   const { definition } = options;
   const how = { ...options, env: process.env, home: homedir() };
   const [target, roots] = await Promise.all([resolveTarget(definition, how), rootsOf(definition, how)]);
-  options.onSecrets(secretsOf(definition.target, target));
+  const { values, named } = secretsOf(definition.target, target);
+  options.onSecrets({ values: [...values, ...passedOn(definition, target)], named });
   if (definition.policy) await checkPolicy(definition.policy, definition.name, target);
   const connectTo = await TRANSPORTS[target.kind]();
   // Beside the other files of the agent folder.

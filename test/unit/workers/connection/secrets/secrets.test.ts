@@ -1,7 +1,7 @@
 /** Owns: no text shows a secret, in whatever form it appears. */
 import { expect, test } from "vitest";
 import { ThreadsError } from "../../../../../src/shared/protocol/errors.ts";
-import { secretsOf } from "../../../../../workers/connection/secrets/find.ts";
+import { inheritedSecrets, secretsOf } from "../../../../../workers/connection/secrets/find.ts";
 import {
   boundEnd,
   boundText,
@@ -376,4 +376,35 @@ test("query, userinfo and headers of an address -> masked, also decoded; its wor
   expect(
     createRedactor(secretsOf(http, http))("abcd1234 p@ssw0rd p%40ssw0rd tok-123, Bearer tok-123; v 1"),
   ).toBe("[redacted] [redacted] [redacted] [redacted], [redacted]; v 1");
+});
+
+test("secrets of an inherited environment -> by the names of its variables, and passwords of addresses; no places", () => {
+  const env = {
+    ...{
+      GH_TOKEN: "ghp_1",
+      ANTHROPIC_API_KEY: "sk-1",
+      AWS_SECRET_ACCESS_KEY: "aws",
+      PGPASSWORD: "pg",
+      SET: undefined,
+    },
+    DATABASE_URL: "postgres://me:p%40ss@db.example/x?sslmode=require",
+    HTTPS_PROXY: "http://me:proxied@proxy.example:3128",
+    ...{
+      PWD: "/work",
+      SSH_AUTH_SOCK: "/run/agent",
+      PASSWORD_STORE_DIR: "/home/me/pw",
+      AUTH_URL: "https://a.example",
+    },
+    ...{ PATH: "/bin", LANG: "C", MAX_THINKING_TOKENS: "31999", TOKENIZERS_PARALLELISM: "false" },
+  };
+  expect(inheritedSecrets(env)).toEqual([
+    "ghp_1",
+    "sk-1",
+    "aws",
+    "pg",
+    "p%40ss",
+    "p@ss",
+    "proxied",
+    "proxied",
+  ]);
 });
