@@ -124,6 +124,45 @@ export const POWERS: readonly Row[] = [
     },
   },
   {
+    name: "a clone whose entry names its files in a variable and without an ending, and changes each after the yes: none runs",
+    finding: "own",
+    alone: "home",
+    checks: CLONE_CHECKS,
+    trusted: true,
+    story: async ({ place, start, end }) => {
+      const { home } = place;
+      const [program = ""] = place.hostile("healthy.mjs").args as string[];
+      const { env } = place.hostile("healthy.mjs");
+      const server = `import(${JSON.stringify(program)});\n`;
+      const files = { "server.js": server, "hook.cjs": "" };
+      for (const [file, text] of Object.entries(files)) await home.writeFile(file, text);
+      const theirs = {
+        command: process.execPath,
+        args: ["./server"],
+        env: { ...(env as object), NODE_OPTIONS: "--require=./hook.cjs" },
+      };
+      await home.writeFile(".mcp.json", { mcpServers: { theirs } });
+      const first = await start();
+      first.rpc.answerUi({ value: "Allow" });
+      if (!(await first.until(async () => (await place.seen()).includes("tools/list"))))
+        return ["the server was not started after the consent"];
+      await end(first);
+      const wrong: string[] = [];
+      for (const [file, text] of Object.entries(files)) {
+        await home.writeFile(file, `${required(place)}${text}`);
+        const later = await start();
+        await later.use("theirs", "echo", { text: "x" });
+        const isAsked = later.dialogs.some(
+          ({ title }) => title.includes(`${file} `) && title.includes("as it is now"),
+        );
+        if (!isAsked) wrong.push(`the user is not asked again when ${file} has changed`);
+        await end(later);
+        await home.writeFile(file, text);
+      }
+      return wrong;
+    },
+  },
+  {
     name: "a clone whose .env sets switches of programs for the user's own server, which reads it: nothing of the clone runs",
     finding: "A15",
     alone: "home",

@@ -12,8 +12,8 @@ import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { nodeFiles, reasonOf, writeFileAtomic } from "../../../shared/files/file-system.ts";
 import { withLock } from "../../../shared/files/lock.ts";
 import { isProject, type ServerDefinition } from "../entry/definition.ts";
-import { cloneOf } from "../env-files/env-files.ts";
 import { endOf, isWithin } from "../env-files/path-stops.ts";
+import { cloneOf } from "../env-files/scripts.ts";
 import { type ConfigFacts, type ConfigSource, configSources, readText } from "../files/sources.ts";
 import { editAdded, editEntry, editImports, editRemoved, type NewEntry } from "./entries.ts";
 

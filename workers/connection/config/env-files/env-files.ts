@@ -6,20 +6,20 @@
  */
 
 import { createHash } from "node:crypto";
-import { stat } from "node:fs/promises";
 import { parseEnv } from "node:util";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/session.ts";
 import { withoutBom } from "../../../../src/shared/text/reading.ts";
 import { inTime } from "../../../shared/files/file-system.ts";
-import { readRegular, readRegularText, type Unread, whyUnread } from "../../../shared/files/read-regular.ts";
+import { readRegularText, type Unread, whyUnread } from "../../../shared/files/read-regular.ts";
 import { canonical } from "../../../shared/json.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
 import { fillPath, type PathFacts, pathsOf } from "../entry/interpolate.ts";
 import { listed, shown } from "../entry/shown-text.ts";
-import { findWorktree, NO_ANSWER } from "../files/sources.ts";
+import { NO_ANSWER } from "../files/sources.ts";
 import { decidesWhatRuns, holdsAddress, isData } from "./deciding-variables.ts";
-import { endOf, isWithin, type Way, wayTo } from "./path-stops.ts";
+import { isWithin, type Way, wayTo } from "./path-stops.ts";
+import { cloneOf, type EnvFolders, isOwn, ScriptReader, type Scripts } from "./scripts.ts";
 
 type Entries = Readonly<Record<string, string>>;
 
@@ -65,10 +65,6 @@ function forOwnServer(
   return { kept, dropped: dropped.sort() };
 }
 
-/** Whether the user's own files define the server, even if a project enabled it. */
-export const isOwn = ({ project, enabledByProject }: ServerDefinition): boolean =>
-  !project || enabledByProject !== undefined;
-
 /** A larger file is not an environment. */
 const FILE_BYTES = 1024 * 1024;
 
@@ -91,13 +87,6 @@ export async function readEnvFile(file: string): Promise<EnvFile> {
     (entry): entry is [string, string] => entry[1] !== undefined,
   );
   return { entries: Object.fromEntries(entries) };
-}
-
-interface EnvFolders {
-  home: string;
-  /** The session's folder. */
-  cwd: string;
-  platform?: NodeJS.Platform;
 }
 
 type AgreedEntries =
@@ -130,23 +119,6 @@ function droppedText(file: string, names: readonly string[]): string {
   const why = names.length === 1 ? "it may decide" : "they may decide";
   const what = listed(names.map(briefName), SHOWN_NAMES);
   return `${shown(file)} lies in the folder that Pi runs in and sets ${what}: left out, since ${why} what runs or where it connects`;
-}
-
-/**
- * The real folder of the clone that Pi runs in: its worktree, or the session's folder. Undefined: Pi runs in the home
- * folder or above it, which is no clone.
- */
-export async function cloneOf({
-  cwd,
-  home,
-  platform = process.platform,
-}: EnvFolders): Promise<string | undefined> {
-  const [folder, user] = await Promise.all([endOf(cwd), endOf(home)]);
-  const isHome = (one: string): boolean => isWithin(user, one, platform);
-  if (isHome(folder)) return undefined;
-  const worktree = await findWorktree(folder);
-  // Some people keep their whole home folder in Git.
-  return worktree === undefined || isHome(worktree) ? folder : worktree;
 }
 
 /**
@@ -185,90 +157,6 @@ export async function agreedEntries(
   if (!isFolders || dropped.length === 0) return { entries };
   return { entries: kept, note: droppedText(file, dropped) };
 }
-
-/** `names`: as the entry writes them. `hash`: hex SHA-256 of their paths and contents. */
-export type Scripts = { names: string[]; hash: string } | { reason: string };
-
-const sha256 = (value: string | Uint8Array): string => createHash("sha256").update(value).digest("hex");
-
-/** Each word, and what follows a `=` in it, that could be a path. The command is searched for unless it is a path. */
-function pathsIn({ command, args }: { command: string; args: readonly string[] }): string[] {
-  const words = [...(/[/\\]/.test(command) ? [command] : []), ...args];
-  return words
-    .flatMap((word) => [word, ...(word.includes("=") ? [word.slice(word.indexOf("=") + 1)] : [])])
-    .filter((word) => word !== "" && !/^!(?!!)|\0/.test(word));
-}
-
-/** Looks at the scripts of the servers of one decision, or of one server at its start. Each file is read once. */
-class ScriptReader {
-  readonly #facts: PathFacts & EnvFolders;
-  readonly #read = new Map<string, Promise<string>>();
-  #clone: Promise<string | undefined> | undefined;
-  #words = 0;
-
-  constructor(facts: PathFacts & EnvFolders) {
-    this.#facts = facts;
-  }
-
-  /** Undefined: the server names no file of the project or of its package, or nothing of it is bound. */
-  async find(definition: ServerDefinition): Promise<Scripts | undefined> {
-    const { target, origin, base } = definition;
-    if ((origin !== "project-file" && origin !== "package") || isOwn(definition) || target.kind !== "stdio")
-      return undefined;
-    const words = pathsIn(target);
-    this.#words += words.length;
-    if (this.#words > LIMITS.scriptWords)
-      return { reason: `the servers have more than ${LIMITS.scriptWords} words that may be files` };
-    const bound: [string, string][] = [];
-    for (const word of words) {
-      const content = await this.#contentOf(word, target.cwd, base?.folder);
-      if (content !== undefined) bound.push([word, content]);
-    }
-    if (bound.length === 0) return undefined;
-    return { names: [...new Set(bound.map(([word]) => word))], hash: sha256(canonical(bound)) };
-  }
-
-  /** A text that changes with the file; undefined if the word names no file that the clone or the package decides. */
-  async #contentOf(word: string, cwd = ".", base?: string): Promise<string | undefined> {
-    const { platform = process.platform } = this.#facts;
-    const { resolve } = pathsOf(platform);
-    const folder = resolve(this.#facts.cwd, fillPath(cwd, this.#facts).text);
-    const file = resolve(folder, fillPath(word, this.#facts).text);
-    const isThere = await stat(file).then(
-      (found) => found.isFile(),
-      () => false,
-    );
-    this.#clone ??= cloneOf(this.#facts);
-    const deciding = [await this.#clone, base].filter((one) => one !== undefined);
-    if (!isThere || deciding.length === 0) return undefined;
-    const { stops } = await wayTo(file, platform);
-    if (!stops.some((stop) => deciding.some((one) => isWithin(stop, one, platform)))) return undefined;
-    const real = stops.at(-1) ?? file;
-    const read = this.#read.get(real) ?? this.#hash(real);
-    this.#read.set(real, read);
-    return `${real} ${await read}`;
-  }
-
-  /** A file beyond the bounds is told by its size and the time of its change, which a checkout sets anew. */
-  async #hash(file: string): Promise<string> {
-    const read =
-      this.#read.size < LIMITS.scriptsRead ? await readRegular(file, LIMITS.scriptBytes) : undefined;
-    if (read?.kind === "bytes") return sha256(read.bytes);
-    return stat(file).then(
-      ({ size, mtimeMs }) => `${size} ${mtimeMs}`,
-      () => "gone",
-    );
-  }
-}
-
-/** Whether a server's scripts still are those to which the user agreed. */
-export const areAgreed = async (
-  definition: ServerDefinition,
-  facts: PathFacts & EnvFolders,
-): Promise<boolean> => {
-  const now = await new ScriptReader(facts).find(definition);
-  return (now && "hash" in now ? now.hash : undefined) === definition.agreedScripts;
-};
 
 export interface EnvLook {
   /** The envFiles of the project's servers, also of replaced ones. */
@@ -363,10 +251,10 @@ export async function lookAtEnvFiles(
   // One after the other, so that the files of a clone never take the worker's whole time or memory.
   for (const definition of all(servers)) {
     const { target, enabled } = definition;
-    if (!enabled || target.kind !== "stdio") continue;
+    if (!enabled) continue;
     const its = await patient(`${definition.file} ${definition.name}`, () => scriptReader.find(definition));
     if (its) scripts.set(definition, its);
-    if (target.envFile === undefined) continue;
+    if (target.kind !== "stdio" || target.envFile === undefined) continue;
     const { envFile } = target;
     const found = await patient(`${definition.file} ${envFile}`, () => reader.find(definition, envFile));
     if (!found) continue;

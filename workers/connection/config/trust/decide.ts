@@ -9,7 +9,8 @@ import { isAbsolute } from "node:path";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { advice } from "../../../shared/commands.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
-import { type EnvSeen, isOwn, type Scripts } from "../env-files/env-files.ts";
+import type { EnvSeen } from "../env-files/env-files.ts";
+import { isOwn, type Scripts } from "../env-files/scripts.ts";
 import { consentQuestion, leastChars } from "./question.ts";
 import { type Consent, consentHash, createRecords, placeOf, type Standing, subjectOf } from "./records.ts";
 

@@ -10,7 +10,8 @@ import { leastOAuthChars, oauthWords } from "../entry/oauth-keys.ts";
 import { consentedKeys } from "../entry/server-keys.ts";
 import { fromCommand, isCommand, shown, shownUrl, textsIn, withOrigin } from "../entry/shown-text.ts";
 import { decidesWhatRuns, holdsAddress } from "../env-files/deciding-variables.ts";
-import { type EnvSeen, isOwn } from "../env-files/env-files.ts";
+import type { EnvSeen } from "../env-files/env-files.ts";
+import { isOwn } from "../env-files/scripts.ts";
 
 /** Settings of package managers that are secrets and decide nothing: only their names are shown. */
 const SECRET_SETTING =

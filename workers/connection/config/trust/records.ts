@@ -8,7 +8,8 @@ import { createHash } from "node:crypto";
 import { canonical } from "../../../shared/json.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
 import { consentedKeys } from "../entry/server-keys.ts";
-import type { EnvSeen, Scripts } from "../env-files/env-files.ts";
+import type { EnvSeen } from "../env-files/env-files.ts";
+import type { Scripts } from "../env-files/scripts.ts";
 
 export type Decision = "allowed" | "refused" | "awaiting";
 

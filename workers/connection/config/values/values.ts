@@ -14,7 +14,8 @@ import { SAFE_FOR_TOKEN, UNSAFE_FOR_TOKEN } from "../entry/auth.ts";
 import type { HttpTarget, ServerDefinition, SocketTarget, StdioTarget } from "../entry/definition.ts";
 import { type Environment, fillPath, interpolate } from "../entry/interpolate.ts";
 import { isSafeUrl, type OAuthPlan, oauthFindings, scopesOf } from "../entry/oauth-keys.ts";
-import { agreedEntries, areAgreed } from "../env-files/env-files.ts";
+import { agreedEntries } from "../env-files/env-files.ts";
+import { areAgreed } from "../env-files/scripts.ts";
 import { runCommand } from "./run-command.ts";
 
 export interface ResolveOptions {
@@ -204,6 +205,7 @@ async function authoritiesOf({ caFile }: HttpTarget, resolver: Resolver): Promis
     throw resolver.bad(`${key} ${path} cannot be used: ${certificates.reason}`, remedy);
   };
   if (!caFile && !options.caFile) return undefined;
+  if (!(await areAgreed(definition, options))) throw changedSince(definition, "its caFile");
   try {
     const found = await Promise.all([
       caFile ? read("caFile", caFile, definition.definedByProject) : [],
@@ -389,7 +391,7 @@ async function fromEnvFile({ envFile }: StdioTarget, resolver: Resolver): Promis
 async function resolveStdio(target: StdioTarget, resolver: Resolver): Promise<ResolvedTarget> {
   const { cwd } = resolver.options;
   if (!(await areAgreed(resolver.definition, resolver.options)))
-    throw changedSince(resolver.definition, "a file that its command names");
+    throw changedSince(resolver.definition, "a file that its entry names");
   const command = resolver.path("command", target.command);
   if (Object.keys(target.env).some((key) => key.includes("\0")))
     throw resolver.bad("env holds a name with a NUL character", "Correct the name.");

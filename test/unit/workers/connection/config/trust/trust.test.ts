@@ -4,7 +4,7 @@
  */
 import { chmod, mkdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { LIMITS } from "../../../../../../src/shared/protocol/limits.ts";
 import type { SessionFacts } from "../../../../../../src/shared/protocol/session.ts";
 import type { ServerDefinition } from "../../../../../../workers/connection/config/entry/definition.ts";
@@ -99,6 +99,74 @@ describe("a file of the project that a server names", () => {
     expect(names((await again()).pending)).toEqual(["a"]);
   });
 
+  test.each<[string, object, file: string, named: string]>([
+    ["without its ending", { command: "node", args: ["./server"] }, "server.js", "./server.js"],
+    ["as a module", { command: "python", args: ["-m", "tool"] }, "tool.py", "tool.py"],
+    [
+      "in a variable of a runtime",
+      { command: "npx", args: ["-y", "good"], env: { NODE_OPTIONS: "--no-warnings --require=./hook.mjs" } },
+      "hook.mjs",
+      "./hook.mjs",
+    ],
+    [
+      "in a variable that looks like one",
+      { command: "x", env: { X_PLUGIN: "./hook.mjs" } },
+      "hook.mjs",
+      "./hook.mjs",
+    ],
+    ["in one word with its option", { command: "awk", args: ["-f./hook.mjs"] }, "hook.mjs", "./hook.mjs"],
+    [
+      "in a line of a shell",
+      { command: "sh", args: ["-c", "cd . && exec './hook.mjs'"] },
+      "hook.mjs",
+      "./hook.mjs",
+    ],
+    ["in a program's text", { command: "node", args: ["-e", 'require("./hook")'] }, "hook.mjs", "./hook.mjs"],
+    [
+      "by a variable in a longer text",
+      { command: "node", args: ["--import", "file://${PWD}/hook.mjs"] },
+      "hook.mjs",
+      "/hook.mjs",
+    ],
+    [
+      "outside of the clone",
+      { command: "node", args: ["../lib/tool.js"] },
+      "../lib/tool.js",
+      "../lib/tool.js",
+    ],
+    [
+      "as its certificate authority",
+      { url: "https://a.example/mcp", caFile: "./server.js" },
+      "server.js",
+      "./server.js",
+    ],
+  ])("%s -> the question names it, and another content asks again", async (_, raw, file, named) => {
+    const home = await place();
+    vi.stubEnv("PWD", home.cwd);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    for (const one of ["server.js", "hook.mjs", "tool.py", "../lib/tool.js"])
+      await put(join(home.cwd, one), "1");
+    const decide = async () => (await openAt(home)).decide([definition("a", raw, PROJECT_FILE)]);
+    const [asked] = (await decide()).pending;
+    expect(asked?.question).toContain(`${named} as it is now`);
+    await (await openAt(home)).answer(asked as never, "allowed");
+    expect((await decide()).pending).toEqual([]);
+    await put(join(home.cwd, file), "2");
+    expect(names((await decide()).pending)).toEqual(["a"]);
+  });
+
+  test("what a server writes itself, named by a variable or within a longer text -> nothing is bound", async () => {
+    const raw = {
+      command: "npx",
+      args: ["-y", "db", "sqlite:./data.db"],
+      env: { MEMORY_FILE_PATH: "./memory.json", X_DIR: "." },
+    };
+    const home = await place();
+    for (const one of ["data.db", "memory.json"]) await put(join(home.cwd, one), "1");
+    const { pending } = await (await openAt(home)).decide([definition("a", raw, PROJECT_FILE)]);
+    expect(pending[0]?.question).not.toContain("as it is now");
+  });
+
   test("in the folder of the entry, and a larger one than is read -> asked again when it changes", async () => {
     const { cwd, again } = await at({ command: "./run.sh", cwd: "sub" });
     await put(join(cwd, "sub", "run.sh"), "x".repeat(LIMITS.scriptBytes + 1));
@@ -124,7 +192,7 @@ describe("a file of the project that a server names", () => {
     await put(join(cwd, "server.js"), "2");
     await expect(start()).rejects.toMatchObject({
       code: "server_not_trusted",
-      message: "a is not started: a file that its command names is not what was agreed to.",
+      message: "a is not started: a file that its entry names is not what was agreed to.",
     });
   });
 

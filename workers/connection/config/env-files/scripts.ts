@@ -1,0 +1,175 @@
+/**
+ * Owns: the files of a project, or of a package, to whose content a yes is bound: those that the entry names in its command,
+ * its arguments, its variables and its `caFile`. What decides whether a yes still holds is the content, not the time. Must
+ * not: start a server, or look at another machine. Never throws.
+ */
+
+import { createHash } from "node:crypto";
+import { stat } from "node:fs/promises";
+import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
+import { readRegular } from "../../../shared/files/read-regular.ts";
+import { canonical } from "../../../shared/json.ts";
+import type { ServerDefinition } from "../entry/definition.ts";
+import { fillPath, type PathFacts, pathsOf } from "../entry/interpolate.ts";
+import { findWorktree } from "../files/sources.ts";
+import { decidesWhatRuns, isOfPrograms } from "./deciding-variables.ts";
+import { endOf, isRemotePath, isWithin, wayTo } from "./path-stops.ts";
+
+/** Whether the user's own files define the server, even if a project enabled it. */
+export const isOwn = ({ project, enabledByProject }: ServerDefinition): boolean =>
+  !project || enabledByProject !== undefined;
+
+export interface EnvFolders {
+  home: string;
+  /** The session's folder. */
+  cwd: string;
+  platform?: NodeJS.Platform;
+}
+
+/**
+ * The real folder of the clone that Pi runs in: its worktree, or the session's folder. Undefined: Pi runs in the home
+ * folder or above it, which is no clone.
+ */
+export async function cloneOf({
+  cwd,
+  home,
+  platform = process.platform,
+}: EnvFolders): Promise<string | undefined> {
+  const [folder, user] = await Promise.all([endOf(cwd), endOf(home)]);
+  const isHome = (one: string): boolean => isWithin(user, one, platform);
+  if (isHome(folder)) return undefined;
+  const worktree = await findWorktree(folder);
+  // Some people keep their whole home folder in Git.
+  return worktree === undefined || isHome(worktree) ? folder : worktree;
+}
+
+/** `names`: as the entry writes them. `hash`: hex SHA-256 of their paths and contents. */
+export type Scripts = { names: string[]; hash: string } | { reason: string };
+
+const sha256 = (value: string | Uint8Array): string => createHash("sha256").update(value).digest("hex");
+
+/** What runtimes add to a path that is no file or to the name of a module, and Windows to the path of a program. */
+const ENDINGS = [".js", ".cjs", ".mjs", ".jsx", ".ts", ".cts", ".mts", ".tsx", ".node", ".py"];
+const ENDINGS_ON_WINDOWS = [...ENDINGS, ".com", ".exe", ".bat", ".cmd", ".ps1"];
+/** What stands between words of a shell, of a program's text, and of a list of options or folders. */
+const BETWEEN = /[\s"'`=:;,|&()<>[\]{}]+/;
+/** An option of one letter with its value in one word (`-f./hook.awk`), and a file whose content is the value (`@file`). */
+const BEFORE_PATH = /^(?:-\w|@)/;
+/** What a server itself writes is named in texts and variables as well, and a change of that is no reason to ask. */
+const DATA_FILE = /\.(?:jsonl?|ndjson|db|sqlite\d?|csv|txt|md|log)$/i;
+
+/** The texts of an entry that may name files. The command is searched for unless it is a path. */
+function textsOf({ target }: ServerDefinition): string[] {
+  if (target.kind === "http") return target.caFile === undefined ? [] : [target.caFile];
+  if (target.kind !== "stdio") return [];
+  const { command, args, env } = target;
+  const variables = Object.entries(env).flatMap(([name, value]) =>
+    isOfPrograms(name) || (decidesWhatRuns(name) && !DATA_FILE.test(value)) ? [value] : [],
+  );
+  const all = [...(/[/\\]/.test(command) ? [command] : []), ...args, ...variables];
+  return all.filter((text) => !/^!(?!!)|\0/.test(text));
+}
+
+/** Looks at the scripts of the servers of one decision, or of one server at its start. Each file is read once. */
+export class ScriptReader {
+  readonly #facts: PathFacts & EnvFolders;
+  readonly #read = new Map<string, Promise<string>>();
+  #clone: Promise<string | undefined> | undefined;
+  #words = 0;
+
+  constructor(facts: PathFacts & EnvFolders) {
+    this.#facts = facts;
+  }
+
+  get #platform(): NodeJS.Platform {
+    return this.#facts.platform ?? process.platform;
+  }
+
+  /** Undefined: the server names no file of the project or of its package, or nothing of it is bound. */
+  async find(definition: ServerDefinition): Promise<Scripts | undefined> {
+    const { origin } = definition;
+    if ((origin !== "project-file" && origin !== "package") || isOwn(definition)) return undefined;
+    const words = textsOf(definition).flatMap((text) => this.#wordsIn(text));
+    this.#words += words.length;
+    if (this.#words > LIMITS.scriptWords)
+      return { reason: `the servers have more than ${LIMITS.scriptWords} words that may be files` };
+    const bound: [name: string, content: string][] = [];
+    for (const word of new Set(words))
+      for (const [name, content] of await this.#contentsOf(word, definition))
+        if (!bound.some(([, known]) => known === content)) bound.push([name, content]);
+    if (bound.length === 0) return undefined;
+    return { names: bound.map(([name]) => name), hash: sha256(canonical(bound)) };
+  }
+
+  /** The text, what follows a `=` in it, and each part that could be a path, with the variables filled in. */
+  #wordsIn(text: string): string[] {
+    const parts = fillPath(text, this.#facts)
+      .text.split(BETWEEN)
+      .flatMap((part) => [part, part.replace(BEFORE_PATH, "")])
+      .filter((part) => !DATA_FILE.test(part));
+    const words = [text, ...(text.includes("=") ? [text.slice(text.indexOf("=") + 1)] : []), ...parts];
+    return [...new Set(words)].filter((word) => word !== "" && !word.includes("\0"));
+  }
+
+  /** Each file that the word may mean, by name. A word without an ending means each that a runtime may take for it. */
+  async #contentsOf(
+    word: string,
+    { target, base }: ServerDefinition,
+  ): Promise<[name: string, content: string][]> {
+    const cwd = target.kind === "stdio" ? target.cwd : undefined;
+    const contentOf = async (name: string): Promise<[string, string][]> => {
+      const content = await this.#contentOf(name, cwd, base?.folder);
+      return content === undefined ? [] : [[name, content]];
+    };
+    const itself = await contentOf(word);
+    if (itself.length > 0 || /^[-@]|\s/.test(word)) return itself;
+    const endings = this.#platform === "win32" ? ENDINGS_ON_WINDOWS : ENDINGS;
+    return (await Promise.all(endings.map((ending) => contentOf(word + ending)))).flat();
+  }
+
+  /** A text that changes with the file; undefined if the word names no file that the clone or the package decides. */
+  async #contentOf(word: string, cwd = ".", base?: string): Promise<string | undefined> {
+    const platform = this.#platform;
+    const { isAbsolute, resolve } = pathsOf(platform);
+    const folder = resolve(this.#facts.cwd, fillPath(cwd, this.#facts).text);
+    const path = fillPath(word, this.#facts).text;
+    const file = resolve(folder, path);
+    // Windows signs in to a machine of which it looks at a folder.
+    if (isRemotePath(file, platform)) return undefined;
+    const isThere = await stat(file).then(
+      (found) => found.isFile(),
+      () => false,
+    );
+    this.#clone ??= cloneOf(this.#facts);
+    const deciding = [await this.#clone, base].filter((one) => one !== undefined);
+    if (!isThere || deciding.length === 0) return undefined;
+    const { stops } = await wayTo(file, platform);
+    const isDecided =
+      !isAbsolute(path) || stops.some((at) => deciding.some((one) => isWithin(at, one, platform)));
+    if (!isDecided) return undefined;
+    const real = stops.at(-1) ?? file;
+    const read = this.#read.get(real) ?? this.#hash(real);
+    this.#read.set(real, read);
+    return `${real} ${await read}`;
+  }
+
+  /** A file beyond the bounds is told by its size and the time of its change, which a checkout sets anew. */
+  async #hash(file: string): Promise<string> {
+    const read =
+      this.#read.size < LIMITS.scriptsRead ? await readRegular(file, LIMITS.scriptBytes) : undefined;
+    if (read?.kind === "bytes") return sha256(read.bytes);
+    return stat(file).then(
+      ({ size, mtimeMs }) => `${size} ${mtimeMs}`,
+      () => "gone",
+    );
+  }
+}
+
+/** Whether a server's scripts still are those to which the user agreed. */
+export const areAgreed = async (
+  definition: ServerDefinition,
+  facts: PathFacts & EnvFolders,
+): Promise<boolean> => {
+  const now = await new ScriptReader(facts).find(definition);
+  return (now && "hash" in now ? now.hash : undefined) === definition.agreedScripts;
+};
