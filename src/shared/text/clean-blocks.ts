@@ -9,8 +9,7 @@ import {
   DIRECTIONS,
   ESCAPES,
   FOREIGN_LINE_ENDS,
-  HIDDEN_JOINERS,
-  INVISIBLE,
+  hiddenIn,
   isHighSurrogate,
   PLAIN,
   withoutEscapes,
@@ -68,7 +67,7 @@ export function cleanContent(text: string): Cleaned {
   left = without(left, "direction mark", DIRECTION);
   note("foreign line end", countMatches(FOREIGN_LINE_END, left));
   left = left.replace(FOREIGN_LINE_END, "\n").toWellFormed();
-  left = without(left, "invisible character", INVISIBLE, HIDDEN_JOINERS);
+  left = without(left, "invisible character", ...hiddenIn(left));
   return { text: left, taken };
 }
 

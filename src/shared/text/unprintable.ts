@@ -27,16 +27,36 @@ const REMOVED = new RegExp(`[${CONTROLS}${DIRECTIONS}]`, "g");
 const UNPRINTABLE = new RegExp(`[${CONTROLS}${DIRECTIONS}${FOREIGN_LINE_ENDS}]`, "g");
 
 /** Characters without a shape, such as the tags U+E0000 to U+E007F: a person sees nothing, but a model reads them. */
-export const INVISIBLE =
+const INVISIBLE =
   /[\u034f\u00ad\u115f\u1160\u17b4\u17b5\u180e\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0\ufff0-\ufff8\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e00ff}\u{e01f0}-\u{e0fff}]/gu;
 
 /** Joiners and variation selectors have no shape either, but scripts and emoji need one or two behind a character. */
 const JOINERS = "\\u180b-\\u180d\\u180f\\u200c\\u200d\\ufe00-\\ufe0f\\u{e0100}-\\u{e01ef}";
-/** Joiners that only carry hidden text: three in a row, or any behind ASCII except keycaps of `0` to `9`, `#`, `*`. */
-export const HIDDEN_JOINERS = new RegExp(
+/** Joiners and selectors that only carry hidden text: three in a row, or any behind ASCII except keycaps of `0` to `9`, `#`, `*`. */
+const HIDDEN_JOINERS = new RegExp(
   `[${JOINERS}]{3,1000}|(?<=[${JOINERS}]{3}|^|[\\0-"$-)+-/:-\\x7f])[${JOINERS}]{1,1000}`,
   "gmu",
 );
+
+const SELECTORS = "\\u180b-\\u180d\\u180f\\ufe00-\\ufe0f";
+const OF_IDEOGRAPHS = "\\u{e0100}-\\u{e01ef}";
+const MAYBE_SELECTED = new RegExp(`[${SELECTORS}${OF_IDEOGRAPHS}]`, "u");
+/**
+ * What has a second shape (StandardizedVariants.txt and emoji-variation-sequences.txt of Unicode 17): signs, emoji, ideographs,
+ * some scripts, quotation marks and punctuation of East Asia, script letters of mathematics.
+ */
+const VARIED =
+  "\\p{S}\\p{Emoji}\\p{Ideo}\\p{sc=Mymr}\\p{sc=Phag}\\p{sc=Mani}\\p{sc=Mong}\\p{sc=Egyp}\\u2018-\\u201d\\u2100-\\u214f\\u3001\\u3002\\uff01-\\uff1f\\u{1d400}-\\u{1d7ff}";
+/** Variation selectors behind anything else, or behind another one: two of them hide two bytes. */
+let strays: RegExp | undefined;
+
+/** What matches the characters of a text that nobody sees, each to be applied after the one before. */
+export function hiddenIn(text: string): RegExp[] {
+  if (!MAYBE_SELECTED.test(text)) return [INVISIBLE, HIDDEN_JOINERS];
+  // The engine takes milliseconds for the sets, and most texts have no selector.
+  strays ??= new RegExp(`[${SELECTORS}](?<![${VARIED}].)|[${OF_IDEOGRAPHS}](?<!\\p{Ideo}.)`, "gsu");
+  return [INVISIBLE, HIDDEN_JOINERS, strays];
+}
 
 /** Marks that take a cell: base letters have them behind or before them. */
 const SPACING = "\\p{Mc}\\u065f\\u1033-\\u1035\\u103a\\u103d\\u103e";
@@ -116,13 +136,16 @@ export const replaceUnprintable = (text: string, replacement: (char: string) => 
 export function replaceHidden(text: string, replacement: (unit: string) => string): string {
   if (PLAIN.test(text)) return text;
   const each = (found: string): string => found.split("").map(replacement).join("");
-  return replaceUnprintable(text, replacement).replace(INVISIBLE, each).replace(HIDDEN_JOINERS, each);
+  return hiddenIn(text).reduce(
+    (left, hidden) => left.replace(hidden, each),
+    replaceUnprintable(text, replacement),
+  );
 }
 
 /** Foreign text of one or several lines as a model may read it, with no hidden characters. */
 export function cleanText(text: string): string {
   if (PLAIN.test(text)) return text;
-  return plainLines(text).replace(INVISIBLE, "").replace(HIDDEN_JOINERS, "");
+  return hiddenIn(text).reduce((left, hidden) => left.replace(hidden, ""), plainLines(text));
 }
 
 /** At most so many characters; the last one is an ellipsis if any are left out. */

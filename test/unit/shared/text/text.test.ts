@@ -349,9 +349,33 @@ describe("cleanText: for a model", () => {
     ["a run of zero width", "a\u200b\u200c\u200d\u2060\ufeffb", "ab"],
     ["zero width within ASCII, bit by bit", "r\u200de\u200ca\u200dd", "read"],
     ["bytes as variation selectors behind a sign", "😀\ufe00\u{e0101}\ufe05\u{e0120}x", "😀x"],
+    ["two bytes behind each letter of a script", "И\ufe00\u{e0101}н\ufe05с\u{e0120}\ufe01т", "Инст"],
+    ["one byte behind each letter of a script", "И\ufe00н\u{e0120}с\ufe0f", "Инс"],
+    [
+      "two bytes behind an ideograph and a sign",
+      "読\u{e0101}\u{e0120}む✔\ufe0f\ufe05",
+      "読\u{e0101}む✔\ufe0f",
+    ],
+    ["shapes of Mongolian behind other letters", "И\u180bн\u180d", "Ин"],
     ["blanks that are none", "a\u3164\u115f\u00ad\u034fb", "ab"],
     ["Persian with its joiner", "می‌خواهم", "می‌خواهم"],
     ["emoji that need joiners", "❤️‍🔥 👩🏽‍🚀 🏳️‍🌈 ☎️ #️⃣", "❤️‍🔥 👩🏽‍🚀 🏳️‍🌈 ☎️ #️⃣"],
+    [
+      "variants of a name and of an ideograph",
+      "葛\u{e0100}飾区 辻\u{e0101} 侮\ufe00",
+      "葛\u{e0100}飾区 辻\u{e0101} 侮\ufe00",
+    ],
+    ["shapes of emoji and signs", "✔️ ⚠️ ‼️ ℹ️ Ⓜ️ 〰️ ㊗️ ☺︎ 👁️‍🗨️ ✌🏽 ★️", "✔️ ⚠️ ‼️ ℹ️ Ⓜ️ 〰️ ㊗️ ☺︎ 👁️‍🗨️ ✌🏽 ★️"],
+    [
+      "variants of mathematics, of punctuation and of a zero",
+      "∩\ufe00 ≨\ufe00 ℬ\ufe00 𝒜\ufe01 “\ufe00 、\ufe01 ！\ufe00 ０\ufe00",
+      "∩\ufe00 ≨\ufe00 ℬ\ufe00 𝒜\ufe01 “\ufe00 、\ufe01 ！\ufe00 ０\ufe00",
+    ],
+    [
+      "variants of Myanmar, Phags-pa, Manichaean, Mongolian and hieroglyphs",
+      "က\ufe00 ꡖ\ufe00 𐫅\ufe00 ᠠ\u180b 𓂀\ufe06",
+      "က\ufe00 ꡖ\ufe00 𐫅\ufe00 ᠠ\u180b 𓂀\ufe06",
+    ],
     ["Chinese, Arabic, Hindi", "读取文件。 يقرأ ملفا क्षि", "读取文件。 يقرأ ملفا क्षि"],
   ])("%s", (_name, text, expected) => {
     expect(cleanText(text)).toBe(expected);
