@@ -89,10 +89,10 @@ export function addedText(name: string, { file, but }: AddedServer): string {
   ].join(" ");
 }
 
-export function removedText(name: string, { file, also = [], still }: RemovedServer): string {
+export function removedText(name: string, { file, also = [], still, values }: RemovedServer): string {
   const shown = serverName(name);
   return [
-    `${shown} is removed from ${[file, ...also].join(" and ")}.`,
+    `${shown} is removed from ${[file, ...also].join(" and ")}${values ? ", and what you typed for it from mcp-keys" : ""}.`,
     ...(still === undefined ? [] : [`The server ${shown} of ${ownerText(still)} counts now.`]),
   ].join(" ");
 }

@@ -239,6 +239,33 @@ describe("add and remove", () => {
     expect((await failure(long)).code).toBe("bad_config");
   });
 
+  test("a server is removed, or replaced -> the values that were typed for it go, but none that another entry names", async () => {
+    const at = await start({});
+    const keys = join(at.agentDir, "mcp-keys");
+    const typed = async (name: string, replace = false, also: Record<string, string> = {}) => {
+      const { file, written } = await at.runtime.ask("keepValue", {
+        server: name,
+        name: "KEY",
+        value: "s3cret",
+      });
+      const entry = asEntry({ ...fixture("echoes.mjs"), env: { KEY: written, ...also } });
+      await at.runtime.ask("addServer", { name, entry, project: false, replace });
+      return { name: basename(file), written };
+    };
+    const first = await typed("one");
+    const second = await typed("one", true);
+    expect(await readdir(keys)).toEqual([second.name]);
+    const other = await typed("two", false, { SAME: second.written });
+    expect(await at.runtime.ask("removeServer", { server: "one" })).toEqual({ file: userFile(at) });
+    expect((await readdir(keys)).sort()).toEqual([second.name, other.name].sort());
+    expect(await at.runtime.ask("removeServer", { server: "two" })).toEqual({
+      file: userFile(at),
+      values: 2,
+    });
+    expect(await readdir(keys)).toEqual([]);
+    expect(first.name).not.toBe(second.name);
+  });
+
   test("the project's file: private, and runs without another question", async () => {
     const at = await start({ own: marked(await createPlace(), "echoes.mjs") as never });
     const entry = marked(at, "echoes.mjs");

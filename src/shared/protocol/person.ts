@@ -87,6 +87,8 @@ export interface RemovedServer {
   also?: string[];
   /** The server of that name that counts now. */
   still?: DefinedIn;
+  /** Number of the values, typed for it, whose files were removed too. Absent: none. */
+  values?: number;
 }
 
 /** A server in a file of another program. */

@@ -35,7 +35,7 @@ import {
   writeRemoved,
 } from "../config/edit/edit.ts";
 import { editAdded, editImports, editRemoved, type NewEntry, namesIn } from "../config/edit/entries.ts";
-import { dropValues, keepValue } from "../config/edit/keep-value.ts";
+import { dropValues, keepValue, keptIn } from "../config/edit/keep-value.ts";
 import { type Origin, parseEntry, type ServerDefinition, transportOf } from "../config/entry/definition.ts";
 import { sandboxOf } from "../config/entry/sandbox.ts";
 import { IMPORTS } from "../config/entry/schema.ts";
@@ -382,6 +382,28 @@ export function removedFrom(
   return isNamed(inEffect) ? inEffect : naming.at(-1)?.source.file;
 }
 
+/**
+ * Makes a change of our files, and removes the values that a person once typed for what the change takes out: those that no
+ * file names any more. Where a file cannot be read nobody knows that, and all values stay. `names`: of those that are removed.
+ */
+async function withoutItsValues<T>(
+  { facts, state }: RunningConfiguration,
+  change: () => Promise<T>,
+): Promise<{ done: T; names: string[] }> {
+  const { agentDir } = facts;
+  const sources = configSources({ ...facts, configPath: undefined });
+  const files = [...new Set([...state.files, ...sources.map(({ file }) => file)])];
+  const read = () => Promise.all(files.map(textOf)).catch(() => undefined);
+  const before = await read();
+  const done = await change();
+  const named = keptIn(before ?? []);
+  const now = named.length === 0 ? undefined : await read();
+  const names = now ? named.filter((name) => !now.some((text) => text?.includes(name))) : [];
+  // What was asked for is done; a file that cannot be removed is one that its user finds where it was.
+  await dropValues(agentDir, names).catch(() => undefined);
+  return { done, names };
+}
+
 type SetupHandlers = Pick<SessionRequests, keyof SetupRequests>;
 
 interface SetupParts {
@@ -420,8 +442,10 @@ async function addServer(
   const unsaved = project
     ? await running.allowAsUser(definition).catch((error: unknown) => error)
     : undefined;
-  await writeAdded(file, entries, replace);
-  await applyOwnWrite(running, file, (text) => editAdded(text, entries, { file, replace: true }));
+  await withoutItsValues(running, async () => {
+    await writeAdded(file, entries, replace);
+    await applyOwnWrite(running, file, (text) => editAdded(text, entries, { file, replace: true }));
+  });
   if (unsaved) throw unsaved;
   const but = whyIdle(name, file, { supervisor, running });
   return { file: written, ...(but === undefined ? {} : { but }) };
@@ -561,7 +585,11 @@ export function createSetupRequests({ started, supervisor, emit }: SetupParts): 
     addServer: async (proposal) => addServer(proposal, await started, supervisor),
     keepValue: async (value) => keepValue((await started).facts.agentDir, value),
     dropValues: async ({ files }) => dropValues((await started).facts.agentDir, files),
-    removeServer: async ({ server, file }) => removeServer(server, await started, file),
+    removeServer: async ({ server, file }) => {
+      const running = await started;
+      const { done, names } = await withoutItsValues(running, () => removeServer(server, running, file));
+      return names.length === 0 ? done : { ...done, values: names.length };
+    },
     findImports: async () => findImports(await started),
     takeImports: async (wish) => {
       const running = await started;

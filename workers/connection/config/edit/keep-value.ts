@@ -41,6 +41,12 @@ export async function keepValue(
   return { file, written: printing(file) };
 }
 
+const NAMED = new RegExp(`${FOLDER}[\\\\/]{1,4}([A-Za-z0-9._-]{1,${WORD_CHARS}}-[0-9a-f]{8})`, "g");
+
+/** The files of values that texts of the configuration name, without their folder. */
+export const keptIn = (texts: readonly (string | undefined)[]): string[] =>
+  texts.flatMap((text = "") => [...text.matchAll(NAMED)].map(([, name = ""]) => name));
+
 /** Removes values that no entry uses. Throws as the file system does. */
 export async function dropValues(agentDir: string, files: readonly string[]): Promise<undefined> {
   for (const file of files) await rm(join(agentDir, FOLDER, basename(file)), { force: true });
