@@ -69,13 +69,16 @@ export interface Report {
   /** The search was in all servers. */
   everywhere: boolean;
   notes: readonly string[];
+  /** Stands above the loaded tools. */
+  loadedText?: string | undefined;
 }
 
-export function reportText({ loaded, refused, more, everywhere, notes }: Report): string {
+const LOADED = "Loaded. Call them by name from your next message on:";
+
+export function reportText(report: Report): string {
+  const { loaded, refused, more, everywhere, notes, loadedText = LOADED } = report;
   const lines: string[] = [];
-  if (loaded.length > 0) {
-    lines.push("Loaded. Call them by name from your next message on:", ...loaded.map(signatureLine));
-  }
+  if (loaded.length > 0) lines.push(loadedText, ...loaded.map(signatureLine));
   const names = (tools: readonly CatalogTool[]): string[] => tools.map((tool) => tool.name);
   lines.push(...nameLine("Found, but Pi does not allow them in this session (--tools)", names(refused)));
   if (lines.length === 0) lines.push("No tools found.");

@@ -47,6 +47,8 @@ export interface SearchHost {
   activate(tools: readonly CatalogTool[]): Activation;
   log(message: string): void;
   whyMissing: WhyMissing;
+  /** As of `Report`. */
+  loadedText?: string;
 }
 
 export interface SearchAnswer {
@@ -245,6 +247,7 @@ export async function findTools(
   const waiting = pending.filter((name) => server === undefined || name === server);
   const text = reportText({
     loaded: active,
+    loadedText: host.loadedText,
     refused,
     more,
     everywhere: server === undefined,

@@ -388,13 +388,23 @@ describe("an agent that writes its own lines", () => {
     expect((await agent.ask("tools/call", modern(again, shows))).error?.code).toBe(-32602);
   });
 
-  test("2026-07-28: a subscription hears of what a search has found", async () => {
+  test("2026-07-28: a search changes no list, and its answer says how to call what it has found", async () => {
     const agent = rawAgent(home);
-    agent.begin("subscriptions/listen", modern({ notifications: { toolsListChanged: true } }));
-    await agent.told("notifications/subscriptions/acknowledged");
-    const call = { name: "ToolSearch", arguments: { query: "select:people__look_up" } };
-    await agent.ask("tools/call", modern(call));
-    await agent.told("notifications/tools/list_changed");
+    const called = async (name: string, args: object): Promise<string> => {
+      const { result } = await agent.ask("tools/call", modern({ name, arguments: args }));
+      return (result as { content: { text: string }[] }).content.map(({ text }) => text).join("\n");
+    };
+    const listed = async (): Promise<string[]> => {
+      const { result } = await agent.ask("tools/list", modern());
+      return (result as { tools: { name: string }[] }).tools.map(({ name }) => name);
+    };
+    expect(await called("ToolSearch", { query: "select:people__look_up" })).toMatch(
+      /^Found\. Call them with call, by their names and these parameters:\npeople__look_up\(/,
+    );
+    expect(await listed()).toEqual(["ToolSearch", "call"]);
+    const text = 'look_up {"name":"Ann"}';
+    expect(await called("call", { tool: "people__look_up", arguments: { name: "Ann" } })).toBe(text);
+    expect(await called("people__look_up", { name: "Ann" })).toBe(text);
   });
 });
 

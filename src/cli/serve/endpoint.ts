@@ -45,9 +45,9 @@ function follow(server: Server, listing: Listing, isReady: () => boolean): void 
 export async function overStdio(tools: ServedTools, onNote: (note: string) => void): Promise<void> {
   const { promise: over, resolve } = Promise.withResolvers<void>();
   process.stdin.once("end", resolve).once("close", resolve);
-  const listing = tools.listing();
   const handle = serveStdio(
     ({ era }) => {
+      const listing = tools.listing({ isFixed: era === "modern" });
       const server = createServer(tools, listing, { era });
       let isReady = era === "modern";
       server.oninitialized = () => {
@@ -213,7 +213,7 @@ export async function overHttp(
   const wanted = digest(token);
   const sessions = new Sessions(tools);
   // Nothing tells the requests of one modern client from those of another: all who have the token share a list.
-  const listing = tools.listing({ isShared: true });
+  const listing = tools.listing({ isShared: true, isFixed: true });
   const modern: McpHttpHandler = createMcpHandler(({ era }) => createServer(tools, listing, { era }), {
     legacy: "reject",
     maxSubscriptions: SESSIONS,

@@ -1,6 +1,7 @@
 /**
  * What `serve` gives to agents: ToolSearch, `call`, and the tools that a search has found. Owns: which tools a client has
  * listed, what they look like, and what a call answers. Must not: know the protocol's messages.
+ * In 2026-07-28 no request may change the list (server/tools): there a tool that was found is called with `call`.
  * A tool is given as its server lists it. A result is given as the server sent it, but for blocks that are none of the protocol:
  * one of them would make the client refuse the whole answer.
  */
@@ -59,10 +60,17 @@ const CALL_TOOL: GivenTool = {
   },
 };
 
+const FOUND = `Found. Call them with ${CALL}, by their names and these parameters:`;
+
 const text = (...parts: string[]): ServerResult => ({
   content: parts.map((part) => ({ type: "text", text: part })),
 });
 const failed = (...parts: string[]): ServerResult => ({ ...text(...parts), isError: true });
+
+interface ListingOptions {
+  isShared?: boolean;
+  isFixed?: boolean;
+}
 
 /** The tools that a client has beside ToolSearch and `call`. Those that were found first are left out for new ones. */
 export class Listing {
@@ -70,15 +78,19 @@ export class Listing {
   /** Servers whose instructions the client has. Empty where several clients share the list: nobody knows which of them has some. */
   readonly told = new Set<string>();
   readonly isShared: boolean;
+  /** A search changes nothing. */
+  readonly isFixed: boolean;
   /** Tells the client that its list has changed. */
   onChange: () => void = () => undefined;
 
-  constructor(isShared: boolean) {
+  constructor({ isShared = false, isFixed = false }: ListingOptions) {
     this.isShared = isShared;
+    this.isFixed = isFixed;
   }
 
   /** Whether a tool is new. */
   add(tools: readonly CatalogTool[]): boolean {
+    if (this.isFixed) return false;
     const isNew = tools.some(({ name }) => !this.found.has(name));
     for (const { name } of tools) {
       this.found.delete(name);
@@ -109,8 +121,8 @@ export class ServedTools {
     this.#session = session;
   }
 
-  listing({ isShared = false } = {}): Listing {
-    const listing = new Listing(isShared);
+  listing(options: ListingOptions = {}): Listing {
+    const listing = new Listing(options);
     this.#listings.add(listing);
     return listing;
   }
@@ -201,6 +213,7 @@ export class ServedTools {
         catalog: store.current,
         servers: () => [...this.#statuses.values()],
         activate: (tools) => ({ active: tools, refused: [] }),
+        ...(listing.isFixed && { loadedText: FOUND }),
         log: (message) => runtime.log("info", message),
         whyMissing: (name) => runtime.ask("explainMissing", { name }).catch(() => undefined),
       },
