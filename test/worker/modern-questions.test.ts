@@ -7,7 +7,7 @@ import type { AskAnswer } from "../../src/shared/protocol/calls.ts";
 import { MODERN, sentTo, serveFixture } from "../support/modern-http.ts";
 import { forRows, modernProgram, type Started, start, textOf } from "./support.ts";
 
-const HTTP = ["rounds", "for-ever", "cancelled"];
+const HTTP = ["rounds", "not-done", "for-ever", "cancelled"];
 /** One worker for all but the session in which nobody can answer: a server for each way, and for each test over HTTP. */
 const shared = forRows(async () => {
   const names = ["http modern", ...HTTP];
@@ -76,6 +76,19 @@ describe.each(["stdio modern", "stdio legacy", "http modern"])("over %s", (way) 
     expect(page.said).toEqual(["Sign in."]);
     expect(JSON.parse(page.text).answer).toMatchObject({ action: "accept" });
   });
+});
+
+test("a page that is not done yet -> asked about again, as one to which the user has been sent", async () => {
+  const { at } = await overHttp("not-done");
+  const since = at.user.ofServers().length;
+  const calling = at.call("not-done", "ask-page", { looks: 2 });
+  const first = await at.question(since);
+  first.answer({ action: "accept", open: false });
+  const second = await at.question(at.user.ofServers().indexOf(first) + 1);
+  expect(first.question.ask).not.toHaveProperty("again");
+  expect(second.question.ask).toEqual({ ...first.question.ask, again: true });
+  second.answer({ action: "accept", open: false });
+  expect(JSON.parse(textOf(await calling)).answer).toMatchObject({ action: "accept" });
 });
 
 test("each round over HTTP -> a new id, the same arguments, the state of the last answer", async () => {

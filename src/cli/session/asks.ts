@@ -111,7 +111,7 @@ async function askForm(form: AskForm, at: { console: Console; line: Line }): Pro
 }
 
 async function askUrl(
-  { url, host, punycode, plain }: AskUrl,
+  { url, host, punycode, plain, again }: AskUrl,
   { console, line }: { console: Console; line: Line },
 ): Promise<AskAnswer> {
   const notes = [
@@ -119,7 +119,8 @@ async function askUrl(
     ...(plain ? ["The page is not encrypted (http)."] : []),
   ];
   for (const text of [`Host: ${host}`, ...notes, url]) console.warn(text);
-  const choice = await line("Open it in the browser? [y/N, s: I open it myself] ");
+  const myself = again ? "I am done there" : "I open it myself";
+  const choice = await line(`Open it in the browser? [y/N, s: ${myself}] `);
   if (choice === undefined) return CANCEL;
   const open = isYes(choice);
   return open || /^s$/i.test(choice.trim()) ? { action: "accept", open } : DECLINE;
@@ -128,7 +129,7 @@ async function askUrl(
 const headOf = (server: string, ask: Ask): string =>
   ask.kind === "form"
     ? `MCP server ${serverName(server)} asks:`
-    : `MCP server ${serverName(server)} asks you to open a page:`;
+    : `MCP server ${serverName(server)} ${ask.again ? "still waits for this page" : "asks you to open a page"}:`;
 
 /** Undefined: the question was taken back before its turn. */
 export function createAsks(console: Console) {

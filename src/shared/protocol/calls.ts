@@ -231,6 +231,8 @@ export type AskUrl = {
   punycode: boolean;
   /** The address is not encrypted. */
   plain: boolean;
+  /** The user has agreed to this page before, and the server still waits for it. */
+  again?: true;
 };
 
 export type Ask = AskForm | AskUrl;

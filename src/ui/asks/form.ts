@@ -279,6 +279,7 @@ export async function fillIn(
 
 const OPEN = "Open it in the browser";
 const SHOW = "I open it myself";
+const WENT = "I am done there";
 
 /** Asks whether a page of a server's choice may be opened. Nothing looks at the page before a yes, and then only the browser. */
 async function askUrl(ask: AskUrl, at: Conversation): Promise<AskAnswer> {
@@ -288,6 +289,8 @@ async function askUrl(ask: AskUrl, at: Conversation): Promise<AskAnswer> {
   if (!fitsDialog(ask, ctx)) ctx.ui.notify(addressText(server, ask.url, ctx.mode), "info");
   // The worker starts no browser for any other address, so none is offered.
   const ways = isOpenable(URL.parse(ask.url)) ? [OPEN, SHOW] : [SHOW];
+  // The same question stands there again at once: an Enter must not open the page again.
+  if (ask.again) ways.unshift(WENT);
   const choices = isTyping(ctx) ? [DECLINE, ...ways] : [...ways, DECLINE];
   const choice = await choose(at, urlText(server, ask, ctx), choices);
   if (choice === undefined || signal.aborted) return CANCEL;

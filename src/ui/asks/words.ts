@@ -170,9 +170,10 @@ const FOREIGN =
 
 /** The host has a line of its own, because the rest of an address can be made to look like a host. */
 export function urlText(server: string, ask: AskUrl, at: Shown): string {
-  const { host, url, punycode, plain, message } = ask satisfies Ask;
+  const { host, url, punycode, plain, message, again } = ask satisfies Ask;
+  const wants = again ? "still waits for this page" : "asks you to open a page";
   const lines = [
-    printable(`MCP server ${serverName(server)} asks you to open a page:${shownMessage(message, at)}`),
+    printable(`MCP server ${serverName(server)} ${wants}:${shownMessage(message, at)}`),
     `Host: ${printable(host)}`,
     ...(punycode ? [FOREIGN] : []),
     ...(plain ? ["The page is not encrypted (http)."] : []),

@@ -64,6 +64,19 @@ test("a page -> its host, its warnings and its address stand in lines of their o
   expect(sent).toEqual({ action: "decline" });
 });
 
+test("a page that the user has agreed to before -> the server still waits for it, and s says that it is done", async () => {
+  const page = {
+    url: "https://e.example/",
+    host: "e.example",
+    punycode: false,
+    plain: false,
+    again: true as const,
+  };
+  const { lines, sent } = await shown({ kind: "url", message: "", ...page }, ["s"]);
+  expect(lines[0]).toBe("MCP server docs still waits for this page:");
+  expect(sent).toEqual({ action: "accept", open: false });
+});
+
 test("a server asks while another question is open -> it waits, and the line that is typed answers the first alone", async () => {
   const { stdin, stderr, real } = terminal();
   const signal = new AbortController().signal;

@@ -50,8 +50,11 @@ export interface AskPauses {
 export interface ServerAsks extends AskPauses {
   /** What the server is told that it may do. */
   readonly may: AskingServer["may"];
-  /** Answers a question, which may have any shape. `signal`: the server no longer waits. Does not reject. */
-  create(params: unknown, signal: AbortSignal): Promise<ElicitAnswer>;
+  /**
+   * Answers a question, which may have any shape. `signal`: the server no longer waits. `isAgain`: it waits for a page that the
+   * user has agreed to before. Does not reject.
+   */
+  create(params: unknown, signal: AbortSignal, isAgain?: boolean): Promise<ElicitAnswer>;
   /** Answers `sampling/createMessage`, whose params may have any shape. Rejects with `NoReply`. */
   sample(params: unknown, signal: AbortSignal): Promise<Record<string, unknown>>;
   /** Asks for each address of the error -32042, whose data may have any shape. Does not reject. */
@@ -69,15 +72,21 @@ interface ServerQuestion {
   params?: unknown;
 }
 
+interface Asking {
+  asks?: ServerAsks | undefined;
+  onNote: AskingServer["onNote"];
+  isAgain?: boolean;
+}
+
 /** The answer; undefined: the server was told nothing of such a question. Rejects with `NoReply` about the model. */
 export async function answerOf(
   { method, params }: ServerQuestion,
-  { asks, onNote }: { asks?: ServerAsks | undefined; onNote: AskingServer["onNote"] },
+  { asks, onNote, isAgain = false }: Asking,
   signal: AbortSignal,
 ): Promise<Record<string, unknown> | undefined> {
   if (method === "sampling/createMessage" && asks?.may.sample) return asks.sample(params, signal);
   if (method !== "elicitation/create") return undefined;
-  if (asks?.may.ask) return asks.create(params, signal);
+  if (asks?.may.ask) return asks.create(params, signal, isAgain);
   onNote("asks the user something although it was not told that it may; that is cancelled");
   return CANCEL;
 }
@@ -162,7 +171,7 @@ class QuestionsOfServer {
         this.#listeners.add(listener);
         return () => void this.#listeners.delete(listener);
       },
-      create: (params, signal) => this.#create(server, params, signal),
+      create: (params, signal, isAgain) => this.#create(server, params, signal, isAgain),
       sample: (params, signal) => this.#sample(server, params, signal),
       required: (data, signal) => this.#required(server, data, signal),
       callBegins: () => this.#callBegins(),
@@ -183,7 +192,12 @@ class QuestionsOfServer {
     };
   }
 
-  async #create(server: AskingServer, params: unknown, signal: AbortSignal): Promise<ElicitAnswer> {
+  async #create(
+    server: AskingServer,
+    params: unknown,
+    signal: AbortSignal,
+    isAgain = false,
+  ): Promise<ElicitAnswer> {
     const refused = this.#refusal(server);
     if (refused) return refused;
     const read = readAsk(params, server.redact);
@@ -191,7 +205,8 @@ class QuestionsOfServer {
       server.onNote(`asks the user something that is declined unseen: ${read.problem}`);
       return DECLINE;
     }
-    const asked = { about: "server", server: server.name, ask: read.ask } as const;
+    const ask = isAgain && read.ask.kind === "url" ? { ...read.ask, again: true as const } : read.ask;
+    const asked = { about: "server", server: server.name, ask } as const;
     return this.#ask<AskAnswer>(signal, {
       ask: async (over) => (await this.#context.askUser(asked, over)) ?? CANCEL,
       answer: (given) => this.#answerTo(server, read, given),

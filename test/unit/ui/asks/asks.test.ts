@@ -283,6 +283,23 @@ describe("a page", () => {
     },
   );
 
+  test.each([
+    ["I am done there", { action: "accept", open: false }, 0],
+    ["Open it in the browser", { action: "accept", open: true }, 0],
+  ])(
+    "a page that the user has agreed to before -> that comes first; %j -> %j",
+    async (choice, answer, notices) => {
+      const at = asking({ user: [choice] });
+      await at.ask({ ...PAGE, again: true });
+      expect(at.dialogs[0]).toMatchObject({
+        title: expect.stringMatching(/^MCP server files still waits for this page:\n│ Sign in\./),
+        options: ["I am done there", "Open it in the browser", "I open it myself", "Decline"],
+      });
+      expect(at.answers).toEqual([answer]);
+      expect(at.notices).toHaveLength(notices);
+    },
+  );
+
   test("in a terminal -> the address is a link; one of many rows is a notice of its own", async () => {
     const at = asking({ mode: "tui" });
     await at.ask(PAGE);

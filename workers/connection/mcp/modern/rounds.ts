@@ -45,6 +45,7 @@ export async function throughRounds(
   party: Party & { wait?: Wait },
 ): Promise<Result> {
   const { signal, wait = realWait } = party;
+  const visited = new Set<string>();
   let more: Record<string, unknown> = {};
   let patienceMs = PATIENCE_MS;
   for (let round = 0; ; round++) {
@@ -61,7 +62,7 @@ export async function throughRounds(
       !(typeof requestState === "string" && requestState.length <= STATE_CHARS)
     )
       throw outOfOrder(party, "has a state that cannot be sent back");
-    const answers = asksNothing ? undefined : await answerQuestions(inputRequests, party);
+    const answers = asksNothing ? undefined : await answerQuestions(inputRequests, party, visited);
     if (!answers) {
       await wait(patienceMs, signal);
       patienceMs = Math.min(2 * patienceMs, PATIENCE_MOST_MS);
@@ -109,10 +110,12 @@ export const outOfOrder = (
 export const quoted = (word: unknown): string =>
   JSON.stringify(typeof word === "string" ? word.slice(0, WORD_CHARS).toWellFormed() : typeof word);
 
-async function answerOne(question: unknown, party: Party): Promise<unknown> {
+async function answerOne(question: unknown, party: Party, visited: Set<string>): Promise<unknown> {
   const asked = isObject(question) ? question : {};
   if (asked.method === "roots/list" && party.roots) return { roots: party.roots };
-  const answer = await answerOf(asked, party, party.signal).catch((error: unknown) => {
+  const url = isObject(asked.params) && typeof asked.params.url === "string" ? asked.params.url : undefined;
+  const isAgain = url !== undefined && visited.has(url);
+  const answer = await answerOf(asked, { ...party, isAgain }, party.signal).catch((error: unknown) => {
     // An answer of the model has no form that says no, so the call ends.
     if (!(error instanceof NoReply) || party.signal.aborted) throw error;
     throw new ThreadsError(
@@ -125,12 +128,20 @@ async function answerOne(question: unknown, party: Party): Promise<unknown> {
       },
     );
   });
+  if (url !== undefined && answer?.action === "accept") visited.add(url);
   if (answer) return answer;
   throw outOfOrder(party, `asks for ${quoted(asked.method)}, which this client does not offer`);
 }
 
-/** The answers by the keys of the questions, which may have any shape. Rejects with `ThreadsError`, or when aborted. */
-async function answerQuestions(questions: unknown, party: Party): Promise<[string, unknown][]> {
+/**
+ * The answers by the keys of the questions, which may have any shape. Rejects with `ThreadsError`, or when aborted. `visited`:
+ * pages that the user has agreed to for this call.
+ */
+async function answerQuestions(
+  questions: unknown,
+  party: Party,
+  visited: Set<string>,
+): Promise<[string, unknown][]> {
   if (!isObject(questions)) throw outOfOrder(party, "asks questions that are not an object");
   const open = Object.entries(questions);
   if (open.length > ROUND_QUESTIONS)
@@ -141,7 +152,7 @@ async function answerQuestions(questions: unknown, party: Party): Promise<[strin
   const answers: [string, unknown][] = [];
   for (const [key, question] of open) {
     party.signal.throwIfAborted();
-    answers.push([key, await answerOne(question, party)]);
+    answers.push([key, await answerOne(question, party, visited)]);
   }
   party.signal.throwIfAborted();
   return answers;
@@ -189,6 +200,7 @@ class FollowedTask {
   /** Answers by key; a key stands for one question as long as the task lives. */
   readonly #answers = new Map<string, unknown>();
   readonly #delivered = new Set<string>();
+  readonly #visited = new Set<string>();
   #rounds = 0;
   #failed = 0;
 
@@ -233,7 +245,7 @@ class FollowedTask {
     if (asked.length > 0) {
       if (++this.#rounds > ROUNDS)
         throw outOfOrder(party, `needs answers again and again, more than ${ROUNDS} times`);
-      const answers = await answerQuestions(Object.fromEntries(asked), party);
+      const answers = await answerQuestions(Object.fromEntries(asked), party, this.#visited);
       for (const [key, answer] of answers) this.#answers.set(key, answer);
     }
     if (open.length === 0) return;

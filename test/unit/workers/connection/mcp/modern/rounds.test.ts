@@ -126,6 +126,28 @@ test.each<[string, (who: Party) => Promise<unknown>]>([
   await expect(run(party({ signal: AbortSignal.abort(GIVEN_UP) }))).rejects.toBe(GIVEN_UP);
 });
 
+test("throughRounds: a page that the user has agreed to is asked for again -> that is said; another page is a new one", async () => {
+  const page = (url: string) => ({ method: "elicitation/create", params: { mode: "url", url } });
+  const wants = (url: string) => needs({ inputRequests: { p: page(url) }, requestState: "s" });
+  const { send } = server([wants("a:1"), wants("a:1"), wants("b:2"), wants("b:2"), { content: [] }]);
+  const said: unknown[] = [];
+  const answers = ["accept", "accept", "decline", "accept"];
+  const asks = {
+    may: { ask: true, sample: false },
+    create: async (params: { url: string }, _signal: AbortSignal, isAgain: boolean) => {
+      said.push([params.url, isAgain]);
+      return { action: answers[said.length - 1] };
+    },
+  } as unknown as Party["asks"];
+  await throughRounds(send, party({ asks }));
+  expect(said).toEqual([
+    ["a:1", false],
+    ["a:1", true],
+    ["b:2", false],
+    ["b:2", false],
+  ]);
+});
+
 test("throughRounds: answers and the state as it came -> the request is repeated with them, and only with them", async () => {
   const state = 'eyJ9\u0000 ü \\ud800 "';
   const { sent, send } = server([
@@ -388,7 +410,8 @@ test("a thousand revisions of any kind -> five are named, each cut", () => {
 });
 
 const NOW = 1_800_000_000_000;
-const REMEMBERED: Freshness = { until: NOW + 5_000, listedAt: undefined };
+const of = (until: number, listedAt?: number): Freshness => ({ until, listedAt, isPublic: true });
+const REMEMBERED = of(NOW + 5_000);
 
 describe("afterPage", () => {
   test.each<[string, unknown, number]>([
@@ -401,8 +424,8 @@ describe("afterPage", () => {
     ["for ever", Number.POSITIVE_INFINITY, FRESH_MOST_MS],
     ["longer than a day", FRESH_MOST_MS + 1, FRESH_MOST_MS],
   ])("the first page says %s -> it counts from the request, bounded", (_what, ttlMs, freshMs) => {
-    const after = afterPage(REMEMBERED, { isFirst: true, ttlMs, sentAt: NOW });
-    expect(after).toEqual({ until: NOW + freshMs, listedAt: NOW });
+    const after = afterPage(REMEMBERED, { isFirst: true, ttlMs, cacheScope: "public", sentAt: NOW });
+    expect(after).toEqual(of(NOW + freshMs, NOW));
   });
 
   test.each<[string, unknown, number]>([
@@ -410,11 +433,13 @@ describe("afterPage", () => {
     ["more", 500_000, NOW + 90_000],
     ["nothing", undefined, NOW + 1_000],
   ])("a later page says %s -> the shortest time of all pages counts", (_what, ttlMs, until) => {
-    const first = { until: NOW + 90_000, listedAt: NOW };
-    expect(afterPage(first, { isFirst: false, ttlMs, sentAt: NOW + 1_000 })).toEqual({
-      until,
-      listedAt: NOW + 1_000,
-    });
+    const page = { isFirst: false, ttlMs, cacheScope: "public", sentAt: NOW + 1_000 };
+    expect(afterPage(of(NOW + 90_000, NOW), page)).toEqual(of(until, NOW + 1_000));
+  });
+
+  test.each([undefined, null, "private", "Public", 1])("the scope %j -> it is private", (cacheScope) => {
+    const page = { isFirst: true, ttlMs: 5, cacheScope, sentAt: NOW };
+    expect(afterPage(REMEMBERED, page).isPublic).toBe(false);
   });
 });
 
@@ -422,24 +447,21 @@ describe("isStale", () => {
   test.each<[string, Freshness, number, boolean]>([
     ["remembered, before its time", REMEMBERED, NOW + 4_999, false],
     ["remembered, at its time", REMEMBERED, NOW + 5_000, true],
-    ["remembered without a time", { until: 0, listedAt: undefined }, NOW, true],
-    ["listed without a time", { until: NOW, listedAt: NOW }, NOW + FRESH_MOST_MS, false],
-    [
-      "listed with a short time, before the least",
-      { until: NOW + 10, listedAt: NOW },
-      NOW + FRESH_LEAST_MS - 1,
-      false,
-    ],
-    [
-      "listed with a short time, at the least",
-      { until: NOW + 10, listedAt: NOW },
-      NOW + FRESH_LEAST_MS,
-      true,
-    ],
-    ["listed, before its time", { until: NOW + 90_000, listedAt: NOW }, NOW + 89_999, false],
-    ["listed, at its time", { until: NOW + 90_000, listedAt: NOW }, NOW + 90_000, true],
+    ["remembered without a time", of(0), NOW, true],
+    ["listed without a time", of(NOW, NOW), NOW + FRESH_MOST_MS, false],
+    ["listed with a short time, before the least", of(NOW + 10, NOW), NOW + FRESH_LEAST_MS - 1, false],
+    ["listed with a short time, at the least", of(NOW + 10, NOW), NOW + FRESH_LEAST_MS, true],
+    ["listed, before its time", of(NOW + 90_000, NOW), NOW + 89_999, false],
+    ["listed, at its time", of(NOW + 90_000, NOW), NOW + 90_000, true],
   ])("%s -> stale: %#", (_what, freshness, now, expected) => {
-    expect(isStale(freshness, now)).toBe(expected);
+    expect(isStale(freshness, now, false)).toBe(expected);
+    // The time that the server says counts whether its changes are heard or not.
+    if (freshness.until !== freshness.listedAt) expect(isStale(freshness, now, true)).toBe(expected);
+  });
+
+  test("listed without a time, and nobody hears of changes -> stale after the least time", () => {
+    const after = (ms: number): boolean => isStale(of(NOW, NOW), NOW + ms, true);
+    expect([after(FRESH_LEAST_MS - 1), after(FRESH_LEAST_MS)]).toEqual([false, true]);
   });
 });
 
