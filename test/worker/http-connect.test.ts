@@ -304,7 +304,8 @@ test("connectHttp: an empty refusal of a web site -> one probe without the heade
     headers: { "X-Key": "header-secret" },
   });
   expect(error.message).toContain("it answered with a web page (HTML), status 200: Welcome");
-  const [, probe, ...more] = server.asked;
+  const [, again, probe, ...more] = server.asked;
+  expect(again?.message).toMatchObject({ method: "initialize", params: { capabilities: {} } });
   expect(probe).toMatchObject({ http: "GET", path: "/mcp" });
   expect(probe?.headers["x-key"]).toBeUndefined();
   expect(more).toEqual([]);
@@ -336,6 +337,77 @@ test("connectHttp: the server rejects initialize with a JSON-RPC error -> the er
       .end(JSON.stringify({ jsonrpc: "2.0", id: message.id, error: { code: -32_602, message: "too old" } })),
   );
   expect((await refusal({ url: server.url })).message).toContain("too old");
+});
+
+const UNREAD = { status: 400, type: "text/plain", body: "Invalid message format" };
+const rpcError = (error: object) => ({
+  status: 200,
+  type: "application/json",
+  body: JSON.stringify({ jsonrpc: "2.0", id: 0, error }),
+});
+
+test.each<[string, typeof UNREAD, (params: Record<string, unknown>) => boolean, string]>([
+  [
+    "a JSON-RPC error",
+    rpcError({ code: -32603, message: 'Unrecognized field "form"' }),
+    ({ capabilities }) => JSON.stringify(capabilities) === "{}",
+    "without this client's capabilities",
+  ],
+  [
+    "400",
+    UNREAD,
+    ({ capabilities }) => JSON.stringify(capabilities) === "{}",
+    "without this client's capabilities",
+  ],
+  [
+    "400 that names versions",
+    { ...UNREAD, body: "Unsupported protocol version (supported: 2025-06-18, 2024-11-05)" },
+    ({ protocolVersion }) => protocolVersion === "2025-06-18",
+    "with MCP 2025-06-18",
+  ],
+  [
+    "a JSON-RPC error about a version",
+    rpcError({ code: -32602, message: "unsupported protocol version: 2025-11-25" }),
+    ({ protocolVersion }) => protocolVersion === "2024-11-05",
+    "with MCP 2024-11-05",
+  ],
+])("connectHttp: the handshake is refused by %s -> once more", async (_, refused, isTaken, how) => {
+  const server = await serve((asked, response) => {
+    const { method, params = {} } = asked.message;
+    if (method !== "initialize" || isTaken(params)) answerWell(asked, response);
+    else response.writeHead(refused.status, { "content-type": refused.type }).end(refused.body);
+  });
+  const { connecting, notes } = connect({ url: server.url });
+  const connection = await connecting;
+  expect(notes).toEqual([`refuses the handshake, trying once more ${how}`]);
+  expect(await connection.listTools(new AbortController().signal)).toHaveLength(1);
+  expect(server.log.filter((line) => line !== "GET")).toEqual([
+    "POST initialize",
+    "POST initialize",
+    "POST notifications/initialized",
+    "POST tools/list",
+  ]);
+  expect(server.asked.at(-1)?.headers["mcp-protocol-version"]).toBe(connection.protocol.version);
+  await connection.close({ termMs: 1, killMs: 1 });
+});
+
+test("connectHttp: type sse, the handshake is refused -> once more without capabilities", async () => {
+  const legacy = legacyServer(405);
+  let stream: Parameters<Handler>[1] | undefined;
+  const server = await serve((asked, response, nth) => {
+    const { id, method, params } = asked.message;
+    if (asked.http === "GET") stream = response;
+    if (method !== "initialize" || JSON.stringify(params?.capabilities) === "{}") {
+      legacy(asked, response, nth);
+      return;
+    }
+    response.writeHead(202).end();
+    const error = { code: -32603, message: 'Unrecognized field "form"' };
+    stream?.write(`event: message\ndata: ${JSON.stringify({ jsonrpc: "2.0", id, error })}\n\n`);
+  });
+  const connection = await connect({ type: "sse", url: server.url }).connecting;
+  expect(await connection.listTools(new AbortController().signal)).toHaveLength(1);
+  await connection.close({ termMs: 1, killMs: 1 });
 });
 
 test("connectHttp: a url with userinfo -> sent as Basic credentials", async () => {

@@ -61,6 +61,9 @@ test.each([
     expect(connection.transport).toBe(kind);
     const tools = (await connection.listTools(never)).map(({ name }) => name);
     expect(tools).toContain("echo");
+    // It can only be called as a task, and the server refuses anything else.
+    expect(tools).not.toContain("simulate-research-query");
+    expect(notes.join("\n")).toContain("run only as tasks of MCP 2025-11-25: simulate-research-query");
     expect((await connection.callTool(echo)).content).toEqual([{ type: "text", text: "Echo: hi" }]);
     const progress: string[] = [];
     await connection.callTool({

@@ -26,6 +26,7 @@ const PARTS = {
   progressOf: ["params", "progressToken"],
   cancels: ["params", "requestId"],
   subscription: ["params", "_meta", SUBSCRIPTION],
+  error: ["error"],
 } as const;
 
 export type Envelope = { -readonly [K in keyof typeof PARTS]?: Part };

@@ -337,7 +337,10 @@ export class Routes<P extends Party> {
     const handshake = this.#handshake;
     if (handshake?.kind === "asked" && handshake.id === ours) {
       this.#open.delete(ours);
-      this.#handshake = { kind: "answered", line, at };
+      // Whoever is refused may ask once more with another offer, or another session may, so a refusal stands for one request.
+      const { error } = line.envelope;
+      const isRefused = error !== undefined && error.text !== "null";
+      this.#handshake = isRefused ? undefined : { kind: "answered", line, at };
       for (const { party, id } of handshake.waiting) party.deliver(withChanges(line.pieces, [[at, id]]));
       return;
     }

@@ -25,6 +25,12 @@ export interface CachedTool {
   _meta?: ToolSigns;
 }
 
+/** A tool as its server lists it. */
+export interface ListedTool extends CachedTool {
+  /** Only if the tool runs as a task alone (MCP 2025-11-25, basic/utilities/tasks, "Tool-Level Negotiation"). */
+  execution?: { taskSupport: "required" };
+}
+
 /** The keys of `CachedTool`. Other keys of a tool in a cache file belong to other adapters. */
 export const TOOL_FIELDS: readonly string[] = [
   "name",
@@ -49,12 +55,12 @@ const text = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : undefined;
 
 /** Undefined for a value that is not a tool. */
-export function normalizeTool(raw: unknown): CachedTool | undefined {
+export function normalizeTool(raw: unknown): ListedTool | undefined {
   if (!isObject(raw)) return undefined;
   const name = text(raw.name);
   // U+0000 separates the columns of a snapshot, and no real name holds it.
   if (name === undefined || name.length > NAME_CHARS || name.includes("\u0000")) return undefined;
-  const tool: CachedTool = { name };
+  const tool: ListedTool = { name };
   const title = text(raw.title);
   const description = text(raw.description);
   if (title !== undefined) tool.title = cut(title, TITLE_CHARS);
@@ -65,6 +71,8 @@ export function normalizeTool(raw: unknown): CachedTool | undefined {
   }
   const signs = signsOf(raw._meta, raw.uiVisibility);
   if (signs) tool._meta = signs;
+  if (isObject(raw.execution) && raw.execution.taskSupport === "required")
+    tool.execution = { taskSupport: "required" };
   return tool;
 }
 

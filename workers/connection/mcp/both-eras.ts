@@ -22,13 +22,14 @@ import {
 } from "@modelcontextprotocol/sdk/types.js";
 import manifest from "../../../package.json" with { type: "json" };
 import type { CachedTool } from "../../shared/listed.ts";
+import { SKILLS_EXTENSION } from "../../shared/skills.ts";
 import type { StoredProtocol } from "../../shared/tasks.ts";
 import { answerOf, type RequiredOutcome, type ServerAsks } from "../asks/asks.ts";
-import { isRequest } from "../messages/incoming.ts";
+import { cancelledRequest, isRequest } from "../messages/incoming.ts";
 import type { ConnectOptions, SpokenProtocol } from "./connection.ts";
 import { sentData } from "./failures.ts";
 import type { SendRequest } from "./lists.ts";
-import type { JSONRPCMessage, Transport, TransportSendOptions } from "./wire/wire.ts";
+import type { JSONRPCMessage, JSONRPCRequest, Transport, TransportSendOptions } from "./wire/wire.ts";
 
 export interface PeerCall {
   request: { method: string; params: Record<string, unknown> };
@@ -91,9 +92,8 @@ export class Wire {
     this.trace = trace;
   }
 
-  /** `onRequest`: gets each request of the server in the client's place. */
-  view(onRequest?: () => void): WireView {
-    return new WireView(this, this.#transport, onRequest);
+  view(as: ViewOptions = {}): WireView {
+    return new WireView(this, this.#transport, as);
   }
 
   start(): Promise<void> {
@@ -109,6 +109,13 @@ export class Wire {
 export const continueIds = (client: Protocol<Request, Notification, Result>, { requests }: Wire): boolean =>
   Reflect.set(client, "_requestMessageId", requests);
 
+interface ViewOptions {
+  /** Gets each request of the server in the client's place. */
+  onRequest?: () => void;
+  /** The revision that `initialize` asks for, in place of the newest one, which the SDK always names. */
+  version?: string | undefined;
+}
+
 class WireView implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
@@ -118,13 +125,14 @@ class WireView implements Transport {
 
   readonly #wire: Wire;
   readonly #transport: Transport;
-  readonly #onRequest: (() => void) | undefined;
+  readonly #as: ViewOptions;
+  #initializeId: RequestId | undefined;
   #isClosed = false;
 
-  constructor(wire: Wire, transport: Transport, onRequest: (() => void) | undefined) {
+  constructor(wire: Wire, transport: Transport, as: ViewOptions) {
     this.#wire = wire;
     this.#transport = transport;
-    this.#onRequest = onRequest;
+    this.#as = as;
   }
 
   async start(): Promise<void> {
@@ -134,17 +142,31 @@ class WireView implements Transport {
     const { trace } = this.#wire;
     transport.onmessage = (message, extra) => {
       trace?.("in", message);
-      if (this.#onRequest && isRequest(message)) this.#onRequest();
+      if (this.#as.onRequest && isRequest(message)) this.#as.onRequest();
       else this.onmessage?.(message, extra);
     };
     await this.#wire.start();
   }
 
   async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
-    if (this.#isClosed) return;
+    if (this.#isClosed || this.#cancelsInitialize(message)) return;
     if (isRequest(message)) this.#wire.requests++;
-    this.#wire.trace?.("out", message);
-    await this.#transport.send(message, options);
+    const sent = isRequest(message) && message.method === "initialize" ? this.#initialize(message) : message;
+    this.#wire.trace?.("out", sent);
+    await this.#transport.send(sent, options);
+  }
+
+  /** The SDK cancels every request that is given up, and the protocol forbids that for this one (basic/utilities/cancellation). */
+  #cancelsInitialize(message: JSONRPCMessage): boolean {
+    return this.#initializeId !== undefined && cancelledRequest(message) === this.#initializeId;
+  }
+
+  #initialize(request: JSONRPCRequest): JSONRPCRequest {
+    this.#initializeId = request.id;
+    const { version } = this.#as;
+    return version === undefined
+      ? request
+      : { ...request, params: { ...request.params, protocolVersion: version } };
   }
 
   setProtocolVersion(version: string): void {
@@ -163,17 +185,26 @@ class WireView implements Transport {
   }
 }
 
+type Offering = Pick<ConnectOptions, "asks" | "roots" | "definition">;
+type Capabilities = Record<string, object> & { extensions?: Record<string, object> };
+
 const ROOTS = "roots/list";
 /** The server does not answer the call before the user has opened an address (the same page, "URL mode"). */
 const URL_REQUIRED = -32042;
 
-/** What the client can do. A server that can ask nobody often does without a question. */
-export const capabilitiesOf = ({ asks, roots }: Pick<ConnectOptions, "asks" | "roots">): object => ({
+/**
+ * What the client can do. A server that can ask nobody often does without a question, and one that goes by the rule of
+ * extensions (MCP 2026-07-28, basic/versioning, "Extension Negotiation") shows its skills only to a client that declares them.
+ */
+export const capabilitiesOf = ({ asks, roots, definition }: Offering): Capabilities => ({
+  ...(definition.skillPolicy.use === false ? {} : { extensions: { [SKILLS_EXTENSION]: {} } }),
   ...(asks?.may.ask ? { elicitation: { form: {}, url: {} } } : {}),
   ...(asks?.may.sample ? { sampling: {} } : {}),
   // The folders of a connection never change: an edit of them makes another connection.
   ...(roots ? { roots: {} } : {}),
 });
+
+export const isOffering = (options: Offering): boolean => Object.keys(capabilitiesOf(options)).length > 0;
 
 export function takeQuestions(client: Client, options: ConnectOptions): void {
   const { roots } = options;

@@ -5,6 +5,7 @@
 
 import { ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js";
 import type { CallProgress } from "../../../src/shared/protocol/calls.ts";
+import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { asList, isObject } from "../../../src/shared/protocol/values.ts";
 import { WAITS } from "../../shared/hub/wire.ts";
@@ -21,6 +22,7 @@ import {
   isClosed,
   isTimeout,
   listFailure,
+  refusedAnswer,
   startLimitMs,
   urlRequiredFailure,
 } from "./failures.ts";
@@ -132,6 +134,16 @@ export class CallClock {
   }
 }
 
+/** Whether the error of a list that nobody promised means that there is none. */
+const isNoList = (error: unknown): boolean =>
+  !refusedAnswer(error) && !(error instanceof ThreadsError && error.code === "needs_auth");
+
+/** Whether the server runs calls as tasks of MCP 2025-11-25 (basic/utilities/tasks, "Capabilities"). */
+function runsTasks({ protocol, capabilities: { tasks } }: Pick<Peer, "protocol" | "capabilities">): boolean {
+  const requests = isObject(tasks) && isObject(tasks.requests) ? tasks.requests : {};
+  return protocol.era === "legacy" && isObject(requests.tools) && isObject(requests.tools.call);
+}
+
 /** Far more characters than any model is shown. */
 const INSTRUCTIONS_CHARS = 100_000;
 
@@ -141,6 +153,8 @@ export function toConnection(peer: Peer, parts: ConnectionParts): Connection {
     signal,
     limitMs: startLimitMs(parts.definition),
     onNote: parts.onNote,
+    era: peer.protocol.era,
+    hasTasks: runsTasks(peer),
   });
   return {
     transport: parts.transport,
@@ -149,11 +163,19 @@ export function toConnection(peer: Peer, parts: ConnectionParts): Connection {
     protocol: peer.protocol,
     instructions: peer.instructions?.slice(0, INSTRUCTIONS_CHARS).toWellFormed(),
     listTools: async (signal) => {
-      if (!capabilities.tools) return [];
+      const { tools: declared, resources, prompts } = capabilities;
+      if (!declared && (resources || prompts)) return [];
+      const limits = listing(signal);
       try {
-        const tools = await listTools(peer.send, listing(signal));
+        // Some servers that declare nothing at all have only forgotten to.
+        const limitMs = declared ? limits.limitMs : Math.min(limits.limitMs, LIMITS.healthAnswerMs);
+        const tools = await listTools(peer.send, { ...limits, limitMs });
         return peer.takeTools?.(tools) ?? tools;
       } catch (error) {
+        if (!declared && peer.isOpen && !signal.aborted && isNoList(error)) {
+          parts.onNote(`declares no tools, and lists none: ${messageOf(error)}`);
+          return [];
+        }
         throw listFailure(parts, { error, timedOut: isTimeout(error), closed: isClosed(error) });
       }
     },

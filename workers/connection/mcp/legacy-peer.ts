@@ -16,6 +16,7 @@ import {
 } from "./both-eras.ts";
 import type { ConnectOptions } from "./connection.ts";
 import { isClosed, refusedAnswer, startLimitMs } from "./failures.ts";
+import type { OtherOffer } from "./modern/era.ts";
 
 const LOG_MESSAGE = "notifications/message";
 
@@ -26,16 +27,19 @@ const noValidator: jsonSchemaValidator = {
     (input) => ({ valid: true, data: input as T, errorMessage: undefined }),
 };
 
-/** Sends `initialize`. Rejects with the SDK's error, or with `TooLarge` if the transport refused the answer. */
-export async function initialize(wire: Wire, options: ConnectOptions): Promise<Peer> {
+/**
+ * Sends `initialize`. Rejects with the SDK's error, or with `TooLarge` if the transport refused the answer. `other`: for a
+ * server that has refused the usual offer.
+ */
+export async function initialize(wire: Wire, options: ConnectOptions, other?: OtherOffer): Promise<Peer> {
   const client = new Client(CLIENT_INFO, {
-    capabilities: capabilitiesOf(options),
+    capabilities: other === "nothing" ? {} : capabilitiesOf(options),
     jsonSchemaValidator: noValidator,
   });
   continueIds(client, wire);
   takeQuestions(client, options);
   client.onerror = (error) => options.onNote(error.message);
-  const view = wire.view();
+  const view = wire.view({ version: other === "nothing" ? undefined : other?.version });
   try {
     const timeout = startLimitMs(options.definition);
     await client.connect(view, { signal: options.signal, timeout });

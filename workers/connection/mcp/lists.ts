@@ -17,7 +17,7 @@ import {
 } from "../../shared/listed.ts";
 import { createReader, inTurn } from "../../shared/pace/turns.ts";
 import { type CachedSkill, eachOnce, normalizeSkill, normalizeSkills } from "../../shared/skills.ts";
-import type { ListedResources, ListedSkills } from "./connection.ts";
+import type { ListedResources, ListedSkills, SpokenProtocol } from "./connection.ts";
 import { FRESH_LEAST_MS, FRESH_MOST_MS } from "./modern/limits.ts";
 
 type Result = Record<string, unknown>;
@@ -33,6 +33,9 @@ interface Listing {
   /** Time for all pages together, in milliseconds: a server may send pages for ever. */
   limitMs: number;
   onNote: (note: string) => void;
+  era: SpokenProtocol["era"];
+  /** The server runs calls as tasks of MCP 2025-11-25, which this client does not have. */
+  hasTasks?: boolean;
 }
 
 const NAMED = 20;
@@ -91,7 +94,7 @@ export class KeptList<T extends { name: string }> {
 /** `takePage` answers false if no further page is wanted. */
 async function listPages(
   send: SendRequest,
-  { signal, limitMs }: Listing,
+  { signal, limitMs, era }: Listing,
   method: string,
   takePage: (result: Result) => boolean | Promise<boolean>,
 ): Promise<void> {
@@ -104,7 +107,8 @@ async function listPages(
     const result = await send(request, { signal, timeout });
     if (!(await takePage(result))) return;
     const next = result.nextCursor;
-    if (typeof next !== "string" || next === "" || seen.has(next)) return;
+    // Servers of the old era write an empty cursor for none; in the new one it is a cursor (server/utilities/pagination).
+    if (typeof next !== "string" || (next === "" && era === "legacy") || seen.has(next)) return;
     seen.add(next);
     cursor = next;
   }
@@ -118,21 +122,28 @@ export async function listTools(send: SendRequest, listing: Listing): Promise<Ca
   const tools = new KeptList<CachedTool>("tools", LIMITS.toolsPerServer);
   const names = new Set<string>();
   const unbounded: string[] = [];
+  const taskOnly: string[] = [];
   const reader = createReader();
   await listPages(send, listing, "tools/list", async (result) => {
     for (const [index, raw] of asList(result.tools).entries()) {
       if (index % TOOLS_A_STEP === 0) await inTurn(reader);
-      const tool = normalizeTool(raw);
+      const listed = normalizeTool(raw);
       if (unbounded.length < NOTED_TOOLS) unbounded.push(...unboundedTools([raw]));
-      if (!tool || names.has(tool.name)) continue;
+      if (!listed || names.has(listed.name)) continue;
+      const { execution, ...tool } = listed;
       names.add(tool.name);
-      tools.add(tool);
+      if (execution && listing.hasTasks) taskOnly.push(tool.name.slice(0, NAME_CHARS).toWellFormed());
+      else tools.add(tool);
     }
     tools.hasMorePages = tools.isFull && result.nextCursor !== undefined;
     return !tools.isFull;
   });
   if (unbounded.length > 0)
     listing.onNote(`schemas left out, too deep or too big: ${unbounded.slice(0, NOTED_TOOLS).join(", ")}`);
+  if (taskOnly.length > 0)
+    listing.onNote(
+      `tools left out, which run only as tasks of MCP 2025-11-25: ${taskOnly.slice(0, NOTED_TOOLS).join(", ")}`,
+    );
   const note = tools.note();
   if (note !== undefined) listing.onNote(note);
   return tools.items;

@@ -136,10 +136,12 @@ export async function speakModern(
   more: ModernOptions = {},
 ): Promise<Peer> {
   let isNoted = false;
-  const view = wire.view(() => {
-    if (!isNoted)
-      options.onNote("sends requests, which its revision of MCP does not have; they get no answer");
-    isNoted = true;
+  const view = wire.view({
+    onRequest: () => {
+      if (!isNoted)
+        options.onNote("sends requests, which its revision of MCP does not have; they get no answer");
+      isNoted = true;
+    },
   });
   const client = new StatelessClient(options, more.remembered !== undefined);
   continueIds(client, wire);
@@ -175,7 +177,7 @@ class ModernPeer implements Peer {
     this.#client = client;
     this.#options = options;
     this.#headers = headers;
-    this.#freshness = { until: remembered?.freshUntil ?? 0, listedAt: undefined };
+    this.#freshness = { until: remembered?.freshUntil ?? 0, listedAt: undefined, isPublic: true };
     const instructions = options.remembered?.instructions;
     this.#known = this.#take({ capabilities: capabilitiesFrom(remembered?.offers ?? []), instructions });
     if (remembered) headers?.take(options.remembered?.tools ?? [], () => undefined);
@@ -216,7 +218,8 @@ class ModernPeer implements Peer {
     const sentAt = Date.now();
     const result = await this.#client.ask(request, options);
     if (request.method === "tools/list") {
-      const page = { isFirst: request.params?.cursor === undefined, ttlMs: result.ttlMs, sentAt };
+      const { ttlMs, cacheScope } = result;
+      const page = { isFirst: request.params?.cursor === undefined, ttlMs, cacheScope, sentAt };
       this.#freshness = afterPage(this.#freshness, page);
     }
     return lastResult(result, this.#party(request.method, options.signal));
@@ -264,7 +267,9 @@ class ModernPeer implements Peer {
   }
 
   memory(): StoredProtocol {
-    const { until: freshUntil } = this.#freshness;
+    const { until, isPublic } = this.#freshness;
+    // A later session may have other credentials, whose list is another one (server/utilities/caching, "Cache Scope").
+    const freshUntil = isPublic ? until : 0;
     return { version: MODERN_VERSION, offers: offersOf(this.capabilities), freshUntil };
   }
 
@@ -274,7 +279,8 @@ class ModernPeer implements Peer {
   }
 
   isStale(): boolean {
-    return isStale(this.#freshness, Date.now());
+    const tells = changesFilter(this.capabilities)?.toolsListChanged === true;
+    return isStale(this.#freshness, Date.now(), tells && !this.#changes.isFollowed);
   }
 
   /** Opens the stream of changes, if the server is kept up and tells of changes. */
@@ -327,7 +333,8 @@ class ModernPeer implements Peer {
     const isMismatch = error instanceof McpError && error.code === HEADER_MISMATCH;
     if (!isMismatch || !this.#headers || method !== "tools/call") throw error;
     const { definition, onNote, onListChanged } = this.#options;
-    this.takeTools(await listTools(this.send, { signal, limitMs: startLimitMs(definition), onNote }));
+    const listing = { signal, limitMs: startLimitMs(definition), onNote, era: this.protocol.era };
+    this.takeTools(await listTools(this.send, listing));
     onListChanged();
     return await send();
   }

@@ -14,6 +14,7 @@ const PATHS: Record<keyof Envelope, string[]> = {
   progressOf: ["params", "progressToken"],
   cancels: ["params", "requestId"],
   subscription: ["params", "_meta", SUBSCRIPTION],
+  error: ["error"],
 };
 
 const at = (value: unknown, path: string[]): unknown =>
@@ -54,6 +55,7 @@ function random(seed: number): () => number {
 const WORDS = [
   "id",
   "method",
+  "error",
   "params",
   "_meta",
   "progressToken",
@@ -116,7 +118,7 @@ describe("single messages", () => {
   it.each<[string, Record<string, string>]>([
     ['{"jsonrpc":"2.0","id":5,"method":"ping"}', { id: "5", method: '"ping"' }],
     ['{"result":{"id":9,"content":[{"id":8}]},"jsonrpc":"2.0","id":"a-1"}', { id: '"a-1"' }],
-    ['{ "id" : null , "error":{} }', { id: "null" }],
+    ['{ "id" : null , "error":{"id":1} }', { id: "null", error: "" }],
     ['{"\\u0069d":3,"method":"x"}', { id: "3", method: '"x"' }],
     ['{"params":["requestId",{"requestId":3}],"id":1}', { id: "1" }],
     ['{"params":{"requestId":"r\\"1","_meta":{"progressToken":2}}}', { cancels: '"r\\"1"', token: "2" }],

@@ -260,13 +260,26 @@ describe("the handshake", () => {
     expect(b.got()).toEqual([{ id: 1, result: {} }]);
   });
 
-  test("an error as the answer -> each session gets it", () => {
-    const { a, b, server, serverSays } = makeRoutes("a", "b");
+  test("a refusal -> each session that waits gets it, and the next request is the server's to answer", () => {
+    const { a, b, c, server, serverSays } = makeRoutes("a", "b", "c");
     a.says(initialize(0));
-    const error = { code: -32_601, message: "no such method" };
-    serverSays({ id: idOf(server()), error });
     b.says(initialize(5));
+    const error = { code: -32_603, message: "no such field" };
+    serverSays({ id: idOf(server()), error });
     expect([a.got(), b.got()]).toEqual([[{ id: 0, error }], [{ id: 5, error }]]);
+    const other = { id: 1, method: "initialize", params: { protocolVersion: "2024-11-05" } };
+    a.says(other);
+    b.says(initialize(6));
+    const asked = server();
+    expect(asked).toEqual([{ ...other, id: expect.any(Number) }]);
+    serverSays({ id: idOf(asked), result: {}, error: null });
+    c.says(initialize(0));
+    expect(server()).toEqual([]);
+    expect([a.got(), b.got(), c.got()]).toEqual([
+      [{ id: 1, result: {}, error: null }],
+      [{ id: 6, result: {}, error: null }],
+      [{ id: 0, result: {}, error: null }],
+    ]);
   });
 
   test("notifications/initialized of each session -> once", () => {

@@ -69,6 +69,8 @@ interface StreamOptions extends Pick<ListenOptions, "signal" | "onNote" | "onCha
 export class ChangeStream {
   /** Undefined: none is open. Its id is unknown until the server has acknowledged it. */
   #open: { id: unknown; end: () => void } | undefined;
+  /** Whether what the server tells is heard, or found out when the stream is opened again. */
+  isFollowed = false;
 
   /** The server tells the id of the stream. */
   acknowledged(id: unknown): void {
@@ -81,8 +83,9 @@ export class ChangeStream {
   }
 
   /** Opens the stream, again and again, until the signal is aborted or the server refuses it. Never rejects. */
-  follow({ request, isRefusal, ...listen }: StreamOptions): Promise<void> {
-    return followChanges({
+  async follow({ request, isRefusal, ...listen }: StreamOptions): Promise<void> {
+    this.isFollowed = true;
+    await followChanges({
       ...listen,
       open: async (signal) => {
         const ended = new AbortController();
@@ -95,5 +98,6 @@ export class ChangeStream {
         }
       },
     });
+    this.isFollowed = false;
   }
 }

@@ -5,6 +5,7 @@
  * neither is a broken network.
  */
 
+import { LATEST_PROTOCOL_VERSION, SUPPORTED_PROTOCOL_VERSIONS } from "@modelcontextprotocol/sdk/types.js";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { isObject } from "../../../../src/shared/protocol/values.ts";
 import type { ServerDefinition } from "../../config/entry/definition.ts";
@@ -19,8 +20,8 @@ export interface RpcError {
 export type Evidence =
   | { kind: "result"; result: Record<string, unknown> }
   | { kind: "error"; error: RpcError }
-  /** An answer over HTTP that is not the expected message. `error`: the JSON-RPC error in its body, whatever its id. */
-  | { kind: "http"; status: number; error?: RpcError | undefined }
+  /** An answer over HTTP that is not the expected message. `error`: the JSON-RPC error in its body, whatever its id; `text`: its words. */
+  | { kind: "http"; status: number; error?: RpcError | undefined; text?: string }
   | { kind: "silence" }
   /** The process exited, or the connection was closed. */
   | { kind: "ended" }
@@ -37,7 +38,8 @@ export const UNSUPPORTED_VERSION = -32022;
 /** -32021 is MissingRequiredClientCapability. */
 const MODERN_CODES = new Set([HEADER_MISMATCH, -32021, UNSUPPORTED_VERSION]);
 /** Answers to a handshake that the server does not know: an invalid request, an unknown method, missing parameters. */
-const NO_HANDSHAKE = new Set([-32600, -32601, -32602]);
+const METHOD_NOT_FOUND = -32601;
+const NO_HANDSHAKE = new Set([-32600, METHOD_NOT_FOUND, -32602]);
 
 const VERSION = /\b20\d\d-\d\d-\d\d\b/g;
 const LISTED = 100;
@@ -96,13 +98,74 @@ export const isWorthProbing = (evidence: Evidence): boolean =>
   !(evidence.kind === "http" && saysNothing(evidence.status)) &&
   judgeEra("initialize", evidence) !== "legacy";
 
-interface EraAttempts<T> {
-  legacy: () => Promise<T>;
-  /** `isTrial`: silence is no failure yet, since the old era is tried after it. */
-  modern: (isTrial: boolean) => Promise<T>;
+/** What a server that refused the handshake is offered in place of the usual: an older revision, or no capability at all. */
+export type OtherOffer = { version: string } | "nothing";
+
+/** Refusals of a body that could not be read, which some servers word as a status alone (RFC 9110, section 15.5). */
+const UNREADABLE = new Set([400, 422]);
+/** What a server that names no revision speaks most likely. */
+const OLDEST = "2024-11-05";
+const NAMES_VERSION = /protocol.?version/i;
+
+/** The revisions of a handshake that the refusal names and this client knows, the newest first. */
+function namedVersions(words: string, data: unknown): string[] {
+  const texts = isObject(data) ? Object.values(data).slice(0, LISTED).flat().slice(0, LISTED) : [];
+  const named = [words, ...texts.filter((text) => typeof text === "string")].flatMap(
+    (text) => text.slice(0, WORDS_CHARS).match(VERSION) ?? [],
+  );
+  const isOlder = (version: string): boolean =>
+    version < LATEST_PROTOCOL_VERSION && SUPPORTED_PROTOCOL_VERSIONS.includes(version);
+  return named.filter(isOlder).sort().reverse();
+}
+
+/**
+ * What a server that refused the handshake may take. Servers refuse a revision in place of naming theirs, and strict ones
+ * refuse a capability that is younger than they are. Undefined: nothing else would be taken. `isOffering`: the first
+ * handshake offered capabilities.
+ */
+export function otherOffer(evidence: Evidence, isOffering: boolean): OtherOffer | undefined {
+  if (evidence.kind !== "error" && evidence.kind !== "http") return undefined;
+  const { error } = evidence;
+  const status = evidence.kind === "http" ? evidence.status : undefined;
+  const isUnread = status !== undefined && UNREADABLE.has(status);
+  if (!error && !isUnread) return undefined;
+  if (status !== undefined && status !== 500 && saysNothing(status)) return undefined;
+  if (judgeEra("initialize", evidence) === "modern") return undefined;
+  const words = `${error?.message ?? ""} ${(evidence.kind === "http" && evidence.text) || ""}`;
+  const [newest] = namedVersions(words, error?.data);
+  if (newest !== undefined) return { version: newest };
+  if (NAMES_VERSION.test(words.slice(0, WORDS_CHARS))) return { version: OLDEST };
+  return isOffering && error?.code !== METHOD_NOT_FOUND ? "nothing" : undefined;
+}
+
+interface Handshake<T> {
+  /** `other`: what is offered in place of the usual. */
+  legacy: (other?: OtherOffer) => Promise<T>;
+  /** Whether the usual handshake offers capabilities. */
+  isOffering: boolean;
   /** What the error of an attempt tells about the server. */
   evidenceOf: (error: unknown) => Evidence;
   onNote: (note: string) => void;
+}
+
+/** The handshake, and once more with another offer if the server refuses the first. Rejects with the first refusal. */
+export async function handshake<T>({ legacy, isOffering, evidenceOf, onNote }: Handshake<T>): Promise<T> {
+  try {
+    return await legacy();
+  } catch (error) {
+    const other = otherOffer(evidenceOf(error), isOffering);
+    if (!other) throw error;
+    const how = other === "nothing" ? "without this client's capabilities" : `with MCP ${other.version}`;
+    onNote(`refuses the handshake, trying once more ${how}`);
+    return await legacy(other).catch(() => {
+      throw error;
+    });
+  }
+}
+
+interface EraAttempts<T> extends Handshake<T> {
+  /** `isTrial`: silence is no failure yet, since the old era is tried after it. */
+  modern: (isTrial: boolean) => Promise<T>;
 }
 
 interface EraChoice {
@@ -117,7 +180,7 @@ export async function negotiate<T>(
   attempts: EraAttempts<T>,
 ): Promise<T> {
   const { name, protocol } = definition;
-  if (protocol === "legacy") return attempts.legacy().catch((error) => onlyLegacy(error, name, attempts));
+  if (protocol === "legacy") return handshake(attempts).catch((error) => onlyLegacy(error, name, attempts));
   if (protocol === MODERN_VERSION)
     return attempts.modern(false).catch((error) => onlyModern(error, name, attempts));
   return wasModern ? modernFirst(attempts) : legacyFirst(attempts);
@@ -135,9 +198,10 @@ async function modernFirst<T>(attempts: EraAttempts<T>): Promise<T> {
   }
 }
 
-async function legacyFirst<T>({ legacy, modern, evidenceOf, onNote }: EraAttempts<T>): Promise<T> {
+async function legacyFirst<T>(attempts: EraAttempts<T>): Promise<T> {
+  const { modern, evidenceOf, onNote } = attempts;
   try {
-    return await legacy();
+    return await handshake(attempts);
   } catch (error) {
     const evidence = evidenceOf(error);
     if (judgeEra("initialize", evidence) !== "modern" && !isWorthProbing(evidence)) throw error;

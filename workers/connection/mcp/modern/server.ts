@@ -10,26 +10,38 @@ import { MODERN_VERSION } from "../wire/wire.ts";
 import { FRESH_LEAST_MS, FRESH_MOST_MS } from "./limits.ts";
 import { quoted } from "./rounds.ts";
 
-/** Both in milliseconds since the epoch. */
+/** Times are in milliseconds since the epoch. */
 export interface Freshness {
   until: number;
   /** When the tools were listed over this connection; undefined: not yet. */
   listedAt: number | undefined;
+  /** Whether the list is the same for whoever asks, whatever the credentials (`cacheScope`). */
+  isPublic: boolean;
+}
+
+interface Page {
+  isFirst: boolean;
+  ttlMs: unknown;
+  cacheScope: unknown;
+  sentAt: number;
 }
 
 /** The freshness after one page of the list. Each page counts from its request, and the first one begins a new list. */
-export function afterPage(
-  before: Freshness,
-  { isFirst, ttlMs, sentAt }: { isFirst: boolean; ttlMs: unknown; sentAt: number },
-): Freshness {
+export function afterPage(before: Freshness, { isFirst, ttlMs, cacheScope, sentAt }: Page): Freshness {
   const until = sentAt + (typeof ttlMs === "number" && ttlMs > 0 ? Math.min(ttlMs, FRESH_MOST_MS) : 0);
-  return { until: isFirst ? until : Math.min(before.until, until), listedAt: sentAt };
+  const isPublic = cacheScope === "public";
+  return isFirst
+    ? { until, listedAt: sentAt, isPublic }
+    : { until: Math.min(before.until, until), listedAt: sentAt, isPublic: before.isPublic && isPublic };
 }
 
-/** Whether the list is to be asked for again. A list without a time is asked for only if it is remembered. */
-export function isStale({ until, listedAt }: Freshness, now: number): boolean {
+/**
+ * Whether the list is to be asked for again. A list without a time is asked for if it is remembered, or if it may change
+ * unheard: the server tells of changes, and no stream brings them.
+ */
+export function isStale({ until, listedAt }: Freshness, now: number, isUnheard: boolean): boolean {
   if (listedAt === undefined) return now >= until;
-  return until > listedAt && now >= Math.max(until, listedAt + FRESH_LEAST_MS);
+  return (isUnheard || until > listedAt) && now >= Math.max(until, listedAt + FRESH_LEAST_MS);
 }
 
 const PREFIX = "io.modelcontextprotocol/";
@@ -40,7 +52,7 @@ const TASKS = `${PREFIX}tasks`;
 interface Sender {
   clientInfo: { name: string; version: string };
   /** What the client can do besides the tasks of its calls. */
-  capabilities: object;
+  capabilities: { extensions?: object };
   /** Absent: the server sends no log messages. */
   logLevel?: "debug" | "info" | undefined;
 }
@@ -48,7 +60,10 @@ interface Sender {
 export const metaOf = ({ clientInfo, capabilities, logLevel }: Sender): Record<string, unknown> => ({
   [`${PREFIX}protocolVersion`]: MODERN_VERSION,
   [`${PREFIX}clientInfo`]: clientInfo,
-  [`${PREFIX}clientCapabilities`]: { ...capabilities, extensions: { [TASKS]: {} } },
+  [`${PREFIX}clientCapabilities`]: {
+    ...capabilities,
+    extensions: { ...capabilities.extensions, [TASKS]: {} },
+  },
   ...(logLevel === undefined ? {} : { [`${PREFIX}logLevel`]: logLevel }),
 });
 

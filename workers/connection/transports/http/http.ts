@@ -11,12 +11,12 @@ import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { RequestAuth } from "../../auth/auth.ts";
 import { authorizedClient } from "../../auth/authorized.ts";
 import type { ResolvedHttp } from "../../config/values/values.ts";
-import { type Peer, Wire } from "../../mcp/both-eras.ts";
+import { isOffering, type Peer, Wire } from "../../mcp/both-eras.ts";
 import { toConnection } from "../../mcp/client.ts";
 import type { Connection, ConnectOptions } from "../../mcp/connection.ts";
 import { evidenceOf, isTimeout, startLimitMs, startupTimeout } from "../../mcp/failures.ts";
 import { initialize } from "../../mcp/legacy-peer.ts";
-import { type Evidence, judgeEra, negotiate } from "../../mcp/modern/era.ts";
+import { type Evidence, handshake, judgeEra, negotiate, type OtherOffer } from "../../mcp/modern/era.ts";
 import { MirroredHeaders } from "../../mcp/modern/headers.ts";
 import { speakModern } from "../../mcp/modern-peer.ts";
 import { MustNegotiate } from "../../mcp/wire/wire.ts";
@@ -107,7 +107,9 @@ async function explainByProbe(failure: HttpFailure, connect: HttpConnect): Promi
 }
 
 const httpEvidence = (error: unknown): Evidence =>
-  error instanceof AnswerError ? { kind: "http", status: error.status, error: error.rpc } : evidenceOf(error);
+  error instanceof AnswerError
+    ? { kind: "http", status: error.status, error: error.rpc, text: error.text }
+    : evidenceOf(error);
 
 /** Codes with which servers of the old era refuse a request that no handshake came before. */
 const NO_SESSION = new Set([-32000, -32001, -32600, -32601]);
@@ -275,26 +277,30 @@ async function open({ kind, make, speak }: Attempt, connect: HttpConnect): Promi
   }
 }
 
-const STREAMABLE: Attempt = {
+const streamable = (other?: OtherOffer): Attempt => ({
   kind: "http",
   make: (options) => new StreamableHttpTransport(options),
-  speak: initialize,
-};
+  speak: (wire, options) => initialize(wire, options, other),
+});
 
-const SSE: Attempt = { kind: "sse", make: (options) => new LegacySseTransport(options), speak: initialize };
+const sse = (other?: OtherOffer): Attempt => ({
+  kind: "sse",
+  make: (options) => new LegacySseTransport(options),
+  speak: (wire, options) => initialize(wire, options, other),
+});
 
 /** Failures of the fallback that say more than the refusal before it. */
 const SAYS_MORE: Kinds = new Set(["needs-auth", "web-page", "redirect", "too-large", "explained"]);
 
-async function openLegacy(connect: HttpConnect): Promise<Connection> {
+async function openLegacy(connect: HttpConnect, other?: OtherOffer): Promise<Connection> {
   try {
-    return await open(STREAMABLE, connect);
+    return await open(streamable(other), connect);
   } catch (error) {
     const refusal = classifyFailure(error);
     const isModern = judgeEra("initialize", httpEvidence(error)) === "modern";
     if (refusal.kind !== "refuses-streamable" || isModern) throw error;
     connect.onNote(`refuses Streamable HTTP (status ${refusal.status}), trying SSE`);
-    return await open(SSE, connect).catch((second: unknown) => {
+    return await open(sse(other), connect).catch((second: unknown) => {
       throw SAYS_MORE.has(classifyFailure(second).kind) ? second : error;
     });
   }
@@ -319,18 +325,23 @@ function openModern(connect: HttpConnect): Promise<Connection> {
   );
 }
 
+const judging = (connect: HttpConnect) => ({
+  isOffering: isOffering(connect),
+  evidenceOf: httpEvidence,
+  onNote: connect.onNote,
+});
+
 /** `type` of a server -> how an attempt to connect goes. To add a transport to an address: a row here. */
 const ATTEMPTS: { readonly [T in ResolvedHttp["type"]]: (connect: HttpConnect) => Promise<Connection> } = {
-  sse: (connect) => open(SSE, connect),
+  sse: (connect) => handshake({ legacy: (other) => open(sse(other), connect), ...judging(connect) }),
   http: (connect) => {
-    const { definition, remembered, onNote } = connect;
+    const { definition, remembered } = connect;
     return negotiate(
       { definition, wasModern: remembered !== undefined },
       {
-        legacy: () => openLegacy(connect),
+        legacy: (other) => openLegacy(connect, other),
         modern: () => openModern(connect),
-        evidenceOf: httpEvidence,
-        onNote,
+        ...judging(connect),
       },
     );
   },

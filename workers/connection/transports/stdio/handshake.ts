@@ -5,7 +5,7 @@
 import { messageOf, ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { SHUTDOWN_TIMES, UNUSED_TIMES } from "../../../shared/pace/pace.ts";
 import { transportOf } from "../../config/entry/definition.ts";
-import { type Peer, Wire } from "../../mcp/both-eras.ts";
+import { isOffering, type Peer, Wire } from "../../mcp/both-eras.ts";
 import { toConnection } from "../../mcp/client.ts";
 import type { Connection, ConnectOptions } from "../../mcp/connection.ts";
 import { answerTooLarge, evidenceOf, isTimeout, refusedAnswer, startupTimeout } from "../../mcp/failures.ts";
@@ -54,7 +54,9 @@ async function stdioFailure(
     explainNpm(name, { ...target, env: process.env as Record<string, string> }, transport.stderrTail);
   if (byNpm) return byNpm;
   const who = target.kind === "socket" ? "it" : "its process";
-  const ended = transport.exit === "" ? messageOf(error) : `${who} ${transport.exit} before it answered`;
+  const isAnswer = evidenceOf(error).kind === "error";
+  const ended =
+    isAnswer || transport.exit === "" ? messageOf(error) : `${who} ${transport.exit} before it answered`;
   const output = transport.stderrTail || transport.printed.join("\n");
   return new ThreadsError(
     "connect_failed",
@@ -164,8 +166,11 @@ export async function shakeHands(
     await started.fail(undefined);
     started = new Started(create(), options);
   };
-  /** In the process of the attempt before, or in a new one: a server may end at a request that it does not know. */
-  const attempt = async (speak: Speak): Promise<Peer> => {
+  /**
+   * In the process of the attempt before, or in a new one: a server may end at a request that it does not know. `isGuess`: the
+   * server has not said that it takes what is sent, which is not worth a new process.
+   */
+  const attempt = async (speak: Speak, isGuess = false): Promise<Peer> => {
     if (isFirst) {
       isFirst = false;
       return started.speak(speak);
@@ -174,9 +179,10 @@ export async function shakeHands(
       try {
         return await started.speak(speak);
       } catch (error) {
-        if (!isBrokenPipe(error) && evidenceOf(error).kind !== "ended") throw error;
+        if (isGuess || (!isBrokenPipe(error) && evidenceOf(error).kind !== "ended")) throw error;
       }
     }
+    if (isGuess) throw new Error("its process has ended");
     await startAgain();
     return started.speak(speak);
   };
@@ -184,7 +190,8 @@ export async function shakeHands(
     const peer = await negotiate(
       { definition: options.definition, wasModern: options.remembered !== undefined },
       {
-        legacy: () => attempt(initialize),
+        legacy: (other) => attempt((wire, all) => initialize(wire, all, other), other === "nothing"),
+        isOffering: isOffering(options),
         modern: (isTrial) =>
           attempt((wire, all) =>
             speakModern(wire, all, isTrial ? { discoverMs: all.discoverMs ?? DISCOVER_MS } : {}),

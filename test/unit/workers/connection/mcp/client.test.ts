@@ -12,7 +12,7 @@ import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import type { Sharing } from "../../../../../src/shared/protocol/session.ts";
 import type { AskPauses, ServerAsks } from "../../../../../workers/connection/asks/asks.ts";
 import { NoReply } from "../../../../../workers/connection/asks/prompt.ts";
-import { Wire } from "../../../../../workers/connection/mcp/both-eras.ts";
+import { type Peer, Wire } from "../../../../../workers/connection/mcp/both-eras.ts";
 import { CallClock, readProgress, toConnection } from "../../../../../workers/connection/mcp/client.ts";
 import type { Connection } from "../../../../../workers/connection/mcp/connection.ts";
 import { isUnanswered, taskFailure } from "../../../../../workers/connection/mcp/failures.ts";
@@ -21,6 +21,7 @@ import { KeptList } from "../../../../../workers/connection/mcp/lists.ts";
 import type { JSONRPCMessage, Transport } from "../../../../../workers/connection/mcp/wire/wire.ts";
 import { createRedactor } from "../../../../../workers/connection/secrets/redact.ts";
 import { createProgressPacer } from "../../../../../workers/shared/pace/pace.ts";
+import { definitionOf } from "../servers/support.ts";
 import { connectOptions } from "./support.ts";
 
 afterEach(() => {
@@ -148,9 +149,11 @@ test.each<[string, object, "alive" | number]>([
   expect(await pinged).toBe(outcome);
 });
 
+const SKILLS = { extensions: { "io.modelcontextprotocol/skills": {} } };
+
 test.each([
-  ["nobody can answer", undefined, {}],
-  ["the user can be asked", fakeAsks().asks, { elicitation: { form: {}, url: {} } }],
+  ["nobody can answer", undefined, SKILLS],
+  ["the user can be asked", fakeAsks().asks, { ...SKILLS, elicitation: { form: {}, url: {} } }],
 ])(
   "initialize, %s -> the name and the version of the package, and what it can do",
   async (_when, asks, capabilities) => {
@@ -161,6 +164,25 @@ test.each([
     expect((sent[0] as { params?: { capabilities?: unknown } }).params?.capabilities).toEqual(capabilities);
   },
 );
+
+test("an entry that wants no skills -> they are not declared", async () => {
+  const { sent, transport } = fakeServer();
+  await initialize(new Wire(transport), connectOptions({ definition: definitionOf("s", { skills: false }) }));
+  expect(sent[0]).toMatchObject({ method: "initialize", params: { capabilities: {} } });
+  expect(sent[0]).not.toHaveProperty("params.capabilities.extensions");
+});
+
+test("initialize is given up -> it is not cancelled, which the protocol forbids", async () => {
+  const { sent, transport } = fakeServer();
+  transport.send = async (message) => void sent.push(message);
+  const given = new AbortController();
+  const failed = initialize(new Wire(transport), connectOptions({ signal: given.signal }));
+  failed.catch(() => undefined);
+  await turn();
+  given.abort(new Error("enough"));
+  await expect(failed).rejects.toThrow();
+  expect(sent.map((message) => "method" in message && message.method)).toEqual(["initialize"]);
+});
 
 test("a question, although nobody can answer -> cancelled at once, with a note", async () => {
   const { asks, sent, notes } = await connected();
@@ -218,6 +240,95 @@ test("another client spoke before on the same wire -> its late answer is none of
   expect(peer.protocol).toEqual({ era: "legacy", version: "2025-11-25" });
 });
 
+describe("tools/list", () => {
+  const NEVER = new AbortController().signal;
+  const listed = async (
+    era: "legacy" | "modern",
+    capabilities: Record<string, unknown>,
+    answer: (params: Record<string, unknown> | undefined) => Record<string, unknown>,
+  ) => {
+    const asked: unknown[] = [];
+    const notes: string[] = [];
+    const peer = {
+      protocol: { era, version: "" },
+      capabilities,
+      isOpen: true,
+      send: async ({ params }: { params?: Record<string, unknown> }) => {
+        asked.push(params);
+        return answer(params);
+      },
+    } as unknown as Peer;
+    const { definition, redact } = connectOptions();
+    const connection = toConnection(peer, {
+      definition,
+      redact,
+      onNote: (note) => notes.push(note),
+      transport: "stdio",
+      pid: undefined,
+      close: async () => undefined,
+      whyClosed: () => "",
+    });
+    const tools = await connection.listTools(NEVER);
+    return { names: tools.map(({ name }) => name), tools, asked, notes };
+  };
+
+  test.each<["legacy" | "modern", string[]]>([
+    ["legacy", ["a"]],
+    ["modern", ["a", "b"]],
+  ])("%s, an empty cursor behind the first page -> %j", async (era, names) => {
+    const found = await listed(era, { tools: {} }, (params) =>
+      params ? { tools: [{ name: "b" }], nextCursor: "" } : { tools: [{ name: "a" }], nextCursor: "" },
+    );
+    expect(found.names).toEqual(names);
+  });
+
+  const TASKS = { requests: { tools: { call: {} } } };
+  const ways = {
+    tools: [
+      { name: "a", execution: { taskSupport: "required" } },
+      { name: "b", execution: { taskSupport: "optional" } },
+      { name: "c", execution: null },
+    ],
+  };
+  test.each<[string, "legacy" | "modern", object, string[]]>([
+    ["of a server with tasks", "legacy", { tasks: TASKS }, ["b", "c"]],
+    ["of a server without", "legacy", {}, ["a", "b", "c"]],
+    ["of a server with odd ones", "legacy", { tasks: { requests: [] } }, ["a", "b", "c"]],
+    ["in an era without them", "modern", { tasks: TASKS }, ["a", "b", "c"]],
+  ])("a tool that runs only as a task, %s -> %s %j: %j", async (_, era, more, names) => {
+    const found = await listed(era, { tools: {}, ...more }, () => ways);
+    expect(found.names).toEqual(names);
+    expect(found.tools.some((tool) => "execution" in tool)).toBe(false);
+    expect(found.notes).toEqual(
+      names.includes("a") ? [] : ["tools left out, which run only as tasks of MCP 2025-11-25: a"],
+    );
+  });
+
+  test("a server that declares nothing at all -> it may have forgotten to; a refusal means none, with a note", async () => {
+    expect((await listed("legacy", {}, () => ({ tools: [{ name: "a" }] }))).names).toEqual(["a"]);
+    const refused = await listed("legacy", {}, () => {
+      throw new McpError(-32601, "Method not found");
+    });
+    expect(refused.names).toEqual([]);
+    expect(refused.notes).toEqual([
+      expect.stringMatching(/^declares no tools, and lists none: .*Method not found/),
+    ]);
+    for (const other of [{ resources: {} }, { prompts: {} }])
+      expect((await listed("legacy", other, () => ({}))).asked).toEqual([]);
+  });
+
+  test("a server that declares tools and refuses to list them, or one that wants a sign-in -> an error", async () => {
+    const refusing = () => {
+      throw new McpError(-32601, "Method not found");
+    };
+    await expect(listed("legacy", { tools: {} }, refusing)).rejects.toThrow("did not list its tools");
+    const needsAuth = () => {
+      throw new ThreadsError("needs_auth", "no");
+    };
+    await expect(listed("legacy", {}, needsAuth)).rejects.toMatchObject({ code: "needs_auth" });
+  });
+});
+
 test.each(["roots/list", "sampling/createMessage", "x"])("%s -> the method is unknown", async (method) => {
   const { asks, sent } = await connected(fakeAsks().asks);
   asks(1, method);
@@ -242,6 +353,7 @@ test.each<[string, () => Promise<Record<string, unknown>>, object]>([
   const { asks } = fakeAsks();
   const server = await connected({ ...asks, may: { ask: false, sample: true }, sample });
   expect((server.sent[0] as { params?: { capabilities?: unknown } }).params?.capabilities).toEqual({
+    ...SKILLS,
     sampling: {},
   });
   server.asks(1, "sampling/createMessage", { messages: [] });

@@ -85,6 +85,16 @@ test("a server of which nothing is known -> it is asked what it is, with the ver
   expect([peer.capabilities, peer.instructions, peer.isFromMemory]).toEqual([{ tools: {} }, "Hi.", false]);
 });
 
+test.each([
+  ["as usual", {}, { [`${META}skills`]: {}, [`${META}tasks`]: {} }],
+  ["that wants no skills", { skills: false }, { [`${META}tasks`]: {} }],
+])("an entry %s -> each request declares its extensions", async (_, entry, extensions) => {
+  const { speaking, sent } = setup(() => discovered(), entry);
+  await (await speaking).ping(1_000);
+  const declared = sent.map(({ params }) => params._meta[`${META}clientCapabilities`]);
+  expect(declared).toEqual([{ extensions }, { extensions }]);
+});
+
 test("a server that says nothing of what it can do -> it is asked for every list", async () => {
   const peer = await setup(() => discovered()).speaking;
   expect(peer.capabilities).toEqual(EVERY_LIST);
@@ -118,13 +128,36 @@ test("an answer of another era -> OtherEra", async () => {
 const REMEMBERED: StoredProtocol = { version: MODERN_VERSION, offers: ["tools"], freshUntil: 0 };
 
 test("a remembered server -> nothing is asked before the first request; its answer ends the memory", async () => {
-  const { speaking, sent } = setup(() => ({ result: { tools: [], ttlMs: 60_000 } }), {}, REMEMBERED);
+  const result = { tools: [], ttlMs: 60_000, cacheScope: "public" };
+  const { speaking, sent } = setup(() => ({ result }), {}, REMEMBERED);
   const peer = await speaking;
   expect([sent.length, peer.isFromMemory, peer.isStale?.()]).toEqual([0, true, true]);
   await peer.send({ method: "tools/list" }, ask);
   expect([peer.isFromMemory, peer.isStale?.()]).toEqual([false, false]);
   expect(peer.memory?.()).toEqual({ ...REMEMBERED, freshUntil: Date.now() + 60_000 });
 });
+
+test.each([
+  ["public", ["public", "public"], 60_000],
+  ["private", ["private"], 0],
+  ["public and then private", ["public", "private"], 0],
+  ["private and then public", ["private", "public"], 0],
+  ["of no scope", [undefined], 0],
+])(
+  "a list that is %s -> the next session, which may have other credentials, counts on it or not",
+  async (_, scopes, freshMs) => {
+    const { speaking } = setup(
+      (_request, count) => ({ result: { tools: [], ttlMs: 60_000, cacheScope: scopes[count - 1] } }),
+      {},
+      REMEMBERED,
+    );
+    const peer = await speaking;
+    for (const [page] of scopes.entries())
+      await peer.send({ method: "tools/list", ...(page > 0 && { params: { cursor: "2" } }) }, ask);
+    expect(peer.memory?.().freshUntil).toBe(freshMs && Date.now() + freshMs);
+    expect(peer.isStale?.()).toBe(false);
+  },
+);
 
 test("a remembered server refuses the version -> MustNegotiate, since nothing has run", async () => {
   const peer = await setup(() => ({ error: REFUSED }), {}, REMEMBERED).speaking;
@@ -206,6 +239,33 @@ test("a lazy server that tells of changes -> no stream is opened", async () => {
   await speaking;
   await settle();
   expect(sent.map(({ method }) => method)).toEqual(["server/discover"]);
+});
+
+test.each<[string, object, Answer, object, boolean]>([
+  ["a lazy server that tells of changes", { listChanged: true }, undefined, {}, true],
+  ["a lazy server that tells of none", {}, undefined, {}, false],
+  ["a server that is heard", { listChanged: true }, undefined, { lifecycle: "keep-alive" }, false],
+  [
+    "a server that refuses the stream",
+    { listChanged: true },
+    { error: { code: -32601, message: "no" } },
+    { lifecycle: "keep-alive" },
+    true,
+  ],
+])("%s, and whose list has no time -> stale after a minute: $4", async (_, tools, stream, entry, isStale) => {
+  const { speaking, transport } = setup(({ method }) => {
+    if (method === "server/discover") return discovered({ capabilities: { tools } });
+    return method === "tools/list" ? { result: { tools: [], ttlMs: 0 } } : stream;
+  }, entry);
+  const peer = await speaking;
+  await peer.send({ method: "tools/list" }, ask);
+  await settle();
+  const stale = (ms: number): boolean | undefined => {
+    vi.setSystemTime(Date.now() + ms);
+    return peer.isStale?.();
+  };
+  expect([stale(0), stale(59_000), stale(2_000)]).toEqual([false, false, isStale]);
+  transport.onclose?.();
 });
 
 test("the server sends requests -> they get no answer, with one note; its log messages are handed on", async () => {

@@ -31,6 +31,7 @@ function server(answer: (asked: Asked, count: number) => Record<string, unknown>
     signal: new AbortController().signal,
     limitMs: 60_000,
     onNote: (note: string) => notes.push(note),
+    era: "legacy" as const,
   };
   return { send, asked, notes, listing, list: () => listSkills(send, listing) };
 }

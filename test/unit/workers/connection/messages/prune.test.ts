@@ -112,6 +112,7 @@ describe("prune", () => {
       answer({
         tools: [
           ...tools,
+          { name: "task", execution: { taskSupport: "required" } },
           { name: "deep", inputSchema: JSON.parse(`${'{"a":'.repeat(99)}1${"}".repeat(99)}`) },
         ],
         nextCursor: "c",
@@ -123,7 +124,11 @@ describe("prune", () => {
     expect(items?.field).toBe("tools");
     expect(items?.pieces.length).toBeGreaterThan(10);
     expect(Math.max(...(items?.pieces ?? []).map(({ length }) => length))).toBeLessThan(70_000);
-    expect(decoded(items?.pieces ?? [])).toEqual([...tools, { name: "deep" }]);
+    expect(decoded(items?.pieces ?? [])).toEqual([
+      ...tools,
+      { name: "task", execution: { taskSupport: "required" } },
+      { name: "deep" },
+    ]);
     expect(JSON.parse(json)).toMatchObject({ result: { nextCursor: "c", ttlMs: 5 } });
     expect(notes).toEqual(["schemas left out, too deep or too big: deep"]);
   });

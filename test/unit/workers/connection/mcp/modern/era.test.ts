@@ -5,6 +5,8 @@ import {
   type Evidence,
   isWorthProbing,
   judgeEra,
+  type OtherOffer,
+  otherOffer,
   type Verdict,
 } from "../../../../../../workers/connection/mcp/modern/era.ts";
 
@@ -83,4 +85,50 @@ test.each<[string, Evidence, boolean]>([
   ["a broken network", { kind: "other" }, false],
 ])("isWorthProbing: %s -> %s", (_, evidence, worth) => {
   expect(isWorthProbing(evidence)).toBe(worth);
+});
+
+const said = (status: number, text: string): Evidence => ({ kind: "http", status, text });
+const STRICT = 'Unrecognized field "form" (class ClientCapabilities$Elicitation), not marked as ignorable';
+const SUPPORTED = "Bad Request: Unsupported protocol version (supported versions: 2025-06-18, 2024-11-05)";
+
+test.each<[string, Evidence, OtherOffer | undefined]>([
+  ["-32603 about a field", error(-32603, STRICT), "nothing"],
+  ["-32602 without a word", error(-32602), "nothing"],
+  ["400 with text", said(400, "Invalid message format"), "nothing"],
+  ["422 without a word", http(422), "nothing"],
+  ["500 with -32603", http(500, -32603), "nothing"],
+  ["500 with text", said(500, "oh"), undefined],
+  ["-32601", error(-32601), undefined],
+  ["-32022 with the new version", error(-32022, "", both), undefined],
+  ["-32602 that names the new version", error(-32602, "needs 2026-07-28"), undefined],
+  ["401 with -32603", http(401, -32603), undefined],
+  ["403", http(403), undefined],
+  ["404", http(404), undefined],
+  ["429 with -32603", http(429, -32603), undefined],
+  ["silence", { kind: "silence" }, undefined],
+  ["an end", { kind: "ended" }, undefined],
+  ["a broken network", { kind: "other" }, undefined],
+  [
+    "a list of versions",
+    error(-32602, "", { supported: ["2024-11-05", "2025-03-26"] }),
+    { version: "2025-03-26" },
+  ],
+  ["-32022 with old versions", error(-32022, "", old), { version: "2024-11-05" }],
+  [
+    "one version that is expected",
+    error(-32602, "no", { expected: "2025-06-18" }),
+    { version: "2025-06-18" },
+  ],
+  ["words that name versions", said(400, SUPPORTED), { version: "2025-06-18" }],
+  [
+    "words that name the refused one alone",
+    error(-32602, "unsupported protocol version: 2025-11-25"),
+    { version: "2024-11-05" },
+  ],
+  ["words of the name of the parameter", error(-32000, "bad protocolVersion"), { version: "2024-11-05" }],
+  ["a version that nobody knows", error(-32602, "needs 2025-01-01"), "nothing"],
+  ["data of any shape", error(-32602, "", { supported: [7, null], a: { b: 1 } }), "nothing"],
+])("otherOffer: %s -> %j", (_, evidence, offer) => {
+  expect(otherOffer(evidence, true)).toEqual(offer);
+  expect(otherOffer(evidence, false)).toEqual(offer === "nothing" ? undefined : offer);
 });

@@ -1,4 +1,7 @@
-/** Owns: a server that is remembered as one of the new era and answers late. Real sockets: no program has to start. */
+/**
+ * Owns: a server that is remembered as one of the new era and answers late, and one that refuses the first handshake. Real
+ * sockets: no program has to start.
+ */
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -89,5 +92,102 @@ describe.skipIf(process.platform === "win32")("a remembered server of the new er
     await expect(connected({ socket: path, startupTimeoutMs: 20 }, 3_600_000)).rejects.toMatchObject({
       code: "connect_timeout",
     });
+  });
+});
+
+interface Initialize {
+  protocolVersion: string;
+  capabilities: Record<string, unknown>;
+}
+
+/** A server that takes the handshakes that `refusalOf` does not refuse. Each connection is what a process is of a program. */
+async function strictServer(
+  refusalOf: (params: Initialize) => { message: string; data?: unknown } | undefined,
+  { endsRefused = false } = {},
+) {
+  const path = join(await tempFolder(), "s");
+  const asked: [connection: number, version: string, capabilities: string[]][] = [];
+  let connections = 0;
+  const server = createServer((socket) => {
+    const connection = ++connections;
+    let isOver = false;
+    onTestFinished(() => void socket.destroy());
+    createInterface({ input: socket }).on("line", (line) => {
+      const { id, method, params }: Message = JSON.parse(line);
+      if (isOver || method !== "initialize") return;
+      const { protocolVersion, capabilities } = params as unknown as Initialize;
+      asked.push([connection, protocolVersion, Object.keys(capabilities).sort()]);
+      const refused = refusalOf({ protocolVersion, capabilities });
+      const result = { protocolVersion, capabilities: {}, serverInfo: { name: "s", version: "1" } };
+      const answer = refused ? { error: { code: -32603, ...refused } } : { result };
+      socket.write(`${JSON.stringify({ jsonrpc: "2.0", id, ...answer })}\n`);
+      isOver = refused !== undefined && endsRefused;
+      if (isOver) socket.end();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(path, resolve));
+  onTestFinished(() => void server.close());
+  return { path, asked };
+}
+
+async function offering(entry: Record<string, unknown>) {
+  const options = connectOptions(entry, { roots: [] });
+  const connection = await connect(options);
+  onTestFinished(() => connection.close({ termMs: 1, killMs: 1 }));
+  return { connection, notes: options.notes };
+}
+
+const strict = ({ capabilities }: Initialize) =>
+  Object.keys(capabilities).length > 0 ? { message: 'Unrecognized field "form"' } : undefined;
+const only =
+  (version: string) =>
+  ({ protocolVersion }: Initialize) =>
+    protocolVersion === version ? undefined : { message: "Unsupported", data: { expected: version } };
+const OFFERED = ["extensions", "roots"];
+
+describe.skipIf(process.platform === "win32")("a server that refuses the handshake", () => {
+  test.each(["auto", "legacy"])(
+    "%s, for its capabilities -> once more without, in the same process",
+    async (protocol) => {
+      const { path, asked } = await strictServer(strict);
+      const { connection, notes } = await offering({ socket: path, roots: ["/"], protocol });
+      expect(connection.protocol).toEqual({ era: "legacy", version: "2025-11-25" });
+      expect(asked).toEqual([
+        [1, "2025-11-25", OFFERED],
+        [1, "2025-11-25", []],
+      ]);
+      expect(notes).toEqual(["refuses the handshake, trying once more without this client's capabilities"]);
+    },
+  );
+
+  test("for its version -> once more with the one that it names", async () => {
+    const { path, asked } = await strictServer(only("2025-06-18"));
+    const { connection } = await offering({ socket: path, roots: ["/"] });
+    expect(connection.protocol).toEqual({ era: "legacy", version: "2025-06-18" });
+    expect(asked).toEqual([
+      [1, "2025-11-25", OFFERED],
+      [1, "2025-06-18", OFFERED],
+    ]);
+  });
+
+  test("for its version, and ends -> the version that it names is worth another process", async () => {
+    const { path, asked } = await strictServer(only("2025-06-18"), { endsRefused: true });
+    await offering({ socket: path });
+    expect(asked.map(([connection]) => connection)).toEqual([1, 2]);
+  });
+
+  test("for another reason, and ends -> no process is started for a guess", async () => {
+    const { path, asked } = await strictServer(() => ({ message: "API_KEY is not set" }), {
+      endsRefused: true,
+    });
+    await expect(offering({ socket: path })).rejects.toThrow("API_KEY is not set");
+    expect(asked).toHaveLength(1);
+  });
+
+  test("for another reason, again -> the error is that of the first handshake", async () => {
+    let refusals = 0;
+    const { path, asked } = await strictServer(() => ({ message: `no ${++refusals}` }));
+    await expect(offering({ socket: path })).rejects.toThrow("no 1");
+    expect(asked).toHaveLength(2);
   });
 });
