@@ -399,7 +399,7 @@ describe("an agent that writes its own lines", () => {
       return (result as { tools: { name: string }[] }).tools.map(({ name }) => name);
     };
     expect(await called("ToolSearch", { query: "select:people__look_up" })).toMatch(
-      /^Found\. Call them with call, by their names and these parameters:\npeople__look_up\(/,
+      /^Found\. Call them with call, by their names and these parameters:\n- people__look_up\(/,
     );
     expect(await listed()).toEqual(["ToolSearch", "call"]);
     const text = 'look_up {"name":"Ann"}';

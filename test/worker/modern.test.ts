@@ -21,7 +21,11 @@ import {
 
 const HOUR = 3_600_000;
 const listing = (ttlMs: number) => ({
-  "tools/list": () => ({ tools: [{ name: "echo", inputSchema: { type: "object" } }], ttlMs }),
+  "tools/list": () => ({
+    tools: [{ name: "echo", inputSchema: { type: "object" } }],
+    ttlMs,
+    cacheScope: "public",
+  }),
 });
 
 const entryOf = async (
@@ -45,7 +49,7 @@ const shared = forRows(async () => {
     "old-list": modernServer(listing(0)),
     legacy: answerWell,
     becomes: modernServer(listing(HOUR)),
-    late: modernServer({ "tools/list": () => ({ tools: lateTools, ttlMs: HOUR }) }),
+    late: modernServer({ "tools/list": () => ({ tools: lateTools, ttlMs: HOUR, cacheScope: "public" }) }),
     fails: modernServer(listing(HOUR)),
     "fails beside": modernServer(listing(HOUR)),
     "refuses beside": modernServer(listing(HOUR)),

@@ -460,8 +460,8 @@ describe("isStale", () => {
   });
 
   test("listed without a time, and nobody hears of changes -> stale after the least time", () => {
-    const after = (ms: number): boolean => isStale(of(NOW, NOW), NOW + ms, true);
-    expect([after(FRESH_LEAST_MS - 1), after(FRESH_LEAST_MS)]).toEqual([false, true]);
+    const stale = (ms: number): boolean => isStale(of(NOW, NOW), NOW + ms, true);
+    expect([stale(FRESH_LEAST_MS - 1), stale(FRESH_LEAST_MS)]).toEqual([false, true]);
   });
 });
 
