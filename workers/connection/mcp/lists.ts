@@ -136,7 +136,7 @@ export async function listTools(send: SendRequest, listing: Listing): Promise<Ca
       else tools.add(tool);
     }
     tools.hasMorePages = tools.isFull && result.nextCursor !== undefined;
-    return !tools.isFull;
+    return !tools.isFull && taskOnly.length < LIMITS.toolsPerServer;
   });
   if (unbounded.length > 0)
     listing.onNote(`schemas left out, too deep or too big: ${unbounded.slice(0, NOTED_TOOLS).join(", ")}`);

@@ -110,10 +110,14 @@ export const outOfOrder = (
 export const quoted = (word: unknown): string =>
   JSON.stringify(typeof word === "string" ? word.slice(0, WORD_CHARS).toWellFormed() : typeof word);
 
+/** The page to which a question leads. */
+const pageOf = (params: unknown): string | undefined =>
+  isObject(params) && params.mode === "url" && typeof params.url === "string" ? params.url : undefined;
+
 async function answerOne(question: unknown, party: Party, visited: Set<string>): Promise<unknown> {
   const asked = isObject(question) ? question : {};
   if (asked.method === "roots/list" && party.roots) return { roots: party.roots };
-  const url = isObject(asked.params) && typeof asked.params.url === "string" ? asked.params.url : undefined;
+  const url = pageOf(asked.params);
   const isAgain = url !== undefined && visited.has(url);
   const answer = await answerOf(asked, { ...party, isAgain }, party.signal).catch((error: unknown) => {
     // An answer of the model has no form that says no, so the call ends.

@@ -304,6 +304,20 @@ describe("tools/list", () => {
     );
   });
 
+  test("tools without end that run only as tasks -> no more of them are asked for than a server may have", async () => {
+    const page = 1_000;
+    let count = 0;
+    const { names, asked } = await listed("legacy", { tools: {}, tasks: TASKS }, () => ({
+      tools: Array.from({ length: page }, () => ({
+        name: `t${++count}`,
+        execution: { taskSupport: "required" },
+      })),
+      nextCursor: `${count}`,
+    }));
+    expect(names).toEqual([]);
+    expect(asked.length).toBeLessThanOrEqual(Math.ceil(LIMITS.toolsPerServer / page));
+  });
+
   test("a server that declares nothing at all -> it may have forgotten to; a refusal means none, with a note", async () => {
     expect((await listed("legacy", {}, () => ({ tools: [{ name: "a" }] }))).names).toEqual(["a"]);
     const refused = await listed("legacy", {}, () => {

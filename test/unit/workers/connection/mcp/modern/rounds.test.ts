@@ -127,11 +127,21 @@ test.each<[string, (who: Party) => Promise<unknown>]>([
 });
 
 test("throughRounds: a page that the user has agreed to is asked for again -> that is said; another page is a new one", async () => {
-  const page = (url: string) => ({ method: "elicitation/create", params: { mode: "url", url } });
-  const wants = (url: string) => needs({ inputRequests: { p: page(url) }, requestState: "s" });
-  const { send } = server([wants("a:1"), wants("a:1"), wants("b:2"), wants("b:2"), { content: [] }]);
+  const wants = (url: string, mode = "url") => {
+    const p = { method: "elicitation/create", params: { mode, url } };
+    return needs({ inputRequests: { p }, requestState: "s" });
+  };
+  // A form is no page, whatever it names.
+  const { send } = server([
+    wants("a:1", "form"),
+    wants("a:1"),
+    wants("a:1"),
+    wants("b:2"),
+    wants("b:2"),
+    { content: [] },
+  ]);
   const said: unknown[] = [];
-  const answers = ["accept", "accept", "decline", "accept"];
+  const answers = ["accept", "accept", "accept", "decline", "accept"];
   const asks = {
     may: { ask: true, sample: false },
     create: async (params: { url: string }, _signal: AbortSignal, isAgain: boolean) => {
@@ -141,6 +151,7 @@ test("throughRounds: a page that the user has agreed to is asked for again -> th
   } as unknown as Party["asks"];
   await throughRounds(send, party({ asks }));
   expect(said).toEqual([
+    ["a:1", false],
     ["a:1", false],
     ["a:1", true],
     ["b:2", false],
