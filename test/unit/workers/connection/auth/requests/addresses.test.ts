@@ -244,17 +244,17 @@ describe("names behind a proxy", () => {
   const OPEN = { kind: "unreachable", connects: 1 };
   const SHUT = { kind: "private-address", connects: 0 };
 
-  test.each<[server: string, url: string, resolve: Resolve, outcome: typeof OPEN]>([
-    [PUBLIC, "https://as.example.com/token", names(TABLE), OPEN],
-    [PUBLIC, "https://unknown.example.com/token", names(TABLE), OPEN],
-    [PUBLIC, "https://as.example.com/token", silent, OPEN],
-    [PUBLIC, "https://git.corp.example/token", names(TABLE), SHUT],
-    [PUBLIC, "https://git.corp.example./token", names(TABLE), SHUT],
-    [PUBLIC, "https://both.example.com/token", names(TABLE), SHUT],
-    [PUBLIC, "https://10.0.0.1/token", names(TABLE), SHUT],
-    ["https://mcp.corp.example/mcp", "https://git.corp.example/token", names(TABLE), OPEN],
-    ["https://mcp.corp.example/mcp", "https://mcp.corp.example/token", names(TABLE), OPEN],
-  ])("%s names %s -> %o", async (server, url, resolve, outcome) => {
+  test.each<[server: string, url: string, outcome: typeof OPEN, resolve: Resolve]>([
+    [PUBLIC, "https://as.example.com/token", OPEN, names(TABLE)],
+    [PUBLIC, "https://unknown.example.com/token", OPEN, names(TABLE)],
+    [PUBLIC, "https://as.example.com/token", OPEN, silent],
+    [PUBLIC, "https://git.corp.example/token", SHUT, names(TABLE)],
+    [PUBLIC, "https://git.corp.example./token", SHUT, names(TABLE)],
+    [PUBLIC, "https://both.example.com/token", SHUT, names(TABLE)],
+    [PUBLIC, "https://10.0.0.1/token", SHUT, names(TABLE)],
+    ["https://mcp.corp.example/mcp", "https://git.corp.example/token", OPEN, names(TABLE)],
+    ["https://mcp.corp.example/mcp", "https://mcp.corp.example/token", OPEN, names(TABLE)],
+  ])("%s names %s -> %o", async (server, url, outcome, resolve) => {
     const connects: string[] = [];
     const proxy = createServer().on("connect", (request, socket) => {
       connects.push(request.url ?? "");
