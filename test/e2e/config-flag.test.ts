@@ -97,6 +97,7 @@ test("a session of a clone is resumed under a relative --mcp-config -> the clone
   const pi = await open({ at, args: ["--mcp-config", "own.json"] });
   const { data } = await pi.rpc.request({ type: "switch_session", sessionPath }, PATIENCE_MS);
   expect(data).toEqual({ cancelled: false });
+  await expect.poll(() => pi.status(), { timeout: PATIENCE_MS }).toMatch(/^mine: connected/m);
   await pi.prompt(searchFor("select:mine__work"));
   expect((await pi.ask("mine__work")).argv).toEqual(["mine"]);
   expect(await pi.status()).not.toContain("evil");
