@@ -35,7 +35,7 @@ export interface Rest {
 /** Variables that say where files of a configuration lie. */
 export const PLACE_VARIABLES = [
   ...["XDG_CONFIG_HOME", "APPDATA", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_PLUGIN_CACHE_DIR"],
-  ...["CODEX_HOME", "COPILOT_HOME", "OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR"],
+  ...["CODEX_HOME", "COPILOT_HOME", "GEMINI_CLI_HOME", "OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR"],
   ...["npm_config_prefix", "NPM_CONFIG_PREFIX"],
 ];
 

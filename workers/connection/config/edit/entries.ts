@@ -107,7 +107,9 @@ export function namesIn(text: string | undefined): Set<string> {
 }
 
 /** Whether it was to run is no rule for the server that a person adds. */
-const KEPT = [...OVERRIDE_KEYS, "includeTools"].filter((key) => key !== "enabled" && key !== "disabled");
+const KEPT = [...OVERRIDE_KEYS, "includeTools", "tools"].filter(
+  (key) => key !== "enabled" && key !== "disabled",
+);
 
 /** The rules of an entry that only changes the server of another file: they are for the name, whoever defines it. */
 const rulesOf = (before: Record<string, unknown>): { [key: string]: Plain } =>

@@ -238,15 +238,15 @@ function withRules(
 
 /** The tools leave the lists of this file that hide them by their exact names, and join the list that lets others in. */
 function unhidden(edit: EntryEdit, tools: readonly string[]): void {
-  const { excludeTools, includeTools } = edit.entry;
+  const { excludeTools, includeTools, tools: enabled } = edit.entry;
   if (Array.isArray(excludeTools)) {
     for (let at = excludeTools.length - 1; at >= 0; at--) {
       if (tools.includes(String(excludeTools[at]))) edit.removeItem(["excludeTools"], at);
     }
   }
-  if (Array.isArray(includeTools)) {
-    const missing = tools.filter((tool) => !includeTools.includes(tool));
-    if (missing.length > 0) edit.append(["includeTools"], missing);
+  for (const [key, list] of Object.entries({ includeTools, tools: enabled })) {
+    const missing = Array.isArray(list) ? tools.filter((tool) => !list.includes(tool)) : [];
+    if (missing.length > 0) edit.append([key], missing);
   }
 }
 

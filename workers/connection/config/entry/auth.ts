@@ -5,7 +5,7 @@
 import { isLate } from "./interpolate.ts";
 import { type Mistake, mistake, warning } from "./mistakes.ts";
 import { isSafeUrl, type OAuthEntry, type OAuthPlan, oauthFindings, planOf } from "./oauth-keys.ts";
-import type { Entry } from "./server-keys.ts";
+import { type Entry, isCommandType } from "./server-keys.ts";
 
 export interface AuthSettings {
   /**
@@ -123,7 +123,7 @@ const doubled = (written: OAuthEntry): Mistake[] =>
 
 /** Why `oauth` has no effect in this entry; undefined if it has. */
 function idle({ command, url, type }: Entry, scheme: AuthSettings["scheme"]): string | undefined {
-  if (type === "stdio" || (command !== undefined && url === undefined))
+  if (isCommandType(type) || (command !== undefined && url === undefined))
     return "has no effect: a local server needs no sign-in";
   if (scheme === "provider") return "has no effect beside auth.provider";
   return isOff(scheme) ? `has no effect with "auth": "${scheme}"` : undefined;

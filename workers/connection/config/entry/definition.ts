@@ -18,6 +18,7 @@ import {
   heldValues,
   inOneSpelling,
   inOrder,
+  isToolList,
 } from "./server-keys.ts";
 import { type SkillPolicy, skillPolicy } from "./skill-policy.ts";
 
@@ -179,8 +180,11 @@ export const comparable = (definition: ServerDefinition): object => {
 };
 
 /** What is spoken to an address, by the written `type`: clients have several words for Streamable HTTP. */
-const SPOKEN = { http: "http", "streamable-http": "http", sse: "sse" } as const satisfies Record<
-  Exclude<NonNullable<Entry["type"]>, "stdio">,
+const SPOKEN = {
+  ...{ http: "http", "streamable-http": "http", sse: "sse" },
+  ...{ remote: "http", streamableHttp: "http" },
+} as const satisfies Record<
+  Exclude<NonNullable<Entry["type"]>, "stdio" | "local">,
   Exclude<TransportKind, "stdio" | "socket">
 >;
 
@@ -197,7 +201,7 @@ function targetOf(entry: Entry): ServerDefinition["target"] | Mistake {
   if (command !== undefined && url !== undefined && type === undefined) {
     return mistake(["url"], "both command and url are given", 'Remove one, or say which with "type".');
   }
-  if (type === "stdio" || (type === undefined && command !== undefined)) {
+  if (type === "stdio" || type === "local" || (type === undefined && command !== undefined)) {
     if (command === undefined) return mistake([], "command is missing", SHAPE);
     const { args = [], env = {}, cwd, envFile, envFileNames } = entry;
     const file = envFile === undefined ? {} : { envFile, ...(envFileNames && { envFileNames }) };
@@ -307,6 +311,32 @@ const samplingMistakes = ({ sampling }: Entry, project: boolean): Mistake[] =>
       ]
     : [];
 
+/** Other programs write milliseconds into this key, and nobody means thousands of whole seconds with it. */
+const MS_FROM = 1_000;
+
+function timeoutMistakes({ timeout, requestTimeoutMs }: Entry): Mistake[] {
+  if (timeout === undefined || requestTimeoutMs !== undefined || timeout % MS_FROM !== 0) return [];
+  const minutes = Math.round(timeout / 60).toLocaleString("en");
+  return [
+    warning(
+      ["timeout"],
+      `is in seconds here, so a call may take ${minutes} minutes; most programs write milliseconds`,
+      `Write "requestTimeoutMs": ${timeout} beside it if it is milliseconds; only that counts here then.`,
+    ),
+  ];
+}
+
+const toolsMistakes = ({ tools }: Entry): Mistake[] =>
+  tools === undefined || isToolList(tools)
+    ? []
+    : [
+        warning(
+          ["tools"],
+          "is no list of names, so it has no effect: the tools to enable are includeTools here",
+          'Write for example "includeTools": ["get_*"]; until then all tools are there.',
+        ),
+      ];
+
 /** Checks one entry. `raw` is the value in the file. Without a definition there is at least one error. */
 export function parseEntry(
   name: string,
@@ -334,6 +364,8 @@ export function parseEntry(
     ...oauthMistakes,
     ...signingMistakes(entry, project),
     ...samplingMistakes(entry, project),
+    ...timeoutMistakes(data),
+    ...toolsMistakes(data),
     ...("message" in target ? [target] : []),
   ];
   if ("message" in target || all.some(({ severity }) => severity === "error")) return refused(...all);

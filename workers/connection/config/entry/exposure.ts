@@ -363,6 +363,14 @@ export function canBeAllowed(
   return verdictOn(judged, { ...server, approve }, settings) === "allow";
 }
 
+/** `approveTools` of pi-mcp-adapter in our words, which have no sign for a single character. */
+export const approveOf = (tools: boolean | readonly string[]): Approve =>
+  typeof tools === "boolean"
+    ? tools
+      ? "always"
+      : "never"
+    : Object.fromEntries(tools.map((tool) => [tool.replaceAll("?", "*"), "ask"]));
+
 /** The rules that mean the same as the value, as an object to which a rule can be added. */
 export const asRules = (approve: Approve | undefined): Record<string, ApproveRule> =>
   typeof approve === "string" ? { "*": RULE_OF[approve] } : { ...approve };

@@ -56,6 +56,12 @@ const FOREIGN_KEYS: Readonly<Record<string, ForeignKey>> = {
   ),
   alwaysAllow: UNASKED,
   autoApprove: UNASKED,
+  default_tools_approval_mode: {
+    ours: "approve",
+    what: "unknown key: which tools ask before they run is approve here; until then they run unasked",
+    remedy:
+      'Write "approve": "always" to be asked before each call, or "destructive" about those that change something.',
+  },
   trust: {
     ours: "approve",
     what: "unknown key: whether tools ask before they run is approve here",

@@ -168,11 +168,13 @@ function unknownKeysBelow(shape: Shape, value: object): Mistake[] {
 /** Keys that hold names of tools. Each name is compared with every tool of a server, under several names. */
 const RULE_KEYS: readonly string[] = [
   "approve",
+  "approveTools",
   "directTools",
   "excludeTools",
   "includeTools",
   "searchKeywords",
   "toolExposure",
+  "tools",
 ];
 
 /** The items of a list, or the keys of an object. */

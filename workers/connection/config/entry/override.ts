@@ -10,7 +10,8 @@ import { DEFAULT_SETTINGS, idleMinutes } from "./settings.ts";
 
 const DEFINING_KEYS = ["command", "url", "socket", "type"] as const;
 
-export type Override = Partial<Pick<Entry, (typeof OVERRIDE_KEYS)[number]>>;
+/** `includeTools`: of a file of another program, which may narrow a server of an earlier one to fewer tools. */
+export type Override = Partial<Pick<Entry, (typeof OVERRIDE_KEYS)[number] | "includeTools">>;
 
 const isOverrideKey = (key: string): boolean => (OVERRIDE_KEYS as readonly string[]).includes(key);
 
@@ -37,7 +38,7 @@ export const offUntilMended = (
 
 /** A key that has no effect in an override. A user who lists the only tools to be used wants no others. */
 const ineffective = (key: string, isUsers: boolean): Mistake =>
-  isUsers && key === "includeTools"
+  isUsers && (key === "includeTools" || key === "tools")
     ? mistake(
         [key],
         "has no effect in an entry without command, url or socket",
@@ -84,7 +85,8 @@ export const idleMinutesOf = (
 function runsLess(base: ServerDefinition, override: Override, setting: number): Override {
   const { lifecycle, idleTimeout, shared, inheritEnv: _env, sandbox: _room, ...others } = override;
   const isLess =
-    lifecycle !== undefined && LIFECYCLES.indexOf(lifecycle) <= LIFECYCLES.indexOf(base.lifecycle);
+    lifecycle !== undefined &&
+    (LIFECYCLES as readonly string[]).indexOf(lifecycle) <= LIFECYCLES.indexOf(base.lifecycle);
   if (isLess) Object.assign(others, { lifecycle });
   if (idleTimeout !== undefined)
     Object.assign(others, { idleTimeout: idleMinutes(idleMinutesOf(base, setting), idleTimeout) });

@@ -7,13 +7,15 @@ import * as z from "zod";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { ServerStatus } from "../../../../src/shared/protocol/session.ts";
 import { isKeyAsVariable } from "../../../../src/shared/text/key-shape.ts";
-import { EXPOSURES, type Exposure, toExposure } from "./exposure.ts";
+import { approveOf, EXPOSURES, type Exposure, toExposure } from "./exposure.ts";
 import { type InheritEnv, inheritEnvShape, inheritEnvWords } from "./inherit-env.ts";
 import { isLate } from "./interpolate.ts";
 import { authShape, oauthShape } from "./oauth-keys.ts";
 import { sandboxShape, sandboxWords, type WrittenSandbox } from "./sandbox.ts";
 import {
   approve,
+  approveTools,
+  directTools,
   filled,
   flag,
   type Key,
@@ -30,6 +32,19 @@ import { skillsShape } from "./skill-policy.ts";
 
 export type Lifecycle = ServerStatus["lifecycle"];
 export const LIFECYCLES = ["lazy", "eager", "keep-alive"] as const satisfies readonly Lifecycle[];
+
+/** Words of other programs that read the same files. */
+const OTHER_TYPES = ["local", "remote", "streamableHttp"] as const;
+
+/** Whether an entry of this type is a command's. */
+export const isCommandType = (type: string | undefined): boolean => type === "stdio" || type === "local";
+
+/** What GitHub Copilot writes for the tools to enable: a list of names, or all. */
+export const isToolList = (tools: unknown): tools is string[] | "*" =>
+  tools === "*" || (Array.isArray(tools) && tools.every((tool) => typeof tool === "string"));
+
+/** pi-mcp-adapter's word for a lazy server that is never stopped. */
+const LAZY_KEPT = "lazy-keep-alive";
 
 /** Which revisions of MCP are spoken: auto begins with the handshake of older ones, unless the server is known to be newer. */
 const PROTOCOLS = ["auto", "legacy", "2026-07-28"] as const;
@@ -113,8 +128,9 @@ const HEADERS_COMMAND = {
 const SOCKET_CHARS = 4_096;
 
 export const SERVER_KEYS = {
-  type: joint(() => z.enum(["stdio", "http", "streamable-http", "sse"]), {
-    description: "How to talk to the server. Derived from command or url.",
+  type: joint(() => z.enum(["stdio", "http", "streamable-http", "sse", ...OTHER_TYPES]), {
+    description:
+      "How to talk to the server. Derived from command or url. local is stdio, the last two are http.",
     examples: ["http"],
   }),
   command: joint(filled, { description: "Program of a local server; no shell.", examples: ["npx"] }),
@@ -191,10 +207,11 @@ export const SERVER_KEYS = {
     read: (isEnabled = true) => isEnabled,
   }),
   disabled: joint(flag, { description: "The same, the other way round.", examples: [true] }),
-  lifecycle: rules(() => z.enum(LIFECYCLES), {
-    description: "When the server runs: on its first call, from the start, or always.",
+  lifecycle: rules(() => z.enum([...LIFECYCLES, LAZY_KEPT]), {
+    description:
+      "When the server runs: on its first call, from the start, or always; lazy-keep-alive is lazy with idleTimeout 0.",
     examples: ["lazy"],
-    read: (lifecycle = "lazy") => lifecycle,
+    read: (written): Lifecycle => (written === undefined || written === LAZY_KEPT ? "lazy" : written),
   }),
   /** Absent: the value of the settings or, for `eager`, never. */
   idleTimeout: rules(() => z.number().min(0), {
@@ -233,8 +250,8 @@ export const SERVER_KEYS = {
     examples: [60],
     read: (seconds) => timerMs(seconds && seconds * 1_000),
   }),
-  requestTimeoutMs: joint(() => z.number().positive(), {
-    description: "The same in milliseconds.",
+  requestTimeoutMs: joint(() => z.number().min(0), {
+    description: "The same in milliseconds; 0 for the default.",
     examples: [60_000],
   }),
   exposeResources: rules(flag, {
@@ -253,9 +270,10 @@ export const SERVER_KEYS = {
       "Whether skills that it offers can be loaded: ask (each after your yes), allow (also without a yes, and with the commands that they lead to), or false for none.",
     examples: ["ask"],
   }),
-  directTools: rules(() => z.union([flag(), names()]), {
-    description: "Tools that the model always sees: all, none or these.",
+  directTools: rules(directTools, {
+    description: "Tools that the model always sees: all, none or these. search is another word for false.",
     examples: [["search_code"]],
+    read: (written): boolean | string[] | undefined => (written === "search" ? false : written),
   }),
   exposure: rules(() => z.enum(EXPOSURES), {
     description:
@@ -274,6 +292,10 @@ export const SERVER_KEYS = {
     description: "Only these tools; * matches any characters.",
     examples: [["get_*"]],
   }),
+  tools: joint(() => z.unknown(), {
+    description: "Another spelling of includeTools; * among them is for all.",
+    examples: [["get_*"]],
+  }),
   excludeTools: rules(names, {
     description: "Never these tools; * matches any characters.",
     examples: [["delete_*"]],
@@ -283,6 +305,10 @@ export const SERVER_KEYS = {
     description:
       "Which calls of its tools ask you: never, destructive (tools that the server does not call read-only), always, or a rule for each tool or pattern, of which the most specific counts; tool(argument=pattern) is a rule about an argument.",
     examples: [{ "read_*": "allow", "delete_*": "deny", "*": "ask" }],
+  }),
+  approveTools: joint(approveTools, {
+    description: "Another spelling of approve: true for always, or a list of tools that ask.",
+    examples: [["delete_*"]],
   }),
   searchKeywords: rules(
     () => z.record(z.string(), z.array(filled().max(LIMITS.searchKeywordChars)).max(LIMITS.searchKeywords)),
@@ -365,16 +391,29 @@ export const OVERRIDE_KEYS = [
   "toolExposure",
   "excludeTools",
   "approve",
+  "approveTools",
   "shared",
   "inheritEnv",
   "sandbox",
   "skills",
 ] as const satisfies readonly (keyof Entry)[];
 
-/** An entry in one spelling: `disabled` and `requestTimeoutMs` as the keys that mean the same. */
-export function inOneSpelling({ disabled, requestTimeoutMs, ...entry }: Entry): Entry {
+/** An entry in one spelling: keys and words of other programs as those that mean the same here. */
+export function inOneSpelling({
+  disabled,
+  requestTimeoutMs = 0,
+  approveTools,
+  tools,
+  ...entry
+}: Entry): Entry {
   if (disabled !== undefined) entry.enabled ??= !disabled;
-  if (requestTimeoutMs !== undefined) entry.timeout = requestTimeoutMs / 1_000;
+  if (requestTimeoutMs > 0) entry.timeout = requestTimeoutMs / 1_000;
+  if (approveTools !== undefined) entry.approve ??= approveOf(approveTools);
+  if (Array.isArray(tools) && isToolList(tools) && !tools.includes("*")) entry.includeTools ??= tools;
+  if (entry.lifecycle === LAZY_KEPT) {
+    entry.lifecycle = "lazy";
+    entry.idleTimeout ??= 0;
+  }
   return entry;
 }
 

@@ -8,7 +8,7 @@ import * as z from "zod";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { canonical } from "../../../shared/json.ts";
-import { APPROVE_WORDS, type Approve, approvals, type SettingsApproval } from "./exposure.ts";
+import { APPROVE_WORDS, type Approve, approvals, approveOf, type SettingsApproval } from "./exposure.ts";
 import { type InheritEnv, inheritEnvShape } from "./inherit-env.ts";
 import { isLate } from "./interpolate.ts";
 import { check, kindOf, type Mistake, mistake, warning } from "./mistakes.ts";
@@ -16,9 +16,12 @@ import { type IdentityEntry, identityFindings, identityShape } from "./oauth-key
 import { sandboxShape, type WrittenSandbox } from "./sandbox.ts";
 import {
   approve,
+  approveTools,
+  directTools,
   filled,
   flag,
   type Key,
+  type Keys,
   names,
   outputGuard,
   shapeOf,
@@ -136,8 +139,6 @@ export function tighterGuard(own: Guard, wanted: Guard): { guard: Guard; isLoose
     isLooser: asked.maxBytes > most.maxBytes || asked.maxLines > most.maxLines,
   };
 }
-
-const directTools = () => z.union([flag(), names()]);
 
 /**
  * Address of the package's own client metadata document, oauth-client.json. Empty as long as nobody publishes the document.
@@ -346,7 +347,16 @@ const SETTINGS = {
   }),
 };
 
-export const settingsShape = shapeOf(SETTINGS);
+/** Spellings of other programs: `parseSettings` gives them as the settings that mean the same. */
+const SPELLINGS = {
+  approveTools: {
+    schema: approveTools,
+    description: "Another spelling of approve: true for always, or a list of tools that ask.",
+    examples: [["github_delete_*"]],
+  },
+} satisfies Keys;
+
+export const settingsShape = shapeOf({ ...SETTINGS, ...SPELLINGS });
 
 export type SettingKey = keyof typeof SETTINGS;
 export type Settings = {
@@ -375,7 +385,8 @@ export const STRICTEST: Partial<Settings> = {
 function strictly(wrong: ReadonlySet<string>, mistakes: readonly Mistake[]) {
   const strict = Object.fromEntries(Object.entries(STRICTEST).filter(([key]) => wrong.has(key)));
   const told = mistakes.map((one): Mistake => {
-    const [key = ""] = one.path;
+    const [written = ""] = one.path;
+    const key = written === "approveTools" ? "approve" : written;
     if (one.severity !== "error" || !Object.hasOwn(strict, key)) return one;
     const until = `Until then ${key} counts as ${JSON.stringify(strict[key])}.`;
     return { ...one, remedy: `${one.remedy} ${until}` };
@@ -412,7 +423,12 @@ export function parseSettings(
       mistakes.push(mistake(["identityProvider", ...path], message, remedy));
   }
   const sound = SETTING_KEYS.filter((key) => Object.hasOwn(raw, key) && !wrong.has(key));
-  const settings = Object.fromEntries(sound.map((key) => [key, raw[key]]));
+  const settings: Partial<Settings> = Object.fromEntries(sound.map((key) => [key, raw[key]]));
+  if (raw.directTools === "search") settings.directTools = false;
+  if (wrong.has("approveTools")) {
+    if (settings.approve === undefined) wrong.add("approve");
+  } else if (raw.approveTools !== undefined)
+    settings.approve ??= approveOf(raw.approveTools as boolean | string[]);
   if (!isUsers) return { settings, mistakes };
   const { strict, told } = strictly(wrong, mistakes);
   return { settings: { ...settings, ...strict }, mistakes: told };

@@ -60,6 +60,12 @@ export const outputGuard = () =>
     ),
   ]);
 
+/** `search` is what pi-mcp-adapter calls false. */
+export const directTools = () => z.union([flag(), names(), z.literal("search")]);
+
+/** `approveTools` of pi-mcp-adapter: all tools, none, or these. */
+export const approveTools = () => z.union([flag(), names()]);
+
 /** Which calls ask the user: a word, or rules by tool or pattern, and by an argument. */
 export const approve = () =>
   z.union([

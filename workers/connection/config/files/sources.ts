@@ -4,7 +4,7 @@
  */
 
 import { lstat } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import type { RegisteredServer } from "../../../../src/shared/protocol/session.ts";
 import { inTime, silenceOf } from "../../../shared/files/file-system.ts";
@@ -22,6 +22,8 @@ export interface ConfigFacts {
   configPath?: string | undefined;
   /** Root of the Git worktree around `cwd`, if there is one and a host looks for files up to it. */
   worktree?: string | undefined;
+  /** Root of the repository to which this worktree is linked; absent: the worktree is the repository's own. */
+  repository?: string | undefined;
   /** Folders above `cwd` whose `.mcp.json` counts too, the outermost first. */
   ancestors?: readonly string[] | undefined;
   /** Where the policy of this machine is. Absent: it has none. */
@@ -75,6 +77,23 @@ export function configSources(facts: Omit<ConfigFacts, "env" | "registered">): C
     // A project's file that the user named by --mcp-config counts as the user's own.
     ...(facts.projectTrusted ? project.filter(({ file }) => file !== user.file) : []),
   ];
+}
+
+/** The working folder and those above it up to the worktree's root, the outermost first. */
+export function foldersUp({
+  cwd,
+  worktree,
+  platform,
+}: Pick<ConfigFacts, "cwd" | "worktree" | "platform">): string[] {
+  const folders = [cwd];
+  for (let folder = cwd; worktree !== undefined && folder !== worktree; ) {
+    const parent = pathsOf(platform).dirname(folder);
+    // The worktree is not above the folder.
+    if (parent === folder) return [cwd];
+    folders.unshift(parent);
+    folder = parent;
+  }
+  return folders;
 }
 
 /** Packages of one list of Pi's or Claude Code's, and plugins of one file. */
@@ -155,4 +174,29 @@ export async function findWorktree(folder: string): Promise<string | undefined> 
   if (found) return folder;
   const parent = dirname(folder);
   return parent === folder ? undefined : findWorktree(parent);
+}
+
+/** The files by which a linked worktree and its repository name each other hold one path. */
+const GIT_FILE_BYTES = 8_192;
+
+/**
+ * The root of the repository to which a worktree is linked; undefined: it is linked to none. A `.git` file can name any
+ * repository, so that one counts that names the worktree in return; and none on another machine, which would be asked.
+ */
+async function findRepository(worktree: string): Promise<string | undefined> {
+  const file = join(worktree, ".git");
+  const read = await readInTime(file, GIT_FILE_BYTES);
+  const named = read.kind === "text" ? /^gitdir: (.+)$/m.exec(read.text)?.[1]?.trim() : undefined;
+  if (named === undefined || /^[/\\]{2}/.test(named)) return undefined;
+  const link = resolve(worktree, named);
+  const own = dirname(dirname(link));
+  if (basename(dirname(link)) !== "worktrees" || basename(own) !== ".git") return undefined;
+  const back = await readInTime(join(link, "gitdir"), GIT_FILE_BYTES);
+  return back.kind === "text" && resolve(link, back.text.trim()) === file ? dirname(own) : undefined;
+}
+
+/** The worktree around a folder, and its repository. */
+export async function findWorkspace(folder: string): Promise<Pick<ConfigFacts, "worktree" | "repository">> {
+  const worktree = await findWorktree(folder);
+  return { worktree, repository: worktree === undefined ? undefined : await findRepository(worktree) };
 }

@@ -8,9 +8,15 @@ import { canonical } from "../../../shared/json.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
 import { HOSTS, type HostName, type ImportName } from "../entry/schema.ts";
 import { addAll, brokenFile, fileLimits } from "../files/files.ts";
-import { type ConfigFacts, type ConfigSource, findWorktree, readInTime, readText } from "../files/sources.ts";
+import {
+  type ConfigFacts,
+  type ConfigSource,
+  findWorkspace,
+  readInTime,
+  readText,
+} from "../files/sources.ts";
 import { DIALECTS } from "../hosts/dialects.ts";
-import { hostSources, looksUp, parseHostText } from "../hosts/hosts.ts";
+import { type HostFile, hostSources, looksUp, parseHostText } from "../hosts/hosts.ts";
 import type { Loader } from "../packages/loader.ts";
 
 export interface HostFileFound {
@@ -30,6 +36,7 @@ export interface HostFound {
 async function findHost(host: HostName, facts: ConfigFacts): Promise<HostFound | undefined> {
   const found: HostFound = { host, files: [], problems: [] };
   const before: ServerDefinition[] = [];
+  const ruling: Required<HostFile>["rules"][] = [];
   const all = hostSources(host, facts);
   const own = new Set(all.filter(({ origin }) => origin === "import").map(({ file }) => file));
   // In the home folder the user's file can be the project's as well.
@@ -46,7 +53,11 @@ async function findHost(host: HostName, facts: ConfigFacts): Promise<HostFound |
       found.files.push({ source, servers: [] });
       continue;
     }
-    const { servers, problems } = parseHostText(read.text, { host, source, facts, before: [...before] });
+    const { servers, problems, rules } = parseHostText(read.text, {
+      ...{ host, source, facts },
+      ...{ before: [...before], rules: [...ruling] },
+    });
+    if (rules) ruling.push(rules);
     addAll(before, servers);
     addAll(found.problems, problems);
     found.files.push({ source, servers });
@@ -55,10 +66,11 @@ async function findHost(host: HostName, facts: ConfigFacts): Promise<HostFound |
   const counting = new Set(
     new Map(before.map((server) => [`${server.origin} ${server.name}`, server])).values(),
   );
-  const files = found.files.flatMap(({ source, servers }) =>
+  const files = found.files.flatMap(({ source }) =>
     byOrigin(
       source,
-      servers.filter((server) => counting.has(server)),
+      // A later file may have changed it.
+      [...counting].filter(({ file }) => file === source.file),
     ),
   );
   return { ...found, files };
@@ -103,7 +115,7 @@ async function findClaudePlugins(facts: ConfigFacts): Promise<HostFound | undefi
 
 /** All programs of which a file exists. Never throws. */
 export async function findHosts(given: ConfigFacts): Promise<HostFound[]> {
-  const facts = { ...given, worktree: HOSTS.some(looksUp) ? await findWorktree(given.cwd) : undefined };
+  const facts = { ...given, ...(HOSTS.some(looksUp) ? await findWorkspace(given.cwd) : {}) };
   const found = await Promise.all([...HOSTS.map((host) => findHost(host, facts)), findClaudePlugins(facts)]);
   return found.filter((one) => one !== undefined);
 }

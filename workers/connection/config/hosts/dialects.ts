@@ -2,100 +2,17 @@
  * Everything that is peculiar to a program whose servers can be imported: one row of DIALECTS for each, of data and pure
  * functions. Reading, checking and translating are the same for all of them (hosts.ts). Sources: code.claude.com/docs/en/mcp;
  * cursor.com/docs, Config interpolation; docs.windsurf.com, Config Interpolation; code.visualstudio.com/docs/reference and
- * extHostMcpNode.ts of VS Code; config.ts and paths.ts of OpenCode and opencode.ai/docs/config; Codex's mcp_types.rs; Gemini CLI's
- * docs/tools/mcp-server.md and its resolver of variables; docs.github.com/copilot, Adding MCP servers for GitHub Copilot CLI.
+ * extHostMcpNode.ts and mcpSandboxService.ts of VS Code; Codex's mcp_types.rs; Gemini CLI's docs/tools/mcp-server.md, its resolver of
+ * variables and what `gemini mcp disable` writes; docs.github.com/copilot, the command reference of GitHub Copilot CLI.
  */
 import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { isNeeded } from "../entry/inherit-env.ts";
 import { escapeVariables, pathsOf } from "../entry/interpolate.ts";
-import type { Mistake } from "../entry/mistakes.ts";
 import type { HostName } from "../entry/schema.ts";
 import { isOfPrograms } from "../env-files/deciding-variables.ts";
 import type { ConfigFacts } from "../files/sources.ts";
-
-export type Data = Record<string, unknown>;
-
-/** Where programs keep files, on the platform of the facts. */
-interface HostFolders {
-  facts: ConfigFacts;
-  join: (...parts: string[]) => string;
-  /** `~/.config`, or the folder that `XDG_CONFIG_HOME` names. */
-  config: string;
-  /** Where desktop programs keep settings; another folder on each platform. */
-  appData: string;
-}
-
-/** Paths of one program's files, lowest precedence first. `userLast`: files of the user that win over the project's. */
-interface HostFiles {
-  user: string[];
-  /** Files of the project, found from the working folder. */
-  project: string[];
-  userLast?: string[];
-}
-
-/** A program's variables. `pattern`: global, with the variable as first group. */
-export interface Syntax {
-  pattern: RegExp;
-  /** The keys in which variables are filled in; default: all that hold values. */
-  keys?: readonly string[];
-  /** A variable may have no brace at its end. */
-  isBare?: true;
-  /** The value of a variable, or a variable of ours for it. Undefined: the program takes the text literally. */
-  fill: (variable: string) => { value: string } | { ours: string } | undefined;
-}
-
-export interface Dialect extends Format {
-  /** How people call the program. */
-  title: string;
-  files(folders: HostFolders): HostFiles;
-  /** The program looks for files in the folders above the working folder, up to the worktree's root. */
-  looksUp?: true;
-}
-
-/** How servers are written in files that are not ours, or that a package brings. */
-export interface Format {
-  /** The format of the files; default: JSON with comments. */
-  format?: "toml";
-  /** Why nothing of a file can be used. */
-  refuses?(root: Data): string | undefined;
-  /** Values mean what they mean in our own files. */
-  isOurs?: true;
-  /** The server's name here; default: as it is written. */
-  name?(written: string): string;
-  /** The program merges its files key by key: an entry without a target changes one of an earlier file. */
-  mergesEntries?: true;
-  /** The objects of servers in a file; later ones win. */
-  groups(root: Data, facts: ConfigFacts): { path: string[]; servers: unknown }[];
-  /** Names of servers that the program itself has disabled. */
-  disabled?(root: Data, facts: ConfigFacts): ReadonlySet<unknown>;
-  /** An entry in our shape. The values are still the program's. `root`: the file that holds the entry. */
-  convert(entry: Data, root: Data, facts: ConfigFacts): Data;
-  /** What of a usable entry does not count here. */
-  differs?(entry: Data, root: Data, facts: ConfigFacts): Pick<Mistake, "message" | "remedy"> | undefined;
-  /** Headers whose values are the variables of these names: header -> name. */
-  headersFromEnv?(entry: Data): unknown;
-  /** Names of variables that a local server gets as they are, if they are set. */
-  passesOn?(entry: Data): unknown;
-  /** Without it the program fills in nothing. `key`: of our entry, whose values are filled in. */
-  syntax?(facts: ConfigFacts, key: string): Syntax;
-  /** A leading `~/` in `args` is the home folder. */
-  expandsHomeInArgs?: true;
-  /** Variables that only the program can fill in; global, with the variable as first group. */
-  foreign?: RegExp;
-  /** `${file:...}` names a file that is open in the program; in other programs it is a file that holds the value. */
-  namesOpenFile?: true;
-  /** Why the entry cannot be used here, apart from foreign variables. */
-  unusable?(entry: Data): string | undefined;
-}
-
-/** Without the keys that hold nothing. */
-export const compact = (data: Data): Data =>
-  Object.fromEntries(Object.entries(data).filter(([, value]) => value !== undefined && value !== null));
-
-const pick = (entry: Data, ...keys: string[]): Data =>
-  Object.fromEntries(keys.map((key) => [key, entry[key]]));
-
-export const objectAt = (value: unknown): Data => (isObject(value) ? value : {});
+import { compact, type Data, type Dialect, OFF, oauthOf, objectAt, pick, type Syntax } from "./format.ts";
+import { OPENCODE } from "./opencode.ts";
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
@@ -117,6 +34,13 @@ const wantsRoom = ({ sandboxEnabled, command }: Data): boolean =>
   sandboxEnabled === true && command !== undefined;
 
 const hasRooms = ({ platform }: ConfigFacts): boolean => platform === "linux" || platform === "darwin";
+
+/** Whether VS Code's sandbox lets it reach more than npm's registry. */
+const namesDomains = (entry: Data, root: Data): boolean =>
+  [entry.sandbox, root.sandbox].some((rules) => {
+    const { allowedDomains } = objectAt(objectAt(rules).network);
+    return Array.isArray(allowedDomains) && allowedDomains.length > 0;
+  });
 
 /** Variables of shells and desktops, beside those that every program needs. */
 const OF_SHELLS = ["PWD", "OLDPWD", "SHLVL", "HOSTNAME", "NAME", "LANGUAGE", "DISPLAY"];
@@ -186,19 +110,6 @@ const shellSyntax = ({ env }: ConfigFacts): Syntax => ({
 const scopeText = (scopes: unknown): unknown =>
   Array.isArray(scopes) && scopes.every((scope) => typeof scope === "string") ? scopes.join(" ") : scopes;
 
-/**
- * The keys of an OAuth client in our words; undefined if the entry says nothing. A client is registered with the redirect
- * URI of its program, so that a client id or a port alone already means that URI.
- */
-function oauthOf(data: Data, redirectUri?: (port: number | undefined) => string): Data | undefined {
-  const oauth = compact(data);
-  if (Object.keys(oauth).length === 0) return undefined;
-  const { clientId, callbackPort: port } = oauth;
-  const isNumber = port === undefined || typeof port === "number";
-  if (!redirectUri || oauth.redirectUri !== undefined || !isNumber) return oauth;
-  return clientId === undefined && port === undefined ? oauth : { ...oauth, redirectUri: redirectUri(port) };
-}
-
 /** `oauth` as several programs write it, and `auth` as Cursor does. Cursor's own redirect URI opens Cursor. */
 function commonOauth({ oauth, auth }: Data, redirectUri?: Parameters<typeof oauthOf>[1]): Data | undefined {
   const own = objectAt(oauth);
@@ -231,8 +142,6 @@ function codexOauth({ url, oauth, scopes, oauth_resource }: Data, root: Data): D
   });
 }
 
-const OPENCODE_OAUTH = ["clientId", "clientSecret", "scope", "callbackPort", "redirectUri"];
-
 const mcpServers: Dialect["groups"] = (root) => [{ path: ["mcpServers"], servers: root.mcpServers }];
 
 /** `streamableHttp`, `streamable_http` and the like. */
@@ -258,60 +167,47 @@ function sameFolder(a: string, b: string, { platform }: ConfigFacts): boolean {
   return plain(a) === plain(b);
 }
 
-/** The entries of the working folder. Windows may have several; the one that is spelt as Pi spells it comes last. */
+/**
+ * The entries of the working folder, and of its repository, under whose root Claude Code writes. Windows may have several of a
+ * folder; the one that is spelt as Pi spells it comes last.
+ */
 function claudeProjects(root: Data, facts: ConfigFacts): [folder: string, entry: Data][] {
-  const { cwd } = facts;
-  return Object.entries(objectAt(root.projects))
-    .filter((entry): entry is [string, Data] => isObject(entry[1]) && sameFolder(entry[0], cwd, facts))
-    .sort(([a], [b]) => Number(a === cwd) - Number(b === cwd));
+  const { cwd, worktree = cwd, repository = worktree } = facts;
+  const projects = Object.entries(objectAt(root.projects)).filter((entry): entry is [string, Data] =>
+    isObject(entry[1]),
+  );
+  return [...new Set([repository, worktree, cwd])].flatMap((folder) =>
+    projects
+      .filter(([written]) => sameFolder(written, folder, facts))
+      .sort(([a], [b]) => Number(a === folder) - Number(b === folder)),
+  );
 }
+
+/** Claude Code takes no less for milliseconds. */
+const LEAST_CLAUDE_MS = 1_000;
 
 const seconds = (value: unknown): unknown => (typeof value === "number" ? value * 1_000 : undefined);
 
-/** The working folder and those above it up to the worktree's root, the outermost first. */
-export function foldersUp({
-  cwd,
-  worktree,
-  platform,
-}: Pick<ConfigFacts, "cwd" | "worktree" | "platform">): string[] {
-  const folders = [cwd];
-  for (let folder = cwd; worktree !== undefined && folder !== worktree; ) {
-    const parent = pathsOf(platform).dirname(folder);
-    // The worktree is not above the folder.
-    if (parent === folder) return [cwd];
-    folders.unshift(parent);
-    folder = parent;
-  }
-  return folders;
+/** Codex's word for what a call meets; one that is not known asks. `auto` goes by the policy of Codex's session. */
+function codexRule(mode: unknown): "allow" | "ask" | "destructive" | undefined {
+  if (mode === undefined || mode === "auto") return undefined;
+  if (mode === "approve") return "allow";
+  return mode === "writes" ? "destructive" : "ask";
 }
 
-/**
- * OpenCode's own order, with the XDG rules on every platform. If `.opencode` folders are nested, the inner one wins
- * here, as in version 2; in version 1 the outer one wins.
- */
-function opencodeFiles({ facts, config, join }: HostFolders): HostFiles {
-  const { cwd, env, home, platform } = facts;
-  const both = (folder: string): string[] =>
-    ["opencode.json", "opencode.jsonc"].map((name) => join(folder, name));
-  const folders = foldersUp(facts);
-  const { OPENCODE_CONFIG: named, OPENCODE_CONFIG_DIR: folder } = env;
-  const absolute = (path: string): string => pathsOf(platform).resolve(cwd, path);
-  return {
-    user: [...both(join(config, "opencode")), ...(named ? [absolute(named)] : [])],
-    project: [...folders.flatMap(both), ...folders.flatMap((each) => both(join(each, ".opencode")))],
-    userLast: [...both(join(home, ".opencode")), ...(folder ? both(absolute(folder)) : [])],
-  };
+/** What Codex asks about. What it lets run counts as an exception from that alone: else the person's own rules decide. */
+function codexApprove({ default_tools_approval_mode: mode, tools }: Data): Data | undefined {
+  const preset = codexRule(mode);
+  const asks = preset !== undefined && preset !== "allow";
+  const single = Object.entries(objectAt(tools))
+    .map(([tool, one]) => [tool, codexRule(objectAt(one).approval_mode)] as const)
+    .filter(([, rule]) => rule !== undefined && (asks || rule !== "allow"));
+  const rules = Object.fromEntries([...(asks ? [["*", preset] as const] : []), ...single]);
+  return Object.keys(rules).length > 0 ? rules : undefined;
 }
 
-/** Version 2 of OpenCode keeps the servers in `mcp.servers`, version 1 in `mcp`. */
-const opencodeGroups: Dialect["groups"] = (root) => {
-  const { servers, timeout: _, ...plain } = objectAt(root.mcp);
-  if (!isObject(servers) || typeof servers.type === "string") return [{ path: ["mcp"], servers: root.mcp }];
-  return [
-    { path: ["mcp"], servers: plain },
-    { path: ["mcp", "servers"], servers },
-  ];
-};
+/** Names of servers that `gemini mcp disable` has switched off, in lower case. */
+const GEMINI_SWITCHES = "mcp-server-enablement.json";
 
 /** An empty variable of the environment counts as absent, as the programs read it. */
 export const DIALECTS: Readonly<Record<HostName, Dialect>> = {
@@ -329,6 +225,7 @@ export const DIALECTS: Readonly<Record<HostName, Dialect>> = {
   "claude-code": {
     title: "Claude Code",
     // Its project file is `.mcp.json`, which is a source of its own.
+    looksUp: true,
     files: ({ facts: { home, env }, join }) => ({
       user: [join(env.CLAUDE_CONFIG_DIR || home, ".claude.json")],
       project: [],
@@ -340,19 +237,24 @@ export const DIALECTS: Readonly<Record<HostName, Dialect>> = {
         servers,
       })),
     ],
-    /** The names that Claude Code's `/mcp` disabled in the working folder. */
-    disabled: (root, facts) =>
-      new Set(
+    /** The names that Claude Code's `/mcp` disabled in the working folder or its repository. */
+    rules: (root, facts) => {
+      const off = new Set(
         claudeProjects(root, facts).flatMap(([, { disabledMcpServers: names }]) =>
           Array.isArray(names) ? names : [],
         ),
-      ),
+      );
+      return (name) => (off.has(name) ? OFF : undefined);
+    },
     // It listens on `localhost`, on `callbackPort` or any port.
-    convert: (entry) =>
-      fromCommon(
+    convert: (entry) => ({
+      ...fromCommon(
         entry,
         commonOauth(entry, (port) => `http://localhost:${port ?? "{port}"}/callback`),
       ),
+      requestTimeoutMs:
+        typeof entry.timeout === "number" && entry.timeout >= LEAST_CLAUDE_MS ? entry.timeout : undefined,
+    }),
     syntax: () => claudeSyntax,
     unusable: ({ headersHelper }) =>
       headersHelper === undefined ? undefined : "it gets its headers from a helper",
@@ -373,6 +275,7 @@ export const DIALECTS: Readonly<Record<HostName, Dialect>> = {
       user: [join(env.CODEX_HOME || join(home, ".codex"), "config.toml")],
       project: [join(cwd, ".codex", "config.toml")],
     }),
+    mergesEntries: true,
     groups: (root) => [{ path: ["mcp_servers"], servers: root.mcp_servers }],
     convert: (entry, root) => ({
       ...pick(entry, "command", "args", "env", "cwd", "url", "enabled"),
@@ -382,6 +285,7 @@ export const DIALECTS: Readonly<Record<HostName, Dialect>> = {
       requestTimeoutMs: seconds(entry.tool_timeout_sec),
       includeTools: entry.enabled_tools,
       excludeTools: entry.disabled_tools,
+      approve: codexApprove(entry),
       oauth: codexOauth(entry, root),
     }),
     headersFromEnv: (entry) => entry.env_http_headers,
@@ -410,13 +314,15 @@ export const DIALECTS: Readonly<Record<HostName, Dialect>> = {
     }),
     groups: (root) => [{ path: ["servers"], servers: root.servers }],
     // VS Code allows numbers and null in `env`, and listens on 127.0.0.1, on a port of its own.
-    convert: (entry, _, facts) => ({
+    convert: (entry, root, facts) => ({
       ...fromCommon(
         entry,
         commonOauth(entry, (port = 33418) => `http://127.0.0.1:${port}/`),
       ),
       ...envFileOf(entry),
-      sandbox: wantsRoom(entry) && hasRooms(facts) ? true : undefined,
+      // In VS Code it then reaches npm's registry, which a server here needs not: npx packages are installed before it starts.
+      sandbox:
+        wantsRoom(entry) && hasRooms(facts) ? namesDomains(entry, root) || { network: false } : undefined,
       env: isObject(entry.env)
         ? Object.fromEntries(Object.entries(compact(entry.env)).map(([key, value]) => [key, String(value)]))
         : undefined,
@@ -430,9 +336,12 @@ export const DIALECTS: Readonly<Record<HostName, Dialect>> = {
           remedy: "Run it in a container if it may not read your files.",
         };
       const ruled = [entry.sandbox, root.sandbox].some((rules) => Object.keys(objectAt(rules)).length > 0);
+      const reach = namesDomains(entry, root)
+        ? "and reaches the whole network, not only allowedDomains"
+        : "and no network";
       return ruled
         ? {
-            message: "its sandbox here has none of the rules that VS Code's sandbox has",
+            message: `its sandbox here has none of the rules that VS Code's sandbox has, ${reach}`,
             remedy:
               'Write for example {"sandbox": {"write": ["~/notes"]}} for its name into your own mcp.json.',
           }
@@ -446,53 +355,31 @@ export const DIALECTS: Readonly<Record<HostName, Dialect>> = {
     foreign:
       /\$\{((?:config|command|workspaceFolder|extensionInstallFolder|env):[^}]*|input:[^A-Za-z}]*|(?:file|relativeFile|fileWorkspaceFolder|selected|line|column)[A-Za-z]*(?::[^}]*)?|execPath|defaultBuildTask)\}/g,
   },
-  opencode: {
-    title: "OpenCode",
-    files: opencodeFiles,
-    looksUp: true,
-    mergesEntries: true,
-    groups: opencodeGroups,
-    convert: (entry) => {
-      const [command, ...args] = [entry.command].flat();
-      return {
-        command,
-        args: args.length > 0 ? args : undefined,
-        env: entry.environment,
-        ...pick(entry, "cwd", "url", "headers", "enabled", "disabled"),
-        // In version 1: the milliseconds to list the tools.
-        startupTimeoutMs: typeof entry.timeout === "number" ? entry.timeout : undefined,
-        // `false` stays: OpenCode then signs in to nothing.
-        oauth: isObject(entry.oauth)
-          ? oauthOf(
-              pick(entry.oauth, ...OPENCODE_OAUTH),
-              (port = 19876) => `http://127.0.0.1:${port}/mcp/oauth/callback`,
-            )
-          : entry.oauth,
-      };
-    },
-    // In OpenCode a variable that is not set is empty.
-    syntax: () => ({
-      pattern: /\{env:([A-Za-z_][A-Za-z0-9_]*)\}/g,
-      fill: (name) => ({ ours: `\${${name}:-}` }),
-    }),
-    foreign: /\{(file:[^}]*)\}/g,
-  },
+  opencode: OPENCODE,
   "gemini-cli": {
     title: "Gemini CLI",
-    files: ({ facts: { home, cwd }, join }) => ({
-      user: [join(home, ".gemini", "settings.json")],
-      project: [join(cwd, ".gemini", "settings.json")],
-    }),
+    files: ({ facts: { home, cwd, env }, join }) => {
+      const folder = join(env.GEMINI_CLI_HOME || home, ".gemini");
+      return {
+        user: [join(folder, "settings.json")],
+        project: [join(cwd, ".gemini", "settings.json")],
+        userLast: [join(folder, GEMINI_SWITCHES)],
+      };
+    },
     groups: mcpServers,
-    /** `mcp.excluded`, and what `mcp.allowed` leaves out. */
-    disabled: (root) => {
+    /** `mcp.excluded`, what `mcp.allowed` leaves out, and what is switched off in a file of its own. */
+    rules: (root, _, file) => {
       const { allowed, excluded } = objectAt(root.mcp);
-      const names = Array.isArray(excluded) ? excluded : [];
-      if (!Array.isArray(allowed)) return new Set(names);
-      return new Set([
-        ...names,
-        ...Object.keys(objectAt(root.mcpServers)).filter((name) => !allowed.includes(name)),
-      ]);
+      const isOff = ([, one]: [string, unknown]): boolean => objectAt(one).enabled === false;
+      const off = new Set(
+        file.endsWith(GEMINI_SWITCHES)
+          ? Object.entries(root)
+              .filter(isOff)
+              .map(([name]) => name)
+          : (Array.isArray(excluded) ? excluded : []).map((name) => String(name).toLowerCase().trim()),
+      );
+      const only = Array.isArray(allowed) ? new Set(allowed) : undefined;
+      return (name) => (off.has(name.toLowerCase().trim()) || only?.has(name) === false ? OFF : undefined);
     },
     // `trust` lets every call run unasked there; here the person's own rules decide.
     convert: (entry) => ({
@@ -516,12 +403,24 @@ export const DIALECTS: Readonly<Record<HostName, Dialect>> = {
     }),
     groups: mcpServers,
     convert: (entry) => ({
-      ...fromCommon(entry),
+      ...fromCommon(
+        entry,
+        oauthOf({
+          ...commonOauth(entry),
+          ...compact({ clientId: entry.oauthClientId, scope: scopeText(entry.oauthScopes) }),
+        }),
+      ),
       type: entry.type === "local" ? "stdio" : typeOf(entry.type),
       includeTools: Array.isArray(entry.tools) && !entry.tools.includes("*") ? entry.tools : undefined,
       requestTimeoutMs: typeof entry.timeout === "number" ? entry.timeout : undefined,
     }),
     // `$X` without braces is filled in below `env` alone: elsewhere a shell may read it.
     syntax: (facts, key) => (key === "env" ? shellSyntax(facts) : claudeSyntax),
+    unusable: ({ oidc, oauthGrantType: grant, oauthPublicClient: isPublic }) => {
+      if (oidc === true) return "it signs in with a token that Copilot CLI alone gets (oidc)";
+      return grant === "client_credentials" || isPublic === false
+        ? "the secret of its OAuth client is in Copilot CLI's keychain alone (oauthPublicClient, oauthGrantType)"
+        : undefined;
+    },
   },
 };

@@ -8,24 +8,18 @@
 import type { ConfigProblem } from "../../../../src/shared/protocol/session.ts";
 import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { withoutBom } from "../../../../src/shared/text/reading.ts";
-import { parseEntry, type ServerDefinition } from "../entry/definition.ts";
+import { isProject, parseEntry, type ServerDefinition } from "../entry/definition.ts";
 import { INHERITED } from "../entry/inherit-env.ts";
 import { escapeVariables, pathsOf } from "../entry/interpolate.ts";
-import { warning } from "../entry/mistakes.ts";
+import { check, type Mistake, warning } from "../entry/mistakes.ts";
+import { applyOverride, type Override } from "../entry/override.ts";
 import type { HostName } from "../entry/schema.ts";
+import { entryShape, inOneSpelling, OVERRIDE_KEYS } from "../entry/server-keys.ts";
 import { parseJsonc, parseTomlText } from "../files/document.ts";
 import { addAll, brokenFile, fileLimits, shownKey, tooManyServers, toProblems } from "../files/files.ts";
 import type { ConfigFacts, ConfigSource } from "../files/sources.ts";
-import {
-  compact,
-  type Data,
-  DIALECTS,
-  type Format,
-  isEnvVariable,
-  isVariableName,
-  objectAt,
-  type Syntax,
-} from "./dialects.ts";
+import { DIALECTS, isEnvVariable, isVariableName } from "./dialects.ts";
+import { compact, type Data, type Format, OFF, objectAt, type Syntax } from "./format.ts";
 
 /** Files of one host, lowest precedence first. A project's files need a consent for each server, like `.mcp.json`. */
 export function hostSources(host: HostName, facts: ConfigFacts): ConfigSource[] {
@@ -185,6 +179,80 @@ function toOwnEntry(dialect: Format, entry: Data, root: Data, facts: ConfigFacts
   return compact({ ...own, headers: { ...objectAt(own.headers), ...Object.fromEntries(filled) } });
 }
 
+/** An entry over another one of the name. `env`, `headers` and other objects of values are laid over each other, too. */
+const laidOver = (below: Data, above: Data): Data =>
+  Object.fromEntries(
+    Object.entries({ ...below, ...above }).map(([key, value]) => [
+      key,
+      isObject(value) && isObject(below[key]) ? { ...below[key], ...value } : value,
+    ]),
+  );
+
+/** An entry with what the file says of its name elsewhere. It takes away what other rules take away, too. */
+function withRules(entry: Data, rules: Override | undefined): Data {
+  if (!rules) return entry;
+  const { excludeTools } = entry;
+  const both = Array.isArray(excludeTools) && rules.excludeTools;
+  return { ...laidOver(entry, rules), ...(both && { excludeTools: [...excludeTools, ...both] }) };
+}
+
+/** What one file of a program says of servers by their names. */
+interface NamedRules {
+  of: (name: string) => Override | undefined;
+  source: ConfigSource;
+}
+
+/**
+ * A server of another file with what this one says of its name. What either asks about is asked about. A rule that cannot be
+ * laid over the server switches it off.
+ */
+function ruledBy(base: ServerDefinition, { of, source }: NamedRules): ServerDefinition {
+  const rules = of(base.name);
+  if (!rules) return base;
+  const { excludeTools, approve } = base.raw;
+  const asks = Object.entries(objectAt(approve)).filter(([, rule]) => rule !== "allow");
+  const over = {
+    ...withRules(compact({ excludeTools }), rules),
+    ...(isObject(rules.approve) && { approve: { ...rules.approve, ...Object.fromEntries(asks) } }),
+  } as Override;
+  const ruled = applyOverride(base, over, source);
+  return ruled === base ? applyOverride(base, OFF, source) : ruled;
+}
+
+const isRule = (key: string): boolean =>
+  key === "includeTools" || (OVERRIDE_KEYS as readonly string[]).includes(key);
+
+const parted = (data: Data, isFirst: (key: string) => boolean): [Data, Data] => {
+  const [first = [], others = []] = [true, false].map((is) =>
+    Object.entries(data).filter(([key]) => isFirst(key) === is),
+  );
+  return [Object.fromEntries(first), Object.fromEntries(others)];
+};
+
+/**
+ * A server of the user's with what a project's file changes of it. What narrows it counts at once, like an override of
+ * `.mcp.json`; for anything else the person is asked, and the server runs on without that until there is a yes.
+ */
+function changedByProject(
+  base: ServerDefinition,
+  changes: Data,
+  source: ConfigSource,
+): { definition: ServerDefinition | undefined; mistakes: Mistake[] } {
+  const [rules, others] = parted(changes, isRule);
+  const { data, mistakes } = check(entryShape, rules);
+  if (!data) return { definition: undefined, mistakes };
+  const narrowed = Object.keys(rules).length > 0 ? applyOverride(base, inOneSpelling(data), source) : base;
+  if (Object.keys(others).length === 0) return { definition: narrowed, mistakes };
+  const { file, origin } = source;
+  const parsed = parseEntry(base.name, laidOver(narrowed.raw, others), { file, origin });
+  const { userRules, approveToo, overrides, enabledByProject } = narrowed;
+  const replaced = enabledByProject === undefined ? narrowed : base;
+  return {
+    definition: parsed.definition && { ...parsed.definition, userRules, approveToo, overrides, replaced },
+    mistakes: parsed.mistakes,
+  };
+}
+
 export type Place = Pick<ConfigProblem, "key" | "line" | "column">;
 
 export interface HostFile {
@@ -193,11 +261,13 @@ export interface HostFile {
   places: Map<ServerDefinition, Place>;
   problems: ConfigProblem[];
   broken: boolean;
+  rules?: NamedRules;
 }
 
 /**
  * `before`: servers of the host's files of lower precedence. If the host merges its files key by key, an entry without a
- * target changes one of those. What then runs is trusted as far as the file that holds its command or URL. Never throws.
+trusted as far as the file that holds its command or URL. `rules`: of those
+ * files, which count for servers of this one, too. Never throws.
  */
 export const parseHostText = (
   text: string,
@@ -208,11 +278,15 @@ interface ParseOptions {
   source: ConfigSource;
   facts: ConfigFacts;
   before: readonly ServerDefinition[];
+  rules?: readonly NamedRules[];
   dialect: Format;
 }
 
 /** The same for any format. */
-export function parseServers(text: string, { dialect, source, facts, before }: ParseOptions): HostFile {
+export function parseServers(
+  text: string,
+  { dialect, source, facts, before, rules = [] }: ParseOptions,
+): HostFile {
   const { file, base: belongsTo } = source;
   const found: HostFile = { servers: [], places: new Map(), problems: [], broken: false };
   if (text.trim() === "") return found;
@@ -229,7 +303,8 @@ export function parseServers(text: string, { dialect, source, facts, before }: P
     const mistake = warning([], refused, NOT_OURS);
     return { ...found, problems: toProblems(document, file, [], [mistake]) };
   }
-  const disabled = dialect.disabled?.(root, facts);
+  const of = dialect.rules?.(root, facts, file);
+  if (of) found.rules = { of, source };
   const written = dialect
     .groups(root, facts)
     .flatMap(({ path, servers }) =>
@@ -239,25 +314,37 @@ export function parseServers(text: string, { dialect, source, facts, before }: P
     addAll(found.problems, toProblems(document, file, [], [tooManyServers(source, written.length)]));
   // The last server of a name counts.
   const bases = new Map(before.map((server) => [server.name, server]));
+  for (const server of bases.values()) {
+    const ruled = found.rules ? ruledBy(server, found.rules) : server;
+    if (ruled !== server) found.servers.push(ruled);
+  }
   for (const { path, name: asWritten, entry } of written.slice(0, limits.servers)) {
     const name = dialect.name?.(asWritten) ?? asWritten;
     const converted = isObject(entry) ? toOwnEntry(dialect, entry, root, facts) : entry;
-    const own = isObject(converted) && disabled?.has(name) ? { ...converted, enabled: false } : converted;
+    const own = isObject(converted) ? withRules(converted, of?.(name)) : converted;
     const changes = dialect.mergesEntries && isObject(own) && !(own.command ?? own.url) ? own : undefined;
-    const base = bases.get(name);
-    if (changes && !base) continue;
-    const raw = changes && base ? { ...base.raw, ...changes } : own;
-    const origin = changes && base?.project ? base.origin : source.origin;
-    const { definition, mistakes } = parseEntry(name, raw, {
-      file,
-      origin,
-      ...(belongsTo && { base: belongsTo }),
-    });
+    const base = changes && bases.get(name);
+    if (changes && !base && Object.keys(changes).every(isRule)) continue;
+    const origin = base?.project ? base.origin : source.origin;
+    const { definition, mistakes } =
+      changes && base && isProject(source.origin) && !base.project
+        ? changedByProject(base, changes, source)
+        : parseEntry(name, changes && base ? laidOver(base.raw, changes) : own, {
+            file,
+            origin,
+            ...(belongsTo && { base: belongsTo }),
+          });
     const unusable = isObject(entry) ? unusableReason(dialect, entry) : undefined;
     if (definition && unusable === undefined) {
       // A file that is not merged defines the server, and decides.
-      const { definedByProject } = (changes && base) ?? definition;
-      const server = { ...definition, definedByProject, ...(isObject(entry) && passedOn(dialect, entry)) };
+      const { definedByProject } = base ?? definition;
+      const unruled: ServerDefinition = {
+        ...definition,
+        definedByProject,
+        ...(base?.passesOn && { passesOn: base.passesOn }),
+        ...(isObject(entry) && passedOn(dialect, entry)),
+      };
+      const server = rules.reduce(ruledBy, unruled);
       const at = [...path, asWritten];
       found.servers.push(server);
       found.places.set(server, { key: shownKey(at), ...document.at(at) });

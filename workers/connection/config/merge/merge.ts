@@ -29,13 +29,14 @@ import {
   configSources,
   type FileText,
   FOLDERS_ABOVE,
+  findWorkspace,
   findWorktree,
+  foldersUp,
   policyFile,
   type ReadFile,
   readInTime,
   readText,
 } from "../files/sources.ts";
-import { foldersUp } from "../hosts/dialects.ts";
 import { type HostFile, hostSources, looksUp, parseHostText } from "../hosts/hosts.ts";
 import type { Loader } from "../packages/loader.ts";
 import type { Packages } from "../packages/packages.ts";
@@ -185,14 +186,22 @@ async function readHost(host: HostName, reading: Reading): Promise<Pick<HostFile
   const sources = hostSources(host, facts);
   const texts = await Promise.all(sources.map(reading.read));
   const all: Pick<HostFile, "servers" | "problems"> = { servers: [], problems: [] };
+  const ruling: Required<HostFile>["rules"][] = [];
   for (const [i, source] of sources.entries()) {
     const before = [...all.servers];
-    const { servers, problems } = withLastGood<HostFile>(texts[i] ?? { kind: "missing" }, source, reading, {
-      text: (text) => parseHostText(text, { host, source, facts, before }),
-      failed: ({ problems, broken }) => ({ servers: [], places: new Map(), problems, broken }),
-    });
+    const earlier = [...ruling];
+    const { servers, problems, rules } = withLastGood<HostFile>(
+      texts[i] ?? { kind: "missing" },
+      source,
+      reading,
+      {
+        text: (text) => parseHostText(text, { host, source, facts, before, rules: earlier }),
+        failed: ({ problems, broken }) => ({ servers: [], places: new Map(), problems, broken }),
+      },
+    );
     addAll(all.servers, servers);
     addAll(all.problems, problems);
+    if (rules) ruling.push(rules);
   }
   return all;
 }
@@ -322,7 +331,7 @@ export async function loadConfig(
   const imports = [...new Set(files.flatMap((file) => file.imports))];
   const programs = imports.filter((name) => name !== "claude-plugins");
   // Most hosts look into the session's folder only.
-  if (programs.some(looksUp)) reading.facts = { ...given, worktree: await findWorktree(given.cwd) };
+  if (programs.some(looksUp)) reading.facts = { ...given, ...(await findWorkspace(given.cwd)) };
   const { facts } = reading;
   const [hosts, packages] = await Promise.all([
     Promise.all(programs.map((host) => readHost(host, reading))),

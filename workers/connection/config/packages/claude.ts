@@ -7,7 +7,7 @@ import { isAbsolute, join } from "node:path";
 import type { ConfigProblem } from "../../../../src/shared/protocol/session.ts";
 import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { type ConfigFacts, PACKAGES } from "../files/sources.ts";
-import { objectAt } from "../hosts/dialects.ts";
+import { objectAt } from "../hosts/format.ts";
 import { type Loader, packageProblem, readObject, realOf, sourceOf } from "./loader.ts";
 import type { Plugin } from "./plugins.ts";
 

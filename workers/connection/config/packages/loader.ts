@@ -11,7 +11,7 @@ import { isWithin } from "../env-files/path-stops.ts";
 import type { ConfigDocument, Position } from "../files/document.ts";
 import { objectIn, shownKey } from "../files/files.ts";
 import type { ConfigFacts, ConfigSource } from "../files/sources.ts";
-import type { Format } from "../hosts/dialects.ts";
+import type { Format } from "../hosts/format.ts";
 import { type Place, parseServers } from "../hosts/hosts.ts";
 
 /** What a text holds. `broken`: nothing of it can be used. */

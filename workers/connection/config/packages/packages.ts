@@ -11,7 +11,7 @@ import { expandHome } from "../entry/interpolate.ts";
 import { isWithin } from "../env-files/path-stops.ts";
 import type { NamedFolder } from "../files/files.ts";
 import { PACKAGE_FILES } from "../files/sources.ts";
-import type { Format } from "../hosts/dialects.ts";
+import type { Format } from "../hosts/format.ts";
 import { claudePlugins } from "./claude.ts";
 import {
   type Loader,

@@ -14,7 +14,8 @@ import { check, kindOf } from "../entry/mistakes.ts";
 import { isWithin } from "../env-files/path-stops.ts";
 import { toProblems } from "../files/files.ts";
 import { PACKAGE_SERVER_FILES } from "../files/sources.ts";
-import { type Data, DIALECTS, type Format, objectAt } from "../hosts/dialects.ts";
+import { DIALECTS } from "../hosts/dialects.ts";
+import { type Data, type Format, objectAt } from "../hosts/format.ts";
 import {
   type JsonObject,
   LEADS_OUT,

@@ -150,7 +150,7 @@ describe("parseConfigText", () => {
     [
       "an unknown word",
       '{"mcpServers": {"a": {"command": "x", "lifecycle": "always"}}}',
-      'error 1:52: mcpServers.a.lifecycle: expected one of "lazy", "eager", "keep-alive".',
+      'error 1:52: mcpServers.a.lifecycle: expected one of "lazy", "eager", "keep-alive", "lazy-keep-alive".',
     ],
     [
       "a negative timeout",
@@ -175,7 +175,7 @@ describe("parseConfigText", () => {
     [
       "a choice of shapes",
       '{"mcpServers": {"a": {"command": "x", "directTools": 5}}}',
-      "error 1:54: mcpServers.a.directTools: expected true or false or a list, found a number.",
+      'error 1:54: mcpServers.a.directTools: expected true or false or a list or "search", found a number.',
     ],
     [
       "an unknown key",

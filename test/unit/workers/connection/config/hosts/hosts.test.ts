@@ -154,7 +154,6 @@ test("Gemini CLI: httpUrl, its variables, lists of tools; trust lets nothing run
 
 test("GitHub Copilot CLI: local, its variables, and its lists of tools", async () => {
   const file = read("copilot-cli", await fixture("copilot-cli.json"));
-  expect(file.problems).toEqual([]);
   expect(byName(file)).toMatchObject({
     github: {
       target: { kind: "stdio", env: { GITHUB_PERSONAL_ACCESS_TOKEN: "${GITHUB_TOKEN}" } },
@@ -213,7 +212,7 @@ test("Codex: TOML with seconds, tokens and headers from variables", async () => 
     },
     "with space": { enabled: false },
   });
-  expect(file.problems).toMatchObject([{ severity: "warning", line: 31, key: "mcp_servers.wrong.command" }]);
+  expect(file.problems).toMatchObject([{ severity: "warning", line: 35, key: "mcp_servers.wrong.command" }]);
 });
 
 /** The text that a server gets for `value` in env or args, if `X` is `filled`. Undefined: the server is left out. */
@@ -317,7 +316,7 @@ test("VS Code: a server in its sandbox -> in one here; a remote server needs non
   const file = read("vscode", text);
   expect(file.problems).toEqual([]);
   const { yes, no, remote } = byName(file);
-  expect([yes?.sandbox, no?.sandbox, remote?.sandbox]).toEqual([true, undefined, undefined]);
+  expect([yes?.sandbox, no?.sandbox, remote?.sandbox]).toEqual([{ network: false }, undefined, undefined]);
 });
 
 test("VS Code: on Windows, where it has no sandbox either -> the server starts without one, and that is told", () => {
@@ -329,16 +328,16 @@ test("VS Code: on Windows, where it has no sandbox either -> the server starts w
   ]);
 });
 
-test.each<[where: string, entry: object, root: object]>([
-  ["the server's own", { sandbox: { filesystem: { allowWrite: ["/a"] } } }, {}],
-  ["the whole file's", {}, { sandbox: { network: { allowedDomains: ["x.y"] } } }],
+test.each<[where: string, entry: object, root: object, sandbox: unknown]>([
+  ["the server's own", { sandbox: { filesystem: { allowWrite: ["/a"] } } }, {}, { network: false }],
+  ["the whole file's", {}, { sandbox: { network: { allowedDomains: ["x.y"] } } }, true],
 ])(
   "VS Code: %s rules of its sandbox -> a sandbox here, and a warning that it has other rules",
-  (_, entry, root) => {
+  (_, entry, root, sandbox) => {
     const of = (more: object) =>
       read("vscode", JSON.stringify({ servers: { s: { command: "x", ...more, ...entry } }, ...root }));
     const { servers, problems } = of({ sandboxEnabled: true });
-    expect(servers[0]?.sandbox).toBe(true);
+    expect(servers[0]?.sandbox).toEqual(sandbox);
     expect(problems).toMatchObject([
       { severity: "warning", key: "servers.s", message: expect.stringContaining("rules") },
     ]);
@@ -409,7 +408,24 @@ test.each(["opencode.jsonc", "opencode-v2.jsonc"])("OpenCode: %s", async (name) 
             target: { headers: { Authorization: "Bearer ${MY_API_KEY:-}" } },
           },
         }
-      : { "my-server": { enabled: false, target: { command: "npx", args: ["-y", "example-mcp-server"] } } };
+      : {
+          "my-server": {
+            enabled: false,
+            target: { command: "npx", args: ["-y", "example-mcp-server"] },
+            startupTimeoutMs: 60_000,
+          },
+          jira: {
+            oauth: {
+              clientId: "id",
+              clientSecret: "${JIRA_SECRET:-}",
+              scope: "read",
+              callbackPort: 19_999,
+              redirectUri: "http://127.0.0.1:19999/mcp/oauth/callback",
+            },
+            startupTimeoutMs: 20_000,
+            requestTimeoutMs: 600_000,
+          },
+        };
   expect(byName(file)).toMatchObject(expected);
   expect(Object.keys(byName(file))).toEqual(Object.keys(expected));
 });

@@ -315,11 +315,25 @@ const CASES: [
     { ...OWN_OPENCODE, "clone/opencode.json": opencode({ environment: { PATH: "./bin" } }) },
   ],
   [
+    "OpenCode: the user's command, and the project only narrows it",
+    "user",
+    { ...OWN_OPENCODE, "clone/opencode.json": { ...opencode({ enabled: true }), tools: { s_x: false } } },
+  ],
+  [
+    "OpenCode: the user's command, off, and the project on",
+    "changed",
+    {
+      [USERS]: OPENCODE,
+      ".config/opencode/opencode.json": opencode({ ...LOCAL, enabled: false }),
+      "clone/opencode.json": opencode({ enabled: true }),
+    },
+  ],
+  [
     "OpenCode: the user's command, other keys of the project, then of the user",
     "changed",
     {
       ...OWN_OPENCODE,
-      "clone/opencode.json": opencode({ enabled: true }),
+      "clone/opencode.json": opencode({ environment: { PATH: "./bin" } }),
       ".opencode/opencode.json": opencode({ timeout: 5_000 }),
     },
   ],

@@ -119,6 +119,7 @@ const ENTRY: Record<keyof typeof entryShape, Decision<ServerDefinition>> = {
   exposeResources: fixed(true, false),
   exposePrompts: fixed(true, false),
   includeTools: fixed(["*"]),
+  tools: fixed(["*"], ["read"]),
   toolPrefix: fixed("none"),
   searchKeywords: fixed({ "*": ["evil"] }),
   description: fixed("evil"),
@@ -148,6 +149,11 @@ const ENTRY: Record<keyof typeof entryShape, Decision<ServerDefinition>> = {
   excludeTools: { values: [[], ["drop_*"], ["read"]], isWider: showsMore },
   approve: {
     values: APPROVALS,
+    isWider: (own, result, settings) =>
+      verdict(result, settings).some((one, i) => one < (verdict(own, settings)[i] ?? 0)),
+  },
+  approveTools: {
+    values: [true, false, [], ["drop_*"]],
     isWider: (own, result, settings) =>
       verdict(result, settings).some((one, i) => one < (verdict(own, settings)[i] ?? 0)),
   },
@@ -224,6 +230,8 @@ const SETTINGS: Record<keyof typeof settingsShape, Decision<Settings>> = {
       return verdict(server, result).some((one, i) => one < (verdict(server, own)[i] ?? 0));
     },
   },
+  // Another spelling of approve, whose row judges it.
+  approveTools: free(true, false, ["drop_*"]),
   search: free("weighted"),
   toonEncode: free(true),
   directTools: free(true, ["a/read"]),
@@ -237,7 +245,8 @@ describe("a project never widens", () => {
   test("every key of a server and of the settings has a decision", () => {
     expect(Object.keys(ENTRY).sort()).toEqual(Object.keys(entryShape).sort());
     expect(Object.keys(SETTINGS).sort()).toEqual(Object.keys(settingsShape).sort());
-    expect(Object.keys(SETTINGS).sort()).toEqual(Object.keys(DEFAULT_SETTINGS).sort());
+    const { approveTools: _, ...ours } = SETTINGS;
+    expect(Object.keys(ours).sort()).toEqual(Object.keys(DEFAULT_SETTINGS).sort());
   });
 
   const random = createRandom(29);
