@@ -1,17 +1,10 @@
 /**
- * What people paste behind `add`: the whole line of another program, such as `claude mcp add docs -- npx docs-mcp`, and a
- * command without a name. Also which name a command or an address proposes. Pure.
+ * What people paste behind `add`: the whole line of another program, such as `claude mcp add docs -- npx docs-mcp`, a link that
+ * installs a server, and a command without a name. Also which name a command or an address proposes. Pure.
  */
 
-/** The words that other programs and our own ways begin such a line with. */
+/** The words that programs and our own ways begin such a line with, beside `<program> mcp add`. */
 const LEADS: readonly (readonly string[])[] = [
-  ["claude", "mcp", "add"],
-  ["claude", "mcp", "add-json"],
-  ["codex", "mcp", "add"],
-  ["gemini", "mcp", "add"],
-  ["qwen", "mcp", "add"],
-  ["copilot", "mcp", "add"],
-  ["pi", "mcp", "add"],
   ["code", "--add-mcp"],
   ["code-insiders", "--add-mcp"],
   ["cursor", "--add-mcp"],
@@ -23,17 +16,61 @@ const LEADS: readonly (readonly string[])[] = [
 /** Options of those programs that say nothing here: whether a file is for one folder, which is our default's place. */
 const LOCAL = ["--scope=local", "-s=local"];
 
-/** The words behind the lead of another program; the words themselves if they have none. */
-export function withoutLead(words: readonly string[]): readonly string[] {
-  const lead = LEADS.find((one) => one.every((word, at) => words[at] === word));
-  if (lead === undefined) return words;
-  const rest = words.slice(lead.length);
-  return rest.flatMap((word, at) => {
-    const isScope = (one: string | undefined): boolean => one === "--scope" || one === "-s";
-    if (LOCAL.includes(word)) return [];
-    if (isScope(word) && rest[at + 1] === "local") return [];
-    return word === "local" && isScope(rest[at - 1]) ? [] : [word];
-  });
+/** Programs that take out a `--` wherever it stands, and several values behind one `--env`. */
+const LOOSE = ["claude", "gemini", "qwen"];
+
+const leadOf = ([program = "", ...words]: readonly string[]): number =>
+  /^[\w.-]+$/.test(program) && words[0] === "mcp" && /^add(-json)?$/.test(words[1] ?? "")
+    ? 3
+    : (LEADS.find((lead) => lead.every((word, at) => [program, ...words][at] === word))?.length ?? 0);
+
+/** The words behind the lead of another program; the words themselves if they have none. `isLoose`: as LOOSE says. */
+export function withoutLead(words: readonly string[]): { words: readonly string[]; isLoose: boolean } {
+  const length = leadOf(words);
+  if (length === 0) return { words, isLoose: false };
+  const rest = words.slice(length);
+  const isScope = (one: string | undefined): boolean => one === "--scope" || one === "-s";
+  const kept = rest.filter(
+    (word, at) =>
+      !LOCAL.includes(word) &&
+      !(isScope(word) && rest[at + 1] === "local") &&
+      !(word === "local" && isScope(rest[at - 1])),
+  );
+  return { words: kept, isLoose: LOOSE.includes(words[0] ?? "") };
+}
+
+/** Links behind "Install in VS Code" and "Add to Cursor". */
+const INSTALL =
+  /^(?:cursor|vscode(?:-insiders)?):[^?]*\?|^https:\/\/[^?]*\/(?:mcp\/install|install-mcp)\/?\?/i;
+
+const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/** The text in base64. Throws if it is none. */
+function fromBase64(text: string): string {
+  const bits = [...text.replace(/=+$/, "")].map((digit) =>
+    DIGITS.indexOf(digit).toString(2).padStart(6, "0"),
+  );
+  const bytes = bits.join("").match(/[01]{8}/g) ?? [];
+  return decodeURIComponent(
+    bytes.map((byte) => `%${Number.parseInt(byte, 2).toString(16).padStart(2, "0")}`).join(""),
+  );
+}
+
+/** The JSON in a link that installs a server: as text, or in base64. Undefined: it is no such link; empty: it holds none. */
+export function linkedJson(word: string): string | undefined {
+  const [start] = INSTALL.exec(word) ?? [];
+  if (start === undefined) return undefined;
+  const parts = word.slice(start.length).split("&");
+  const partOf = (name: string): string | undefined =>
+    parts.find((part) => part.startsWith(`${name}=`))?.slice(name.length + 1);
+  try {
+    const config = decodeURIComponent(partOf("config") ?? parts[0] ?? "");
+    const entry: unknown = JSON.parse(config.startsWith("{") ? config : fromBase64(config));
+    const name = partOf("name");
+    return JSON.stringify({ ...(entry as object), ...(name && { name: decodeURIComponent(name) }) });
+  } catch {
+    return "";
+  }
 }
 
 /** A bundle of a server (MCPB, before that DXT): a ZIP file with a manifest, which only some programs install. */
@@ -75,7 +112,8 @@ export function lacksName(
   if (second === "--") return RUNNERS.test(first) && !isStarter(more[0] ?? "");
   if (isOption(second)) return SHARED.test(second) && !more.some((word) => word === "--" || isUrl(word));
   if (second.startsWith("-") || RUNNERS.test(first)) return true;
-  return VERBS.test(second) || FILE.test(second);
+  // Docker's gateway.
+  return VERBS.test(second) || FILE.test(second) || second === "mcp";
 }
 
 const LONGEST = 32;

@@ -3,7 +3,7 @@
  * [arguments]`, or `[options] [name] <json>`. The options of `claude mcp add` and `codex mcp add` have the same meaning here.
  * Values stay as they are written: `${VAR}` is filled in at connect. The worker checks the entry. Pure.
  */
-import { isBundle, isUrl, lacksName, proposedName, UNPACK, withoutLead } from "./pasted.ts";
+import { isBundle, isUrl, lacksName, linkedJson, proposedName, UNPACK, withoutLead } from "./pasted.ts";
 import type { JsonValue } from "./protocol/errors.ts";
 import type { ServerEntry } from "./protocol/person.ts";
 import { isObject } from "./protocol/values.ts";
@@ -136,7 +136,7 @@ function takeSingle({ single }: Given, option: OptionName, value: string): void 
 }
 
 /** Reads the option at `at`. Answers how many words behind it belong to it. Throws `AddProblem`. */
-function readOption(given: Given, words: readonly string[], at: number): number {
+function readOption(given: Given, words: readonly string[], at: number, isLoose: boolean): number {
   const word = words[at] as string;
   const option = optionOf(word);
   if (option === undefined) throw unknownOption(word);
@@ -149,7 +149,11 @@ function readOption(given: Given, words: readonly string[], at: number): number 
   const value = words[at + 1];
   if (value === undefined || value === "--") throw new AddProblem(`${word} needs a value behind it.`);
   take(given, option, value);
-  return 1;
+  let taken = 1;
+  if (isLoose && option === "env")
+    for (; /^[A-Za-z_]\w*=/.test(words[at + taken + 1] ?? ""); taken++)
+      take(given, option, words[at + taken + 1] as string);
+  return taken;
 }
 
 /** Far more than a server needs; a person may paste anything. */
@@ -163,10 +167,15 @@ const isEntry = (value: unknown): value is ServerEntry =>
   isObject(value) &&
   ["command", "url", "serverUrl", "httpUrl", "socket"].some((key) => typeof value[key] === "string");
 
-/** Windsurf and Gemini have other keys for the URL. */
-function withUrl({ serverUrl, httpUrl, ...entry }: ServerEntry): ServerEntry {
-  const url = entry.url ?? serverUrl ?? httpUrl;
-  return url === undefined ? entry : { ...entry, url };
+/** Windsurf and Gemini have other keys for the URL; most programs write milliseconds where we have seconds. */
+function asOurs({ serverUrl, httpUrl, timeout, ...entry }: ServerEntry): ServerEntry {
+  const isMs = typeof timeout === "number" && timeout > 0 && timeout % 1_000 === 0;
+  return compact({
+    ...entry,
+    url: entry.url ?? serverUrl ?? httpUrl,
+    timeout: isMs ? undefined : timeout,
+    requestTimeoutMs: entry.requestTimeoutMs ?? (isMs ? timeout : undefined),
+  });
 }
 
 /** The JSON value; undefined if the text is none. A property without the braces around it counts as an object. */
@@ -193,7 +202,7 @@ function readJsonServer(text: string): { name?: string; entry: ServerEntry } {
   if (isEntry(root)) {
     const { name, ...entry } = root;
     // VS Code's command line takes the name among the keys.
-    return { ...(typeof name === "string" ? { name } : {}), entry: withUrl(entry) };
+    return { ...(typeof name === "string" ? { name } : {}), entry: asOurs(entry) };
   }
   const key = SERVER_KEYS.find((one) => isObject(root[one]));
   const servers = Object.entries(key === undefined ? root : (root[key] as object)).slice(0, MOST_SERVERS);
@@ -201,13 +210,13 @@ function readJsonServer(text: string): { name?: string; entry: ServerEntry } {
   const [first] = entries;
   if (first === undefined) throw new AddProblem("The JSON names no server with a command or a url.");
   if (entries.length > 1) {
-    const several = entries.map(([name, entry]): AddWords => ({ ...ELSEWHERE, name, entry: withUrl(entry) }));
+    const several = entries.map(([name, entry]): AddWords => ({ ...ELSEWHERE, name, entry: asOurs(entry) }));
     throw new AddProblem(
       `The JSON holds ${entries.length} servers: /mcp add in Pi lets you choose, or write them into your mcp.json.`,
       { several },
     );
   }
-  return { name: first[0], entry: withUrl(first[1]) };
+  return { name: first[0], entry: asOurs(first[1]) };
 }
 
 export interface AddWords {
@@ -244,20 +253,21 @@ interface Read {
 }
 
 /** Divides the words. Behind a URL there can be options; behind a command all words are the command's. */
-function read(words: readonly string[]): Read {
+function read(words: readonly string[], isLoose: boolean): Read {
   const given: Given = { single: {}, env: new Map(), headers: new Map() };
   const positionals: string[] = [];
   for (let at = 0; at < words.length; at++) {
     const word = words[at] as string;
     if (word === "--") return { given, positionals, rest: words.slice(at + 1) };
     if (word.startsWith("-") && word !== "-") {
-      at += readOption(given, words, at);
+      at += readOption(given, words, at, isLoose);
       continue;
     }
     positionals.push(word);
     if (positionals.length < 2 || isUrl(word) || wantsHttp(given)) continue;
-    const rest = words.slice(at + 1);
-    refuseOwnOptions(rest);
+    const isDivided = isLoose && words[at + 1] === "--";
+    const rest = words.slice(isDivided ? at + 2 : at + 1);
+    if (!isDivided) refuseOwnOptions(rest);
     return { given, positionals, rest };
   }
   return { given, positionals, rest: [] };
@@ -404,8 +414,8 @@ function withName(words: readonly string[]): { name: string; before: string; wor
   return { name, before, words: [...words.slice(0, at), name, ...divider, ...target] };
 }
 
-function addOf(words: readonly string[]): AddWords {
-  const all = read(words);
+function addOf(words: readonly string[], isLoose = false): AddWords {
+  const all = read(words, isLoose);
   const { scope, replace } = all.given.single;
   return {
     ...serverOf(all),
@@ -416,9 +426,12 @@ function addOf(words: readonly string[]): AddWords {
 }
 
 function parse(pasted: readonly string[]): AddWords {
-  const words = withoutLead(pasted);
+  const { words: written, isLoose } = withoutLead(pasted);
+  const words = written.map((word) => linkedJson(word) ?? word);
+  if (words.includes("") && !written.includes(""))
+    throw new AddProblem("That link holds no server. Copy the JSON that its page shows, and add that.");
   const nameless = withName(words);
-  if (!nameless) return addOf(words);
+  if (!nameless) return addOf(words, isLoose);
   throw new AddProblem(
     `The name of the server is missing: write one before ${nameless.before}, for example ${nameless.name}.`,
     // The proposed name can be that of a program, which looks like a command without a name once more.

@@ -249,6 +249,93 @@ describe("a line as people have it", () => {
   });
 });
 
+describe("the line of another program", () => {
+  const npx = { command: "npx", args: ["-y", "@a/mcp"] };
+  test.each<[line: string, name: string, entry: object]>([
+    // Claude Code takes a -- out wherever it stands.
+    [
+      "claude mcp add -e KEY=1 --scope user byul npx -- -y @a/mcp --env X",
+      "byul",
+      { command: "npx", args: ["-y", "@a/mcp", "--env", "X"], env: { KEY: "1" } },
+    ],
+    ["gemini mcp add byul npx -- -y @a/mcp", "byul", npx],
+    ["qwen mcp add byul npx -- -y @a/mcp", "byul", npx],
+    ["codex mcp add byul npx -- @a/mcp", "byul", { command: "npx", args: ["--", "@a/mcp"] }],
+    ["byul npx -- @a/mcp", "byul", { command: "npx", args: ["--", "@a/mcp"] }],
+    // Its -e takes several values.
+    ["claude mcp add foo -e A=1 B=2 -- npx -y @a/mcp", "foo", { ...npx, env: { A: "1", B: "2" } }],
+    [
+      "claude mcp add -e A=1 B=2 --scope user foo npx -- -y @a/mcp",
+      "foo",
+      { ...npx, env: { A: "1", B: "2" } },
+    ],
+    ["amp mcp add foo -- npx -y @a/mcp", "foo", npx],
+    ["opencode mcp add foo --url https://a.example/mcp", "foo", { url: "https://a.example/mcp" }],
+    ["droid mcp add foo https://a.example/mcp", "foo", { url: "https://a.example/mcp" }],
+    ['kiro-cli mcp add-json foo \'{"command":"x"}\'', "foo", { command: "x" }],
+    [
+      'claude mcp add-json foo \'{"url":"https://a.example","timeout":600000}\'',
+      "foo",
+      { url: "https://a.example", requestTimeoutMs: 600_000 },
+    ],
+    ['foo \'{"command":"x","timeout":1800}\'', "foo", { command: "x", timeout: 1_800 }],
+    [
+      'foo \'{"command":"x","timeout":60000,"requestTimeoutMs":5}\'',
+      "foo",
+      { command: "x", requestTimeoutMs: 5 },
+    ],
+    ["mcp mcp-server add", "mcp", { command: "mcp-server", args: ["add"] }],
+  ])("%s", (line, name, entry) => {
+    expect(addOf(line)).toMatchObject({ name, entry });
+    expect(Object.keys(addOf(line).entry).sort()).toEqual(Object.keys(entry).sort());
+  });
+
+  test("docker's gateway lacks a name", () => {
+    expect(problemOf("docker mcp gateway run")).toContain("The name of the server is missing");
+    expect(addOf("toolkit docker mcp gateway run").entry).toEqual({
+      command: "docker",
+      args: ["mcp", "gateway", "run"],
+    });
+  });
+});
+
+describe("a link that installs a server", () => {
+  const entry = { command: "npx", args: ["-y", "größer/>?"] };
+  const json = JSON.stringify(entry);
+  const base64 = Buffer.from(json).toString("base64");
+  const text = encodeURIComponent(json);
+  test.each([
+    `cursor://anysphere.cursor-deeplink/mcp/install?name=foo&config=${base64}`,
+    `https://cursor.com/en/install-mcp?name=foo&config=${encodeURIComponent(base64)}`,
+    `https://vscode.dev/redirect/mcp/install?name=foo&config=${text}`,
+    `https://insiders.vscode.dev/redirect/mcp/install?name=foo&config=${text}&quality=insiders`,
+    `vscode:mcp/install?${encodeURIComponent(JSON.stringify({ name: "foo", ...entry }))}`,
+    `vscode-insiders:mcp/install?${encodeURIComponent(JSON.stringify({ name: "foo", ...entry }))}`,
+  ])("%s", (link) => {
+    expect(base64).toContain("/");
+    expect(parseAdd([link])).toMatchObject({ add: { name: "foo", entry } });
+    expect(parseAdd(["--project", "bar", link])).toMatchObject({
+      add: { name: "bar", project: true, entry },
+    });
+  });
+
+  test.each([
+    "cursor://anysphere.cursor-deeplink/mcp/install?name=foo",
+    "vscode:mcp/install?%7B%22name%22",
+    "https://cursor.com/install-mcp?name=foo&config=%E0%A4%A",
+    "https://cursor.com/install-mcp?config=!!!",
+  ])("%s -> says what to do", (link) => {
+    expect(parseAdd([link])).toHaveProperty("problem", expect.stringContaining("That link holds no server"));
+  });
+
+  test("the address of a server is none", () => {
+    expect(addOf("a https://a.example/mcp/install").entry).toEqual({ url: "https://a.example/mcp/install" });
+    expect(addOf("a https://a.example/mcp?config=x").entry).toEqual({
+      url: "https://a.example/mcp?config=x",
+    });
+  });
+});
+
 describe("the JSON of a README", () => {
   const FS = { command: "npx", args: ["-y", "server-filesystem", "."] };
   test.each<[string, string[], string, object]>([

@@ -96,6 +96,8 @@ function parse({ command, args: all, isExec }: NpmWords): NpxRequest | { reason:
   if (first === undefined || first === "") return { reason: "it names nothing to run" };
   const named = flags.packages.length > 0;
   if (named && /[\\/]/.test(first)) return { reason: `"${first}" is a path` };
+  // Behind a `--`; npm may take it for a package, and whoever wrote it meant a flag.
+  if (!named && first.startsWith("-")) return { reason: `"${first}" behind -- looks like a flag` };
 
   const packages: PackageSpec[] = [];
   for (const raw of named ? flags.packages : [first]) {

@@ -71,6 +71,8 @@ test.each([
   "npx p@npm:q",
   "npx p@file:../q",
   "npx @scope",
+  "npx -- -y p",
+  "npm exec -- -y p",
   "npm exec p --flag",
   "npm exec -p p cmd",
   "npm exec",
