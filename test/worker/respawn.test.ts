@@ -414,6 +414,23 @@ describe("the packed workers (built)", () => {
     expect(at.crashes).toMatchObject([{ reason: "exit code 1", givenUp: false }]);
   });
 
+  test("an edit needs code that an update has taken away -> another worker applies it", async () => {
+    const place = await createPlace();
+    const { folder, workerUrl } = await copyOfWorkers(place);
+    const server = fixture("noisy.mjs", {}, { lifecycle: "eager" });
+    const limits = { heartbeatMs: 60_000 };
+    const at = await start({ stays: server, goes: fixture("noisy.mjs") }, { place, workerUrl, limits });
+    await at.settled("stays");
+    const hashed = (await readdir(folder)).filter((name) => /-[A-Z0-9]{8}\.js$/.test(name));
+    for (const name of hashed) await rename(join(folder, name), join(folder, `next-${name}`));
+    // Packages of Pi may bring servers: what reads them is loaded when there are some.
+    await writeFile(join(place.agentDir, "settings.json"), '{"packages":["npm:some-package"]}');
+    await configure(place, { stays: server });
+    expect(await at.crash(1)).toEqual({ reason: "exit code 1", givenUp: false });
+    const { servers } = await at.runtime.ask("status", {});
+    expect(servers.map(({ name }) => name)).toEqual(["stays"]);
+  });
+
   test("the cache worker cannot start -> servers connect, calls work, the log has the failure", async () => {
     const place = await createPlace();
     const { folder, workerUrl } = await copyOfWorkers(place);

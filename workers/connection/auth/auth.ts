@@ -18,6 +18,7 @@ import type {
 } from "../../../src/shared/protocol/session.ts";
 import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import { isFolder } from "../../shared/files/file-system.ts";
+import { isFileGone } from "../../shared/log.ts";
 import { abortable, settledWithin } from "../../shared/pace/abort.ts";
 import type { AskUser } from "../asks/asks.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
@@ -311,6 +312,8 @@ export class ServerAuth implements RequestAuth {
       await revokeTokens(record, await this.#grant());
       return undefined;
     } catch (error) {
+      // Another worker can, and until then nothing is forgotten.
+      if (isFileGone(error)) throw error;
       return this.#explain(error);
     }
   }

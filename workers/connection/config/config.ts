@@ -8,7 +8,7 @@ import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { ProjectDecision } from "../../../src/shared/protocol/person.ts";
 import type { AcceptedBefore, RegisteredServer, SessionFacts } from "../../../src/shared/protocol/session.ts";
 import { canonical } from "../../shared/json.ts";
-import type { Log } from "../../shared/log.ts";
+import { endIfFileGone, type Log } from "../../shared/log.ts";
 import { ApplyQueue, type ConfigState } from "./apply-queue.ts";
 import type { ServerDefinition } from "./entry/definition.ts";
 import type { ConfigFacts } from "./files/sources.ts";
@@ -98,7 +98,7 @@ class Running implements RunningConfiguration {
     this.#consents = consents;
     this.#envWatch = watchEnvFiles({
       // An edit of an envFile never waits: the user is asked about it, whatever `hotReload` says.
-      onChange: () => void this.#reapply().catch((error: Error) => log.error(error.message)),
+      onChange: () => void this.#reapply().catch((error: Error) => this.#failed(error.message, error)),
       onError: (message) => log.error(`envFiles cannot be watched: ${message}`),
     });
     const { accepted, off } = options.facts;
@@ -121,16 +121,23 @@ class Running implements RunningConfiguration {
     await this.#follow();
   }
 
+  /** The worker that follows one whose code is gone reads the files anew. */
+  #failed(message: string, error: unknown): void {
+    const { log } = this.#options;
+    log.error(message);
+    void endIfFileGone(error, log);
+  }
+
   /** Follows the files from now on, if nothing does yet. */
   async #follow(): Promise<LiveConfig> {
     if (this.#live) return this.#live;
-    const { log, onFirstChange } = this.#options;
+    const { onFirstChange } = this.#options;
     this.#live = await followConfig({
       facts: this.#facts,
       first: this.#queue.applied,
       onConfig: (config) => this.#onEdit(config),
       onFirstChange,
-      onError: (message) => log.error(message),
+      onError: (message, error) => this.#failed(message, error),
     });
     this.#followEnvFiles();
     return this.#live;

@@ -313,8 +313,8 @@ export interface LiveOptions {
   onConfig: (config: LoadedConfig, before: LoadedConfig) => void | Promise<void>;
   /** A file is being written: a result may follow in a moment. */
   onFirstChange?: () => void;
-  /** Gets one line for the log if watching or applying failed. */
-  onError: (message: string) => void;
+  /** Gets one line for the log if watching or applying failed, and why an edit could not be applied. */
+  onError: (message: string, error?: unknown) => void;
   settleMs?: number;
   believeMs?: number;
 }
@@ -366,7 +366,7 @@ export function followConfig(options: LiveOptions) {
   const enqueue = (believe: boolean): Promise<void> => {
     work = work
       .then(() => (closed ? undefined : read(believe)))
-      .catch((error) => onError(`configuration could not be applied: ${messageOf(error)}`));
+      .catch((error) => onError(`configuration could not be applied: ${messageOf(error)}`, error));
     return work;
   };
 
