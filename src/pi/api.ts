@@ -340,6 +340,8 @@ export interface PiContext {
   hasUI: boolean;
   cwd: string;
   isProjectTrusted(): boolean;
+  /** Of the run of the model that goes on now; aborted when the run is. */
+  readonly signal?: AbortSignal | undefined;
   /** The model that is chosen now. */
   readonly model: PiModel | undefined;
   /** Pi's providers of models. */

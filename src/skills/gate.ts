@@ -10,6 +10,7 @@ import { type LoadedSkill, skillKeyOf } from "../shared/protocol/calls.ts";
 import { isObject } from "../shared/protocol/values.ts";
 import { counted } from "../shared/text/amounts.ts";
 import { oneLine } from "../shared/text/unprintable.ts";
+import { orAborted } from "../ui/dialog.ts";
 import { askToRun } from "../ui/skills/questions.ts";
 import { LOADED_ENTRY, RUN_ENTRY, type SkillsHost, type Standing, type ToolAboutToRun } from "./standing.ts";
 import { runsWhenWritten } from "./written-path.ts";
@@ -59,8 +60,8 @@ const wordsOf = (name: string): string[] =>
     .toLowerCase()
     .split(/[^a-z]+/);
 
-const runsCode = ({ annotations, tool }: CatalogTool): boolean =>
-  annotations?.readOnlyHint !== true && wordsOf(tool).some((word) => RUNS.has(word));
+/** By its name alone: a hint of the server, which may lie, lets nothing run unasked. */
+const runsCode = ({ tool }: CatalogTool): boolean => wordsOf(tool).some((word) => RUNS.has(word));
 
 /** Whether Pi's own tool runs nothing, now or once a file is written. */
 async function isHarmless(
@@ -143,20 +144,24 @@ export async function judge(
       : ' Only the user can allow it: in a session with a person, or by "skills": "allow" of that server.';
     return block(`${why}, and no one can be asked in this mode of Pi.${how}`);
   }
-  return inTurn(async () => {
+  // Pi waits for this answer before it ends a run, so the end of the run must end the question.
+  const { signal } = ctx;
+  const ask = async (): Promise<boolean> => {
     // The answer to the question before may count for this one.
     const asked = open();
-    if (asked.length === 0) return undefined;
-    const yes = await askToRun(ctx, { ...call, tool, skills: named(asked), each });
+    if (asked.length === 0) return true;
+    if (signal?.aborted) return false;
+    const yes = await askToRun(ctx, { ...call, tool, skills: named(asked), each }, signal);
     log(`the user's answer to ${tool} beside the skill ${named(asked)}: ${yes ? "yes" : "no"}`);
-    if (!yes)
-      return block(`${why}, and the user said no. Do not try it again unless the user asks for that.`);
-    if (each) return undefined;
+    if (!yes || each) return yes;
     for (const skill of asked) {
       const key = skillKeyOf(skill);
       standing.granted.add(`${session} ${key}`);
       pi.appendEntry(RUN_ENTRY, { session, skill: key });
     }
-    return undefined;
-  });
+    return true;
+  };
+  if (await orAborted(inTurn(ask), signal)) return undefined;
+  if (signal?.aborted) return block(`${why}, and the run ended before an answer.`);
+  return block(`${why}, and the user said no. Do not try it again unless the user asks for that.`);
 }

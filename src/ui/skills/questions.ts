@@ -58,8 +58,12 @@ interface RunQuestion {
   each: boolean;
 }
 
-/** Whether the tool may run. */
-export async function askToRun(ctx: PiContext, { tool, input, skills, each }: RunQuestion): Promise<boolean> {
+/** Whether the tool may run. The signal takes the dialog away: then it may not. */
+export async function askToRun(
+  ctx: PiContext,
+  { tool, input, skills, each }: RunQuestion,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
   const head = `Run ${tool}? The skill ${skills} is in the conversation and may have led to it.`;
   const yes = each ? "Yes, this once" : "Yes, here and for the rest of this session";
   const answers: [string, boolean][] = [
@@ -71,7 +75,7 @@ export async function askToRun(ctx: PiContext, { tool, input, skills, each }: Ru
     (await askInPages(
       ctx,
       { head: printable(head), text, answers, isNoFirst: true, whole: ALL_ARGUMENTS },
-      undefined,
+      signal,
     )) === true
   );
 }

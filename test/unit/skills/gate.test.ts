@@ -72,6 +72,10 @@ interface SetupOptions {
   agentDir?: string;
   /** Files that servers come from. */
   files?: string[];
+  /** The run of the model. */
+  signal?: AbortSignal;
+  /** What the person does while the dialog is open, in place of `choice`. */
+  select?: () => Promise<string | undefined>;
 }
 
 function setup({
@@ -83,11 +87,18 @@ function setup({
   cwd = "/project",
   agentDir = "/home/a/.pi/agent",
   files = [],
+  signal,
+  select,
 }: SetupOptions = {}) {
   const now = { context: entries, branch: entries, session, choice };
-  const { ctx: made, dialogs } = createRecordingContext({ cwd, hasUI, select: () => now.choice });
+  const { ctx: made, dialogs } = createRecordingContext({
+    cwd,
+    hasUI,
+    select: select ?? (() => now.choice),
+  });
   const ctx = {
     ...made,
+    signal,
     sessionManager: {
       ...made.sessionManager,
       getBranch: () => now.branch,
@@ -99,6 +110,11 @@ function setup({
   // Pi and other extensions keep their names from tools of servers.
   const isTheirs = (name: string): boolean => IN_PI.some((tool) => tool.name === name);
   let queue: Promise<unknown> = Promise.resolve();
+  const inTurn = <T>(task: () => Promise<T>): Promise<T> => {
+    const turn = queue.then(task);
+    queue = turn.catch(() => undefined);
+    return turn;
+  };
   let judged = 0;
   const skills = createLoadedSkills({
     pi: {
@@ -116,11 +132,7 @@ function setup({
       judged++;
       return judge(...about);
     },
-    inTurn: (task) => {
-      const turn = queue.then(task);
-      queue = turn.catch(() => undefined);
-      return turn;
-    },
+    inTurn,
     log: () => undefined,
   });
   const call = async (
@@ -131,6 +143,7 @@ function setup({
     skills,
     now,
     call,
+    inTurn,
     titles: () => dialogs.map(({ title }) => title),
     options: () => dialogs.map(({ options }) => options),
     judged: () => judged,
@@ -173,6 +186,7 @@ describe("what waits", () => {
     ["one of which nobody knows whose it is", "ls"],
     ["a tool that Pi does not know", "unheard_of"],
     ["a tool of another server whose name says that it runs code", "web__runShell"],
+    ["such a tool that claims to read", "web__execute_code"],
     ["a resource of another server", "web__get_secret"],
     ["a skill of another server, which may be kept as allowed", "web__skill_exec"],
     [
@@ -192,7 +206,7 @@ describe("what waits", () => {
   test.each([
     ...["read", "edit", "write", "codemode", "ext_look"],
     ...["docs__run_script", "docs__get_note", "docs__skill_pdf"],
-    ...["web__search", "web__execute_code"],
+    "web__search",
   ])("%s -> runs", async (tool) => {
     expect(await loaded().runs(tool)).toBe(true);
   });
@@ -286,6 +300,43 @@ describe("what waits", () => {
     const at = loaded();
     expect(await at.runs("codemode")).toBe(true);
     expect(await at.runs("bash")).toBe(false);
+  });
+});
+
+describe("the end of the run", () => {
+  const ENDED = { block: true, reason: expect.stringContaining("the run ended before an answer") };
+
+  test("the question is open -> it closes, and the call does not run", async () => {
+    const run = new AbortController();
+    const opened = Promise.withResolvers<void>();
+    const at = loaded({
+      signal: run.signal,
+      select: () => {
+        opened.resolve();
+        return new Promise(() => undefined);
+      },
+    });
+    const call = at.call("bash");
+    await opened.promise;
+    run.abort();
+    expect(await call).toMatchObject(ENDED);
+    // Another run is not asked about by a dialog that nobody has closed.
+    expect(at.titles()).toHaveLength(1);
+    expect(at.now.branch.filter(({ customType }) => customType === RUN_ENTRY)).toEqual([]);
+  });
+
+  test("the question waits behind another dialog -> the call ends at once, and the question is not asked later", async () => {
+    const run = new AbortController();
+    const at = loaded({ signal: run.signal, choice: SESSION });
+    const other = Promise.withResolvers<void>();
+    const before = at.inTurn(() => other.promise);
+    const call = at.call("bash");
+    run.abort();
+    expect(await call).toMatchObject(ENDED);
+    other.resolve();
+    await before;
+    await at.inTurn(async () => undefined);
+    expect(at.titles()).toEqual([]);
   });
 });
 
