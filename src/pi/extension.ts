@@ -139,6 +139,10 @@ function withReplaced(manager: PiContext["sessionManager"], text: string): strin
   return whole;
 }
 
+/** For Pi without a UI. Where nobody reads stderr any more, `process.stderr.write` ends Pi, and the console does not. */
+// biome-ignore lint/suspicious/noConsole: the comment above says why.
+export const toStderr = (text: string): void => console.error(text);
+
 export function notify(ctx: PiContext, message: string, level: NoticeLevel): void {
   let text = printable(message);
   if (ctx.mode === "tui") {
@@ -147,7 +151,7 @@ export function notify(ctx: PiContext, message: string, level: NoticeLevel): voi
   }
   if (ctx.hasUI) ctx.ui.notify(text, level);
   // Pi draws on that terminal.
-  else if (ours.session?.mode !== "tui") process.stderr.write(`${text.trim().replace(/\s*\n\s*/g, " | ")}\n`);
+  else if (ours.session?.mode !== "tui") toStderr(text.trim().replace(/\s*\n\s*/g, " | "));
 }
 
 /**

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import type { CatalogTool } from "../../catalog/catalog.ts";
 import { nearestTools, resolveTool } from "../../catalog/search.ts";
 import type { PiContext } from "../../pi/api.ts";
-import { guardStale, notify } from "../../pi/extension.ts";
+import { guardStale, notify, toStderr } from "../../pi/extension.ts";
 import { ACTIONS, type ActionName, doneText, isAction, OF_SESSION } from "../../report/actions.ts";
 import { renderDoctor, renderIssueReport, surroundingFindings, withFindings } from "../../report/doctor.ts";
 import { interruptText } from "../../report/hub.ts";
@@ -285,7 +285,7 @@ function fits(word: keyof typeof WORDS, { server, project, rest }: Given): boole
 /** The output of a command: in a pipe its lines stay lines. */
 function say(ctx: PiContext, text: string): void {
   if (ctx.hasUI) notify(ctx, text, "info");
-  else process.stderr.write(`${printable(text)}\n`);
+  else toStderr(printable(text));
 }
 
 /** The servers; of a session that has just begun those that the worker is reading. */

@@ -1,6 +1,8 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
-import { describe, expect, it, onTestFinished, test } from "vitest";
+import { describe, expect, it, onTestFinished, test, vi } from "vitest";
 import type { Pi, PiCommandContext, PiContext } from "../../../src/pi/api.ts";
 import {
   becomeOnlySession,
@@ -187,12 +189,10 @@ test.each([
 
 test("a notice of a session without a UI -> one line on stderr, but not into the terminal in which Pi draws for a person", async () => {
   const { ctx } = createRecordingContext({ hasUI: false });
-  const written: unknown[] = [];
-  const { write } = process.stderr;
-  process.stderr.write = (text: unknown) => written.push(text) > 0;
+  const written = vi.spyOn(console, "error").mockReturnValue();
   const stop = async () => undefined;
   onTestFinished(() => {
-    process.stderr.write = write;
+    written.mockRestore();
     leaveOnlySession(stop);
   });
   notify(ctx, "one\n two", "warning");
@@ -202,7 +202,26 @@ test("a notice of a session without a UI -> one line on stderr, but not into the
   notify(ctx, "four", "warning");
   leaveOnlySession(stop);
   notify(ctx, "five", "warning");
-  expect(written).toEqual(["one | two\n", "three\n", "five\n"]);
+  expect(written.mock.calls).toEqual([["one | two"], ["three"], ["five"]]);
+});
+
+test("nobody reads stderr any more -> a notice does not end Pi, whose answer still comes", async () => {
+  const script = `
+    import { notify } from ${JSON.stringify(new URL("../../../src/pi/extension.ts", import.meta.url).href)};
+    process.stdin.once("data", () => {
+      for (const text of ["one", "two"]) notify({ mode: "print", hasUI: false }, text, "warning");
+      setImmediate(() => process.stdout.write("the answer", () => process.exit(0)));
+    });`;
+  const pi = spawn(process.execPath, ["--input-type=module", "-e", script], { stdio: "pipe" });
+  pi.stderr.destroy();
+  await once(pi.stderr, "close");
+  let printed = "";
+  pi.stdout.on("data", (chunk: Buffer) => {
+    printed += chunk.toString();
+  });
+  pi.stdin.write("go");
+  expect(await once(pi, "close")).toEqual([0, null]);
+  expect(printed).toBe("the answer");
 });
 
 describe("info notices in Pi's terminal, which puts one in the place of the one before", () => {

@@ -550,10 +550,10 @@ describe("without a UI", () => {
     ],
     ["nope", NEEDING, "No server named nope is configured. Configured: linear, files, keyed.", 2],
   ])("%s -> a line that says what to do, and no request: $2, code $3", async (server, report, line, code) => {
-    const written = vi.spyOn(process.stderr, "write").mockReturnValue(true);
+    const written = vi.spyOn(console, "error").mockReturnValue();
     const at = signing({ hasUI: false, answers: { status: () => report } });
     expect(await exitCodeOf(() => at.signIns.byUser(server))).toBe(code);
-    expect(written.mock.calls).toEqual([[`${line}\n`]]);
+    expect(written.mock.calls).toEqual([[line]]);
     expect([at.asked, at.dialogs]).toEqual([[], []]);
   });
 });
