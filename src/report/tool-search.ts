@@ -12,10 +12,12 @@ import {
   resolveTool,
   searchCatalog,
   serverNames,
+  serverOfName,
 } from "../catalog/search.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import type { ServerStatus } from "../shared/protocol/session.ts";
 import { parseRequest, type SearchRequest } from "../shared/search/search.ts";
+import { oneLine } from "../shared/text/unprintable.ts";
 import {
   errorLine,
   isDisabled,
@@ -26,6 +28,7 @@ import {
   stateNote,
   type WhyMissing,
 } from "./search.ts";
+import { serverName } from "./server-name.ts";
 
 export interface Activation {
   /** Declared to the model from the next request on. */
@@ -108,7 +111,22 @@ async function findByName(
   const slices = createSlices({ steps: 1 });
   for (const name of names.slice(0, NAMES)) {
     await slices.step();
-    const resolution = resolveTool(catalog, name, server);
+    let resolution = resolveTool(catalog, name, server);
+    if (resolution.kind === "unknown" && server !== undefined) {
+      resolution = resolveTool(catalog, name);
+      const others = resolution.kind === "several" ? resolution.tools : [];
+      // A name with its server says which one is meant, whatever stands beside it.
+      if (resolution.kind === "tool" && !serverOfName(name, [resolution.tool.server.name]))
+        others.push(resolution.tool);
+      const lead = `${serverName(server)} has no ${oneLine(name, NAME_SHOWN)}. Others have`;
+      notes.push(
+        ...nameLine(
+          lead,
+          others.map((tool) => tool.name),
+        ),
+      );
+      if (others.length > 0) continue;
+    }
     if (resolution.kind === "unknown") unknown.push(name);
     else if (resolution.kind === "tool") tools.add(resolution.tool);
     else for (const tool of resolution.tools) tools.add(tool);

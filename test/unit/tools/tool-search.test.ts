@@ -229,6 +229,28 @@ describe("ToolSearch: select", () => {
     expect((await ask({ query: "select:search", server: "web" })).loaded).toEqual(["web__search"]);
   });
 
+  test.each(["fs__list", "mcp__fs__list", "fs/list"])(
+    "%s with another server -> it is loaded: its name says whose it is",
+    async (name) => {
+      const { text, loaded } = await ask({ query: `select:${name}`, server: "web" });
+      expect(loaded).toEqual(["fs__list"]);
+      expect(text).toMatch(/^Loaded\. [^\n]+\n- fs__list\(\) - Lists a folder\.$/);
+    },
+  );
+
+  test("a tool's own name with a server that lacks it -> nothing is loaded, and the tools of others are named", async () => {
+    const one = await ask({ query: "select:list", server: "web" });
+    expect(one).toMatchObject({
+      loaded: [],
+      text: "No tools found.\nweb has no list. Others have: fs__list",
+    });
+    const several = await ask({ query: "select:search,web__search", server: "fs" });
+    expect(several.loaded).toEqual(["web__search"]);
+    expect(several.text).toContain("fs has no search. Others have: web__search, papers__search");
+    const none = await ask({ query: "select:nothing", server: "fs" });
+    expect(none.text).toMatch(/^No tools found\.\nNo such tool: nothing\./);
+  });
+
   test("unknown names among known ones -> the known tools are loaded, and the nearest names of the unknown ones are given", async () => {
     const { text, loaded } = await ask("select:fs__list,fs__raed_file,other");
     expect(loaded).toEqual(["fs__list"]);
