@@ -271,7 +271,7 @@ export function createMcpTool(
             args: args ?? {},
             signal,
             wantsStructured,
-            branch: () => ctx.sessionManager.getBranch(),
+            branch: () => ctx.sessionManager.buildContextEntries(),
             onProgress,
           }),
         );

@@ -270,7 +270,7 @@ async function run(host: ToolHost, call: ProxyCall): Promise<ToolResult> {
   const { params, signal, ctx } = call;
   const answer = (lines: string): ToolResult => ({ content: [{ type: "text", text: lines }], details: {} });
   const listed = async ({ text: lines, servers }: Listed): Promise<ToolResult> => {
-    const told = await host.tell(servers, () => ctx.sessionManager.getBranch());
+    const told = await host.tell(servers, () => ctx.sessionManager.buildContextEntries());
     if (!told) return answer(lines);
     const content = [lines, told.text].map((part) => ({ type: "text" as const, text: part }));
     return { content, details: { instructed: told.servers } };

@@ -20,7 +20,7 @@ import {
 } from "../shared/text/search-tool.ts";
 import { shownName } from "../shared/text/unprintable.ts";
 
-/** Answers the entries of the transcript from its root to the current leaf. */
+/** Answers the entries of the branch that the model still reads: a text that a compaction has taken away says nothing any more. */
 export type ReadBranch = () => readonly unknown[];
 
 /** `text` goes to the model. `servers` goes to the details of the result, by which a resumed session knows the text. */

@@ -25,7 +25,11 @@ export function createToolSearch(description: string, host: ToolHost): PiTool {
       const { runToolSearch } = await import("./tool-search-call.ts");
       const load: LoadSkill = ({ name }) =>
         host.forModel(callId, () => ctx.executeTool(name, {}, signal ? { signal } : {}));
-      return runToolSearch(host, params, { signal, load, branch: () => ctx.sessionManager.getBranch() });
+      return runToolSearch(host, params, {
+        signal,
+        load,
+        branch: () => ctx.sessionManager.buildContextEntries(),
+      });
     },
   };
 }

@@ -5,9 +5,12 @@ import { openSession } from "./support.ts";
 const OWN = { name: "own", instructions: "Work gently.", tools: [{ tool: "work" }] };
 const result = { content: [{ type: "text" as const, text: "done" }], isError: false, durationMs: 3 };
 
-const open = async (branch: unknown[] = []) => {
+/** `branch`: what the model still reads of it. `taken`: what a compaction has taken away. */
+const open = async (branch: unknown[] = [], taken: unknown[] = []) => {
   const at = await openSession({ snapshot: [OWN], answers: { callTool: () => result } });
-  const ctx = { sessionManager: { getBranch: () => branch } };
+  const ctx = {
+    sessionManager: { getBranch: () => [...taken, ...branch], buildContextEntries: () => branch },
+  };
   const call = async (id: string) => {
     const made = await at.pi.tools.get("own__work")?.execute(id, {}, undefined, undefined, ctx as never);
     return made?.content.map((content) => (content.type === "text" ? content.text.split("\n").at(-1) : ""));
@@ -36,6 +39,21 @@ test("a resumed transcript holds the words -> not told again, until the user mov
   branch.length = 0;
   session.branchChanged();
   expect(await call("2")).toEqual(["done", "> Work gently."]);
+});
+
+test("a compaction takes the words away -> told again, and one that keeps them -> not", async () => {
+  const told = { type: "message", message: { role: "toolResult", details: { instructed: ["own"] } } };
+  const branch: unknown[] = [];
+  const taken: unknown[] = [];
+  const { call, session } = await open(branch, taken);
+  expect(await call("1")).toEqual(["done", "> Work gently."]);
+  branch.push(told);
+  session.branchChanged();
+  expect(await call("2")).toEqual(["done"]);
+  taken.push(...branch.splice(0));
+  session.branchChanged();
+  expect(await call("3")).toEqual(["done", "> Work gently."]);
+  expect(await call("4")).toEqual(["done"]);
 });
 
 test("a server with instructions -> no declared tool holds them in its description", async () => {
