@@ -283,6 +283,8 @@ export interface PiTool extends ToolRenderers {
   annotations?: ToolHints;
   /** The tools that a call may reach. Extensions that allow or refuse tools read it. */
   reachesTools?: (input: Record<string, unknown>) => "all" | readonly string[];
+  /** What the model wrote -> what Pi fits to `parameters`. What it throws is the result of the call. */
+  prepareArguments?: (args: unknown) => Record<string, unknown>;
   execute(
     toolCallId: string,
     params: Record<string, unknown>,

@@ -22,7 +22,7 @@ import { messageOf, ThreadsError } from "../shared/protocol/errors.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import { LOG_FILE, type SnapshotKey } from "../shared/snapshot/contract.ts";
 import type { ToolAboutToRun } from "../skills/standing.ts";
-import { createMcpTool } from "../tools/definition.ts";
+import { createMcpTool, loadArguments } from "../tools/definition.ts";
 import type { McpHost } from "../ui/mcp-host.ts";
 import { withdrawAbsent } from "./first-request.ts";
 import { createParts } from "./parts.ts";
@@ -181,7 +181,7 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
       current.runtime.log("info", `registered ${count} from the snapshot in ${registeredInMs.toFixed(1)} ms`);
     },
     beforeAgentStart: async (ctx) => {
-      const message = await firstRequest.prepare(ctx);
+      const [message] = await Promise.all([firstRequest.prepare(ctx), loadArguments()]);
       return message && { message };
     },
     branchChanged: () => {

@@ -234,6 +234,14 @@ function toFailure(tool: CatalogTool, error: unknown, nested: boolean): ToolResu
   };
 }
 
+/** Pi asks for it at once, so the session loads the code before the model can call a tool. */
+let prepared: ((tool: CatalogTool, args: unknown) => unknown) | undefined;
+
+/** Settles when each call's arguments are read as the model meant them. */
+export async function loadArguments(): Promise<void> {
+  prepared ??= (await import("./arguments.ts")).preparedArguments;
+}
+
 /** The factory calls this for thousands of tools at once, so each tool consists of few objects. */
 export function createMcpTool(
   tool: CatalogTool,
@@ -254,6 +262,7 @@ export function createMcpTool(
     outputSchema: lazyOutputSchema(tool),
     exposure,
     namespace,
+    prepareArguments: (args) => (prepared ? prepared(tool, args) : args) as Record<string, unknown>,
     async execute(callId, args, signal, onUpdate, ctx) {
       const wantsStructured = isNested(callId);
       const onProgress: ToolCall["onProgress"] = (text, { progress, total } = {}) =>

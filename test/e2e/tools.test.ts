@@ -103,6 +103,14 @@ describe("toolPrefix", () => {
 
 const LONG = `long_${"x".repeat(195)}`;
 const LISTED: Record<string, unknown> = {
+  labels: {
+    type: "object",
+    properties: {
+      labels: { type: "array", items: { type: "string" } },
+      filter: { type: "object" },
+      id: { type: "integer" },
+    },
+  },
   nulls: { type: "object", properties: { a: null, b: "string", c: [], d: { items: [1] } } },
   capitals: { type: "OBJECT", properties: { a: { type: "STRING" } }, required: ["a", "a"] },
   draft4: { type: "object", properties: { a: { type: "number", minimum: 1, exclusiveMinimum: true } } },
@@ -135,6 +143,11 @@ const ODD: Calls = [
   ["t__draft4", { a: 2 }],
   ["t__filter", { "filter[id]": "x" }],
 ];
+/** As some models write lists, objects and long numbers. */
+const WRITTEN: Calls = [
+  ["t__labels", { labels: '["bug","p1"]', filter: '{"open":true}' }],
+  ["t__labels", { id: "9007199254740993" }],
+];
 const namesOf = (calls: Calls): string[] => calls.map(([name]) => name);
 
 describe("what servers offer, in one session", () => {
@@ -150,6 +163,7 @@ describe("what servers offer, in one session", () => {
       filters: FILTERED.map((name) => searchFor(`select:${name}`)),
       choking: [searchFor(`select:${namesOf(CHOKING).join(",")}`), asOneTurn(CHOKING)],
       odd: [searchFor(`select:${namesOf(ODD).join(",")},${LONG}`), asOneTurn(ODD)],
+      written: [searchFor("select:t__labels"), asOneTurn(WRITTEN)],
     },
     inSession(turn, {
       mcp: {
@@ -199,6 +213,14 @@ describe("what servers offer, in one session", () => {
     const repairs = log.match(/\bs: schemas repaired, .*/g);
     expect(repairs).toHaveLength(4);
     expect(new Set(repairs).size).toBe(4);
+  });
+
+  test("a list and an object that the model writes as JSON texts -> sent as what they are; a number that would become another one -> not sent", async () => {
+    const { answers } = await told("written");
+    expect(answers.slice(1)).toEqual([
+      'labels {"labels":["bug","p1"],"filter":{"open":true}}',
+      "t__labels was not called: in id the number 9007199254740993 would be sent as 9007199254740992.",
+    ]);
   });
 
   test("invalid parts in schemas, a name that Anthropic refuses, a cut name in a rule -> repaired, named in the description, excluded", async () => {

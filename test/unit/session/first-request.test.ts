@@ -18,7 +18,9 @@ import {
 } from "./support.ts";
 
 // Loaded by a prompt whose clock stands still.
-beforeAll(() => import("../../../src/tools/told.ts"));
+beforeAll(() =>
+  Promise.all([import("../../../src/tools/told.ts"), import("../../../src/tools/arguments.ts")]),
+);
 afterEach(() => {
   vi.useRealTimers();
   vi.unstubAllEnvs();
