@@ -56,11 +56,11 @@ export default function piMcpThreads(host: Pi): void {
   });
   pi.on("before_agent_start", (_event, ctx) => session.beforeAgentStart(ctx));
   pi.on("session_tree", () => session.branchChanged());
-  pi.on("session_compact", () => session.branchChanged());
+  pi.on("session_compact", (_event, ctx) => session.compacted(ctx));
   pi.on("mcp_servers_change", ({ servers }) => session.registeredServersChanged(servers));
   pi.on("tool_call", (event, ctx) => session.toolCalled(event, ctx));
   pi.on("input", (event, ctx) => session.onInput(event, ctx));
-  pi.on("turn_end", () => session.turnEnded());
+  pi.on("turn_end", (_event, ctx) => session.turnEnded(ctx));
   pi.on("message_end", ({ message }) => session.messageEnded(message));
   pi.on("session_shutdown", () => session.stop());
 }

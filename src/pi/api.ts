@@ -56,7 +56,10 @@ export interface Pi {
     handler: (event: { type: string }, ctx: PiContext) => Promise<{ message: AddedMessage } | undefined>,
   ): () => void;
   on(event: "before_provider_request", handler: () => void): () => void;
-  on(event: "session_compact", handler: (event: { type: string }, ctx: PiContext) => void): () => void;
+  on(
+    event: "session_compact",
+    handler: (event: { type: string }, ctx: PiContext) => Promise<void>,
+  ): () => void;
   on(event: "session_tree", handler: (event: { type: string }, ctx: PiContext) => void): () => void;
   on(
     event: "mcp_servers_change",
@@ -73,7 +76,7 @@ export interface Pi {
     event: "input",
     handler: (event: InputEvent, ctx: PiContext) => Promise<InputResult> | undefined,
   ): () => void;
-  on(event: "turn_end", handler: (event: { type: string }, ctx: PiContext) => void): () => void;
+  on(event: "turn_end", handler: (event: { type: string }, ctx: PiContext) => Promise<void>): () => void;
   /** The message that a handler returns replaces the original. */
   on<M extends FinishedMessage>(
     event: "message_end",

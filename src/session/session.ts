@@ -39,7 +39,7 @@ export interface Session extends McpHost {
    * model reads beside the prompt.
    */
   beforeAgentStart(ctx: PiContext): Promise<{ message: AddedMessage } | undefined>;
-  /** The user moved to another branch, which may have declared other tools, or this one was compacted. */
+  /** The user moved to another branch, which may have declared other tools. */
   branchChanged(): void;
   registeredServersChanged(servers: readonly McpRegistration[]): void;
   /**
@@ -49,7 +49,9 @@ export interface Session extends McpHost {
   toolCalled(call: ToolAboutToRun, ctx: PiContext): Promise<BlockedCall | undefined>;
   /** What the input becomes that names a prompt or resources; undefined for any other. */
   onInput(event: InputEvent, ctx: PiContext): Promise<InputResult> | undefined;
-  turnEnded(): void;
+  turnEnded(ctx: PiContext): Promise<void>;
+  /** The branch was compacted: the prompt cache is lost in any case. */
+  compacted(ctx: PiContext): Promise<void>;
   /** Says more clearly than Pi why Pi refused a call: the tool is not declared, or its arguments do not fit. */
   messageEnded<M extends FinishedMessage>(message: M): Promise<{ message: M } | undefined> | undefined;
   stop(): Promise<void>;
@@ -139,6 +141,16 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     return mine;
   };
 
+  const branchChanged = (): void => {
+    firstRequest.branchChanged();
+    instructions.branchChanged();
+    skills.branchChanged();
+  };
+
+  const letGo = async ({ sessionManager }: PiContext, most: number): Promise<void> => {
+    if (current) await registrar.letGo(() => sessionManager.getBranch(), most);
+  };
+
   /** `clean`: what a script printed, cleaned. */
   const improved = async <M extends FinishedMessage>(
     message: M,
@@ -182,13 +194,11 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
     },
     beforeAgentStart: async (ctx) => {
       const [message] = await Promise.all([firstRequest.prepare(ctx), loadArguments()]);
+      // A resumed branch may have declared more.
+      await letGo(ctx, LIMITS.declaredTools);
       return message && { message };
     },
-    branchChanged: () => {
-      firstRequest.branchChanged();
-      instructions.branchChanged();
-      skills.branchChanged();
-    },
+    branchChanged,
     registeredServersChanged: (servers) => {
       current?.runtime.post("setRegistered", { servers: toRegistered(servers) });
     },
@@ -206,7 +216,14 @@ export function createSession(pi: Pi, options: SessionOptions): Session {
       return clean || message.isError ? improved(message, clean) : undefined;
     },
     onInput: (event, ctx) => prompts.onInput(event, ctx) ?? resources.onInput(event, ctx),
-    turnEnded: () => current?.runtime.post("turnEnded", {}),
+    turnEnded: async (ctx) => {
+      current?.runtime.post("turnEnded", {});
+      await letGo(ctx, LIMITS.declaredTools);
+    },
+    compacted: async (ctx) => {
+      branchChanged();
+      await letGo(ctx, LIMITS.declaredToolsKept);
+    },
     stop,
     // A rejection where no session runs: the completion of an editor catches nothing that is thrown.
     ask: async (...request) => {

@@ -6,11 +6,13 @@
 import { type Catalog, type CatalogTool, sameDefinition } from "../catalog/catalog.ts";
 import type { Pi, ToolExposure } from "../pi/api.ts";
 import { fittedName } from "../shared/naming.ts";
+import { LIMITS } from "../shared/protocol/limits.ts";
 import { type CallTool, createMcpTool } from "./definition.ts";
 
 /**
  * Which tools are declared from the first request on. The variable `MCP_DIRECT_TOOLS` overrides the configuration; it
- * holds `*`, `server` or `server/tool`, separated by commas, or `__none__`. Pure.
+ * holds `*`, `server` or `server/tool`, separated by commas, or `__none__`. The first tools that it names are direct, as
+ * many as may be.
  */
 export interface DirectRule {
   /** True if the catalog does not mark the direct tools: the variable names them. */
@@ -32,10 +34,14 @@ export function directRule(variable: string | undefined): DirectRule {
   }
   if (given.includes("__none__")) return { byName: false, isDirect: () => false, concerns: () => false };
   const named = new Set(given);
+  const first = new Set<string>();
   return {
     byName: true,
-    isDirect: ({ tool, server }) =>
-      named.has("*") || named.has(server.name) || named.has(`${server.name}/${tool}`),
+    isDirect: ({ tool, server }) => {
+      const name = `${server.name}/${tool}`;
+      if (!named.has("*") && !named.has(server.name) && !named.has(name)) return false;
+      return first.has(name) || (first.size < LIMITS.directTools && !!first.add(name));
+    },
     concerns: (server) =>
       named.has("*") || given.some((entry) => entry === server || entry.startsWith(`${server}/`)),
   };

@@ -121,6 +121,8 @@ export interface Registrar {
   renew(tool: CatalogTool, catalog: Catalog): Promise<void>;
   /** Number of tools about which Pi has been told. */
   count(): number;
+  /** Lets go of tools that were unused the longest if more than `most` are declared, but of no direct one. */
+  letGo(branch: () => readonly unknown[], most: number): Promise<void>;
 }
 
 export interface RegistrarOptions extends BookOptions {
@@ -193,5 +195,9 @@ export function createRegistrar(pi: Pi, options: RegistrarOptions): Registrar {
     outdated: async (catalog) => (await compare()).outdated(catalog),
     renew: async (tool, catalog) => (await compare()).renew(tool, catalog),
     count: () => book.count,
+    letGo: async (branch, most) => {
+      if (pi.getActiveTools().length <= most) return;
+      (await import("./let-go.ts")).letGo({ pi, book, direct, branch, most });
+    },
   };
 }

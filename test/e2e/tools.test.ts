@@ -8,7 +8,7 @@ import { type ModelRequest, toolResultTexts } from "../support/model.ts";
 import type { PiHome } from "../support/pi-run.ts";
 import { extensionErrors, notices } from "../support/rpc-events.ts";
 import { type InTurn, inTurn } from "./in-turn.ts";
-import type { Opened } from "./rpc-support.ts";
+import { type Opened, PATIENCE_MS } from "./rpc-support.ts";
 import { inSession, tellTogether } from "./stories.ts";
 import { call, ENTRY, fixtureServer, readLog, root, SERVERS, searchFor } from "./support.ts";
 
@@ -243,6 +243,34 @@ describe("what servers offer, in one session", () => {
     expect(answers.slice(1)).toEqual(answersTo(ODD));
     expect(log.match(/\bt: schemas repaired, .*/g)).toHaveLength(4);
   });
+});
+
+test("searches that load more tools than providers take -> the oldest are let go, and a call of one loads it again; a compaction lets go of more, and the server tells its instructions again", async () => {
+  const s = fixtureServer("listed.mjs", { COUNT: "120", INSTRUCTIONS: "Begin with thing_0." });
+  const pi = await turn({ mcp: { mcpServers: { s } }, settings: { compaction: { keepRecentTokens: 1 } } });
+  const names = Array.from({ length: 120 }, (_, i) => `s__thing_${i}`);
+  const search = (page: number) => searchFor(`select:${names.slice(page * 20, page * 20 + 20).join(",")}`);
+  const declared = (): string[] =>
+    pi.scripted.requests.at(-1)?.toolNames.filter((name) => name.startsWith("s__")) ?? [];
+  await pi.prompt(...[0, 1, 2, 3, 4].map(search));
+  expect(declared()).toHaveLength(100);
+  expect(read(pi)[0]).toContain("> Begin with thing_0.");
+  // What has been called last stays.
+  await pi.prompt(call("s__thing_7", {}), search(5));
+  expect(declared()).toEqual([names[7], ...names.slice(60, 69), ...names.slice(80)]);
+  await pi.prompt(call("s__thing_3", {}), call("s__thing_3", { a: 1 }));
+  expect(read(pi).slice(-2)).toEqual([
+    expect.stringContaining("Tool s__thing_3 was not loaded. It is now"),
+    'thing_3 {"a":1}',
+  ]);
+  expect(declared()).toHaveLength(51);
+
+  const ends = pi.rpc.request({ type: "compact" }, PATIENCE_MS);
+  await pi.prompt({ text: "a summary" }).catch(() => undefined);
+  expect(await ends).toMatchObject({ success: true });
+  await pi.prompt(call("s__thing_3", {}));
+  expect(declared()).toHaveLength(50);
+  expect(read(pi).at(-1)).toContain("> Begin with thing_0.");
 });
 
 const SCRIPT = `

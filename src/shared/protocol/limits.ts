@@ -271,6 +271,13 @@ export const LIMITS = {
   toolsAtStart: 1_000,
   /** Of a larger catalog, a script that may reach every tool gets as many, and one that names servers as many more. */
   lateTools: 2_000,
+  /**
+   * Tools of servers that are declared at a time, so that they and those of Pi and other extensions are fewer than the 128
+   * that OpenAI takes; those that stay when tools are let go; and the direct ones, beside which a search must have room.
+   */
+  declaredTools: 100,
+  declaredToolsKept: 50,
+  directTools: 60,
   /** Description of one tool, or of one parameter: twice the longest of 1,971 real tools. */
   descriptionChars: 8_000,
   /** The metadata cache file. A larger file is neither read nor written. */

@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { describe, expect, it, test } from "vitest";
 import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
+import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { MadeServer } from "../make-catalog.ts";
 import { makeStatus } from "../server-status.ts";
 import { settled } from "../settled.ts";
@@ -164,7 +165,8 @@ describe("the end", () => {
       await session.beforeAgentStart(ctx);
       await session.toolCalled({ toolName: "codemode", input: {} }, ctx);
       session.registeredServersChanged([]);
-      session.turnEnded();
+      await session.turnEnded(ctx);
+      await session.compacted(ctx);
       expect(session.messageEnded(refused)).toBeUndefined();
       expect(session.servers()).toEqual([]);
     };
@@ -553,14 +555,34 @@ test.each<[string, (choices: readonly string[]) => string | undefined, boolean]>
 
 describe("Pi's other events", () => {
   test("servers of other extensions change, a turn ends -> told to the worker", async () => {
-    const { session, runtimes } = await openSession();
+    const { session, ctx, runtimes } = await openSession();
     const server = { name: "ext", config: { command: "x" }, extensionPath: "/x.js" };
     session.registeredServersChanged([server]);
-    session.turnEnded();
+    await session.turnEnded(ctx);
     expect(runtimes[0]?.asked).toEqual([
       ["setRegistered", { servers: [server] }],
       ["turnEnded", {}],
     ]);
+  });
+
+  test("more tools are declared than may be -> let go before a prompt and at the end of a turn; at a compaction more go", async () => {
+    const names = Array.from({ length: LIMITS.declaredTools + 1 }, (_, at) => `own__t${at}`);
+    const snapshot = [{ name: "own", tools: names.map((name) => ({ tool: name.slice(5) })) }];
+    const { session, ctx, pi, send } = await openSession({ snapshot });
+    send(planOf({ own: {} }));
+    const count = (): number => pi.getActiveTools().length;
+    const kept = LIMITS.declaredToolsKept;
+    for (const event of ["prompt", "turn", "compaction"]) {
+      const declared = event === "compaction" ? names.slice(0, kept + 1) : names;
+      pi.setActiveTools(declared);
+      if (event === "prompt") await session.beforeAgentStart(ctx);
+      else if (event === "turn") await session.turnEnded(ctx);
+      else await session.compacted(ctx);
+      expect(count(), event).toBe(kept);
+      pi.setActiveTools(declared.slice(0, -1));
+      await (event === "compaction" ? session.compacted(ctx) : session.turnEnded(ctx));
+      expect(count(), event).toBe(declared.length - 1);
+    }
   });
 
   test("codemode is called -> the tools of a new catalog are registered before the call runs", async () => {

@@ -570,3 +570,80 @@ describe("directRule", () => {
     expect(directRule(variable).concerns("docs", configured)).toBe(concerned);
   });
 });
+
+test("MCP_DIRECT_TOOLS names more tools than may be direct -> the first ones, in the order in which they are asked about", () => {
+  const rule = directRule("*");
+  const ask = (at: number): boolean => rule.isDirect(tool(`t${at}`, "s", false));
+  const most = LIMITS.directTools;
+  expect(Array.from({ length: most + 2 }, (_, at) => ask(at)).lastIndexOf(true)).toBe(most - 1);
+  expect([ask(0), ask(most - 1), ask(most)]).toEqual([true, true, false]);
+});
+
+const used = (toolName: string, details: unknown = {}): unknown => ({
+  type: "message",
+  message: { role: "toolResult", toolName, details },
+});
+
+describe("registrar.letGo", () => {
+  const MANY = LIMITS.declaredTools + 10;
+  const names = Array.from({ length: MANY }, (_, at) => `s__t${at}`);
+  const tools = names.map((name) => ({ tool: name.slice(3) }));
+
+  function opened(direct = 0, active = names) {
+    const catalog = of({ name: "s", tools: tools.map((one, at) => ({ ...one, direct: at < direct })) });
+    const pi = createRecordingPi({ active: ["read", ...active, "theirs__tool"] });
+    const registrar = createRegistrar(pi, OPTIONS);
+    registrar.registerAll(catalog);
+    return { pi, registrar };
+  }
+  const left = (pi: RecordingPi): string[] => pi.getActiveTools().filter((name) => name.startsWith("s__"));
+
+  test("no more than may be -> nothing is set and the branch is not read", async () => {
+    const { pi, registrar } = opened(0, names.slice(0, LIMITS.declaredTools));
+    await registrar.letGo(() => expect.unreachable(), LIMITS.declaredTools);
+    expect(pi.activations).toEqual([]);
+  });
+
+  test("one more -> those that were called or loaded last stay, in their order, and tools of others", async () => {
+    const { pi, registrar } = opened();
+    const loadedLast = names.slice(60, 80);
+    const branch = [
+      null,
+      used("s__t3"),
+      ...names.slice(4, 60).map((name) => used(name)),
+      used("ToolSearch", { loaded: [...loadedLast, 7, null] }),
+      used("s__t1"),
+      { type: "message", message: { role: "user", toolName: "s__t2" } },
+      used("x", { loaded: "s__t2" }),
+    ];
+    await registrar.letGo(() => branch, LIMITS.declaredTools);
+    const kept = LIMITS.declaredToolsKept;
+    expect(left(pi)).toEqual(["s__t1", ...names.slice(80 - kept + 1, 80)]);
+    expect(pi.getActiveTools()).toEqual(["read", ...left(pi), "theirs__tool"]);
+    expect(pi.activations).toHaveLength(1);
+    // The next ones have room: no request loses its prompt cache for them.
+    await registrar.letGo(() => expect.unreachable(), LIMITS.declaredTools);
+  });
+
+  test("direct tools -> they stay, and beside them what one search loads", async () => {
+    const { pi, registrar } = opened(LIMITS.directTools);
+    await registrar.letGo(() => [used("ToolSearch", { loaded: names.slice(-20) })], LIMITS.declaredTools);
+    expect(left(pi)).toEqual([...names.slice(0, LIMITS.directTools), ...names.slice(-20)]);
+    // A compaction finds nothing more to let go.
+    await registrar.letGo(() => [], LIMITS.declaredToolsKept);
+    expect(pi.activations).toHaveLength(1);
+  });
+
+  test("a tool that was let go -> a search declares it again, and a restored branch that lacks it does not", async () => {
+    const { pi, registrar } = opened();
+    await registrar.letGo(() => [], LIMITS.declaredTools);
+    const catalog = of({ name: "s", tools });
+    registrar.follow(() => catalog, false);
+    registrar.restore(catalog, { declared: new Map(), serverOf: () => undefined });
+    expect(left(pi)).toHaveLength(LIMITS.declaredToolsKept);
+    const gone = toolOf(catalog, names.at(-1) ?? "");
+    expect(left(pi)).not.toContain(gone.name);
+    expect(registrar.activate([gone]).active).toEqual([gone]);
+    expect(left(pi)).toContain(gone.name);
+  });
+});

@@ -164,7 +164,7 @@ export function makeSnapshot(
   limits: SnapshotLimits,
 ) {
   const { limitBytes, textBytes = LIMITS.snapshotTextBytes, tools: most = LIMITS.snapshotTools } = limits;
-  const { tools: listed, collisions, repairs } = prepareTools(catalog);
+  const { tools: listed, collisions, undeclared, repairs } = prepareTools(catalog);
   const prompts = promptCommands(catalog);
   const servers = catalog.map((server, at) => toSnapshotServer(server, prompts.get(at)));
   const made: { last?: Snapshot } = {};
@@ -190,7 +190,8 @@ export function makeSnapshot(
     last && last.tools.length > LIMITS.toolsAtStart
       ? encodeSnapshot(last, crc32, limits.source, deflate)
       : plain;
-  return { snapshot, leftOut: fitting.problems, collisions: collisionLines(collisions), repairs };
+  const notices = [...collisionLines(collisions), ...undeclared];
+  return { snapshot, leftOut: fitting.problems, notices, repairs };
 }
 
 /** Characters that each description keeps: most often its first sentence. */

@@ -14,6 +14,7 @@ import {
   type SnapshotPrompt,
   type SnapshotTool,
 } from "../../../src/shared/snapshot/contract.ts";
+import { counted } from "../../../src/shared/text/amounts.ts";
 import { cleanText, oneLine } from "../../../src/shared/text/unprintable.ts";
 import type { CachedArgument, CachedPrompt, CachedTool } from "../../shared/listed.ts";
 import type { CatalogServer, PromptCommand, ServerLine } from "../../shared/tasks.ts";
@@ -49,6 +50,25 @@ const repairLines = (repairs: Repairs): ServerLine[] =>
       text: repair === "hidden" ? hiddenLine(tools) : repairLine(repair, tools),
     })),
   );
+
+/**
+ * The positions of the direct tools that are declared, and a line for each server that has more: the first tool of each
+ * server, then the second of each, so that no server takes the room of all.
+ */
+function chooseDirect(flat: readonly { server: CatalogServer; direct: boolean }[]) {
+  const ofServer = new Map<string, number[]>();
+  for (const [at, { server, direct }] of flat.entries())
+    if (direct) kept(ofServer, server.name, (): number[] => []).push(at);
+  const ranked = [...ofServer.values()].flatMap((all) => all.map((at, rank) => ({ at, rank })));
+  ranked.sort((a, b) => a.rank - b.rank);
+  const declared = new Set(ranked.slice(0, LIMITS.directTools).map(({ at }) => at));
+  const lines = [...ofServer].flatMap(([server, all]): ServerLine[] => {
+    const left = all.filter((at) => !declared.has(at)).length;
+    const text = `${counted(left, "direct tool")} not declared, since of all servers ${LIMITS.directTools} are at most: a search finds them`;
+    return left === 0 ? [] : [{ server, text }];
+  });
+  return { declared, lines };
+}
 
 const textOf = (value: unknown): string => (typeof value === "string" ? cleanText(value).trim() : "");
 
@@ -108,7 +128,8 @@ export function prepareTools(servers: readonly CatalogServer[]) {
     })),
   );
   const repairs: Repairs = new Map();
-  const tools = flat.map(({ server, index, tool, direct, kind, keywords }, i): Prepared => {
+  const { declared, lines: undeclaredLines } = chooseDirect(flat);
+  const tools = flat.map(({ server, index, tool, kind, keywords }, i): Prepared => {
     const { input, output, repairs: done, undeclared } = schemasOf(tool);
     for (const repair of done) {
       const ofServer = kept(repairs, server.name, () => new Map());
@@ -121,7 +142,7 @@ export function prepareTools(servers: readonly CatalogServer[]) {
       server: index,
       tool: tool.name,
       description: [description, ...more].join("\n"),
-      ...(direct ? { direct } : {}),
+      ...(declared.has(i) ? { direct: true } : {}),
       ...(bare[i] ? { bare: true } : {}),
       ...(kind ? { kind } : {}),
       ...(tool.annotations ? { annotations: tool.annotations as ToolAnnotations } : {}),
@@ -140,7 +161,7 @@ export function prepareTools(servers: readonly CatalogServer[]) {
     };
     return { stored, indexed };
   });
-  return { tools, collisions, repairs: repairLines(repairs) };
+  return { tools, collisions, undeclared: undeclaredLines, repairs: repairLines(repairs) };
 }
 
 const ARGUMENT_NAME = new RegExp(`^[\\p{L}\\p{N}_.-]{1,${LIMITS.promptArgumentChars}}$`, "u");

@@ -38,13 +38,13 @@ export function buildSnapshot(
 ): PublishResult & Required<Pick<PublishResult, "snapshot">> {
   const listed = servers.reduce((sum, { tools }) => sum + tools.length, 0);
   const kept = Math.min(listed, LIMITS.snapshotTools);
-  const { leftOut, collisions, ...made } = makeSnapshot(servers, settings, {
+  const { leftOut, ...made } = makeSnapshot(servers, settings, {
     limitBytes: Math.max(LIMITS.snapshotBytes, kept * LIMITS.snapshotBytesATool),
     textBytes: Math.max(LIMITS.snapshotTextBytes, kept * LIMITS.snapshotTextBytesATool),
     ...limits,
   });
   const checksum = snapshotChecksum(made.snapshot) ?? 0;
-  return { checksum, ...made, problems: leftOut, notices: collisions, threadId };
+  return { checksum, ...made, problems: leftOut, threadId };
 }
 
 /**

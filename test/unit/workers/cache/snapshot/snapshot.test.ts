@@ -71,6 +71,28 @@ describe("buildSnapshot", () => {
     expect(buildSnapshot(task([{ ...ECHO, description: "Other." }])).checksum).not.toBe(checksum);
   });
 
+  test("more direct tools than may be declared -> each server has its first ones, and a line says how many it has not", () => {
+    const tools = (count: number): CachedTool[] =>
+      Array.from({ length: count }, (_, at) => ({ ...ECHO, name: `t${at}` }));
+    const most = LIMITS.directTools;
+    const servers = [
+      { name: "all", project: false, toolsKnown: true, tools: exposed(tools(most + 5), true) },
+      { name: "few", project: false, toolsKnown: true, tools: exposed(tools(2), true) },
+      { name: "none", project: false, toolsKnown: true, tools: exposed(tools(3)) },
+    ];
+    const { snapshot, notices } = buildSnapshot(task([], { servers }));
+    const direct = catalogFrom(snapshot)?.tools.filter((tool) => tool.direct) ?? [];
+    expect(direct.map(({ name }) => name)).toEqual([
+      ...Array.from({ length: most - 2 }, (_, at) => `all__t${at}`),
+      "few__t0",
+      "few__t1",
+    ]);
+    const text = `7 direct tools not declared, since of all servers ${most} are at most: a search finds them`;
+    expect(notices).toEqual([{ server: "all", text }]);
+    const fits = servers.map((server) => ({ ...server, tools: server.tools.slice(0, 2) }));
+    expect(buildSnapshot(task([], { servers: fits })).notices).toEqual([]);
+  });
+
   test("no servers -> a snapshot without tools", () => {
     const { snapshot } = buildSnapshot(task([], { servers: [] }));
     expect(catalogFrom(snapshot)).toMatchObject({ servers: [], tools: [] });
