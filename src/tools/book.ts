@@ -6,6 +6,7 @@
 import { type Catalog, type CatalogTool, sameDefinition } from "../catalog/catalog.ts";
 import type { Pi, ToolExposure } from "../pi/api.ts";
 import { fittedName } from "../shared/naming.ts";
+import { decode } from "../shared/protocol/calls.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
 import { type CallTool, createMcpTool } from "./definition.ts";
 
@@ -87,6 +88,29 @@ const identity = ({ server, tool }: CatalogTool): string => `${server.name}\u000
 
 const isSame = (a: CatalogTool, b: CatalogTool): boolean =>
   a.tool === b.tool && a.server.name === b.server.name;
+
+/**
+ * Of a catalog that comes later Pi keeps this tool alone, and not the whole snapshot: its bytes, and the long texts of which
+ * name and description are parts.
+ */
+function ownCopy({ schemas, at, server: { prompts, ...server }, ...rest }: CatalogTool): CatalogTool {
+  const tool = { ...rest, server };
+  const [keys, input, output] = [
+    schemas.rootKeys(at),
+    schemas.input(at).slice(),
+    schemas.output(at)?.slice(),
+  ];
+  return {
+    ...(JSON.parse(JSON.stringify(tool)) as typeof tool),
+    at: 0,
+    schemas: {
+      rootKeys: () => keys,
+      input: () => input,
+      decoded: () => decode(input) as Record<string, unknown>,
+      output: () => output,
+    },
+  };
+}
 
 const identities = new WeakMap<Catalog, Map<string, CatalogTool>>();
 
@@ -170,7 +194,9 @@ export class Book {
     return [...this.#missed.values()];
   }
 
-  register(tool: CatalogTool): void {
+  /** `isFirst`: for the factory, of whose catalog Pi keeps most tools. */
+  register(found: CatalogTool, isFirst = false): void {
+    const tool = isFirst ? found : ownCopy(found);
     this.#registered.set(tool.name, tool);
     this.#withdrawn.delete(tool.name);
     this.#missed.delete(identity(tool));

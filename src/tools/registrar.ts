@@ -154,7 +154,7 @@ export function createRegistrar(pi: Pi, options: RegistrarOptions): Registrar {
     registerAll: (catalog) => {
       const all = catalog.count <= LIMITS.toolsAtStart;
       for (const tool of all ? eachTool(catalog) : mayBeDirect(catalog)) {
-        if (!tool.bare && (all || direct.isDirect(tool))) book.register(tool);
+        if (!tool.bare && (all || direct.isDirect(tool))) book.register(tool, true);
       }
     },
     follow: (catalog, wantsDirect) => {

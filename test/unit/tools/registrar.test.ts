@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { describe, expect, it, test } from "vitest";
 import {
   type Catalog,
@@ -645,5 +647,36 @@ describe("registrar.letGo", () => {
     expect(left(pi)).not.toContain(gone.name);
     expect(registrar.activate([gone]).active).toEqual([gone]);
     expect(left(pi)).toContain(gone.name);
+  });
+});
+
+test("a tool of a later catalog is declared -> Pi keeps that tool, and not the catalog's bytes", async () => {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  const tools = Array.from({ length: 50 }, (_, at) => ({
+    tool: `t${at}`,
+    schema: { type: "object", properties: { a: { description: "x".repeat(2_000) } } },
+  }));
+  const pi = createRecordingPi();
+  const registrar = createRegistrar(pi, OPTIONS);
+  const snapshots = ["one", "two", "three"].map((description, at) => {
+    const catalog = of({ name: "s", description, instructions: "Words.", tools });
+    const found = toolOf(catalog, `s__t${at}`);
+    registrar.activate([found]);
+    return new WeakRef(found.schemas.input(0).buffer);
+  });
+  // The decoder holds the bytes that it has read last.
+  of({ name: "other", tools: [] });
+  // A reference is strong until the task that made it has ended.
+  await new Promise((resolve) => setImmediate(resolve));
+  collect();
+  expect(snapshots.map((bytes) => bytes.deref()?.byteLength)).toEqual([undefined, undefined, undefined]);
+  const declared = [0, 1, 2].map((at) => pi.tools.get(`s__t${at}`));
+  for (const tool of declared) expect(structuredClone(tool?.parameters)).toEqual(tools[0]?.schema);
+  expect(declared[1]?.namespace).toEqual({
+    name: "s",
+    aliases: ["s"],
+    description: "two",
+    instructions: "Words.",
   });
 });
