@@ -9,6 +9,7 @@ test("a new session after an update -> its tools and /mcp, which was not opened 
   const at = await home({ mcp: { mcpServers: { s: live(["one"]) } } });
   const folder = await copyExtension(at);
   const pi = await open({ at, extensions: [folder] });
+  await pi.statusLine("MCP: 1 server ready · 1 tool");
   await pi.prompt(searchFor("select:s__work"));
   expect(await pi.ask("s__work")).toMatchObject({ argv: ["one"] });
 
