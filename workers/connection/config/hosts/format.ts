@@ -60,7 +60,7 @@ export interface Format {
   mergesEntries?: true;
   /** The objects of servers in a file; later ones win. */
   groups(root: Data, facts: ConfigFacts): { path: string[]; servers: unknown }[];
-  /** What a file says of servers by their names, beside their entries: it counts for servers of earlier files as well. */
+  /** What a file says of servers by their names, beside their entries: it counts for servers of the program's other files as well. */
   rules?(root: Data, facts: ConfigFacts, file: string): (name: string) => Override | undefined;
   /** An entry in our shape. The values are still the program's. `root`: the file that holds the entry. */
   convert(entry: Data, root: Data, facts: ConfigFacts): Data;
