@@ -195,6 +195,8 @@ async function withLine(address: HttpAddress, { definition }: ConnectOptions): P
 /** How one attempt speaks. */
 interface Attempt {
   kind: ResolvedHttp["type"];
+  /** Of the session, which is at one of several machines. Undefined: there is none. */
+  cookies: Cookies | undefined;
   /** `isLost`: whether the failure of a request is none of its own, but shows that the server is of another era. */
   make: (
     options: HttpTransportOptions,
@@ -204,11 +206,9 @@ interface Attempt {
 }
 
 /** One attempt over one transport. Rejects with its error as it happened; then it has left nothing open. */
-async function open({ kind, make, speak }: Attempt, connect: HttpConnect): Promise<Connection> {
+async function open({ kind, cookies, make, speak }: Attempt, connect: HttpConnect): Promise<Connection> {
   const { address, definition, target, requestAuth, onNote, signal } = connect;
   const server = definition.name;
-  // Only a session is at one of several machines.
-  const cookies = speak === initialize ? new Cookies() : undefined;
   const bare = createHttpClient(process.env, connect.reader, target.ca, cookies);
   const { requestHeadersCommand: command } = target;
   const plain = command
@@ -279,12 +279,14 @@ async function open({ kind, make, speak }: Attempt, connect: HttpConnect): Promi
 
 const streamable = (other?: OtherOffer): Attempt => ({
   kind: "http",
+  cookies: new Cookies(),
   make: (options) => new StreamableHttpTransport(options),
   speak: (wire, options) => initialize(wire, options, other),
 });
 
 const sse = (other?: OtherOffer): Attempt => ({
   kind: "sse",
+  cookies: new Cookies(),
   make: (options) => new LegacySseTransport(options),
   speak: (wire, options) => initialize(wire, options, other),
 });
@@ -313,6 +315,7 @@ function openModern(connect: HttpConnect): Promise<Connection> {
   return open(
     {
       kind: "http",
+      cookies: undefined,
       make: (options, isLost) =>
         new StatelessHttpTransport({
           ...options,
