@@ -26,7 +26,7 @@ const CHECKED_FROM = SOURCE_AT + SOURCE_BYTES;
  * settings have `autoAuth`. 14: servers have prompts. 15: large catalogs are deflated. 16: no tool is there
  * that a server keeps for its own pages. 17: no name begins with a digit or a hyphen.
  */
-export const SNAPSHOT_VERSION = 17;
+export const SNAPSHOT_VERSION = 18;
 
 /** The position of an MCP tool's output schema in the output schema of its Pi tool. */
 export const STRUCTURED_POINTER = "#/properties/structuredContent";

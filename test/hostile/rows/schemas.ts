@@ -37,6 +37,17 @@ const doubling = (depth: number): unknown => ({
   ),
 });
 
+/** Returns a schema in which each part must be moved, and a list be rewritten, for providers to take the schema. */
+const positions = (count: number): unknown => ({
+  type: "object",
+  properties: Object.fromEntries(
+    Array.from({ length: count }, (_, i) => [
+      [`p${i}`, { $ref: `#/properties/q${(i * 7) % count}/items/1` }],
+      [`q${i}`, { type: "array", items: [{ $ref: "#" }, { const: i }] }],
+    ]).flat(),
+  ),
+});
+
 const object = (properties: Record<string, unknown>, more: Record<string, unknown> = {}): unknown => ({
   type: "object",
   properties,
@@ -65,6 +76,10 @@ const SETS: readonly [string, Record<string, unknown>][] = [
   ],
   ["8,000 references into 8,000 parts", { work: references(8_000) }],
   ["references that double on each of 40 levels", { work: doubling(40) }],
+  [
+    "1,500 references into lists by position, each of which holds the whole schema",
+    { work: positions(1_500) },
+  ],
 ];
 
 const ROOTS: readonly Row[] = SETS.map(([what, schemas], at) => ({

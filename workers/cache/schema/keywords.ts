@@ -164,11 +164,13 @@ export const hasFlagLimits = (node: Schema): boolean =>
 /** What had to be done to a schema. */
 export type Repair =
   | ("root" | "union" | "name" | "reference" | "loop" | "pattern" | "slow")
-  | ("keyword" | "value" | "schema" | "choice" | "depth" | "size" | "effort");
+  | ("keyword" | "value" | "schema" | "choice" | "depth" | "size" | "effort")
+  | ("engine" | "tuple" | "type" | "needs" | "required" | "circle" | "beside" | "count");
 
 /** A schema takes more than it says after one of these, which inverts the meaning of what stands below a `not`. */
 export const LOOSENS: ReadonlySet<Repair> = new Set([
   ...(["reference", "loop", "pattern", "slow", "keyword", "schema", "depth", "effort"] as const),
+  ...(["engine", "tuple", "type", "needs", "required", "circle", "beside", "count"] as const),
 ]);
 
 const WORDS: Record<Repair, string> = {
@@ -182,11 +184,32 @@ const WORDS: Record<Repair, string> = {
   schema: "a value that is not a schema was replaced by a schema that takes anything",
   name: "parameters with names that providers refuse were moved to the description",
   slow: "patterns that could take a host very long were moved to descriptions; the server checks them",
+  engine: "patterns that some providers refuse were moved to descriptions; the server checks them",
+  tuple: "schemas by position became one schema for every item, with the order in the description",
+  type: "a type that the values or the union beside it contradict was left out",
+  needs: "a choice between required parameters was moved to the description; the server checks it",
+  required: "required parameters that the schema excludes, or whose names providers refuse, were loosened",
+  circle: "required parameters that lead back to themselves became optional",
+  beside: "keywords beside a $ref were left out",
+  count: "large limits of lengths and items were moved to descriptions; the server checks them",
   choice: "keywords that depend on a part that was left out were loosened",
   depth: "parts that are nested too deep were left out",
   size: "parts that are too big to declare take any value",
   effort: "references and unions that could take a host very long to check were left out",
 };
+
+/**
+ * Alternatives of one union. For a value that no alternative takes, Pi's work grows with the square of their number:
+ * this many take 20 ms. Constants are looked up, so there may be more of them.
+ */
+export const ALTERNATIVES = 200;
+
+/** The schema with further sentences at the end of its description. */
+export function withText(schema: Schema, texts: readonly string[]): Schema {
+  const own = typeof schema.description === "string" ? schema.description.trimEnd() : "";
+  const description = [...(own === "" ? [] : [own]), ...texts].join(" ");
+  return { ...schema, description };
+}
 
 const SHOWN_TOOLS = 5;
 

@@ -5,7 +5,10 @@
  */
 
 import { isObject } from "../../../src/shared/protocol/values.ts";
+import { DEFINITIONS } from "./definitions.ts";
+import type { PatternUse } from "./engines.ts";
 import {
+  ALTERNATIVES,
   DATA,
   HOLDERS,
   type Holder,
@@ -18,20 +21,17 @@ import {
   soundNames,
   VALUES,
   withNumericLimits,
+  withText,
 } from "./keywords.ts";
-import { openPatterns, type Patterns } from "./patterns.ts";
-import { openReferences, pointerToken, REFERENCES, type References } from "./references.ts";
+import { isLeftToServer, openPatterns, type Patterns } from "./patterns.ts";
+import { inWords, portable } from "./portable.ts";
+import { holdsReference, openReferences, pointerToken, REFERENCES, type References } from "./references.ts";
 
 /** The deepest schema that is walked. workers/shared/listed.ts refuses deeper schemas of servers before, so this only ends a walk. */
 const DEPTH = 64;
 /** Repairs in a row: a part that is left out may be the target of a reference, whose removal may take another target. */
 const ROUNDS = 4;
 
-/**
- * Alternatives of one union. For a value that no alternative takes, Pi's work grows with the square of their number:
- * this many take 20 ms. Constants are looked up, so there may be more of them.
- */
-const ALTERNATIVES = 200;
 const isWide = (parts: readonly unknown[]): boolean =>
   parts.length > ALTERNATIVES && !parts.every((part) => isObject(part) && Object.hasOwn(part, "const"));
 
@@ -41,10 +41,17 @@ type LeavesOut = (node: Schema) => boolean;
 /** Keywords that name properties. Other keywords judge only the properties without a name. */
 const NAMING = new Set(["properties", "patternProperties"]);
 
-interface Walk {
+export interface RepairOptions {
+  /** Providers get the schema, and no reference leads into a part that `portable` rewrites. */
+  declares?: boolean;
+  leavesOut?: LeavesOut;
+  /** Whether a name is no longer required, because no provider could give an end to what the name leads to. */
+  opens?: (node: Schema, name: string) => boolean;
+}
+
+interface Walk extends Required<RepairOptions> {
   references: References;
   patterns: Patterns;
-  leavesOut: LeavesOut;
   repaired: (repair: Repair) => void;
   /** Number of parts that were left out so far. */
   loosenings: () => number;
@@ -76,18 +83,20 @@ function repairEntry(walk: Walk, node: Schema, key: string, value: unknown, curs
     repaired(repair);
     return undefined;
   };
+  // Those that a reference leads to stand at the root.
+  if (walk.declares && cursor.pointer !== "" && DEFINITIONS.has(key)) return undefined;
   const holder = HOLDERS.get(key);
   if (holder !== undefined) return repairHeld(walk, holder, key, value, cursor);
   if (REFERENCES.has(key)) {
     const target = typeof value === "string" ? references.resolve(value, cursor.base) : undefined;
     if (target === undefined) return leaveOut("reference");
     if (walk.leavesOut(node)) return leaveOut("effort");
-    return references.loops(node, target) ? leaveOut("loop") : target;
+    // What is declared has been repaired before, and its rewriting makes no loop.
+    return !walk.declares && references.loops(node, target) ? leaveOut("loop") : target;
   }
   if (key === "pattern") {
-    const judgement = walk.patterns.judge(value);
-    if (judgement === "sound") return value;
-    return leaveOut(judgement === "slow" ? "slow" : "pattern");
+    const judgement = walk.patterns.judge(value, "value");
+    return judgement === "sound" ? value : leaveOut(judgement);
   }
   const mend = cursor.isForeign && isObject(value) ? undefined : VALUES.get(key);
   if (mend) {
@@ -96,15 +105,22 @@ function repairEntry(walk: Walk, node: Schema, key: string, value: unknown, curs
     // References below have been rewritten to start from the root.
     if (key === "$id" && cursor.pointer !== "") return undefined;
     if (mended !== value) repaired("value");
-    return mended;
+    return key === "required" ? stillRequired(walk, node, mended as readonly string[]) : mended;
   }
   return DATA.has(key) ? value : repairForeign(walk, value, below(cursor, key, true));
+}
+
+function stillRequired({ opens, repaired }: Walk, node: Schema, names: readonly string[]): unknown {
+  const kept = names.filter((name) => !opens(node, name));
+  if (kept.length === names.length) return names;
+  repaired("circle");
+  return kept.length > 0 ? kept : undefined;
 }
 
 /** The repaired schemas below a keyword; undefined if the keyword is left out. */
 function repairHeld(walk: Walk, holder: Holder, key: string, value: unknown, cursor: Cursor): unknown {
   if (isSchema(value)) {
-    if (holder === "schema" || holder === "items") return repairSchema(walk, value, below(cursor, key));
+    if (holder === "schema" || holder === "items") return repairSchema(walk, value, below(cursor, key), key);
     if (isObject(value)) {
       if (isMapBelow(holder, value, cursor.isForeign)) return repairMap(walk, holder, key, value, cursor);
       if (cursor.isForeign) return repairForeign(walk, value, below(cursor, key, true));
@@ -112,7 +128,7 @@ function repairHeld(walk: Walk, holder: Holder, key: string, value: unknown, cur
   } else if (Array.isArray(value)) {
     const at = below(cursor, key);
     const repairAll = (list: unknown[]): unknown[] =>
-      list.map((item, i) => repairSchema(walk, item, below(at, String(i))));
+      list.map((item, i) => repairSchema(walk, item, below(at, String(i)), key));
     if (holder === "items" || (holder === "tuple" && value.length > 0)) return repairAll(value);
     const sound = value.filter(isSchema);
     const isWhole = sound.length === value.length;
@@ -133,9 +149,9 @@ function repairMap(walk: Walk, holder: Holder, key: string, map: Schema, cursor:
   const at = below(cursor, key);
   const entries: [string, unknown][] = [];
   for (const [name, value] of Object.entries(map)) {
-    const judgement = key === "patternProperties" ? walk.patterns.judge(name) : "sound";
+    const judgement = key === "patternProperties" ? walk.patterns.judge(name, "name") : "sound";
     if (judgement !== "sound") {
-      walk.repaired(judgement === "slow" ? "slow" : "pattern");
+      walk.repaired(judgement);
       continue;
     }
     if (holder === "dependencies" && Array.isArray(value)) {
@@ -143,18 +159,21 @@ function repairMap(walk: Walk, holder: Holder, key: string, map: Schema, cursor:
       if (names !== value) walk.repaired("value");
       entries.push([name, names]);
     } else {
-      entries.push([name, repairSchema(walk, value, below(at, name))]);
+      entries.push([name, repairSchema(walk, value, below(at, name), key)]);
     }
   }
   return Object.fromEntries(entries);
 }
 
-/** Repairs a value where a schema must stand. A value that is not a schema becomes `{}`, which says nothing either. */
-function repairSchema(walk: Walk, value: unknown, cursor: Cursor): unknown {
-  if (typeof value === "boolean") return value;
-  if (isObject(value)) return repairForeign(walk, value, cursor);
-  walk.repaired("schema");
-  return {};
+/**
+ * Repairs a value where a schema must stand, directly below a keyword. A value that is not a schema becomes one that says
+ * nothing either.
+ */
+function repairSchema(walk: Walk, value: unknown, cursor: Cursor, keyword: string): unknown {
+  if (!isSchema(value)) walk.repaired("schema");
+  const schema =
+    typeof value === "boolean" ? value : isObject(value) ? repairForeign(walk, value, cursor) : {};
+  return walk.declares ? inWords(keyword, schema) : schema;
 }
 
 /** Repairs a value that may be a schema or hold schemas. */
@@ -173,7 +192,8 @@ const countOf = (map: unknown): number =>
   isObject(map) ? Object.keys(map).length : map === undefined ? 0 : 1;
 
 function repairObject(walk: Walk, raw: Schema, cursor: Cursor): Schema {
-  const node = rewritten(raw, walk.repaired);
+  const sound = rewritten(raw, walk.repaired);
+  const node = walk.declares && !cursor.isForeign ? portable(sound, walk.repaired) : sound;
   const own =
     typeof node.$id === "string" && cursor.pointer !== "" ? { ...cursor, base: cursor.pointer } : cursor;
   const entries: [string, unknown][] = [];
@@ -196,7 +216,7 @@ function repairObject(walk: Walk, raw: Schema, cursor: Cursor): Schema {
 export function repairBelow(
   root: Schema,
   repaired: (repair: Repair) => void,
-  leavesOut: LeavesOut = () => false,
+  { declares = false, leavesOut = () => false, opens = () => false }: RepairOptions = {},
 ): Schema {
   let isRepaired = false;
   let loosenings = 0;
@@ -205,12 +225,14 @@ export function repairBelow(
     if (LOOSENS.has(repair)) loosenings++;
     repaired(repair);
   };
-  const patterns = openPatterns();
+  const patterns = openPatterns(declares);
   const repairOnce = (schema: Schema): Schema => {
     const walk: Walk = {
       references: openReferences(schema),
       patterns,
+      declares,
       leavesOut,
+      opens,
       repaired: note,
       loosenings: () => loosenings,
       wasLoosened: loosenings > 0,
@@ -245,19 +267,6 @@ const JUDGES_OTHERS = ["additionalProperties", "unevaluatedProperties"] as const
 /** Keywords that judge the properties and items that no other part of the schema judged. */
 const JUDGES_REST = ["unevaluatedProperties", "unevaluatedItems"] as const;
 
-/** Whether the value holds a reference at any depth. */
-export function holdsReference(value: unknown): boolean {
-  const open = [value];
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    if (typeof next !== "object" || next === null) continue;
-    for (const [key, child] of Object.entries(next)) {
-      if (REFERENCES.has(key) && typeof child === "string") return true;
-      open.push(child);
-    }
-  }
-  return false;
-}
-
 /** The schema without the keywords that would now refuse more than before; the same object if nothing has to change. */
 function loosened(schema: Schema, parts: LooseParts, { wasLoosened, repaired }: Loosening): Schema {
   const isLoose = (key: string): boolean =>
@@ -287,13 +296,6 @@ function loosened(schema: Schema, parts: LooseParts, { wasLoosened, repaired }: 
   return { ...Object.fromEntries(entries.filter(([key]) => key !== "oneOf")), allOf: [...all, either] };
 }
 
-/** The schema with further sentences at the end of its description. */
-function withText(schema: Schema, texts: readonly string[]): Schema {
-  const own = typeof schema.description === "string" ? schema.description.trimEnd() : "";
-  const description = [...(own === "" ? [] : [own]), ...texts].join(" ");
-  return { ...schema, description };
-}
-
 /** Replaces what only another draft reads as it is meant, and drops a `$ref` in the place of `properties`. */
 function rewritten(node: Schema, repaired: (repair: Repair) => void): Schema {
   let schema = node;
@@ -317,14 +319,14 @@ function rewritten(node: Schema, repaired: (repair: Repair) => void): Schema {
 function patternTexts(patterns: Patterns, { pattern, patternProperties, propertyNames }: Schema): string[] {
   const names = isObject(patternProperties) ? Object.keys(patternProperties) : [];
   const ofNames = isObject(propertyNames) ? propertyNames.pattern : undefined;
-  const sentence = (source: unknown, words: string): string[] => {
-    if (typeof source !== "string" || patterns.judge(source) !== "slow") return [];
+  const sentence = (source: unknown, words: string, use: PatternUse = "value"): string[] => {
+    if (typeof source !== "string" || !isLeftToServer(patterns.judge(source, use))) return [];
     const shown = patterns.show(source);
     return shown === undefined ? [] : [`${words} ${shown}.`];
   };
   return [
-    ...sentence(pattern, "Must match the pattern"),
-    ...sentence(ofNames, "Names must match the pattern"),
-    ...names.flatMap((name) => sentence(name, "Takes names that match the pattern")),
+    ...sentence(pattern, "Must match"),
+    ...sentence(ofNames, "Names must match"),
+    ...names.flatMap((name) => sentence(name, "Takes names that match", "name")),
   ];
 }

@@ -13,7 +13,8 @@
  * A pattern that may start anywhere in the text is tried at each position, so its length must be bounded too.
  */
 import { type AST, RegExpParser } from "@eslint-community/regexpp";
-import { kept } from "./keywords.ts";
+import { isTakenEverywhere, type PatternUse } from "./engines.ts";
+import { kept, type Repair } from "./keywords.ts";
 
 /** The first and the last code point of each range, in one flat list. */
 type CharSet = readonly number[];
@@ -133,8 +134,12 @@ function classSet(node: AST.CharacterClass): CharSet | undefined {
   return isExact ? rest : union(rest, [FIRST_BEYOND_ASCII, LAST]);
 }
 
-/** `broken`: not a regular expression of JavaScript. `slow`: not provably fast. */
-type Judgement = "sound" | "slow" | "broken";
+/** `pattern`: not a regular expression of JavaScript. `slow`: not provably fast. `engine`: some provider refuses it. */
+type Judgement = "sound" | Extract<Repair, "pattern" | "slow" | "engine">;
+
+/** Whether the server takes the pattern for one, so that it still checks it. */
+export const isLeftToServer = (judgement: Judgement): boolean =>
+  judgement === "slow" || judgement === "engine";
 
 export type Patterns = ReturnType<typeof openPatterns>;
 
@@ -158,20 +163,21 @@ function compiles(source: string): boolean {
   }
 }
 
-/** Opens the patterns of one schema, which share one budget. */
-export function openPatterns() {
-  const known = new Map<string, Judgement>();
+/** Opens the patterns of one schema, which share one budget. `declares`: providers get the schema. */
+export function openPatterns(declares: boolean) {
+  const known = { value: new Map<string, Judgement>(), name: new Map<string, Judgement>() };
   let chars = 0;
   let shown = 0;
-  const judge = (source: string): Judgement => {
+  const judge = (source: string, use: PatternUse): Judgement => {
     chars += source.length;
     if (source.length > PATTERN_CHARS || chars > JUDGED_CHARS) return "slow";
-    if (!compiles(source)) return "broken";
-    return isLinear(source) ? "sound" : "slow";
+    if (!compiles(source)) return "pattern";
+    if (!isLinear(source)) return "slow";
+    return declares && !isTakenEverywhere(source, use) ? "engine" : "sound";
   };
   return {
-    judge: (source: unknown): Judgement =>
-      typeof source === "string" ? kept(known, source, () => judge(source)) : "broken",
+    judge: (source: unknown, use: PatternUse): Judgement =>
+      typeof source === "string" ? kept(known[use], source, () => judge(source, use)) : "pattern",
     /** The pattern as `/^a$/`, cut and printable. Undefined after `SHOWN` patterns. */
     show: (source: string): string | undefined => {
       if (++shown > SHOWN) return undefined;

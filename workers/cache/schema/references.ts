@@ -4,11 +4,24 @@
  * so the work must grow with its size only: every answer is kept, and loops are found in one pass.
  */
 
-import { isObject } from "../../../src/shared/protocol/values.ts";
+import { asList, isObject } from "../../../src/shared/protocol/values.ts";
 import { percentDecoded } from "../../../src/shared/text/reading.ts";
 import { DATA, HOLDERS, isMapBelow, isSchema, kept, type Schema, VALUES } from "./keywords.ts";
 
 export const REFERENCES: ReadonlySet<string> = new Set(["$ref", "$dynamicRef", "$recursiveRef"]);
+
+/** Whether the value holds a reference at any depth. */
+export function holdsReference(value: unknown): boolean {
+  const open = [value];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (typeof next !== "object" || next === null) continue;
+    for (const [key, child] of Object.entries(next)) {
+      if (REFERENCES.has(key) && typeof child === "string") return true;
+      open.push(child);
+    }
+  }
+  return false;
+}
 
 /** Keywords whose schemas judge the same value as the schema that holds them. */
 const IN_PLACE_LISTS = ["allOf", "anyOf", "oneOf"] as const;
@@ -35,11 +48,11 @@ const percentCoded = (char: string): string => `%${char.charCodeAt(0).toString(1
 export const pointerToken = (key: string): string =>
   SPECIAL.test(key) ? key.replaceAll("~", "~0").replaceAll("/", "~1").replace(CODED, percentCoded) : key;
 
-const tokensOf = (pointer: string): string[] => pointer.split("/").slice(1).map(decoded);
+export const pointerTokens = (pointer: string): string[] => pointer.split("/").slice(1).map(decoded);
 
 /** The same pointer in the one spelling that every reader decodes alike. */
 const canonical = (pointer: string): string =>
-  tokensOf(pointer)
+  pointerTokens(pointer)
     .map((token) => `/${pointerToken(token)}`)
     .join("");
 
@@ -64,7 +77,7 @@ export function schemaAt(root: unknown, pointer: string): unknown {
   if (pointer.length > POINTER_CHARS) return undefined;
   let node = root;
   let role: Role | undefined = "schema";
-  for (const token of tokensOf(pointer)) {
+  for (const token of pointerTokens(pointer)) {
     if (typeof node !== "object" || node === null || !Object.hasOwn(node, token)) return undefined;
     const child: unknown = (node as Schema)[token];
     if (!Array.isArray(node)) role = roleBelow(role, token, child);
@@ -244,6 +257,7 @@ const STEPS = 400_000;
 /** Thrown to end the count early. */
 class TooMany extends Error {}
 
+const namesIn = (list: unknown): string[] => asList(list).filter((name) => typeof name === "string");
 const schemasOf = (value: unknown): Schema[] => (Array.isArray(value) ? value : [value]).filter(isObject);
 const valuesOf = (map: unknown): unknown[] => (isObject(map) ? Object.values(map) : []);
 
@@ -446,4 +460,54 @@ export function recursiveReferences(root: Schema): (node: Schema) => boolean {
   const sizes = new Map<number, number>();
   for (const group of groups.values()) sizes.set(group, (sizes.get(group) ?? 0) + 1);
   return (node) => (sizes.get(groups.get(node) ?? -1) ?? 0) > 1;
+}
+
+const isNullable = (schema: Schema): boolean =>
+  schema.type === "null" ||
+  asList(schema.type).includes("null") ||
+  [...asList(schema.anyOf), ...asList(schema.oneOf)].some((part) => isObject(part) && isNullable(part));
+
+/** Whether a reference stands in the schema, but in no further parameter. Each loop has such a place. */
+const refers = (schema: Schema): boolean =>
+  typeof schema.$ref === "string" ||
+  [...inPlaceParts(schema), schema.items].some((part) => isObject(part) && refers(part));
+
+/** The schema of a required parameter that may not be null and holds a reference; else undefined. */
+function neededFrom(node: Schema, name: string): Schema | undefined {
+  const schema = isObject(node.properties) ? node.properties[name] : undefined;
+  return isObject(schema) && refers(schema) && !isNullable(schema) ? schema : undefined;
+}
+
+function objectsIn(value: unknown): Schema[] {
+  const found: Schema[] = [];
+  const open = [value];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (typeof next !== "object" || next === null) continue;
+    if (isObject(next)) found.push(next);
+    open.push(...Object.values(next));
+  }
+  return found;
+}
+
+/**
+ * Answers whether a required parameter of a schema leads back to the schema with no way out: over parameters that are
+ * required and may not be null, and over lists that may not be empty. Undefined if none does. `root`: a repaired schema.
+ */
+export function requiredLoops(root: Schema): ((node: Schema, name: string) => boolean) | undefined {
+  const needs = (node: Schema): boolean => namesIn(node.required).some((name) => neededFrom(node, name));
+  const starts = objectsIn(root).filter(needs);
+  if (starts.length === 0) return undefined;
+  const counter = new Counter(root);
+  const groups = strongComponents(starts, (node) => {
+    const { properties, items, minItems } = node;
+    const named = isObject(properties) ? namesIn(node.required).map((name) => properties[name]) : [];
+    const needed = named.filter((schema): schema is Schema => isObject(schema) && !isNullable(schema));
+    const first = typeof minItems === "number" && minItems > 0 ? schemasOf(items) : [];
+    return [...counter.sameValue(node), ...needed, ...first];
+  });
+  const loops = (node: Schema, name: string): boolean => {
+    const needed = neededFrom(node, name);
+    return needed !== undefined && groups.has(node) && groups.get(needed) === groups.get(node);
+  };
+  return starts.some((node) => namesIn(node.required).some((name) => loops(node, name))) ? loops : undefined;
 }

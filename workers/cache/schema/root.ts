@@ -156,7 +156,10 @@ class ShapeMerger {
 }
 
 /** Keywords that providers refuse at the root. */
-const NOT_AT_ROOT = ["$ref", "allOf", "anyOf", "oneOf", "not", "enum", "const"] as const;
+const NOT_AT_ROOT = [
+  ...(["$ref", "$dynamicRef", "$recursiveRef"] as const),
+  ...(["allOf", "anyOf", "oneOf", "not", "enum", "const"] as const),
+] as const;
 /** Schemas that are visited for one root. A root with more takes any object. */
 const VISITS = 2_000;
 /** The longest chain of references that is followed. No real schema has as many, and each takes a part of the stack. */

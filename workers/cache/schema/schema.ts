@@ -1,8 +1,9 @@
 /**
- * Makes the schemas of a tool fit for hosts and providers: the root of an input schema is one object, and a host can
- * compile all of it. Owns every repair. Must not change what a sound schema means, or refuse a value that the server
- * takes. Reports each repair. Pure. To add a repair: a word in keywords.ts, its
- * sentence beside it, and the keyword's row in keywords.ts or its branch in nodes.ts.
+ * Makes the schemas of a tool fit for hosts and providers: the root of an input schema is one object, every provider takes
+ * all of it, and a host can compile it. Owns every repair. Must not change what a sound schema means, or refuse a value
+ * that the server takes. Reports each repair that leaves something out or guesses what was meant. Pure. To add a repair: a
+ * word in keywords.ts, its sentence beside it, and the keyword's row in keywords.ts or its branch in nodes.ts; for
+ * what only some providers refuse a step in portable.ts and a row in docs/limits.md.
  */
 
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
@@ -11,9 +12,16 @@ import { STRUCTURED_POINTER } from "../../../src/shared/snapshot/snapshot.ts";
 import { cleanText, cut } from "../../../src/shared/text/unprintable.ts";
 import { isWithin, type Size, sizeOf } from "../../shared/json.ts";
 import { PARAMETER_NAME } from "../../shared/listed.ts";
+import { copiedBelow, withDefinitions, withoutDefinitions } from "./definitions.ts";
 import { DATA, MAPS, type Repair, type Schema } from "./keywords.ts";
-import { holdsReference, repairBelow } from "./nodes.ts";
-import { isCheckedFast, REFERENCES, recursiveReferences } from "./references.ts";
+import { type RepairOptions, repairBelow } from "./nodes.ts";
+import {
+  holdsReference,
+  isCheckedFast,
+  REFERENCES,
+  recursiveReferences,
+  requiredLoops,
+} from "./references.ts";
 import { objectRoot } from "./root.ts";
 
 /**
@@ -44,12 +52,36 @@ function limitFor(raw: unknown): Size {
   };
 }
 
+/** The form that providers take of a schema whose references all lead into `$defs`. A definition may lose its last one. */
+function inPortableForm(schema: Schema, note: (repair: Repair) => void, options: RepairOptions = {}): Schema {
+  let isReduced = false;
+  const noted = (repair: Repair): void => {
+    isReduced = true;
+    note(repair);
+  };
+  const declared = repairBelow(schema, noted, { ...options, declares: true });
+  return isReduced ? withDefinitions(declared) : declared;
+}
+
+/** A sound schema in the form that providers take. */
+const asDeclared = (schema: Schema, note: (repair: Repair) => void): Schema =>
+  inPortableForm(withDefinitions(schema), note);
+
 /** Leaves out references with which a host would check a value for very long: recursive ones first, then all. */
 function withBoundedEffort(schema: Schema, note: (repair: Repair) => void): Schema {
   const isFast = (candidate: Schema): boolean => !holdsReference(candidate) || isCheckedFast(candidate);
   if (isFast(schema)) return schema;
-  const flat = repairBelow(schema, note, recursiveReferences(schema));
-  return isFast(flat) ? flat : repairBelow(flat, note, () => true);
+  const flat = repairBelow(schema, note, { leavesOut: recursiveReferences(schema) });
+  return asDeclared(isFast(flat) ? flat : repairBelow(flat, note, { leavesOut: () => true }), note);
+}
+
+/** A sound schema with references in the form that providers take. */
+function withReferences(schema: Schema, isReduced: boolean, note: (repair: Repair) => void): Schema {
+  // References may lead to a parameter that is no longer declared.
+  const sound = isReduced ? repairBelow(schema, note) : schema;
+  const declared = asDeclared(sound, note);
+  const opens = requiredLoops(declared);
+  return withBoundedEffort(opens ? inPortableForm(declared, note, { opens }) : declared, note);
 }
 
 /** MCP 2025-11-25, server/tools: `inputSchema` is a JSON Schema of type object. Anything else takes any object. */
@@ -59,12 +91,13 @@ export function repairInputSchema(raw: unknown): RepairedInputSchema {
     repairs.add(repair);
   };
   const limit = limitFor(raw);
-  const root = repairBelow(objectRoot(raw, note, limit), note);
-  const { schema: declared, undeclared } = declareParameters(root);
+  const shape = objectRoot(raw, note, limit);
+  // Without references one walk does it all: no reference leads into a part that is rewritten.
+  const declares = !holdsReference(shape);
+  const root = repairBelow(declares ? withoutDefinitions(shape) : shape, note, { declares });
+  const { schema: named, undeclared } = declareParameters(root);
   if (undeclared !== undefined) note("name");
-  // References may lead to a parameter that is no longer declared.
-  const named = undeclared === undefined ? root : repairBelow(declared, note);
-  const schema = withBoundedEffort(named, note);
+  const schema = declares ? named : withReferences(named, undeclared !== undefined, note);
   if (!isWithin(schema, limit)) {
     note("size");
     return { schema: { type: "object", properties: {} }, repairs: [...repairs] };
@@ -93,10 +126,13 @@ function nameOf(name: string): string {
   return name;
 }
 
+/** Half of a surrogate pair, as JSON writes it: Anthropic refuses a request that holds one. */
+const HALF = /(?:^|[^\\])(?:\\\\)*\\ud/;
+
 /** JSON escapes characters that a terminal acts on, but not invisible ones. */
 function isSeen(value: unknown): boolean {
   const json = JSON.stringify(value);
-  return cleanText(json) === json;
+  return cleanText(json) === json && !HALF.test(json);
 }
 
 /** The data without invisible characters; undefined if nothing is left. */
@@ -136,21 +172,15 @@ export function cleanSchema(schema: Record<string, unknown>): Record<string, unk
   }
 }
 
-function moveEntry([key, value]: [string, unknown]): [string, unknown] {
-  if (DATA.has(key)) return [key, value];
-  if (REFERENCES.has(key) && typeof value === "string") return [key, STRUCTURED_POINTER + value.slice(1)];
-  if (!MAPS.has(key) || typeof value !== "object" || value === null) return [key, moveReferences(value)];
-  return [
-    key,
-    Object.fromEntries(Object.entries(value).map(([name, schema]) => [name, moveReferences(schema)])),
-  ];
-}
-
 /** A copy whose references start at `STRUCTURED_POINTER`. */
-export function moveReferences(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(moveReferences);
-  if (typeof schema !== "object" || schema === null) return schema;
-  return Object.fromEntries(Object.entries(schema).map(moveEntry));
+export function moveReferences(schema: Schema): Schema {
+  const entries = Object.entries(copiedBelow(schema, moveReferences)).map(
+    ([key, value]): [string, unknown] =>
+      REFERENCES.has(key) && typeof value === "string"
+        ? [key, STRUCTURED_POINTER + value.slice(1)]
+        : [key, value],
+  );
+  return Object.fromEntries(entries);
 }
 
 const SHOWN = 20;
