@@ -31,7 +31,7 @@ const MAIN_BYTES = 185 * 1024;
  * `serve` has 240 KB: the SDK's server for both eras of the protocol, whose reader of schemas the connection worker shares.
  * Sandboxes and smaller environments have 24 KB, 9 of them a page; the ways of signing in that need no browser, and the system's store, 95.
  */
-const PACKAGE_BYTES = 2_370_000;
+const PACKAGE_BYTES = 2_390_000;
 /** The command, and the chunks that it shares with the screens. Names of chunks hold a hash of their content. */
 const COMMAND = readdirSync(join(root, "dist"))
   .filter((name) => /^(cli|chunk-).*\.js$/.test(name))
