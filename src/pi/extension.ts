@@ -11,8 +11,6 @@ import type { InputResult, NoticeLevel, Pi, PiContext } from "./api.ts";
 interface Ours {
   /** The session that the person has. */
   session?: { stop: Stop; mode: PiContext["mode"] };
-  /** What Pi has read of the command line. */
-  flags: Record<string, ReturnType<Pi["getFlag"]>>;
   /** The last notice that Pi may replace: where it stands in the transcript, and its text. */
   replaceable?: { manager: object; after: unknown; text: string } | undefined;
 }
@@ -21,7 +19,7 @@ type Stop = () => Promise<void>;
 
 const OURS = Symbol.for("pi-mcp-threads:process");
 const shared = globalThis as { [OURS]?: Ours };
-const ours = shared[OURS] ?? { flags: {} };
+const ours = shared[OURS] ?? {};
 shared[OURS] = ours;
 
 const CHANNEL = "pi-mcp-threads:claim";
@@ -47,20 +45,22 @@ export function claim(pi: Pi, location: string): string | undefined {
 export const CONFIG_FLAG = "mcp-config";
 export const SERVERS_FLAG = "mcp-servers";
 
+/** What Pi's own command calls its process. */
+const PI = /^pi(-rpc)?$/;
+
 /**
- * Registers the flag if the command line has it or asks for help: Pi does not start with two extensions that register one flag, and
- * pi-mcp-adapter has `--mcp-config` too.
+ * Registers the flag, but in Pi's own command only if the command line has it or asks for help: that one does not start with two
+ * extensions that register one flag, and pi-mcp-adapter has `--mcp-config` too. A program gives flags that stand on no command line.
  */
 export function registerFlag(pi: Pi, flag: string, description: string): void {
   const isMeant = new RegExp(`^(-h|--help|--${flag})(=|$)`);
-  if (process.argv.some((word) => isMeant.test(word))) pi.registerFlag(flag, { type: "string", description });
+  if (!PI.test(process.title) || process.argv.some((word) => isMeant.test(word)))
+    pi.registerFlag(flag, { type: "string", description });
 }
 
 /** A session that another extension starts in this process is given no flags: those of the command line hold for it, too. */
-export function flagOf(pi: Pi, flag: string): ReturnType<Pi["getFlag"]> {
-  ours.flags[flag] = pi.getFlag(flag) ?? ours.flags[flag];
-  return ours.flags[flag];
-}
+export const flagOf = (pi: Pi, flag: string): ReturnType<Pi["getFlag"]> =>
+  pi.getFlag(flag) ?? flagOnCommandLine(process.argv, flag);
 
 /** Absolute path of the file that the flag names; undefined if the flag is not set. */
 export const configFileOf = (flag: unknown, cwd: string): string | undefined =>

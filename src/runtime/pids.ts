@@ -138,7 +138,7 @@ export function createPidRegistry() {
       end.kills.delete(killAll);
       if (end.kills.size > 0) return;
       end.ignore();
-      delete shared[END];
+      if (shared[END] === end) delete shared[END];
     },
   };
 }

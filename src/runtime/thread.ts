@@ -58,6 +58,12 @@ function compileCacheFolder(agentDir: string): string | undefined {
   return codeFolder(agentDir, { fs, path: { dirname, isAbsolute, join }, uid: process.getuid?.() });
 }
 
+/** What each thread does at the end of Pi. One listener for all: Node warns a program with more than ten sessions. */
+const readAtExit = new Set<() => void>();
+const readAll = (): void => {
+  for (const read of readAtExit) read();
+};
+
 export function startThread(options: {
   logFile: string;
   /** Absent: `pi`. */
@@ -131,7 +137,7 @@ export function startThread(options: {
     }
   };
   // Before the listener that kills.
-  process.prependListener("exit", onExit);
+  if (readAtExit.add(onExit).size === 1) process.prependListener("exit", readAll);
 
   let holders = 0;
   let terminating: Promise<unknown> | undefined;
@@ -141,7 +147,7 @@ export function startThread(options: {
       worker.once("exit", (exitCode) => {
         // Closing drops what is unread, and the process that was started last would be forgotten.
         for (let message = unread(); message; message = unread()) endpoint.receive(message);
-        process.off("exit", onExit);
+        if (readAtExit.delete(onExit) && readAtExit.size === 0) process.off("exit", readAll);
         port.close();
         dismiss();
         resolve({ exitCode, reason, ...(outOfMemory ? { outOfMemory: true as const } : {}) });

@@ -28,26 +28,43 @@ interface ProgramOptions {
   sessions?: number;
   /** What the program does at its end, with the `pid` of the server that it called last. */
   last?: string;
+  /** What the program gives its sessions as flags, without a command line. */
+  flags?: Record<string, string>;
 }
 
 /** The program of the page, with this checkout and the bundle of the pinned Pi in the place of packages. */
-async function programOf(entry: object, { sessions = 1, last = "" }: ProgramOptions): Promise<string> {
+async function programOf(entry: object, { sessions = 1, last = "", flags }: ProgramOptions): Promise<string> {
   const { packageDir } = await ensurePi();
   const at = (...parts: string[]) => JSON.stringify(pathToFileURL(join(...parts)).href);
   return `
-import { createAgentSession, DefaultResourceLoader, getAgentDir, SessionManager } from ${at(packageDir, "dist", "bundle", "index.js")};
+import {
+  createAgentSession,
+  createAgentSessionFromServices,
+  createAgentSessionServices,
+  DefaultResourceLoader,
+  getAgentDir,
+  SessionManager,
+} from ${at(packageDir, "dist", "bundle", "index.js")};
 import mcp from ${at(root, "index.js")};
 
+const cwd = process.cwd();
+const extensionFactories = [mcp, (pi) => pi.registerMcpServer("docs", ${JSON.stringify(entry)})];
+async function usual() {
+  const resourceLoader = new DefaultResourceLoader({ cwd, agentDir: getAgentDir(), extensionFactories });
+  await resourceLoader.reload();
+  return createAgentSession({ resourceLoader, sessionManager: SessionManager.inMemory() });
+}
+async function withFlags(flags) {
+  const extensionFlagValues = new Map(Object.entries(flags));
+  const services = await createAgentSessionServices({ cwd, extensionFlagValues, resourceLoaderOptions: { extensionFactories } });
+  for (const { message } of services.diagnostics) console.error(message);
+  return createAgentSessionFromServices({ services, sessionManager: SessionManager.inMemory() });
+}
+const flags = ${JSON.stringify(flags ?? null)};
 const sessions = [];
 let pid;
 for (let at = 0; at < ${sessions}; at++) {
-  const resourceLoader = new DefaultResourceLoader({
-    cwd: process.cwd(),
-    agentDir: getAgentDir(),
-    extensionFactories: [mcp, (pi) => pi.registerMcpServer("docs", ${JSON.stringify(entry)})],
-  });
-  await resourceLoader.reload();
-  const { session } = await createAgentSession({ resourceLoader, sessionManager: SessionManager.inMemory() });
+  const { session } = await (flags ? withFlags(flags) : usual());
   await session.bindExtensions({});
   session.subscribe((event) => {
     if (event.type !== "tool_execution_end") return;
@@ -93,6 +110,16 @@ test("the model finds and calls a server of the program and one of mcp.json, and
   expect(JSON.stringify(script.requests)).not.toContain("off__work");
   expect(stderr).not.toMatch(/also provides \/mcp|loaded twice|one at a time/);
   await waitGone([docs.pid, mine.pid], 10_000);
+});
+
+test("a program gives its session the flags of the command line -> they count, and Pi knows them", async () => {
+  const script = await model([searchFor("select:mine__work,docs__work"), { text: "done." }]);
+  const { results, stderr } = await runs(script.url, { flags: { "mcp-servers": "mine" } });
+  expect(results[0]?.[1][0]?.text).toContain("mine__work");
+  const [, request] = script.requests;
+  expect(JSON.stringify(request?.tools)).toContain("mine__work");
+  expect(JSON.stringify(request?.tools)).not.toContain("docs__work");
+  expect(stderr).toBe("");
 });
 
 test("two sessions at once -> each has servers of its own", async () => {

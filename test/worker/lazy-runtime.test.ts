@@ -52,6 +52,16 @@ describe("startRuntimeLater", () => {
     await expect(runtime.ask("status", {})).rejects.toMatchObject({ code: "runtime_stopped" });
   });
 
+  test("many at once, as subagents have them -> no more listeners for the end of the process, of which Node would warn", async () => {
+    const one = start();
+    await one.runtime.ask("status", {});
+    const listeners = process.listenerCount("exit");
+    const two = start();
+    await two.runtime.ask("status", {});
+    expect(process.listenerCount("exit")).toBe(listeners);
+    await Promise.all([one.runtime.stop(), two.runtime.stop()]);
+  });
+
   test("stopped before the start -> never starts; open requests reject, no other code gets an error", async () => {
     const { runtime, failures, sessions } = start();
     const asked = runtime.ask("status", {});

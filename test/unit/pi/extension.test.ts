@@ -56,22 +56,23 @@ it.each<[string[], string | undefined]>([
   expect(flagOnCommandLine(argv, "mcp-config")).toBe(expected);
 });
 
-it.each<[string[], boolean]>([
-  [[], false],
-  [["-p", "mcp-config"], false],
-  [["--mcp-configs", "a.json"], false],
-  [["--mcp-config", "a.json"], true],
-  [["--mcp-config=a.json"], true],
-  [["--mcp-config"], true],
-  [["--help"], true],
-  [["-h"], true],
-])("registerFlag beside %j -> %s, since pi-mcp-adapter has the flag, too", (argv, expected) => {
+it.each<[string, string[], boolean]>([
+  ["pi", [], false],
+  ["pi", ["-p", "mcp-config"], false],
+  ["pi", ["--mcp-configs", "a.json"], false],
+  ["pi-rpc", [], false],
+  ["pi", ["--mcp-config", "a.json"], true],
+  ["pi", ["--mcp-config=a.json"], true],
+  ["pi", ["--mcp-config"], true],
+  ["pi", ["--help"], true],
+  ["pi", ["-h"], true],
+  // A program that embeds Pi gives the flag without a command line.
+  ["node", [], true],
+])("registerFlag in %s beside %j -> %s, since pi-mcp-adapter has the flag, too", (title, argv, expected) => {
   const registered: string[] = [];
-  const before = process.argv;
-  process.argv = ["node", "pi", ...argv];
-  onTestFinished(() => {
-    process.argv = before;
-  });
+  const before = { argv: process.argv, title: process.title };
+  Object.assign(process, { argv: ["node", "pi", ...argv], title });
+  onTestFinished(() => void Object.assign(process, before));
   const pi = { ...createRecordingPi(), registerFlag: (name: string) => void registered.push(name) };
   registerFlag(pi, "mcp-config", "A file");
   expect(registered).toEqual(expected ? ["mcp-config"] : []);

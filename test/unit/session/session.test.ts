@@ -1,6 +1,6 @@
 /** Owns: what one Pi session does on the main thread, from the factory to its end. The runtime is a fake. */
 import { join, resolve } from "node:path";
-import { describe, expect, it, test } from "vitest";
+import { describe, expect, it, onTestFinished, test } from "vitest";
 import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
@@ -265,10 +265,16 @@ describe("several sessions in one process", () => {
     expect([person, two, next].map(({ runtimes }) => runtimes[0]?.isStopped)).toEqual([true, false, false]);
   });
 
-  test("the flags of the command line hold for a subagent, which Pi gives none", async () => {
-    await openSession({ configFlag: "my.json" });
-    const { runtimes } = await openSession(subagent);
-    expect(runtimes[0]?.options.facts().configPath).toBe(resolve("my.json"));
+  test("the flags of the command line hold for a subagent, which Pi gives none, and those that a program gives one session for no other", async () => {
+    const { argv } = process;
+    process.argv = [...argv, "--mcp-config", "my.json"];
+    onTestFinished(() => {
+      process.argv = argv;
+    });
+    const one = await openSession({ ...subagent, configFlag: "its.json" });
+    const other = await openSession(subagent);
+    const paths = [one, other].map(({ runtimes }) => runtimes[0]?.options.facts().configPath);
+    expect(paths).toEqual([resolve("its.json"), resolve("my.json")]);
   });
 
   test("a subagent begins -> what the person has switched off is kept for a fork", async () => {

@@ -123,13 +123,8 @@ export async function openSession(options: OpenOptions = {}): Promise<Opened> {
       return runtime;
     },
   });
-  // The slot of the only session is global, and so is what Pi has read of the command line.
+  // The slot of the only session is global.
   onCleanup(() => session.stop());
-  onCleanup(() => {
-    const shared = globalThis as { [key: symbol]: { flags: object } | undefined };
-    const ours = shared[Symbol.for("pi-mcp-threads:process")];
-    if (ours) ours.flags = {};
-  });
   session.register();
   if (options.started !== false) session.start(recording.ctx);
   const send = (event: WorkerEvent): void => runtimes.at(-1)?.options.onEvent(event);

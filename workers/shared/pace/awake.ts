@@ -3,7 +3,7 @@
  * and Node runs timers before it reads what has come meanwhile: an answer that lies in the pipe would come too late.
  */
 
-/** The time is counted in steps: the step in which the process stood still does not count. */
+/** The time is counted in steps: of a step in which the process stood still no more counts than the step should have taken. */
 const STEP_MS = 5_000;
 /** Timers are not that late in a process that runs: what it does is done in slices. */
 const LATE_MS = 1_000;
@@ -13,21 +13,24 @@ export interface AwakeTimer {
   stop(): number;
 }
 
-/** Calls `onOver` after so many milliseconds, and not within five seconds after a standstill. Does not keep the process alive. */
+/**
+ * Calls `onOver` after so many milliseconds. A standstill that would be the end leaves another five seconds, once: on a machine
+ * that is too busy each step may be late, and the time ends there, too. Does not keep the process alive.
+ */
 export function startAwakeTimer(ms: number, onOver: () => void): AwakeTimer {
-  let leftMs = Math.max(0, ms);
-  let countedMs = 0;
+  const wholeMs = Math.max(0, ms);
+  let leftMs = wholeMs;
   let stepMs = 0;
   let since = 0;
   let timer: NodeJS.Timeout | undefined;
+  let isSpared = false;
   const count = (): void => {
     const ranMs = performance.now() - since;
-    if (ranMs > stepMs + LATE_MS) {
-      leftMs = Math.max(leftMs, STEP_MS);
-    } else {
-      leftMs -= ranMs;
-      countedMs += ranMs;
-    }
+    const isLate = ranMs > stepMs + LATE_MS;
+    leftMs -= isLate ? stepMs : ranMs;
+    if (!isLate || leftMs > 0 || isSpared) return;
+    isSpared = true;
+    leftMs = STEP_MS;
   };
   const run = (): void => {
     stepMs = Math.min(leftMs, STEP_MS);
@@ -45,7 +48,7 @@ export function startAwakeTimer(ms: number, onOver: () => void): AwakeTimer {
       if (timer) count();
       clearTimeout(timer);
       timer = undefined;
-      return countedMs;
+      return wholeMs - leftMs;
     },
   };
 }

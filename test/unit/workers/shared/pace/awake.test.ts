@@ -32,7 +32,7 @@ test("the process stands still beyond the limit of a call, and its answer comes 
   clock.stop();
 });
 
-test("time before and after a standstill counts, and that of the standstill does not", () => {
+function fakeClock() {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   let now = 0;
   vi.spyOn(performance, "now").mockImplementation(() => now);
@@ -40,23 +40,51 @@ test("time before and after a standstill counts, and that of the standstill does
     vi.useRealTimers();
     vi.restoreAllMocks();
   });
-  const run = (ms: number): void => {
-    now += ms;
-    vi.advanceTimersByTime(ms);
+  return {
+    run: (ms: number): void => {
+      now += ms;
+      vi.advanceTimersByTime(ms);
+    },
+    standStill: (ms: number): void => {
+      now += ms;
+    },
   };
-  let isOver = false;
-  const timer = startAwakeTimer(12_000, () => {
-    isOver = true;
-  });
+}
+
+test("time before and after a standstill counts, and that of the standstill does not", () => {
+  const { run, standStill: sleep } = fakeClock();
+  const onOver = vi.fn();
+  const timer = startAwakeTimer(12_000, onOver);
   run(5_000);
-  now += 600_000;
-  run(5_000);
+  sleep(600_000);
   run(5_000);
   run(1_999);
-  expect(isOver).toBe(false);
+  expect(onOver).not.toHaveBeenCalled();
   run(1);
-  expect(isOver).toBe(true);
+  expect(onOver).toHaveBeenCalledOnce();
   expect(timer.stop()).toBe(12_000);
+});
+
+test("a standstill in the last step -> five seconds are left for what has come meanwhile, also if the time is stopped and goes on", () => {
+  const { run, standStill: sleep } = fakeClock();
+  const onOver = vi.fn();
+  const timer = startAwakeTimer(2_000, onOver);
+  sleep(600_000);
+  run(2_000);
+  run(1_000);
+  expect(timer.stop()).toBe(2_000 - 4_000);
+  expect(onOver).not.toHaveBeenCalled();
+});
+
+test("a machine that is so busy that each step is late -> the time ends all the same", () => {
+  const { run, standStill: sleep } = fakeClock();
+  const onOver = vi.fn();
+  startAwakeTimer(12_000, onOver);
+  for (let step = 0; step < 4; step++) {
+    sleep(3_000);
+    run(5_000);
+  }
+  expect(onOver).toHaveBeenCalledOnce();
 });
 
 test("a limit that this process lives through -> over after that time, in however many steps; stopped before -> never", async () => {
