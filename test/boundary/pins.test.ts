@@ -116,7 +116,7 @@ test("limits that users and models meet", () => {
     lateTools: 2_000,
     declaredTools: 100,
     declaredToolsKept: 50,
-    directTools: 60,
+    directTools: 80,
     descriptionChars: 8_000,
     heartbeatMs: 5_000,
     respawnMs: [100, 1_000, 5_000],

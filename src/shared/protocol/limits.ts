@@ -277,7 +277,7 @@ export const LIMITS = {
    */
   declaredTools: 100,
   declaredToolsKept: 50,
-  directTools: 60,
+  directTools: 80,
   /** Description of one tool, or of one parameter: twice the longest of 1,971 real tools. */
   descriptionChars: 8_000,
   /** The metadata cache file. A larger file is neither read nor written. */
