@@ -140,8 +140,12 @@ function ofProgram(written: Program, resolved: Program): Secrets {
   };
 }
 
-/** Names whose values are places: of a socket, a folder, a file or a service. The password of an address is found in it. */
-const PLACE_NAME = /^pwd$|(sock|dir|file|path|home|ur[il]|host)$/i;
+/**
+ * Names whose values are places (of a socket, a folder, a file or a service; the password of an address is found in it) or
+ * words for a kind, such as `AUTH_METHOD=password`: an error without them would not say what to do.
+ */
+const NO_SECRET_NAME =
+  /^pwd$|^google_application_credentials$|(sock|dir|file|path|home|ur[il]|host|type|mode|method|scheme|store|helper|provider|backend)$/i;
 
 /**
  * Secrets of the environment that a server inherits, by the names of its variables: tokens of other servers, and the keys of
@@ -149,7 +153,7 @@ const PLACE_NAME = /^pwd$|(sock|dir|file|path|home|ur[il]|host)$/i;
  */
 export const inheritedSecrets = (env: Env): string[] =>
   Object.entries(env).flatMap(([name, value = ""]) => [
-    ...(isSecretName(name) && !PLACE_NAME.test(name) ? [value] : []),
+    ...(isSecretName(name) && !NO_SECRET_NAME.test(name) ? [value] : []),
     ...namedInUrl(value),
   ]);
 

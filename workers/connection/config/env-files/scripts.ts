@@ -56,7 +56,7 @@ const BETWEEN = /[\s"'`=:;,|&()<>[\]{}]+/;
 /** An option of one letter with its value in one word (`-f./hook.awk`), and a file whose content is the value (`@file`). */
 const BEFORE_PATH = /^(?:-\w|@)/;
 /** What a server itself writes is named in texts and variables as well, and a change of that is no reason to ask. */
-const DATA_FILE = /\.(?:jsonl?|ndjson|db|sqlite\d?|csv|txt|md|log)$/i;
+const DATA_FILE = /\.(?:jsonl?|ndjson|db|sqlite\d?|duckdb|kuzu|parquet|[ct]sv|txt|md|log|pid)$/i;
 
 /** The texts of an entry that may name files. The command is searched for unless it is a path. */
 function textsOf({ target }: ServerDefinition): string[] {

@@ -96,10 +96,12 @@ interface Bound {
 function questionOf(
   definition: ServerDefinition,
   { seen, scripts }: Bound,
+  isAgain: boolean,
 ): { question: string } | { reason: string } {
   if (scripts && "reason" in scripts) return scripts;
   const least = leastChars(definition, seen);
-  const question = least > LIMITS.consentChars ? "" : consentQuestion(definition, seen, scripts?.names);
+  const question =
+    least > LIMITS.consentChars ? "" : consentQuestion(definition, seen, scripts?.names, isAgain);
   const chars = Math.max(least, question.length);
   if (chars <= LIMITS.consentChars) return { question };
   const reason = `all that it would do takes at least ${chars} characters to tell, and more than ${LIMITS.consentChars} are not asked for`;
@@ -148,7 +150,8 @@ export function decideTrust(
     places.set(decidedIn, place);
     const bound: Bound = { seen, scripts: facts.scripts?.get(definition) };
     const asked = askedOf(definition, place, bound);
-    const decided = verdict(asked, standingOf(asked), facts);
+    const standing = standingOf(asked);
+    const decided = verdict(asked, standing, facts);
     if (decided.may === "run") {
       // Nobody was asked about a disabled server: enabling it needs a question.
       if (definition.enabled) result.accepted.add(asked.hash);
@@ -159,7 +162,7 @@ export function decideTrust(
       const { may: _, ...why } = decided;
       result.refused.push({ ...asked, ...why });
     } else {
-      const made = questionOf(definition, bound);
+      const made = questionOf(definition, bound, standing.own === "changed");
       if ("question" in made) result.pending.push({ ...asked, ...made });
       else result.refused.push({ ...asked, ...made });
     }

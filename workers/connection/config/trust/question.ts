@@ -209,12 +209,13 @@ export function leastChars(definition: ServerDefinition, seen?: EnvSeen): number
 
 /**
  * Whether a project's server may run: its name, what runs, which variables of the user go there, and which file wants
- * it.
+ * it. `isAgain`: the same entry was allowed here, with other files or by a version that bound fewer of them.
  */
 export function consentQuestion(
   definition: ServerDefinition,
   seen?: EnvSeen,
   scripts: readonly string[] = [],
+  isAgain = false,
 ): string {
   const { name, file, enabledByProject } = definition;
   const inPlace = isInPlace(definition) ? ["in place of your own server of this name"] : [];
@@ -224,5 +225,6 @@ export function consentQuestion(
       : `which ${shown(file)} switches off and ${shown(enabledByProject)} on`;
   const what = `${shown(name)}: ${describeTarget(definition, seen)}`;
   const bound = scripts.length === 0 ? [] : [`with ${scripts.map(shown).join(" and ")} as it is now`];
-  return [what, ...bound, ...sent(definition), ...inPlace, from].join(", ");
+  const again = isAgain ? ["which you allowed when its files were others or did not count"] : [];
+  return [what, ...bound, ...sent(definition), ...inPlace, ...again, from].join(", ");
 }

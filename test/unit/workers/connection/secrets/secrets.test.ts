@@ -378,7 +378,7 @@ test("query, userinfo and headers of an address -> masked, also decoded; its wor
   ).toBe("[redacted] [redacted] [redacted] [redacted], [redacted]; v 1");
 });
 
-test("secrets of an inherited environment -> by the names of its variables, and passwords of addresses; no places", () => {
+test("secrets of an inherited environment -> by the names of its variables, and passwords of addresses; no places, and no words for a kind", () => {
   const env = {
     ...{
       GH_TOKEN: "ghp_1",
@@ -394,7 +394,9 @@ test("secrets of an inherited environment -> by the names of its variables, and 
       SSH_AUTH_SOCK: "/run/agent",
       PASSWORD_STORE_DIR: "/home/me/pw",
       AUTH_URL: "https://a.example",
+      GOOGLE_APPLICATION_CREDENTIALS: "/home/me/service-account.json",
     },
+    ...{ AUTH_METHOD: "password", GCM_CREDENTIAL_STORE: "secretservice", TOKEN_TYPE: "personal-access" },
     ...{ PATH: "/bin", LANG: "C", MAX_THINKING_TOKENS: "31999", TOKENIZERS_PARALLELISM: "false" },
   };
   expect(inheritedSecrets(env)).toEqual([

@@ -6,7 +6,7 @@ import { execFile } from "node:child_process";
 import { mkdir, rename, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { LIMITS } from "../../../../../../src/shared/protocol/limits.ts";
 import type { ServerDefinition } from "../../../../../../workers/connection/config/entry/definition.ts";
 import { applyOverride } from "../../../../../../workers/connection/config/entry/override.ts";
@@ -309,9 +309,11 @@ describe("a project's server", () => {
     });
   });
 
-  // Not more: a busy machine must look at all of them within the 2 s that a project's files have.
   test("a hundred servers that name one large file -> it is read once, and none of them is asked for", async () => {
     const at = await place();
+    // The time that a project's files have stands still.
+    vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
     const names = Array.from({ length: 20_000 }, (_, i) => `N${i}=`);
     await writeFile(join(at.cwd, "big.env"), names.join("\n"));
     const servers = Array.from({ length: 100 }, (_, i) => ({

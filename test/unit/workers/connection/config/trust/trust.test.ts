@@ -149,20 +149,25 @@ describe("a file of the project that a server names", () => {
     const decide = async () => (await openAt(home)).decide([definition("a", raw, PROJECT_FILE)]);
     const [asked] = (await decide()).pending;
     expect(asked?.question).toContain(`${named} as it is now`);
+    expect(asked?.question).not.toContain("you allowed");
     await (await openAt(home)).answer(asked as never, "allowed");
     expect((await decide()).pending).toEqual([]);
     await put(join(home.cwd, file), "2");
-    expect(names((await decide()).pending)).toEqual(["a"]);
+    const { pending } = await decide();
+    expect(names(pending)).toEqual(["a"]);
+    expect(pending[0]?.question).toContain(
+      "which you allowed when its files were others or did not count, from ",
+    );
   });
 
   test("what a server writes itself, named by a variable or within a longer text -> nothing is bound", async () => {
     const raw = {
       command: "npx",
       args: ["-y", "db", "sqlite:./data.db"],
-      env: { MEMORY_FILE_PATH: "./memory.json", X_DIR: "." },
+      env: { MEMORY_FILE_PATH: "./memory.json", X_DB_PATH: "./data.duckdb", X_DIR: "." },
     };
     const home = await place();
-    for (const one of ["data.db", "memory.json"]) await put(join(home.cwd, one), "1");
+    for (const one of ["data.db", "memory.json", "data.duckdb"]) await put(join(home.cwd, one), "1");
     const { pending } = await (await openAt(home)).decide([definition("a", raw, PROJECT_FILE)]);
     expect(pending[0]?.question).not.toContain("as it is now");
   });
