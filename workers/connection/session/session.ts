@@ -232,12 +232,14 @@ type ServerHooks = Pick<
 >;
 
 /** A warning about servers that are not shared as they should be, once in a session. */
-function warnOnce(emit: SessionContext["emit"]): (why: string) => void {
+function warnOnce({ emit, log }: Pick<SessionContext, "emit" | "log">): (why: string) => void {
   let isTold = false;
   return (why) => {
     if (isTold) return;
     isTold = true;
     const text = `Shared servers cannot be used: ${why}. This session runs its own.`;
+    // A subagent's notice is shown nowhere.
+    log.warn(text);
     emit({ type: "notice", level: "warning", text });
   };
 }
@@ -252,7 +254,7 @@ const openServers = (
     cwd,
     npxCacheFile: npxCacheFile(agentDir),
     configPath,
-    hub: { agentDir, onUnusable: warnOnce(emit) },
+    hub: { agentDir, onUnusable: warnOnce({ emit, log }) },
     log,
     emit,
     talkers,
