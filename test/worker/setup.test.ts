@@ -1,5 +1,5 @@
 /** Owns: the requests that set servers up, on the packed worker with real files and real servers. */
-import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { ThreadsError } from "../../src/shared/protocol/errors.ts";
@@ -264,6 +264,20 @@ describe("add and remove", () => {
     });
     expect(await readdir(keys)).toEqual([]);
     expect(first.name).not.toBe(second.name);
+    // Of a copied agent folder, or one that cannot be removed: nobody says that it is gone.
+    const third = await typed("three");
+    await rm(join(keys, third.name));
+    expect(await at.runtime.ask("removeServer", { server: "three" })).toEqual({ file: userFile(at) });
+  });
+
+  test("a value that an entry names, although its adding failed afterwards -> it stays", async () => {
+    const at = await start({});
+    const params = { server: "one", name: "KEY", value: "s3cret" };
+    const { file, written } = await at.runtime.ask("keepValue", params);
+    const entry = asEntry({ ...fixture("echoes.mjs"), env: { KEY: written } });
+    await at.runtime.ask("addServer", { name: "one", entry, project: false });
+    await at.runtime.ask("dropValues", { files: [file] });
+    await stat(file);
   });
 
   test("the project's file: private, and runs without another question", async () => {

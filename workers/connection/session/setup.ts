@@ -3,6 +3,7 @@
  * other programs have configured. What is written is applied like any edit.
  */
 
+import { basename } from "node:path";
 import { isFromRegistry } from "../../../src/shared/pasted.ts";
 import type { SetupRequests, WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
@@ -382,26 +383,31 @@ export function removedFrom(
   return isNamed(inEffect) ? inEffect : naming.at(-1)?.source.file;
 }
 
-/**
- * Makes a change of our files, and removes the values that a person once typed for what the change takes out: those that no
- * file names any more. Where a file cannot be read nobody knows that, and all values stay. `names`: of those that are removed.
- */
-async function withoutItsValues<T>(
-  { facts, state }: RunningConfiguration,
-  change: () => Promise<T>,
-): Promise<{ done: T; names: string[] }> {
-  const { agentDir } = facts;
+/** The texts of all files that may name a value; undefined where one cannot be read. */
+function namingTexts({ facts, state }: RunningConfiguration): Promise<(string | undefined)[] | undefined> {
   const sources = configSources({ ...facts, configPath: undefined });
   const files = [...new Set([...state.files, ...sources.map(({ file }) => file)])];
-  const read = () => Promise.all(files.map(textOf)).catch(() => undefined);
-  const before = await read();
+  return Promise.all(files.map(textOf)).catch(() => undefined);
+}
+
+/**
+ * Removes those of the values that no file names, and answers how many are gone. Where a file cannot be read nobody knows
+ * that, and all values stay.
+ */
+async function dropUnnamed(running: RunningConfiguration, names: readonly string[]): Promise<number> {
+  const now = names.length === 0 ? undefined : await namingTexts(running);
+  const free = now ? names.filter((name) => !now.some((text) => text?.includes(name))) : [];
+  return dropValues(running.facts.agentDir, free);
+}
+
+/** Makes a change of our files, and removes the values that a person once typed for what the change takes out. */
+async function withoutItsValues<T>(
+  running: RunningConfiguration,
+  change: () => Promise<T>,
+): Promise<{ done: T; values: number }> {
+  const before = await namingTexts(running);
   const done = await change();
-  const named = keptIn(before ?? []);
-  const now = named.length === 0 ? undefined : await read();
-  const names = now ? named.filter((name) => !now.some((text) => text?.includes(name))) : [];
-  // What was asked for is done; a file that cannot be removed is one that its user finds where it was.
-  await dropValues(agentDir, names).catch(() => undefined);
-  return { done, names };
+  return { done, values: await dropUnnamed(running, [...new Set(keptIn(before ?? []))]) };
 }
 
 type SetupHandlers = Pick<SessionRequests, keyof SetupRequests>;
@@ -584,11 +590,15 @@ export function createSetupRequests({ started, supervisor, emit }: SetupParts): 
     },
     addServer: async (proposal) => addServer(proposal, await started, supervisor),
     keepValue: async (value) => keepValue((await started).facts.agentDir, value),
-    dropValues: async ({ files }) => dropValues((await started).facts.agentDir, files),
+    dropValues: async ({ files }) => {
+      const names = files.map((file) => basename(file));
+      await dropUnnamed(await started, names);
+      return undefined;
+    },
     removeServer: async ({ server, file }) => {
       const running = await started;
-      const { done, names } = await withoutItsValues(running, () => removeServer(server, running, file));
-      return names.length === 0 ? done : { ...done, values: names.length };
+      const { done, values } = await withoutItsValues(running, () => removeServer(server, running, file));
+      return values === 0 ? done : { ...done, values };
     },
     findImports: async () => findImports(await started),
     takeImports: async (wish) => {

@@ -47,8 +47,13 @@ const NAMED = new RegExp(`${FOLDER}[\\\\/]{1,4}([A-Za-z0-9._-]{1,${WORD_CHARS}}-
 export const keptIn = (texts: readonly (string | undefined)[]): string[] =>
   texts.flatMap((text = "") => [...text.matchAll(NAMED)].map(([, name = ""]) => name));
 
-/** Removes values that no entry uses. Throws as the file system does. */
-export async function dropValues(agentDir: string, files: readonly string[]): Promise<undefined> {
-  for (const file of files) await rm(join(agentDir, FOLDER, basename(file)), { force: true });
-  return undefined;
+/** Removes values, and answers how many were there and are gone. Never rejects: each other file is found where it was. */
+export async function dropValues(agentDir: string, files: readonly string[]): Promise<number> {
+  const gone = files.map((file) =>
+    rm(join(agentDir, FOLDER, basename(file))).then(
+      () => 1,
+      () => 0,
+    ),
+  );
+  return (await Promise.all(gone)).reduce<number>((sum, one) => sum + one, 0);
 }
