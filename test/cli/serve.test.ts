@@ -396,7 +396,9 @@ describe("an agent that writes its own lines", () => {
     };
     const listed = async (): Promise<string[]> => {
       const { result } = await agent.ask("tools/list", modern());
-      return (result as { tools: { name: string }[] }).tools.map(({ name }) => name);
+      const { tools } = result as { tools: { name: string; description: string }[] };
+      expect(tools[0]?.description).toMatch(/^Finds MCP tools\. What is found is called with call\.\n/);
+      return tools.map(({ name }) => name);
     };
     expect(await called("ToolSearch", { query: "select:people__look_up" })).toMatch(
       /^Found\. Call them with call, by their names and these parameters:\n- people__look_up\(/,

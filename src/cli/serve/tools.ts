@@ -9,7 +9,7 @@ import { type Catalog, type CatalogTool, inputSchemaOf } from "../../catalog/cat
 import { nearestTools, resolveTool } from "../../catalog/search.ts";
 import { markedInstructions, nameLine } from "../../report/search.ts";
 import { findTools } from "../../report/tool-search.ts";
-import { TOOL_SEARCH } from "../../shared/naming.ts";
+import { TOOL_SEARCH, TOOL_SEARCH_HEAD } from "../../shared/naming.ts";
 import type { CallProgress, DeclaredTool } from "../../shared/protocol/calls.ts";
 import type { WorkerEvent } from "../../shared/protocol/contract.ts";
 import { messageOf, ThreadsError } from "../../shared/protocol/errors.ts";
@@ -60,6 +60,8 @@ const CALL_TOOL: GivenTool = {
   },
 };
 
+/** What stands in place of the head of ToolSearch's description, and above what it finds, where a search changes no list. */
+const FIXED_HEAD = `Finds MCP tools. What is found is called with ${CALL}.`;
 const FOUND = `Found. Call them with ${CALL}, by their names and these parameters:`;
 
 const text = (...parts: string[]): ServerResult => ({
@@ -157,10 +159,12 @@ export class ServedTools {
     return this.#session;
   }
 
-  async list({ found }: Listing): Promise<GivenTool[]> {
+  async list({ found, isFixed }: Listing): Promise<GivenTool[]> {
     const session = await this.#ready();
     const catalog = session.store.current();
-    const own = [searchTool(descriptionOf(catalog, [...this.#statuses.values()])), CALL_TOOL];
+    const described = descriptionOf(catalog, [...this.#statuses.values()]);
+    const about = isFixed ? described.replace(TOOL_SEARCH_HEAD, FIXED_HEAD) : described;
+    const own = [searchTool(about), CALL_TOOL];
     const taken = new Set(own.map(({ name }) => name));
     const direct = catalog.marked().filter((tool) => tool.direct === true);
     const tools = new Set([...direct, ...[...found].flatMap((name) => catalog.get(name) ?? [])]);

@@ -134,9 +134,15 @@ export class CallClock {
   }
 }
 
-/** Whether the error of a list that nobody promised means that there is none. */
+/** Statuses with which servers over HTTP refuse a method that they do not know. */
+const NO_METHOD: readonly unknown[] = [400, 404, 405, 422, 501];
+
+/**
+ * Whether the error of a list that nobody promised means that there is none: the server refuses to list it, or says nothing. A
+ * failure on the way to the server would otherwise take away the tools that are known.
+ */
 const isNoList = (error: unknown): boolean =>
-  !refusedAnswer(error) && !(error instanceof ThreadsError && error.code === "needs_auth");
+  !refusedAnswer(error) && (!(error instanceof ThreadsError) || NO_METHOD.includes(error.data?.status));
 
 /** Whether the server runs calls as tasks of MCP 2025-11-25 (basic/utilities/tasks, "Capabilities"). */
 function runsTasks({ protocol, capabilities: { tasks } }: Pick<Peer, "protocol" | "capabilities">): boolean {

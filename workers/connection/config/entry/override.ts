@@ -5,7 +5,14 @@
 import { isObject } from "../../../../src/shared/protocol/values.ts";
 import { isProject, type Origin, type OwnRules, parseEntry, type ServerDefinition } from "./definition.ts";
 import { check, type Mistake, mistake, warning } from "./mistakes.ts";
-import { type Entry, entryShape, inOneSpelling, LIFECYCLES, OVERRIDE_KEYS } from "./server-keys.ts";
+import {
+  type Entry,
+  entryShape,
+  inOneSpelling,
+  isToolList,
+  LIFECYCLES,
+  OVERRIDE_KEYS,
+} from "./server-keys.ts";
 import { DEFAULT_SETTINGS, idleMinutes } from "./settings.ts";
 
 const DEFINING_KEYS = ["command", "url", "socket", "type"] as const;
@@ -36,9 +43,13 @@ export const offUntilMended = (
   ),
 });
 
+/** Whether a key that has no effect lists the only tools to be used. `tools` can hold anything: other programs write it, too. */
+const listsTools = (key: string, value: unknown): boolean =>
+  key === "includeTools" || (key === "tools" && isToolList(value) && !value.includes("*"));
+
 /** A key that has no effect in an override. A user who lists the only tools to be used wants no others. */
-const ineffective = (key: string, isUsers: boolean): Mistake =>
-  isUsers && (key === "includeTools" || key === "tools")
+const ineffective = (key: string, value: unknown, isUsers: boolean): Mistake =>
+  isUsers && listsTools(key, value)
     ? mistake(
         [key],
         "has no effect in an entry without command, url or socket",
@@ -57,7 +68,7 @@ export function parseOverride(
 ): { override: Override | undefined; mistakes: Mistake[] } {
   const { data, mistakes } = check(entryShape, raw);
   const idle = Object.keys(raw).filter((key) => Object.hasOwn(entryShape, key) && !isOverrideKey(key));
-  const all = [...mistakes, ...idle.map((key) => ineffective(key, isUsers))];
+  const all = [...mistakes, ...idle.map((key) => ineffective(key, raw[key], isUsers))];
   if (isUsers && all.some(({ severity }) => severity === "error")) return offUntilMended(all);
   if (!data) return { override: undefined, mistakes: all };
   const kept = Object.entries(inOneSpelling(data)).filter(([key]) => isOverrideKey(key));

@@ -266,7 +266,7 @@ export interface HostFile {
 
 /**
  * `before`: servers of the host's files of lower precedence. If the host merges its files key by key, an entry without a
-trusted as far as the file that holds its command or URL. `rules`: of those
+ * target changes one of those. What then runs is trusted as far as the file that holds its command or URL. `rules`: of those
  * files, which count for servers of this one, too. Never throws.
  */
 export const parseHostText = (

@@ -18,7 +18,11 @@ import type { Connection } from "../../../../../workers/connection/mcp/connectio
 import { isUnanswered, taskFailure } from "../../../../../workers/connection/mcp/failures.ts";
 import { initialize } from "../../../../../workers/connection/mcp/legacy-peer.ts";
 import { KeptList } from "../../../../../workers/connection/mcp/lists.ts";
-import type { JSONRPCMessage, Transport } from "../../../../../workers/connection/mcp/wire/wire.ts";
+import {
+  type JSONRPCMessage,
+  MustNegotiate,
+  type Transport,
+} from "../../../../../workers/connection/mcp/wire/wire.ts";
 import { createRedactor } from "../../../../../workers/connection/secrets/redact.ts";
 import { createProgressPacer } from "../../../../../workers/shared/pace/pace.ts";
 import { definitionOf } from "../servers/support.ts";
@@ -327,9 +331,27 @@ describe("tools/list", () => {
     expect(refused.notes).toEqual([
       expect.stringMatching(/^declares no tools, and lists none: .*Method not found/),
     ]);
+    const unknown = await listed("legacy", {}, () => {
+      throw new ThreadsError("connect_failed", "answered status 404", { data: { status: 404 } });
+    });
+    expect(unknown.names).toEqual([]);
     for (const other of [{ resources: {} }, { prompts: {} }])
       expect((await listed("legacy", other, () => ({}))).asked).toEqual([]);
   });
+
+  test.each([
+    new ThreadsError("connect_failed", "answered status 502", { data: { status: 502 } }),
+    new ThreadsError("connect_failed", "could not be reached"),
+    new MustNegotiate("s"),
+  ])(
+    "a server that declares nothing at all, and $message -> an error, so the tools that are known stay",
+    async (error) => {
+      const failing = listed("legacy", {}, () => {
+        throw error;
+      });
+      await expect(failing).rejects.toBe(error);
+    },
+  );
 
   test("a server that declares tools and refuses to list them, or one that wants a sign-in -> an error", async () => {
     const refusing = () => {

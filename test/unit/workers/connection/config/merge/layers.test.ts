@@ -677,4 +677,17 @@ describe("mistakes", () => {
       expect(merge([lower, own, later]).servers).toMatchObject([{ enabled: true, file: "/later.json" }]);
     },
   );
+
+  test.each<[unknown, boolean]>([
+    [["get_*"], false],
+    [["get_*", "*"], true],
+    ["*", true],
+    [{ get: {} }, true],
+    [7, true],
+  ])("the user's override has tools %j, which has no effect -> the server is on: %s", (tools, enabled) => {
+    const lower = file({ ...USER, file: "/home/.config/mcp/mcp.json" }, { db: { command: "lower" } });
+    const own = file(USER, { db: { lifecycle: "eager", tools } });
+    expect(merge([lower, own]).servers).toMatchObject([{ name: "db", enabled }]);
+    expect(own.problems).toMatchObject([{ severity: enabled ? "warning" : "error" }]);
+  });
 });
