@@ -119,7 +119,9 @@ const MARK = "[redacted]";
 const SECRET_CHARS = SURE_CHARS;
 /** Least length of a value whose name says that it is secret. Below `SECRET_CHARS` it is looked for as a whole word. */
 const NAMED_SECRET_CHARS = 4;
-const NO_SECRET = /^(true|false|null|none|auto)$/i;
+/** Neither are words that everybody has, the password of a database on a developer's machine among them: addresses hold them. */
+const NO_SECRET =
+  /^(true|false|null|none|auto|required|optional|disabled|localhost|development|production|password|postgres)$/i;
 
 /** Values that no text may show. */
 export interface Secrets {

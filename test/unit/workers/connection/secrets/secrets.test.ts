@@ -410,3 +410,12 @@ test("secrets of an inherited environment -> by the names of its variables, and 
     "proxied",
   ]);
 });
+
+test("a secret that is a word which everybody has -> texts and addresses keep it", () => {
+  const redact = createRedactor({
+    values: ["localhost", "Required"],
+    named: ["postgres", "password", "postgres1"],
+  });
+  const text = "postgres://localhost:5432/app: password required";
+  expect(redact(`${text} for postgres1`)).toBe(`${text} for [redacted]`);
+});
