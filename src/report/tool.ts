@@ -2,7 +2,7 @@
 
 import { type CatalogTool, inputSchemaOf } from "../catalog/catalog.ts";
 import { isObject } from "../shared/protocol/values.ts";
-import { typeOf } from "../shared/text/signature.ts";
+import { parametersIn, typeOf } from "../shared/text/signature.ts";
 import { cleanText, cut, oneLine } from "../shared/text/unprintable.ts";
 
 const DESCRIPTION_CHARS = 4_000;
@@ -23,7 +23,7 @@ function parameterLine(name: string, schema: unknown, required: boolean): string
 /** One line per parameter: `path (string) *required* - Where. [default: "."]`. The type lists the values of an enum. */
 export function parameterLines(tool: CatalogTool): string[] {
   const schema = inputSchemaOf(tool);
-  const properties = isObject(schema.properties) ? Object.entries(schema.properties) : [];
+  const properties = parametersIn(schema);
   const required = new Set(Array.isArray(schema.required) ? schema.required : []);
   const lines = properties
     .slice(0, PARAMETERS)

@@ -46,7 +46,9 @@ function readText(text: string, types: ReadonlySet<unknown>): unknown {
     }
   }
   if ((types.has("integer") || types.has("number")) && !isExact(text.trim())) {
-    throw new Error(`the number ${text.trim().slice(0, 40)} would be sent as ${Number(text)}`);
+    throw new Error(
+      `the number ${text.trim().slice(0, 40)} would be sent as ${JSON.stringify(Number(text))}`,
+    );
   }
   return text;
 }

@@ -8,7 +8,7 @@ import { type CatalogTool, inputSchemaOf } from "../../catalog/catalog.ts";
 import { createCatalogStore } from "../../catalog/store.ts";
 import { isObject } from "../../shared/protocol/values.ts";
 import type { SnapshotServer } from "../../shared/snapshot/contract.ts";
-import { typeOf } from "../../shared/text/signature.ts";
+import { parametersIn, typeOf } from "../../shared/text/signature.ts";
 import { firstSentence, oneLine } from "../../shared/text/unprintable.ts";
 import { isTrusted, type Place } from "../place/place.ts";
 import { CACHE_BYTES, readRegular } from "../place/read-regular.ts";
@@ -55,13 +55,14 @@ function listedIn(schema: unknown): string[] {
 /** The parameters of a tool; behind `name=` the values that its schema lists. */
 function parametersOf(tool: CatalogTool | undefined, typed: string): Candidate[] {
   const schema = tool && inputSchemaOf(tool);
-  const properties = isObject(schema?.properties) ? schema.properties : {};
+  const parameters = schema ? parametersIn(schema) : [];
   const at = typed.indexOf("=");
   const name = typed.slice(0, Math.max(at, 0));
-  const values = at > 0 && Object.hasOwn(properties, name) ? listedIn(properties[name]) : [];
+  const given = at > 0 ? parameters.find(([key]) => key === name) : undefined;
+  const values = given ? listedIn(given[1]) : [];
   if (values.length > 0) return values.map((value) => ({ value: `${name}=${value}` }));
   const required = new Set(Array.isArray(schema?.required) ? schema.required : []);
-  return Object.entries(properties).map(([key, property]) => {
+  return parameters.map(([key, property]) => {
     const text = isObject(property) && typeof property.description === "string" ? property.description : "";
     const type = `${typeOf(property, 2)}${required.has(key) ? ", required" : ""}`;
     return { value: `${key}=`, about: text === "" ? type : `${type}: ${text}` };

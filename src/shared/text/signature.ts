@@ -34,9 +34,28 @@ export function typeOf(schema: unknown, depth: number): string {
   return typeof schema.type === "string" ? schema.type : "any";
 }
 
+const DEFINITION = "#/$defs/";
+
+/** A parameter that refers to a definition, which the declared form may have made of it, has what stands there, too. */
+function withDefinition(parameter: unknown, definitions: Schema): unknown {
+  if (!isObject(parameter) || typeof parameter.$ref !== "string") return parameter;
+  const name = parameter.$ref.startsWith(DEFINITION) ? parameter.$ref.slice(DEFINITION.length) : "";
+  const definition = Object.hasOwn(definitions, name) ? definitions[name] : undefined;
+  return isObject(definition) ? { ...definition, ...parameter } : parameter;
+}
+
+/** Each parameter of an input schema, and its schema. */
+export function parametersIn({ properties, $defs }: Schema): [string, unknown][] {
+  const definitions = isObject($defs) ? $defs : {};
+  return Object.entries(isObject(properties) ? properties : {}).map(([name, parameter]) => [
+    name,
+    withDefinition(parameter, definitions),
+  ]);
+}
+
 /** For example `(path: string, head?: number = 10)`. */
 export function parameterList(schema: Schema): string {
-  const properties = isObject(schema.properties) ? Object.entries(schema.properties) : [];
+  const properties = parametersIn(schema);
   const required = new Set(Array.isArray(schema.required) ? schema.required : []);
   const shown = properties.slice(0, PARAMETERS).map(([name, property]) => {
     const preset =

@@ -20,11 +20,12 @@ async function placeWith(trust: Place["trust"] = { trust: "recorded" }): Promise
     properties: {
       path: { type: "string", description: "Where.\u001b[31m Not there." },
       head: {},
-      mode: { enum: ["fast", "slow", "a b"] },
+      mode: { $ref: "#/$defs/mode" },
       flags: { type: "array", items: { type: "boolean" } },
       "$(rm -rf ~)": {},
     },
     required: ["path"],
+    $defs: { mode: { enum: ["fast", "slow", "a b"] } },
   };
   const prompts = [
     {

@@ -170,7 +170,7 @@ export type Repair =
 /** A schema takes more than it says after one of these, which inverts the meaning of what stands below a `not`. */
 export const LOOSENS: ReadonlySet<Repair> = new Set([
   ...(["reference", "loop", "pattern", "slow", "keyword", "schema", "depth", "effort"] as const),
-  ...(["engine", "tuple", "type", "needs", "required", "circle", "beside", "count"] as const),
+  ...(["engine", "tuple", "type", "needs", "required", "circle", "beside", "count", "choice"] as const),
 ]);
 
 const WORDS: Record<Repair, string> = {
@@ -186,7 +186,7 @@ const WORDS: Record<Repair, string> = {
   slow: "patterns that could take a host very long were moved to descriptions; the server checks them",
   engine: "patterns that some providers refuse were moved to descriptions; the server checks them",
   tuple: "schemas by position became one schema for every item, with the order in the description",
-  type: "a type that the values or the union beside it contradict was left out",
+  type: "a type that the values or the union beside it contradict, or that stands beside a union of references, was left out",
   needs: "a choice between required parameters was moved to the description; the server checks it",
   required: "required parameters that the schema excludes, or whose names providers refuse, were loosened",
   circle: "required parameters that lead back to themselves became optional",

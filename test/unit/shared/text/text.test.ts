@@ -265,6 +265,19 @@ describe("parameterList", () => {
       "(path: string, head?: number = 10)",
     ],
     ["a required name without a property", { properties: { a: {} }, required: ["a", "b"] }, "(a: any)"],
+    [
+      "references to a definition, to none, and to themselves",
+      {
+        properties: {
+          a: { $ref: "#/$defs/A", default: "x" },
+          b: { $ref: "#/$defs/none" },
+          c: { $ref: "#/$defs/C" },
+          d: { $ref: "#/$defs/toString" },
+        },
+        $defs: { A: { enum: ["x", "y"] }, C: { $ref: "#/$defs/C" } },
+      },
+      '(a?: "x" | "y" = "x", b?: any, c?: any, d?: any)',
+    ],
   ])("%s -> $2", (_name, schema, list) => {
     expect(parameterList(schema)).toBe(list);
   });

@@ -722,6 +722,12 @@ describe("repairInputSchema: around a part that was left out", () => {
     expect(repairInputSchema(inside(schema))).toEqual({ schema: inside(schema), repairs: [] });
   });
 
+  test("a not that is left out within another one -> neither is left", () => {
+    const x = { ...STRING, pattern: SLOW };
+    const raw = object({ a: { not: { ...STRING, not: { $ref: "#/$defs/x" } } } }, { $defs: { x } });
+    expect(repairInputSchema(raw)).toEqual({ schema: object({ a: ANYTHING }), repairs: ["slow", "choice"] });
+  });
+
   test("a reference to a schema with a part left out -> loosened in the same way", () => {
     const x = { ...STRING, pattern: SLOW };
     const ref = { $ref: "#/$defs/x" };
