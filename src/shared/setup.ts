@@ -427,7 +427,10 @@ function addOf(words: readonly string[], isLoose = false): AddWords {
 
 function parse(pasted: readonly string[]): AddWords {
   const { words: written, isLoose } = withoutLead(pasted);
-  const words = written.map((word) => linkedJson(word) ?? word);
+  const divider = written.indexOf("--");
+  // What follows the first word behind it are arguments of a command.
+  const isArgument = (at: number): boolean => divider !== -1 && at > divider + 1;
+  const words = written.map((word, at) => (isArgument(at) ? word : (linkedJson(word) ?? word)));
   if (words.includes("") && !written.includes(""))
     throw new AddProblem("That link holds no server. Copy the JSON that its page shows, and add that.");
   const nameless = withName(words);

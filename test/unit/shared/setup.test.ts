@@ -319,6 +319,15 @@ describe("a link that installs a server", () => {
     });
   });
 
+  test.each(["https://shop.example/install-mcp?id=1", "vscode:mcp/install?%7B%22command%22%3A%22x%22%7D"])(
+    "%s behind -- and a command -> an argument like any other",
+    (link) => {
+      expect(parseAdd(["shop", "--", "shop-mcp", link])).toMatchObject({
+        add: { name: "shop", entry: { command: "shop-mcp", args: [link] } },
+      });
+    },
+  );
+
   test.each([
     "cursor://anysphere.cursor-deeplink/mcp/install?name=foo",
     "vscode:mcp/install?%7B%22name%22",
