@@ -10,6 +10,8 @@ import { notices, type RpcDialog, toolEnds } from "../support/rpc-events.ts";
 import { dialogsOf, type Opened, open, PATIENCE_MS } from "./rpc-support.ts";
 import { call, ENTRY, fixtureServer, home, model, once, readLog, SERVERS } from "./support.ts";
 
+/** What every server is told of this client. */
+const SKILLS = { extensions: { "io.modelcontextprotocol/skills": {} } };
 const NAME = {
   message: "Who are you?",
   requestedSchema: { type: "object", properties: { name: { type: "string" } }, required: ["name"] },
@@ -175,10 +177,13 @@ test('"elicitation": false -> the server is told that nobody answers, and asks i
   const [end] = await at.prompt(call("mute__ask", { ask: NAME }));
   expect(end?.text).toBe('[{"action":"cancel"}]');
   const [seen] = await at.prompt(call("mute__seen", {}));
-  expect(JSON.parse(seen?.text ?? "null").capabilities).toEqual({});
+  expect(JSON.parse(seen?.text ?? "null").capabilities).toEqual(SKILLS);
   expect(dialogsOf(at.rpc, since)).toEqual([]);
   const [other] = await at.prompt(call("q__seen", {}));
-  expect(JSON.parse(other?.text ?? "null").capabilities).toEqual({ elicitation: { form: {}, url: {} } });
+  expect(JSON.parse(other?.text ?? "null").capabilities).toEqual({
+    ...SKILLS,
+    elicitation: { form: {}, url: {} },
+  });
 });
 
 test("print mode -> no server is told that it may ask, and one that asks is cancelled at once", async () => {
@@ -188,7 +193,7 @@ test("print mode -> no server is told that it may ask, and one that asks is canc
   expect(run.stdout).toContain("done.");
   const texts = JSON.stringify(script.requests.at(-1));
   expect(texts).toContain("cancel");
-  expect(texts).toContain('{\\\\\\"capabilities\\\\\\":{},');
+  expect(texts.replaceAll("\\", "")).toContain(`{"capabilities":${JSON.stringify(SKILLS)},`);
   expect(await readLog(at)).toContain("q asks the user something although it was not told that it may");
 });
 

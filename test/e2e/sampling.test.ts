@@ -144,7 +144,9 @@ test("print mode -> nobody can say yes, so the server is told that there is no m
   await runPrint({ home: at, model: script, extensions: ENTRY, prompt: "go" });
   const texts = JSON.stringify(script.requests.at(-1));
   expect(texts).toContain("Method not found");
-  expect(texts).toContain('{\\\\\\"capabilities\\\\\\":{},');
+  expect(texts.replaceAll("\\", "")).toContain(
+    '{"capabilities":{"extensions":{"io.modelcontextprotocol/skills":{}}},',
+  );
 });
 
 test("a project's file -> the key has no effect and is named with its place", async () => {
