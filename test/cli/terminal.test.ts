@@ -37,7 +37,7 @@ beforeAll(async () => {
 describe("lists", () => {
   test("columns and colours; neither with NO_COLOR nor with --no-color", async () => {
     await shell.start("list --cached");
-    expect(await shell.until(/exit 0/)).toMatch(/^every +not asked +stdio +15 tools, 9 resources$/m);
+    expect(await shell.until(/exit 0/)).toMatch(/^every +not asked +stdio +14 tools, 9 resources$/m);
     expect(await shell.colours()).toContain("\u001b[1mevery");
     await shell.start("list --cached", "NO_COLOR=1");
     await shell.until(/careful[\s\S]*exit 0/);

@@ -10,6 +10,7 @@ import {
   variablesIn,
 } from "../../../../../../workers/connection/config/entry/interpolate.ts";
 import type { OAuthPlan } from "../../../../../../workers/connection/config/entry/oauth-keys.ts";
+import { ScriptReader } from "../../../../../../workers/connection/config/env-files/scripts.ts";
 import { runCommand } from "../../../../../../workers/connection/config/values/run-command.ts";
 import {
   type ResolvedTarget,
@@ -370,16 +371,20 @@ async function folders(): Promise<Where> {
   return { home, cwd };
 }
 
-function caOf(
+/** `isAgreed`: the user has said yes to the file as it is. */
+async function caOf(
   caFile: string | undefined,
   where: Where,
-  over: { settings?: string; source?: typeof USER } = {},
+  over: { settings?: string; source?: typeof USER; isAgreed?: boolean } = {},
 ) {
-  const { settings, source = USER } = over;
+  const { settings, source = USER, isAgreed = false } = over;
   const server = definition("docs", { url: "https://x.test/mcp", ...(caFile && { caFile }) }, source);
-  return resolveTarget(server, {
+  const env = { NAME: "secret-name" };
+  const scripts = isAgreed ? await new ScriptReader({ ...where, env }).find(server) : undefined;
+  const agreedScripts = scripts && "hash" in scripts ? scripts.hash : undefined;
+  return resolveTarget(agreedScripts === undefined ? server : { ...server, agreedScripts }, {
     ...where,
-    env: { NAME: "secret-name" },
+    env,
     caFile: settings,
     signal: new AbortController().signal,
     onSpawn: () => undefined,
@@ -417,7 +422,10 @@ describe("caFile", () => {
   test("a relative path -> the project's own server reads it in the project; the user's server refuses it", async () => {
     const where = await folders();
     await put(join(where.cwd, "ca.pem"), PEM);
-    expect(await caOf("./ca.pem", where, { source: PROJECT_FILE })).toEqual([PEM]);
+    expect(await caOf("./ca.pem", where, { source: PROJECT_FILE, isAgreed: true })).toEqual([PEM]);
+    await expect(caOf("./ca.pem", where, { source: PROJECT_FILE })).rejects.toMatchObject({
+      message: "docs is not started: its caFile is not what was agreed to.",
+    });
     const message = "docs: caFile is not an absolute path.";
     await expect(caOf("./ca.pem", where)).rejects.toMatchObject({ code: "bad_config", message });
     await expect(caOf(undefined, where, { settings: "ca.pem", source: PROJECT_FILE })).rejects.toMatchObject({
