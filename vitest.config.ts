@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { delimiter, relative, sep } from "node:path";
 import { configDefaults, defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
+import { hasSandbox } from "./test/support/has-sandbox.ts";
 import { SlowestFirst } from "./test/support/slowest-first.ts";
 import { SummaryReporter } from "./test/support/summary-reporter.ts";
 
@@ -15,9 +16,11 @@ const hasTmux = spawnSync("tmux", ["-V"]).status === 0;
 if (!hasTmux) process.stderr.write("No tmux here: test/e2e/*terminal.test.ts do not run.\n");
 
 /** Sandboxes on Linux are tried for real, with a tool that the tests do not bring along either. */
-const hasBwrap =
-  spawnSync("bwrap", ["--ro-bind", "/", "/", "--unshare-pid", "--proc", "/proc", "true"]).status === 0;
-const SANDBOXES = ["test/worker/room.test.ts", "test/worker/rooms.test.ts", "test/cli/room.test.ts"];
+const hasBwrap = hasSandbox();
+const SANDBOXES = [
+  ...["test/worker/room.test.ts", "test/worker/rooms.test.ts", "test/cli/room.test.ts"],
+  ...["test/cli/run.test.ts", "test/e2e/policy.test.ts"],
+];
 if (!hasBwrap) process.stderr.write(`No bubblewrap works here: ${SANDBOXES.join(", ")} do not run.\n`);
 
 /** The system's credential store is a stand-in in most tests; a real one needs these programs. */

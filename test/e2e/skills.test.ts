@@ -51,7 +51,8 @@ async function served(
 /** Runs `pi -p` with these turns. Resolves with the texts of all tool results. */
 async function printed({ at }: Served, ...turns: ModelTurn[]): Promise<string[]> {
   const scripted = await model([...turns, { text: "ok" }]);
-  await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
+  const run = await runPrint({ home: at, model: scripted, extensions: ENTRY, prompt: "go" });
+  expect(run).toMatchObject({ code: 0, stdout: "ok\n", timedOut: false });
   const last = scripted.requests.at(-1);
   return last ? toolResultTexts(last) : [];
 }

@@ -11,7 +11,7 @@ export type { PiExit, PiOptions } from "./pi-process.ts";
 export type { RpcSession } from "./rpc-session.ts";
 
 /** This limit ends hangs only, so it is long enough for a busy machine. */
-const DEFAULT_TIMEOUT_MS = 60_000;
+const DEFAULT_TIMEOUT_MS = 100_000;
 
 export interface PrintOptions extends PiOptions {
   prompt: string;

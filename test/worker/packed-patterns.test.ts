@@ -4,26 +4,41 @@
  */
 import { expect, test } from "vitest";
 import { DEFAULT_CATALOG_SETTINGS } from "../../src/shared/protocol/session.ts";
-import type { PublishResult, PublishTask } from "../../workers/shared/tasks.ts";
+import { publish } from "../../workers/cache.ts";
+import type { PublishTask } from "../../workers/shared/tasks.ts";
 
 interface CacheWorker {
-  publish: (task: PublishTask) => Promise<PublishResult>;
+  publish: typeof publish;
 }
 
-test("patterns with names of groups in other scripts are kept, a slow one is not", async () => {
+const NAMES = ["größe", "名前", "𝒳", "a\u0301", "日1", "$_x"];
+
+test.each([
+  ["plain ones", ["^[a-z]+$", "^x[0-9]{2}$"], undefined],
+  ["with names of groups in other scripts", NAMES.map((name) => `^(?<${name}>[a-z])$`), "providers refuse"],
+  ["slow ones", ["^(([a-z])+.)+$", "^(?<名前>([a-z])+.)+$"], "pattern"],
+])("patterns, %s -> judged as by the sources", async (_what, patterns, repaired) => {
   const built = new URL("../../dist/workers/cache.js", import.meta.url);
-  const { publish } = (await import(built.href)) as CacheWorker;
-  const patternsOf = (...patterns: string[]): PublishTask => {
-    const properties = Object.fromEntries(
-      patterns.map((pattern, index) => [`p${index}`, { type: "string", pattern }]),
-    );
-    const tool = { name: "t", inputSchema: { type: "object", properties }, direct: false };
-    const server = { name: "s", configHash: "h", tools: [tool] };
-    return { servers: [server] as unknown as PublishTask["servers"], settings: DEFAULT_CATALOG_SETTINGS };
+  const packed = (await import(built.href)) as CacheWorker;
+  const properties = Object.fromEntries(
+    patterns.map((pattern, index) => [`p${index}`, { type: "string", pattern }]),
+  );
+  const tool = { name: "t", inputSchema: { type: "object", properties }, direct: false };
+  const server = { name: "s", configHash: "h", tools: [tool] };
+  const task: PublishTask = {
+    servers: [server] as unknown as PublishTask["servers"],
+    settings: DEFAULT_CATALOG_SETTINGS,
   };
-  const names = ["größe", "名前", "𝒳", "a\u0301", "日1", "$_x"];
-  const kept = await publish(patternsOf(...names.map((name) => `^(?<${name}>[a-z])$`)));
-  expect(kept).toMatchObject({ repairs: [], problems: [] });
-  const { repairs } = await publish(patternsOf("^(([a-z])+.)+$"));
-  expect(repairs).toEqual([{ server: "s", text: expect.stringContaining("pattern") }]);
+  const { repairs, problems, checksum } = await packed.publish(task);
+  expect({ repairs, problems, checksum }).toEqual(
+    await publish(task).then((by) => ({
+      repairs: by.repairs,
+      problems: by.problems,
+      checksum: by.checksum,
+    })),
+  );
+  expect(problems).toEqual([]);
+  expect(repairs).toEqual(
+    repaired === undefined ? [] : [{ server: "s", text: expect.stringContaining(repaired) }],
+  );
 });

@@ -4,7 +4,16 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
 import { answerWell, serve } from "../support/http-server.ts";
-import { createPlace, fixture, fixtures, modernProgram, type Started, start, until } from "./support.ts";
+import {
+  createPlace,
+  fixture,
+  fixtures,
+  modernProgram,
+  type Place,
+  type Started,
+  start,
+  until,
+} from "./support.ts";
 
 const SECRET = "s3cr3t-of-the-test";
 const TRACE = "mcp-trace.jsonl";
@@ -105,11 +114,14 @@ test("methods, ids and names that a server makes up -> one line each: cleaned, c
 });
 
 describe("the file", () => {
-  const traced = () => start({ odd: fixture("odd-words.mjs", {}, { trace: true, lifecycle: "lazy" }) });
+  const traced = (place?: Place) =>
+    start({ odd: fixture("odd-words.mjs", {}, { trace: true, lifecycle: "lazy" }) }, place ? { place } : {});
 
   test("a server that tells much -> at most 8 MiB and the same before it, and what is left out is counted", async () => {
-    const started = await traced();
-    await writeFile(join(started.agentDir, TRACE), "x".repeat(8 * MEBIBYTE - 10));
+    // The server connects at the start, and its lines must not fall into the writing of this file.
+    const place = await createPlace();
+    await writeFile(join(place.agentDir, TRACE), "x".repeat(8 * MEBIBYTE - 10));
+    const started = await traced(place);
     await started.call("odd", "many", { count: 20_000 });
     await linesWith(started, ({ kind, method }) => kind === "result" && method === "tools/call");
     expect((await stat(join(started.agentDir, `${TRACE}.1`))).size).toBeLessThanOrEqual(8 * MEBIBYTE);

@@ -488,7 +488,7 @@ it.each<[string, boolean]>([
 });
 
 const SEED = 20_261_127;
-const MUTATIONS = amount(300, 10_000);
+const MUTATIONS = amount(300, 3_000);
 
 test(`${MUTATIONS} schemas with accidents, seed ${SEED} -> none that a provider refuses, and a second repair changes nothing`, () => {
   for (let number = 0; number < MUTATIONS; number++) {
@@ -498,6 +498,7 @@ test(`${MUTATIONS} schemas with accidents, seed ${SEED} -> none that a provider 
     expect(JSON.stringify(repairInputSchema(schema).schema), JSON.stringify(raw)).toBe(
       JSON.stringify(schema),
     );
-    expect(JSON.stringify(cleanSchema(schema))).not.toMatch(/[^\\](?:\\\\)*\\ud/);
+    // A schema with a hidden name is left out with its tool.
+    expect(JSON.stringify(cleanSchema(schema) ?? {})).not.toMatch(/[^\\](?:\\\\)*\\ud/);
   }
 });
