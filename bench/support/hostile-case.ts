@@ -88,10 +88,10 @@ async function play({ attack, variant, place, outcome, bare }: Case, arena: Aren
   const { server } = place;
   const { harm } = outcome;
   const start = await arena.spent();
-  const startHarm = mainProblem("at the start", start, bare.start);
+  const startHarm = await mainProblem("at the start", start, bare.start);
   harm.push(...(await callHealthy(arena, variant, "at first")));
   harm.push(...declared(arena));
-  const firstHarm = mainProblem("in the first prompt", await arena.spent(), bare.first);
+  const firstHarm = await mainProblem("in the first prompt", await arena.spent(), bare.first);
   if (attack.server) {
     const line = attack.happened ?? "tools/list";
     await arena.until(async () => (await place.seen()).includes(line), HAPPENS_MS);
@@ -106,7 +106,7 @@ async function play({ attack, variant, place, outcome, bare }: Case, arena: Aren
   const spent = await arena.spent();
   // Bare Pi stalls at its start too, so the stall at the start counts only if the client adds to it.
   outcome.stallMs = Math.max(spent.longestMs, startHarm.length > 0 ? start.longestMs : 0);
-  harm.push(...startHarm, ...firstHarm, ...mainProblem("during the attack", spent, bare.later));
+  harm.push(...startHarm, ...firstHarm, ...(await mainProblem("during the attack", spent, bare.later)));
 }
 
 const lastWords = (error: unknown): string =>

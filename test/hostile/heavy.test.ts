@@ -17,7 +17,7 @@ import { oneFile } from "../support/one-file.ts";
 import { onCleanup, type Started, start } from "../worker/support.ts";
 import { sized } from "./rows/sizes.ts";
 import { randomMessage } from "./servers/random-message.ts";
-import { machineSlowdown } from "./support/slowdown.ts";
+import { coreSlowness, machineSlowdown } from "./support/slowdown.ts";
 
 const SERVERS = join(import.meta.dirname, "servers");
 const program = (name: string, ...args: string[]) => ({
@@ -88,6 +88,16 @@ const outcome = (at: Started, server: string, args: Record<string, unknown> = {}
     ({ code, message }: { code: string; message: string }) => `${code}: ${message}`,
   );
 
+/** What takes this much longer than where the numbers of the rows were chosen may take too long to be read. */
+const SLOW = 1.3;
+const TOO_LONG = /^message_too_large: .* takes more than 2 s to read/;
+
+/** The answer is this one, or the cores are so slow that the message may not be read to its end. */
+async function expectAnswer(text: string, answer: RegExp): Promise<void> {
+  if (TOO_LONG.test(text) && (await coreSlowness()) > SLOW) return;
+  expect(text).toMatch(answer);
+}
+
 /** Without the thread each of them breaks the bound. */
 const ROWS: [kind: string, number: number, answer: RegExp][] = [
   ["keys", sized(300_000, 990_000), /heavy done|^message_too_large: .* takes more than 2 s to read/],
@@ -104,7 +114,7 @@ test.each(ROWS)(
   async (kind, number, answer) => {
     const at = await startWith({ bad: program("heavy.mjs", kind, String(number)) });
     await expectNoDelay(at, kind, async () => {
-      expect((await outcome(at, "bad")).slice(0, 1_000)).toMatch(answer);
+      await expectAnswer((await outcome(at, "bad")).slice(0, 1_000), answer);
     });
   },
   120_000,
@@ -134,7 +144,7 @@ test.each([
     const at = await startWith({ bad: { ...program("heavy.mjs", kind, String(number)), lifecycle: "lazy" } });
     await expectNoDelay(at, kind, async () => {
       await at.runtime.ask("reconnect", { server: "bad" });
-      expect(await outcome(at, "bad")).toBe("heavy done");
+      await expectAnswer(await outcome(at, "bad"), /^heavy done$/);
       await sleep(500);
     });
   },

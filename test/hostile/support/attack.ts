@@ -169,7 +169,7 @@ const computed = (arena: Arena, baseline: Baseline, problems: Problems): Step =>
   "main",
   "what main computed",
   async () => {
-    problems.main("during the attack", await arena.spent(), baseline.later);
+    await problems.main("during the attack", await arena.spent(), baseline.later);
     return [];
   },
 ];

@@ -3,6 +3,7 @@
  * Must not: judge what they answer.
  * Called by: attack.ts.
  */
+import type { ModelTurn } from "../../support/model.ts";
 import type { RpcToolEnd } from "../../support/rpc-events.ts";
 import { type Answered, type Arena, failureOf } from "./arena.ts";
 import type { Call } from "./row.ts";
@@ -15,6 +16,25 @@ export interface Waited {
   failure: string | undefined;
   /** Milliseconds by which the answer came after the time that the call asked for. */
   lateMs: number;
+}
+
+/** The end of what a search answers while servers connect, and how long the model repeats the search. */
+const LATER = "search again later";
+const LATER_MS = 40_000;
+
+/** Sends a prompt that begins with these searches. While one of them comes too early, the model begins anew. */
+async function promptOnceFound(
+  arena: Arena,
+  finds: NonNullable<ModelTurn["toolCalls"]>,
+  ...turns: ModelTurn[]
+): Promise<{ found: RpcToolEnd[]; called: RpcToolEnd[] }> {
+  const endsAtMs = performance.now() + LATER_MS;
+  for (;;) {
+    const ends = await arena.prompt({ toolCalls: finds }, ...turns);
+    const [found, called] = [ends.slice(0, finds.length), ends.slice(finds.length)];
+    const isEarly = found.some(({ text }) => text.includes(LATER)) && called.some(({ isError }) => isError);
+    if (!isEarly || performance.now() > endsAtMs) return { found, called };
+  }
 }
 
 /** How the call of `echo` ended, with the time that the call itself took. */
@@ -36,12 +56,12 @@ export async function useInTurn(
   const text = arena.nextText();
   const turns = calls.map(({ tool, args = {} }) => arena.turnsOf(server, tool, args));
   const finds = turns.flatMap(([find]) => find.toolCalls ?? []);
-  const ends = await arena.prompt(
-    { toolCalls: finds },
+  const { found, called } = await promptOnceFound(
+    arena,
+    finds,
     ...turns.map(([, call]) => call),
     arena.callOf(healthy, "echo", { text }),
   );
-  const [found, called] = [ends.slice(0, finds.length), ends.slice(finds.length)];
   const attacks = calls.map((_call, at) => {
     const end = called[at];
     return end?.isError
@@ -89,17 +109,17 @@ export async function useBeside(
   const waits = Array.from({ length: Math.ceil(watchMs / BESIDE_MS) }, (_, i) => i * BESIDE_MS);
   const echoes = waits.map((waitMs) => arena.callOf(healthy, "echo", { text: `after ${waitMs}`, waitMs }));
   const [find, call] = arena.turnsOf(arena.place.server, tool, args);
-  const ends = await arena.prompt(find, {
+  const { called } = await promptOnceFound(arena, find.toolCalls ?? [], {
     toolCalls: [call, ...echoes].flatMap(({ toolCalls = [] }) => toolCalls),
   });
   const waited = waits.map((waitMs) => {
-    const end = ends.find(({ text }) => text === `echo: after ${waitMs}`);
-    const failure = end ? undefined : ends.find(({ isError }) => isError)?.text.slice(0, 200);
+    const end = called.find(({ text }) => text === `echo: after ${waitMs}`);
+    const failure = end ? undefined : called.find(({ isError }) => isError)?.text.slice(0, 200);
     return {
       failure: end ? undefined : (failure ?? "it was not called"),
       lateMs: (end?.durationMs ?? 0) - waitMs,
     };
   });
   const answered = new Set(waits.map((waitMs) => `echo: after ${waitMs}`));
-  return { attack: ends.slice(1).find(({ text }) => !answered.has(text)), waited };
+  return { attack: called.find(({ text }) => !answered.has(text)), waited };
 }

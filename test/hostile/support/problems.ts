@@ -33,10 +33,10 @@ export class Problems {
   readonly called = (ms: number): void => {
     this.figures.callMs = Math.max(this.figures.callMs, ms);
   };
-  main(when: string, spent: Spent, bare: Spent): void {
+  async main(when: string, spent: Spent, bare: Spent): Promise<void> {
     this.figures.mainCpuMs = Math.max(this.figures.mainCpuMs, spent.mostCpuMs - bare.mostCpuMs);
     this.figures.mainGapMs = Math.max(this.figures.mainGapMs, spent.longestMs);
-    this.add("main", ...mainProblem(when, spent, bare, this.#mainMs));
+    this.add("main", ...(await mainProblem(when, spent, bare, this.#mainMs)));
   }
   /** Runs a step and records its problems, or its error as a problem of `check`. Resolves with false after an error. */
   async step(check: Check | "row", name: string, run: () => Promise<readonly string[]>): Promise<boolean> {

@@ -132,13 +132,13 @@ export async function runAlone(prepared: Prepared, context: RowContext, shared?:
     });
     if (!arena) return problems;
     try {
-      problems.main("at the start", await arena.spent(), ready);
+      await problems.main("at the start", await arena.spent(), ready);
       const isUp = await problems.step("neighbour", "the first call of the healthy server", async () => {
         const failure = await unusable(arena, HEALTHY);
         return failure === undefined ? [] : [`the healthy server is not usable: ${failure}`];
       });
       if (isUp || (await isAnswering(arena))) {
-        problems.main("in the first prompt", await arena.spent(), first);
+        await problems.main("in the first prompt", await arena.spent(), first);
         await attack({ row, config, baseline }, arena, problems);
       }
     } catch (error) {

@@ -68,7 +68,7 @@ async function runMany(
   const add = (check: Check, texts: readonly string[]): void => {
     together.push(...texts.map((text) => ({ check, text })));
   };
-  add("main", mainProblem("while the attacks began", await arena.spent(), baseline.later));
+  add("main", await mainProblem("while the attacks began", await arena.spent(), baseline.later));
   const notices = arena.notices.map(({ message }) => message);
   add(
     "neighbour",
@@ -85,7 +85,7 @@ async function runMany(
     arena.begin();
   }
   add("neighbour", await newcomerProblem(arena, config, note));
-  add("main", mainProblem("while all attacks were there", await arena.spent(), baseline.later));
+  add("main", await mainProblem("while all attacks were there", await arena.spent(), baseline.later));
   return { outcomes, together };
 }
 
