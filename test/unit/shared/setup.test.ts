@@ -333,8 +333,28 @@ describe("a link that installs a server", () => {
     "vscode:mcp/install?%7B%22name%22",
     "https://cursor.com/install-mcp?name=foo&config=%E0%A4%A",
     "https://cursor.com/install-mcp?config=!!!",
+    `https://cursor.com/install-mcp?config=${base64.replace("/", "_")}`,
   ])("%s -> says what to do", (link) => {
     expect(parseAdd([link])).toHaveProperty("problem", expect.stringContaining("That link holds no server"));
+  });
+
+  test("one of 400,001 characters -> the same, and nothing of it is decoded", () => {
+    const start = "vscode:mcp/install?";
+    const ofLength = (length: number): string =>
+      `${start}${encodeURIComponent(json).padEnd(length - start.length, "&")}`;
+    expect(parseAdd(["foo", ofLength(400_000)])).toMatchObject({ add: { name: "foo", entry } });
+    expect(parseAdd(["foo", ofLength(400_001)])).toHaveProperty(
+      "problem",
+      expect.stringContaining("That link holds no server"),
+    );
+  });
+
+  test("a base64 that is 390,000 equals signs, or as many digits -> the same", () => {
+    for (const long of ["=".repeat(390_000), `${"=".repeat(390_000)}A`, "A".repeat(390_000)])
+      expect(parseAdd([`https://cursor.com/install-mcp?config=${long}`])).toHaveProperty(
+        "problem",
+        expect.stringContaining("That link holds no server"),
+      );
   });
 
   test("the address of a server is none", () => {

@@ -58,8 +58,12 @@ export async function hiddenFor(
   shown: readonly string[],
 ): Promise<{ path: string; effect: "empty" | "closed" }[]> {
   const othersOn = createWays();
-  const isApart = (folder: string): boolean =>
-    !shown.some((one) => isWithin(one, folder) || isWithin(folder, one));
+  const apart = new Map<string, boolean>();
+  const isApart = (folder: string): boolean => {
+    const known = apart.get(folder) ?? !shown.some((one) => isWithin(one, folder) || isWithin(folder, one));
+    apart.set(folder, known);
+    return known;
+  };
   const found = await Promise.all(
     paths.map(async (path) => {
       const folder = await othersOn(dirname(path));

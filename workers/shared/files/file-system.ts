@@ -169,23 +169,39 @@ export async function writeFileAtomic(
   }
 }
 
-/** Removes files, and folders with their files, whose last change is long ago, as far as possible. Never throws. */
+/** What is in a folder, by name. */
+interface Kept {
+  name: string;
+  bytes: number;
+  modifiedMs: number;
+}
+
+/**
+ * Removes files, and folders with their files, whose last change is long ago, as far as possible. Resolves with those that stay.
+ * Never rejects.
+ */
 export async function removeOld(
   folder: string,
   files: FileSystem,
   { nowMs, olderThanMs, fits }: { nowMs: number; olderThanMs: number; fits: (name: string) => boolean },
-): Promise<void> {
+): Promise<Kept[]> {
+  const kept: Kept[] = [];
   for (const name of (await files.list(folder).catch(() => [])).filter(fits)) {
     try {
       const path = join(folder, name);
       const { file } = await files.find(path);
-      if (!file || nowMs - file.modifiedMs <= olderThanMs) continue;
+      if (!file) continue;
+      if (nowMs - file.modifiedMs <= olderThanMs) {
+        kept.push({ name, bytes: file.bytes, modifiedMs: file.modifiedMs });
+        continue;
+      }
       for (const inside of await files.list(path).catch(() => [])) await files.remove(join(path, inside));
       await files.remove(path);
     } catch {
       // The file is gone, or belongs to another process now.
     }
   }
+  return kept;
 }
 
 /** Removes temp files beside `target` whose writers were killed. Files of other programs stay. */
@@ -218,18 +234,11 @@ export async function keepAside(target: string, files: FileSystem, nowMs: number
 const SNAPSHOTS = 200;
 const SNAPSHOTS_BYTES = 200 * 1024 * 1024;
 
-/** The snapshots that are beyond the limits when those that were used last stay. */
-async function surplusSnapshots(folder: string, files: FileSystem): Promise<string[]> {
-  const names = (await files.list(folder).catch(() => [])).filter((name) => name.endsWith(".bin"));
-  const found = await Promise.all(
-    names.map(async (name) => {
-      const { file } = await files.find(join(folder, name)).catch((): Partial<Found> => ({}));
-      return file ? [{ name, ...file }] : [];
-    }),
-  );
-  const all = found.flat().sort((one, other) => other.modifiedMs - one.modifiedMs);
+/** The names that are beyond the limits when those that were used last stay. */
+function surplusOf(snapshots: readonly Kept[]): string[] {
   let bytes = 0;
-  return all
+  return snapshots
+    .toSorted((one, other) => other.modifiedMs - one.modifiedMs)
     .filter((file, index) => {
       bytes += file.bytes;
       return index >= SNAPSHOTS || (index > 0 && bytes > SNAPSHOTS_BYTES);
@@ -242,9 +251,9 @@ async function surplusSnapshots(folder: string, files: FileSystem): Promise<stri
  */
 export async function pruneSnapshots(folder: string, files: FileSystem, nowMs: number): Promise<void> {
   const isSnapshot = (name: string): boolean => /\.(bin|left-out\.json|rest\.json)$/.test(name);
-  await removeOld(folder, files, { nowMs, olderThanMs: LIMITS.unusedMs, fits: isSnapshot });
+  const kept = await removeOld(folder, files, { nowMs, olderThanMs: LIMITS.unusedMs, fits: isSnapshot });
   await removeOld(folder, files, { nowMs, olderThanMs: LIMITS.leftoverMs, fits: isTempName });
-  for (const name of await surplusSnapshots(folder, files)) {
+  for (const name of surplusOf(kept.filter(({ name }) => name.endsWith(".bin")))) {
     const beside = [".left-out.json", ".rest.json"].map((end) => name.replace(/\.bin$/, end));
     // Another process may remove it, too.
     for (const one of [name, ...beside]) await files.remove(join(folder, one)).catch(() => undefined);

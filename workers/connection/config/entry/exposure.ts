@@ -293,20 +293,23 @@ const SERVER_MODES = ["server", "mcp", "short"] as const;
  * server, since `github__evil` and `mcp-github` are other servers than `github`. What names a server of the user's own is
  * about no server of a project or a package, whose names others choose.
  */
-function namesServer(pattern: string, { server, tool, prefix, usersServers }: JudgedTool): boolean {
-  const read = readings(pattern);
-  const users = usersServers?.flatMap((name) => serverParts(name, SERVER_MODES));
-  if (users && read.some(([named]) => users.includes(named))) return false;
+function namingServer({ server, tool, prefix, usersServers }: JudgedTool): (pattern: string) => boolean {
+  const users = usersServers && new Set(usersServers.flatMap((name) => serverParts(name, SERVER_MODES)));
   const modes = SERVER_MODES.filter((mode) => mode !== "short" || !users || prefix === mode);
   const [servers, tools] = [serverParts(server, modes), [tool, ...plainToolNames(server, tool, "none")]];
+  const { hashed } = namesInRules(server, tool, prefix);
   const fits = (part: string, names: string[]) => names.some((name) => matchesPattern(part, name));
-  // `mcp__*` names no server: all names may begin like that.
-  const isWide = read.length === 1 && pattern.startsWith(`mcp${NAME_SEPARATOR}`);
-  return (
-    read.some(([ofServer, ofTool]) => fits(ofServer, servers) && fits(ofTool, tools)) ||
-    (isWide && fits(pattern, plainToolNames(server, tool, "mcp"))) ||
-    (HASHED.test(pattern) && namesInRules(server, tool, prefix).hashed().includes(pattern))
-  );
+  return (pattern) => {
+    const read = readings(pattern);
+    if (users && read.some(([named]) => users.has(named))) return false;
+    // `mcp__*` names no server: all names may begin like that.
+    const isWide = read.length === 1 && pattern.startsWith(`mcp${NAME_SEPARATOR}`);
+    return (
+      read.some(([ofServer, ofTool]) => fits(ofServer, servers) && fits(ofTool, tools)) ||
+      (isWide && fits(pattern, plainToolNames(server, tool, "mcp"))) ||
+      (HASHED.test(pattern) && hashed().includes(pattern))
+    );
+  };
 }
 
 /**
@@ -317,9 +320,14 @@ function inSettings(judged: JudgedTool): Fits {
   const { server, tool } = judged;
   const fits = inEntry(judged);
   const names = () => SERVER_MODES.flatMap((each) => plainToolNames(server, tool, each));
+  // Made with the first such rule: a word needs no names.
+  let namesServer: ReturnType<typeof namingServer> | undefined;
   return (pattern, rule) => {
     if (rule === "deny" || rule === "ask") return fits(pattern, rule);
-    if (pattern.includes(NAME_SEPARATOR)) return namesServer(pattern, judged);
+    if (pattern.includes(NAME_SEPARATOR)) {
+      namesServer ??= namingServer(judged);
+      return namesServer(pattern);
+    }
     return plainToolName(server, tool, "none").includes(NAME_SEPARATOR)
       ? names().some((name) => matchesPattern(pattern, name))
       : fits(pattern, rule);

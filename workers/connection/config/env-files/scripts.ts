@@ -93,12 +93,14 @@ export class ScriptReader {
     this.#words += words.length;
     if (this.#words > LIMITS.scriptWords)
       return { reason: `the servers have more than ${LIMITS.scriptWords} words that may be files` };
-    const bound: [name: string, content: string][] = [];
+    /** Several words may mean one file, which has the name of the first. */
+    const nameOf = new Map<string, string>();
     for (const word of new Set(words))
       for (const [name, content] of await this.#contentsOf(word, definition))
-        if (!bound.some(([, known]) => known === content)) bound.push([name, content]);
-    if (bound.length === 0) return undefined;
-    return { names: bound.map(([name]) => name), hash: sha256(canonical(bound)) };
+        if (!nameOf.has(content)) nameOf.set(content, name);
+    if (nameOf.size === 0) return undefined;
+    const bound = [...nameOf].map(([content, name]) => [name, content]);
+    return { names: [...nameOf.values()], hash: sha256(canonical(bound)) };
   }
 
   /** The text, what follows a `=` in it, and each part that could be a path, with the variables filled in. */
@@ -136,13 +138,14 @@ export class ScriptReader {
     const file = resolve(folder, path);
     // Windows signs in to a machine of which it looks at a folder.
     if (isRemotePath(file, platform)) return undefined;
+    this.#clone ??= cloneOf(this.#facts);
+    const deciding = [await this.#clone, base].filter((one) => one !== undefined);
+    if (deciding.length === 0) return undefined;
     const isThere = await stat(file).then(
       (found) => found.isFile(),
       () => false,
     );
-    this.#clone ??= cloneOf(this.#facts);
-    const deciding = [await this.#clone, base].filter((one) => one !== undefined);
-    if (!isThere || deciding.length === 0) return undefined;
+    if (!isThere) return undefined;
     const { stops } = await wayTo(file, platform);
     const isDecided =
       !isAbsolute(path) || stops.some((at) => deciding.some((one) => isWithin(at, one, platform)));
