@@ -61,19 +61,14 @@ export interface Runtime {
   stop(): Promise<void>;
 }
 
-/** A session in which no worker was needed until now. */
-export interface Rested {
-  /** `SessionFacts.rested` */
-  traces: string;
-}
-
 /** A session in which no worker is needed yet. */
 export interface Resting {
   /** Settles when the session needs a worker. */
   over: Promise<void>;
   /** Whether a file of the configuration is no longer what it was when the session began. */
   isEdited: () => boolean;
-  rested: Rested;
+  /** `SessionFacts.rested` */
+  traces: string;
 }
 
 export interface RuntimeOptions {
@@ -88,8 +83,8 @@ export interface RuntimeOptions {
   onCrash: (crash: Crash) => void;
   /** Begins a rest that is over at the latest when `asked` settles; undefined: the session must not rest, as if absent. */
   rest?: ((asked: Promise<void>) => Promise<Resting | undefined>) | undefined;
-  /** Of the rest that is over. */
-  rested?: Rested | undefined;
+  /** The session has rested, and was told then what a start tells. */
+  hasRested?: boolean;
   /** The worker could not be started, or runs but could not open the session. */
   onStartFailed: (error: Error) => void;
   /** Another worker than the one beside this file, for tests. */

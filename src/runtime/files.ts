@@ -3,28 +3,19 @@
  * replace them while Pi runs, and Pi keeps main for all sessions of its process: what follows must be of main's version. Owns: the
  * memory of these files, one for the process, and the copy in a private folder from which they are loaded after an update.
  */
-import { rmSync, statSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { stampOf } from "../catalog/stamp.ts";
 import type { WorkerEvent } from "../shared/protocol/contract.ts";
-import { fileStamp } from "../shared/protocol/values.ts";
 
 /** Raw TypeScript in a checkout, one bundled file beside the packed entry. */
 export function connectionWorkerUrl(here = import.meta.url): URL {
   return here.endsWith(".ts")
     ? new URL("../../workers/connection.ts", here)
     : new URL("./workers/connection.js", here);
-}
-
-/** A file that cannot be looked at is as one that is gone. */
-function stampOf(path: string): string {
-  try {
-    return fileStamp(statSync(path, { throwIfNoEntry: false }));
-  } catch {
-    return "";
-  }
 }
 
 /** The screens and their chunks, which lie beside the folder of the workers. */

@@ -26,15 +26,14 @@ export function startRuntimeLater(options: RuntimeOptions): Runtime {
     const { startRuntime } = await import("./runtime.ts");
     if (isNeedless()) return undefined;
     const isUnseen = isStopped;
-    const rested = resting?.rested;
     // Of the worker that follows a crash nobody wants to hear again what has changed since the rest.
-    let since = rested && { rested: rested.traces };
+    let since = resting && { rested: resting.traces };
     const facts: RuntimeOptions["facts"] = () => {
       const all = { ...options.facts(), ...since, ...(isUnseen && { onDemand: true }) };
       since = undefined;
       return all;
     };
-    const runtime = startRuntime({ ...options, rested, facts });
+    const runtime = startRuntime({ ...options, hasRested: resting !== undefined, facts });
     isUnread = isBehind();
     resting = undefined;
     if (isUnseen)

@@ -53,8 +53,7 @@ function nameCall({ server, tool }: CallToolParams, error: unknown): unknown {
 export function startRuntime(options: RuntimeOptions): Runtime {
   const pids = createPidRegistry();
   const files = options.workerUrl ? createFiles(options.workerUrl) : ownFiles;
-  // A session that rested has been told.
-  if (!options.rested) void tellUpdate(files, options.onEvent);
+  if (!options.hasRested) void tellUpdate(files, options.onEvent);
   const suspicion = createSuspicion();
   let first = true;
   let isStopped = false;

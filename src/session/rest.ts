@@ -3,12 +3,13 @@
  * holds, who looks at the files meanwhile, and what main is told in the place of the worker's first plan. Must not: read a
  * configuration file. Whatever does not hold, or cannot be read, starts the worker.
  */
-import { statSync, unwatchFile, watchFile } from "node:fs";
+import { unwatchFile, watchFile } from "node:fs";
 import { homedir } from "node:os";
+import { stampOf } from "../catalog/stamp.ts";
 import { readWhole } from "../catalog/store.ts";
 import type { Resting, RuntimeOptions } from "../runtime/contract.ts";
 import { type Files, ownFiles, tellUpdate } from "../runtime/files.ts";
-import { fileStamp, isObject } from "../shared/protocol/values.ts";
+import { isObject } from "../shared/protocol/values.ts";
 import {
   REST_BYTES,
   REST_FILES,
@@ -28,14 +29,8 @@ const SETTLE_MS = 350;
 /** An update may replace the package: its files are read when Pi has made its first request. */
 const REMEMBER_MS = 3_000;
 
-/** A file that cannot be looked at has changed. */
-function hasChanged({ files }: Pick<Rest, "files">): boolean {
-  try {
-    return files.some(([path, stamp]) => fileStamp(statSync(path, { throwIfNoEntry: false })) !== stamp);
-  } catch {
-    return true;
-  }
-}
+const hasChanged = ({ files }: Pick<Rest, "files">): boolean =>
+  files.some(([path, stamp]) => stampOf(path) !== stamp);
 
 /** What must be true of the `Rest` at `path`. */
 export interface RestWanted {
@@ -127,6 +122,6 @@ export function startRest(
   return {
     over,
     isEdited: () => hasChanged(rest),
-    rested: { traces },
+    traces,
   };
 }

@@ -3,8 +3,8 @@
  * the runtime says after the session's end has no effect.
  */
 
-import { statSync } from "node:fs";
 import { join } from "node:path";
+import { stampOf } from "../catalog/stamp.ts";
 import { type CatalogStore, snapshotPath } from "../catalog/store.ts";
 import type { McpRegistration, Pi, PiContext } from "../pi/api.ts";
 import { CONFIG_FLAG, configFileOf, flagOf, guardStale, notify, SERVERS_FLAG } from "../pi/extension.ts";
@@ -12,7 +12,6 @@ import type { Runtime, RuntimeOptions } from "../runtime/contract.ts";
 import type { WorkerEvent } from "../shared/protocol/contract.ts";
 import { describeError, messageOf, ThreadsError } from "../shared/protocol/errors.ts";
 import type { SessionFacts } from "../shared/protocol/session.ts";
-import { fileStamp } from "../shared/protocol/values.ts";
 import { LOG_FILE, onlyServersOf, restPath, type SnapshotKey } from "../shared/snapshot/contract.ts";
 import { OFF_ENTRY } from "../tools/branch.ts";
 import type { Registrar } from "../tools/registrar.ts";
@@ -26,15 +25,6 @@ import type { Running, WhileRunning } from "./running.ts";
 /** Copies the fields that can be cloned into the worker. */
 export const toRegistered = (servers: readonly McpRegistration[]): SessionFacts["registered"] =>
   servers.map(({ name, config, extensionPath }) => ({ name, config, extensionPath }));
-
-/** A file that cannot be examined gets a stamp that no file has. */
-function stampOf(path: string): string {
-  try {
-    return fileStamp(statSync(path, { throwIfNoEntry: false }));
-  } catch {
-    return "unreadable";
-  }
-}
 
 type Entry = { customType?: unknown; data?: { off?: string[] } } | null;
 

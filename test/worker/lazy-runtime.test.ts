@@ -79,7 +79,7 @@ describe("a session at rest", () => {
   const over = (isEdited: boolean) => async () => ({
     over: Promise.resolve(),
     isEdited: () => isEdited,
-    rested: { traces: "" },
+    traces: "",
   });
 
   test("an edit starts the worker -> the session is behind until the worker has read it", async () => {

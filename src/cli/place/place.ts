@@ -7,11 +7,12 @@ import { existsSync, mkdirSync, realpathSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { stampOf } from "../../catalog/stamp.ts";
 import { refusedLine, serverName } from "../../report/server-name.ts";
 import { agentFolder } from "../../shared/process/agent-folder.ts";
 import { describeError, messageOf } from "../../shared/protocol/errors.ts";
 import type { SessionFacts, StatusReport } from "../../shared/protocol/session.ts";
-import { fileStamp, isObject } from "../../shared/protocol/values.ts";
+import { isObject } from "../../shared/protocol/values.ts";
 import { onlyServersOf, PROJECT_FILES, type SnapshotKey } from "../../shared/snapshot/contract.ts";
 import { EXIT, Failure, usage } from "../console/failure.ts";
 import { readRegular, TRUST_FILE_BYTES } from "./read-regular.ts";
@@ -99,15 +100,6 @@ export function makeAgentFolder(agentDir: string): void {
 }
 
 export const isTrusted = ({ trust: { trust } }: Place): boolean => trust !== "no";
-
-/** A file that cannot be examined gets a stamp that no file has. */
-function stampOf(path: string): string {
-  try {
-    return fileStamp(statSync(path, { throwIfNoEntry: false }));
-  } catch {
-    return "unreadable";
-  }
-}
 
 export const factsOf = (place: Place): Omit<SessionFacts, "snapshotChecksum"> => ({
   agentDir: place.agentDir,

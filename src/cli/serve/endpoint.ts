@@ -33,34 +33,29 @@ const BODY_BYTES = 4 * 1024 * 1024;
 /** The time in which a request must have come. */
 const REQUEST_MS = 30_000;
 
-/** Tells of changes once the client has greeted. */
-function follow(server: Server, listing: Listing, isReady: () => boolean): void {
+/** A server for one client, which tells of changes once the client has greeted. */
+function serverFor(tools: ServedTools, era: "modern" | "legacy"): { server: Server; listing: Listing } {
+  const listing = tools.listing({ isFixed: era === "modern" });
+  const server = createServer(tools, listing, { era });
+  let isReady = era === "modern";
+  server.oninitialized = () => {
+    isReady = true;
+  };
   listing.onChange = () => {
     // The client may have gone.
-    if (isReady()) server.sendToolListChanged().catch(() => undefined);
+    if (isReady) server.sendToolListChanged().catch(() => undefined);
   };
+  return { server, listing };
 }
 
 /** Serves one client. Settles when it has closed stdin. */
 export async function overStdio(tools: ServedTools, onNote: (note: string) => void): Promise<void> {
   const { promise: over, resolve } = Promise.withResolvers<void>();
   process.stdin.once("end", resolve).once("close", resolve);
-  const handle = serveStdio(
-    ({ era }) => {
-      const listing = tools.listing({ isFixed: era === "modern" });
-      const server = createServer(tools, listing, { era });
-      let isReady = era === "modern";
-      server.oninitialized = () => {
-        isReady = true;
-      };
-      follow(server, listing, () => isReady);
-      return server;
-    },
-    {
-      transport: new StdioServerTransport(process.stdin, process.stdout, { maxBufferSize: LINE_BYTES }),
-      onerror: ({ message }) => onNote(message),
-    },
-  );
+  const handle = serveStdio(({ era }) => serverFor(tools, era).server, {
+    transport: new StdioServerTransport(process.stdin, process.stdout, { maxBufferSize: LINE_BYTES }),
+    onerror: ({ message }) => onNote(message),
+  });
   await over;
   await handle.close();
 }
@@ -116,13 +111,7 @@ class Sessions {
       .catch(() => undefined);
     if (!isInitializeRequest(body)) return refusal(400, "Bad Request: a session begins with initialize");
     if (!this.#makeRoom()) return refusal(503, "Too many sessions are busy");
-    const listing = this.#tools.listing();
-    const server = createServer(this.#tools, listing, { era: "legacy" });
-    let isReady = false;
-    server.oninitialized = () => {
-      isReady = true;
-    };
-    follow(server, listing, () => isReady);
+    const { server, listing } = serverFor(this.#tools, "legacy");
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,
       onsessioninitialized: (id) => void this.#sessions.set(id, session),
