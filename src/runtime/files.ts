@@ -1,21 +1,38 @@
 /**
  * The files of this package that are loaded after main: those of the workers, and of the screens. An update may delete or
  * replace them while Pi runs, and Pi keeps main for all sessions of its process: what follows must be of main's version. Owns: the
- * memory of these files, one for the process, and the copy in a private folder from which they are loaded after an update.
+ * memory of these files, one for the process, and the copy from which they are loaded after an update: in the user's own folder for
+ * code, since the system clears its temp folder, where another user of the machine could then put code in the place of the copy.
  */
-import { rmSync } from "node:fs";
-import { mkdir, mkdtemp, readdir, readFile, writeFile } from "node:fs/promises";
+import * as fs from "node:fs";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, isAbsolute, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { stampOf } from "../catalog/stamp.ts";
+import { codeFolder } from "../shared/process/code-folder.ts";
 import type { WorkerEvent } from "../shared/protocol/contract.ts";
+import { LIMITS } from "../shared/protocol/limits.ts";
 
 /** Raw TypeScript in a checkout, one bundled file beside the packed entry. */
 export function connectionWorkerUrl(here = import.meta.url): URL {
   return here.endsWith(".ts")
     ? new URL("../../workers/connection.ts", here)
     : new URL("./workers/connection.js", here);
+}
+
+/** The user's own folder for code below the agent folder; undefined: there is none that only the user writes. */
+export const userCodeFolder = (agentDir: string): string | undefined =>
+  codeFolder(agentDir, { fs, path: { dirname, isAbsolute, join }, uid: process.getuid?.() });
+
+/** A copy of a Pi that was killed stays. */
+const COPY = "pi-mcp-threads-";
+
+async function removeOldCopies(place: string): Promise<void> {
+  for (const name of (await readdir(place)).filter((one) => one.startsWith(COPY))) {
+    const folder = join(place, name);
+    if (Date.now() - (await stat(folder)).mtimeMs > LIMITS.unusedMs) await rm(folder, { recursive: true });
+  }
 }
 
 /** The screens and their chunks, which lie beside the folder of the workers. */
@@ -33,6 +50,7 @@ export function createFiles(url: URL) {
   /** The newest copy: each of its files with its stamp. */
   let copy: { url: URL; files: [path: string, stamp: string][] } | undefined;
   let locating: Promise<URL> | undefined;
+  let agentFolder: string | undefined;
 
   const namesIn = async (folder: string, fits: RegExp): Promise<string[]> =>
     (await readdir(folder)).filter((name) => fits.test(name));
@@ -45,10 +63,13 @@ export function createFiles(url: URL) {
     return (await Promise.all(same)).includes(false);
   };
   const removeAtExit = (): void => {
-    for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+    for (const folder of folders) fs.rmSync(folder, { recursive: true, force: true });
   };
   const writeCopy = async (): Promise<NonNullable<typeof copy>> => {
-    const folder = await mkdtemp(join(tmpdir(), "pi-mcp-threads-"));
+    const place = agentFolder === undefined ? undefined : userCodeFolder(agentFolder);
+    // Old copies only take room.
+    if (place !== undefined) await removeOldCopies(place).catch(() => undefined);
+    const folder = await mkdtemp(join(place ?? tmpdir(), COPY));
     if (folders.push(folder) === 1) process.once("exit", removeAtExit);
     await mkdir(join(folder, basename(workers)));
     const files = new Map([...kept].map(([name, { code }]) => [join(folder, name), code] as const));
@@ -61,7 +82,7 @@ export function createFiles(url: URL) {
   };
   const find = async (): Promise<URL> => {
     if (!(await isReplaced())) return url;
-    // The system clears its temp folder, and what another user of the machine puts there has another stamp.
+    // What was removed, or is not what was written, is written anew.
     if (copy?.files.some(([file, stamp]) => stampOf(file) !== stamp)) copy = undefined;
     copy ??= await writeCopy();
     return copy.url;
@@ -69,8 +90,12 @@ export function createFiles(url: URL) {
   return {
     url,
     isReplaced,
-    /** Keeps the packed files in memory. Does nothing in a checkout, which nobody deletes while Pi runs. */
-    remember: async (): Promise<void> => {
+    /**
+     * Keeps the packed files in memory; a copy of them belongs into the agent folder. Does nothing in a checkout, which nobody
+     * deletes while Pi runs.
+     */
+    remember: async (agentDir: string): Promise<void> => {
+      agentFolder = agentDir;
       if (path.endsWith(".ts") || kept.size > 0) return;
       const names = [
         ...(await namesIn(workers, /\.js$/)).map((name) => join(basename(workers), name)),

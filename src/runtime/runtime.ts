@@ -2,6 +2,7 @@
  * The runtime of a session: keeps a worker alive, sends it requests, and ends the server processes that a worker leaves
  * behind. Loaded after Pi's first paint.
  */
+import { dirname } from "node:path";
 import { type CallResult, type CallToolParams, decode } from "../shared/protocol/calls.ts";
 import type { ConnectionMethod, ConnectionMethods, WorkerEvent } from "../shared/protocol/contract.ts";
 import { ThreadsError } from "../shared/protocol/errors.ts";
@@ -91,7 +92,7 @@ export function startRuntime(options: RuntimeOptions): Runtime {
     onStart: (rpc) => {
       rpc
         .request("startSession", { ...options.facts(), ...suspicion.facts() }, startOptions)
-        .then(() => files.remember(), options.onStartFailed)
+        .then(() => files.remember(dirname(options.logFile)), options.onStartFailed)
         // Without the copy, only a worker that crashes after its package was deleted cannot be started again.
         .catch((error: Error) => post("log", { level: "warn", message: `worker files: ${error.message}` }));
     },

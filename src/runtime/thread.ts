@@ -2,14 +2,12 @@
  * The connection worker as a thread: starts it, also before a session needs it, passes its events on, and reports its end.
  * Knows nothing about the content of messages. The thread keeps Pi alive only while a request is open.
  */
-import * as fs from "node:fs";
 import * as nodeModule from "node:module";
-import { dirname, isAbsolute, join } from "node:path";
+import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { MessageChannel, receiveMessageOnPort, Worker } from "node:worker_threads";
 import { expose, type Remote, wrap } from "comlink";
 import manifest from "../../package.json" with { type: "json" };
-import { codeFolder } from "../shared/process/code-folder.ts";
 import type { ConnectionApi, MainApi, Question, WorkerEvent } from "../shared/protocol/contract.ts";
 import { messageOf } from "../shared/protocol/errors.ts";
 import { LIMITS } from "../shared/protocol/limits.ts";
@@ -20,7 +18,7 @@ import {
   type Port,
   type WorkerBoot,
 } from "../shared/protocol/port.ts";
-import { ownFiles } from "./files.ts";
+import { ownFiles, userCodeFolder } from "./files.ts";
 
 /** Asks the person until the signal aborts. Answers undefined if nobody answers. */
 export type OnQuestion = (question: Question, signal: AbortSignal) => Promise<unknown>;
@@ -55,7 +53,7 @@ function compileCacheFolder(agentDir: string): string | undefined {
   if (process.env.NODE_COMPILE_CACHE !== undefined || nodeModule.getCompileCacheDir?.() === undefined) {
     return undefined;
   }
-  return codeFolder(agentDir, { fs, path: { dirname, isAbsolute, join }, uid: process.getuid?.() });
+  return userCodeFolder(agentDir);
 }
 
 /** What each thread does at the end of Pi. One listener for all: Node warns a program with more than ten sessions. */

@@ -34,6 +34,7 @@ const hasChanged = ({ files }: Pick<Rest, "files">): boolean =>
 
 /** What must be true of the `Rest` at `path`. */
 export interface RestWanted {
+  agentDir: string;
   path: string;
   checksum: number;
   trusted: boolean;
@@ -110,7 +111,7 @@ export function startRest(
       onEvent({ type: "planned", settings, servers, files: listed, accepted: undefined, ...nothing });
     }, PLAN_MS),
     // Without the copy, only a session whose package was updated meanwhile lacks its worker.
-    setTimeout(() => files.remember().catch(() => undefined), rememberMs),
+    setTimeout(() => files.remember(wanted.agentDir).catch(() => undefined), rememberMs),
   ];
   for (const timer of timers) timer.unref();
   const edited = Promise.withResolvers<void>();

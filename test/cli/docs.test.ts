@@ -57,7 +57,7 @@ const isSandboxed = hasSandbox();
 test.each(OWN)("%s -> done", async (line) => {
   const { status, stdout, stderr } = await inBash(line);
   if (line.includes("--sandbox") && !isSandboxed) {
-    expect({ status, stderr }).toMatchObject({ status: 1, stderr: expect.stringContaining("bubblewrap") });
+    expect({ status, stderr }).toMatchObject({ status: 3, stderr: expect.stringContaining("bubblewrap") });
     return;
   }
   expect({ status, stderr }).toMatchObject({ status: 0 });

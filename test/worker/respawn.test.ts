@@ -4,11 +4,11 @@
  */
 import { execFileSync } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
-import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { chmod, cp, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
-import { describe, expect, it, test } from "vitest";
+import { describe, expect, it, test, vi } from "vitest";
 import type { ThreadsError } from "../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../src/shared/protocol/limits.ts";
 import type { ServerState, ServerStatus } from "../../src/shared/protocol/session.ts";
@@ -23,7 +23,6 @@ import {
   fixture,
   forRows,
   newestCatalog,
-  onCleanup,
   type Place,
   readIfThere,
   type Started,
@@ -288,11 +287,12 @@ describe("a server whose message ends the worker", () => {
 });
 
 describe("the packed workers (built)", () => {
-  /** Copies the packed workers, so that a test can break and delete them, and sets a separate temp folder. */
-  async function copyOfWorkers(place: Place): Promise<{ folder: string; temp: string; workerUrl: URL }> {
+  /** Copies the packed workers, so that a test can break and delete them. `code`: an own folder for code. */
+  async function copyOfWorkers(place: Place): Promise<{ folder: string; code: string; workerUrl: URL }> {
     const folder = join(place.cwd, "..", "package");
-    const temp = join(place.cwd, "..", "tmp");
-    await mkdir(temp);
+    const code = join(place.agentDir, "mcp-code");
+    await rm(code);
+    await mkdir(code, { mode: 0o700 });
     await cp(join(import.meta.dirname, "../../dist/workers"), folder, { recursive: true });
     await writeFile(join(folder, "package.json"), '{"type":"module"}');
     // The copy runs the real worker and ends the thread once the trigger file exists.
@@ -304,18 +304,12 @@ describe("the packed workers (built)", () => {
       `setInterval(() => { if (existsSync(${trigger})) { rmSync(${trigger}); process.exit(9); } }, 20);`,
     ];
     await writeFile(join(folder, "connection.js"), lines.join("\n"));
-    const before = process.env.TMPDIR;
-    process.env.TMPDIR = temp;
-    onCleanup(async () => {
-      if (before === undefined) delete process.env.TMPDIR;
-      else process.env.TMPDIR = before;
-    });
-    return { folder, temp, workerUrl: pathToFileURL(join(folder, "connection.js")) };
+    return { folder, code, workerUrl: pathToFileURL(join(folder, "connection.js")) };
   }
 
   test("deleted during the session, then code is needed that was not loaded, then the worker ends -> restarts each time, has the code", async () => {
     const place = await createPlace();
-    const { folder, temp, workerUrl } = await copyOfWorkers(place);
+    const { folder, code, workerUrl } = await copyOfWorkers(place);
     const at = await start({ s: fixture("noisy.mjs") }, { place, workerUrl });
     await at.settled("s");
     expect(textOf(await at.call("s", "work"))).toBe("through the noise");
@@ -329,8 +323,8 @@ describe("the packed workers (built)", () => {
     expect(textOf(await at.call("s", "work"))).toBe("through the noise");
     await at.runtime.stop();
     expect(await at.log()).toContain("a file of pi-mcp-threads is gone, as after an update");
-    // Node's own compile cache may also be in this folder.
-    expect((await readdir(temp)).filter((name) => name.startsWith("pi-mcp-threads"))).toHaveLength(1);
+    // Node's own compile cache is also in this folder.
+    expect((await readdir(code)).filter((name) => name.startsWith("pi-mcp-threads"))).toHaveLength(1);
   });
 
   test.each<[string, (folder: string) => Promise<void>]>([
@@ -347,7 +341,7 @@ describe("the packed workers (built)", () => {
     "the file of the thread for long messages is %s -> kept files read them, no worker ends, an open call is answered",
     async (_name, change) => {
       const place = await createPlace();
-      const { folder, temp, workerUrl } = await copyOfWorkers(place);
+      const { folder, code, workerUrl } = await copyOfWorkers(place);
       const servers = { s: fixture("big-line.mjs"), other: fixture("waits.mjs") };
       const at = await start(servers, { place, workerUrl });
       for (const name of ["s", "other"]) await at.settled(name);
@@ -357,15 +351,17 @@ describe("the packed workers (built)", () => {
       const go = { file: join(place.cwd, "go") };
       const open = at.call("other", "work", go);
       // Main can write no copy: this message fails alone.
-      process.env.TMPDIR = join(temp, "gone");
+      await chmod(code, 0o777);
+      vi.stubEnv("TMPDIR", join(place.cwd, "gone"));
       await expect(received()).rejects.toMatchObject({ code: "message_too_large" });
-      process.env.TMPDIR = temp;
+      vi.unstubAllEnvs();
+      await chmod(code, 0o700);
       for (const text of await Promise.all([received(), received()])) expect(text).toMatch(/^xx/);
       await writeFile(go.file, "");
       expect(textOf(await open)).toBe(JSON.stringify(go));
       expect(at.crashes).toEqual([]);
       await at.runtime.stop();
-      expect((await readdir(temp)).filter((name) => name.startsWith("pi-mcp-threads"))).toHaveLength(1);
+      expect((await readdir(code)).filter((name) => name.startsWith("pi-mcp-threads"))).toHaveLength(1);
     },
   );
 

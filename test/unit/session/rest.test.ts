@@ -66,7 +66,7 @@ async function rest(
     isReplaced: async () => isReplaced,
   };
   const options = { onEvent: (event: WorkerEvent) => events.push(event), files, rememberMs: 0 };
-  const resting = startRest(asked.promise, { path, checksum: 7, trusted: true }, options);
+  const resting = startRest(asked.promise, { agentDir: folder, path, checksum: 7, trusted: true }, options);
   const ended = Promise.resolve(resting?.over).then(() => resting);
   void ended.then(() => {
     over = true;
