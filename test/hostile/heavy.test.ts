@@ -68,7 +68,7 @@ async function expectNoDelay(at: Started, what: string, run: () => Promise<unkno
     if (Math.min(...delays) <= LATE_MS) return;
     await sleep(PAUSE_MS * attempt);
   }
-  const slowdown = await machineSlowdown();
+  const slowdown = (await machineSlowdown()) * (await coreSlowness());
   expect(Math.min(...delays), `${what} (machine slowed down ${slowdown.toFixed(1)} times)`).toBeLessThan(
     LATE_MS * slowdown,
   );
