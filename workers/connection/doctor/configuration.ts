@@ -156,7 +156,8 @@ export function judgeModes(
     id: "file-modes",
     severity: "warning",
     title: `Others on this machine can read what only you should: ${open.slice(0, FILES_NAMED).join(", ")}${more}.`,
-    remedy: "chmod 600 for the files and 700 for the folders makes them private.",
+    remedy:
+      "chmod 600 for the files and 700 for the folders makes them private. Where the file system refuses chmod, set PI_CODING_AGENT_DIR to a folder of another one.",
   };
 }
 

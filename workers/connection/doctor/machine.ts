@@ -1,9 +1,8 @@
 /** This machine as the checks see it. A test gives another one. */
 import { constants } from "node:fs";
-import { access, lstat, open, readdir, rm, stat, statfs } from "node:fs/promises";
+import { access, lstat, readdir, rm, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { tempBeside } from "../../shared/files/file-system.ts";
-import { PRIVATE_FILE } from "../../shared/files/read-regular.ts";
+import { tempBeside, writeFileAtomic } from "../../shared/files/file-system.ts";
 import { findHere } from "../../shared/programs/find-program.ts";
 import { type Launch, printedBy } from "../../shared/programs/processes.ts";
 import type { Environment } from "../config/entry/interpolate.ts";
@@ -59,22 +58,18 @@ async function lookAt(path: string) {
 /** As much as a small cache file: a full disk may still take a few bytes. */
 const TRIED_BYTES = 64 * 1024;
 
-/** Writes a file into the folder and removes it. Answers the code of the system's error, if there is one. */
+/** Writes a file into the folder, as all are written, and removes it. Answers the code of the system's error, if there is one. */
 async function tryToWrite(folder: string): Promise<string | undefined> {
-  const temp = tempBeside(join(folder, "doctor"));
+  const tried = tempBeside(join(folder, "doctor"));
   try {
-    const file = await open(temp, "wx", PRIVATE_FILE);
-    try {
-      await file.writeFile(Buffer.alloc(TRIED_BYTES));
-      await file.sync();
-    } finally {
-      await file.close();
-    }
+    // A write would make it.
+    await stat(folder);
+    await writeFileAtomic(tried, Buffer.alloc(TRIED_BYTES));
     return undefined;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code ?? "an error without a code";
   } finally {
-    await rm(temp, { force: true }).catch(() => undefined);
+    await rm(tried, { force: true }).catch(() => undefined);
   }
 }
 

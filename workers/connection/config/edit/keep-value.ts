@@ -3,11 +3,12 @@
  * in mcp.json gets the command that prints it.
  */
 import { randomBytes } from "node:crypto";
-import { rm } from "node:fs/promises";
+import { chmod, rm, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { ThreadsError } from "../../../../src/shared/protocol/errors.ts";
 import { writeFileAtomic } from "../../../shared/files/file-system.ts";
 import { makeFolder } from "../../../shared/files/owner.ts";
+import { PRIVATE_FOLDER } from "../../../shared/files/read-regular.ts";
 
 /** In Pi's agent folder. */
 const FOLDER = "mcp-keys";
@@ -37,6 +38,8 @@ export async function keepValue(
   const folder = join(agentDir, FOLDER);
   const file = join(folder, fileName(server, name));
   await makeFolder(folder);
+  // Throws where the file system refuses chmod: files there are as open as their folder, whatever mode they ask for.
+  if ((await stat(folder)).mode & 0o077) await chmod(folder, PRIVATE_FOLDER);
   await writeFileAtomic(file, `${value}\n`);
   return { file, written: printing(file) };
 }

@@ -22,6 +22,7 @@ import {
 } from "../../../../../workers/connection/doctor/diagnose.ts";
 import { type LookedAt, thisMachine } from "../../../../../workers/connection/doctor/machine.ts";
 import { checkTools, judgeTools } from "../../../../../workers/connection/doctor/tools.ts";
+import { refuseChmod } from "../../../refused-chmod.ts";
 import { makeReport } from "../../../server-status.ts";
 import { temporaryFolder } from "../config/support.ts";
 import { examined, makeInput, makeMachine } from "./support.ts";
@@ -287,8 +288,17 @@ describe("checkPlace on this machine", () => {
     expect(found[1]?.title).toContain("/mcp-oauth/s/a.json");
   });
 
-  test("no folder -> an error", async () => {
-    expect(await check("/pmt/no/such/folder")).toMatchObject([{ id: "disk", severity: "error" }]);
+  test("a file system that fails as only our own writes see -> told", async () => {
+    const agentDir = await temporaryFolder();
+    await refuseChmod("EIO");
+    expect(await check(agentDir)).toMatchObject([{ id: "disk", severity: "error" }]);
+    expect(await readdir(agentDir)).toEqual([]);
+  });
+
+  test("no folder -> an error, and none is made", async () => {
+    const folder = join(await temporaryFolder(), "none");
+    expect(await check(folder)).toMatchObject([{ id: "disk", severity: "error" }]);
+    await expect(readdir(folder)).rejects.toThrow("ENOENT");
   });
 });
 

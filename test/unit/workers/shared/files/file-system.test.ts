@@ -6,6 +6,7 @@ import { promisify } from "node:util";
 import { describe, expect, it, test } from "vitest";
 import { writeFileAtomic } from "../../../../../workers/shared/files/file-system.ts";
 import { appendRotated } from "../../../../../workers/shared/files/read-regular.ts";
+import { refuseChmod } from "../../../refused-chmod.ts";
 import { tempFolder } from "../../../temp-folder.ts";
 
 const modeOf = async (path: string): Promise<number> => (await stat(path)).mode & 0o777;
@@ -39,6 +40,29 @@ describe("writeFileAtomic", () => {
     await writeFileAtomic(path, "new");
     expect(await readFile(path, "utf8")).toBe("new");
     expect(await modeOf(path)).toBe(mode);
+  });
+
+  it.each(["EPERM", "ENOTSUP", "ENOSYS"])(
+    "a file system that answers chmod with %s -> replaced, with no more rights than before",
+    async (code) => {
+      const path = join(await tempFolder(), "f");
+      await writeFile(path, "old", { mode: 0o640 });
+      await refuseChmod(code);
+      await writeFileAtomic(path, "new");
+      await writeFileAtomic(`${path}2`, "new");
+      expect(await readFile(path, "utf8")).toBe("new");
+      expect((await modeOf(path)) & ~0o640).toBe(0);
+      expect(await modeOf(`${path}2`)).toBe(0o600);
+    },
+  );
+
+  test("a chmod that fails for another reason -> rejects, the old content stays, no temp file", async () => {
+    const folder = await tempFolder();
+    await writeFile(join(folder, "f"), "old");
+    await refuseChmod("EIO");
+    await expect(writeFileAtomic(join(folder, "f"), "new")).rejects.toThrow("EIO");
+    expect(await readFile(join(folder, "f"), "utf8")).toBe("old");
+    expect(await readdir(folder)).toEqual(["f"]);
   });
 
   // As `sudo pi` does where HOME stays, or a container as root in a home from outside.

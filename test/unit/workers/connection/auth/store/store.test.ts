@@ -21,6 +21,7 @@ import { ownId, refusal } from "../../../../../../workers/connection/auth/store/
 import type { SignInStore } from "../../../../../../workers/connection/auth/store/store.ts";
 import { nodeFiles } from "../../../../../../workers/shared/files/file-system.ts";
 import { lockPathOf } from "../../../../../../workers/shared/files/lock.ts";
+import { refuseChmod } from "../../../../refused-chmod.ts";
 import { tempFolder } from "../../../../temp-folder.ts";
 import { failingFiles, type Step } from "../../../cache/support.ts";
 import { forget, never, openStore, put, settle, signedIn, URL_OF_SERVER, write } from "./support.ts";
@@ -295,6 +296,20 @@ describe("a disk that takes nothing", () => {
       expect(left.filter((name) => !name.includes(".lock"))).toEqual([]);
     },
   );
+
+  test("no modes of its own, and the folder is open to others -> nothing is written; it is private -> written", async () => {
+    const { store, place, warnings } = await openStore();
+    await mkdir(place.folder, { recursive: true, mode: 0o700 });
+    await chmod(place.root, 0o755);
+    await refuseChmod();
+    await write(store, signedIn());
+    expect(warnings).toEqual([expect.stringContaining("EPERM: injected, chmod")]);
+    expect(await readdir(place.folder).catch(() => [])).toEqual([]);
+    const other = await openStore();
+    await write(other.store, signedIn());
+    expect(other.warnings).toEqual([]);
+    expect(await readFile(other.place.file, "utf8")).toContain("token-1");
+  });
 
   test("it takes something again -> the next write is on the disk, and a later failure is told again", async () => {
     const { agentDir, store, warnings } = await openStore({}, { files: failing("rename", "ENOSPC") });
