@@ -1,6 +1,6 @@
 /** How a program is started: on Windows, and Python. */
 import { expect, test } from "vitest";
-import { searchesWorkingDirectory } from "../../../../../workers/shared/programs/launch.ts";
+import { searchesWorkingDirectory, spawnFailure } from "../../../../../workers/shared/programs/launch.ts";
 import { scriptRunner, windowsCall } from "../../../../../workers/shared/programs/processes.ts";
 
 test.each([
@@ -62,4 +62,16 @@ test.each([
 ])("scriptRunner: %s with first line %j -> %s", (file, firstLine, expected) => {
   const runner = scriptRunner(file, firstLine);
   expect(runner && [runner.command, ...runner.flags].join(" ")).toBe(expected);
+});
+
+test.each([
+  ["EMFILE", "run fewer servers at once"],
+  ["ENFILE", "run fewer servers at once"],
+  ["EAGAIN", "run fewer servers at once"],
+  ["ENOMEM", "run fewer servers at once"],
+  ["EACCES", "Check command"],
+])("a program that the system does not start, %s -> %s", async (code, remedy) => {
+  const error = Object.assign(new Error(code), { code });
+  const failure = await spawnFailure({ server: "s", command: "node", cwd: "/", error });
+  expect(failure.remedy).toContain(remedy);
 });
