@@ -37,9 +37,11 @@ export async function wayTo(file: string, platform: NodeJS.Platform = process.pl
   for (let part = rest.shift(); part !== undefined; part = rest.shift()) {
     const next = join(at, part);
     const found = await lstat(next).catch(() => undefined);
-    if (!found?.isSymbolicLink()) {
+    // Below what is not there lies nothing, and a text may name thousands of parts.
+    if (!found) return { stops: [...stops, join(next, rest.join(sep))], isRemote: false };
+    if (!found.isSymbolicLink()) {
       at = next;
-      if (found && rest.length === 0) {
+      if (rest.length === 0) {
         const { size: bytes, mtimeMs: modifiedMs } = found;
         const isSpecial = !found.isFile() && !found.isDirectory();
         return { stops: [...stops, at], isRemote: false, found: { bytes, modifiedMs, isSpecial } };
@@ -54,21 +56,23 @@ export async function wayTo(file: string, platform: NodeJS.Platform = process.pl
     rest = [...partsOf(behind), ...rest];
     at = parse(behind).root;
   }
-  return { stops: [...stops, join(at, ...rest)], isRemote: false };
+  return { stops: [...stops, join(at, rest.join(sep))], isRemote: false };
 }
 
 /** The real path of a path. */
 export const endOf = async (path: string): Promise<string> => (await wayTo(path)).stops.at(-1) ?? path;
 
-/** Whether a path is the folder or lies in it. On Windows and macOS the case of names does not matter. */
+/** Whether a path is the folder or lies in it. Case does not matter on Windows and macOS, nor on macOS how a letter is composed. */
 export function isWithin(
   path: string,
   folder: string,
   platform: NodeJS.Platform = process.platform,
 ): boolean {
   const paths = platform === "win32" ? win32 : posix;
-  const plain = (text: string): string =>
-    platform === "win32" || platform === "darwin" ? text.toLowerCase() : text;
+  const plain = (text: string): string => {
+    if (platform === "darwin") return text.normalize("NFC").toLowerCase();
+    return platform === "win32" ? text.toLowerCase() : text;
+  };
   const way = paths.relative(plain(folder), plain(path));
   return way === "" || (way !== ".." && !way.startsWith(`..${paths.sep}`) && !paths.isAbsolute(way));
 }

@@ -46,6 +46,12 @@ export async function cloneOf({
 /** `names`: as the entry writes them. `hash`: hex SHA-256 of their paths and contents. */
 export type Scripts = { names: string[]; hash: string } | { reason: string };
 
+const isFile = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  );
+
 const sha256 = (value: string | Uint8Array): string => createHash("sha256").update(value).digest("hex");
 
 /** What runtimes add to a path that is no file or to the name of a module, and Windows to the path of a program. */
@@ -141,16 +147,15 @@ export class ScriptReader {
     this.#clone ??= cloneOf(this.#facts);
     const deciding = [await this.#clone, base].filter((one) => one !== undefined);
     if (deciding.length === 0) return undefined;
-    const isThere = await stat(file).then(
-      (found) => found.isFile(),
-      () => false,
-    );
-    if (!isThere) return undefined;
-    const { stops } = await wayTo(file, platform);
+    // A link is looked at before it is followed. Where no link leads to another machine, one look tells that a word is no file.
+    if (platform !== "win32" && !(await isFile(file))) return undefined;
+    const { stops, isRemote } = await wayTo(file, platform);
     const isDecided =
       !isAbsolute(path) || stops.some((at) => deciding.some((one) => isWithin(at, one, platform)));
     if (!isDecided) return undefined;
     const real = stops.at(-1) ?? file;
+    if (isRemote) return real;
+    if (!(await isFile(real))) return undefined;
     const read = this.#read.get(real) ?? this.#hash(real);
     this.#read.set(real, read);
     return `${real} ${await read}`;

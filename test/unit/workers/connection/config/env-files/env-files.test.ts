@@ -3,8 +3,8 @@
  * only with the content to which the user agreed. Real files and links.
  */
 import { execFile } from "node:child_process";
-import { mkdir, rename, symlink, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { join, win32 } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { LIMITS } from "../../../../../../src/shared/protocol/limits.ts";
@@ -24,6 +24,7 @@ import {
   isWithin,
   wayTo,
 } from "../../../../../../workers/connection/config/env-files/path-stops.ts";
+import { ScriptReader } from "../../../../../../workers/connection/config/env-files/scripts.ts";
 import { decideTrust } from "../../../../../../workers/connection/config/trust/decide.ts";
 import { resolveTarget } from "../../../../../../workers/connection/config/values/values.ts";
 import { definition, PROJECT_FILE, PROJECT_PI, put, temporaryFolder, USER } from "../support.ts";
@@ -399,12 +400,38 @@ describe("the way to a file", () => {
     });
   });
 
+  test("a script behind a link to another machine is bound by its path there, and not looked at", async () => {
+    const cwd = await temporaryFolder();
+    // On Linux, paths of Windows are names in the folder of this process.
+    const before = process.cwd();
+    process.chdir(cwd);
+    onTestFinished(() => process.chdir(before));
+    const there = "\\\\evil.com\\share\\x.js";
+    const link = win32.resolve(cwd, "tools/x.js");
+    const script = definition("a", { command: "node", args: ["tools/x.js"] }, PROJECT_FILE);
+    const look = () => new ScriptReader({ cwd, home: "/home/me", env: {}, platform: "win32" }).find(script);
+    await symlink(there, link);
+    const first = await look();
+    expect(first).toMatchObject({ names: ["tools/x.js"] });
+    await put(join(cwd, there), "1");
+    expect(await look()).toEqual(first);
+    await rm(link);
+    await symlink("\\\\evil.com\\other\\x.js", link);
+    expect(await look()).not.toEqual(first);
+  });
+
+  test("a way of more parts than a call has arguments ends where nothing is", async () => {
+    const file = `/no/${"a/".repeat(200_000)}x`;
+    expect(await wayTo(file)).toEqual({ stops: [file], isRemote: false });
+  });
+
   test.each([
     ["/w/app", "/w/app", "linux", true],
     ["/w/app/.env", "/w/app", "linux", true],
     ["/w/app2/.env", "/w/app", "linux", false],
     ["/w/App/.env", "/w/app", "linux", false],
     ["/w/App/.env", "/w/app", "darwin", true],
+    ["/w/Caf\u00e9/.env", "/w/Cafe\u0301", "darwin", true],
     ["/w/app/..env", "/w/app", "linux", true],
     ["/w", "/w/app", "linux", false],
     ["C:\\W\\app\\.env", "c:\\w\\APP", "win32", true],
