@@ -52,8 +52,8 @@ export interface Runtime {
   /** Sends a request whose answer nobody needs. Does not fail, and does not keep the process alive. */
   post<M extends ConnectionMethod>(method: M, params: ConnectionMethods[M]["params"]): void;
   log(level: LogLevel, message: string): void;
-  /** Whether a file of the configuration was edited while the session rested, which no worker has read yet. */
-  isBehind(): boolean;
+  /** Whether a file of the configuration was edited while the session rested, which no worker has read yet. Never rejects. */
+  isBehind(): Promise<boolean>;
   /**
    * Closes all servers and ends the thread, within `LIMITS.shutdownMs` and a moment. Then kills the server processes that
    * are left. Does not reject, and does not wait for a thread that cannot be ended.
@@ -66,7 +66,7 @@ export interface Resting {
   /** Settles when the session needs a worker. */
   over: Promise<void>;
   /** Whether a file of the configuration is no longer what it was when the session began. */
-  isEdited: () => boolean;
+  isEdited: () => Promise<boolean>;
   /** `SessionFacts.rested` */
   traces: string;
 }

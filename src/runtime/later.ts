@@ -14,17 +14,17 @@ export function startRuntimeLater(options: RuntimeOptions): Runtime {
   let resting: Resting | undefined;
   /** The worker that an edit has started has not read it yet. */
   let isUnread = false;
-  const isBehind = (): boolean => isUnread || resting?.isEdited() === true;
+  const isBehind = async (): Promise<boolean> => (isUnread ||= Boolean(await resting?.isEdited()));
   /** What the model wrote at the session's end, nobody has agreed to: a worker reads and remembers that, and no more. */
-  const isNeedless = (): boolean => isStopped && !isBehind();
+  const isNeedless = async (): Promise<boolean> => isStopped && !(await isBehind());
   const start = async (): Promise<Runtime | undefined> => {
     resting = await options.rest?.(asked.promise);
     await resting?.over;
     isAsked = true;
-    if (isNeedless()) return undefined;
+    if (await isNeedless()) return undefined;
     // Loaded at once: Pi is busy after `session_start`, and a later import would delay the worker by that time.
-    const { startRuntime } = await import("./runtime.ts");
-    if (isNeedless()) return undefined;
+    const [{ startRuntime }] = await Promise.all([import("./runtime.ts"), isBehind()]);
+    if (await isNeedless()) return undefined;
     const isUnseen = isStopped;
     // Of the worker that follows a crash nobody wants to hear again what has changed since the rest.
     let since = resting && { rested: resting.traces };
@@ -34,7 +34,6 @@ export function startRuntimeLater(options: RuntimeOptions): Runtime {
       return all;
     };
     const runtime = startRuntime({ ...options, hasRested: resting !== undefined, facts });
-    isUnread = isBehind();
     resting = undefined;
     if (isUnseen)
       await runtime.ask("status", {}, AbortSignal.timeout(LIMITS.shutdownMs)).catch(() => undefined);

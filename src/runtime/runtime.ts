@@ -133,7 +133,7 @@ export function startRuntime(options: RuntimeOptions): Runtime {
     ask: (method, params, signal) => request(method, params, { deadlineMs: deadlineOf(method), signal }),
     post,
     log: (level, message) => post("log", { level, message }),
-    isBehind: () => false,
+    isBehind: async () => false,
     stop: async () => {
       await worker.stop(async (rpc) => {
         // A worker that does not finish in time is ended, and `killAll` below ends the processes that it leaves running.

@@ -49,7 +49,11 @@ function createToolHost(options: ToolHostOptions): ToolHost {
       wake();
       const wanted = [...statuses.values()].filter(({ name }) => servers?.includes(name) ?? true);
       // What is known needs no answer of the worker. Before the first plan nothing is, nor after an edit that it has not read.
-      if (settings && !runtime.isBehind() && !wanted.some((server) => isLearning(server, store.current)))
+      if (
+        settings &&
+        !(await runtime.isBehind()) &&
+        !wanted.some((server) => isLearning(server, store.current))
+      )
         return [];
       return runtime.settleTools({ timeoutMs: waits.searchWaitMs, ...(servers ? { servers } : {}) }, signal);
     },

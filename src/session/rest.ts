@@ -3,13 +3,14 @@
  * holds, who looks at the files meanwhile, and what main is told in the place of the worker's first plan. Must not: read a
  * configuration file. Whatever does not hold, or cannot be read, starts the worker.
  */
-import { unwatchFile, watchFile } from "node:fs";
+import { stat } from "node:fs/promises";
 import { homedir } from "node:os";
+import { dirname } from "node:path";
 import { stampOf } from "../catalog/stamp.ts";
 import { readWhole } from "../catalog/store.ts";
 import type { Resting, RuntimeOptions } from "../runtime/contract.ts";
 import { type Files, ownFiles, tellUpdate } from "../runtime/files.ts";
-import { isObject } from "../shared/protocol/values.ts";
+import { fileStamp, isObject } from "../shared/protocol/values.ts";
 import {
   REST_BYTES,
   REST_FILES,
@@ -21,20 +22,25 @@ import {
 
 /** Pi paints before main is told of the plan. */
 const PLAN_MS = 20;
-/** How often the system looks at each file. */
+/** How often each file is looked at. */
 const LOOK_MS = 1_000;
+/** A look that takes longer, as on a mount that hangs, counts as an edit: a worker looks on, and Pi does not wait. */
+const SILENT_MS = 1_000;
 /** Milliseconds without another change until an edit counts: an editor may empty or remove a file before writing it. */
 const SETTLE_MS = 350;
 
 /** An update may replace the package: its files are read when Pi has made its first request. */
 const REMEMBER_MS = 3_000;
 
-const hasChanged = ({ files }: Pick<Rest, "files">): boolean =>
-  files.some(([path, stamp]) => stampOf(path) !== stamp);
+/** The same as `stampOf`, without holding Pi up for as long as the file system takes. Never rejects. */
+export const stampLater = (path: string): Promise<string> =>
+  stat(path).then(fileStamp, ({ code }: NodeJS.ErrnoException) =>
+    code === "ENOENT" || code === "ENOTDIR" ? fileStamp(undefined) : "unreadable",
+  );
 
 /** What must be true of the `Rest` at `path`. */
 export interface RestWanted {
-  agentDir: string;
+  /** Below the folder of the snapshots, which is below the agent folder. */
   path: string;
   checksum: number;
   trusted: boolean;
@@ -44,6 +50,8 @@ interface RestOptions {
   onEvent: RuntimeOptions["onEvent"];
   /** Absent: those of this package. */
   files?: Files;
+  /** Another look at a file, for tests. */
+  look?: typeof stampLater;
   /** Shorter, for tests. */
   rememberMs?: number;
 }
@@ -66,7 +74,7 @@ function readRest({ path, checksum, trusted }: RestWanted): Rest | undefined {
       isWhole &&
       isYoung &&
       rest.place === restPlace(process.env, homedir()) &&
-      !hasChanged(rest)
+      rest.files.every(([path, stamp]) => stampOf(path) === stamp)
       ? rest
       : undefined;
   } catch {
@@ -75,23 +83,51 @@ function readRest({ path, checksum, trusted }: RestWanted): Rest | undefined {
   }
 }
 
-/** Calls `onEdit` when a file is no longer what it was. Answers what ends the watching. */
-function watchFiles(rest: Rest, onEdit: () => void): () => void {
+/**
+ * Calls `onEdit` when files are no longer what they were. Files are looked at one after the other: one that never answers holds
+ * one of the threads for files, of which Pi has four. An event would tell of a folder at best, and not across links and machines.
+ */
+function watchFiles({ files }: Rest, { look, onEdit }: { look: typeof stampLater; onEdit: () => void }) {
+  const before = files.map(([, stamp]) => stamp).join("\n");
   let timer: NodeJS.Timeout | undefined;
-  const look = (): void => {
-    if (hasChanged(rest)) onEdit();
+  let isOver = false;
+  /** The look that goes on, or the last one. */
+  let last: Promise<string> = Promise.resolve(before);
+  const lookOnce = async (): Promise<string> => {
+    const stamps: string[] = [];
+    for (const [path] of files) stamps.push(await look(path));
+    return stamps.join("\n");
   };
-  const settle = (): void => {
-    clearTimeout(timer);
-    timer = setTimeout(look, SETTLE_MS).unref();
+  const lookAll = (): Promise<string> => {
+    last = last.then(lookOnce);
+    return last;
   };
-  // An event tells of a folder at best, and not across links and machines: the system compares each file itself.
-  for (const [path] of rest.files) watchFile(path, { persistent: false, interval: LOOK_MS }, settle);
-  // What changed before the first look of the system.
-  settle();
-  return () => {
-    clearTimeout(timer);
-    for (const [path] of rest.files) unwatchFile(path, settle);
+  /** `seen`: what the look before has found. */
+  const watch = (seen: string, ms: number): void => {
+    if (isOver) return;
+    timer = setTimeout(async () => {
+      const now = await lookAll();
+      if (now === before) watch(before, LOOK_MS);
+      else if (now !== seen) watch(now, SETTLE_MS);
+      else if (!isOver) onEdit();
+    }, ms).unref();
+  };
+  // What changed before the first look.
+  watch(before, SETTLE_MS);
+  return {
+    stop: (): void => {
+      isOver = true;
+      clearTimeout(timer);
+    },
+    isEdited: async (): Promise<boolean> => {
+      const late = Promise.withResolvers<true>();
+      const limit = setTimeout(late.resolve, SILENT_MS, true);
+      try {
+        return await Promise.race([lookAll().then((now) => now !== before), late.promise]);
+      } finally {
+        clearTimeout(limit);
+      }
+    },
   };
 }
 
@@ -99,7 +135,7 @@ function watchFiles(rest: Rest, onEdit: () => void): () => void {
 export function startRest(
   asked: Promise<void>,
   wanted: RestWanted,
-  { onEvent, files = ownFiles, rememberMs = REMEMBER_MS }: RestOptions,
+  { onEvent, files = ownFiles, look = stampLater, rememberMs = REMEMBER_MS }: RestOptions,
 ): Resting | undefined {
   const rest = readRest(wanted);
   if (!rest) return undefined;
@@ -111,18 +147,18 @@ export function startRest(
       onEvent({ type: "planned", settings, servers, files: listed, accepted: undefined, ...nothing });
     }, PLAN_MS),
     // Without the copy, only a session whose package was updated meanwhile lacks its worker.
-    setTimeout(() => files.remember(wanted.agentDir).catch(() => undefined), rememberMs),
+    setTimeout(() => files.remember(dirname(dirname(wanted.path))).catch(() => undefined), rememberMs),
   ];
   for (const timer of timers) timer.unref();
   const edited = Promise.withResolvers<void>();
-  const stop = watchFiles(rest, edited.resolve);
+  const { stop, isEdited } = watchFiles(rest, { look, onEdit: edited.resolve });
   const over = Promise.race([asked, edited.promise]).then(() => {
     timers.forEach(clearTimeout);
     stop();
   });
   return {
     over,
-    isEdited: () => hasChanged(rest),
+    isEdited,
     traces,
   };
 }

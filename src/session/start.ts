@@ -100,7 +100,7 @@ function restOf(
   return async (asked) =>
     (await import("./rest.ts")).startRest(
       asked,
-      { agentDir: known.agentDir, path, checksum, trusted: known.projectTrusted },
+      { path, checksum, trusted: known.projectTrusted },
       { onEvent },
     );
 }

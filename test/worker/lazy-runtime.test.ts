@@ -78,23 +78,23 @@ describe("a session at rest", () => {
   /** The rest is over at once: `isEdited` by an edit, else since something needs a worker. */
   const over = (isEdited: boolean) => async () => ({
     over: Promise.resolve(),
-    isEdited: () => isEdited,
+    isEdited: async () => isEdited,
     traces: "",
   });
 
   test("an edit starts the worker -> the session is behind until the worker has read it", async () => {
     const { runtime, sessions } = start("edited", over(true));
     await expect.poll(sessions).toBe(1);
-    expect(runtime.isBehind()).toBe(true);
+    expect(await runtime.isBehind()).toBe(true);
     expect(await runtime.settleTools({ timeoutMs: 1_000 }, undefined)).toEqual([]);
-    expect(runtime.isBehind()).toBe(false);
+    expect(await runtime.isBehind()).toBe(false);
     await runtime.stop();
   });
 
   test("without an edit -> it is not", async () => {
     const { runtime, sessions } = start("unedited", over(false));
     await expect.poll(sessions).toBe(1);
-    expect(runtime.isBehind()).toBe(false);
+    expect(await runtime.isBehind()).toBe(false);
     await runtime.stop();
   });
 });

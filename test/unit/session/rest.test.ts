@@ -8,7 +8,7 @@ import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
 import type { Resting } from "../../../src/runtime/contract.ts";
 import { createFiles } from "../../../src/runtime/files.ts";
-import { startRest } from "../../../src/session/rest.ts";
+import { stampLater, startRest } from "../../../src/session/rest.ts";
 import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import { DEFAULT_CATALOG_SETTINGS } from "../../../src/shared/protocol/session.ts";
 import { fileStamp } from "../../../src/shared/protocol/values.ts";
@@ -34,6 +34,7 @@ async function rest(
   more: Partial<Rest> | string = {},
   prepare?: (path: string) => unknown,
   isReplaced = false,
+  look = stampLater,
 ): Promise<AtRest> {
   const folder = await tempFolder();
   const path = join(folder, "x.rest.json");
@@ -65,8 +66,8 @@ async function rest(
     remember: async () => kept.resolve(),
     isReplaced: async () => isReplaced,
   };
-  const options = { onEvent: (event: WorkerEvent) => events.push(event), files, rememberMs: 0 };
-  const resting = startRest(asked.promise, { agentDir: folder, path, checksum: 7, trusted: true }, options);
+  const options = { onEvent: (event: WorkerEvent) => events.push(event), files, look, rememberMs: 0 };
+  const resting = startRest(asked.promise, { path, checksum: 7, trusted: true }, options);
   const ended = Promise.resolve(resting?.over).then(() => resting);
   void ended.then(() => {
     over = true;
@@ -90,9 +91,23 @@ describe("startRest", () => {
 
   test("a file is edited -> seen before the rest ends", async () => {
     const at = await rest();
-    expect(at.resting?.isEdited()).toBe(false);
+    expect(await at.resting?.isEdited()).toBe(false);
     await writeFile(join(at.folder, "mcp.json"), '{"mcpServers":{}}');
-    expect(at.resting?.isEdited()).toBe(true);
+    expect(await at.resting?.isEdited()).toBe(true);
+  });
+
+  test("a file system that no longer answers -> counts as an edit, and holds one thread for files alone", async () => {
+    const asked: string[] = [];
+    const never = (path: string): Promise<string> => {
+      asked.push(path);
+      return new Promise(() => undefined);
+    };
+    const at = await rest({}, undefined, false, never);
+    expect(await Promise.all([at.resting?.isEdited(), at.resting?.isEdited()])).toEqual([true, true]);
+    expect(asked).toHaveLength(1);
+    expect(at.isOver()).toBe(false);
+    at.ask();
+    expect(await at.ended).toMatchObject({ traces: "traces" });
   });
 
   test("asked at once -> the worker's own plan is the first", async () => {

@@ -62,7 +62,7 @@ function fakeRuntime(options: RuntimeOptions, answers: Answers): Runtime & { fak
     ask: answer,
     post: (method, params) => void fake.asked.push([method, params]),
     log: (_level, message) => void fake.logged.push(message),
-    isBehind: () => false,
+    isBehind: async () => false,
     stop: async () => {
       fake.isStopped = true;
     },

@@ -171,7 +171,12 @@ export function watchConfig(options: {
     return sets.filter((_, i) => (paths[i] ?? []).length > 0);
   };
 
-  const stamps = async (): Promise<string> => (await Promise.all(wanted.map(stampOf))).join("\n");
+  /** One after the other: a file that never answers, as of a mount that hangs, holds one of Pi's four threads for files. */
+  const stamps = async (): Promise<string> => {
+    const found: string[] = [];
+    for (const file of wanted) found.push(await stampOf(file));
+    return found.join("\n");
+  };
 
   const bursts = createBursts({
     stamps,
