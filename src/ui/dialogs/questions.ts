@@ -53,17 +53,21 @@ export function createLastingQuestions(
     if (choice === "none") waiting.clear();
     else await host.consent(hash, choice === "allow");
   };
-  /** Held edits whose question has no answer. */
-  const open = new Set<string>();
+  /** The edit that is held, whose question has no answer yet. A later one takes its place, and nobody is asked about this one. */
+  let held: { id: string; cut: AbortController } | undefined;
   return {
     held: (id: string, text: string): void => {
-      if (open.has(id)) return;
-      open.add(id);
+      if (held?.id === id) return;
+      held?.cut.abort();
+      const mine = { id, cut: new AbortController() };
+      held = mine;
+      const { signal } = mine.cut;
       inTurn(async () => {
-        if (host.over()) return;
+        if (host.over() || signal.aborted) return;
         const title = `Apply the edit of the MCP configuration?\n${printable(text)}`;
-        const choice = await afterPause(ctx, () => ctx.ui.select(title, [LATER, APPLY]));
-        open.delete(id);
+        const choice = await afterPause(ctx, () => ctx.ui.select(title, [LATER, APPLY], { signal }));
+        if (signal.aborted) return;
+        held = undefined;
         if (!host.over()) await host.applyHeld(id, choice === APPLY);
       }).catch(host.failed);
     },

@@ -170,6 +170,34 @@ describe("many questions", () => {
   });
 });
 
+describe("held edits", () => {
+  test("many, while another dialog is open -> only the last one is asked about, and its question gives way to a later edit", async () => {
+    const first = Promise.withResolvers<string | undefined>();
+    const answers = [first.promise, new Promise<undefined>(() => undefined), Promise.resolve(undefined)];
+    const { ctx, dialogs } = createRecordingContext({ select: () => answers.shift() });
+    const applied: [string, boolean][] = [];
+    const { inTurn, held } = createDialogs(ctx, {
+      tick: tickLines,
+      skill: async () => "no" as const,
+      consent: async () => undefined,
+      applyHeld: async (id, apply) => void applied.push([id, apply]),
+      over: () => false,
+      failed: () => undefined,
+    });
+    void inTurn(() => ctx.ui.select("first", []));
+    for (const id of ["1", "2", "3"]) held(id, `+ ${id}`);
+    await settled();
+    first.resolve("x");
+    await settled();
+    expect(dialogs.map(({ title }) => title.split("\n").at(-1))).toEqual(["first", "+ 3"]);
+    held("3", "+ 3");
+    held("4", "+ 4");
+    await settled();
+    expect(dialogs.map(({ title }) => title.split("\n").at(-1))).toEqual(["first", "+ 3", "+ 4"]);
+    expect(applied).toEqual([["4", false]]);
+  });
+});
+
 describe("a turn", () => {
   const quiet = {
     tick: tickLines,
