@@ -159,7 +159,8 @@ export class LeftOutServers {
 
   has(server: string): boolean {
     const mark = this.#marks.get(server);
-    return mark !== undefined && mark.configHash === this.#hashOf(server);
+    if (mark === undefined || mark.configHash !== this.#hashOf(server)) return false;
+    return Date.now() - mark.at < LIMITS.leftOutMs;
   }
 
   add(server: string): void {

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import {
   DefinitionHashes,
@@ -164,6 +164,17 @@ describe("LeftOutServers", () => {
     expect((await stat(path)).mode & 0o777).toBe(0o600);
     const next = await open(folder);
     expect([next.leftOut.has("evil"), next.leftOut.has("good")]).toEqual([true, false]);
+  });
+
+  test("a day later in the same session -> tried again", async () => {
+    const { leftOut } = await open(await tempFolder());
+    leftOut.add("evil");
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + LIMITS.leftOutMs - 60_000 });
+    onTestFinished(() => void vi.useRealTimers());
+    expect(leftOut.has("evil")).toBe(true);
+    vi.setSystemTime(Date.now() + 120_000);
+    expect(leftOut.has("evil")).toBe(false);
+    await leftOut.saved();
   });
 
   test("another definition, or the user asks for it -> tried again", async () => {
