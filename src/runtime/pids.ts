@@ -9,6 +9,7 @@ import {
   fromStat,
   type ProcessRow,
   PS_COLUMNS,
+  PS_ENV,
   straysOf,
   systemProgram,
 } from "../shared/process/strays.ts";
@@ -45,7 +46,8 @@ function statOf(pid: string): ProcessRow[] {
 /** All processes. None where the system does not tell. */
 function processRows(): ProcessRow[] {
   if (process.platform === "darwin") {
-    const { stdout } = spawnSync(PS, ["-ax", "-o", PS_COLUMNS], { timeout: PS_MS, encoding: "utf8" });
+    const options = { env: PS_ENV, timeout: PS_MS, encoding: "utf8" } as const;
+    const { stdout } = spawnSync(PS, ["-ax", "-o", PS_COLUMNS], options);
     return fromPs(stdout ?? "");
   }
   if (process.platform !== "linux") return [];

@@ -26,6 +26,9 @@ export function fromStat(text: string): ProcessRow | undefined {
 /** What `ps` prints for each process, without a head line. */
 export const PS_COLUMNS = "pid=,ppid=,pgid=,lstart=,comm=";
 
+/** macOS writes times as the user's language does, and in the user's time zone: both may differ between two processes. */
+export const PS_ENV = { LC_ALL: "C", TZ: "UTC" };
+
 /** The lines of `ps -o` with these columns. */
 export function fromPs(text: string): ProcessRow[] {
   return text.split("\n").flatMap((line) => {

@@ -19,6 +19,7 @@ export const WINDOW_VARIABLES: Readonly<Record<string, string>> = {
   TERM_PROGRAM: "the same",
   TERM_PROGRAM_VERSION: "the same",
   TERM_SESSION_ID: "a window of macOS's Terminal",
+  __CFBundleIdentifier: "the program of macOS whose window it is",
   LC_TERMINAL: "the kind of terminal, beyond SSH",
   LC_TERMINAL_VERSION: "the same",
   WINDOWID: "a window of X11",

@@ -81,7 +81,11 @@ const PRIVATE = [
   ...["Library/Keychains", "Library/Cookies", "Library/Safari", "Library/Mail", "Library/Messages"],
   ...["Library/Application Support/Google/Chrome", "Library/Application Support/Firefox"],
   ...["Library/Application Support/BraveSoftware", "Library/Application Support/Microsoft Edge"],
-  ...["Library/Application Support/Arc", "Library/Group Containers"],
+  ...["Library/Application Support/Arc", "Library/Group Containers", "Library/Thunderbird"],
+  // Where programs of .config above keep the same on macOS.
+  ...["sops", "glab-cli", "doctl", "pip", "Chromium", "Vivaldi", "com.operasoftware.Opera"].map(
+    (name) => `Library/Application Support/${name}`,
+  ),
   ...[".claude", ".claude.json", ".codex", ".gemini", ".cursor", ".copilot", ".config/github-copilot"],
   ...[".local/share/opencode", ".config/opencode", ".opencode/opencode.json", ".opencode/opencode.jsonc"],
   ...[

@@ -17,6 +17,7 @@ import {
   fromStat,
   type ProcessRow,
   PS_COLUMNS,
+  PS_ENV,
   straysOf,
   systemProgram,
 } from "../../../src/shared/process/strays.ts";
@@ -119,9 +120,13 @@ const PS_MS = 1_000;
 /** A machine has thousands of processes, with command lines of kilobytes. */
 const PS_BYTES = 32 * 1024 * 1024;
 
-/** What `ps` prints. */
-export async function ps(options: readonly string[]): Promise<string> {
-  const { stdout } = await promisify(execFile)(PS, options, { timeout: PS_MS, maxBuffer: PS_BYTES });
+/** What `ps` prints. `env`: absent, that of this process. */
+export async function ps(options: readonly string[], env?: Record<string, string>): Promise<string> {
+  const { stdout } = await promisify(execFile)(PS, options, {
+    ...(env && { env }),
+    timeout: PS_MS,
+    maxBuffer: PS_BYTES,
+  });
   return stdout;
 }
 
@@ -148,9 +153,9 @@ export async function processRows(pids?: readonly number[]): Promise<ProcessRow[
     const names = pids?.map(String) ?? (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
     return fromProc(names);
   }
-  if (process.platform !== "darwin") return [];
+  if (process.platform !== "darwin" || pids?.length === 0) return [];
   const which = pids ? ["-p", pids.join(",")] : ["-ax"];
-  return fromPs(await ps([...which, "-o", PS_COLUMNS]));
+  return fromPs(await ps([...which, "-o", PS_COLUMNS], PS_ENV));
 }
 
 let looking: Promise<ProcessRow[]> | undefined;
