@@ -2,7 +2,7 @@
 import { constants } from "node:fs";
 import { access, lstat, readdir, rm, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { tempBeside, writeFileAtomic } from "../../shared/files/file-system.ts";
+import { roomOf, tempBeside, writeFileAtomic } from "../../shared/files/file-system.ts";
 import { findHere } from "../../shared/programs/find-program.ts";
 import { type Launch, printedBy } from "../../shared/programs/processes.ts";
 import type { Environment } from "../config/entry/interpolate.ts";
@@ -92,10 +92,7 @@ async function versionOf(
 
 /** Undefined if the system does not tell. */
 const freeBytes = (folder: string): Promise<number | undefined> =>
-  statfs(folder).then(
-    ({ bavail, bsize }) => bavail * bsize,
-    () => undefined,
-  );
+  statfs(folder).then(roomOf, () => undefined);
 
 /** Names in a folder; none if it cannot be read. */
 const list = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);

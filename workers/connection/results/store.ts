@@ -11,6 +11,7 @@ import { type FileHandle, lstat, open, readdir, rm, rmdir, statfs } from "node:f
 import { dirname, join } from "node:path";
 import { formatBytes } from "../../../src/shared/text/amounts.ts";
 import { isHighSurrogate } from "../../../src/shared/text/unprintable.ts";
+import { roomOf } from "../../shared/files/file-system.ts";
 import { makeFolder } from "../../shared/files/owner.ts";
 import { PRIVATE_FILE } from "../../shared/files/read-regular.ts";
 import { joined, type ResultStore, SHORT_CHARS } from "./files.ts";
@@ -53,10 +54,7 @@ interface Lack {
   whose: string;
 }
 
-const freeIn = async (folder: string): Promise<number> => {
-  const { bavail, bsize } = await statfs(folder);
-  return bavail * bsize;
-};
+const freeIn = async (folder: string): Promise<number> => roomOf(await statfs(folder));
 
 const costOf = ({ bytes }: StoredFile): number => Math.max(bytes, FILE_BYTES);
 const costOfAll = (files: readonly StoredFile[]): number =>

@@ -120,6 +120,17 @@ export const nodeFiles = {
   },
 };
 
+/** Bytes that are free, of what `statfs` answers. A disk without blocks, such as ramfs, does not tell its room, and has some. */
+export const roomOf = ({
+  bavail,
+  bsize,
+  blocks,
+}: {
+  bavail: number;
+  bsize: number;
+  blocks: number;
+}): number => (blocks === 0 ? Number.POSITIVE_INFINITY : bavail * bsize);
+
 /** False for anything else, for a link that leads nowhere, and for what cannot be looked at. Never rejects. */
 export const isFolder = (path: string): Promise<boolean> =>
   stat(path).then(

@@ -4,7 +4,7 @@ import { chmod, chown, lstat, mkdir, readdir, readFile, stat, symlink, writeFile
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it, test } from "vitest";
-import { writeFileAtomic } from "../../../../../workers/shared/files/file-system.ts";
+import { roomOf, writeFileAtomic } from "../../../../../workers/shared/files/file-system.ts";
 import { appendRotated } from "../../../../../workers/shared/files/read-regular.ts";
 import { refuseChmod } from "../../../refused-chmod.ts";
 import { tempFolder } from "../../../temp-folder.ts";
@@ -149,4 +149,12 @@ describe("writeFileAtomic", () => {
     expect(contents).toContain(await readFile(path, "utf8"));
     expect(await readdir(folder)).toEqual(["f"]);
   });
+});
+
+test.each([
+  ["with room", { blocks: 10, bavail: 3, bsize: 4_096 }, 12_288],
+  ["that is full", { blocks: 10, bavail: 0, bsize: 4_096 }, 0],
+  ["that does not tell its room", { blocks: 0, bavail: 0, bsize: 4_096 }, Number.POSITIVE_INFINITY],
+])("the room of a disk %s", (_what, told, bytes) => {
+  expect(roomOf(told)).toBe(bytes);
 });
