@@ -591,15 +591,16 @@ export class Server extends ServerLists {
     clearTimeout(this.#reconnectTimer);
     if (!connection) return;
     const isOwn = connection.transport === "stdio" && connection.sharing?.() === undefined;
-    const { signal } = this.lifetime;
-    const ended = new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
     // Without a reason to wait it is closed now, not in a later turn.
     const closed = after
-      ? Promise.race([after, ended]).then(() => connection.close(times))
+      ? during(this.lifetime.signal, (signal) => {
+          const ended = new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+          return Promise.race([after, ended]);
+        }).then(() => connection.close(times))
       : connection.close(times);
     const { log } = this.#context;
     const settled = closed.catch((error) => log.error(`${this.name}: closing failed: ${messageOf(error)}`));
-    this.#closing = Promise.all([this.#closing, settled]);
+    this.#closing = Promise.all([this.#closing, settled]).then(() => undefined);
     // Calls that are still answered do not hold up the next connection.
     if (isOwn && !after) this.#ended = settled;
   }
