@@ -109,6 +109,31 @@ test.each(LOST)(
   },
 );
 
+test.each([
+  [404, -32602, "Unknown tool: t"],
+  [400, -32602, "Invalid params: no session abc"],
+  [404, -32050, "No such issue"],
+])(
+  "%i with an error %i for the request's own id -> the server's answer, and the session stays",
+  async (status, code, message) => {
+    const { handler } = forgetful(404, "{}");
+    const server = await serve((asked, response, request) => {
+      if (asked.message.method !== "tools/call") return handler(asked, response, request);
+      const body = JSON.stringify({ jsonrpc: "2.0", id: asked.message.id, error: { code, message } });
+      response.writeHead(status, { "content-type": "application/json" }).end(body);
+    });
+    const { connection, notes } = await connect(server);
+    for (let count = 0; count < 2; count++)
+      await expect(call(connection)).rejects.toMatchObject({
+        code: "call_rejected",
+        message: expect.stringContaining(message),
+      });
+    expect(server.log.filter((line) => line === "POST initialize")).toHaveLength(1);
+    expect(notes).toEqual([]);
+    await connection.close(soon);
+  },
+);
+
 test("a server that has gone back to an older revision when it opens the new session -> asked in that one from then on", async () => {
   let session = 1;
   const server = await serve((asked, response) => {

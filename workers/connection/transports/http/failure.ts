@@ -146,6 +146,9 @@ export function parseRetryAfter(value: string | undefined, nowMs: number): numbe
   return Number.isNaN(at) ? undefined : Math.max(0, at - nowMs);
 }
 
+/** Codes with which servers of the old era refuse a request that no handshake came before, or of a session that they do not know. */
+export const NO_SESSION: ReadonlySet<number> = new Set([-32000, -32001, -32600, -32601]);
+
 /**
  * A server that has no session at all may answer 400 with words in place of 404: server-everything names the session, and the
  * one transport of a server of the TypeScript SDK that has started anew says `Server not initialized`.

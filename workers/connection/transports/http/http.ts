@@ -33,6 +33,7 @@ import {
   explainRequest,
   type HttpAddress,
   type HttpFailure,
+  NO_SESSION,
   UNSENT,
 } from "./failure.ts";
 import { LegacySseTransport } from "./sse.ts";
@@ -110,9 +111,6 @@ const httpEvidence = (error: unknown): Evidence =>
   error instanceof AnswerError
     ? { kind: "http", status: error.status, error: error.rpc, text: error.text }
     : evidenceOf(error);
-
-/** Codes with which servers of the old era refuse a request that no handshake came before. */
-const NO_SESSION = new Set([-32000, -32001, -32600, -32601]);
 
 /**
  * Whether the first request to a server that was taken for a modern one shows that it is not, or that it is not there.

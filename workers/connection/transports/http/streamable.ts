@@ -24,6 +24,7 @@ import {
   classifyFailure,
   type HttpFailure,
   mediaType,
+  NO_SESSION,
   NotSent,
 } from "./failure.ts";
 import { ANY_ANSWER, HttpTransport, type HttpTransportOptions, isAccepted } from "./transport.ts";
@@ -329,6 +330,8 @@ export class StreamableHttpTransport extends HttpTransport {
       await this.#exchange(message, exchange);
     } catch (error) {
       if (classifyFailure(error).kind !== "session-lost") throw error;
+      // Who answers the request knows the session.
+      if (exchange.answered) return;
       if (error instanceof AnswerError) this.#session.lose(error.sessionId);
       if (!mayRepeat(message.method)) throw error;
       if (this.#session.isLost) await this.#session.reopen();
@@ -380,12 +383,15 @@ export class StreamableHttpTransport extends HttpTransport {
       return response;
     }
     const { error, body } = await answerError(response, { url, sessionId });
-    // Some servers send a proper answer with an error status.
-    const isRejected = isRequest(message) && classifyFailure(error).kind === "rejected";
+    // Some servers send a proper answer with an error status, also with one that says of others that they know no session.
+    const { kind } = classifyFailure(error);
+    const isAnswer = ({ code }: { code: number }): boolean =>
+      kind === "rejected" || (kind === "session-lost" && !NO_SESSION.has(code));
     await receive(body, {
       ...this.stream,
       hand: (answer) => {
-        if (isRejected && "error" in answer && answer.id === message.id) this.open.deliver(answer);
+        if (!isRequest(message) || !("error" in answer) || answer.id !== message.id) return;
+        if (isAnswer(answer.error)) this.open.deliver(answer);
       },
       onNoise: () => undefined,
     });
