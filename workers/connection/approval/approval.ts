@@ -191,9 +191,11 @@ export class Approvals {
 
   #checkSkill(call: AskedCall, asked: CachedSkill, now: SkillOfServer): void {
     if (this.#verdictOn(now) === "deny" || now.definition.skillPolicy.use === false) throw denied(call);
+    // A server that was removed or replaced meanwhile still answers for a moment.
+    const isCurrent = this.#options.definitions().includes(now.definition);
     const isSame = now.skill?.uri === asked.uri && contentOf(now.skill) === contentOf(asked);
-    if (isSame && sameJson(call.definition.target, now.definition.target)) return;
-    const why = "the skill changed while the user was asked";
+    if (isCurrent && isSame && sameJson(call.definition.target, now.definition.target)) return;
+    const why = "the skill or its server changed while the user was asked";
     throw notApproved(call, why, "Load it again; the user is then asked about it as it is now.");
   }
 

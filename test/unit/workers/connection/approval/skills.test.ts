@@ -17,6 +17,9 @@ interface SetupOptions {
   broken?: string;
 }
 
+/** The definitions that hold now. */
+const current: ServerDefinition[] = [];
+
 function setup({ canAsk = true, kept = () => false, broken }: SetupOptions = {}) {
   const user = recordingUser();
   const added: LoadedSkill[] = [];
@@ -24,7 +27,7 @@ function setup({ canAsk = true, kept = () => false, broken }: SetupOptions = {})
   const { log, lines } = recordingLog();
   const approvals = new Approvals({
     canAsk,
-    definitions: () => [],
+    definitions: () => current,
     settings: () => DEFAULT_SETTINGS,
     askUser: user.ask,
     allowAlways: () => expect.unreachable(),
@@ -316,11 +319,16 @@ describe("the check after a yes", () => {
     await at.answer(0, "session");
     return (await waiting) as Yes;
   };
-  const now = (of: CachedSkill | undefined, entry: object = {}) => ({
+  const removed = (of: CachedSkill | undefined, entry: object = {}) => ({
     definition: definitionOf("s", entry),
     tool: { name: "skill_pdf" },
     skill: of,
   });
+  const now: typeof removed = (...given) => {
+    const one = removed(...given);
+    current.push(one.definition);
+    return one;
+  };
 
   test("the same skill, as a new entry -> loads", async () => {
     (await yes()).check(now(skill()));
@@ -330,6 +338,7 @@ describe("the check after a yes", () => {
     ["another content", now(skill("pdf", "b")), /changed while the user was asked/],
     ["another skill of the name", now(skill("other/pdf")), /changed while the user was asked/],
     ["a tool in its place", now(undefined), /changed while the user was asked/],
+    ["a server that was removed, or replaced", removed(skill()), /changed while the user was asked/],
     ["another program", now(skill(), { command: "other" }), /changed while the user was asked/],
     ["skills are switched off", now(skill(), { skills: false }), /was not called/],
     ["a rule denies it", now(skill(), { approve: { "*": "deny" } }), /denies it/],
