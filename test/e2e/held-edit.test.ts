@@ -100,16 +100,16 @@ describe("hotReload ask, an edit waits", () => {
     expect(await pi.status()).not.toContain("added");
   });
 
-  test("the file is edited again before the answer -> the yes applies nothing; the new effect is shown first", async () => {
+  test("the file is edited again before the answer -> the new effect takes the question's place; a yes to the old one applies nothing", async () => {
     const pi = await openWith("ask");
     await edit(pi, "ask");
     const first = await pi.dialog();
     expect(first.title).toBe(`${APPLY}mcp.json: + added`);
+    const since = pi.rpc.events.length;
     await pi.at.writeMcp(config("ask", { ...added(), more: live(["more"], {}, EAGER) }));
     await edits(pi, 2);
-    const since = pi.rpc.events.length;
-    pi.answer(first, { value: "Apply it" });
     const second = await pi.dialog(since);
+    pi.answer(first, { value: "Apply it" });
     expect(second.title).toBe(`${APPLY}mcp.json: + added, + more`);
     expect(await pi.status()).not.toMatch(/added|more/);
     pi.answer(second, { value: "Apply it" });
@@ -118,7 +118,7 @@ describe("hotReload ask, an edit waits", () => {
 });
 
 describe("the connection worker ends while an edit waits", () => {
-  test("ask, while the question is open -> it stays the only question; its yes is for that edit only", async () => {
+  test("ask, while the question is open -> it stays the only question until the file changes; its yes is for that edit only", async () => {
     const pi = await turn({ mcp: config("ask") });
     await pi.statusLine("MCP: 1 server ready · 1 tool");
     await edit(pi, "ask");
@@ -128,12 +128,12 @@ describe("the connection worker ends while an edit waits", () => {
     await pi.statusLine("MCP: 1 server ready · 1 tool", since);
     // The next worker also logs the waiting edit before the file changes again.
     await edits(pi, 2);
+    expect(dialogsOf(pi.rpc)).toHaveLength(1);
     since = pi.rpc.events.length;
     await pi.at.writeMcp(config("ask", { more: live(["more"], {}, EAGER) }));
     await edits(pi, 3);
-    expect(dialogsOf(pi.rpc)).toHaveLength(1);
-    pi.answer(first, { value: "Apply it" });
     const second = await pi.dialog(since);
+    pi.answer(first, { value: "Apply it" });
     expect(second.title).toBe(`${APPLY}mcp.json: + more`);
     expect(await pi.status()).not.toMatch(/added|more/);
     since = pi.rpc.events.length;
