@@ -9,12 +9,12 @@ import { basename, delimiter, dirname, isAbsolute, join, resolve, sep } from "no
 import { ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { isFolder } from "../../shared/files/file-system.ts";
 import { PRIVATE_FOLDER } from "../../shared/files/read-regular.ts";
+import { isWithin } from "../../shared/programs/find-program.ts";
 import type { Launch } from "../../shared/programs/processes.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { expandHome } from "../config/entry/interpolate.ts";
 import type { Sandbox } from "../config/entry/sandbox.ts";
 import { HOSTS } from "../config/entry/schema.ts";
-import { isWithin } from "../config/env-files/path-stops.ts";
 import { configSources } from "../config/files/sources.ts";
 import { hostSources } from "../config/hosts/hosts.ts";
 import { hiddenFor, socketPaths } from "./sockets.ts";

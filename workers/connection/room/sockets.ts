@@ -6,7 +6,7 @@
 import type { Stats } from "node:fs";
 import { lstat, readFile, realpath, stat } from "node:fs/promises";
 import { dirname } from "node:path";
-import { isWithin } from "../config/env-files/path-stops.ts";
+import { isWithin } from "../../shared/programs/find-program.ts";
 
 /** A room has its own. */
 const ANEW = ["/dev", "/proc"];

@@ -122,10 +122,18 @@ const folderOfEntry = (entry: string, platform: NodeJS.Platform): string =>
 const isAbsolute = (folder: string, platform: NodeJS.Platform): boolean =>
   isWindows(platform) ? /^(?:[a-z]:[\\/]|[\\/]{2}[^\\/])/i.test(folder) : folder.startsWith("/");
 
-/** Whether `inner` is `outer` or lies below it. */
-export function isWithin(outer: string, inner: string, platform: NodeJS.Platform): boolean {
+/** As macOS compares paths: neither case nor the composition of a letter matters. Windows' `relative` ignores case itself. */
+const compared = (path: string, platform: NodeJS.Platform): string =>
+  platform === "darwin" ? path.normalize("NFC").toLowerCase() : path;
+
+/** Whether a path is the folder or lies in it. */
+export function isWithin(
+  path: string,
+  folder: string,
+  platform: NodeJS.Platform = process.platform,
+): boolean {
   const { relative, sep, isAbsolute: isOtherDrive } = isWindows(platform) ? win32 : posix;
-  const way = relative(outer, inner);
+  const way = relative(compared(folder, platform), compared(path, platform));
   return way !== ".." && !way.startsWith(`..${sep}`) && !isOtherDrive(way);
 }
 
@@ -138,9 +146,9 @@ function isPackageFolderHere(folder: string, { platform, cwd, home }: Folders): 
     ? /^(.*?[\\/])node_modules(?:[\\/]|$)/i
     : /^(.*?\/)node_modules(?:\/|$)/;
   const owner = packages.exec(folder)?.[1];
-  if (owner === undefined || isWithin(cwd, home, platform)) return false;
+  if (owner === undefined || isWithin(home, cwd, platform)) return false;
   const isHere = isWithin(owner, cwd, platform) || isWithin(cwd, owner, platform);
-  return isHere && !isWithin(owner, home, platform);
+  return isHere && !isWithin(home, owner, platform);
 }
 
 /** Whether an entry names the same folder of the user, wherever Pi runs. */

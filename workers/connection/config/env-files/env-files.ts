@@ -13,12 +13,13 @@ import { withoutBom } from "../../../../src/shared/text/reading.ts";
 import { inTime } from "../../../shared/files/file-system.ts";
 import { readRegularText, type Unread, whyUnread } from "../../../shared/files/read-regular.ts";
 import { canonical } from "../../../shared/json.ts";
+import { isWithin } from "../../../shared/programs/find-program.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
 import { fillPath, type PathFacts, pathsOf } from "../entry/interpolate.ts";
 import { listed, shown } from "../entry/shown-text.ts";
 import { NO_ANSWER } from "../files/sources.ts";
 import { decidesWhatRuns, holdsAddress, isData } from "./deciding-variables.ts";
-import { isWithin, type Way, wayTo } from "./path-stops.ts";
+import { type Way, wayTo } from "./path-stops.ts";
 import { cloneOf, type EnvFolders, isOwn, ScriptReader, type Scripts } from "./scripts.ts";
 
 type Entries = Readonly<Record<string, string>>;

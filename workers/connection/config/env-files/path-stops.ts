@@ -4,7 +4,7 @@
  * there.
  */
 import { lstat, readlink } from "node:fs/promises";
-import { join, parse, posix, resolve, sep, win32 } from "node:path";
+import { join, parse, resolve, sep } from "node:path";
 
 /** Linux follows as many links. */
 const MOST_LINKS = 40;
@@ -61,18 +61,3 @@ export async function wayTo(file: string, platform: NodeJS.Platform = process.pl
 
 /** The real path of a path. */
 export const endOf = async (path: string): Promise<string> => (await wayTo(path)).stops.at(-1) ?? path;
-
-/** Whether a path is the folder or lies in it. Case does not matter on Windows and macOS, nor on macOS how a letter is composed. */
-export function isWithin(
-  path: string,
-  folder: string,
-  platform: NodeJS.Platform = process.platform,
-): boolean {
-  const paths = platform === "win32" ? win32 : posix;
-  const plain = (text: string): string => {
-    if (platform === "darwin") return text.normalize("NFC").toLowerCase();
-    return platform === "win32" ? text.toLowerCase() : text;
-  };
-  const way = paths.relative(plain(folder), plain(path));
-  return way === "" || (way !== ".." && !way.startsWith(`..${paths.sep}`) && !paths.isAbsolute(way));
-}

@@ -9,11 +9,12 @@ import { stat } from "node:fs/promises";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { readRegular } from "../../../shared/files/read-regular.ts";
 import { canonical } from "../../../shared/json.ts";
+import { isFile, isWithin } from "../../../shared/programs/find-program.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
 import { fillPath, type PathFacts, pathsOf } from "../entry/interpolate.ts";
 import { findWorktree } from "../files/sources.ts";
 import { decidesWhatRuns, isOfPrograms } from "./deciding-variables.ts";
-import { endOf, isRemotePath, isWithin, wayTo } from "./path-stops.ts";
+import { endOf, isRemotePath, wayTo } from "./path-stops.ts";
 
 /** Whether the user's own files define the server, even if a project enabled it. */
 export const isOwn = ({ project, enabledByProject }: ServerDefinition): boolean =>
@@ -45,12 +46,6 @@ export async function cloneOf({
 
 /** `names`: as the entry writes them. `hash`: hex SHA-256 of their paths and contents. */
 export type Scripts = { names: string[]; hash: string } | { reason: string };
-
-const isFile = (path: string): Promise<boolean> =>
-  stat(path).then(
-    (found) => found.isFile(),
-    () => false,
-  );
 
 const sha256 = (value: string | Uint8Array): string => createHash("sha256").update(value).digest("hex");
 

@@ -10,11 +10,12 @@ import type {
   RegisteredServer,
   SessionFacts,
 } from "../../../../src/shared/protocol/session.ts";
+import { isWithin } from "../../../shared/programs/find-program.ts";
 import { isProject, type ServerDefinition } from "../entry/definition.ts";
 import { expandHome, pathsOf } from "../entry/interpolate.ts";
 import type { HostName, ImportName } from "../entry/schema.ts";
 import { type Settings, STRICTEST } from "../entry/settings.ts";
-import { endOf, isWithin } from "../env-files/path-stops.ts";
+import { endOf } from "../env-files/path-stops.ts";
 import {
   addAll,
   brokenFile,

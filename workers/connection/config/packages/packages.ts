@@ -6,9 +6,9 @@
 import { dirname, resolve } from "node:path";
 import { isBundle, UNPACK } from "../../../../src/shared/pasted.ts";
 import type { ConfigProblem } from "../../../../src/shared/protocol/session.ts";
+import { isWithin } from "../../../shared/programs/find-program.ts";
 import type { ServerDefinition } from "../entry/definition.ts";
 import { expandHome } from "../entry/interpolate.ts";
-import { isWithin } from "../env-files/path-stops.ts";
 import type { NamedFolder } from "../files/files.ts";
 import { PACKAGE_FILES } from "../files/sources.ts";
 import type { Format } from "../hosts/format.ts";

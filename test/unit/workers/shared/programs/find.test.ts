@@ -201,6 +201,19 @@ describe("usersSearchPath on POSIX", () => {
     expect(usersSearchPath(value, POSIX).path).toBe(expected);
   });
 
+  // On macOS a path names the same folder however its letters are written.
+  test.each([
+    ["/Users/me/clone", "/Users/ME/Clone/node_modules/.bin:/usr/bin", "/usr/bin"],
+    ["/Users/me/Caf\u00e9", "/Users/me/Cafe\u0301/node_modules/.bin:/usr/bin", "/usr/bin"],
+    [
+      "/Users/me/clone",
+      "/Users/ME/Other/node_modules/.bin:/usr/bin",
+      "/Users/ME/Other/node_modules/.bin:/usr/bin",
+    ],
+  ])("Pi runs in %s on macOS: %s -> %s", (cwd, value, expected) => {
+    expect(usersSearchPath(value, { platform: "darwin", cwd, home: "/Users/me" }).path).toBe(expected);
+  });
+
   test("what is left out is told", () => {
     expect(usersSearchPath(":/usr/bin:.:/bin", POSIX).left).toEqual(["", "."]);
     expect(usersSearchPath(undefined, POSIX).left).toEqual([]);

@@ -19,14 +19,11 @@ import {
   contentOf,
   lookAtEnvFiles,
 } from "../../../../../../workers/connection/config/env-files/env-files.ts";
-import {
-  isRemotePath,
-  isWithin,
-  wayTo,
-} from "../../../../../../workers/connection/config/env-files/path-stops.ts";
+import { isRemotePath, wayTo } from "../../../../../../workers/connection/config/env-files/path-stops.ts";
 import { ScriptReader } from "../../../../../../workers/connection/config/env-files/scripts.ts";
 import { decideTrust } from "../../../../../../workers/connection/config/trust/decide.ts";
 import { resolveTarget } from "../../../../../../workers/connection/config/values/values.ts";
+import { isWithin } from "../../../../../../workers/shared/programs/find-program.ts";
 import { definition, PROJECT_FILE, PROJECT_PI, put, temporaryFolder, USER } from "../support.ts";
 
 /** The words of several rows. */
