@@ -73,7 +73,10 @@ function forgetful(status: number, body: string): { handler: Handler; lose: () =
       const id = `session-${session}`;
       if (asked.message.method === "initialize") answerWell(asked, response, { "mcp-session-id": id });
       else if (asked.headers["mcp-session-id"] !== id) {
-        response.writeHead(status, { "content-type": "application/json" }).end(body);
+        const { id: request } = asked.message;
+        response
+          .writeHead(status, { "content-type": "application/json" })
+          .end(body.replace('"ID"', JSON.stringify(request)));
       } else answerWell(asked, response);
     },
   };
@@ -81,6 +84,11 @@ function forgetful(status: number, body: string): { handler: Handler; lose: () =
 
 const LOST: [string, number, string][] = [
   ["404", 404, "{}"],
+  [
+    "404 with an error for the request's own id that names the session",
+    404,
+    '{"jsonrpc":"2.0","error":{"code":-32603,"message":"Session not found"},"id":"ID"}',
+  ],
   [
     "400 with server-everything's words",
     400,

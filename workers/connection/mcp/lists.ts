@@ -18,6 +18,7 @@ import {
 import { createReader, inTurn } from "../../shared/pace/turns.ts";
 import { type CachedSkill, eachOnce, normalizeSkill, normalizeSkills } from "../../shared/skills.ts";
 import type { ListedResources, ListedSkills, SpokenProtocol } from "./connection.ts";
+import { INVALID_PARAMS, METHOD_NOT_FOUND } from "./modern/era.ts";
 import { FRESH_LEAST_MS, FRESH_MOST_MS } from "./modern/limits.ts";
 
 type Result = Record<string, unknown>;
@@ -149,9 +150,6 @@ export async function listTools(send: SendRequest, listing: Listing): Promise<Ca
   return tools.items;
 }
 
-/** JSON-RPC 2.0: the method does not exist. A server with resources need not have templates, and often answers this. */
-const METHOD_NOT_FOUND = -32601;
-
 /**
  * The items of one list, within the limit. A list that fails is noted: undefined. None if the server does not know the request.
  */
@@ -185,6 +183,7 @@ async function listOne<T extends { name: string }>(
       return !kept.isFull && tellsMore();
     });
   } catch (error) {
+    // A server with resources need not have templates, and often answers this.
     if (error instanceof Error && "code" in error && error.code === METHOD_NOT_FOUND) return [];
     if (!listing.signal.aborted) listing.onNote(`does not list its ${words}: ${messageOf(error)}`);
     return undefined;
@@ -244,9 +243,6 @@ export async function listSkills(send: SendRequest, listing: Listing): Promise<L
   // Each address once, also across pages.
   return listed && { skills: eachOnce(listed), freshUntil: Date.now() + freshMs };
 }
-
-/** JSON-RPC 2.0, as the extension uses it: the server serves no such skill. */
-const INVALID_PARAMS = -32602;
 
 /**
  * The entry of one skill (SEP-2640, "Getting a Skill"); `none`: the server serves no such skill; undefined: the server gives

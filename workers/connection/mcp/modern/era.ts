@@ -37,9 +37,11 @@ export const HEADER_MISMATCH = -32020;
 export const UNSUPPORTED_VERSION = -32022;
 /** -32021 is MissingRequiredClientCapability. */
 const MODERN_CODES = new Set([HEADER_MISMATCH, -32021, UNSUPPORTED_VERSION]);
+/** JSON-RPC 2.0, section 5.1. */
+export const METHOD_NOT_FOUND = -32601;
+export const INVALID_PARAMS = -32602;
 /** Answers to a handshake that the server does not know: an invalid request, an unknown method, missing parameters. */
-const METHOD_NOT_FOUND = -32601;
-const NO_HANDSHAKE = new Set([-32600, METHOD_NOT_FOUND, -32602]);
+const NO_HANDSHAKE = new Set([-32600, METHOD_NOT_FOUND, INVALID_PARAMS]);
 
 const VERSION = /\b20\d\d-\d\d-\d\d\b/g;
 const LISTED = 100;

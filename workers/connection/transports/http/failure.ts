@@ -18,7 +18,7 @@ import {
 import { oneLine } from "../../../../src/shared/text/unprintable.ts";
 import { commandFor, keyAdvice } from "../../../shared/commands.ts";
 import { type AuthChallenge, parseChallenge } from "../../auth/auth.ts";
-import type { RpcError } from "../../mcp/modern/era.ts";
+import { INVALID_PARAMS, type RpcError } from "../../mcp/modern/era.ts";
 import { type Excess, TooLarge } from "../../messages/too-large.ts";
 import { SIGNING_KEY } from "../../secrets/find.ts";
 import { boundText, type Redactor, redactData } from "../../secrets/redact.ts";
@@ -148,6 +148,13 @@ export function parseRetryAfter(value: string | undefined, nowMs: number): numbe
 
 /** Codes with which servers of the old era refuse a request that no handshake came before, or of a session that they do not know. */
 export const NO_SESSION: ReadonlySet<number> = new Set([-32000, -32001, -32600, -32601]);
+
+/**
+ * Whether an error for a request's own id is about the session and not about the request: by a code of servers that know no
+ * session, or by its words. An error about the parameters may name any session, such as one that the model asked for.
+ */
+export const isAboutSession = ({ code, message }: RpcError): boolean =>
+  NO_SESSION.has(code) || (code !== INVALID_PARAMS && /\bsession\b/i.test(message));
 
 /**
  * A server that has no session at all may answer 400 with words in place of 404: server-everything names the session, and the

@@ -11,6 +11,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { knownRevision } from "../../mcp/both-eras.ts";
+import type { RpcError } from "../../mcp/modern/era.ts";
 import type { JSONRPCMessage, JSONRPCRequest } from "../../mcp/wire/wire.ts";
 import { cancelledRequest, isRequest } from "../../messages/incoming.ts";
 import { receive } from "../../messages/receive.ts";
@@ -23,8 +24,8 @@ import {
   BrokenAnswer,
   classifyFailure,
   type HttpFailure,
+  isAboutSession,
   mediaType,
-  NO_SESSION,
   NotSent,
 } from "./failure.ts";
 import { ANY_ANSWER, HttpTransport, type HttpTransportOptions, isAccepted } from "./transport.ts";
@@ -385,8 +386,8 @@ export class StreamableHttpTransport extends HttpTransport {
     const { error, body } = await answerError(response, { url, sessionId });
     // Some servers send a proper answer with an error status, also with one that says of others that they know no session.
     const { kind } = classifyFailure(error);
-    const isAnswer = ({ code }: { code: number }): boolean =>
-      kind === "rejected" || (kind === "session-lost" && !NO_SESSION.has(code));
+    const isAnswer = (answered: RpcError): boolean =>
+      kind === "rejected" || (kind === "session-lost" && !isAboutSession(answered));
     await receive(body, {
       ...this.stream,
       hand: (answer) => {
