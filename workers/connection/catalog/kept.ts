@@ -120,14 +120,19 @@ const VERSION = 1;
 /** `.../<hash>.bin` -> `.../<hash>.left-out.json`. */
 export const leftOutPath = (snapshotPath: string): string => snapshotPath.replace(/\.bin$/, ".left-out.json");
 
+/** A mark from the future was made before a clock was set back. */
+function isRecent({ at }: Pick<Mark, "at">, nowMs: number): boolean {
+  const age = nowMs - at;
+  return age > -LIMITS.clockSkewMs && age < LIMITS.leftOutMs;
+}
+
 function readMarks(text: string, nowMs: number): [string, Mark][] {
   const content: unknown = JSON.parse(text);
   if (!isObject(content) || content.version !== VERSION || !isObject(content.servers)) return [];
   return Object.entries(content.servers).flatMap(([name, mark]): [string, Mark][] => {
     if (!isObject(mark) || typeof mark.configHash !== "string" || typeof mark.at !== "number") return [];
-    const age = nowMs - mark.at;
-    const isRecent = age > -LIMITS.clockSkewMs && age < LIMITS.leftOutMs;
-    return isRecent ? [[name, { configHash: mark.configHash, at: mark.at }]] : [];
+    const { configHash, at } = mark;
+    return isRecent({ at }, nowMs) ? [[name, { configHash, at }]] : [];
   });
 }
 
@@ -159,8 +164,7 @@ export class LeftOutServers {
 
   has(server: string): boolean {
     const mark = this.#marks.get(server);
-    if (mark === undefined || mark.configHash !== this.#hashOf(server)) return false;
-    return Date.now() - mark.at < LIMITS.leftOutMs;
+    return mark !== undefined && mark.configHash === this.#hashOf(server) && isRecent(mark, Date.now());
   }
 
   add(server: string): void {

@@ -174,6 +174,10 @@ describe("LeftOutServers", () => {
     expect(leftOut.has("evil")).toBe(true);
     vi.setSystemTime(Date.now() + 120_000);
     expect(leftOut.has("evil")).toBe(false);
+    leftOut.add("evil");
+    // The clock, which was a week ahead, is set right.
+    vi.setSystemTime(Date.now() - 7 * LIMITS.leftOutMs);
+    expect(leftOut.has("evil")).toBe(false);
     await leftOut.saved();
   });
 
