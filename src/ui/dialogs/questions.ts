@@ -59,9 +59,9 @@ export function createLastingQuestions(
     held: (id: string, text: string): void => {
       if (held?.id === id) return;
       held?.cut.abort();
-      const mine = { id, cut: new AbortController() };
-      held = mine;
-      const { signal } = mine.cut;
+      const cut = new AbortController();
+      const { signal } = cut;
+      held = { id, cut };
       inTurn(async () => {
         if (host.over() || signal.aborted) return;
         const title = `Apply the edit of the MCP configuration?\n${printable(text)}`;

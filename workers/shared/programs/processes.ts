@@ -121,12 +121,8 @@ const PS_MS = 1_000;
 const PS_BYTES = 32 * 1024 * 1024;
 
 /** What `ps` prints. `env`: absent, that of this process. */
-export async function ps(options: readonly string[], env?: Record<string, string>): Promise<string> {
-  const { stdout } = await promisify(execFile)(PS, options, {
-    ...(env && { env }),
-    timeout: PS_MS,
-    maxBuffer: PS_BYTES,
-  });
+export async function ps(options: readonly string[], env = process.env): Promise<string> {
+  const { stdout } = await promisify(execFile)(PS, options, { env, timeout: PS_MS, maxBuffer: PS_BYTES });
   return stdout;
 }
 

@@ -169,19 +169,18 @@ export function createAddressGuard(
   };
   /** Looks that have no answer yet: each holds one of Node's threads. */
   const looking = new Map<string, Promise<boolean>>();
-  const lookInside = (host: string): Promise<boolean> => {
-    const look = resolve(host)
-      .then(
-        (found) => found.some(({ address }) => isPrivateIp(address)),
-        () => false,
-      )
-      .finally(() => looking.delete(host));
-    looking.set(host, look);
-    return look;
-  };
   /** Whether the name leads to a private network here. One that is not found here is the proxy's matter. */
   const leadsInside = async (url: URL): Promise<boolean> => {
-    const look = looking.get(hostOf(url)) ?? lookInside(hostOf(url));
+    const host = hostOf(url);
+    const look =
+      looking.get(host) ??
+      resolve(host)
+        .then(
+          (found) => found.some(({ address }) => isPrivateIp(address)),
+          () => false,
+        )
+        .finally(() => looking.delete(host));
+    looking.set(host, look);
     return (await settledWithin(look, LOOK_MS)) && look;
   };
   return {

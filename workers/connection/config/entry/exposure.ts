@@ -289,7 +289,7 @@ function readings(pattern: string): [server: string, tool: string][] {
 const SERVER_MODES = ["server", "mcp", "short"] as const;
 
 /**
- * Whether a pattern of the settings names the tool with its server: the part before the separator is the whole name of the
+ * Answers whether a pattern of the settings names the tool with its server: the part before the separator is the whole name of the
  * server, since `github__evil` and `mcp-github` are other servers than `github`. What names a server of the user's own is
  * about no server of a project or a package, whose names others choose.
  */
