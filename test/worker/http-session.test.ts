@@ -602,6 +602,7 @@ test("a lost session, and a new one needs a sign-in -> needs_auth", async () => 
 test.each<[number, string, string]>([
   [401, "needs_auth", "was refused: URL answered 401: told."],
   [400, "call_rejected", "was refused: URL answered status 400: told."],
+  [429, "call_rejected", "was refused: URL answered status 429: told."],
   [500, "server_died", "failed: URL answered status 500: told."],
 ])("a call answered %i -> %s after one request: %s", async (status, code, sentence) => {
   const server = await serve(onCall((response) => response.writeHead(status).end("told")));
@@ -611,6 +612,76 @@ test.each<[number, string, string]>([
   expect(error.message).toBe(`web/echo ${sentence.replace("URL", server.url)}`);
   expect(server.log.filter((line) => line === "POST tools/call")).toHaveLength(1);
   await connection.close(soon);
+});
+
+/** A server with two pages of tools that answers `refuse` for the second one as often as it is told. */
+async function pagedServer(times: number, refuse: (response: ServerResponse) => void) {
+  let refusals = 0;
+  return serve((asked, response) => {
+    const { method, id, params } = asked.message as { method?: string; id?: number; params?: object };
+    if (method !== "tools/list") return answerWell(asked, response);
+    const isSecond = params !== undefined && "cursor" in params;
+    if (isSecond && refusals++ < times) return refuse(response);
+    const tools = [{ name: isSecond ? "second" : "first", inputSchema: { type: "object" } }];
+    const result = { tools, ...(isSecond ? {} : { nextCursor: "2" }) };
+    response
+      .writeHead(200, { "content-type": "application/json" })
+      .end(JSON.stringify({ jsonrpc: "2.0", id, result }));
+  });
+}
+
+describe("a server with too much to do refuses a page of a list", () => {
+  const pages = ({ log }: TestServer): number => log.filter((line) => line === "POST tools/list").length;
+
+  test.each([
+    ["429 with Retry-After", 429, { "retry-after": "1" }, 1_000],
+    ["503", 503, {}, 300],
+  ])(
+    "%s -> that page alone is asked for again, no sooner than it may be",
+    async (_n, status, headers, ms) => {
+      const server = await pagedServer(1, (response) => response.writeHead(status, headers).end("busy"));
+      const { connection } = await connect(server);
+      const startedAt = performance.now();
+      expect((await connection.listTools(never)).map(({ name }) => name)).toEqual(["first", "second"]);
+      expect(performance.now() - startedAt).toBeGreaterThanOrEqual(ms - 5);
+      expect(pages(server)).toBe(3);
+      await connection.close(soon);
+    },
+  );
+
+  test("each time -> asked three times, and the failure says that the server is busy", async () => {
+    const server = await pagedServer(9, (response) => response.writeHead(502).end("bad gateway"));
+    const { connection } = await connect(server);
+    expect(await failed(connection.listTools(never))).toMatchObject({
+      code: "connect_failed",
+      data: { status: 502, reason: "busy" },
+    });
+    expect(pages(server)).toBe(4);
+    await connection.close(soon);
+  });
+
+  test("it asks for a minute -> not asked again", async () => {
+    const server = await pagedServer(9, (response) => response.writeHead(429, { "retry-after": "60" }).end());
+    const { connection } = await connect(server);
+    expect((await failed(connection.listTools(never))).data).toMatchObject({ retryAfterMs: 60_000 });
+    expect(pages(server)).toBe(2);
+    await connection.close(soon);
+  });
+
+  test("nobody wants the list any more, or the connection ends -> not asked again, and the server is told nothing", async () => {
+    const server = await pagedServer(9, (response) => response.writeHead(429, { "retry-after": "2" }).end());
+    const { connection } = await connect(server);
+    const unwanted = new AbortController();
+    const lists = [unwanted.signal, never].map((signal) => failed(connection.listTools(signal)));
+    await expect.poll(() => pages(server)).toBe(4);
+    unwanted.abort();
+    await lists[0];
+    await connection.close(soon);
+    await lists[1];
+    await new Promise((resolve) => setTimeout(resolve, 2_200));
+    expect(pages(server)).toBe(4);
+    expect(server.log.filter((line) => line.includes("cancelled"))).toEqual([]);
+  });
 });
 
 test("a JSON-RPC error with status 400 -> call_rejected", async () => {

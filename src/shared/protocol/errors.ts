@@ -26,13 +26,13 @@
  * - `server_disabled`: the server is switched off in the configuration. `{server}`
  * - `spawn_failed`: the server's command could not be started. `{server}`
  * - `connect_failed`: the server did not complete `initialize`, or could not be reached. `{server, status?, retryAfterMs?,
- *   reason?}`; `reason`: the kind of failure in one word, such as `certificate` or `ECONNREFUSED`
+ *   reason?}`; `reason`: the kind of failure in one word, such as `busy`, `certificate` or `ECONNREFUSED`
  * - `connect_timeout`: `initialize` or the tool list took longer than the limit. `{server, timeoutMs}`
  * - `needs_auth`: the server answered 401, or 403 with an OAuth challenge that a sign-in cures, and nothing has run. `{server, status,
  *   challenge?: {scheme, realm?, scope?, error?, errorDescription?, resourceMetadata?}}`; `reason`: `key-wanted` or
  *   `key-refused` if no sign-in helps, else the kind of problem of its sign-in
  * - `server_died`: the connection closed while a request was open. `{server, stderrTail?,
- *   reason?}`; `reason`: `held-back` if only a call or the user connects it again; if the
+ *   reason?}`; `reason`: `held-back` if only a call or the user connects it again, `busy` if the server, over HTTP, had trouble; if the
  *   connection drops soon after each connect, also `{failures, retryInMs?}`
  * - `call_timeout`: the server did not answer a tool call in time. `{server, timeoutMs}`
  * - `call_rejected`: the server answered a JSON-RPC error, or over HTTP a status 4xx, also if a sign-in cures that for a call

@@ -193,7 +193,7 @@ export const LIMITS = {
   /** JSON of a JSON-RPC error's data that is kept. */
   errorDataBytes: 4 * 1024,
 
-  /** Longest `Retry-After` that a connect over HTTP waits for. */
+  /** Longest `Retry-After` that a connect over HTTP, or a request without effect, waits for. */
   retryAfterMs: 5_000,
   /** The request that explains a failed connect. */
   probeMs: 3_000,

@@ -4,7 +4,7 @@
  */
 
 import { localSpellingsOf } from "../../../src/shared/naming.ts";
-import { messageOf } from "../../../src/shared/protocol/errors.ts";
+import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { keepSame } from "../../shared/json.ts";
 import {
@@ -53,6 +53,9 @@ export const listsNothing = ({
   );
   return (held ? listMark(held).count : 0) === 0 && counts.every((count) => count === 0);
 };
+
+/** The server has trouble or too much to do, and may accept the same request later. */
+const isBusy = (error: unknown): boolean => error instanceof ThreadsError && error.data?.reason === "busy";
 
 export abstract class ServerLists {
   /** The tools, which may not have been read yet. Undefined until a list came from the server or the cache. */
@@ -138,16 +141,25 @@ export abstract class ServerLists {
     this.skills = skills;
   }
 
-  /** Lists everything over a new connection. Throws what listing the tools throws, or the signal's reason. */
-  protected async list(connection: Connection, signal: AbortSignal): Promise<void> {
+  /**
+   * Lists everything over a new connection. Answers false if the server is too busy to list its tools: those that are known
+   * stay, and can be called. Throws what listing the tools throws, or the signal's reason.
+   */
+  protected async list(connection: Connection, signal: AbortSignal): Promise<boolean> {
     const beside = this.#listBeside(connection);
-    this.#take(await connection.listTools(signal));
+    const listed = await connection.listTools(signal).catch((error: unknown) => {
+      if (!this.hasOwnLists || !isBusy(error) || signal.aborted) throw error;
+      this.log.note(`cannot list its tools now, and keeps those of before: ${messageOf(error)}`);
+    });
     await beside;
+    if (listed) this.#take(listed);
+    this.instructions = connection.instructions;
+    signal.throwIfAborted();
+    if (!listed) return false;
     this.hasOwnLists = true;
     this.#isTrusted = true;
     this.protocol = connection.memory();
-    this.instructions = connection.instructions;
-    signal.throwIfAborted();
+    return true;
   }
 
   /**

@@ -479,7 +479,7 @@ export class Server extends ServerLists {
     }
     try {
       await standAside();
-      await this.list(connection, signal);
+      if (!(await this.list(connection, signal))) this.#refresh.request();
     } catch (error) {
       this.#connection = undefined;
       const failure = signal.aborted

@@ -15,6 +15,7 @@ import {
   messageOf,
   ThreadsError,
 } from "../../../../src/shared/protocol/errors.ts";
+import { LIMITS } from "../../../../src/shared/protocol/limits.ts";
 import { oneLine } from "../../../../src/shared/text/unprintable.ts";
 import { commandFor, keyAdvice } from "../../../shared/commands.ts";
 import { type AuthChallenge, parseChallenge } from "../../auth/auth.ts";
@@ -212,6 +213,27 @@ export function classifyFailure(error: unknown): HttpFailure {
   return { kind: "other", message: messageOf(error), cause: error };
 }
 
+/** Before the second and the third attempt. */
+const RETRY_MS: readonly number[] = [300, 1_000];
+
+/**
+ * Wait in ms before the next attempt; undefined: there is no other attempt. `retry` counts from 0. `delaysMs`: the wait
+ * before each further attempt. A server that asks for a longer wait than `LIMITS.retryAfterMs` is not asked again: it
+ * would only refuse.
+ */
+export function retryDelay(
+  failure: HttpFailure,
+  retry: number,
+  delaysMs: readonly number[] = RETRY_MS,
+): number | undefined {
+  const delayMs = delaysMs[retry];
+  if (delayMs === undefined) return undefined;
+  if (failure.kind === "network") return delayMs;
+  if (failure.kind !== "busy") return undefined;
+  const askedMs = failure.retryAfterMs ?? 0;
+  return askedMs > LIMITS.retryAfterMs ? undefined : Math.max(delayMs, askedMs);
+}
+
 /** Limit for an address: a server may redirect to one of several kilobytes. */
 const URL_CHARS = 300;
 
@@ -376,11 +398,16 @@ const EXPLAIN: {
     noMessage(withText(`answered with ${contentType ?? "no content type"}`, text, address), status),
   busy: ({ status, retryAfterMs, text }, address) => {
     const wait = retryAfterMs === undefined ? "" : ` and asks to wait ${Math.ceil(retryAfterMs / 1_000)} s`;
+    const what = `${withText(`answered status ${status}`, text, address)}${wait}`;
+    // RFC 6585, section 4: too many requests in a given time. This one was not let in.
+    const isLimited = status === 429;
+    const remedy = `The server has trouble or is busy: try again later with ${commandFor("reconnect")}.`;
     return {
-      what: `${withText(`answered status ${status}`, text, address)}${wait}`,
-      verdict: "failed",
-      remedy: `The server has trouble or is busy: try again later with ${commandFor("reconnect")}.`,
-      data: { status, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) },
+      what,
+      verdict: isLimited ? "was refused" : "failed",
+      remedy: isLimited ? "The server limits how often it is asked: try again later." : remedy,
+      data: { status, reason: "busy", ...(retryAfterMs === undefined ? {} : { retryAfterMs }) },
+      first: { what, remedy },
     };
   },
   certificate: ({ code }) => ({

@@ -34,6 +34,7 @@ import {
   type HttpAddress,
   type HttpFailure,
   NO_SESSION,
+  retryDelay,
   UNSENT,
 } from "./failure.ts";
 import { LegacySseTransport } from "./sse.ts";
@@ -122,27 +123,6 @@ export function isWrongEra(error: unknown): boolean {
   if (!(error instanceof AnswerError) || error.status < 400 || error.status >= 500) return false;
   if (error.rpc && !NO_SESSION.has(error.rpc.code)) return false;
   return judgeEra("modern", httpEvidence(error)) === "legacy";
-}
-
-/** Before the second and the third attempt. */
-export const RETRY_MS: readonly number[] = [300, 1_000];
-
-/**
- * Wait in ms before the next attempt; undefined: there is no other attempt. `retry` counts from 0. `delaysMs`: the wait
- * before each further attempt. A server that asks for a longer wait than `LIMITS.retryAfterMs` is not asked again: it
- * would only refuse.
- */
-export function retryDelay(
-  failure: HttpFailure,
-  retry: number,
-  delaysMs: readonly number[] = RETRY_MS,
-): number | undefined {
-  const delayMs = delaysMs[retry];
-  if (delayMs === undefined) return undefined;
-  if (failure.kind === "network") return delayMs;
-  if (failure.kind !== "busy") return undefined;
-  const askedMs = failure.retryAfterMs ?? 0;
-  return askedMs > LIMITS.retryAfterMs ? undefined : Math.max(delayMs, askedMs);
 }
 
 /** Limit for answers to the server's requests: each answer is a POST, which takes a connection while it is sent. */

@@ -28,7 +28,7 @@ import {
   mediaType,
   NotSent,
 } from "./failure.ts";
-import { ANY_ANSWER, HttpTransport, type HttpTransportOptions, isAccepted } from "./transport.ts";
+import { ANY_ANSWER, HttpTransport, type HttpTransportOptions, isAccepted, mayRepeat } from "./transport.ts";
 
 /** Shortest wait until a stream that has ended is opened again. It also holds if the server names no time. */
 const RESUME_MS = 1_000;
@@ -156,21 +156,6 @@ async function readStream(
   const isWorthwhile = isNew || performance.now() - openedAt >= WORTHWHILE_MS;
   return { isWorthwhile: isWorthwhile && !refused?.isNoise, refused };
 }
-
-/** Requests without effect. `tools/call` must never be one of them: the call may have run. */
-const READ_ONLY = new Set([
-  "ping",
-  "tools/list",
-  "resources/list",
-  "resources/templates/list",
-  "resources/read",
-  "prompts/list",
-  "prompts/get",
-  "completion/complete",
-]);
-
-/** Whether a request may be sent once more in a new session after the server has forgotten the old one. */
-export const mayRepeat = (method: string): boolean => READ_ONLY.has(method);
 
 /** 405 and 501 say that the server has no such method, which no wait changes. */
 const NO_METHOD = new Set([405, 501]);

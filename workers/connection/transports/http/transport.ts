@@ -2,13 +2,15 @@
  * What the three transports over HTTP have in common: the stream of messages that the answers fill, a POST for each
  * message, the explanation of a request that failed, and the end. Implements the SDK's `Transport`.
  */
-import type { JSONRPCMessage, JSONRPCRequest, Transport } from "../../mcp/wire/wire.ts";
-import { isRequest } from "../../messages/incoming.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { JSONRPCMessage, JSONRPCRequest, RequestId, Transport } from "../../mcp/wire/wire.ts";
+import { cancelledRequest, isRequest } from "../../messages/incoming.ts";
 import type { MessageStream } from "../../messages/receive.ts";
 import { Noise } from "../../messages/too-large.ts";
 import type { HttpClient, HttpResponse } from "../../web/client.ts";
 import { handEvent, type ServerEvent } from "./events.ts";
 import { type Exchange, OpenExchanges, receiveAnswer } from "./exchange.ts";
+import { classifyFailure, retryDelay } from "./failure.ts";
 
 export interface HttpTransportOptions {
   server: string;
@@ -26,6 +28,24 @@ export interface HttpTransportOptions {
   explain: (error: unknown, request: JSONRPCRequest) => unknown;
 }
 
+/** Requests without effect. `tools/call` must never be one of them: the call may have run. */
+const READ_ONLY = new Set([
+  "ping",
+  "tools/list",
+  "resources/list",
+  "resources/templates/list",
+  "resources/read",
+  "resources/directory/read",
+  "prompts/list",
+  "prompts/get",
+  "skills/list",
+  "skills/get",
+  "completion/complete",
+]);
+
+/** Whether a request may be sent once more: the server has forgotten the session meanwhile, or was too busy to answer. */
+export const mayRepeat = (method: string): boolean => READ_ONLY.has(method);
+
 export const ANY_ANSWER = { accept: "application/json, text/event-stream" };
 
 export const isAccepted = ({ status }: HttpResponse): boolean => status >= 200 && status < 300;
@@ -42,6 +62,8 @@ export abstract class HttpTransport<O extends HttpTransportOptions = HttpTranspo
   protected readonly open = new OpenExchanges((message) => this.onmessage?.(message));
   protected readonly stream: MessageStream;
   #closing: Promise<void> | undefined;
+  /** Requests that are sent once more after a while. */
+  readonly #pauses = new Map<RequestId, AbortController>();
 
   constructor(options: O) {
     this.options = options;
@@ -72,12 +94,34 @@ export abstract class HttpTransport<O extends HttpTransportOptions = HttpTranspo
   protected async endSession(): Promise<void> {}
 
   async send(message: JSONRPCMessage): Promise<void> {
-    if (!isRequest(message)) return this.notify(message);
-    try {
-      await this.request(message);
-    } catch (error) {
-      throw this.options.explain(error, message);
+    if (!isRequest(message)) return this.#tell(message);
+    for (let retry = 0; ; retry++) {
+      try {
+        return await this.request(message);
+      } catch (error) {
+        const failure = classifyFailure(error);
+        const isBusy = failure.kind === "busy" && mayRepeat(message.method);
+        const waitMs = isBusy ? retryDelay(failure, retry) : undefined;
+        if (waitMs === undefined || !(await this.#pause(message.id, waitMs)))
+          throw this.options.explain(error, message);
+      }
     }
+  }
+
+  /** A request that waits to be repeated is not at the server: giving it up is told to nobody. */
+  #tell(message: JSONRPCMessage): void | Promise<void> {
+    const cancelled = cancelledRequest(message);
+    const pause = cancelled === undefined ? undefined : this.#pauses.get(cancelled);
+    return pause ? pause.abort() : this.notify(message);
+  }
+
+  /** Answers false if the request is given up meanwhile. */
+  async #pause(id: RequestId, waitMs: number): Promise<boolean> {
+    const pause = new AbortController();
+    this.#pauses.set(id, pause);
+    const signal = AbortSignal.any([pause.signal, this.lifetime.signal]);
+    const waited = sleep(waitMs, true, { signal, ref: false }).catch(() => false);
+    return waited.finally(() => this.#pauses.delete(id));
   }
 
   /** An answer of any status. */

@@ -607,6 +607,26 @@ describe("beside an open connection", () => {
     expect(server.tools).toEqual([{ name: "work" }]);
   });
 
+  test("a known server that is too busy to list its tools as it connects -> the known ones can be called, and are listed later", async () => {
+    const busy = new ThreadsError("connect_failed", "s: tools/list failed: status 503.", {
+      data: { server: "s", status: 503, reason: "busy" },
+    });
+    const { server, connected, call, lines } = setup();
+    server.restore({ tools: [{ name: "known" }] });
+    const listTools = vi.fn<Connection["listTools"]>(async () => [{ name: "work" }]);
+    listTools.mockRejectedValueOnce(busy);
+    await connected({ listTools });
+    expect([server.phase, server.tools]).toEqual(["connected", [{ name: "known" }]]);
+    expect((await call("known")).content).toEqual([{ type: "text", text: "known" }]);
+    expect(lines).toContainEqual(expect.stringContaining("cannot list its tools now"));
+    await vi.advanceTimersByTimeAsync(LIMITS.refreshIntervalMs);
+    expect(server.tools).toEqual([{ name: "work" }]);
+    const { failing, opening } = setup();
+    const { error } = await failing();
+    opening(0).open({ listTools: () => Promise.reject(busy) });
+    expect(await error).toMatchObject({ code: "connect_failed", data: { reason: "busy" } });
+  });
+
   test("a second list that comes when its connection is replaced -> does not count", async () => {
     const { reconnected, server, connected, opening } = setup();
     const second = pending<{ name: string }[]>();

@@ -14,12 +14,9 @@ import {
   type HttpAddress,
   type HttpFailure,
   parseRetryAfter,
-} from "../../../../../../workers/connection/transports/http/failure.ts";
-import {
-  chooseProbe,
-  isWrongEra,
   retryDelay,
-} from "../../../../../../workers/connection/transports/http/http.ts";
+} from "../../../../../../workers/connection/transports/http/failure.ts";
+import { chooseProbe, isWrongEra } from "../../../../../../workers/connection/transports/http/http.ts";
 import { ProxyError, proxyFor } from "../../../../../../workers/connection/web/client.ts";
 
 const coded = (code: string, message = "failed"): Error => Object.assign(new Error(message), { code });

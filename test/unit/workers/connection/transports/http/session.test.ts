@@ -16,12 +16,13 @@ import {
 import {
   followNotifications,
   HttpSession,
-  mayRepeat,
   type NotificationOptions,
   resumeAfterMs,
   type SessionOptions,
   streamRefusal,
 } from "../../../../../../workers/connection/transports/http/streamable.ts";
+
+import { mayRepeat } from "../../../../../../workers/connection/transports/http/transport.ts";
 
 const INITIALIZE = { jsonrpc: "2.0", id: 0, method: "initialize", params: { a: 1 } } as const;
 
