@@ -140,15 +140,18 @@ export function createParts(pi: Pi, { agentDir, key, waits, running, runningOrTh
     log: (message) => running()?.runtime.log("info", message),
   });
   const calls = createSessionCalls(runningOrThrow, { instructions, skills });
+  const tell = (text: string): void => {
+    const session = running();
+    session?.runtime.log("warn", text);
+    session?.warn(text);
+  };
   const registrar = createRegistrar(pi, {
     call: calls.call,
     direct,
-    onTaken: ({ server, tool, name: wanted }, name) => {
-      const text = `MCP tool ${oneLine(tool, 200)} of ${server.name} is called ${name}: another extension has a tool ${wanted}.`;
-      const session = running();
-      session?.runtime.log("warn", text);
-      session?.warn(text);
-    },
+    onTaken: ({ server, tool, name: wanted }, name) =>
+      tell(
+        `MCP tool ${oneLine(tool, 200)} of ${server.name} is called ${name}: another extension has a tool ${wanted}.`,
+      ),
   });
   const host = createToolHost({ store, registrar, calls, instructions, running, runningOrThrow, waits });
   const searchTools = createSearchTools(pi, host);
@@ -181,7 +184,7 @@ export function createParts(pi: Pi, { agentDir, key, waits, running, runningOrTh
       ...host,
       withdrawn: registrar.withdrawn,
       searchTool: searchTools.name,
-      tell: (text: string) => running()?.warn(text),
+      tell,
     },
     firstRequest: createFirstRequest(pi, { ...shared, agentDir, key: snapshotKey.current, direct, waits }),
     lateTools: createLateTools(pi, {

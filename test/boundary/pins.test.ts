@@ -117,6 +117,7 @@ test("limits that users and models meet", () => {
     declaredTools: 100,
     declaredToolsKept: 50,
     directTools: 80,
+    toldNames: 400,
     descriptionChars: 8_000,
     heartbeatMs: 5_000,
     respawnMs: [100, 1_000, 5_000],

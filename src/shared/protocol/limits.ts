@@ -278,6 +278,8 @@ export const LIMITS = {
   declaredTools: 100,
   declaredToolsKept: 50,
   directTools: 80,
+  /** Direct tools of one server in a session, and its commands, those that are gone among them: Pi takes neither back. */
+  toldNames: 400,
   /** Description of one tool, or of one parameter: twice the longest of 1,971 real tools. */
   descriptionChars: 8_000,
   /** The metadata cache file. A larger file is neither read nor written. */

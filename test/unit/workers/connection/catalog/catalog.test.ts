@@ -354,3 +354,45 @@ test.each<[object, true | undefined]>([
   const { settings } = publishTask([server("a"), server("b", entry)], DEFAULT_SETTINGS, NO_FILES);
   expect(settings.shared).toBe(shared);
 });
+
+describe("a server that has other direct tools and prompts with each list", () => {
+  const MOST = LIMITS.toldNames;
+  /** Publishes `count` lists of one tool and one prompt each; `nth`: of which list they are. */
+  function change(nths: readonly number[]) {
+    const { log, lines } = recordingLog();
+    const one = server("a", { directTools: true, exposePrompts: true });
+    const published = nths.map((nth) => {
+      const lists = { tools: [{ name: `t${nth}` }], prompts: [{ name: `p${nth}`, arguments: [] }] };
+      Object.assign(one, lists, { log: { note: (text: string) => log.info(text) } });
+      const [found] = publishTask([one], DEFAULT_SETTINGS, NO_FILES).servers;
+      return { tools: found?.tools ?? [], prompts: found?.prompts?.map(({ name }) => name) ?? [], found };
+    });
+    return { published, lines };
+  }
+
+  test("as many as may be -> all are told", () => {
+    const { published, lines } = change([...Array(MOST).keys()]);
+    expect(published.every(({ tools: [tool], prompts }) => tool?.direct && prompts.length === 1)).toBe(true);
+    expect(lines).toEqual([]);
+  });
+
+  test("more -> a new tool is left to searches, a new prompt is no command; one that Pi knows is told again", () => {
+    const { published, lines } = change([...Array(MOST).keys(), MOST, 7]);
+    const [last, again] = published.slice(-2);
+    expect([last?.tools[0]?.direct, last?.prompts]).toEqual([false, []]);
+    expect([again?.tools[0]?.direct, again?.prompts]).toEqual([true, ["p7"]]);
+    expect(lines).toEqual([
+      "info has had 400 prompts and skills in this session: new ones are no commands that Pi proposes",
+      "info has had 400 direct tools in this session: new ones are found by a search",
+    ]);
+    // Another session, which admits the tool, must not take this one's table of it.
+    expect(last?.found?.listed).not.toBe(change([MOST]).published[0]?.found?.listed);
+  });
+
+  test("the same prompts in a later publication -> the same list, so that no event tells of new ones", () => {
+    const one = server("a", { exposePrompts: true });
+    Object.assign(one, { prompts: [{ name: "p", arguments: [] }] });
+    const lists = [1, 2].map(() => publishTask([one], DEFAULT_SETTINGS, NO_FILES).servers[0]?.prompts);
+    expect(lists[0]).toBe(lists[1]);
+  });
+});
