@@ -28,6 +28,7 @@ import {
   lateBuiltins,
   leaveOut,
   ownManifest,
+  plainLimits,
   pureMsgpackr,
   withoutKeyWords,
 } from "./build/sources.ts";
@@ -95,6 +96,7 @@ const builds: BuildOptions[] = [
       builtApart(SCREENS, "./screens.js"),
       oneLaterFile("later", MAIN_FOLDERS, [SCREENS]),
       ownManifest,
+      plainLimits,
     ],
     splitting: true,
     outdir: ".",

@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Plugin } from "esbuild";
+import { LIMITS } from "../../src/shared/protocol/limits.ts";
 
 /**
  * Modules that are imported but never run, by the end of their path: the SDK's schema compiler (this package gives the
@@ -102,6 +103,30 @@ export const withoutKeyWords: Plugin = {
         loader: "ts",
       }),
     );
+  },
+};
+
+const LIMITS_IMPORT = /^import \{ LIMITS \} from "[^"]+";\n/m;
+
+/** A module's text with numbers in the place of the limits that it names. */
+function withPlainLimits(text: string): string {
+  const limits = new Map(Object.entries<unknown>(LIMITS));
+  const plain = text.replace(/\bLIMITS\.(\w+)/g, (named, key: string) => {
+    const limit = limits.get(key);
+    return typeof limit === "number" ? `(${limit})` : named;
+  });
+  const without = plain.replace(LIMITS_IMPORT, "");
+  return /\bLIMITS\b/.test(without) ? plain : without;
+}
+
+/** Of the table of limits main's first code needs a tenth: it gets the numbers, and what main loads later has the table. */
+export const plainLimits: Plugin = {
+  name: "plain-limits",
+  setup(build) {
+    build.onLoad({ filter: /[\\/]src[\\/].*\.ts$/, namespace: "file" }, async ({ path }) => ({
+      contents: withPlainLimits(await readFile(path, "utf8")),
+      loader: "ts",
+    }));
   },
 };
 

@@ -148,6 +148,11 @@ export function createParts(pi: Pi, { agentDir, key, waits, running, runningOrTh
   const registrar = createRegistrar(pi, {
     call: calls.call,
     direct,
+    onTooMany: (server) =>
+      running()?.runtime.log(
+        "warn",
+        `${server}: ${LIMITS.goneTools} of its tools are gone, its new direct ones are left to searches`,
+      ),
     onTaken: ({ server, tool, name: wanted }, name) =>
       tell(
         `MCP tool ${oneLine(tool, 200)} of ${server.name} is called ${name}: another extension has a tool ${wanted}.`,

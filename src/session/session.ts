@@ -68,8 +68,14 @@ export interface SessionOptions extends SnapshotKey {
   waits?: SessionWaits;
 }
 
+const WAITS: SessionWaits = {
+  searchWaitMs: LIMITS.searchWaitMs,
+  directWaitMs: LIMITS.directWaitMs,
+  firstPlanWaitMs: LIMITS.firstPlanWaitMs,
+};
+
 export function createSession(pi: Pi, options: SessionOptions): Session {
-  const { agentDir, startRuntime = startRuntimeLater, waits = LIMITS } = options;
+  const { agentDir, startRuntime = startRuntimeLater, waits = WAITS } = options;
   const startedAt = performance.now();
   let registeredInMs = 0;
   let current: Running | undefined;

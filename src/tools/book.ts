@@ -185,6 +185,15 @@ export class Book {
     return this.#withdrawn.has(name);
   }
 
+  /**
+   * Whether so many tools of the server are gone that none of it is declared by itself that Pi does not know: Pi goes through all
+   * that it was ever told of with each new one.
+   */
+  hasTooManyGone(server: string): boolean {
+    const gone = [...this.#withdrawn].filter((name) => this.get(name)?.server.name === server);
+    return gone.length >= LIMITS.goneTools;
+  }
+
   get hasMissed(): boolean {
     return this.#missed.size > 0;
   }

@@ -127,17 +127,26 @@ export interface Registrar {
 
 export interface RegistrarOptions extends BookOptions {
   direct: DirectRule;
+  /** Called once for each server whose new direct tools are left to searches, since too many of it are gone. */
+  onTooMany?: (server: string) => void;
 }
 
 export function createRegistrar(pi: Pi, options: RegistrarOptions): Registrar {
   const { direct } = options;
   const book = new Book(pi, options);
+  const left = new Set<string>();
   const mayBeDirect = (catalog: Catalog): Iterable<CatalogTool> =>
     direct.byName ? eachTool(catalog) : catalog.marked();
   const registerDirect = (catalog: Catalog): void => {
     const active = new Set(pi.getActiveTools());
     for (const tool of mayBeDirect(catalog)) {
       if (!direct.isDirect(tool)) continue;
+      const { name } = tool.server;
+      if (!book.get(tool.name) && book.hasTooManyGone(name)) {
+        if (!left.has(name)) options.onTooMany?.(name);
+        left.add(name);
+        continue;
+      }
       const named = book.registerIfNew(tool);
       const told = book.get(named.name);
       // It has become direct. If the model has loaded it, it is declared already.

@@ -278,8 +278,12 @@ export const LIMITS = {
   declaredTools: 100,
   declaredToolsKept: 50,
   directTools: 80,
-  /** Direct tools of one server in a session, and its commands, those that are gone among them: Pi takes neither back. */
-  toldNames: 400,
+  /**
+   * Pi takes no tool and no command back. Tools of one server that are gone, after which its new direct ones are left to
+   * searches; and commands of one server, those that are gone among them, after which Pi proposes no new ones.
+   */
+  goneTools: 400,
+  toldCommands: 400,
   /** Description of one tool, or of one parameter: twice the longest of 1,971 real tools. */
   descriptionChars: 8_000,
   /** The metadata cache file. A larger file is neither read nor written. */

@@ -7,20 +7,24 @@
  * Pi does not know, as in print mode, becomes the prompt's text while Pi still reads the input.
  */
 import type { InputEvent, InputResult, PiContext } from "../../pi/api.ts";
+import { LIMITS } from "../../shared/protocol/limits.ts";
 import type { PromptHost } from "./use-prompt.ts";
 
 export function createPromptCommands(host: PromptHost) {
-  const known = new Set<string>();
+  /** Command -> its server. Those that are gone are among them. */
+  const known = new Map<string, string>();
+  const isFull = (server: string): boolean =>
+    [...known.values()].filter((one) => one === server).length >= LIMITS.toldCommands;
   let isFirst = true;
   return {
     /** Registers the commands that Pi does not know yet. */
     register: ({ ui, mode }: PiContext): void => {
       if (mode === "print" || mode === "json") return;
       const before = known.size;
-      for (const { prompts = [] } of host.catalog().servers) {
+      for (const { name: server, prompts = [] } of host.catalog().servers) {
         for (const { command: name, description = "MCP prompt" } of prompts) {
-          if (known.has(name)) continue;
-          known.add(name);
+          if (known.has(name) || isFull(server)) continue;
+          known.set(name, server);
           host.pi.registerCommand(name, {
             description,
             getArgumentCompletions: async (typed) =>

@@ -11,7 +11,7 @@ import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { SnapshotServer } from "../../../src/shared/snapshot/contract.ts";
 import { currentOf, directRule, isGone } from "../../../src/tools/book.ts";
 import type { DeclaredTool } from "../../../src/tools/branch.ts";
-import { createRegistrar, type RegistrarOptions } from "../../../src/tools/registrar.ts";
+import { createRegistrar, type Registrar, type RegistrarOptions } from "../../../src/tools/registrar.ts";
 import { type MadeServer, makeCatalog } from "../make-catalog.ts";
 import { createRecordingPi, type RecordingPi } from "../recording-pi.ts";
 
@@ -82,6 +82,48 @@ describe("a catalog of more tools than Pi is told of at the start", () => {
   test("a server is gone -> its direct tools too", () => {
     expect(vast.marked().map(({ name }) => name)).toEqual(["s__t7", "t9"]);
     expect(catalogWithout(vast, { servers: ["s"], tools: [] }).marked()).toEqual([]);
+  });
+});
+
+describe("a server that has other direct tools with each list", () => {
+  const direct = (nth: number): Catalog =>
+    of({ name: "s", tools: [{ tool: `t${nth}`, direct: true }] }, { name: "o", tools: [{ tool: "other" }] });
+  /** As Pi declares a direct tool that is registered. */
+  function follow(pi: RecordingPi, registrar: Registrar, catalog: Catalog): void {
+    const before = pi.registrations.length;
+    registrar.follow(() => catalog, true);
+    const direct = pi.registrations.slice(before).filter((name) => pi.tools.get(name)?.exposure === "direct");
+    pi.setActiveTools([...new Set([...pi.getActiveTools(), ...direct])]);
+  }
+  function change(count: number) {
+    const pi = createRecordingPi();
+    const full: string[] = [];
+    const registrar = createRegistrar(pi, { ...OPTIONS, onTooMany: (server) => full.push(server) });
+    for (let nth = 0; nth < count; nth++) follow(pi, registrar, direct(nth));
+    return { pi, registrar, full };
+  }
+
+  test("as many are gone as may be -> no new one is declared by itself, told once; one that Pi knows is, as is one that is searched", () => {
+    const { pi, registrar, full } = change(LIMITS.goneTools);
+    const newest = `s__t${LIMITS.goneTools - 1}`;
+    expect(registrar.count()).toBe(LIMITS.goneTools);
+    expect([pi.getActiveTools().includes(newest), full]).toEqual([true, []]);
+    for (const nth of [LIMITS.goneTools, LIMITS.goneTools + 1]) follow(pi, registrar, direct(nth));
+    expect(registrar.count()).toBe(LIMITS.goneTools);
+    expect([pi.getActiveTools(), full]).toEqual([[], ["s"]]);
+    const again = direct(7);
+    follow(pi, registrar, again);
+    expect(pi.getActiveTools()).toEqual(["s__t7"]);
+    const searched = direct(LIMITS.goneTools + 3);
+    registrar.activate([toolOf(searched, `s__t${LIMITS.goneTools + 3}`)]);
+    expect(pi.getActiveTools()).toContain(`s__t${LIMITS.goneTools + 3}`);
+  });
+
+  test("another server's direct tools -> declared all the same", () => {
+    const { pi, registrar } = change(LIMITS.goneTools + 2);
+    const catalog = of({ name: "o", tools: [{ tool: "fresh", direct: true }] });
+    follow(pi, registrar, catalog);
+    expect(pi.getActiveTools()).toContain("o__fresh");
   });
 });
 

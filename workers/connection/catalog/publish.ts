@@ -35,62 +35,7 @@ const firstLine = (text: string | undefined): string | undefined =>
     ?.replace(/^#+\s*/, "")
     .slice(0, DESCRIPTION_CHARS);
 
-/**
- * Names that Pi was told of one server in this session. Pi takes neither a tool nor a command back, and goes through all of
- * them with each new one: of a server that has others again and again Pi is told of no new ones at some point.
- */
-class ToldNames {
-  readonly #names = new Set<string>();
-  readonly #what: string;
-
-  /** `what`: what the names are of, and what becomes of the others. */
-  constructor(what: string) {
-    this.#what = what;
-  }
-
-  /** Undefined as long as every name is admitted. */
-  get mark(): string[] | undefined {
-    return this.#names.size < LIMITS.toldNames ? undefined : [...this.#names];
-  }
-
-  /** The items that Pi must not be told of. The first list of a server, however long, is admitted. */
-  denied<T extends { name: string }>(items: readonly T[], { log }: Pick<Server, "log">): Set<T> {
-    const fresh = items.filter(({ name }) => !this.#names.has(name));
-    if (this.mark) {
-      if (fresh.length > 0) log.note(`has had ${this.#names.size} ${this.#what}`);
-      return new Set(fresh);
-    }
-    for (const { name } of fresh) this.#names.add(name);
-    return new Set();
-  }
-}
-
-const told = new WeakMap<Server, { direct: ToldNames; commands: ToldNames }>();
-
-function toldOf(server: Server): { direct: ToldNames; commands: ToldNames } {
-  const names = told.get(server) ?? {
-    direct: new ToldNames("direct tools in this session: new ones are found by a search"),
-    commands: new ToldNames("prompts and skills in this session: new ones are no commands that Pi proposes"),
-  };
-  told.set(server, names);
-  return names;
-}
-
 const noPrompts: CachedPrompt[] = [];
-const admittedCommands = new WeakMap<readonly PromptCommand[], PromptCommand[]>();
-
-/** The commands of which Pi may be told: the same list for the same list. */
-function commandsFor(server: Server): PromptCommand[] {
-  const commands = commandsOf(server);
-  let admitted = admittedCommands.get(commands);
-  if (!admitted) {
-    const denied = toldOf(server).commands.denied(commands, server);
-    admitted = denied.size === 0 ? commands : commands.filter((one) => !denied.has(one));
-    admittedCommands.set(commands, admitted);
-  }
-  return admitted;
-}
-
 const commandsMade = new WeakMap<object, { prompts: object; commands: PromptCommand[] }>();
 
 /** The prompts and skills that become commands: the same list for the same lists, by which new ones are known. */
@@ -114,38 +59,31 @@ const CODE = basename(import.meta.url);
 
 /** Everything that the tools of a server are made of, as a hash. */
 function listedOf(
-  server: Server,
+  { held, resources, skills, definition }: Server,
   { directTools }: Settings,
   wished: ReadonlySet<string> | undefined,
 ): string {
-  const { held, resources, skills, definition } = server;
   const { userRules, exposure, toolExposure, includeTools, excludeTools, searchKeywords } = definition;
   const rules = { userRules, exposure, toolExposure, includeTools, excludeTools, searchKeywords };
   const { exposeResources, skillPolicy, directTools: own } = definition;
   const made = { resources: exposeResources && resources, skills, skillPolicy };
-  const words = [...(wished ?? [])];
-  const { mark } = toldOf(server).direct;
-  const all = [CODE, held && listMark(held).hash, rules, own, directTools, made, words, mark];
+  const all = [CODE, held && listMark(held).hash, rules, own, directTools, made, [...(wished ?? [])]];
   return hash("sha256", JSON.stringify(all));
 }
 
 /** The tools as they are now, made when somebody reads them. */
 function laterTools(
-  server: Server,
+  { name, definition, held, resources, skills }: Server,
   settings: Settings,
   wished: ReadonlySet<string> | undefined,
 ): () => PublishedTool[] {
-  const { name, definition, held, resources, skills } = server;
   let made: PublishedTool[] | undefined;
-  const make = (): PublishedTool[] => {
-    const listed = { name, definition, tools: held && readList(held), resources, skills };
-    const tools = exposedTools(listed, settings, wished);
-    const direct = tools.filter((tool) => tool.direct);
-    const denied = direct.length === 0 ? undefined : toldOf(server).direct.denied(direct, server);
-    return denied?.size ? tools.map((tool) => (denied.has(tool) ? { ...tool, direct: false } : tool)) : tools;
-  };
   return () => {
-    made ??= make();
+    made ??= exposedTools(
+      { name, definition, tools: held && readList(held), resources, skills },
+      settings,
+      wished,
+    );
     return made;
   };
 }
@@ -159,7 +97,7 @@ function catalogServer(
   const instructions = server.instructions?.trim().slice(0, INSTRUCTIONS_CHARS);
   const words = [server.definition.description, server.instructions].filter(Boolean);
   const description = firstLine(words[0]);
-  const commands = commandsFor(server);
+  const commands = commandsOf(server);
   return {
     name: server.name,
     project: server.definition.project,
