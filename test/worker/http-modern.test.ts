@@ -250,6 +250,26 @@ test("a tool with x-mcp-header -> its parameters are in the headers; a wrong ann
   });
 });
 
+test("a remembered server that is asked first and too busy to list its tools -> the headers of those that are known", async () => {
+  const inputSchema = { type: "object", properties: { a: { type: "string", "x-mcp-header": "A" } } };
+  const modern = modernServer();
+  const server = await serve((asked, response, nth) =>
+    asked.message.method === "tools/list"
+      ? response.writeHead(503, { "retry-after": "60" }).end()
+      : modern(asked, response, nth),
+  );
+  const known = remembered(false).remembered;
+  if (!known) throw new Error("nothing is remembered");
+  const connection = await connect(
+    server.url,
+    {},
+    { remembered: { ...known, tools: [{ ...TOOL, inputSchema }] } },
+  );
+  await expect(connection.listTools(NEVER)).rejects.toMatchObject({ data: { reason: "busy" } });
+  await call(connection, { a: "x" });
+  expect(server.asked.at(-1)?.headers).toMatchObject({ "mcp-param-a": "x" });
+});
+
 test("-32020 to a call -> the tools are listed again and the call is sent once more, not twice", async () => {
   const inputSchema = { type: "object", properties: { a: { type: "string", "x-mcp-header": "A" } } };
   let isNew = false;

@@ -121,6 +121,9 @@ test.each([
   [404, -32602, "Unknown tool: t"],
   [400, -32602, "Invalid params: no session abc"],
   [404, -32050, "No such issue"],
+  [400, -32603, "The page was submitted, then the browser session crashed"],
+  [404, -32603, "Terminal session 3 has no pane 4"],
+  [404, -32050, "Session 7f3a not found in the recorder"],
 ])(
   "%i with an error %i for the request's own id -> the server's answer, and the session stays",
   async (status, code, message) => {
@@ -636,6 +639,7 @@ describe("a server with too much to do refuses a page of a list", () => {
   test.each([
     ["429 with Retry-After", 429, { "retry-after": "1" }, 1_000],
     ["503", 503, {}, 300],
+    ["504", 504, {}, 300],
   ])(
     "%s -> that page alone is asked for again, no sooner than it may be",
     async (_n, status, headers, ms) => {
@@ -657,6 +661,14 @@ describe("a server with too much to do refuses a page of a list", () => {
       data: { status: 502, reason: "busy" },
     });
     expect(pages(server)).toBe(4);
+    await connection.close(soon);
+  });
+
+  test.each([500, 501])("%i, which no wait changes -> not asked again", async (status) => {
+    const server = await pagedServer(9, (response) => response.writeHead(status).end("broken"));
+    const { connection } = await connect(server);
+    expect((await failed(connection.listTools(never))).data).toEqual({ server: "web", status });
+    expect(pages(server)).toBe(2);
     await connection.close(soon);
   });
 

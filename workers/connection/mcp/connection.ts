@@ -59,7 +59,10 @@ export interface ConnectOptions {
   caFile?: string;
   /** Over HTTP: pauses before further attempts, in milliseconds. Absent: 300 and 1,000. */
   retryMs?: readonly number[];
-  /** Over stdio: how long a server that is remembered as one of the new era has to say so. Absent: 5,000. */
+  /**
+   * Over stdio how long a server that is remembered as one of the new era has to say so, and how long one has that has refused
+   * a handshake for a second one, in milliseconds. Absent: 5,000.
+   */
   discoverMs?: number;
   onSpawn: (pid: number) => void;
   onExit: (pid: number) => void;

@@ -31,6 +31,9 @@ const noValidator: jsonSchemaValidator = {
  * Sends `initialize`. Rejects with the SDK's error, or with `TooLarge` if the transport refused the answer. `other`: for a
  * server that has refused the usual offer.
  */
+/** For the second handshake, which only may help: the server runs, and has refused the first. */
+const GUESS_MS = 5_000;
+
 export async function initialize(wire: Wire, options: ConnectOptions, other?: OtherOffer): Promise<Peer> {
   const client = new Client(CLIENT_INFO, {
     capabilities: other === "nothing" ? {} : capabilitiesOf(options),
@@ -41,7 +44,8 @@ export async function initialize(wire: Wire, options: ConnectOptions, other?: Ot
   client.onerror = (error) => options.onNote(error.message);
   const view = wire.view({ version: other === "nothing" ? undefined : other?.version });
   try {
-    const timeout = startLimitMs(options.definition);
+    const limitMs = startLimitMs(options.definition);
+    const timeout = other === "nothing" ? Math.min(options.discoverMs ?? GUESS_MS, limitMs) : limitMs;
     await client.connect(view, { signal: options.signal, timeout });
   } catch (error) {
     throw refusedAnswer(error) ?? error;

@@ -180,7 +180,8 @@ class ModernPeer implements Peer {
     this.#freshness = { until: remembered?.freshUntil ?? 0, listedAt: undefined, isPublic: true };
     const instructions = options.remembered?.instructions;
     this.#known = this.#take({ capabilities: capabilitiesFrom(remembered?.offers ?? []), instructions });
-    if (remembered) headers?.take(options.remembered?.tools ?? [], () => undefined);
+    // Also where the server is asked first: it may be too busy to list its tools, and those that are known are called then.
+    headers?.take(options.remembered?.tools ?? [], () => undefined);
     this.#handleNotifications();
   }
 

@@ -150,12 +150,16 @@ export function parseRetryAfter(value: string | undefined, nowMs: number): numbe
 /** Codes with which servers of the old era refuse a request that no handshake came before, or of a session that they do not know. */
 export const NO_SESSION: ReadonlySet<number> = new Set([-32000, -32001, -32600, -32601]);
 
+/** The whole of a server's words must mean the session of MCP: a browser's or a terminal's has a name or a story. */
+const UNKNOWN_SESSION =
+  /^(?:bad request: |not found: )?(?:(?:no|invalid|unknown|missing|expired) (?:valid )?(?:mcp[- ])?session(?:[- ]?id)?(?: provided| found)?|(?:the )?(?:mcp[- ])?session(?:[- ]?id)? (?:is |was |has |does )?(?:not found|expired|unknown|terminated|invalid|not exist))[.!]?$/i;
+
 /**
  * Whether an error for a request's own id is about the session and not about the request: by a code of servers that know no
  * session, or by its words. An error about the parameters may name any session, such as one that the model asked for.
  */
 export const isAboutSession = ({ code, message }: RpcError): boolean =>
-  NO_SESSION.has(code) || (code !== INVALID_PARAMS && /\bsession\b/i.test(message));
+  NO_SESSION.has(code) || (code !== INVALID_PARAMS && UNKNOWN_SESSION.test(message.trim()));
 
 /**
  * A server that has no session at all may answer 400 with words in place of 404: server-everything names the session, and the
@@ -212,6 +216,13 @@ export function classifyFailure(error: unknown): HttpFailure {
   }
   return { kind: "other", message: messageOf(error), cause: error };
 }
+
+/** Of a server, or of a gateway before it, that may take the same request later. 500 and 501 say nothing of that. */
+const PASSING: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
+
+/** Whether the same request may be taken later. */
+export const isPassing = (failure: HttpFailure): boolean =>
+  failure.kind === "busy" && PASSING.has(failure.status);
 
 /** Before the second and the third attempt. */
 const RETRY_MS: readonly number[] = [300, 1_000];
@@ -406,7 +417,11 @@ const EXPLAIN: {
       what,
       verdict: isLimited ? "was refused" : "failed",
       remedy: isLimited ? "The server limits how often it is asked: try again later." : remedy,
-      data: { status, reason: "busy", ...(retryAfterMs === undefined ? {} : { retryAfterMs }) },
+      data: {
+        status,
+        ...(PASSING.has(status) && { reason: "busy" }),
+        ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+      },
       first: { what, remedy },
     };
   },

@@ -10,7 +10,7 @@ import { Noise } from "../../messages/too-large.ts";
 import type { HttpClient, HttpResponse } from "../../web/client.ts";
 import { handEvent, type ServerEvent } from "./events.ts";
 import { type Exchange, OpenExchanges, receiveAnswer } from "./exchange.ts";
-import { classifyFailure, retryDelay } from "./failure.ts";
+import { classifyFailure, isPassing, retryDelay } from "./failure.ts";
 
 export interface HttpTransportOptions {
   server: string;
@@ -100,8 +100,8 @@ export abstract class HttpTransport<O extends HttpTransportOptions = HttpTranspo
         return await this.request(message);
       } catch (error) {
         const failure = classifyFailure(error);
-        const isBusy = failure.kind === "busy" && mayRepeat(message.method);
-        const waitMs = isBusy ? retryDelay(failure, retry) : undefined;
+        const isWorthwhile = isPassing(failure) && mayRepeat(message.method);
+        const waitMs = isWorthwhile ? retryDelay(failure, retry) : undefined;
         if (waitMs === undefined || !(await this.#pause(message.id, waitMs)))
           throw this.options.explain(error, message);
       }

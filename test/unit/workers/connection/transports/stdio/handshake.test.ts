@@ -103,7 +103,7 @@ interface Initialize {
 /** A server that takes the handshakes that `refusalOf` does not refuse. Each connection is what a process is of a program. */
 async function strictServer(
   refusalOf: (params: Initialize) => { message: string; data?: unknown } | undefined,
-  { endsRefused = false } = {},
+  { endsRefused = false, isSilentThen = false } = {},
 ) {
   const path = join(await tempFolder(), "s");
   const asked: [connection: number, version: string, capabilities: string[]][] = [];
@@ -117,6 +117,7 @@ async function strictServer(
       if (isOver || method !== "initialize") return;
       const { protocolVersion, capabilities } = params as unknown as Initialize;
       asked.push([connection, protocolVersion, Object.keys(capabilities).sort()]);
+      if (isSilentThen && asked.length > 1) return;
       const refused = refusalOf({ protocolVersion, capabilities });
       const result = { protocolVersion, capabilities: {}, serverInfo: { name: "s", version: "1" } };
       const answer = refused ? { error: { code: -32603, ...refused } } : { result };
@@ -130,8 +131,8 @@ async function strictServer(
   return { path, asked };
 }
 
-async function offering(entry: Record<string, unknown>) {
-  const options = connectOptions(entry, { roots: [] });
+async function offering(entry: Record<string, unknown>, more: Partial<ConnectOptions> = {}) {
+  const options = connectOptions(entry, { roots: [], ...more });
   const connection = await connect(options);
   onTestFinished(() => connection.close({ termMs: 1, killMs: 1 }));
   return { connection, notes: options.notes };
@@ -182,6 +183,15 @@ describe.skipIf(process.platform === "win32")("a server that refuses the handsha
     });
     await expect(offering({ socket: path })).rejects.toThrow("API_KEY is not set");
     expect(asked).toHaveLength(1);
+  });
+
+  test("for another reason, and is silent then -> that reason, long before the limit of a start", async () => {
+    const { path, asked } = await strictServer(() => ({ message: "API_KEY is not set" }), {
+      isSilentThen: true,
+    });
+    const entry = { socket: path, startupTimeoutMs: 3_600_000 };
+    await expect(offering(entry, { discoverMs: 50 })).rejects.toThrow("API_KEY is not set");
+    expect(asked).toHaveLength(2);
   });
 
   test("for another reason, again -> the error is that of the first handshake", async () => {
