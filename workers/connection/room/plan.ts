@@ -35,7 +35,7 @@ export interface Plan {
   rules: readonly Rule[];
   /** The server's own folder, which is writable. */
   data: string;
-  /** The folder for temporary files: on Linux one that nobody else sees, elsewhere one in `data`. */
+  /** The folder for temporary files: on Linux one that nobody else sees, elsewhere one in `data`, which other processes of the server use. */
   temp: string;
   /** A file without content, which stands where a file is hidden: programs stop at one that they may not open. */
   nothing: string;
