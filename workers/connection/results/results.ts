@@ -52,8 +52,10 @@ export class Results {
     const { agentDir, log, warn } = options;
     const root = join(agentDir, RESULTS_FOLDER);
     this.#options = options;
-    this.store = createResultStore({ root, onFull: warn });
-    removeOldResults(root).catch((error) => log.warn(`old results cannot be removed: ${messageOf(error)}`));
+    const onOldKept = (error: unknown): void =>
+      log.warn(`old results cannot be removed: ${messageOf(error)}`);
+    this.store = createResultStore({ root, onFull: warn, onOldKept });
+    removeOldResults(root).catch(onOldKept);
   }
 
   /**

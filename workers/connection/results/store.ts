@@ -1,8 +1,9 @@
 /**
  * Files for the parts of a result that the model does not get: full texts, audio, binary resources. Each session has
  * one private folder (0700) below the agent folder, made when it is first needed. Files are 0600 and are removed
- * after seven days, or earlier if all of them, or those of one session, would take too much room (`Room`). A failure is
- * a value, because the result must arrive anyway. Owns also the one notice about files that go before their time.
+ * after seven days, also while a session runs, or earlier if all of them, or those of one session, would take too much room
+ * (`Room`). A failure is a value, because the result must arrive anyway. Owns also the one notice about files that go before
+ * their time.
  */
 
 import { randomBytes } from "node:crypto";
@@ -18,6 +19,8 @@ import { joined, type ResultStore, SHORT_CHARS } from "./files.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const RESULTS_MAX_AGE_MS = 7 * DAY_MS;
+/** Old files are looked for with the first file that is stored after this time. */
+const OLD_EVERY_MS = 60 * 60 * 1_000;
 /** Stored results of all sessions. Half of that for one session, so that no server pushes out all that others stored. */
 const TOTAL_BYTES = 1024 * 1024 * 1024;
 /** Stored results take at most this part of what would be free without them: a full disk would fail Pi's own session. */
@@ -185,7 +188,7 @@ async function forEachStored(
 
 /**
  * Removes files older than `maxAgeMs` and empty folders, of all sessions. A file that cannot be removed stays: the next
- * session tries again.
+ * look tries again.
  */
 export async function removeOldResults(
   root: string,
@@ -213,6 +216,10 @@ export const RESULTS_FOLDER = "mcp-results";
 interface StoreOptions extends RoomOptions {
   /** Opens a new file for writing. */
   create?: (path: string) => Promise<FileHandle>;
+  /** Gets why old files cannot be removed. */
+  onOldKept?: (error: unknown) => void;
+  /** Milliseconds since 1970. */
+  now?: () => number;
 }
 
 async function writeText(file: FileHandle, text: string, buffer: Uint8Array): Promise<number> {
@@ -259,7 +266,20 @@ const lengthOf = (parts: readonly (string | Uint8Array)[]): number =>
   parts.reduce((all, part) => all + part.length, 0);
 
 export function createResultStore(options: StoreOptions): ResultStore {
-  const { root, create = (path: string) => open(path, "wx", PRIVATE_FILE) } = options;
+  const {
+    root,
+    create = (path: string) => open(path, "wx", PRIVATE_FILE),
+    onOldKept,
+    now = Date.now,
+  } = options;
+  // The session's start has looked for old files.
+  let lookedMs = now();
+  /** Only once a file is stored: its folder is then not empty, and stays. */
+  const removeOld = (): void => {
+    if (Math.abs(now() - lookedMs) < OLD_EVERY_MS) return;
+    lookedMs = now();
+    removeOldResults(root, { now: lookedMs }).catch(onOldKept);
+  };
   let chosen: { folder: string; room: Room } | undefined;
   /** Random bytes would load Node's crypto at each start. */
   const choose = (): { folder: string; room: Room } => {
@@ -288,6 +308,7 @@ export function createResultStore(options: StoreOptions): ResultStore {
         const file = await create(path);
         try {
           kept.bytes = await writeParts(file, parts);
+          removeOld();
           return { path, bytes: kept.bytes };
         } finally {
           await file.close();

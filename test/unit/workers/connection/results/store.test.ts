@@ -167,6 +167,29 @@ test("files older than the limit, of any session -> removed; others and links st
   expect(await readdir(root)).not.toContain("c");
 });
 
+test("a session that runs for weeks -> a file that is stored takes the old ones along, once an hour", async () => {
+  const root = await tempFolder();
+  const HOUR_MS = 60 * 60 * 1_000;
+  let now = Date.now();
+  const kept: unknown[] = [];
+  const store = createResultStore({ root, now: () => now, onOldKept: (error) => kept.push(error) });
+  const old = join(root, "other", "old.bin");
+  await put(old, 1, 8 * DAY_S);
+  await store.save(["one"], "x", "txt");
+  expect(await names(root)).toContain("other/old.bin");
+  now += HOUR_MS;
+  await store.save(["two"], "x", "txt");
+  await vi.waitFor(async () => expect(await names(root)).not.toContain("other/old.bin"));
+
+  await put(old, 1, 8 * DAY_S);
+  await store.save(["three"], "x", "txt");
+  expect(await names(root)).toContain("other/old.bin");
+  now += HOUR_MS;
+  await store.save(["four"], "x", "txt");
+  await vi.waitFor(async () => expect(await names(root)).toHaveLength(4));
+  expect(kept).toEqual([]);
+});
+
 test("no folder -> nothing to remove", async () => {
   await removeOldResults(join(await tempFolder(), "none"));
 });
