@@ -18,6 +18,7 @@ import {
   utimes,
 } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import { settledWithin } from "../pace/abort.ts";
@@ -150,11 +151,33 @@ export const tempBeside = (target: string): string =>
 /** Whether `tempBeside` made the name, for a writer that is still at work or was killed. */
 const isTempName = (name: string): boolean => /^\.[^/]{1,40}\.[0-9a-f]{12}\.tmp$/.test(name);
 
+/** What Windows answers while another process has the file open, such as a virus scanner that looks at each new file. */
+const IN_USE: readonly (string | undefined)[] = ["EPERM", "EACCES", "EBUSY"];
+/** How long a file may be in use: shorter than the wait for a lock, since the writer may hold one. */
+const IN_USE_MS = 2_000;
+/** The first pause; each further one is twice as long. */
+const FIRST_PAUSE_MS = 10;
+
+/** Repeats on Windows what the use of a file by others has refused. Elsewhere the same codes are no matter of time. */
+async function onceFree(task: () => Promise<void>, platform: NodeJS.Platform): Promise<void> {
+  let waitedMs = 0;
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs *= 2) {
+    try {
+      return await task();
+    } catch (error) {
+      if (platform !== "win32" || !IN_USE.includes(codeOf(error)) || waitedMs >= IN_USE_MS) throw error;
+    }
+    const nextMs = Math.min(pauseMs, IN_USE_MS - waitedMs);
+    await sleep(nextMs);
+    waitedMs += nextMs;
+  }
+}
+
 /**
  * Replaces a file in one step, so that a reader sees the whole old content or the whole new content, whatever happens
  * meanwhile: temp file beside the target, fsync, rename. A symlink is followed, mode and owner are kept. Throws what the file
  * system throws. Then the target is unchanged, and the temp file is removed if possible. `beforeReplace`: runs when the
- * new content is on the disk, right before the rename of the file behind any link; if it throws, the target stays.
+ * new content is on the disk, right before each attempt to rename the file behind any link; if it throws, the target stays.
  */
 export async function writeFileAtomic(
   path: string,
@@ -162,7 +185,12 @@ export async function writeFileAtomic(
   {
     files = nodeFiles,
     beforeReplace,
-  }: { files?: FileSystem; beforeReplace?: (target: string) => Promise<void> } = {},
+    platform = process.platform,
+  }: {
+    files?: FileSystem;
+    beforeReplace?: (target: string) => Promise<void>;
+    platform?: NodeJS.Platform;
+  } = {},
 ): Promise<void> {
   const { target, file: before } = await files.find(path);
   // A link to /dev/null is a user's way to keep nothing. A rename would replace the device.
@@ -176,11 +204,13 @@ export async function writeFileAtomic(
     } finally {
       await file.close();
     }
-    await beforeReplace?.(target);
-    await files.rename(temp, target);
+    await onceFree(async () => {
+      await beforeReplace?.(target);
+      await files.rename(temp, target);
+    }, platform);
   } catch (error) {
     // The first failure is reported; sweepTemps removes a temp file that stays.
-    await files.remove(temp).catch(() => undefined);
+    await onceFree(() => files.remove(temp), platform).catch(() => undefined);
     throw error;
   }
 }

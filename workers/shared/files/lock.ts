@@ -48,8 +48,8 @@ const BEAT_ATTEMPTS = 3;
  * contender does not mistake its own pause for the owner's silence.
  */
 const STEP_MS = 100;
-/** Error codes of a rename onto a folder that is not empty. */
-const HELD = process.platform === "win32" ? ["EPERM", "EACCES", "EEXIST"] : ["ENOTEMPTY", "EEXIST"];
+/** Error codes of a rename onto a folder that is not empty; on Windows also of one that another program looks at. */
+const HELD = process.platform === "win32" ? ["EPERM", "EACCES", "EBUSY", "EEXIST"] : ["ENOTEMPTY", "EEXIST"];
 
 /** Leaves room for the dot, for `.lock` and for the name of a prepared lock within the 255 bytes of a file name. */
 const LONGEST_NAME = 200;

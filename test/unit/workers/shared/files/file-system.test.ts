@@ -4,7 +4,7 @@ import { chmod, chown, lstat, mkdir, readdir, readFile, stat, symlink, writeFile
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it, test } from "vitest";
-import { roomOf, writeFileAtomic } from "../../../../../workers/shared/files/file-system.ts";
+import { nodeFiles, roomOf, writeFileAtomic } from "../../../../../workers/shared/files/file-system.ts";
 import { appendRotated } from "../../../../../workers/shared/files/read-regular.ts";
 import { refuseChmod } from "../../../refused-chmod.ts";
 import { tempFolder } from "../../../temp-folder.ts";
@@ -127,6 +127,50 @@ describe("writeFileAtomic", () => {
     await expect(writeFileAtomic(path, 5 as unknown as string)).rejects.toThrow();
     expect(await readFile(path, "utf8")).toBe("old");
     expect(await readdir(folder)).toEqual(["f"]);
+  });
+
+  describe("a target that another process has open", () => {
+    /** Each rename fails with `code` but those after the first `times`. Nothing else fails. */
+    const inUse = (code: string, times: number) => {
+      const seen = { renames: 0, asked: 0 };
+      const rename = async (from: string, to: string): Promise<void> => {
+        if (seen.renames++ < times) throw Object.assign(new Error(`${code}: injected, rename`), { code });
+        await nodeFiles.rename(from, to);
+      };
+      const beforeReplace = async (): Promise<void> => void seen.asked++;
+      return { seen, options: { files: { ...nodeFiles, rename }, beforeReplace } };
+    };
+
+    it.each(["EPERM", "EACCES", "EBUSY"])(
+      "on Windows for a moment (%s) -> replaced, and its lock is asked for before each attempt",
+      async (code) => {
+        const folder = await tempFolder();
+        const { seen, options } = inUse(code, 3);
+        await writeFileAtomic(join(folder, "f"), "new", { ...options, platform: "win32" });
+        expect(await readFile(join(folder, "f"), "utf8")).toBe("new");
+        expect(seen).toEqual({ renames: 4, asked: 4 });
+        expect(await readdir(folder)).toEqual(["f"]);
+      },
+    );
+
+    it.each([
+      ["on Windows for good", "win32", "EBUSY", 9],
+      ["on Windows for another reason", "win32", "ENOSPC", 1],
+      ["on Linux, where the code is no matter of time", "linux", "EPERM", 1],
+    ] as const)(
+      "%s -> rejects, the old content stays, no temp file",
+      async (_what, platform, code, renames) => {
+        const folder = await tempFolder();
+        await writeFile(join(folder, "f"), "old");
+        const { seen, options } = inUse(code, Number.POSITIVE_INFINITY);
+        await expect(writeFileAtomic(join(folder, "f"), "new", { ...options, platform })).rejects.toThrow(
+          code,
+        );
+        expect(await readFile(join(folder, "f"), "utf8")).toBe("old");
+        expect(seen.renames).toBe(renames);
+        expect(await readdir(folder)).toEqual(["f"]);
+      },
+    );
   });
 
   test("a folder that cannot be made -> rejects", async () => {
