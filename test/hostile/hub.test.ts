@@ -534,6 +534,23 @@ describe("what an earlier hub leaves", () => {
     expect(await waitGone(servers, 20_000)).toEqual([]);
   });
 
+  test("its list of processes was removed, as by a cleaner of the temp folder -> it has written the list again, and the next hub ends its servers", async () => {
+    const home = await hubHome();
+    const hub = await startHub(home, { times: { endMs: 60_000, lookMs: 500 } });
+    const peer = await joined(home, { env: { IGNORES_END: "1" } });
+    const pid = Number(await peer.call({ do: "pid" }));
+    const list = (): Promise<string> => readFile(home.place.servers, "utf8").catch(() => "");
+    await expect.poll(list).toContain(`"pid":${pid}`);
+    for (const file of [home.place.secret, home.place.servers]) await unlink(file);
+    await expect.poll(list).toContain(`"pid":${pid}`);
+    expect((await reportOf(home)).pid).toBe(hub);
+    process.kill(hub, "SIGKILL");
+    await waitGone([hub], 5_000);
+    await unlink(home.place.socket);
+    await startHub(home);
+    expect(await waitGone([pid], 20_000)).toEqual([]);
+  });
+
   test("a hub that is stopped answers nobody -> a session gives up and leaves its socket; the hub goes on later", async () => {
     const home = await hubHome();
     const hub = await startHub(home);

@@ -387,17 +387,21 @@ export class Hub implements Desk {
   #look(): void {
     if (this.#isClosing) return;
     if (this.#isInPlace()) {
-      this.#keepSecret().catch((error: unknown) => this.#options.log.error(messageOf(error)));
+      this.#keepFiles().catch((error: unknown) => this.#options.log.error(messageOf(error)));
       return;
     }
     this.#options.log.warn("its folder is gone");
     void this.close();
   }
 
-  /** Whoever clears up temp folders may take the secret, which is read only when a session begins, and nobody finds the hub. */
-  async #keepSecret(): Promise<void> {
+  /**
+   * Whoever clears up temp folders may take what is read only when a session or a hub begins. Without the secret nobody finds
+   * the hub, and without the list the next hub would not find the servers of this one.
+   */
+  async #keepFiles(): Promise<void> {
     const { place } = this.#options;
-    if (this.#secret && !lstatSync(place.secret, { throwIfNoEntry: false }))
-      await writeSecret(place, this.#secret);
+    const isGone = (path: string): boolean => !lstatSync(path, { throwIfNoEntry: false });
+    if (this.#running.size > 0 && isGone(place.servers)) this.#writePids();
+    if (this.#secret && isGone(place.secret)) await writeSecret(place, this.#secret);
   }
 }
