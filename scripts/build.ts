@@ -9,7 +9,8 @@
  * The files import only `node:` modules and each other, so they run below `node_modules`, elsewhere, and in Pi's Bun
  * build.
  */
-import { chmod, mkdir, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { type BuildOptions, build } from "esbuild";
 import {
   builtApart,
@@ -40,6 +41,17 @@ const COMMONJS_GLOBALS = [
   "const __dirname = import.meta.dirname;",
   "const __filename = import.meta.filename;",
 ].join("\n");
+const COMMONJS_NAMES = /\b(?:require|__dirname|__filename)\b/;
+
+/** esbuild writes the banner into each file; most of them use none of its names. Answers the bytes of the file. */
+async function withoutUnusedGlobals(output: string): Promise<number> {
+  const file = join(root, output);
+  const text = await readFile(file, "utf8");
+  const code = text.startsWith(COMMONJS_GLOBALS) ? text.slice(COMMONJS_GLOBALS.length).trimStart() : text;
+  if (code === text || COMMONJS_NAMES.test(code)) return text.length;
+  await writeFile(file, code);
+  return code.length;
+}
 
 const shared: BuildOptions = {
   absWorkingDir: root,
@@ -160,7 +172,8 @@ async function buildAll(): Promise<void> {
   const outputs: Record<string, { sources: string[]; imports: { path: string; kind: string }[] }> = {};
   for (const options of builds) {
     const { metafile } = await build({ ...shared, ...options, metafile: true });
-    for (const [output, { inputs, imports, bytes }] of Object.entries(metafile.outputs)) {
+    for (const [output, { inputs, imports }] of Object.entries(metafile.outputs)) {
+      const bytes = await withoutUnusedGlobals(output);
       const sources = Object.keys(inputs).filter((source) => !/^(late|later|builtin|left-out):/.test(source));
       outputs[output] = { sources, imports };
       console.log(`${output}  ${(bytes / 1024).toFixed(1)} KB`);
