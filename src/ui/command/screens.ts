@@ -31,6 +31,7 @@ import { addServer, editConfig, importServers, removeServer } from "../setup/set
 import { tryTool } from "../try/try.ts";
 import { TRUST_IT, UNTRUSTED, untrustedFiles } from "../untrusted.ts";
 import { helpText, logText, unknownWordText, usageText } from "./help.ts";
+import { withinSession } from "./within-session.ts";
 import { splitWord, subcommand, WORDS } from "./words.ts";
 
 /**
@@ -298,21 +299,31 @@ async function plannedServers({ servers, ask }: McpHost): Promise<ReturnType<Mcp
   );
 }
 
-/** `args`: the text after `/mcp`. A failure becomes an error notice. */
-export async function runMcp(args: string, ctx: PiContext, host: McpHost): Promise<void> {
+/** `args`: the text after `/mcp`. A failure becomes an error notice; with the session the command ends without a word. */
+export async function runMcp(args: string, ofPi: PiContext, host: McpHost): Promise<void> {
+  const over = new AbortController();
+  const unsubscribe = host.onChange((event) => {
+    if (event === undefined) over.abort();
+  });
+  try {
+    await run(args, withinSession(ofPi, over.signal), host);
+  } catch (error) {
+    if (!over.signal.aborted) refuse(ofPi, "failed", `/mcp: ${describeThrown(error)}`, "error");
+  } finally {
+    unsubscribe();
+  }
+}
+
+async function run(args: string, ctx: PiContext, host: McpHost): Promise<void> {
   const { word: written, rest = "" } = splitWord(args.trim());
   const word = (subcommand(written) || "status") as keyof typeof WORDS;
   const given = { ctx, host, rest: rest.trim(), ...readOptions(rest) };
   if (!Object.hasOwn(WORDS, word)) return refuse(ctx, "unusable", unknownWordText(word));
   if (!fits(word, given)) return refuse(ctx, "unusable", usageText(word, await plannedServers(host)));
-  try {
-    if (written === "" && ctx.mode === "tui") return await openPanel(ctx, host);
-    const { server = "", project, rest: words } = given;
-    const text = isAction(word)
-      ? doneText(await ACTIONS[word].run(host.ask, { server, project, words, columns: columnsOf(ctx) }))
-      : await DO[word](given);
-    if (typeof text === "string") say(ctx, text);
-  } catch (error) {
-    refuse(ctx, "failed", `/mcp: ${describeThrown(error)}`, "error");
-  }
+  if (written === "" && ctx.mode === "tui") return openPanel(ctx, host);
+  const { server = "", project, rest: words } = given;
+  const text = isAction(word)
+    ? doneText(await ACTIONS[word].run(host.ask, { server, project, words, columns: columnsOf(ctx) }))
+    : await DO[word](given);
+  if (typeof text === "string") say(ctx, text);
 }

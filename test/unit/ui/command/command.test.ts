@@ -11,6 +11,7 @@ import { completeMcp } from "../../../../src/ui/command/complete.ts";
 import { helpText, shellLines } from "../../../../src/ui/command/help.ts";
 import { subcommand, WORDS } from "../../../../src/ui/command/words.ts";
 import type { McpHost } from "../../../../src/ui/mcp-host.ts";
+import { isTyping } from "../../../../src/ui/typing.ts";
 import { exitCodeOf } from "../../exit-code.ts";
 import { makeCatalog } from "../../make-catalog.ts";
 import {
@@ -776,4 +777,35 @@ describe("/mcp-auth", () => {
     expect(await complete("git")).toBeNull();
     expect(await complete("x")).toBeNull();
   });
+});
+
+// Pi takes the dialogs of a session away when it replaces the session, and leaves their promises open.
+describe("the session ends while a dialog is open", () => {
+  it.each([
+    ["add", "that asks for a choice", undefined],
+    ["add", "that asks for a text", "A remote server (URL)"],
+    ["edit", "with Pi's editor", undefined],
+    ["", "of its own screen", undefined],
+  ] as const)(
+    "/mcp %s, a dialog %s -> the command ends without a word, asks nothing more, and the keys are free",
+    async (words, _what, choice) => {
+      const never = new Promise<never>(() => undefined);
+      const { ctx, notices, dialogs, screens } = createRecordingContext({
+        mode: "tui",
+        select: () => choice ?? never,
+        input: () => never,
+        editor: () => never as unknown as string,
+      });
+      const { host, tell, listeners, asked } = fakeHost(ANSWERS, { servers: () => SERVERS });
+      const done = createMcpCommand(host).handler(words, ctx);
+      await vi.waitFor(() => expect(dialogs.length + screens.length).toBe(choice === undefined ? 1 : 2));
+      const before = [asked.length, dialogs.length];
+      tell(undefined);
+      await done;
+      expect([asked.length, dialogs.length]).toEqual(before);
+      expect(notices).toEqual([]);
+      expect(isTyping(ctx)).toBe(false);
+      expect(listeners()).toBe(0);
+    },
+  );
 });
