@@ -21,12 +21,13 @@ import {
 } from "../../../src/shared/snapshot/snapshot.ts";
 import {
   type FileSystem,
+  KEPT_BY_SYSTEM,
   nodeFiles,
   pruneSnapshots,
   reasonOf,
   writeFileAtomic,
 } from "../../shared/files/file-system.ts";
-import { readStart } from "../../shared/files/read-regular.ts";
+import { codeOf, readStart } from "../../shared/files/read-regular.ts";
 import { withoutTools } from "../../shared/listed.ts";
 import type { KeepTask, PublishResult, PublishTask, StoredSnapshot, StoredTask } from "../../shared/tasks.ts";
 import { makeSnapshot, type SnapshotLimits } from "./make.ts";
@@ -116,6 +117,16 @@ async function isOutdated(path: string, snapshot: Uint8Array | undefined): Promi
   return checksum !== undefined && !(await fingerprintMatches({ path, checksum }, snapshotSource(snapshot)));
 }
 
+/** A mount of CIFS or NFS may take no times: the file is good all the same, and is made again once it counts as unused. */
+const isTouched = (path: string, files: FileSystem): Promise<boolean> =>
+  files.touch(path).then(
+    () => true,
+    (error: unknown) => {
+      if (KEPT_BY_SYSTEM.includes(codeOf(error))) return false;
+      throw error;
+    },
+  );
+
 /** The task. Answers problems, one line each; the session goes on without the file. */
 export async function keepSnapshot(task: KeepTask, context: KeepContext = realWorld): Promise<string[]> {
   const { path, snapshot, isNew } = task;
@@ -123,8 +134,8 @@ export async function keepSnapshot(task: KeepTask, context: KeepContext = realWo
   try {
     const { file } = isNew || (await isOutdated(path, snapshot)) ? {} : await files.find(path);
     if (!file && snapshot) await writeFileAtomic(path, snapshot, { files });
-    else if (file && now() - file.modifiedMs > LIMITS.usedEveryMs) await files.touch(path);
-    else return [];
+    else if (!file || now() - file.modifiedMs <= LIMITS.usedEveryMs || !(await isTouched(path, files)))
+      return [];
     await pruneSnapshots(dirname(path), files, now());
     return [];
   } catch (error) {

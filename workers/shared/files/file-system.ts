@@ -76,8 +76,8 @@ async function find(path: string): Promise<Found> {
   return { target: real, file: irregular === undefined ? file : { ...file, irregular } };
 }
 
-/** What chmod answers where the system alone decides on modes: CIFS, `/mnt/c` of WSL, a folder of Windows in a container. */
-const KEEPS_NO_MODES: readonly (string | undefined)[] = ["EPERM", "ENOTSUP", "ENOSYS"];
+/** What chmod and utimes answer where the system alone decides on modes and times: CIFS, `/mnt/c` of WSL, a folder of Windows in a container. */
+export const KEPT_BY_SYSTEM: readonly (string | undefined)[] = ["EPERM", "ENOTSUP", "ENOSYS"];
 
 async function create(path: string, mode: number, owner?: Owner) {
   await makeFolder(dirname(path));
@@ -87,7 +87,7 @@ async function create(path: string, mode: number, owner?: Owner) {
     write: async (data: FileData): Promise<void> => {
       // `open` applies the umask to the mode. It only takes bits away, so that without chmod nobody else gets in by the mode.
       await file.chmod(mode).catch((error: unknown) => {
-        if (!KEEPS_NO_MODES.includes(codeOf(error))) throw error;
+        if (!KEPT_BY_SYSTEM.includes(codeOf(error))) throw error;
       });
       await file.writeFile(data);
     },

@@ -740,6 +740,22 @@ describe("keepSnapshot", () => {
     expect(mtimeMs === NOW - ageMs ? "left" : "touched").toBe(outcome);
   });
 
+  test.each(["EPERM", "ENOTSUP"])(
+    "not new, on a mount that takes no times (%s) -> no problem, and the file stays as it is",
+    async (code) => {
+      const asked = await keepTask();
+      await keepSnapshot(asked, at());
+      const then = seconds(NOW - 2 * DAY);
+      await utimes(asked.path, then, then);
+      const { ino } = await stat(asked.path);
+      const files = failingFiles("touch", code, /./);
+      for (const _start of [1, 2])
+        expect(await keepSnapshot({ ...asked, isNew: false }, { ...at(), files })).toEqual([]);
+      expect(files.failures).toBe(2);
+      expect((await stat(asked.path)).ino).toBe(ino);
+    },
+  );
+
   test("a write -> snapshots unused for 30 days and old temp files are removed, all other files stay", async () => {
     const asked = await keepTask();
     const folder = join(asked.path, "..");
