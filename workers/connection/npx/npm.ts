@@ -51,6 +51,16 @@ const TALKATIVE: Readonly<Record<string, string>> = {
 
 const PROXIES = ["https_proxy", "http_proxy", "proxy", "npm_config_https_proxy", "npm_config_proxy"];
 
+/** As npm reads it (@npmcli/agent, isNoProxy): an entry stands for a host and all below it; no port, and no `*`. */
+function isExcepted(host: string, env: Env): boolean {
+  const found = Object.entries(env).filter(([name]) => /^(?:npm_config_)?no_?proxy$/i.test(name));
+  const entries = found.flatMap(([, value = ""]) => value.split(","));
+  return entries.some((entry) => {
+    const name = entry.trim().replace(/^\.+/, "");
+    return name !== "" && `.${host}`.endsWith(`.${name}`);
+  });
+}
+
 /** The package that the registry lacks: one of the command, or one that it needs. */
 const lackedBy = (stderr: string): string | undefined =>
   /(?:resource|for) '?((?:@[\w.~-]+\/)?[\w.~-]+)(?:@[^\s']*)?'? ?(?:could|is)/.exec(stderr)?.[1] ??
@@ -132,8 +142,10 @@ export function npmFailure(stderr: string, packages: readonly string[], env: Env
   if (!row) return undefined;
   const [, text, remedy] = row;
   // For example `registry.npmjs.org`; the path may hold a token.
-  const host = URL.parse(/ (https?:\/\/[^\s/]+)\//.exec(stderr)?.[1] ?? "")?.host ?? "";
-  const hasProxy = Object.entries(env).some(([name, value]) => PROXIES.includes(name.toLowerCase()) && value);
+  const { host = "", hostname = "" } = URL.parse(/ (https?:\/\/[^\s/]+)\//.exec(stderr)?.[1] ?? "") ?? {};
+  const hasProxy =
+    Object.entries(env).some(([name, value]) => PROXIES.includes(name.toLowerCase()) && value) &&
+    !isExcepted(hostname, env);
   const wanted = packages.join(" ");
   const lacked = lackedBy(stderr) ?? wanted;
   const facts: Readonly<Record<string, string>> = {

@@ -235,6 +235,19 @@ describe("why npm failed", () => {
     );
   });
 
+  test.each([
+    ["NO_PROXY", "registry.example", false],
+    ["no_proxy", "a.test, .example", false],
+    ["npm_config_noproxy", "example", false],
+    ["NO_PROXY", "other.example,try.example", true],
+    ["NO_PROXY", "*", true],
+    ["NO_PROXY", "", true],
+  ])("a proxy is set, and %s=%s -> it is named only if npm asks it: %s", (name, value, isNamed) => {
+    const stderr = wrote("ECONNRESET", `request to ${AT}/x failed, reason: socket hang up`);
+    const said = words(stderr, { HTTPS_PROXY: "http://p:1", [name]: value });
+    expect(said?.includes("through the proxy")).toBe(isNamed);
+  });
+
   test("no error, or one that says nothing of the network and the package -> unknown", () => {
     for (const stderr of ["", "npm warn x", wrote("ELIFECYCLE"), wrote("1")])
       expect(words(stderr)).toBeUndefined();
