@@ -10,7 +10,7 @@ import { proposedName } from "../../shared/pasted.ts";
 import { messageOf } from "../../shared/protocol/errors.ts";
 import type { Launch } from "../../shared/protocol/person.ts";
 import { isObject } from "../../shared/protocol/values.ts";
-import { asFailure, EXIT, Failure, usage } from "../console/failure.ts";
+import { asFailure, EXIT, Failure, lackRemedy, usage } from "../console/failure.ts";
 import type { Options } from "../words/parse.ts";
 import type { Command, Context } from "./known.ts";
 
@@ -32,7 +32,7 @@ function explained(error: unknown): Failure {
   const { exitCode, message, code, data } = failure;
   if (code === "bad_config") return usage(message, HELP);
   const isCommands = code === "spawn_failed" && !(isObject(data) && data.reason === "sandbox");
-  const remedy = "Check the command behind --, and PATH.";
+  const remedy = lackRemedy(message) ?? "Check the command behind --, and PATH.";
   return isCommands ? new Failure(exitCode, message, { remedy, code, data }) : failure;
 }
 
@@ -66,7 +66,8 @@ function startProgram({ program, args, env, cwd }: Launch): Program {
   });
   let status = "";
   const told = Promise.withResolvers<void>();
-  const pipe = child.stdio[3];
+  // Without file descriptors Node makes no streams, and tells the error later.
+  const pipe = (child.stdio as ChildProcess["stdio"] | undefined)?.[3];
   if (!pipe) told.resolve();
   pipe?.on("error", () => undefined);
   pipe?.on("close", told.resolve);
@@ -126,7 +127,8 @@ export const run: Command = async (context) => {
   const { child } = started;
   ends.addEventListener("abort", () => signal(started, "SIGKILL"), { once: true });
   const [code, by] = (await once(child, "close").catch((error: unknown) => {
-    throw new Failure(EXIT.unreachable, `${command} could not be started: ${messageOf(error)}.`);
+    const message = `${command} could not be started: ${messageOf(error)}.`;
+    throw new Failure(EXIT.unreachable, message, { remedy: lackRemedy(message) });
   })) as [number | null, NodeJS.Signals | null];
   if (by === null && !started.hasRun())
     throw new Failure(EXIT.unreachable, `${command} could not be started in the sandbox.`, {

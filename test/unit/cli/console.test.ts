@@ -5,6 +5,7 @@ import { PassThrough } from "node:stream";
 import { expect, test, vi } from "vitest";
 import { Console } from "../../../src/cli/console/console.ts";
 import { asFailure } from "../../../src/cli/console/failure.ts";
+import { unconfiguredFailure } from "../../../src/cli/place/unconfigured.ts";
 import { type ErrorCode, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { captureConsole } from "./captured-console.ts";
 
@@ -130,4 +131,13 @@ test("anything else that is thrown -> an internal failure with its message alone
     message: "x is undefined",
     remedy: undefined,
   });
+});
+
+test("the system lacks files -> the remedy names ulimit, also for a server behind --, whose own advice stays otherwise", () => {
+  expect(asFailure(new Error("EMFILE: too many open files, open '/x'")).remedy).toContain("ulimit");
+  const failed = (message: string): string | undefined =>
+    unconfiguredFailure(new ThreadsError("spawn_failed", message, { remedy: "Check cwd in mcp.json." }))
+      .remedy;
+  expect(failed('node: "node" could not be started: spawn node ENFILE.')).toContain("ulimit");
+  expect(failed('node: the command "node" was not found.')).toBe("Check the command after --, and PATH.");
 });

@@ -9,7 +9,7 @@ import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { ServerStatus, SessionLimits } from "../../../src/shared/protocol/session.ts";
-import { asReason, withName } from "../../shared/commands.ts";
+import { asReason, lackRemedy, withName } from "../../shared/commands.ts";
 import { endIfFileGone, type Log } from "../../shared/log.ts";
 import { during, settledWithin } from "../../shared/pace/abort.ts";
 import {
@@ -450,7 +450,7 @@ export class Server extends ServerLists {
     const shown = redactError(error, this.redact);
     if (shown instanceof ThreadsError) return shown;
     const message = withName(this.name, this.redact(messageOf(shown)));
-    return new ThreadsError("internal", message, { cause: error });
+    return new ThreadsError("internal", message, { remedy: lackRemedy(error), cause: error });
   }
 
   /** Opens a connection, holds it, and lists over it what the server has. */

@@ -12,6 +12,7 @@
 import { constants, type Stats, type StatsBase } from "node:fs";
 import { type FileHandle, open, rename, stat } from "node:fs/promises";
 import { dirname } from "node:path";
+import { lackRemedy } from "../commands.ts";
 import { give } from "./owner.ts";
 
 export const codeOf = (error: unknown): string | undefined =>
@@ -196,6 +197,8 @@ export async function appendRotated(path: string, text: string, most: number): P
 
 /** What the user can do about it. */
 export function remedyForUnread(read: Exclude<Unread, { kind: "missing" }>): string {
+  const lack = read.kind === "unreadable" ? lackRemedy(read.error) : undefined;
+  if (lack !== undefined) return lack;
   if (read.kind === "too-large") return "Make the file smaller, or delete it.";
   if (read.kind === "irregular" || read.code === "ELOOP") return "Put a regular file there, or delete it.";
   return "Make the file readable, or delete it.";

@@ -5,6 +5,7 @@
 
 import { resolve, win32 } from "node:path";
 import { messageOf, ThreadsError } from "../../../src/shared/protocol/errors.ts";
+import { lackRemedy } from "../commands.ts";
 import { isFolder } from "../files/file-system.ts";
 import { codeOf, readStart, whyUnread } from "../files/read-regular.ts";
 import { findHere, namesFile } from "./find-program.ts";
@@ -78,9 +79,6 @@ export function searchesWorkingDirectory(program: string, args: readonly string[
 const CHECK_FOLDER = "Make it, or correct cwd in mcp.json.";
 const CHECK_COMMAND =
   "Check command, cwd and PATH in mcp.json. A program in the working directory needs its path, such as ./server.";
-const RUN_FEWER = "The machine has no room for it: raise the limit (ulimit), or run fewer servers at once.";
-/** What the system lacks, whatever the command is. */
-const LACKS: readonly (string | undefined)[] = ["EMFILE", "ENFILE", "EAGAIN", "ENOMEM"];
 
 /**
  * The error `spawn_failed`: because of the command as the definition writes it, its working directory, or the system's error.
@@ -107,7 +105,7 @@ export async function spawnFailure({
     : hasFolder
       ? `the command "${command}" was not found${divided ? ": it holds its arguments too" : ""}.`
       : `its working directory ${cwd} does not exist.`;
-  const lacks = LACKS.includes(codeOf(error)) ? RUN_FEWER : undefined;
+  const lacks = lackRemedy(error);
   return new ThreadsError("spawn_failed", `${server}: ${what}`, {
     remedy:
       lacks ?? (divided ? dividedRemedy(divided) : hasFolder || isSystems ? CHECK_COMMAND : CHECK_FOLDER),

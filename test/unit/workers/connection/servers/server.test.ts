@@ -111,6 +111,10 @@ describe("connecting", () => {
     [new Error("s3cr3t-value"), { code: "internal", message: "s: [redacted]" }],
     [new Error("s broke"), { code: "internal", message: "s broke" }],
     ["thrown", { code: "internal", message: "s: thrown" }],
+    [
+      Object.assign(new Error("EMFILE: too many open files"), { code: "EMFILE" }),
+      { code: "internal", remedy: expect.stringContaining("raise the limit (ulimit)") },
+    ],
   ])("an attempt that fails with %s -> %o", async (thrown, shown) => {
     const { failing, opening } = setup();
     const { error } = await failing();

@@ -241,3 +241,13 @@ describe("regularSize", () => {
     await expect(regularSize(join(path, "x"))).rejects.toThrow("ENOTDIR");
   });
 });
+
+test.each([
+  ["EMFILE", "raise the limit (ulimit)"],
+  ["ENFILE", "raise the limit (ulimit)"],
+  ["EACCES", "Make the file readable, or delete it."],
+])("remedyForUnread: %s -> %s", (code, remedy) => {
+  expect(
+    remedyForUnread({ kind: "unreadable", code, error: Object.assign(new Error(code), { code }) }),
+  ).toContain(remedy);
+});
