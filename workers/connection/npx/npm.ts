@@ -101,7 +101,15 @@ const NETWORK: readonly Row[] = [
   [/^ENOTCACHED$/, "npm is set to work offline, and {wanted} is not in its cache", "Unset npm's offline."],
 ];
 
+/** What helps where a file may not be executed: the home folder of some machines is mounted so. */
+const NO_EXEC_REMEDY =
+  "Its disk may be mounted noexec: name a folder of another disk in npm_config_cache for what npm installs, and in PI_CODING_AGENT_DIR for Pi's own.";
+
 const OTHERS: readonly Row[] = [
+  // Before the row of what npm may not write: the same codes, of another syscall.
+  [/^(?:EACCES|EPERM) spawn$/, "npm may not start {spawned} ({code})", NO_EXEC_REMEDY],
+  // Of the shell in which npm starts a program (POSIX, 2.8.2).
+  [/^126$/, "npm may not start a program of {wanted} (126)", NO_EXEC_REMEDY],
   [
     /^E404$/,
     "{registry} has no package {lacked}{by}",
@@ -138,7 +146,9 @@ const OTHERS: readonly Row[] = [
 export function npmFailure(stderr: string, packages: readonly string[], env: Env): NpmFailure | undefined {
   const code = /^npm (?:error|ERR!) code (\S+)/m.exec(stderr)?.[1];
   if (code === undefined) return undefined;
-  const row = [...NETWORK, ...OTHERS].find(([pattern]) => pattern.test(code));
+  const spawned = /^npm (?:error|ERR!) syscall spawn (.+)$/m.exec(stderr)?.[1];
+  const key = spawned === undefined ? code : `${code} spawn`;
+  const row = [...NETWORK, ...OTHERS].find(([pattern]) => pattern.test(key));
   if (!row) return undefined;
   const [, text, remedy] = row;
   // For example `registry.npmjs.org`; the path may hold a token.
@@ -155,6 +165,7 @@ export function npmFailure(stderr: string, packages: readonly string[], env: Env
     through: hasProxy ? " through the proxy that is set" : "",
     wanted,
     lacked,
+    spawned: spawned ?? "",
     by: packages.some((name) => name.startsWith(lacked)) ? "" : `, which ${wanted} needs`,
     path: /^npm (?:error|ERR!) path (.+)$/m.exec(stderr)?.[1] ?? "into its cache",
   };

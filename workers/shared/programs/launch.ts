@@ -80,6 +80,9 @@ const CHECK_FOLDER = "Make it, or correct cwd in mcp.json.";
 const CHECK_COMMAND =
   "Check command, cwd and PATH in mcp.json. A program in the working directory needs its path, such as ./server.";
 
+const CHECK_MODE =
+  "Check command and cwd in mcp.json: the file must be executable (chmod +x) and its disk not mounted noexec, and the folder open to you.";
+
 /**
  * The error `spawn_failed`: because of the command as the definition writes it, its working directory, or the system's error.
  * `error`: undefined if the search for the command found nothing.
@@ -105,10 +108,11 @@ export async function spawnFailure({
     : hasFolder
       ? `the command "${command}" was not found${divided ? ": it holds its arguments too" : ""}.`
       : `its working directory ${cwd} does not exist.`;
-  const lacks = lackRemedy(error);
+  const check = hasFolder || isSystems ? CHECK_COMMAND : CHECK_FOLDER;
   return new ThreadsError("spawn_failed", `${server}: ${what}`, {
     remedy:
-      lacks ?? (divided ? dividedRemedy(divided) : hasFolder || isSystems ? CHECK_COMMAND : CHECK_FOLDER),
+      lackRemedy(error) ??
+      (divided ? dividedRemedy(divided) : codeOf(error) === "EACCES" ? CHECK_MODE : check),
     data: { server },
   });
 }

@@ -223,9 +223,27 @@ describe("why npm failed", () => {
       wrote("SELF_SIGNED_CERT_IN_CHAIN", "request to https://h/x failed"),
       "the certificate of npm's registry h is not trusted (SELF_SIGNED_CERT_IN_CHAIN)",
     ],
+    [
+      wrote(
+        "EACCES",
+        "syscall spawn /home/ann/.pi/agent/mcp-npm/shell.sh",
+        "path /home/ann/.pi/agent/mcp-npm",
+      ),
+      "npm may not start /home/ann/.pi/agent/mcp-npm/shell.sh (EACCES)",
+    ],
+    [wrote("126", "path /home/ann", "command failed"), "npm may not start a program of @acme/x@1 (126)"],
     ["npm ERR! code ENOTCACHED\n", "npm is set to work offline, and @acme/x@1 is not in its cache"],
   ])("%j -> %s", (stderr, sentence) => {
     expect(words(stderr)).toBe(sentence);
+  });
+
+  test("a file that may not be executed, as in a home folder that is mounted so -> the remedy says it", () => {
+    const said = npmFailure(wrote("EACCES", "syscall spawn /h/shell.sh", "path /h"), ["x"], {});
+    expect(said).toMatchObject({
+      code: "EACCES",
+      isNetwork: false,
+      remedy: expect.stringContaining("noexec"),
+    });
   });
 
   test("a proxy is set -> it is named, and no user and password of an address", () => {

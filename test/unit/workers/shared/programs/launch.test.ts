@@ -70,6 +70,7 @@ test.each([
   ["EAGAIN", "run fewer servers at once"],
   ["ENOMEM", "run fewer servers at once"],
   ["EACCES", "Check command"],
+  ["EACCES", "not mounted noexec"],
 ])("a program that the system does not start, %s -> %s", async (code, remedy) => {
   const error = Object.assign(new Error(code), { code });
   const failure = await spawnFailure({ server: "s", command: "node", cwd: "/", error });
