@@ -27,13 +27,13 @@ const noValidator: jsonSchemaValidator = {
     (input) => ({ valid: true, data: input as T, errorMessage: undefined }),
 };
 
+/** For the second handshake, which only may help: the server runs, and has refused the first. */
+const GUESS_MS = 5_000;
+
 /**
  * Sends `initialize`. Rejects with the SDK's error, or with `TooLarge` if the transport refused the answer. `other`: for a
  * server that has refused the usual offer.
  */
-/** For the second handshake, which only may help: the server runs, and has refused the first. */
-const GUESS_MS = 5_000;
-
 export async function initialize(wire: Wire, options: ConnectOptions, other?: OtherOffer): Promise<Peer> {
   const client = new Client(CLIENT_INFO, {
     capabilities: other === "nothing" ? {} : capabilitiesOf(options),
