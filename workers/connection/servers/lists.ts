@@ -76,6 +76,8 @@ export abstract class ServerLists {
   protected readonly lifetime = new AbortController();
   /** False: a request that relied on what is remembered has failed. */
   #isTrusted = true;
+  /** What the server listed itself beside its tools: the cache's answer may come later, and is older. */
+  readonly #listed: Pick<KnownTools, "resources" | "prompts" | "skills"> = {};
   /** Settles when the open connection's resources are listed. Never rejects. */
   #resourcesListed: Promise<void> = Promise.resolve();
 
@@ -120,8 +122,10 @@ export abstract class ServerLists {
     if (isWrong) this.protocol = undefined;
   }
 
+  /** The server may have been called, and have listed something itself, while the cache was read. */
   protected restoreLists(known: KnownTools): void {
-    this.inherit({ ...known, held: known.tools });
+    if (this.hasOwnLists) return;
+    this.inherit({ ...known, held: known.tools, ...this.#listed });
     this.protocol = known.protocol;
     this.hasOwnLists = true;
   }
@@ -192,10 +196,13 @@ export abstract class ServerLists {
     if (this.definition.exposeResources) {
       this.#resourcesListed = list(connection.listResources, (listed) => {
         this.resources = mergeListed(this.resources, listed, note);
+        this.#listed.resources = this.resources;
       });
     }
     const promptsListed = list(connection.listPrompts, (listed) => {
-      if (listed) this.prompts = keepSame(this.prompts, listed);
+      if (!listed) return;
+      this.prompts = keepSame(this.prompts, listed);
+      this.#listed.prompts = this.prompts;
     }).catch((error) => note(`its prompts could not be kept: ${messageOf(error)}`));
     const isWanted = this.definition.skillPolicy.use !== false;
     const skillsListed =
@@ -205,6 +212,7 @@ export abstract class ServerLists {
             if (!listed) this.skills ??= [];
             if (!listed) return;
             this.skills = keepSame(this.skills, listed.skills);
+            this.#listed.skills = this.skills;
             this.skillsFreshUntil = listed.freshUntil;
             this.#toldSkills.clear();
           }).catch((error) => note(`its skills could not be kept: ${messageOf(error)}`))

@@ -124,6 +124,39 @@ describe("the first plan", () => {
     expect([supervisor.get("a").learning, asked()]).toEqual([false, ["a"]]);
   });
 
+  test("a call comes before the cache has answered -> what the server listed itself stays", async () => {
+    const { supervisor, edit, openingOf } = open();
+    edit({ a: {} });
+    const calling = call(supervisor, "a");
+    await settle();
+    openingOf("a").open({
+      listTools: async () => [{ name: "work" }],
+      listPrompts: async () => [{ name: "new" }],
+    });
+    await calling;
+    supervisor.restoreAndConnect({
+      a: { tools: [{ name: "old" }], prompts: [{ name: "old" }], instructions: "Old." },
+    });
+    const { tools, prompts, instructions } = supervisor.get("a");
+    expect([tools, prompts, instructions]).toEqual([[{ name: "work" }], [{ name: "new" }], undefined]);
+  });
+
+  test("the cache answers between a server's prompts and its tools -> its own prompts stay", async () => {
+    const { supervisor, edit, openingOf } = open();
+    edit({ a: {} });
+    const calling = call(supervisor, "a");
+    await settle();
+    const listed = Promise.withResolvers<{ name: string }[]>();
+    openingOf("a").open({ listTools: () => listed.promise, listPrompts: async () => [{ name: "new" }] });
+    await settle();
+    supervisor.restoreAndConnect({ a: { tools: [{ name: "old" }], prompts: [{ name: "old" }] } });
+    expect(supervisor.get("a").tools).toEqual([{ name: "old" }]);
+    listed.resolve([{ name: "work" }]);
+    await calling;
+    const { tools, prompts } = supervisor.get("a");
+    expect([tools, prompts]).toEqual([[{ name: "work" }], [{ name: "new" }]]);
+  });
+
   test("a server named like a member of Object -> its tools are unknown", async () => {
     const { start, asked } = open();
     await start({ constructor: {} });
