@@ -1,7 +1,8 @@
 /**
  * The yes that a call may need. Owns: which calls of a session wait for the user, the questions to main, and the tools that
  * may run and the skills that may be loaded until the session ends. A tool whose server wants a yes for each call
- * (shared/signs.ts) is asked about each time, unless a rule denies it. Must not: call a tool, or write a file. What the words
+ * (shared/signs.ts) is asked about each time, unless a rule denies it. The yes for one call holds for its repetition after a
+ * sign-in, since it did not run before. Must not: call a tool, or write a file. What the words
  * and rules of `approve` mean: config/entry/exposure.ts. A call that needs no yes costs two comparisons.
  */
 import type { LoadedSkill } from "../../../src/shared/protocol/calls.ts";
@@ -46,6 +47,8 @@ export interface AskedCall extends ToolOfServer {
 export interface Yes {
   /** Throws `not_approved` if the call is no longer what the yes was about: time has passed since the question. */
   check(now: SkillOfServer): void;
+  /** The server refused the call before it ran, for want of a sign-in: the yes holds for the repetition after it. */
+  keep(): void;
 }
 
 export interface ApprovalOptions {
@@ -90,6 +93,8 @@ export class Approvals {
   readonly #granted = new Map<string, ToolOfServer>();
   /** The servers of which all calls may run until then, as they were defined. */
   readonly #grantedServers = new Map<string, ServerDefinition>();
+  /** By id: calls that have a yes and did not run, until they are repeated or the turn ends. */
+  readonly #kept = new Map<string, { call: AskedCall; yes: Yes }>();
   /** The same for skills: the identity of each, and the content that may be loaded. */
   readonly #grantedSkills = new Map<string, string>();
 
@@ -108,10 +113,30 @@ export class Approvals {
     if (call.loads) return this.#ofSkill(call, call.loads);
     const isEach = verdict === "each";
     if (verdict === "allow" || (!isEach && this.#isGranted(call))) return undefined;
+    const kept = this.#takeKept(call);
+    if (kept) return Promise.resolve(kept);
     // Other extensions of Pi may answer where no person can, but for a server or a rule that wants the person.
     if (!this.#options.canAsk && isEach) throw unasked(call);
     this.#checkRoom(call);
     return this.#ask(call, () => this.#decide(call, isEach));
+  }
+
+  /** Nothing is repeated any more, and a later call may have the same id. */
+  turnEnded(): void {
+    this.#kept.clear();
+  }
+
+  #keep(call: AskedCall, yes: Yes): void {
+    this.#kept.set(call.callId, { call, yes });
+    for (const oldest of this.#kept.keys())
+      if (this.#kept.size > LIMITS.approvalsOpen) this.#kept.delete(oldest);
+  }
+
+  /** Gives the yes once. A call that has become another one is asked about. */
+  #takeKept(call: AskedCall): Yes | undefined {
+    const kept = this.#kept.get(call.callId);
+    this.#kept.delete(call.callId);
+    return kept && sameTool(kept.call, call) && sameJson(kept.call.args, call.args) ? kept.yes : undefined;
   }
 
   #checkRoom(call: AskedCall): void {
@@ -129,7 +154,8 @@ export class Approvals {
     if (definition.skillPolicy.use === "allow" || this.#isGrantedSkill(definition, skill)) return undefined;
     const grant = (): Yes => {
       this.#grantedSkills.set(skillKey(definition, skill), contentOf(skill));
-      return { check: (now) => this.#checkSkill(call, skill, now) };
+      // It lasts until the session ends.
+      return { check: (now) => this.#checkSkill(call, skill, now), keep: () => undefined };
     };
     if (byPerson) {
       grant();
@@ -247,7 +273,10 @@ export class Approvals {
     const { askUser, allowAlways, canAsk, settings, log } = this.#options;
     const { callId, definition, tool, args, signal } = call;
     const subject: ToolOfServer = { definition, tool };
-    const yes: Yes = { check: (now) => this.#check(subject, { ...now, args }) };
+    const yes: Yes = {
+      check: (now) => this.#check(subject, { ...now, args }),
+      keep: () => this.#keep(call, yes),
+    };
     if (signal.aborted) throw cancelled(call);
     // By the answer to a question before this one.
     if (!onceOnly && this.#isGranted(call)) return yes;

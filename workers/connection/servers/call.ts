@@ -61,13 +61,20 @@ export function callTool(server: Server, asked: Asked, onYes?: () => void): Prom
       yes.check({ definition: server.definition, tool: now.tool, skill: now.skill?.skill });
       return now;
     };
-    let ready = await allowed();
-    const result = await server.orAgain(ready, async () => {
-      // What the server has now may need a yes that what was remembered did not.
-      ready = await allowed();
-      return await ready.send();
+    const run = async (): Promise<Called> => {
+      let ready = await allowed();
+      const result = await server.orAgain(ready, async () => {
+        // What the server has now may need a yes that what was remembered did not.
+        ready = await allowed();
+        return await ready.send();
+      });
+      return { result, ...(ready.skill?.file ? { file: ready.skill.file } : {}) };
+    };
+    return run().catch((error: unknown) => {
+      // The call did not run: main may repeat it after a sign-in.
+      if (error instanceof ThreadsError && error.code === "needs_auth") yes?.keep();
+      throw error;
     });
-    return { result, ...(ready.skill?.file ? { file: ready.skill.file } : {}) };
   });
 }
 

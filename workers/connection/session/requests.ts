@@ -4,6 +4,7 @@
  * rejects with the error of a start that failed. To add a request: a line in ConnectionMethods, its answer here.
  */
 import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
+import type { Approvals } from "../approval/approval.ts";
 import type { SessionAsks } from "../asks/asks.ts";
 import type { CatalogPublisher } from "../catalog/catalog.ts";
 import type { RunningConfiguration } from "../config/config.ts";
@@ -30,6 +31,7 @@ export interface SessionParts {
   catalog: Pick<CatalogPublisher, "flush" | "retry" | "inspect">;
   results: Results;
   signIns: SignInRequests;
+  approvals: Pick<Approvals, "turnEnded">;
   asks: SessionAsks;
   edits: Promise<UserEdits>;
   emit: (event: WorkerEvent) => void;
@@ -38,7 +40,7 @@ export interface SessionParts {
 }
 
 export function createSessionRequests(parts: SessionParts): Omit<SessionRequests, "firstRequest"> {
-  const { started, callable, supervisor, catalog, results, signIns, asks, edits, emit } = parts;
+  const { started, callable, supervisor, catalog, results, signIns, approvals, asks, edits, emit } = parts;
   const afterStart = async (act: (running: RunningConfiguration) => unknown): Promise<undefined> => {
     await act(await started);
     return undefined;
@@ -70,6 +72,7 @@ export function createSessionRequests(parts: SessionParts): Omit<SessionRequests
       }),
     turnEnded: () => {
       asks.turnEnded();
+      approvals.turnEnded();
       return afterStart(() => supervisor.reconnectDropped());
     },
     answerConsent: ({ hash, allow }) =>

@@ -200,6 +200,7 @@ export function openSession(facts: SessionFacts, context: SessionContext): Sessi
     catalog,
     results,
     signIns: createSignInRequests(auth, started, signInOptions),
+    approvals,
     asks,
     edits,
     emit,

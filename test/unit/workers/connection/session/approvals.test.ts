@@ -6,6 +6,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { type ApprovalAnswer, type CallResult, decode } from "../../../../../src/shared/protocol/calls.ts";
+import { ThreadsError } from "../../../../../src/shared/protocol/errors.ts";
 import type { SessionFacts } from "../../../../../src/shared/protocol/session.ts";
 import type { Connection } from "../../../../../workers/connection/mcp/connection.ts";
 import { settle } from "../servers/support.ts";
@@ -189,6 +190,90 @@ describe("while the question is open", () => {
     second.open(at.over);
     await call;
     expect(at.sent).toEqual(["write"]);
+  });
+});
+
+describe("a call that the server refuses for want of a sign-in", () => {
+  /** A server that wants a sign-in until it has one; each call of it asks. */
+  async function refusing(failure: ThreadsError = new ThreadsError("needs_auth", "s: sign in.")) {
+    const tools = [WRITES];
+    const at = await opened(ASKS, { connection: { listTools: async () => [...tools] } });
+    const { callTool } = at.over;
+    const call = (callId: string, args: Record<string, unknown> = { a: 1 }) =>
+      at.session.requests.callTool({ callId, server: "s", tool: "write", args }, never());
+    at.over.callTool = async () => Promise.reject(failure);
+    const reconnect = async (): Promise<void> => {
+      const done = at.session.requests.reconnect({ server: "s" }, never());
+      await settle();
+      (await at.opening("s")).open(at.over);
+      await done;
+    };
+    await reconnect();
+    const first = call("1");
+    await at.answer("once");
+    await expect(first).rejects.toMatchObject({ code: failure.code });
+    const signIn = (): Promise<void> => {
+      Object.assign(at.over, { callTool });
+      return reconnect();
+    };
+    return { ...at, tools, call, signIn };
+  }
+
+  test("once -> holds for the same call after the sign-in, and for no other", async () => {
+    const at = await refusing();
+    await at.signIn();
+    await at.call("1");
+    expect([at.sent, at.user.asked.length]).toEqual([["write"], 1]);
+    const next = at.call("1");
+    await at.answer("no", 1);
+    await expect(next).rejects.toMatchObject({ code: "not_approved" });
+    expect(at.sent).toEqual(["write"]);
+  });
+
+  test("refused a second time -> the yes still holds", async () => {
+    const at = await refusing();
+    await expect(at.call("1")).rejects.toMatchObject({ code: "needs_auth" });
+    await at.signIn();
+    await at.call("1");
+    expect([at.sent, at.user.asked.length]).toEqual([["write"], 1]);
+  });
+
+  type Refusing = Awaited<ReturnType<typeof refusing>>;
+  test.each<[string, (at: Refusing) => unknown]>([
+    ["another call", (at) => at.call("2")],
+    ["other arguments", (at) => at.call("1", { a: 2 })],
+    [
+      "the turn has ended",
+      async (at) => {
+        await at.session.requests.turnEnded({}, never());
+        return at.call("1");
+      },
+    ],
+  ])("%s -> asks", async (_case, repeat) => {
+    const at = await refusing();
+    await at.signIn();
+    const again = repeat(at);
+    await at.answer("no", 1);
+    await expect(again).rejects.toMatchObject({ code: "not_approved" });
+    expect(at.sent).toEqual([]);
+  });
+
+  test("the tool is another one after the sign-in -> asks about it as it is", async () => {
+    const at = await refusing();
+    at.tools[0] = { ...WRITES, description: "Deletes." } as typeof WRITES;
+    await at.signIn();
+    const again = at.call("1");
+    await at.answer("once", 1);
+    await again;
+    expect(at.sent).toEqual(["write"]);
+  });
+
+  test("another failure -> the call may have run, and its repetition asks", async () => {
+    const at = await refusing(new ThreadsError("call_rejected", "s refused the call."));
+    await at.signIn();
+    const again = at.call("1");
+    await at.answer("no", 1);
+    await expect(again).rejects.toMatchObject({ code: "not_approved" });
   });
 });
 
