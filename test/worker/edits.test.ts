@@ -1,6 +1,15 @@
 /** Owns: the moment at which the user learns the effect of an edit, and the part of the catalog that is made again. */
 import { expect, test } from "vitest";
-import { configure, fixture, forRows, newestCatalog, type Started, start, until } from "./support.ts";
+import {
+  configure,
+  fixture,
+  forRows,
+  freePort,
+  newestCatalog,
+  type Started,
+  start,
+  until,
+} from "./support.ts";
 
 const EAGER = { lifecycle: "eager" };
 const live = (env: Record<string, string> = {}) => fixture("live.mjs", env, EAGER);
@@ -78,4 +87,15 @@ test("a server is removed while another restarts -> gone at once, notice after t
   expect(events.indexOf("removed s3")).toBeLessThan(events.indexOf("catalog"));
   expect(events.at(-1)).toBe("notice");
   expect(newestCatalog(at).servers.map(({ name }) => name)).toEqual(Object.keys(servers));
+});
+
+test("the process before holds a port while it ends -> the one that replaces it starts after it", async () => {
+  const PORT = `${await freePort()}`;
+  const at = await start({ held: fixture("holds-port.mjs", { PORT }, EAGER) });
+  expect(await at.runtime.settleTools({ timeoutMs: 40_000 }, undefined)).toEqual([]);
+  const since = at.events.length;
+  await configure(at, { held: fixture("holds-port.mjs", { PORT, OTHER: "1" }, EAGER) });
+  expect(await at.event("notice", () => true, since)).toMatchObject({ text: "mcp.json: ~ held (env)" });
+  const { servers: found } = await at.runtime.ask("status", {});
+  expect(found).toMatchObject([{ name: "held", state: "connected" }]);
 });

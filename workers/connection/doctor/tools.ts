@@ -7,7 +7,7 @@ import { oneLine } from "../../../src/shared/text/unprintable.ts";
 import { commandFor } from "../../shared/commands.ts";
 import type { CatalogFacts } from "../catalog/notices.ts";
 import { callTimeoutMs } from "../servers/call.ts";
-import type { ServerTimings } from "../servers/server.ts";
+import type { ServerTimings } from "../servers/status.ts";
 import { allWell, DIRECT_TOKENS, type DoctorInput } from "./check.ts";
 
 const NAME_CHARS = 80;

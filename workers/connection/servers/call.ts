@@ -14,8 +14,8 @@ import type { CallRequest, Connection } from "../mcp/connection.ts";
 import type { CallToolResult } from "../mcp/wire/wire.ts";
 import type { ExpectedFile } from "../skills/check.ts";
 import { prepareSkill, type SkillCall } from "../skills/load.ts";
-import type { Server, ServerTimings } from "./server.ts";
-import { appOnlyTool, excludedTool, pageOfApp, unknownTool } from "./status.ts";
+import type { Server } from "./server.ts";
+import { appOnlyTool, excludedTool, pageOfApp, type ServerTimings, unknownTool } from "./status.ts";
 
 /** `callId`: what a question about the call names. `byPerson`: a person has asked for this skill, who needs no question. */
 export type Asked = Omit<CallRequest, "timeoutMs"> & { callId: string; byPerson?: boolean };

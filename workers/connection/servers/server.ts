@@ -36,6 +36,7 @@ import { HangCheck } from "./hang-check.ts";
 import { IdleClock } from "./idle-clock.ts";
 import { type KnownTools, listsNothing, ServerLists } from "./lists.ts";
 import { createKnownSecrets, createServerLog } from "./log.ts";
+import type { ProcessEnds } from "./process-ends.ts";
 import {
   type LifecyclePolicy,
   type ServerEvent,
@@ -43,7 +44,15 @@ import {
   transition,
   type WantedBy,
 } from "./state.ts";
-import { droppedError, heldBackError, type Refusal, refusal, serverStatus, statusError } from "./status.ts";
+import {
+  droppedError,
+  heldBackError,
+  type Refusal,
+  refusal,
+  type ServerTimings,
+  serverStatus,
+  statusError,
+} from "./status.ts";
 import type { Talkers } from "./talkers.ts";
 
 /** Opens a connection and initializes it. Rejects with an error after which nothing is left running. */
@@ -68,6 +77,8 @@ export interface ServerContext {
   log: Log;
   emit: (event: WorkerEvent) => void;
   gate: Gate;
+  /** The ends of processes for which the next one of the same name waits. */
+  ends: ProcessEnds;
   /** Absent: nobody records which server's bytes are being read. */
   talkers?: Talkers;
   /** The settings that hold now; they may change while the session is open. */
@@ -84,16 +95,6 @@ export interface ServerContext {
   onStatus: (server: Server) => void;
   /** The server listed its tools. */
   onTools: (server: Server) => void;
-}
-
-/** How long the server took, in milliseconds, since the session began. */
-export interface ServerTimings {
-  /** Its last start, from the first step to its complete list of tools. */
-  startMs?: number;
-  /** Its slowest call that was answered. */
-  slowestCallMs: number;
-  /** Calls that it did not answer in time. */
-  lateCalls: number;
 }
 
 /** Whether the server is to be connected, and may run already, for another session. */
@@ -122,8 +123,6 @@ export class Server extends ServerLists {
   readonly #hangs = new HangCheck<Connection>((connection, why) => {
     if (this.#connected === connection) this.#onDropped(`${this.name} ${why}.`);
   });
-  /** Settles when the last process of this session's own has ended. Never rejects. */
-  #ended: Promise<unknown> = Promise.resolve();
   /** Settles when every connection that was given up so far is closed. Never rejects. */
   #closing: Promise<unknown> = Promise.resolve();
 
@@ -357,9 +356,9 @@ export class Server extends ServerLists {
     }
   }
 
-  /** For a server that is replaced: closes it when no call is open, or after `maxMs`. */
+  /** For a server that is replaced: closes it when no call is open, which may be at once, or after `maxMs`. */
   async closeWhenIdle(maxMs: number): Promise<void> {
-    await settledWithin(this.#idle.unused(), maxMs);
+    if (this.#idle.isUsed) await settledWithin(this.#idle.unused(), maxMs);
     await this.close();
   }
 
@@ -368,7 +367,9 @@ export class Server extends ServerLists {
     this.#refresh.stop();
     this.#dispatch({ type: "closed", leave });
     this.lifetime.abort();
-    await this.#attempt?.promise.catch(() => undefined);
+    const attempt = this.#attempt?.promise.catch(() => undefined);
+    if (attempt) this.#context.ends.add(this.name, this.#definition.target, attempt);
+    await attempt;
     await this.#closing;
     this.log.close();
   }
@@ -420,8 +421,7 @@ export class Server extends ServerLists {
     const { gate, log, onTools } = this.#context;
     const noWait = AbortSignal.any([urgent, this.lifetime.signal]);
     const leaveGate = await gate.enter(noWait);
-    // The process before may hold a port or a lock until it has ended.
-    await settledWithin(this.#ended, this.#limits.closeKillMs);
+    await this.#context.ends.before(this.#definition, this.#limits.closeKillMs, this.lifetime.signal);
     const startedAt = performance.now();
     const standAside = (): Promise<void> | undefined => gate.aside(noWait);
     try {
@@ -459,6 +459,7 @@ export class Server extends ServerLists {
     { by, standAside }: { by: WantedBy } & Required<Pick<ConnectOptions, "standAside">>,
   ): Promise<Connection> {
     const { log, connect = connectByTransport } = this.#context;
+    signal.throwIfAborted();
     const startedAt = performance.now();
     let opened: Connection | undefined;
     const connection = await connect({
@@ -590,7 +591,6 @@ export class Server extends ServerLists {
     clearInterval(this.#healthCheck);
     clearTimeout(this.#reconnectTimer);
     if (!connection) return;
-    const isOwn = connection.transport === "stdio" && connection.sharing?.() === undefined;
     // Without a reason to wait it is closed now, not in a later turn.
     const closed = after
       ? during(this.lifetime.signal, (signal) => {
@@ -602,7 +602,7 @@ export class Server extends ServerLists {
     const settled = closed.catch((error) => log.error(`${this.name}: closing failed: ${messageOf(error)}`));
     this.#closing = Promise.all([this.#closing, settled]).then(() => undefined);
     // Calls that are still answered do not hold up the next connection.
-    if (isOwn && !after) this.#ended = settled;
+    if (!after) this.#context.ends.add(this.name, connection, settled);
   }
 }
 

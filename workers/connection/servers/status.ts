@@ -16,6 +16,16 @@ import { madeTools } from "../tools/listed.ts";
 import type { ServerLists } from "./lists.ts";
 import { backoffMs, type ServerEffect, type ServerPhase } from "./state.ts";
 
+/** How long the server took, in milliseconds, since the session began. */
+export interface ServerTimings {
+  /** Its last start, from the first step to its complete list of tools. */
+  startMs?: number;
+  /** Its slowest call that was answered. */
+  slowestCallMs: number;
+  /** Calls that it did not answer in time. */
+  lateCalls: number;
+}
+
 interface StatusFacts {
   phase: ServerPhase;
   /** What the start waits for, in words. */

@@ -11,11 +11,12 @@ import type { ServerDefinition } from "../config/entry/definition.ts";
 import { LIFECYCLES } from "../config/entry/server-keys.ts";
 import type { Plan } from "../config/plan/plan.ts";
 import { type KnownTools, listsNothing } from "./lists.ts";
+import { ProcessEnds } from "./process-ends.ts";
 import { connectsShared, Server, type ServerContext } from "./server.ts";
 import type { Lifecycle } from "./state.ts";
 import { noServer, type Withheld } from "./status.ts";
 
-export interface SupervisorContext extends Omit<ServerContext, "gate"> {
+export interface SupervisorContext extends Omit<ServerContext, "gate" | "ends"> {
   /** No server is connected by itself: each waits for a request. */
   onDemand?: boolean | undefined;
   /** Servers that the first plan does not connect by itself -> the reason, a sentence without its full stop. */
@@ -33,6 +34,7 @@ const isRaised = (before: Lifecycle, after: Lifecycle): boolean =>
 export class Supervisor {
   readonly #context: SupervisorContext;
   readonly #gate = createGate(LIMITS.connectsAtATime);
+  readonly #ends = new ProcessEnds();
   /** Requests that wait for tools: each looks again when a server's state changes. */
   readonly #waiting = new Set<() => void>();
   /** By an edit in this session; some of them may be there again. */
@@ -200,6 +202,7 @@ export class Supervisor {
     const server = new Server(definition, {
       ...this.#context,
       gate: this.#gate,
+      ends: this.#ends,
       // A server that was replaced or removed reports nothing any more.
       onStatus: (one) => {
         if (!this.#isCurrent(one)) return;
@@ -237,7 +240,14 @@ export class Supervisor {
 const aloneIn = (context: SupervisorContext, onStatus: ServerContext["onStatus"]): ServerContext => {
   const { auth, asks: _, ...others } = context;
   const own = auth === undefined ? {} : { auth: { ...auth, of: auth.forTrial, status: () => undefined } };
-  return { ...others, ...own, gate: createGate(1), onStatus, onTools: () => undefined };
+  return {
+    ...others,
+    ...own,
+    gate: createGate(1),
+    ends: new ProcessEnds(),
+    onStatus,
+    onTools: () => undefined,
+  };
 };
 
 const tooSlow = (name: string, timeoutMs: number): ThreadsError =>

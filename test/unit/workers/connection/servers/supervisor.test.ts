@@ -4,6 +4,7 @@ import { ThreadsError } from "../../../../../src/shared/protocol/errors.ts";
 import { LIMITS } from "../../../../../src/shared/protocol/limits.ts";
 import { DEFAULT_SETTINGS } from "../../../../../workers/connection/config/entry/settings.ts";
 import { plan } from "../../../../../workers/connection/config/plan/plan.ts";
+import type { Connection } from "../../../../../workers/connection/mcp/connection.ts";
 import { callTool } from "../../../../../workers/connection/servers/call.ts";
 import type { KnownTools } from "../../../../../workers/connection/servers/lists.ts";
 import { Supervisor, type SupervisorContext } from "../../../../../workers/connection/servers/supervisor.ts";
@@ -298,6 +299,60 @@ describe("an edit", () => {
     edit({ b: {} });
     await vi.advanceTimersByTimeAsync(LIMITS.drainMs);
     expect(connections.a.closes).toHaveLength(1);
+  });
+});
+
+describe("the process of the server before", () => {
+  const other = { args: ["other"] };
+  /** The server `a`, whose process ends when the test says so. */
+  async function ending(entry: object, over: Partial<Connection> = {}) {
+    const at = open();
+    const ended = Promise.withResolvers<void>();
+    await at.start({ a: entry });
+    const connection = at.openingOf("a").open({ ...over, close: () => ended.promise });
+    await settle();
+    return { ...at, connection, end: ended.resolve };
+  }
+
+  test.each<[string, Entries[]]>([
+    ["another command", [{ a: other }]],
+    ["removed, then defined again", [{}, { a: {} }]],
+    ["switched off, then on", [{ a: { enabled: false } }, { a: {} }]],
+    ["two edits at once", [{ a: other }, { a: { args: ["third"] } }]],
+  ])("%s -> the next one starts once it has ended", async (_case, edits) => {
+    const { start, asked, connection, end, openingOf, supervisor } = await ending({});
+    for (const entries of edits) await start(entries);
+    expect(connection.closes).toHaveLength(1);
+    const calling = call(supervisor, "a");
+    await settle();
+    expect(asked()).toEqual(["a"]);
+    end();
+    await settle();
+    expect(asked()).toEqual(["a", "a"]);
+    openingOf("a").open();
+    await calling;
+  });
+
+  test("does not end -> the next one starts after the limit, and a call waits no longer", async () => {
+    vi.useFakeTimers();
+    const { start, asked, supervisor } = await ending({});
+    await start({ a: other });
+    void call(supervisor, "a");
+    await vi.advanceTimersByTimeAsync(LIMITS.closeKillMs - 1);
+    expect(asked()).toEqual(["a"]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(asked()).toEqual(["a", "a"]);
+  });
+
+  test.each<[string, object, Partial<Connection>, Entries]>([
+    ["was a remote server", { command: undefined, url: "https://x.test" }, { transport: "http" }, { a: {} }],
+    ["shared", { shared: true }, { sharing: () => ({ sessions: 1, since: 0 }) }, { a: other }],
+    ["the next one is remote", {}, {}, { a: { command: undefined, url: "https://x.test" } }],
+    ["another server", {}, {}, { b: {} }],
+  ])("%s -> nothing waits", async (_case, entry, over, next) => {
+    const { start, asked } = await ending(entry, over);
+    await start(next);
+    expect(asked()).toHaveLength(2);
   });
 });
 

@@ -9,6 +9,7 @@ import { DEFAULT_SETTINGS, type Settings } from "../../../../../workers/connecti
 import type { Connection, ConnectOptions } from "../../../../../workers/connection/mcp/connection.ts";
 import type { CallToolResult } from "../../../../../workers/connection/mcp/wire/wire.ts";
 import { callTool } from "../../../../../workers/connection/servers/call.ts";
+import { ProcessEnds } from "../../../../../workers/connection/servers/process-ends.ts";
 import {
   type Connect,
   Server,
@@ -158,6 +159,7 @@ export function setup(entry: object = {}, { settings = {}, context = {} }: Setup
     log,
     emit: (event) => events.push(event),
     gate: createGate(10),
+    ends: new ProcessEnds(),
     approvals: { of: () => undefined },
     settings: () => ({ ...DEFAULT_SETTINGS, ...settings }),
     connect,
