@@ -27,6 +27,7 @@ import { oauthSecrets } from "../secrets/find.ts";
 import type { Redactor } from "../secrets/redact.ts";
 import type { HttpClient } from "../web/client.ts";
 import type { RequestAuth } from "./authorized.ts";
+import { Beginnings } from "./beginnings.ts";
 import { Company } from "./company.ts";
 import type { GrantContext } from "./grants/ask.ts";
 import {
@@ -489,10 +490,24 @@ function providerOf(
   return new ProviderTokens({ server, provider: auth.provider, askUser, redact, onSecret });
 }
 
+const signInsOf = (room: typeof import("./sign-in/sign-in.ts"), context: SessionAuthContext): SignIns =>
+  new room.SignIns({
+    ...context,
+    onEnd: (end) => {
+      context.onEnd(end);
+      context.onStatus(end.server);
+    },
+  });
+
 export function createSessionAuth(context: SessionAuthContext) {
   const servers = new Map<string, { identity: string; auth: ServerAuth }>();
   const providers = new Map<string, ProviderTokens | undefined>();
   let signIns: SignIns | undefined;
+  const beginnings = new Beginnings();
+  const abandon = (name: string): void => {
+    beginnings.end(name);
+    signIns?.abandon(name);
+  };
   const leaving = new Set<Promise<void>>();
 
   /** A renewal that is out goes on: its answer holds the only refresh token that works from then on. */
@@ -553,23 +568,18 @@ export function createSessionAuth(context: SessionAuthContext) {
       return (await auth?.hasOther()) ?? false;
     },
     isChallenged: (server: string) => servers.get(server)?.auth.isChallenged ?? false,
-    signIn: async (server: AuthServer, wish: SignInWish): Promise<SignInStep> => {
+    signIn: async (server: AuthServer, wanted: SignInWish): Promise<SignInStep> => {
       const { name } = server.definition;
       refuseSignIn(server);
-      const room = await import("./sign-in/sign-in.ts");
-      const { onEnd, onStatus } = context;
-      signIns ??= new room.SignIns({
-        ...context,
-        onEnd: (end) => {
-          onEnd(end);
-          onStatus(end.server);
-        },
-      });
       try {
-        return await of(server).signIn(signIns, wish);
+        return await beginnings.run(name, wanted, async (wish) => {
+          const room = await import("./sign-in/sign-in.ts");
+          signIns ??= signInsOf(room, context);
+          return of(server).signIn(signIns, wish);
+        });
       } finally {
         // Also after a failure: a status of the meantime says that a sign-in is under way.
-        onStatus(name);
+        context.onStatus(name);
       }
     },
     paste: async (id: string, text: string) => signIns?.paste(id, text) ?? "This sign-in has ended.",
@@ -577,15 +587,13 @@ export function createSessionAuth(context: SessionAuthContext) {
     signOut: async (server: AuthServer, signal: AbortSignal): Promise<string> => {
       if (server.definition.auth.provider !== undefined) refuseSignIn(server);
       // Tokens that come later would sign the user in again.
-      signIns?.abandon(server.definition.name);
+      abandon(server.definition.name);
       const text = await of(server).signOut(signal);
       if (standsOnCompany(server.definition.oauth))
         await Promise.all([...servers.values()].map(({ auth }) => auth.endGiven()));
       return text;
     },
-    abandon: (names: readonly string[]): void => {
-      for (const name of names) signIns?.abandon(name);
-    },
+    abandon: (names: readonly string[]): void => names.forEach(abandon),
     /** Waits for renewals that are out, at most `maxMs`. */
     close: async (maxMs: number): Promise<void> => {
       const open = [...servers.values()].map(({ auth }) => auth.close(maxMs));

@@ -130,6 +130,12 @@ const resolveOptions = (
 /** A server that does not answer at all is signed in to as its metadata say. */
 const CHALLENGE_MS = 10_000;
 
+const cancelledByEdit = (server: string): ThreadsError =>
+  new ThreadsError(
+    "cancelled",
+    `The sign-in to ${server} is cancelled, since the server was edited or switched off.`,
+  );
+
 /** All reject with `ThreadsError`. */
 export function createSignInRequests(
   auth: SessionAuth,
@@ -149,7 +155,7 @@ export function createSignInRequests(
     const how = resolveOptions(options, { definition, onNote: log.note }, signal);
     const { resolveTarget } = await loadValues();
     const target = await resolveTarget(definition, { ...how, caFile: now.settings.caFile });
-    if (target.kind === "http") return server.authServer(target);
+    if (target.kind === "http") return { server, found: server.authServer(target) };
     throw new ThreadsError("bad_config", `${name} is a local program and needs no sign-in.`, {
       remedy: advice("lists"),
       data: { server: name },
@@ -184,8 +190,9 @@ export function createSignInRequests(
 
   return {
     signIn: async ({ server, agreed = {} }, signal) => {
-      const found = await find(server, signal);
+      const { server: before, found } = await find(server, signal);
       await challenge(server, signal);
+      if (supervisor().get(server) !== before) throw cancelledByEdit(server);
       const ends = AbortSignal.any([signal, options.signal]);
       const signedIn = async (): Promise<number | undefined> => {
         const tools = await connect(server);
@@ -203,7 +210,7 @@ export function createSignInRequests(
       return undefined;
     },
     signOut: async ({ server }, signal) => {
-      const found = await find(server, signal);
+      const { found } = await find(server, signal);
       const text = await auth.signOut(found, signal);
       const ended = [server, ...others(server, "connected")];
       await Promise.all(ended.map((one) => supervisor().reconnect(one)));

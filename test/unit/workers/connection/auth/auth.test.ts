@@ -67,16 +67,18 @@ interface At {
 async function open({
   routes = AUTHORIZATION,
   client,
+  resolvePlan = async () => PLAN,
 }: {
   routes?: Record<string, Route>;
   client?: Error;
+  resolvePlan?: () => Promise<typeof PLAN>;
 } = {}) {
   const at: Omit<At, "auth"> = { agentDir: await tempFolder(), webs: [], told: [], notes: [] };
   const auth = createSessionAuth({
     agentDir: at.agentDir,
     company: async () => undefined,
     askUser: async () => undefined,
-    resolvePlan: async () => PLAN,
+    resolvePlan,
     createClient: async () => {
       if (client) throw client;
       const web = webOf(routes);
@@ -222,6 +224,33 @@ describe("the end of a sign-in", () => {
     await turn();
     expect(at.told.slice(1)).toEqual(["s ends: cancelled", "s: undefined"]);
     expect(await isOpen(redirectUri)).toBe(false);
+  });
+
+  test.each<[string, (at: At) => unknown]>([
+    ["an edit of its own, or it is switched off", (at) => at.auth.abandon(["s"])],
+    ["the user signs out", (at) => at.auth.signOut(serverOf(), signal)],
+  ])("%s before the first step is known -> it ends, and no page opens", async (_what, end) => {
+    const asked = Promise.withResolvers<void>();
+    const plan = Promise.withResolvers<typeof PLAN>();
+    const at = await open({
+      resolvePlan: () => {
+        asked.resolve();
+        return plan.promise;
+      },
+    });
+    const step = begin(at).then(
+      ({ step }) => step,
+      (error: ThreadsError) => error.code,
+    );
+    await asked.promise;
+    at.auth.abandon(["other"]);
+    await end(at);
+    expect(await step).toBe("cancelled");
+    plan.resolve(PLAN);
+    await turn();
+    expect(at.auth.status("s")).toBeUndefined();
+    // Another one begins anew.
+    expect(await begin(at)).toMatchObject({ step: "open" });
   });
 
   test("the user signs out -> it ends, so that no later token signs the user in again", async () => {

@@ -101,6 +101,7 @@ async function open({ entries = { s: remote() }, state = {} }: OpenOptions = {})
   return {
     ...fake,
     ...{ supervisor, openings, lines, events, lifetime, options, agentDir },
+    edit,
     remove: () => edit(entries, {}),
     requests: createSignInRequests(fake.auth, Promise.resolve(running), options),
   };
@@ -160,6 +161,21 @@ describe("signIn", () => {
     await expect(step).rejects.toMatchObject({
       code: "cancelled",
       message: "the sign-in to s was cancelled.",
+    });
+    expect(at.asked).toEqual([]);
+  });
+
+  test.each<[string, object]>([
+    ["switched off", { enabled: false }],
+    ["edited", { url: "https://other.test/mcp" }],
+  ])("the server is %s while it is asked -> cancelled, and no sign-in begins", async (_what, entry) => {
+    const at = await open();
+    const step = at.requests.signIn({ server: "s" }, never());
+    await openingOf(at);
+    at.edit({ s: remote() }, { s: remote(entry) });
+    await expect(step).rejects.toMatchObject({
+      code: "cancelled",
+      message: "The sign-in to s is cancelled, since the server was edited or switched off.",
     });
     expect(at.asked).toEqual([]);
   });
