@@ -28,8 +28,13 @@ export interface ConfigState {
   off?: readonly string[];
 }
 
-/** Carries a plan out. */
-export type OnPlan = (change: Plan, state: ConfigState, accepted: AcceptedBefore) => Promise<void>;
+/** Carries a plan out. `mayStart`: false for a server whose permission has been taken back since the plan was made. */
+export type OnPlan = (
+  change: Plan,
+  state: ConfigState,
+  accepted: AcceptedBefore,
+  mayStart: (definition: ServerDefinition) => boolean,
+) => Promise<void>;
 
 interface ApplyOptions {
   consents: Consents;
@@ -133,7 +138,8 @@ export class ApplyQueue {
     onDecided();
     const switched = [...this.#switched];
     const kept = { servers: [...trust.accepted], ...(switched.length > 0 && { switched }) };
-    await onPlan(change, this.#state, this.editsWait ? { ...kept, texts: textsToKeep(config) } : kept);
+    const accepted = this.editsWait ? { ...kept, texts: textsToKeep(config) } : kept;
+    await onPlan(change, this.#state, accepted, consents.mayStart);
   }
 
   #stateOf(config: LoadedConfig, { pending, refused }: TrustDecision): ConfigState {

@@ -6,10 +6,10 @@
  */
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
 import type { ProjectDecision } from "../../../src/shared/protocol/person.ts";
-import type { AcceptedBefore, RegisteredServer, SessionFacts } from "../../../src/shared/protocol/session.ts";
+import type { RegisteredServer, SessionFacts } from "../../../src/shared/protocol/session.ts";
 import { canonical } from "../../shared/json.ts";
 import { endIfFileGone, type Log } from "../../shared/log.ts";
-import { ApplyQueue, type ConfigState } from "./apply-queue.ts";
+import { ApplyQueue, type ConfigState, type OnPlan } from "./apply-queue.ts";
 import type { ServerDefinition } from "./entry/definition.ts";
 import type { ConfigFacts } from "./files/sources.ts";
 import {
@@ -24,10 +24,10 @@ import {
   watchEnvFiles,
 } from "./live/live.ts";
 import { configFacts, type LoadedConfig, loadConfig } from "./merge/merge.ts";
-import { type Configuration, isIdle, type Plan } from "./plan/plan.ts";
+import { type Configuration, isIdle } from "./plan/plan.ts";
 import { type Consents, changedSinceStart, openConsents, rememberLastEdit } from "./trust/trust.ts";
 
-export type { ConfigState } from "./apply-queue.ts";
+export type { ConfigState, OnPlan } from "./apply-queue.ts";
 
 export interface RunningConfiguration {
   readonly now: Configuration;
@@ -72,7 +72,7 @@ export interface ConfigurationOptions {
   /** Fires when the session ends: the files are then not followed any more. */
   signal: AbortSignal;
   /** Carries a plan out. The first call is the start of the session. */
-  onPlan: (change: Plan, state: ConfigState, accepted: AcceptedBefore) => Promise<void>;
+  onPlan: OnPlan;
   /** An edit waits for the user. `change`: what the edit would do. */
   onHeld: (edit: Pick<HeldEdit, "id" | "change">) => void;
   /** A file is being written: a plan may follow in a moment. */

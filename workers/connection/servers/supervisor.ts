@@ -112,14 +112,18 @@ export class Supervisor {
 
   /**
    * Gives the servers that the last plan started the tools that the cache knows; connects the servers that are to be
-   * up, and once each server whose tools are unknown, or that listed nothing, to learn them.
+   * up, and once each server whose tools are unknown, or that listed nothing, to learn them. `mayStart`: the person may have
+   * taken a permission back meanwhile.
    */
-  restoreAndConnect(known: Record<string, KnownTools>): void {
+  restoreAndConnect(
+    known: Record<string, KnownTools>,
+    mayStart: (definition: ServerDefinition) => boolean = () => true,
+  ): void {
     for (const server of this.#created) {
       if (!this.#isCurrent(server)) continue;
       const entry = Object.hasOwn(known, server.name) ? known[server.name] : undefined;
       if (entry) server.restore(entry);
-      if (!server.definition.enabled) continue;
+      if (!server.definition.enabled || !mayStart(server.definition)) continue;
       const why = this.#heldBack.get(server.name);
       this.#heldBack.delete(server.name);
       if (why !== undefined) server.holdBack(why);

@@ -7,7 +7,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { WorkerEvent } from "../../../src/shared/protocol/contract.ts";
 import { LIMITS } from "../../../src/shared/protocol/limits.ts";
-import type { AcceptedBefore, StatusReport } from "../../../src/shared/protocol/session.ts";
+import type { StatusReport } from "../../../src/shared/protocol/session.ts";
 import { counted } from "../../../src/shared/text/amounts.ts";
 import { commandFor } from "../../shared/commands.ts";
 import {
@@ -24,7 +24,7 @@ import type { CacheWorker } from "../catalog/cache-worker.ts";
 import type { CatalogPublisher } from "../catalog/catalog.ts";
 import type { DefinitionHashes } from "../catalog/kept.ts";
 import { catalogSettings } from "../catalog/publish.ts";
-import type { ConfigState, RunningConfiguration } from "../config/config.ts";
+import type { ConfigState, OnPlan, RunningConfiguration } from "../config/config.ts";
 import { cacheIdentity } from "../config/entry/cache-identity.ts";
 import type { ServerDefinition } from "../config/entry/definition.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../config/entry/settings.ts";
@@ -158,9 +158,7 @@ export class CurrentPlan {
   }
 }
 
-type CarryOut = (change: Plan, state: ConfigState, accepted: AcceptedBefore) => Promise<void>;
-
-export function createPlanCarrier(current: CurrentPlan, options: PlanCarrierOptions): CarryOut {
+export function createPlanCarrier(current: CurrentPlan, options: PlanCarrierOptions): OnPlan {
   const { cwd, cachePath, supervisor, catalog, hashes, cache, emit, onChanged, signal, firstRequestGone } =
     options;
   let isFirst = true;
@@ -186,17 +184,21 @@ export function createPlanCarrier(current: CurrentPlan, options: PlanCarrierOpti
   };
 
   /** Gives the servers that start what the cache knows of them, and connects those that are to be up. */
-  const start = async (reading: ReturnType<typeof readKnown>): Promise<void> => {
+  const start = async (
+    reading: ReturnType<typeof readKnown>,
+    mayStart: Parameters<OnPlan>[3],
+  ): Promise<void> => {
     const known = await reading;
     if (known === undefined) return;
     const [{ entries, used }] = known;
     catalog.noteUsed(used);
     supervisor.restoreAndConnect(
       Object.fromEntries(Object.entries(entries).map(([name, entry]) => [name, knownTools(entry)])),
+      mayStart,
     );
   };
 
-  return async (change, state, accepted) => {
+  return async (change, state, accepted, mayStart) => {
     if (signal.aborted) return;
     current.take(change.settings.after, state);
     supervisor.carryOut(change, withheldServers(state));
@@ -219,7 +221,7 @@ export function createPlanCarrier(current: CurrentPlan, options: PlanCarrierOpti
     if (isFirst) await firstRequestGone();
     if (signal.aborted) return;
     const reading = early ?? prepare();
-    if (reading) await start(reading);
+    if (reading) await start(reading, mayStart);
     if (signal.aborted) return;
     // Also if no server has listed anything: servers may have been added, removed or changed since the snapshot.
     catalog.changed();

@@ -27,6 +27,7 @@ import {
 } from "./decide.ts";
 import { openStore } from "./file.ts";
 import { type Consent, keyOf, placeOf } from "./records.ts";
+import { TakenBack } from "./taken-back.ts";
 
 export type { PendingConsent, TrustDecision } from "./decide.ts";
 export { describeTarget, isInPlace, leastChars } from "./question.ts";
@@ -57,16 +58,13 @@ export async function openConsents(session: SessionFacts, log: (problem: string)
   let accepted: ReadonlySet<string> | undefined = session.accepted && new Set(session.accepted.servers);
   // Without a readable file nobody knows what the user wanted: nothing of the project may start unasked.
   if (store.isUnreadable) accepted ??= new Set();
-  const reopened = new Set<string>();
+  const takenBack = new TakenBack();
   let decided: readonly ServerDefinition[] = [];
 
   const decideNow = (
     servers: readonly ServerDefinition[],
     { seen: envFiles, scripts }: EnvLook,
   ): TrustDecision => {
-    const counted = store.consents.filter(
-      (consent) => consent.decision !== "refused" || !reopened.has(keyOf(consent)),
-    );
     const facts: TrustFacts = {
       projectTrusted,
       canAsk,
@@ -76,21 +74,22 @@ export async function openConsents(session: SessionFacts, log: (problem: string)
       startedAtMs,
       accepted,
     };
-    return decideTrust(servers, counted, facts);
+    return decideTrust(servers, takenBack.counted(store.consents), facts);
   };
 
   const HOLDS = "Your answer holds for this session only.";
   /** Throws `bad_config` if the answer cannot be remembered; it then holds for this session. */
   const remembered = async (consent: Consent, replaces = false): Promise<void> => {
-    reopened.delete(keyOf(consent));
     const unwritable = await store.add([consent], HOLDS, replaces);
     if (!unwritable) return;
     throw new ThreadsError("bad_config", `${unwritable.file}: ${unwritable.message}.`, {
       remedy: unwritable.remedy,
     });
   };
-  const answer = (asked: Asked, decision: "allowed" | "refused"): Promise<void> =>
-    remembered(consentOf(asked, decision, Date.now()));
+  const answer = (asked: Asked, decision: "allowed" | "refused"): Promise<void> => {
+    takenBack.answered(keyOf(asked));
+    return remembered(consentOf(asked, decision, Date.now()));
+  };
 
   return {
     /** Mistakes of mcp-trust.json, and of envFiles that may not decide what runs, as the last decision found them. */
@@ -125,7 +124,10 @@ export async function openConsents(session: SessionFacts, log: (problem: string)
     /** The decision is carried out. */
     accept: (decision: TrustDecision): void => {
       accepted = decision.accepted;
+      takenBack.decided(store.consents);
     },
+    /** False: the decision by which the server was to start has been taken back since. */
+    mayStart: (definition: ServerDefinition): boolean => takenBack.mayStart(definition, folder),
     /** From now on, nothing of the project counts as seen by the person who trusted it. */
     distrustStart: (): void => {
       accepted ??= new Set();
@@ -137,20 +139,19 @@ export async function openConsents(session: SessionFacts, log: (problem: string)
     },
     /**
      * The decision becomes a question again. It is not forgotten: a server of which nothing is known could run unasked at the
-     * next start. Throws as `answer` does.
+     * next start. It no longer counts at once, also for a plan that is being carried out. Throws as `answer` does.
      */
     takeBack: async (id: string): Promise<void> => {
       const consent = store.consents.find((one) => one.decision !== "awaiting" && keyOf(one) === id);
       if (!consent) return;
+      takenBack.permission(id);
       accepted = new Set([...(accepted ?? [])].filter((hash) => hash !== consent.hash));
       await remembered({ ...consent, decision: "awaiting", decidedAt: Date.now() }, true);
     },
     /** The user allows here what his own files say of this server. Throws as `answer` does. */
     allowAsUser: (own: ServerDefinition): Promise<void> => answer(askedOf(own, placeOf(folder)), "allowed"),
     /** Refusals stop counting in this session. The file keeps them until there is another answer. */
-    reopen: (): void => {
-      for (const consent of store.consents) if (consent.decision === "refused") reopened.add(keyOf(consent));
-    },
+    reopen: (): void => takenBack.refusals(store.consents),
   };
 }
 

@@ -108,6 +108,32 @@ describe("the first plan", () => {
 });
 
 describe("a change", () => {
+  test("a yes is taken back while it is being applied -> the server does not start", async () => {
+    const reading = Promise.withResolvers<void>();
+    const read = Promise.withResolvers<void>();
+    const cacheRead = () => {
+      reading.resolve();
+      return read.promise;
+    };
+    const at = await openWith({}, { project: { site: { lifecycle: "eager" } }, cacheRead });
+    const { requests } = at.session;
+    const [question] = (await requests.status({}, never())).questions;
+    const allowed = requests.answerConsent({ hash: question?.hash ?? "", allow: true }, never());
+    await reading.promise;
+    const decisions = () => requests.decisions({}, never());
+    const [decided] = await decisions();
+    const takenBack = requests.takeBack({ id: decided?.id ?? "" }, never());
+    await expect.poll(decisions).toEqual([]);
+    read.resolve();
+    await Promise.all([allowed, takenBack]);
+    expect(at.openings).toEqual([]);
+    const { servers, questions } = await requests.status({}, never());
+    expect([servers, questions.map(({ server }) => server)]).toEqual([[], ["site"]]);
+    const again = requests.answerConsent({ hash: questions[0]?.hash ?? "", allow: true }, never());
+    await at.opening("site");
+    await again;
+  });
+
   const known = { entries: { a: entry("t"), b: entry("t") } };
 
   test("a server added -> reported once it has settled and main has its tools", async () => {

@@ -15,6 +15,8 @@ import { fakeConnect, type Opening } from "../servers/support.ts";
 export interface OpenOptions {
   /** What the cache file knows. */
   entries?: Record<string, CacheEntry>;
+  /** Settles when the cache answers. */
+  cacheRead?: () => Promise<unknown>;
   /** The project's `.mcp.json`. */
   project?: Record<string, object>;
   settings?: object;
@@ -62,7 +64,7 @@ const textOf = (servers: Record<string, object>, settings: object = {}): string 
     settings,
   });
 
-function fakeCache(entries: Record<string, CacheEntry>, canPublish: (task: PublishTask) => boolean) {
+function fakeCache({ entries = {}, cacheRead, publish: canPublish = () => true }: OpenOptions) {
   const stored: StoreTask[] = [];
   const published: PublishTask[] = [];
   let warmed = 0;
@@ -72,6 +74,7 @@ function fakeCache(entries: Record<string, CacheEntry>, canPublish: (task: Publi
     },
     hashDefinitions: async (definitions) => definitions.map((definition) => JSON.stringify(definition)),
     readCache: async ({ definitions }) => {
+      await cacheRead?.();
       const found = Object.entries(entries).filter(([name]) => Object.hasOwn(definitions, name));
       const used = found.map(([name, { configHash }]) => [name, configHash]);
       return { entries: Object.fromEntries(found), used: Object.fromEntries(used) };
@@ -96,8 +99,9 @@ function fakeCache(entries: Record<string, CacheEntry>, canPublish: (task: Publi
 /** A session with these servers of the user; not waited for. */
 export async function openWith(
   servers: Record<string, object>,
-  { entries = {}, project, settings, facts = {}, publish = () => true, emit }: OpenOptions = {},
+  options: OpenOptions = {},
 ): Promise<OpenedSession> {
+  const { project, settings, facts = {}, emit } = options;
   const folder = await tempFolder();
   const [agentDir, cwd] = [join(folder, "agent"), join(folder, "project")];
   await mkdir(agentDir);
@@ -112,7 +116,7 @@ export async function openWith(
     for (const watcher of watchers) watcher();
   };
   const { connect, openings } = fakeConnect();
-  const { cache, stored, published, warmed } = fakeCache(entries, publish);
+  const { cache, stored, published, warmed } = fakeCache(options);
   const session = openSession(
     {
       agentDir,

@@ -7,6 +7,8 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { SessionFacts } from "../../../../../../src/shared/protocol/session.ts";
 import { fileStamp } from "../../../../../../src/shared/protocol/values.ts";
+import { nodeFiles } from "../../../../../../workers/shared/files/file-system.ts";
+import { withLock } from "../../../../../../workers/shared/files/lock.ts";
 import {
   answer,
   becomes,
@@ -92,6 +94,30 @@ describe("a server of .mcp.json", () => {
     await answer(again, "shared", "allowed");
     expect(again.runs()).toEqual(["shared"]);
     expect(await decisionsOf(home)).toEqual(["shared allowed"]);
+  });
+
+  test("taken back, and an edit is applied before that is written -> it stops, is asked for, and the next yes counts", async () => {
+    const [home, pi] = await openShared();
+    await answer(pi, "shared", "allowed");
+    const [decided] = pi.running.decisions;
+    const written = Promise.withResolvers<void>();
+    const { promise: locked, resolve: isLocked } = Promise.withResolvers<void>();
+    // Another process writes its own answers for a while.
+    const other = withLock(join(home.agentDir, "mcp-trust.json"), { files: nodeFiles }, async () => {
+      isLocked();
+      await written.promise;
+    });
+    await locked;
+    const takenBack = pi.running.takeBack(decided?.id ?? "");
+    await put(home.mcp, configOf({ own: server() }));
+    await pi.settled();
+    expect([pi.runs(), pi.asked()]).toEqual([["own"], ["shared"]]);
+    written.resolve();
+    await Promise.all([other, takenBack]);
+    expect([pi.runs(), pi.asked()]).toEqual([["own"], ["shared"]]);
+    expect(await decisionsOf(home)).toEqual(["shared awaiting"]);
+    await answer(pi, "shared", "allowed");
+    expect(pi.runs()).toEqual(["own", "shared"]);
   });
 
   test("the file is another one by the time of the answer -> the answer allows nothing, the new one is asked for", async () => {
