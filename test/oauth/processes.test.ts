@@ -7,7 +7,17 @@ import type { OddAnswer } from "../support/authorization-server.ts";
 import { repeats } from "../support/long.ts";
 import { textOf } from "../worker/support.ts";
 import { startCaller } from "./caller.ts";
-import { oidcStory, SERVER, type Story, saysOfCall, signedIn, theStored } from "./support.ts";
+import {
+  begin,
+  endedIn,
+  follow,
+  oidcStory,
+  SERVER,
+  type Story,
+  saysOfCall,
+  signedIn,
+  theStored,
+} from "./support.ts";
 
 const TOKEN_MS = 300;
 const SHARED_MS = repeats("OAUTH_PROCESSES_MS", 700);
@@ -115,4 +125,27 @@ test("the session ends in the middle of a renewal -> the end waits, and the new 
   const next = await story.again();
   expect(await callOnce(next)).toBe('{"a":1}');
   expect(story.trusted.book.reuses).toBe(0);
+});
+
+/** Nobody is signed in, and two sessions have the same server. */
+async function twoSessions(): Promise<[first: Story, second: Story]> {
+  const first = await begin();
+  return [first, await follow(first.trusted, first.guarded, { start: { place: first.place } })];
+}
+
+test("the user signs in in another session -> the next call of this one has the token", async () => {
+  const [first, second] = await twoSessions();
+  expect(await saysOfCall(second)).toMatch(/^web: it needs a sign-in/);
+  expect((await first.signIn()).says).toBe("signed in");
+  expect(await callOnce(second)).toBe('{"a":1}');
+});
+
+test("a sign-in waits for its browser, and the user signs in in another session -> it ends as signed in", async () => {
+  const [first, second] = await twoSessions();
+  const step = await second.at.runtime.ask("signIn", { server: SERVER });
+  if (step.step !== "open") throw new Error(`the sign-in does not wait: ${step.step}`);
+  expect((await first.signIn()).says).toBe("signed in");
+  expect(await endedIn(second.at)(step.id)).toMatchObject({ ok: true, tools: expect.any(Number) });
+  expect(await callOnce(second)).toBe('{"a":1}');
+  expect(first.trusted.book.reuses).toBe(0);
 });

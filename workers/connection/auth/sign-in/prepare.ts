@@ -68,6 +68,8 @@ const DEVICE_MS = 15 * 60_000;
 const TALK_MS = 20_000;
 /** The part before the browser in which the stored sign-in may renew itself. */
 const RENEW_MS = 8_000;
+/** Between two looks whether the user has signed in in another session. */
+const LOOK_MS = 1_000;
 const PAGE_MS = 8_000;
 const CONNECTION_MS = 10_000;
 
@@ -85,6 +87,7 @@ export const PARTS = {
     flows: FLOWS,
     flowMs: FLOW_MS,
     deviceMs: DEVICE_MS,
+    lookMs: LOOK_MS,
     /** The unit in which a server counts the time between two questions. */
     secondMs: 1_000,
     talkMs: TALK_MS,

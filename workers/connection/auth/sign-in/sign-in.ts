@@ -39,6 +39,13 @@ type DevicePrepared = Extract<Prepared, { kind: "device" }>;
 /** Most sign-ins have a browser. */
 const device = () => import("./device.ts");
 
+/** Which sign-in is stored: renewals keep its id. Undefined: the store cannot be read, of which the next request tells. */
+const storedIn = ({ store }: SignInTarget): Promise<{ id: string | undefined } | undefined> =>
+  store.read().then(
+    ({ record }) => ({ id: record?.id }),
+    () => undefined,
+  );
+
 class Flow {
   readonly id = randomUUID();
   readonly target: SignInTarget;
@@ -58,6 +65,8 @@ class Flow {
   #isAbandoned = false;
   #isOver = false;
   #beginning: Promise<SignInStep> | undefined;
+  /** What was stored when the sign-in began. */
+  #before: { id: string | undefined } | undefined;
 
   constructor(target: SignInTarget, signIns: SignIns, deadClient: string | undefined) {
     this.target = target;
@@ -126,6 +135,7 @@ class Flow {
     const { device: deviceCode } = agreed;
     const plan = { ...this.#context.plan, ...(deviceCode === undefined ? {} : { deviceCode }) };
     try {
+      this.#before = await this.#orEnd(storedIn(this.target));
       const preparing = prepare({
         ...{ agreed, parts, listeners, env: options.env, platform: options.platform },
         prepareDevice: async (...given) => (await device()).prepareDevice(...given),
@@ -164,6 +174,13 @@ class Flow {
     const listens = prepared.listening !== undefined;
     const { id } = this;
     log.info(`${server}: the sign-in waits for its answer at ${redirectUri}, browser: ${browser}`);
+    this.#elsewhere().then(
+      () => {
+        this.#finishing ??= this.#finish(async () => undefined);
+      },
+      // The sign-in has ended.
+      () => undefined,
+    );
     return this.#wait({ step: "open", id, url, redirectUri, codeGoesTo, browser, listens, endsInMs });
   }
 
@@ -179,14 +196,31 @@ class Flow {
     const wait = (seconds: number) => sleep(seconds * secondMs, undefined, { signal, ref: false });
     this.#finishing = this.#finish(async () => {
       const { pollTokens } = await device();
-      const tokens = await pollTokens(pending, this.#context, wait);
-      return receive(this.target, pending, tokens);
+      const polled = pollTokens(pending, this.#context, wait);
+      const received = polled.then((tokens) => receive(this.target, pending, tokens));
+      return Promise.race([received, this.#elsewhere()]);
     });
     options.log.info(
       `${this.target.server}: the sign-in waits for another device, with a code of ${codeFrom}`,
     );
     const page = urlWithCode === undefined ? {} : { urlWithCode };
     return this.#wait({ step: "device", id, url, userCode, ...page, codeFrom, endsInMs });
+  }
+
+  /**
+   * Settles when the user has signed in in another session of Pi, which has the same store: nobody answers here then. Rejects
+   * when this sign-in ends.
+   */
+  async #elsewhere(): Promise<undefined> {
+    const { parts, options } = this.#signIns;
+    const { signal } = this.#lifetime;
+    for (;;) {
+      await sleep(parts.limits.lookMs, undefined, { signal, ref: false });
+      const now = this.#before && (await storedIn(this.target));
+      if (now?.id === undefined || now.id === this.#before?.id) continue;
+      options.log.info(`${this.target.server}: the user has signed in in another session`);
+      return undefined;
+    }
   }
 
   #wait(step: WaitingStep): SignInStep {
@@ -224,15 +258,15 @@ class Flow {
     return exchange(this.target, { pending, answer, context: this.#context }, parts);
   }
 
-  /** `receiving`: gets the tokens. Never rejects. */
-  async #finish(receiving: () => Promise<SignInRecord>): Promise<boolean> {
+  /** `receiving`: gets the tokens; undefined: they are stored already. Never rejects. */
+  async #finish(receiving: () => Promise<SignInRecord | undefined>): Promise<boolean> {
     const { target } = this;
     try {
       // A browser may answer before its start is known, and the step comes before the end.
       await this.#beginning;
       const record = await this.#orEnd(receiving());
       this.#hasTokens = true;
-      await target.store.locked((held) => held.write(record), this.#lifetime.signal);
+      if (record) await target.store.locked((held) => held.write(record), this.#lifetime.signal);
     } catch (error) {
       this.#fail(error);
       return false;

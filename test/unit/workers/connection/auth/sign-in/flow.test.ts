@@ -256,6 +256,45 @@ describe("by paste", () => {
   });
 });
 
+describe("the user signs in in another session meanwhile", () => {
+  const LOOKS = { limits: { lookMs: 1 } };
+  const ofSession = ({ server }: World, id: string) => ({
+    ...recordWith(server),
+    ...{ id, access_token: `access-${id}` },
+  });
+
+  test("-> signed in, nothing is stored again, and nothing listens", async () => {
+    const all = await world({}, LOOKS);
+    const { step, target } = await opened(all, "linear", { record: ofSession(all, "old") });
+    const theirs = ofSession(all, "new");
+    target.store.record = theirs;
+    expect(await all.ended()).toEqual({ ok: true, tools: 23 });
+    expect(target.store.record).toBe(theirs);
+    await expect.poll(() => listens(step)).toBe(false);
+    expect(all.server.asked).not.toContain("POST /token");
+  });
+
+  test.each([
+    ["renews the old sign-in", "renewed"],
+    ["signs out", undefined],
+  ])("another session %s -> it waits on", async (_what, token) => {
+    const all = await world({}, LOOKS);
+    const { step, target } = await opened(all, "linear", { record: ofSession(all, "old") });
+    const { read } = target.store;
+    const looked = Promise.withResolvers<void>();
+    let looks = 0;
+    target.store.read = async () => {
+      if (++looks > 2) looked.resolve();
+      return read();
+    };
+    target.store.record = token === undefined ? undefined : { ...ofSession(all, "old"), access_token: token };
+    await looked.promise;
+    expect(all.ends).toEqual([]);
+    await browse(step.url);
+    expect(await all.ended()).toMatchObject({ ok: true });
+  });
+});
+
 describe("the end without an answer", () => {
   test("cancel -> one end, cancelled, and nothing listens", async () => {
     const all = await world();
