@@ -3,7 +3,7 @@
  * OAUTH_PROCESSES_MS=60000 lasts a minute.
  */
 import { expect, test } from "vitest";
-import type { OddAnswer } from "../support/authorization-server.ts";
+import type { Behaviour, OddAnswer } from "../support/authorization-server.ts";
 import { repeats } from "../support/long.ts";
 import { textOf } from "../worker/support.ts";
 import { startCaller } from "./caller.ts";
@@ -128,8 +128,8 @@ test("the session ends in the middle of a renewal -> the end waits, and the new 
 });
 
 /** Nobody is signed in, and two sessions have the same server. */
-async function twoSessions(): Promise<[first: Story, second: Story]> {
-  const first = await begin();
+async function twoSessions(behaviour: Behaviour = {}): Promise<[first: Story, second: Story]> {
+  const first = await begin({ behaviour });
   return [first, await follow(first.trusted, first.guarded, { start: { place: first.place } })];
 }
 
@@ -140,12 +140,18 @@ test("the user signs in in another session -> the next call of this one has the 
   expect(await callOnce(second)).toBe('{"a":1}');
 });
 
-test("a sign-in waits for its browser, and the user signs in in another session -> it ends as signed in", async () => {
-  const [first, second] = await twoSessions();
-  const step = await second.at.runtime.ask("signIn", { server: SERVER });
-  if (step.step !== "open") throw new Error(`the sign-in does not wait: ${step.step}`);
-  expect((await first.signIn()).says).toBe("signed in");
-  expect(await endedIn(second.at)(step.id)).toMatchObject({ ok: true, tools: expect.any(Number) });
-  expect(await callOnce(second)).toBe('{"a":1}');
-  expect(first.trusted.book.reuses).toBe(0);
-});
+test.each<[string, string, Behaviour]>([
+  ["its browser", "open", {}],
+  ["another device", "device", { device: (answer) => answer }],
+])(
+  "a sign-in waits for %s, and the user signs in in another session -> it ends as signed in",
+  async (_what, kind, behaviour) => {
+    const [first, second] = await twoSessions(behaviour);
+    const step = await second.at.runtime.ask("signIn", { server: SERVER });
+    if (step.step === "ask" || step.step !== kind) throw new Error(`the sign-in does not wait: ${step.step}`);
+    expect((await first.signIn({ device: false })).says).toBe("signed in");
+    expect(await endedIn(second.at)(step.id)).toMatchObject({ ok: true, tools: expect.any(Number) });
+    expect(await callOnce(second)).toBe('{"a":1}');
+    expect(first.trusted.book.reuses).toBe(0);
+  },
+);
